@@ -1,0 +1,36 @@
+"""How Sphinx builds the documentation; nothing here reaches for the network."""
+
+from likely._version import __version__
+
+project = "likely"
+author = "The likely developers"
+copyright = "2026, The likely developers"
+version = release = __version__
+language = "en-GB"
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.doctest",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+]
+exclude_patterns = ["_build"]
+
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"likely {release}"
+html_static_path = ["_static"]
+html_css_files = ["likely.css"]
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "show_toc_level": 2,
+}
+html_show_sourcelink = False

@@ -1,0 +1,109 @@
+"""likely: densities in, decisions out.
+
+Every model is a density. Learning adds up statistics. Deciding minimises expected cost.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from likely._version import __version__
+
+# Public names and where they live; each module is loaded when one of its names is first used,
+# so that `import likely` costs little more than `import numpy`.
+_HOMES = {
+    "likely.core.blocks": ["Block", "Blocks"],
+    "likely.core.columns": ["Columns"],
+    "likely.core.density": ["Density", "Learnable"],
+    "likely.core.engine": ["Engine", "Serial", "Threads"],
+    "likely.core.learn": ["FitReport", "Step", "Stop", "fit", "iterate"],
+    "likely.core.online": ["online"],
+    "likely.core.prior": ["Prior"],
+    "likely.core.ragged": ["Ragged"],
+    "likely.core.stats": ["Stats"],
+    "likely.errors": [
+        "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
+    ],
+    "likely.estimators.categorical": ["CategoricalDensity"],
+    "likely.estimators.gaussian": ["GaussianDensity"],
+    "likely.estimators.poisson": ["PoissonDensity"],
+    "likely.estimators.product": ["ProductDensity"],
+    "likely.families.categorical": ["Categorical"],
+    "likely.families.gaussian": ["Gaussian"],
+    "likely.families.negative_binomial": ["NegativeBinomial"],
+    "likely.families.poisson": ["Poisson"],
+    "likely.families.product": ["Product"],
+    "likely.families.several": ["Several"],
+    "likely.families.shared": ["Shared"],
+    "likely.families.student_t": ["StudentT"],
+    "likely.files": ["load", "save"],
+    "likely.priors.dirichlet": ["Dirichlet"],
+    "likely.priors.gamma": ["Gamma"],
+    "likely.priors.normal_inverse_gamma": ["NormalInverseGamma"],
+    "likely.priors.normal_inverse_wishart": ["NormalInverseWishart"],
+    "likely.priors.normal_mean": ["NormalMean"],
+    "likely.priors.product": ["ProductPrior"],
+}  # fmt: skip
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+if TYPE_CHECKING:
+    from likely.core.blocks import Block, Blocks
+    from likely.core.columns import Columns
+    from likely.core.density import Density, Learnable
+    from likely.core.engine import Engine, Serial, Threads
+    from likely.core.learn import FitReport, Step, Stop, fit, iterate
+    from likely.core.online import online
+    from likely.core.prior import Prior
+    from likely.core.ragged import Ragged
+    from likely.core.stats import Stats
+    from likely.errors import (
+        DataError,
+        DomainError,
+        FitWarning,
+        LikelyError,
+        ModelFileError,
+        NotConverged,
+        ShapeError,
+    )
+    from likely.estimators.categorical import CategoricalDensity
+    from likely.estimators.gaussian import GaussianDensity
+    from likely.estimators.poisson import PoissonDensity
+    from likely.estimators.product import ProductDensity
+    from likely.families.categorical import Categorical
+    from likely.families.gaussian import Gaussian
+    from likely.families.negative_binomial import NegativeBinomial
+    from likely.families.poisson import Poisson
+    from likely.families.product import Product
+    from likely.families.several import Several
+    from likely.families.shared import Shared
+    from likely.families.student_t import StudentT
+    from likely.files import load, save
+    from likely.priors.dirichlet import Dirichlet
+    from likely.priors.gamma import Gamma
+    from likely.priors.normal_inverse_gamma import NormalInverseGamma
+    from likely.priors.normal_inverse_wishart import NormalInverseWishart
+    from likely.priors.normal_mean import NormalMean
+    from likely.priors.product import ProductPrior
+
+__all__ = [  # noqa: PLE0604, RUF100
+    "Block", "Blocks", "Categorical", "CategoricalDensity", "Columns", "DataError", "Density", "Dirichlet",
+    "DomainError", "Engine", "FitReport", "FitWarning", "Gamma", "Gaussian", "GaussianDensity", "Learnable",
+    "LikelyError", "ModelFileError", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean",
+    "NotConverged", "Poisson", "PoissonDensity", "Prior", "Product", "ProductDensity", "ProductPrior", "Ragged",
+    "Serial", "Several", "ShapeError", "Shared", "Stats", "Step", "Stop", "StudentT", "Threads", "__version__",
+    "fit", "iterate", "load", "online", "save",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'likely' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

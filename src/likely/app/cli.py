@@ -1,0 +1,86 @@
+"""The command `likely`: a table of names, each of which is imported when it is called.
+
+Data go to stdout and talk to stderr. Exit codes: 0 ok, 1 failed, 2 usage, 3 bad data, 4 bad model file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from likely._version import __version__
+
+# name: (module:function, summary); the summary stands here so that --help imports none of them
+COMMANDS = {
+    "info": ("likely.app.info:info", "Say what is installed here, for bug reports."),
+    "tour": ("likely.app.tour:tour", "See the library at work."),
+}
+
+# errors that are not listed end in 1
+EXIT_CODES = {"ShapeError": 3, "DataError": 3, "ModelFileError": 4}
+
+EPILOG = """\b
+Exit codes: 0 ok, 1 failed, 2 usage, 3 bad data, 4 bad model file.
+Completion in bash (write zsh_source in zsh):
+  eval "$(_LIKELY_COMPLETE=bash_source likely)"
+"""
+
+
+class Deferred(click.Command):
+    """A command of which only name and summary are known until it is called."""
+
+    def __init__(self, name: str, target: str, summary: str) -> None:
+        super().__init__(name, help=summary)
+        self.target = target
+
+    def load(self) -> click.Command:
+        """Import the command itself."""
+        module, function = self.target.split(":")
+        command: click.Command = getattr(import_module(module), function)
+        return command
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Hand over to the command itself: from here on click knows nothing but that."""
+        return self.load().make_context(info_name, args, parent, **extra)
+
+
+@click.group(
+    commands=[Deferred(name, *entry) for name, entry in COMMANDS.items()],
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def likely() -> None:
+    """Probability models that score, imagine, learn and decide."""
+
+
+def exit_code(error: Exception) -> int:
+    """The exit code of an error of ours: that of the nearest of its kinds in the table.
+
+    >>> exit_code(ValueError("no kind of ours"))
+    1
+    """
+    kinds = (kind.__name__ for kind in type(error).__mro__)
+    return next((EXIT_CODES[kind] for kind in kinds if kind in EXIT_CODES), 1)
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line; an error of ours becomes one line on stderr and an exit code."""
+    color = False if os.environ.get("NO_COLOR") else None
+    try:
+        likely.main(args, prog_name="likely", color=color)
+    except Exception as error:
+        from likely.errors import LikelyError
+
+        if not isinstance(error, LikelyError):
+            raise
+        click.echo(f"likely: {' '.join(str(error).split())}", err=True)
+        sys.exit(exit_code(error))
+    sys.exit(0)

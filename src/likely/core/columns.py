@@ -1,0 +1,67 @@
+"""Rows made of named parts of unlike kinds: a real vector here, a count there, a colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import n_rows
+from likely.errors import DataError, ShapeError, sentence
+
+
+class Columns(Mapping[str, Any]):
+    """Named parts with the same number of rows; slicing slices them all.
+
+    >>> c = Columns(size=[[1.0, 2.0], [3.0, 4.0]], colour=["red", "blue"])
+    >>> len(c), list(c), c[1:]["colour"].tolist()
+    (2, ['size', 'colour'], ['blue'])
+    """
+
+    def __init__(self, parts: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+        """Parts are arrays, lists, sparse matrices, data-frame columns, Ragged or Columns."""
+        parts = {**(parts or {}), **named}
+        if not parts:
+            raise DataError(sentence("Columns", "at least one named part is needed", "none"))
+        self.parts = {str(name): _indexable(part) for name, part in parts.items()}
+        counts = {name: n_rows(part) for name, part in self.parts.items()}
+        self._n = next(iter(counts.values()))
+        if set(counts.values()) != {self._n}:
+            raise ShapeError(sentence("Columns", "all parts must have the same number of rows", counts))
+
+    @classmethod
+    def of(cls, x: Any) -> Columns:
+        """A plain dict is converted; Columns pass through."""
+        if isinstance(x, Columns):
+            return x
+        if isinstance(x, Mapping):
+            return cls(x)
+        expected = "named parts are needed: Columns, or a dict of arrays"
+        raise DataError(sentence("Columns", expected, type(x).__name__))
+
+    def __len__(self) -> int:
+        """Number of rows (not of parts: rows are what the library counts)."""
+        return self._n
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.parts)
+
+    def __getitem__(self, which: Any) -> Any:
+        """A name gives that part; a slice, mask or index array gives those rows of all parts."""
+        if isinstance(which, str):
+            return self.parts[which]
+        return Columns({name: part[which] for name, part in self.parts.items()})
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.parts
+
+    def __repr__(self) -> str:
+        return f"Columns({self._n} rows: {', '.join(self.parts)})"
+
+
+def _indexable(part: Any) -> Any:
+    """Lists and data-frame columns become arrays; what already has rows stays as it is."""
+    if isinstance(part, np.ndarray | Columns) or hasattr(part, "offsets") or hasattr(part, "tocsr"):
+        return part
+    return np.asarray(part.to_numpy() if hasattr(part, "to_numpy") else part)

@@ -1,0 +1,146 @@
+"""Who adds up: one thread or several, and the same bits from either."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, reduce
+from operator import add
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.core.arrays import n_rows
+from likely.core.blocks import BLOCKS, ROWS, Block, Blocks
+from likely.errors import DataError, DomainError, sentence
+
+S = TypeVar("S")
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Engine(Protocol):
+    """Runs `collect` over blocks and adds the results, in the order of the blocks."""
+
+    def total(self, collect: Callable[[Block], S], blocks: Blocks, /) -> S:
+        """Σ collect(block): within each part in order, then over parts in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Serial:
+    """One part after another: the oracle that every other engine equals bit for bit."""
+
+    def total(self, collect: Callable[[Block], S], blocks: Blocks) -> S:
+        """Σ collect(block), in order."""
+        with one_blas_thread():
+            return _join(part_total(collect, part) for part in blocks.parts)
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Parts handed to threads; NumPy, BLAS and compiled loops release the lock, so cores are used.
+
+    >>> from likely.core.engine import Serial, Threads
+    >>> Threads(2).workers
+    2
+    """
+
+    workers: int | None = None  # None: as many as there are cores
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise DomainError(sentence("Threads", "at least one worker is needed", self.workers))
+
+    def total(self, collect: Callable[[Block], S], blocks: Blocks) -> S:
+        """Σ collect(block): the order of the sum does not depend on who finishes first."""
+        with one_blas_thread():
+            return _join(ordered_map(lambda part: part_total(collect, part), blocks.parts, self.workers or cores()))
+
+
+def part_total(collect: Callable[[Block], S], part: Iterable[Block]) -> S | None:
+    """The sum over one part's blocks, in order; None where it has none."""
+    return _sum(collect(block) for block in part)
+
+
+def ordered_map(f: Callable[[A], B], items: Iterable[A], workers: int) -> Iterator[B]:
+    """f over items in threads, results in the order of the items, at most 2·workers of them in flight."""
+    items = list(items)
+    if workers == 1 or len(items) < 2:
+        yield from map(f, items)
+        return
+    with ThreadPoolExecutor(min(workers, len(items)), thread_name_prefix="likely") as pool:
+        waiting: deque[Any] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(f, item))
+                if len(waiting) >= 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def map_rows(f: Callable[[Any], NDArray[Any]], x: Any, columns: int | None) -> NDArray[Any]:
+    """f of each block of rows, written into one (n,) or (n, columns) array; large inputs use all cores.
+
+    Intermediate arrays exist for one block at a time only; float32 rows come back as float32.
+    """
+    n = n_rows(x)
+    out = np.empty((n,) if columns is None else (n, columns), _float_like(x))
+    if n <= ROWS:
+        out[:] = f(x)
+        return out
+
+    def fill(start: int) -> None:
+        for a in range(start, min(start + BLOCKS * ROWS, n), ROWS):
+            out[a : a + ROWS] = f(x[a : a + ROWS])
+
+    with one_blas_thread():
+        for _ in ordered_map(fill, range(0, n, BLOCKS * ROWS), cores()):
+            pass
+    return out
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Inside, each BLAS call keeps to its own thread: the cores belong to the engine, and bits stay the same."""
+    with _blas().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _blas() -> Any:
+    import scipy.linalg.blas  # its BLAS must be loaded before the controller looks around
+    from threadpoolctl import ThreadpoolController
+
+    del scipy
+    return ThreadpoolController()
+
+
+def _float_like(x: Any) -> Any:
+    return np.float32 if getattr(x, "dtype", None) == np.float32 else np.float64
+
+
+def _sum(terms: Iterable[S | None]) -> S | None:
+    return reduce(lambda a, b: b if a is None else a if b is None else add(a, b), terms, None)
+
+
+def _join(parts: Iterable[S | None]) -> S:
+    total = _sum(parts)
+    if total is None:
+        raise DataError(sentence("fit", "at least one block of rows is needed", "none"))
+    return total

@@ -1,0 +1,44 @@
+"""Learning from a stream: after each block, a better model, and nothing kept but one statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from likely.core.blocks import Block
+from likely.core.learn import gather, resolve_prior
+from likely.errors import DomainError, sentence
+
+
+def online(
+    model: Any, blocks: Iterable[Any], *, step: float | Callable[[int], float] = 1.0, prior: Any = None
+) -> Iterator[Any]:
+    """Yield the model after each block of a stream (Robbins and Monro; Cappé and Moulines for hidden parts).
+
+    The running statistic is A_t = (1 − η_t) A_{t−1} + η_t s_t. `step` is a function t → η_t in (0, 1]
+    with η_1 = 1, or a number a for η_t = t^−a: 1 gives every row the same say, so that complete data
+    end at the batch answer; 0.6 forgets the early, bad guesses of an iterated model sooner; 0 keeps
+    the last block only.
+    """
+    rate = step if callable(step) else _power(step)
+    stats, last = None, 1.0
+    for t, block in enumerate(blocks, start=1):
+        eta = _checked(rate(t), t)
+        new = gather(model, block if isinstance(block, Block) else Block(block))
+        # S_t = A_t / η_t: with η = 1/t the factor is 1 and statistics just add
+        stats = new if stats is None else stats * ((1 - eta) / eta * last) + new
+        last = eta
+        model = model.refit(stats, resolve_prior(model, stats, prior))
+        yield model
+
+
+def _power(a: float) -> Callable[[int], float]:
+    if not 0 <= a <= 1:
+        raise DomainError(sentence("online", "step must lie in [0, 1], or be a function of t", a))
+    return lambda t: float(t) ** -a
+
+
+def _checked(eta: float, t: int) -> float:
+    if not 0 < eta <= 1:
+        raise DomainError(sentence("online", "a step size must lie in (0, 1]", f"{eta} at t = {t}"))
+    return eta

@@ -1,0 +1,62 @@
+"""A value: named arrays that never change. Improving one returns another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+
+from likely.core.arrays import Array, frozen
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """The base of every law, statistic and prior: a frozen record of read-only arrays.
+
+    The public constructor of a subclass checks what it is given; `trusted` builds the same
+    record without a look, for code that made the numbers itself. Copies and pickles go through
+    `trusted`, because NumPy would hand the arrays back writable.
+    """
+
+    @classmethod
+    def trusted(cls, **parts: Any) -> Self:
+        """Build without checks from parts that are known to be right."""
+        self = object.__new__(cls)
+        for name, part in parts.items():
+            object.__setattr__(self, name, frozen(part) if isinstance(part, np.ndarray) else part)
+        return self
+
+    def replace(self, **parts: Any) -> Self:
+        """The same value with some parts exchanged, unchecked."""
+        return self.trusted(**{**self._parts(), **parts})
+
+    def _parts(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def _set(self, **parts: Any) -> None:
+        """For `__post_init__` of subclasses: store the checked, normalised parts."""
+        for name, part in parts.items():
+            object.__setattr__(self, name, frozen(part) if isinstance(part, np.ndarray) else part)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self._parts())
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={_short(part)}" for name, part in self._parts().items())
+        return f"{type(self).__name__}({inside})"
+
+
+def _rebuild(cls: type[Value], parts: dict[str, Any]) -> Value:
+    return cls.trusted(**parts)
+
+
+def _short(part: Any) -> str:
+    if isinstance(part, np.ndarray) and part.size > 16:
+        return f"<{'×'.join(map(str, part.shape))} {part.dtype}>"
+    if isinstance(part, np.ndarray):
+        return np.array2string(part, precision=4, separator=", ", max_line_width=10_000).replace("\n", "")
+    return repr(part)
+
+
+__all__ = ["Array", "Value"]

@@ -1,0 +1,54 @@
+"""Full, diagonal, spherical: which one a covariance is, and whether it can be one. Nothing is guessed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.errors import DomainError, ShapeError, sentence
+from likely.maths import spd
+
+KINDS = ("full", "diagonal", "spherical")
+
+
+def understood(mean: Array, covariance: Array, kind: str | None) -> tuple[Array, str]:
+    """Covariance in the shape of its kind; nothing is guessed where two readings exist."""
+    if kind is not None and kind not in KINDS:
+        raise DomainError(sentence("Gaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
+    d, lead, shape = mean.shape[-1], mean.shape[:-1], covariance.shape
+    shared = {(): "spherical", (d,): "diagonal", (d, d): "full"}
+    each = {(*lead, d, d): "full"} if lead else {}
+    named = {"spherical": lead, "diagonal": (*lead, d), "full": (*lead, d, d)}
+    if kind is not None and shape == named[kind]:
+        return covariance, kind
+    found = shared.get(shape) or each.get(shape)
+    if found is None:
+        hint = 'diagonals (K, d) need kind="diagonal", numbers (K,) need kind="spherical"' if lead else ""
+        expected = f"covariance for mean {mean.shape} must be a number, ({d},), ({d}, {d})" + (
+            f" or ({lead[0]}, {d}, {d})" if lead else ""
+        )
+        raise ShapeError(sentence("Gaussian", expected, shape, hint))
+    return _widened(covariance, found, kind or found, d), kind or found
+
+
+def _widened(covariance: Array, found: str, kind: str, d: int) -> Array:
+    if KINDS.index(found) < KINDS.index(kind):
+        raise ShapeError(sentence("Gaussian", f"a {kind} covariance is needed", f"a {found} one", "or leave kind out"))
+    if found == "spherical" and kind != "spherical":
+        covariance, found = np.repeat(covariance[..., None], d, axis=-1), "diagonal"
+    return covariance[..., None] * np.eye(d) if (found, kind) == ("diagonal", "full") else covariance
+
+
+def check_spread(covariance: Array, kind: str) -> None:
+    if kind != "full":
+        if (covariance < 0).any():
+            raise DomainError(sentence("Gaussian", "variances must not be negative", float(covariance.min())))
+        return
+    if not spd.is_symmetric(covariance):
+        raise DomainError(sentence("Gaussian", "covariance must be symmetric", remedy="pass (C + C.T) / 2"))
+    if spd.cholesky(covariance) is not None:
+        return
+    for c in covariance.reshape(-1, *covariance.shape[-2:]):
+        if (np.diagonal(c) < 0).any() or spd.degenerate(c) is None:
+            least = float(np.linalg.eigvalsh(c)[0])
+            raise DomainError(sentence("Gaussian", "covariance must not have negative eigenvalues", f"{least:.3g}"))

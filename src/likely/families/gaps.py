@@ -1,0 +1,53 @@
+"""Rows with gaps, sorted by which columns were seen, so that each pattern is worked out once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.core.arrays import Array, Index
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """Which columns are seen together, and the rows of each pattern after sorting by it."""
+
+    order: Index  # (n,): rows sorted by pattern
+    seen: NDArray[np.bool_]  # (P, d)
+    starts: NDArray[np.int64]  # (P + 1,)
+
+    @classmethod
+    def of(cls, seen: NDArray[np.bool_]) -> Patterns:
+        """Group the rows of a mask (n, d)."""
+        packed = np.ascontiguousarray(np.packbits(seen, axis=1))
+        keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel() if packed.shape[1] > 8 else _as_integers(packed)
+        order = np.argsort(keys, kind="stable")
+        new = np.flatnonzero(np.concatenate([[True], keys[order][1:] != keys[order][:-1]]))
+        return cls(order, np.ascontiguousarray(seen[order[new]]), np.append(new, len(seen)).astype(np.int64))
+
+    def counts(self) -> NDArray[np.intp]:
+        """Number of columns seen in each row, in sorted order (n,)."""
+        return np.repeat(self.seen.sum(axis=1), np.diff(self.starts))
+
+    def split(self, few: NDArray[np.bool_]) -> tuple[Patterns, Patterns]:
+        """The patterns where `few` (P,) holds, and the others; orders still refer to the rows at hand."""
+        return self._some(few), self._some(~few)
+
+    def _some(self, keep: NDArray[np.bool_]) -> Patterns:
+        sizes = np.diff(self.starts)
+        rows = self.order[np.repeat(keep, sizes)]
+        return Patterns(rows, self.seen[keep], np.concatenate([[0], np.cumsum(sizes[keep])]).astype(np.int64))
+
+
+def _as_integers(packed: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    out = np.zeros(len(packed), np.uint64)
+    for column in packed.T:
+        out = (out << np.uint64(8)) | column
+    return out
+
+
+def observed(x: Array) -> NDArray[np.bool_]:
+    """True where an entry was observed."""
+    return ~np.isnan(x)

@@ -1,0 +1,436 @@
+"""The Gaussian: where we think it is, and how sure we are in every direction."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, weights
+from likely.core.blocks import BLOCKS, ROWS, Blocks
+from likely.core.engine import Threads, map_rows
+from likely.errors import DataError, DomainError, FitWarning, ShapeError, sentence
+from likely.families import moments
+from likely.families.covariance_kinds import KINDS, check_spread, understood
+from likely.families.floors import column_floor, lift
+from likely.families.gaps import Patterns, observed
+from likely.families.gaussian_algebra import Algebra
+from likely.families.law import in_units, lone
+from likely.families.moments import ColumnMoments, Moments
+from likely.families.quadratic import Quadratic
+from likely.maths import spd
+
+LOG_2PI = float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gaussian(Algebra):
+    """log N(x | μ, Σ) = −½ [d log 2π + log det Σ + (x − μ)ᵀ Σ⁻¹ (x − μ)]   (Herbst 2.3, Ney 1.5).
+
+    One value, or a stack of K members. `covariance` is a matrix, a vector (the diagonal) or a number
+    (spherical). For a stack, mean (K, d), a number, (d,) or (d, d) is shared by all members; one a
+    member has the leading axis K; diagonals (K, d) and numbers (K,) need `kind`. A covariance may be
+    singular: the density is then that on its flat, and −inf off it. NaN entries of x are integrated out.
+
+    >>> g = Gaussian([0.0, 1.0], [[2.0, 0.3], [0.3, 1.0]])
+    >>> g.log_prob([[0.0, 1.0], [0.5, np.nan]]).round(4)
+    array([-2.1614, -1.328 ])
+    """
+
+    mean: Array  # (d,) or (K, d)
+    covariance: Array = 1.0  # type: ignore[assignment]  # full ([K,] d, d), diagonal ([K,] d), spherical ([K])
+    kind: str = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        mean = np.atleast_1d(parameter(self.mean, "Gaussian", "mean"))
+        if mean.ndim > 2 or 0 in mean.shape:
+            raise ShapeError(sentence("Gaussian", "mean must have shape (d,) or (K, d)", mean.shape))
+        covariance, kind = understood(mean, parameter(self.covariance, "Gaussian", "covariance"), self.kind)
+        check_spread(covariance, kind)
+        self._set(mean=mean, covariance=covariance, kind=kind)
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.mean.shape[-1])
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return len(self.mean) if self.mean.ndim == 2 else None
+
+    @property
+    def tied(self) -> bool:
+        """True for a stack with one covariance for all members."""
+        return self.members is not None and self.covariance.ndim == KINDS[::-1].index(self.kind)
+
+    def member(self, k: int) -> Gaussian:
+        """One member of a stack."""
+        covariance = self.covariance if self.tied else self.covariance[k]
+        return Gaussian.trusted(mean=self.mean[k].copy(), covariance=np.array(covariance), kind=self.kind)
+
+    @cached_property
+    def form(self) -> Quadratic:
+        """The squared distances of this law, with whatever factors they need, made once."""
+        spread, d = self.covariance, self.dim
+        if self.kind == "spherical":
+            spread = np.repeat(spread[..., None], d, axis=-1)
+        lead = self.members is None or self.tied
+        return Quadratic(np.atleast_2d(self.mean), spread[None] if lead else spread, "Gaussian")
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, x: Any) -> Array:
+        """log N(x | μ, Σ) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        natural = self._natural if self.form.reach > 0 else None
+
+        def evaluate(block: Any) -> Array:
+            z = rows(block, self.dim, "Gaussian")
+            out = self.form.complete(z, -0.5, self._constant, natural)
+            gaps = np.flatnonzero(np.isnan(out[:, 0]))
+            if len(gaps):
+                out[gaps] = self._log_prob_gaps(z[gaps])
+            return out if self.members else out[:, 0]
+
+        return map_rows(evaluate, _rows_like(x), self.members)
+
+    @cached_property
+    def _constant(self) -> Array:
+        return -0.5 * (self.form.rank * LOG_2PI + self.form.logdet)
+
+    @cached_property
+    def _natural(self) -> Array:
+        return self.form.natural(-0.5, self._constant)
+
+    def _log_prob_gaps(self, x: Array) -> Array:
+        q, logdet, seen = self.form.incomplete(x)
+        return -0.5 * (q + logdet + (seen if seen.ndim == 2 else seen[:, None]) * LOG_2PI)
+
+    def squared_distance(self, x: Any) -> Array:
+        """Squared Mahalanobis distance (x − μ)ᵀ Σ⁻¹ (x − μ) of rows; gaps are integrated out."""
+        zero = np.zeros(len(self.form.mean))
+
+        def evaluate(block: Any) -> Array:
+            z = rows(block, self.dim, "Gaussian")
+            out = self.form.complete(z, 1.0, zero)
+            gaps = np.flatnonzero(np.isnan(out[:, 0]))
+            if len(gaps):
+                out[gaps] = self.form.incomplete(z[gaps])[0]
+            return np.maximum(out if self.members else out[:, 0], 0.0)
+
+        return map_rows(evaluate, _rows_like(x), self.members)
+
+    def mahalanobis(self, x: Any) -> Array:
+        """Mahalanobis distance: how many standard deviations away, correlations considered (Herbst 2.3)."""
+        return np.sqrt(self.squared_distance(x))
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack."""
+        K, d = np.atleast_2d(self.mean).shape
+        noise = rng.standard_normal((n, K, d))
+        out = self.form.mean + self._coloured(noise)
+        return out if self.members else out[:, 0]
+
+    def _coloured(self, noise: Array) -> Array:
+        if self.form.roots is None:
+            K = noise.shape[1]
+            factors = [f.factor for f in self.form.flats] * (K if len(self.form.flats) < K else 1)
+            return np.stack([noise[:, k, : f.shape[1]] @ f.T for k, f in enumerate(factors)], axis=1)
+        if self.form.diagonal:
+            return noise * self.form.roots
+        return np.einsum("nkd,ked->nke", noise, np.broadcast_to(self.form.roots, (noise.shape[1], self.dim, self.dim)))
+
+    # ---------------------------------------------------------------- moments
+
+    @property
+    def mode(self) -> Array:
+        """The most likely point: the mean."""
+        return self.mean
+
+    @property
+    def covariance_matrix(self) -> Array:
+        """The covariance written out: (d, d), or (K, d, d) for a stack."""
+        c = self.covariance
+        if self.kind != "full":
+            c = (c if self.kind == "diagonal" else c[..., None])[..., None] * np.eye(self.dim)
+        return np.broadcast_to(c, (*self.mean.shape, self.dim))
+
+    @property
+    def variance(self) -> Array:
+        """Variance of each column, the shape of the mean."""
+        c = self.covariance
+        if self.kind == "full":
+            c = np.diagonal(c, axis1=-2, axis2=-1)
+        return np.broadcast_to(c[..., None] if self.kind == "spherical" else c, self.mean.shape)
+
+    def entropy(self, bits: bool = False) -> Any:
+        """½ log det 2πeΣ (Herbst 1.6), in nats or bits; one a member for a stack."""
+        h = 0.5 * (self.form.rank * (LOG_2PI + 1) + self.form.logdet)
+        return in_units(h if self.members else float(h[0]), bits)
+
+    def kl(self, other: Gaussian, bits: bool = False) -> Any:
+        """KL(self ‖ other) = ½ [tr(Σ₂⁻¹Σ₁) + Δᵀ Σ₂⁻¹ Δ − d + log det Σ₂ / det Σ₁]; stacks go member by member."""
+        root = spd.cholesky(np.ascontiguousarray(other.covariance_matrix))
+        if root is None or self.form.roots is None:
+            raise DomainError(sentence("Gaussian.kl", "both covariances must be positive definite", "a singular one"))
+        w = spd.inverse_factor(root)
+        trace = np.einsum("...ij,...jk,...ik->...", w, self.covariance_matrix, w)
+        delta = np.einsum("...ij,...j->...i", w, other.mean - self.mean)
+        ratio = spd.logdet(root) - (self.form.logdet if self.members else self.form.logdet[0])
+        return in_units(lone(0.5 * (trace + (delta**2).sum(-1) - self.dim + ratio)), bits)
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x) in one dimension."""
+        return np.asarray(ndtr(self._standard(x)))
+
+    def log_cdf(self, x: Any) -> Array:
+        """log P(X ≤ x) in one dimension, exact in the far tail."""
+        return np.asarray(log_ndtr(self._standard(x)))
+
+    def quantile(self, p: Any) -> Array:
+        """x with P(X ≤ x) = p in one dimension; for a stack, (n, K)."""
+        z = ndtri(np.asarray(p, dtype=np.float64))
+        mean, deviation = self._one_column()
+        return mean + deviation * (z[..., None] if self.members else z)
+
+    def _standard(self, x: Any) -> Array:
+        mean, deviation = self._one_column()
+        z = np.asarray(x, dtype=np.float64)
+        z = z[..., 0] if z.ndim > 1 and z.shape[-1] == 1 else z
+        return ((z[..., None] if self.members else z) - mean) / deviation
+
+    def _one_column(self) -> tuple[Any, Any]:
+        if self.dim != 1:
+            expected = "cdf and quantile exist in one dimension"
+            raise DomainError(sentence("Gaussian", expected, f"{self.dim} columns", "take marginal([j]) first"))
+        return self.mean[..., 0], np.sqrt(self.variance[..., 0])
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: means, and what the covariance may choose."""
+        K, d = np.atleast_2d(self.mean).shape
+        spread = {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[self.kind]
+        return K * d + (1 if self.tied else K) * spread
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def blank(cls, x: Any, kind: str = "full", members: int | None = None, tied: bool = False) -> Gaussian:
+        """A first look: mean and variance of each column of a block, gaps skipped; an origin near the data."""
+        if kind not in KINDS:
+            raise DomainError(sentence("Gaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
+        z = rows(x, None, "Gaussian")
+        refuse_infinite(z, "Gaussian")
+        if z.shape[1] == 0:
+            raise ShapeError(sentence("Gaussian", "at least one column is needed", z.shape))
+        anchor = z[0] if len(z) else np.zeros(z.shape[1])
+        stats = moments.columns_of_rows(z, None, np.where(np.isnan(anchor), 0.0, anchor))
+        variance = stats.variance
+        variance = np.where(variance > 0, variance, np.maximum(np.abs(stats.mean), 1.0) ** 2)
+        spread = {"full": np.diag(variance), "diagonal": variance, "spherical": variance.mean()}[kind]
+        mean = stats.mean
+        if members is not None:
+            mean = np.repeat(mean[None], members, axis=0)
+            spread = spread if tied else np.repeat(np.asarray(spread)[None], members, axis=0)
+        return Gaussian.trusted(mean=mean.copy(), covariance=np.array(spread), kind=kind)
+
+    @cached_property
+    def origin(self) -> Array:
+        """The point about which statistics are kept."""
+        return np.atleast_2d(self.mean).mean(axis=0)
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Moments | ColumnMoments:
+        """Weight, mean and scatter of rows (n, d).
+
+        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to
+        (−1: nobody). Missing entries: a diagonal law leaves them out; a full one fills them with their
+        conditional expectation and adds their conditional covariance, so this is an E-step at this model.
+        """
+        n = n_rows(x)
+        w = weights(weight, n, "Gaussian")
+        if n > ROWS * BLOCKS:
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+        z = rows(x, self.dim, "Gaussian")
+        if owner is not None:
+            return self._by_owner(z, w, np.asarray(owner))
+        if self.members and (w is None or w.ndim == 1):
+            w = np.repeat((np.ones(n) if w is None else w)[:, None], self.members, axis=1)
+        if w is not None and w.ndim == 2 and w.shape[1] != self.members:
+            raise ShapeError(sentence("Gaussian", f"weight must have a column a member ({self.members})", w.shape))
+        if self.kind != "full":
+            _refuse_infinite_if_any(z)
+            return moments.columns_of_rows(z, w, self.origin)
+        return self._full_stats(z, w)
+
+    def _by_owner(self, x: Array, w: Array | None, owner: Index) -> Moments | ColumnMoments:
+        if self.members is None:
+            raise DomainError(sentence("Gaussian", "owner is for a stack", "one value"))
+        parts = []
+        for k in range(self.members):
+            mine = owner == k
+            one = self.member(k)
+            one.__dict__["origin"] = self.origin  # one origin for the stack
+            parts.append(one.collect(x[mine], None if w is None else w[mine]))
+        return _stacked(parts)
+
+    def _full_stats(self, x: Array, w: Array | None) -> Moments:
+        if w is None or w.ndim == 1:
+            whole = moments.of_rows(x, w, self.origin)
+            if whole is not None:
+                return whole
+        mask = observed(x)
+        refuse_infinite(x, "Gaussian")
+        used = mask.any(axis=1)
+        clean = mask.all(axis=1)
+        gaps = used & ~clean
+        if w is None or w.ndim == 1:
+            stats = moments.of_rows(x[clean], None if w is None else w[clean], self.origin)
+            if stats is None:
+                raise DataError(sentence("Gaussian", "sums of squares must stay finite", "overflow", "rescale the columns"))
+        else:
+            stats = moments.of_weighted_rows(x[clean], w[clean], self.origin)
+        return stats + self._expected(x[gaps], None if w is None else w[gaps]) if gaps.any() else stats
+
+    def _expected(self, x: Array, w: Array | None) -> Moments:
+        """The E-step for rows with gaps: filled rows, plus what filling leaves uncertain."""
+        from likely.loops.missing import fill
+
+        patterns = Patterns.of(observed(x))
+        x = x[patterns.order]
+        w = np.ones(len(x)) if w is None else w[patterns.order]
+        means, precisions = self.form.mean, self._precisions
+        out = []
+        for k in range(len(means)):
+            wk = np.ascontiguousarray(w if w.ndim == 1 else w[:, k])
+            filled = x.copy()
+            precision = precisions[min(k, len(precisions) - 1)]
+            spread, determinant, entries = fill(filled, wk, patterns.seen, patterns.starts, means[k], precision)
+            stats = moments.of_rows(filled, wk, self.origin)
+            assert stats is not None
+            entropy = 0.5 * (entries * (LOG_2PI + 1) - determinant)
+            out.append(stats.replace(scatter=stats.scatter + spread, entropy=np.asarray(entropy), complete=False))
+        return moments.stacked(out) if self.members else out[0]
+
+    @cached_property
+    def _precisions(self) -> Array:
+        roots = self.form.roots
+        if roots is None:
+            raise DomainError(sentence("Gaussian", "gaps need a covariance that is not singular", "a singular one"))
+        return spd.precision(roots)
+
+    def refit(self, stats: Any, prior: Any = None, unbiased: bool = False) -> Gaussian:
+        """The maximum-likelihood Gaussian of the same kind, or with a prior the posterior mode.
+
+        `unbiased` divides the scatter by weight − 1 (weights count repetitions). A singular estimate is
+        lifted just enough to be a density, and a warning says where and why.
+        """
+        if prior is not None:
+            prior = prior.replace(tied=True) if self.tied and hasattr(prior, "tied") else prior
+            return prior.update(self._suited(stats)).point("mode")  # type: ignore[no-any-return]
+        stats = self._suited(stats)
+        if not stats.total_weight > 0:
+            raise DataError(sentence("Gaussian", "at least one row with weight is needed", "none", "or give a prior"))
+        mean = stats.mean
+        seen = (stats.weight > 0) if stats.weight.shape == mean.shape else (stats.weight > 0)[..., None]
+        mean = np.where(seen, mean, self.mean)  # a member that saw nothing keeps what it had
+        covariance = self._regular(self._spread(stats, unbiased), stats)
+        return Gaussian.trusted(mean=mean, covariance=covariance, kind=self.kind)
+
+    def _suited(self, stats: Any) -> Any:
+        """Moments for a full law, column moments for the others."""
+        if self.kind != "full" and isinstance(stats, Moments):
+            return stats.columns()
+        if self.kind == "full" and not isinstance(stats, Moments):
+            expected = "a full covariance needs Moments"
+            raise ShapeError(sentence("Gaussian", expected, type(stats).__name__, "collect with a full Gaussian"))
+        if stats.shift.shape != self.mean.shape:
+            raise ShapeError(sentence("Gaussian", f"statistics must be of shape {self.mean.shape}", stats.shift.shape))
+        return stats
+
+    def _spread(self, stats: Any, unbiased: bool) -> Array:
+        """Scatter over weight, in the shape of this kind; members without weight keep their own."""
+        scatter, weight = stats.scatter, stats.weight
+        if self.kind == "spherical":
+            scatter, weight = scatter.sum(-1), weight.sum(-1)
+        lost = (np.ones(np.shape(weight)) if self.kind != "spherical" else np.full(np.shape(weight), float(self.dim)))
+        if self.tied:
+            scatter, weight, lost = scatter.sum(axis=0), weight.sum(axis=0), lost.sum(axis=0)
+        weight = np.asarray(weight - lost * unbiased)
+        by = weight[..., None, None] if self.kind == "full" else weight
+        if unbiased and not (weight > 0).all():
+            raise DataError(sentence("Gaussian", "unbiased needs a weight above 1", float(np.min(weight)) + 1))
+        return np.where(by > 0, scatter / np.where(by > 0, by, 1.0), self.covariance)
+
+    def _regular(self, spread: Array, stats: Any) -> Array:
+        floor = column_floor(stats.pooled())
+        lead = spread.shape[: spread.ndim - KINDS[::-1].index(self.kind)]
+        flat = np.array(spread.reshape(-1, *spread.shape[len(lead) :]))
+        notes = [note for k in range(len(flat)) if (note := lift(flat, k, floor, self.kind))]
+        if notes:
+            where = f" (member {', '.join(str(k) for k, _ in notes)})" if self.members and not self.tied else ""
+            warnings.warn(f"Gaussian{where}: {notes[0][1]}", FitWarning, stacklevel=3)
+        return flat.reshape(spread.shape)
+
+    def objective(self, stats: Any, prior: Any = None) -> float:
+        """Expected log-likelihood of the statistics + entropy of what was hidden + log prior."""
+        stats = self._suited(stats)
+        value = self._expected_log_prob(stats)
+        if isinstance(stats, Moments):
+            value += float(stats.entropy.sum())
+        if prior is not None:
+            prior = prior.replace(tied=True) if self.tied and hasattr(prior, "tied") else prior
+            value += float(np.sum(prior.log_density(self)))
+        return value
+
+    def _expected_log_prob(self, stats: Any) -> float:
+        delta = stats.mean - self.mean
+        if self.kind == "full":
+            w = spd.inverse_factor(self.form.roots)
+            w = w[0] if self.members is None else w
+            trace = np.einsum("...ij,...jk,...ik->...", w, stats.scatter, w)
+            away = (np.einsum("...ij,...j->...i", w, delta) ** 2).sum(-1)
+            logdet = self.form.logdet if self.members else self.form.logdet[0]
+            return float(-0.5 * np.sum(stats.weight * (self.dim * LOG_2PI + logdet + away) + trace))
+        v = self.variance
+        return float(-0.5 * np.sum(stats.weight * (LOG_2PI + np.log(v) + delta**2 / v) + stats.scatter / v))
+
+    def weak_prior(self, stats: Any) -> Any:
+        """A prior worth few observations, shaped like the pooled data."""
+        from likely.priors.weak import weak_gaussian
+
+        return weak_gaussian(self, stats)
+
+    def __repr__(self) -> str:
+        stack = f", {self.members} members{' with one covariance' if self.tied else ''}" if self.members else ""
+        if self.mean.size > 8:
+            return f"Gaussian({self.kind}, d={self.dim}{stack})"
+        return f"Gaussian(mean={self.mean.tolist()}, covariance={self.covariance.tolist()}, kind={self.kind!r})"
+
+
+def _stacked(parts: list[Any]) -> Any:
+    if isinstance(parts[0], Moments):
+        return moments.stacked(parts)
+    names = ("rows", "weight", "shift", "scatter")
+    return ColumnMoments.trusted(
+        origin=parts[0].origin, **{name: np.stack([getattr(p, name) for p in parts]) for name in names}
+    )
+
+
+def _refuse_infinite_if_any(x: Array) -> None:
+    with np.errstate(all="ignore"):
+        total = float(x.sum())
+    if not np.isfinite(total):
+        refuse_infinite(x, "Gaussian")
+
+
+def _rows_like(x: Any) -> Any:
+    """Something with rows that can be sliced; lists become arrays."""
+    return x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+

@@ -1,0 +1,68 @@
+"""What every law can do because it can score, sample and learn."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array
+from likely.core.blocks import Blocks
+from likely.core.engine import Engine
+from likely.core.learn import Stop, fit
+from likely.core.value import Value
+from likely.errors import DomainError, FitWarning, sentence
+
+LOG_2 = float(np.log(2.0))
+
+
+class Estimate(NamedTuple):
+    """A number and its standard error; the error is 0 where the number is exact."""
+
+    value: Any
+    error: Any
+
+
+class Law(Value):
+    """A frozen density with parameters; a leading axis makes it a stack of K members."""
+
+    @classmethod
+    def blank(cls, x: Any, **options: Any) -> Self:
+        """A first model for rows like these: it only has to look at them."""
+        raise DomainError(sentence(cls.__name__, "this law has no estimator of its own", remedy="build it as a value"))
+
+    @classmethod
+    def fit(
+        cls, x: Any, weight: Any = None, *, prior: Any = None, engine: Engine | None = None,
+        stop: Stop | None = None, **options: Any,
+    ) -> Self:  # fmt: skip
+        """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior)."""
+        blocks = Blocks.of(x, weight)
+        report = fit(cls.blank(blocks.first.x, **options), blocks, prior=prior, engine=engine, stop=stop or Stop(500, 1e-8))
+        if not report.converged:
+            warnings.warn(f"{cls.__name__}: not converged: {report.reason}", FitWarning, stacklevel=2)
+        return report.model  # type: ignore[no-any-return]
+
+    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+        """E[g(x)] with its standard error, by n draws (laws that can sum or integrate exactly do so).
+
+        >>> import likely as lk
+        >>> value, error = lk.Gaussian([0.0], 1.0).expect(lambda x: x[..., 0] ** 2)
+        >>> bool(abs(value - 1.0) < 5 * error)
+        True
+        """
+        values = np.asarray(g(self.sample(n, rng or np.random.default_rng(0))), dtype=np.float64)  # type: ignore[attr-defined]
+        return Estimate(values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(n))
+
+
+def in_units(nats: Any, bits: bool) -> Any:
+    """Information in nats, or in bits if asked."""
+    return nats / LOG_2 if bits else nats
+
+
+def lone(a: Any) -> Any:
+    """A 0-d result as a plain float; stacks stay arrays."""
+    return float(a) if np.ndim(a) == 0 else a

@@ -1,0 +1,271 @@
+"""Squared distances (x − μ)ᵀ Σ⁻¹ (x − μ) for a whole stack at once: the work inside every elliptical law.
+
+Many members: one matrix product of features of x (1, x, x xᵀ) with the members' natural parameters,
+half the arithmetic of the factor form and none of its temporaries. Few members, and rows so far out
+that the product would lose digits: the factor form, which is also its oracle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+
+from likely.core.arrays import Array, refuse_infinite
+from likely.families import moments
+from likely.families.gaps import Patterns, observed
+from likely.maths import spd
+
+MANY = 4  # members from which the product beats the factors (measured at d = 2 … 64)
+ALLOWED = 1e-9  # absolute error of a distance that the product may make; beyond it, factors
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """Centres (K, d) with their spreads: (K, d, d) or (K, d); a leading 1 is one spread for all."""
+
+    mean: Array
+    spread: Array
+    whose: str
+
+    @property
+    def diagonal(self) -> bool:
+        """True if the columns are uncorrelated."""
+        return self.spread.ndim == 2
+
+    @property
+    def shared(self) -> bool:
+        """True if all members have one spread."""
+        return len(self.spread) == 1 and len(self.mean) > 1
+
+    # -------------------------------------------------------------- factors
+
+    @cached_property
+    def roots(self) -> Array | None:
+        """Standard deviations (k, d) or lower factors (k, d, d); None if a spread is degenerate."""
+        if not self.diagonal:
+            return spd.cholesky(self.spread)
+        return np.sqrt(self.spread) if (self.spread > 0).all() else None
+
+    @cached_property
+    def flats(self) -> list[spd.Degenerate]:
+        """For degenerate spreads: the flat of each."""
+        full = self.spread if not self.diagonal else self.spread[:, :, None] * np.eye(self.spread.shape[1])
+        flats = [spd.degenerate(s) for s in full]
+        return [f for f in flats if f is not None]
+
+    @cached_property
+    def logdet(self) -> Array:
+        """log det Σ of each member (K,); of its flat where it is degenerate."""
+        if self.roots is None:
+            each = np.array([f.logdet for f in self.flats])
+        elif self.diagonal:
+            each = np.log(self.spread).sum(axis=1)
+        else:
+            each = spd.logdet(self.roots)
+        return np.broadcast_to(each, (len(self.mean),))
+
+    @cached_property
+    def rank(self) -> Array:
+        """Dimensions that each member's density has (K,)."""
+        d = self.mean.shape[1]
+        each = np.array([f.factor.shape[1] for f in self.flats]) if self.roots is None else np.array([d])
+        return np.broadcast_to(each, (len(self.mean),))
+
+    # ----------------------------------------------------- the product form
+
+    @cached_property
+    def frame(self) -> tuple[Array, Array]:
+        """Origin and unit of each column, near the members, in which features are formed."""
+        variance = self.spread if self.diagonal else np.diagonal(self.spread, axis1=1, axis2=2)
+        unit = np.sqrt(variance.mean(axis=0))
+        return self.mean.mean(axis=0), np.where(unit > 0, unit, 1.0)
+
+    @cached_property
+    def _in_frame(self) -> tuple[Array, Array, float]:
+        """Means (K, d) and precisions in the frame's units, and the largest eigenvalue among the latter."""
+        assert self.roots is not None
+        origin, unit = self.frame
+        centre = (self.mean - origin) / unit
+        if self.diagonal:
+            precision = unit**2 / self.spread
+            return centre, precision, float(precision.max())
+        inverse = spd.inverse_factor(self.roots) * unit
+        if self.shared:  # in white coordinates the precision is the identity
+            return centre @ inverse[0].T, inverse[0], 1.0
+        precision = np.swapaxes(inverse, 1, 2) @ inverse
+        return centre, precision, float(np.linalg.norm(inverse, ord=2, axis=(1, 2)).max() ** 2)
+
+    @cached_property
+    def reach(self) -> float:
+        """Squared length in the frame up to which the product's error stays below ALLOWED."""
+        if self.roots is None or len(self.mean) < MANY:
+            return -1.0
+        centre, _, largest = self._in_frame
+        return ALLOWED / (8 * spd.EPS * largest) - float((centre**2).sum(axis=1).max())
+
+    def natural(self, factor: float, constant: Array) -> Array:
+        """Parameters (p, K) such that features @ natural = factor · distance + constant."""
+        centre, precision, _ = self._in_frame
+        K, d = centre.shape
+        if self.diagonal:
+            pulled = precision * centre
+            rows = [factor * (pulled * centre).sum(1) + constant, -2 * factor * pulled, factor * precision]
+        elif self.shared:
+            rows = [factor * (centre**2).sum(1) + constant, -2 * factor * centre, np.full(K, factor)]
+        else:
+            pulled = np.einsum("kij,kj->ki", precision, centre)
+            i, j = np.triu_indices(d)
+            quadratic = factor * precision[:, i, j] * np.where(i == j, 1.0, 2.0)
+            rows = [factor * (pulled * centre).sum(1) + constant, -2 * factor * pulled, quadratic]
+        return np.concatenate([np.atleast_2d(r.T) for r in rows])
+
+    def features(self, x: Array) -> tuple[Array, Array]:
+        """Features (p, n) of rows, and their squared length in the frame (n,)."""
+        origin, unit = self.frame
+        u = np.ascontiguousarray(((x - origin) / unit).T)
+        if self.shared and not self.diagonal:
+            u = self._in_frame[1] @ u
+        square = u * u if self.diagonal or self.shared else moments.pairs(u)
+        length = square.sum(axis=0) if self.diagonal or self.shared else np.einsum("in,in->n", u, u)
+        if self.shared and not self.diagonal:
+            square = length[None]
+        return np.concatenate([np.ones((1, len(x))), u, square]), length
+
+    # ------------------------------------------------------------ evaluation
+
+    def complete(self, x: Array, factor: float, constant: Array, natural: Array | None = None) -> Array:
+        """factor · distance + constant for complete rows (n, K); rows with a gap come out as NaN."""
+        with np.errstate(all="ignore"):
+            if self.reach <= 0:
+                return self.by_factors(x, factor, constant)
+            features, length = self.features(x)
+            out = features.T @ (self.natural(factor, constant) if natural is None else natural)
+            unsafe = np.flatnonzero(~(length <= self.reach))
+            if len(unsafe):
+                out[unsafe] = self.by_factors(x[unsafe], factor, constant)
+        return out
+
+    def by_factors(self, x: Array, factor: float, constant: Array) -> Array:
+        """The same by one factor a member: slower, and as exact as the spread allows."""
+        with np.errstate(all="ignore"):
+            columns = [factor * self._distance(x, k) + constant[k] for k in range(len(self.mean))]
+        out = np.stack(columns, axis=1)
+        lost = np.isnan(out) & np.isfinite(x).all(axis=1)[:, None]
+        if lost.any():  # a finite row so far out that its distance overflows
+            out[lost] = np.inf * np.sign(factor)
+        return out
+
+    def _distance(self, x: Array, k: int) -> Array:
+        z = x - self.mean[k]
+        j = k if len(self.spread) > 1 else 0
+        if self.roots is None:
+            flat = self.flats[j]
+            v = z @ flat.inverse
+            return np.where(flat.off(z), np.inf, np.einsum("nd,nd->n", v, v)) + 0.0 * z.sum(axis=1)
+        if self.diagonal:
+            v = z / self.roots[j]
+            return np.einsum("nd,nd->n", v, v)
+        v = scipy.linalg.solve_triangular(self.roots[j], z.T, lower=True, check_finite=False)
+        return np.einsum("dn,dn->n", v, v)
+
+    def incomplete(self, x: Array, quick: bool = True) -> tuple[Array, Array, Array]:
+        """Distance, log det Σ_oo (both (n, K)) and number of seen columns (n,) for rows with gaps.
+
+        `quick=False` takes the route through each pattern's own covariance: the twin that checks the other.
+        """
+        refuse_infinite(x, self.whose)
+        mask = observed(x)
+        if self.roots is None:
+            return self._incomplete_flat(x)
+        if self.diagonal:
+            return self._incomplete_columns(x, mask)
+        return self._incomplete_full(x, mask, quick)
+
+    def _incomplete_columns(self, x: Array, mask: Array) -> tuple[Array, Array, Array]:
+        assert self.roots is not None
+        z = [np.where(mask, (x - self.mean[k]) / self.roots[min(k, len(self.roots) - 1)], 0.0) for k in range(len(self.mean))]
+        q = np.stack([np.einsum("nd,nd->n", v, v) for v in z], axis=1)
+        logdet = np.broadcast_to(mask @ np.log(self.spread).T, q.shape)
+        return q, logdet, mask.sum(axis=1)
+
+    def _incomplete_full(self, x: Array, mask: Array, quick: bool) -> tuple[Array, Array, Array]:
+        origin, unit = self.frame
+        u = np.where(mask, (x - origin) / unit, 0.0)
+        q, logdet = np.empty((len(x), len(self.mean))), np.empty((len(x), len(self.mean)))
+        patterns = Patterns.of(mask)
+        small = patterns.seen.sum(axis=1) * 2 >= mask.shape[1]
+        if not (quick and self.reach > 0 and not self.shared):
+            small = np.zeros(len(small), bool)
+        few, rest = patterns.split(small)
+        few = self._by_precision(u, few, q, logdet)
+        self._by_covariance(u, rest, q, logdet)
+        if few is not None:  # rows beyond the product's reach
+            self._by_covariance(u, few, q, logdet)
+        seen = mask.sum(axis=1)
+        return q, logdet + 2 * (mask @ np.log(unit))[:, None], seen
+
+    @cached_property
+    def _for_loops(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Members in the frame's units with K as last axis, as the loops want them."""
+        origin, unit = self.frame
+        centre = np.ascontiguousarray(((self.mean - origin) / unit).T)
+        covariance = np.broadcast_to(self.spread / unit[:, None] / unit, (len(self.mean), len(unit), len(unit)))
+        if self.reach > 0 and not self.shared:
+            _, precision, _ = self._in_frame
+            pulled = np.einsum("kij,kj->ik", precision, centre.T)
+            base = self.logdet - 2 * np.log(unit).sum()
+        else:
+            precision, pulled, base = np.empty((0, 0, 0)), np.empty((0, 0)), np.empty(0)
+        last = np.moveaxis
+        return (
+            centre, np.ascontiguousarray(last(covariance, 0, -1)), np.ascontiguousarray(last(precision, 0, -1)),
+            pulled, base,
+        )  # fmt: skip
+
+    def _by_precision(self, u: Array, few: Patterns, q: Array, logdet: Array) -> Patterns | None:
+        """Fill q and logdet for rows with small gaps; returns the patterns that need the other route."""
+        if not len(few.order):
+            return None
+        from likely.loops.missing import by_precision
+
+        length = np.einsum("nd,nd->n", u[few.order], u[few.order])
+        if not (length <= self.reach).all():
+            return few
+        _, _, precision, pulled, base = self._for_loops
+        rows = np.ascontiguousarray(u[few.order])
+        square = moments.pairs(np.ascontiguousarray(rows.T))
+        features = np.concatenate([np.ones((1, len(rows))), rows.T, square])
+        part = features.T @ self.natural(1.0, np.zeros(len(self.mean)))
+        determinant = np.empty_like(part)
+        by_precision(rows, few.seen, few.starts, precision, pulled, base, part, determinant)
+        q[few.order], logdet[few.order] = np.maximum(part, 0.0), determinant
+        return None
+
+    def _by_covariance(self, u: Array, patterns: Patterns, q: Array, logdet: Array) -> None:
+        if not len(patterns.order):
+            return
+        from likely.loops.missing import by_covariance
+
+        centre, covariance, _, _, _ = self._for_loops
+        rows = np.ascontiguousarray(u[patterns.order])
+        part, determinant = np.empty((len(rows), len(self.mean))), np.empty((len(rows), len(self.mean)))
+        by_covariance(rows, patterns.seen, patterns.starts, centre, covariance, part, determinant)
+        q[patterns.order], logdet[patterns.order] = part, determinant
+
+    def _incomplete_flat(self, x: Array) -> tuple[Array, Array, Array]:
+        """Degenerate spreads: the marginal of each pattern, one after another."""
+        mask = observed(x)
+        patterns = Patterns.of(mask)
+        q, logdet = np.zeros((len(x), len(self.mean))), np.zeros((len(x), len(self.mean)))
+        seen = np.zeros((len(x), len(self.mean)))
+        for p, columns in enumerate(patterns.seen):
+            rows = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
+            at = np.flatnonzero(columns)
+            spread = self.spread[:, at] if self.diagonal else self.spread[:, at[:, None], at]
+            part = Quadratic(self.mean[:, at], spread, self.whose)
+            q[rows] = part.by_factors(x[np.ix_(rows, at)], 1.0, np.zeros(len(self.mean)))
+            logdet[rows], seen[rows] = part.logdet, part.rank
+        return q, logdet, seen

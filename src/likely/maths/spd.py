@@ -1,0 +1,113 @@
+"""Symmetric positive (semi-)definite matrices: factors, inverses and repairs that respect each column's scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from likely.core.arrays import Array
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+def symmetric(a: Array) -> Array:
+    """The symmetric part of (..., d, d); exact for what is symmetric already."""
+    return 0.5 * (a + np.swapaxes(a, -1, -2))
+
+
+def is_symmetric(a: Array) -> bool:
+    """Symmetric up to rounding, relative to the scale of its rows and columns."""
+    s = np.sqrt(np.abs(np.diagonal(a, axis1=-2, axis2=-1)))
+    return bool((np.abs(a - np.swapaxes(a, -1, -2)) <= 1e-8 * s[..., :, None] * s[..., None, :]).all())
+
+
+def scales(a: Array) -> Array:
+    """Square roots of the diagonal (..., d), 1 where it is 0: the units in which a matrix is a correlation."""
+    v = np.diagonal(a, axis1=-2, axis2=-1)
+    return np.sqrt(np.where(v > 0, v, 1.0))
+
+
+def cholesky(a: Array) -> Array | None:
+    """Lower factors of (..., d, d), or None if one is not safely positive definite.
+
+    "Safely": no column's variance given the columns before it is lost in rounding. The test is made
+    on the correlation matrix, so it does not depend on units.
+    """
+    s = scales(a)
+    try:
+        root = np.linalg.cholesky(a / s[..., :, None] / s[..., None, :])
+    except np.linalg.LinAlgError:
+        return None
+    pivots = np.diagonal(root, axis1=-2, axis2=-1)
+    if pivots.size and (pivots**2).min() <= rank_tolerance(a.shape[-1]):
+        return None
+    return root * s[..., :, None]
+
+
+def rank_tolerance(d: int) -> float:
+    """Share of a column's variance that counts as nothing in d dimensions."""
+    return 50 * d * EPS
+
+
+def logdet(root: Array) -> Array:
+    """log det of the matrix whose lower factor this is."""
+    return 2.0 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
+
+
+def inverse_factor(root: Array) -> Array:
+    """Inverse of lower triangular factors (..., d, d)."""
+    flat = root.reshape(-1, *root.shape[-2:])
+    eye = np.eye(root.shape[-1])
+    out = [scipy.linalg.solve_triangular(r, eye, lower=True, check_finite=False) for r in flat]
+    return np.array(out).reshape(root.shape)
+
+
+def precision(root: Array) -> Array:
+    """Inverse of the matrices whose lower factors these are."""
+    w = inverse_factor(root)
+    return np.swapaxes(w, -1, -2) @ w
+
+
+@dataclass(frozen=True, eq=False)
+class Degenerate:
+    """A covariance of rank r < d: it lives on a flat of r dimensions."""
+
+    factor: Array  # (d, r): covariance = factor factorᵀ
+    inverse: Array  # (d, r): (x − mean) @ inverse is white
+    scale: Array  # (d,): units of the columns
+    logdet: float  # log of the product of the covariance's eigenvalues that are not 0
+
+    def off(self, z: Array) -> Array:
+        """True for deviations (n, d) that do not lie on the flat."""
+        rest = (z - (z @ self.inverse) @ self.factor.T) / self.scale
+        return np.linalg.norm(rest, axis=1) > 1e-7 * (1.0 + np.linalg.norm(z / self.scale, axis=1))
+
+
+def degenerate(a: Array) -> Degenerate | None:
+    """The flat of a positive semi-definite matrix (d, d), or None if it is indefinite."""
+    d = len(a)
+    s = scales(a)
+    values, vectors = np.linalg.eigh(symmetric(a / s[:, None] / s))
+    bound = rank_tolerance(d) * max(float(values[-1]), 0.0) if d else 0.0
+    if d and values[0] < -max(1e-9, bound) * max(float(values[-1]), 1e-300):
+        return None
+    keep = values > max(bound, 0.0)
+    factor = s[:, None] * vectors[:, keep] * np.sqrt(values[keep])
+    q, r = np.linalg.qr(factor)
+    inverse = q @ np.linalg.inv(r).T if factor.shape[1] else factor
+    return Degenerate(factor, inverse, s, float(2 * np.log(np.abs(np.diagonal(r))).sum()))
+
+
+def repaired(a: Array) -> tuple[Array, int]:
+    """A positive definite neighbour of a semi-definite (d, d), and the rank that was found.
+
+    Directions of the correlation matrix that carry less than 1e-9 of a column's variance get
+    that much: enough for a safe factor, far below anything measured.
+    """
+    s = scales(a)
+    values, vectors = np.linalg.eigh(symmetric(a / s[:, None] / s))
+    rank = int((values > rank_tolerance(len(a)) * max(float(values[-1]), 1.0)).sum())
+    lifted = (vectors * np.maximum(values, 1e-9)) @ vectors.T
+    return symmetric(lifted * s[:, None] * s), rank

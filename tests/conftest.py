@@ -1,0 +1,40 @@
+"""What all tests share: the data folder, a generator, and how hard Hypothesis searches."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+pytest.register_assert_rewrite("tests.laws")
+
+settings.register_profile("ci", derandomize=True, max_examples=50, deadline=None, print_blob=True)
+settings.register_profile("campaign", max_examples=1000, deadline=None, print_blob=True)
+settings.load_profile("ci")  # ./run campaign asks for the other by --hypothesis-profile
+
+
+def find_data() -> Path | None:
+    """The folder of real data: LIKELY_DATA, else ../shared/data beside the project, else None."""
+    asked = os.environ.get("LIKELY_DATA")
+    folder = Path(asked) if asked else ROOT.parent / "shared" / "data"
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real data; tests that need it are skipped where it is missing."""
+    folder = find_data()
+    if folder is None:
+        pytest.skip("no data: set LIKELY_DATA to the folder that holds them")
+    return folder
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A generator that draws the same numbers in every test of every run."""
+    return np.random.default_rng(20260)
