@@ -23,7 +23,11 @@ ORDER = (
 ANYWHERE = {"_version"}  # whom all may import
 LOBBY = {"__init__", "__main__", "_version", "files"}  # may import any room ...
 LAZY_LOBBY = {"__init__", "files"}  # ... these two on first use only
-LAZY_EXTRAS = {"estimators": {"files"}, "app": {"files", "__init__"}}  # further rooms, inside functions
+LAZY_EXTRAS = {  # further rooms, inside functions
+    "estimators": {"files"},
+    "app": {"files", "__init__"},
+    "families": {"priors"},  # a law names its conjugate partner: `weak_prior`
+}
 ONLY_IN = {"sklearn": "estimators", "numba": "loops"}  # third parties that one room keeps
 
 UNSAFE_MODULES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}

@@ -75,12 +75,12 @@ def gather(model: Any, block: Block) -> Any:
 
 
 def resolve_prior(model: Any, stats: Any, prior: Any) -> Any:
-    """`"weak"` becomes a prior scaled by the statistics at hand; None and priors stay."""
+    """A rule becomes a prior once there are statistics to scale it: `"weak"`, or a function of (model, stats)."""
     if isinstance(prior, str):
         if prior != "weak":
             raise DomainError(sentence("fit", 'prior must be a Prior, "weak" or None', repr(prior)))
         return model.weak_prior(stats)
-    return prior
+    return prior(model, stats) if callable(prior) else prior
 
 
 def iterate(model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None) -> Iterator[Step]:

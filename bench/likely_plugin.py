@@ -1,0 +1,193 @@
+"""likely beside its peers: what `../shared/bench/peers.py --plugin bench/likely_plugin.py` adds.
+
+A workload is a generator (deterministic), a quality that is common to all, and one function a peer:
+the function prepares, and what it returns is timed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# The driver points Numba at its own folder, which is not ours to write; this file is read before Numba is.
+os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).resolve().parent / ".numba_cache")
+
+import numpy as np  # noqa: E402
+import scipy.linalg  # noqa: E402
+from peers import Infeasible, peer, torch_, workload  # noqa: E402
+
+MEMBERS, COLUMNS = 64, 16
+LOG_2PI = np.log(2 * np.pi)
+
+
+def library():
+    """likely with what a first call would import, so that set-up pays for it."""
+    import likely as lk
+
+    lk.Gaussian(np.zeros(2), np.eye(2)).log_prob(np.zeros((1, 2)))
+    return lk
+
+
+# ---------------------------------------------------------------- gaussian_ml
+
+
+@peer("gaussian_ml", "likely", note="Gaussian.fit")
+def _(d):
+    lk = library()
+
+    def run():
+        model = lk.Gaussian.fit(d["X"])
+        return {"mean": model.mean, "cov": model.covariance}
+
+    return run
+
+
+# ------------------------------------------------------------- gaussian_stack
+
+
+def stack(n):
+    """64 full Gaussians with condition numbers up to some hundreds, and rows drawn from them."""
+    rng = np.random.default_rng(101)
+    mean = 1.5 * rng.standard_normal((MEMBERS, COLUMNS))
+    factor = np.eye(COLUMNS) + 0.3 * rng.standard_normal((MEMBERS, COLUMNS, COLUMNS))
+    owner = rng.integers(0, MEMBERS, n)
+    noise = rng.standard_normal((n, COLUMNS))
+    X = np.empty((n, COLUMNS))
+    for k in range(MEMBERS):
+        X[owner == k] = noise[owner == k] @ factor[k].T + mean[k]
+    return {"X": X, "mean": mean, "cov": factor @ np.swapaxes(factor, 1, 2)}
+
+
+def punched(X):
+    """A tenth of the rows lose each entry with probability 0.1."""
+    rng = np.random.default_rng(102)
+    holes = (rng.random(len(X)) < 0.1)[:, None] & (rng.random(X.shape) < 0.1)
+    return np.where(holes, np.nan, X)
+
+
+def exact(x, mean, cov):
+    """log N of one row under every member, from the marginal of what was seen: slow and plain."""
+    at = np.flatnonzero(~np.isnan(x))
+    root = np.linalg.cholesky(cov[:, at[:, None], at])
+    z = np.stack([scipy.linalg.solve_triangular(r, x[at] - m, lower=True) for r, m in zip(root, mean[:, at], strict=True)])
+    logdet = 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+    return -0.5 * ((z * z).sum(axis=1) + logdet + len(at) * LOG_2PI)
+
+
+def sampled_rows(X):
+    """Some rows from everywhere, and some with gaps where there are any."""
+    some = np.linspace(0, len(X) - 1, min(300, len(X))).astype(int)
+    return np.union1d(some, np.flatnonzero(np.isnan(X).any(axis=1))[:300])
+
+
+def stack_quality(d, result):
+    """Largest error against the plain formula on a sample of rows, and the sum of everything."""
+    X, out = result.get("rows", d["X"]), np.asarray(result["log_prob"])
+    error = max(float(abs(out[i] - exact(X[i], d["mean"], d["cov"])).max()) for i in sampled_rows(X))
+    return {"max_err": error, "sum": float(out.sum())}
+
+
+@workload("gaussian_stack", "64 full Gaussians, 200,000 x 16: log_prob of every row under every member", k=5)
+def gaussian_stack(scale):
+    return stack(max(1000, int(200_000 * scale)))
+
+
+gaussian_stack.quality(stack_quality)
+
+
+@gaussian_stack.peer("scipy", note="frozen multivariate_normal, one a member")
+def _(d):
+    from scipy.stats import multivariate_normal
+
+    laws = [multivariate_normal(m, c) for m, c in zip(d["mean"], d["cov"], strict=True)]
+    return lambda: {"log_prob": np.stack([law.logpdf(d["X"]) for law in laws], axis=1)}
+
+
+@gaussian_stack.peer("sklearn", note="GaussianMixture._estimate_log_prob, parameters set by hand")
+def _(d):
+    from sklearn.mixture import GaussianMixture
+
+    eye = np.eye(COLUMNS)
+    roots = [scipy.linalg.solve_triangular(np.linalg.cholesky(c), eye, lower=True).T for c in d["cov"]]
+    model = GaussianMixture(MEMBERS, covariance_type="full")
+    model.weights_, model.means_ = np.full(MEMBERS, 1 / MEMBERS), d["mean"]
+    model.covariances_, model.precisions_cholesky_ = d["cov"], np.array(roots)
+    return lambda: {"log_prob": model._estimate_log_prob(d["X"])}
+
+
+@gaussian_stack.peer("numpy_chol", note="plain triangular solve, one a member")
+def _(d):
+    roots = np.linalg.cholesky(d["cov"])
+    constant = -0.5 * COLUMNS * LOG_2PI - np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+
+    def run():
+        out = np.empty((len(d["X"]), MEMBERS))
+        for k in range(MEMBERS):
+            z = scipy.linalg.solve_triangular(roots[k], (d["X"] - d["mean"][k]).T, lower=True, check_finite=False)
+            out[:, k] = constant[k] - 0.5 * np.einsum("dn,dn->n", z, z)
+        return {"log_prob": out}
+
+    return run
+
+
+@gaussian_stack.peer("torch", note="distributions.MultivariateNormal, one a member")
+def _(d):
+    torch = torch_()
+    X = torch.from_numpy(d["X"])
+    parts = zip(torch.from_numpy(d["mean"]), torch.from_numpy(d["cov"]), strict=True)
+    laws = [torch.distributions.MultivariateNormal(m, c, validate_args=False) for m, c in parts]
+    return lambda: {"log_prob": torch.stack([law.log_prob(X) for law in laws], dim=1)}
+
+
+@gaussian_stack.peer("pomegranate", note="Normal.log_probability, one a member, float64")
+def _(d):
+    torch = torch_()
+    torch.set_default_dtype(torch.float64)
+    from pomegranate.distributions import Normal
+
+    X = torch.from_numpy(d["X"])
+    laws = [Normal(m, c) for m, c in zip(torch.from_numpy(d["mean"]), torch.from_numpy(d["cov"]), strict=True)]
+    return lambda: {"log_prob": torch.stack([law.log_probability(X) for law in laws], dim=1)}
+
+
+@gaussian_stack.peer("likely", note="Gaussian.log_prob")
+def _(d):
+    model = library().Gaussian(d["mean"], d["cov"])
+    model.log_prob(d["X"][:1])  # the others' factors are made in set-up too
+    return lambda: {"log_prob": model.log_prob(d["X"])}
+
+
+# -------------------------------------------------------------- gaussian_gaps
+
+
+@workload("gaussian_gaps", "the same with a tenth of the rows missing 10 % of their entries", k=5)
+def gaussian_gaps(scale):
+    d = gaussian_stack.gen(scale)
+    return {**d, "whole": d["X"], "X": punched(d["X"])}
+
+
+gaussian_gaps.quality(stack_quality)
+
+
+@gaussian_gaps.peer("likely", note="Gaussian.log_prob, gaps integrated out")
+def _(d):
+    model = library().Gaussian(d["mean"], d["cov"])
+    model.log_prob(d["X"][:2000])  # compiles the loops; `first` would otherwise be that
+    return lambda: {"log_prob": model.log_prob(d["X"])}
+
+
+@gaussian_gaps.peer("likely_complete", note="the same rows before the gaps")
+def _(d):
+    model = library().Gaussian(d["mean"], d["cov"])
+    model.log_prob(d["whole"][:1])
+    return lambda: {"log_prob": model.log_prob(d["whole"]), "rows": d["whole"]}
+
+
+@gaussian_gaps.peer("sklearn")
+def _(d):
+    raise Infeasible("GaussianMixture refuses NaN")
+
+
+@gaussian_gaps.peer("scipy")
+def _(d):
+    raise Infeasible("multivariate_normal gives NaN for a row with NaN")

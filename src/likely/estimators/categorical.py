@@ -1,0 +1,131 @@
+"""Probabilities of levels learnt from categories of any kind."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import validate_data
+
+from likely.errors import DataError, sentence
+from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.families.categorical import Categorical, LevelCounts
+from likely.families.product import Product, ProductStats
+
+
+class NotACategory(DataError, TypeError):
+    """A cell holds something that can be no category."""
+
+
+class CategoricalDensity(DensityEstimator):
+    """Learn the probability of each level: `model_` is a `Categorical`, or a `Product` of them for several columns.
+
+    Levels are strings, numbers or booleans, found in the data; `partial_fit` may bring new ones. None and NaN
+    are missing. A level that training never saw has probability 0.
+
+    prior: "weak" (one fictitious row, spread over the levels), None for maximum likelihood, a number a
+        (Dirichlet with a fictitious rows of each level, so 1 is Laplace's rule as a mode), or a `Prior`.
+
+    >>> import likely as lk
+    >>> d = lk.CategoricalDensity(prior=None).fit([["red"], ["blue"], ["red"], ["red"]])
+    >>> d.model_.levels.tolist(), d.model_.probs.tolist()
+    (['blue', 'red'], [0.25, 0.75])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], **EM,
+    }  # fmt: skip
+
+    def __init__(self, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _blank(self, X: Any) -> Categorical | Product:
+        columns = [Categorical.over(levels_of(X[:, j])) for j in range(X.shape[1])]
+        return columns[0] if len(columns) == 1 else Product(list(zip(self._column_names(), columns, strict=True)))
+
+    def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+        if isinstance(model, Categorical):
+            return _widened(model, stats, X[:, 0])
+        grown = [_widened(part, stats[name], X[:, j]) for j, (name, part) in enumerate(model.parts)]
+        models = tuple((name, m) for name, (m, _) in zip(model.names, grown, strict=True))
+        return Product(models), ProductStats(tuple((name, s) for name, (_, s) in zip(model.names, grown, strict=True)))
+
+    def _prior_rule(self) -> Any:
+        if isinstance(self.prior, Real):
+            return lambda model, stats: _symmetric(model, float(self.prior))
+        return self.prior
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        for j in range(X.shape[1]) if X.dtype == object else ():
+            refuse_objects(X[:, j])
+        return X
+
+    @property
+    def levels_(self) -> list[Any]:
+        """The levels of each column."""
+        parts = [self.model_] if isinstance(self.model_, Categorical) else [p for _, p in self.model_.parts]
+        return [part.levels for part in parts]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
+
+
+def is_missing(cell: Any) -> bool:
+    """None, NaN and pandas' NA are cells that were not observed."""
+    return cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType")  # noqa: PLR0124
+
+
+def refuse_objects(column: Any) -> None:
+    """Cells must be strings, numbers or missing."""
+    for i, cell in enumerate(column):
+        if not (isinstance(cell, str | bytes | Real | np.generic) or cell is None or type(cell).__name__ == "NAType"):
+            expected = "a category argument must be a string or a number"
+            raise NotACategory(sentence("CategoricalDensity", expected, f"{type(cell).__name__} at row {i}"))
+
+
+def levels_of(column: Any) -> Any:
+    """The distinct levels of a column, sorted; missing cells are none."""
+    column = np.asarray(column)
+    if column.dtype == object:
+        cells = {cell for cell in column.tolist() if not is_missing(cell)}
+        try:
+            return np.array(sorted(cells)) if len({isinstance(c, str) for c in cells}) < 2 else _unlike(cells)
+        except TypeError:
+            return _unlike(cells)
+    if column.dtype.kind == "f":
+        column = column[~np.isnan(column)]
+    return np.unique(column)
+
+
+def _unlike(cells: set[Any]) -> Any:
+    out = np.empty(len(cells), object)
+    out[:] = sorted(cells, key=lambda c: (type(c).__name__, str(c)))
+    return out
+
+
+def _widened(model: Categorical, stats: LevelCounts, column: Any) -> tuple[Categorical, LevelCounts]:
+    """Room for levels that a later chunk brings."""
+    old = model.levels.tolist() if model.levels is not None else list(range(model.probs.shape[-1]))
+    new = levels_of(np.array([*old, *(c for c in levels_of(column).tolist())], dtype=object))
+    if len(new) == len(old):
+        return model, stats
+    at = [new.tolist().index(level) for level in old]
+    counts = np.zeros(len(new))
+    counts[at] = stats.counts
+    return Categorical.over(new), stats.replace(counts=counts)
+
+
+def _symmetric(model: Any, rows: float) -> Any:
+    from likely.priors.dirichlet import Dirichlet
+    from likely.priors.product import ProductPrior
+
+    if isinstance(model, Categorical):
+        return Dirichlet(np.full(model.probs.shape[-1], 1.0 + rows), levels=model.levels)
+    return ProductPrior(tuple((name, _symmetric(part, rows)) for name, part in model.parts))

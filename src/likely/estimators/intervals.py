@@ -1,0 +1,96 @@
+"""How sure we are of each parameter: exact intervals where there are some, one function a law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betaincinv, chdtri, gammaincinv, ndtri, stdtrit
+
+from likely.families.categorical import Categorical
+from likely.families.gaussian import Gaussian
+from likely.families.poisson import Poisson
+from likely.families.product import Product
+
+
+class Row(NamedTuple):
+    """One parameter with its interval; None where the data do not give one."""
+
+    column: str
+    parameter: str
+    estimate: float
+    low: float | None
+    high: float | None
+
+
+def rows_of(model: Any, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """Every parameter of a model with its interval at the given confidence level."""
+    yield from _TABLE[type(model)](model, stats, names, level)
+
+
+def _gaussian(model: Gaussian, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """Means by Student's t, deviations by χ², correlations by Fisher's z."""
+    seen = np.broadcast_to(stats.weight if np.ndim(stats.weight) else stats.weight[None], model.mean.shape)
+    tail = 0.5 * (1 - level)
+    for j, name in enumerate(names):
+        n, mean, sd = float(seen[j]), float(model.mean[j]), float(np.sqrt(model.variance[j]))
+        reach = -stdtrit(n - 1, tail) * sd / np.sqrt(n - 1) if n > 1 else None
+        yield Row(name, "mean", mean, *_around(mean, reach))
+        dof = (n - 1) if model.kind != "spherical" else float(seen.sum()) - len(names)
+        root = np.sqrt(dof + 1) * sd
+        wide = (root / np.sqrt(chdtri(dof, tail)), root / np.sqrt(chdtri(dof, 1 - tail))) if dof > 0 else (None, None)
+        yield Row(name, "standard deviation", sd, *map(_number, wide))
+    if model.kind == "full":
+        yield from _correlations(model, float(stats.weight), names, tail)
+
+
+def _correlations(model: Gaussian, n: float, names: list[str], tail: float) -> Iterator[Row]:
+    sd = np.sqrt(model.variance)
+    for i in range(len(names)):
+        for j in range(i):
+            r = float(np.clip(model.covariance[i, j] / sd[i] / sd[j], -1, 1))
+            low = high = None
+            if n > 3 and abs(r) < 1:
+                z, reach = np.arctanh(r), -ndtri(tail) / np.sqrt(n - 3)
+                low, high = float(np.tanh(z - reach)), float(np.tanh(z + reach))
+            yield Row(f"{names[j]}, {names[i]}", "correlation", r, low, high)
+
+
+def _poisson(model: Poisson, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """Exact (Garwood) intervals: the rates at which so few, or so many, would be rare."""
+    tail = 0.5 * (1 - level)
+    for j, name in enumerate(names):
+        n, total = float(stats.weight[j]), float(stats.total[j])
+        low = gammaincinv(total, tail) / n if n > 0 and total > 0 else 0.0 if n > 0 else None
+        high = gammaincinv(total + 1, 1 - tail) / n if n > 0 else None
+        yield Row(name, "rate", float(model.rate[j]), _number(low), _number(high))
+
+
+def _categorical(model: Categorical, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """Exact (Clopper–Pearson) intervals, level by level."""
+    tail, n = 0.5 * (1 - level), float(stats.counts.sum())
+    for value, p, k in zip(model.values.tolist(), model.probs, stats.counts, strict=True):
+        low = betaincinv(k, n - k + 1, tail) if k > 0 else 0.0
+        high = betaincinv(k + 1, n - k, 1 - tail) if n - k > 0 else 1.0
+        yield Row(names[0], f"P({value})", float(p), float(low), float(high))
+
+
+def _product(model: Product, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    for name, part in model.parts:
+        width = int(getattr(part, "dim", 1))
+        inner = [name] if width == 1 else [f"{name}[{i}]" for i in range(width)]
+        yield from rows_of(part, stats[name], inner, level)
+
+
+def _around(value: float, reach: Any) -> tuple[float | None, float | None]:
+    return (None, None) if reach is None else (float(value - reach), float(value + reach))
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+_TABLE: dict[type, Callable[..., Iterator[Row]]] = {
+    Gaussian: _gaussian, Poisson: _poisson, Categorical: _categorical, Product: _product,
+}  # fmt: skip

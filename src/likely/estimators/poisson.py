@@ -1,0 +1,63 @@
+"""Poisson rates learnt from counts."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from likely.errors import DataError, sentence
+from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.families.poisson import Poisson
+
+
+class PoissonDensity(DensityEstimator):
+    """Learn independent Poisson counts, one rate a column: `model_` is a `Poisson`.
+
+    prior: "weak" (`Gamma.weak`: the column's own mean, worth a tenth of a row), None for maximum likelihood,
+        a number a (the mean of each column, worth a rows), or a `Prior`.
+
+    >>> import likely as lk
+    >>> lk.PoissonDensity(prior=None).fit([[1], [2], [6]]).rate_
+    array([3.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], **EM,
+    }  # fmt: skip
+
+    def __init__(self, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _blank(self, X: Any) -> Poisson:
+        return Poisson.blank(X[:4096])
+
+    def _prior_rule(self) -> Any:
+        from likely.priors.gamma import Gamma
+
+        if isinstance(self.prior, Real):
+            return lambda model, stats: Gamma.weak(stats, worth=float(self.prior))
+        return self.prior
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        X = super()._rows(X, reset)
+        with np.errstate(invalid="ignore"):
+            low = np.argwhere(X < 0) if reset and X.size and np.nanmin(X, initial=0.0) < 0 else ()
+        if len(low):
+            got = f"{X[tuple(low[0])]:g} at row {low[0][0]}, column {low[0][1]}"
+            raise DataError(sentence("PoissonDensity", "counts are needed (Negative values in data)", got))
+        return X
+
+    @property
+    def rate_(self) -> Any:
+        """The learnt rates (d,)."""
+        return self.model_.rate
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags

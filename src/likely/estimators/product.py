@@ -1,0 +1,174 @@
+"""A density of independent parts, each learnt by its own estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.validation import validate_data
+
+from likely.core.columns import Columns
+from likely.core.learn import resolve_prior
+from likely.errors import DataError, DomainError, sentence
+from likely.estimators.gaussian import GaussianDensity
+from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.families.product import Product, ProductStats
+from likely.priors.product import ProductPrior
+
+
+class ProductDensity(DensityEstimator, _BaseComposition):  # type: ignore[misc]
+    """Learn independent parts of unlike kinds: `model_` is a `Product`.
+
+    parts: a list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every
+        column on its own. Rows are `lk.Columns` (or a dict) with the parts' names, a data frame with columns
+        of these names, or an array with one column a part; `columns` names or numbers others.
+    prior: what a part's own "weak" means here: "weak", or None for maximum likelihood. A part's own number or
+        `Prior` stands. Or a `ProductPrior` for the whole.
+
+    >>> import likely as lk
+    >>> rows = lk.Columns(size=[[1.0], [2.0], [4.0]], colour=["red", "blue", "red"])
+    >>> p = lk.ProductDensity([("size", lk.GaussianDensity()), ("colour", lk.CategoricalDensity(prior=None))]).fit(rows)
+    >>> p.model_["colour"].probs.round(3)
+    array([0.333, 0.667])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "parts": [list, tuple, HasMethods(["fit", "score_samples"]), None], "prior": PRIOR, **EM,
+    }  # fmt: skip
+
+    def __init__(self, parts: Any = None, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+        self.parts = parts
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+
+    # ------------------------------------------------------- nested parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, those of named parts as name__parameter."""
+        if isinstance(self.parts, list | tuple):
+            return self._get_params("_pairs", deep=deep)  # type: ignore[no-any-return]
+        return BaseEstimator.get_params(self, deep=deep)  # type: ignore[no-any-return]
+
+    def set_params(self, **params: Any) -> ProductDensity:
+        """Set parameters, also nested ones."""
+        if isinstance(params.get("parts", self.parts), list | tuple):
+            if "parts" in params:
+                self.parts = params.pop("parts")
+            self._set_params("_pairs", **params)
+            return self
+        return BaseEstimator.set_params(self, **params)  # type: ignore[no-any-return]
+
+    @property
+    def _pairs(self) -> list[tuple[str, Any]]:
+        return [(part[0], part[1]) for part in self.parts]
+
+    @_pairs.setter
+    def _pairs(self, pairs: list[tuple[str, Any]]) -> None:
+        self.parts = [(*new, *old[2:]) for new, old in zip(pairs, self.parts, strict=True)]
+
+    # ------------------------------------------------------------------ layout
+
+    _saved = (*DensityEstimator._saved, "parts_", "takes_arrays_")
+
+    def _rows(self, X: Any, reset: bool) -> Columns:
+        X = self._table(X, reset)
+        if reset:
+            self.parts_ = self._laid_out(X)
+        return Columns({name: part._rows(_taken(X, at), reset) for name, part, at in self.parts_})
+
+    def _table(self, X: Any, reset: bool) -> Any:
+        """The input with named parts or numbered columns, its names and width noted or compared."""
+        named = isinstance(X, Mapping)
+        X = Columns.of(X) if named else X
+        if named and reset:
+            self.n_features_in_, self.feature_names_in_ = len(X.parts), np.array(list(X), dtype=object)
+        frame = hasattr(X, "columns")
+        if not named:
+            checked = validate_data(self, X, reset=reset, skip_check_array=frame, dtype=None, ensure_all_finite=False)
+            X = X if frame else checked
+        if reset:
+            self.takes_arrays_ = not (named or frame)
+        return X
+
+    def _laid_out(self, X: Any) -> list[tuple[str, Any, list[Any]]]:
+        """Each part with a fresh estimator and the columns that are its own."""
+        names = list(X) if isinstance(X, Mapping) else list(X.columns) if hasattr(X, "columns") else None
+        if isinstance(self.parts, list | tuple):
+            width = len(names) if names is not None else X.shape[1]
+            return [(str(p[0]), clone(p[1]), self._own(p, i, names, width)) for i, p in enumerate(self.parts)]
+        one = GaussianDensity("diagonal") if self.parts is None else self.parts
+        keys = names if names is not None else list(range(X.shape[1]))
+        return [(title, clone(one), [key]) for title, key in zip(self._column_names(), keys, strict=True)]
+
+    def _own(self, part: Any, i: int, names: list[Any] | None, width: int) -> list[Any]:
+        """The columns of one part."""
+        if len(part) == 3:
+            return list(part[2]) if isinstance(part[2], list | tuple) else [part[2]]
+        if names is not None:
+            if part[0] not in names:
+                raise DataError(sentence("ProductDensity", f"part {part[0]!r} needs a column of that name", names))
+            return [part[0]]
+        if len(self.parts) != width:
+            expected = f"an array must have one column a part ({len(self.parts)})"
+            raise DomainError(sentence("ProductDensity", expected, width, "or name columns: (name, estimator, columns)"))
+        return [i]
+
+    # ---------------------------------------------------------------- learning
+
+    def _blank(self, X: Columns) -> Product:
+        return Product([(name, part._blank(X[name])) for name, part, _ in self.parts_])
+
+    def _grown(self, model: Any, stats: Any, X: Columns) -> tuple[Product, ProductStats]:
+        grown = [(name, part._grown(model[name], stats[name], X[name])) for name, part, _ in self.parts_]
+        return Product([(name, m) for name, (m, _) in grown]), ProductStats(tuple((name, s) for name, (_, s) in grown))
+
+    def _prior_rule(self) -> Any:
+        if not (self.prior is None or isinstance(self.prior, str)):
+            return self.prior
+
+        def rule(model: Product, stats: ProductStats) -> ProductPrior:
+            rules = [(name, self._rule_of(part)) for name, part, _ in self.parts_]
+            return ProductPrior(tuple((name, resolve_prior(model[name], stats[name], r)) for name, r in rules))
+
+        return rule
+
+    def _rule_of(self, part: Any) -> Any:
+        """A part's own "weak" means what the whole says; its own number or prior stands."""
+        own = part._prior_rule()
+        return self.prior if isinstance(own, str) else own
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+        """Rows drawn from the learnt density: an array if it learnt from one, else `Columns`."""
+        rows = super().sample(n_samples, random_state)
+        if not self.takes_arrays_:
+            return rows
+        at = [column for _, _, own in self.parts_ for column in own]
+        table = np.column_stack([rows[name] for name, _, _ in self.parts_])
+        return table[:, np.argsort(at)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        parts = self._pairs if isinstance(self.parts, list | tuple) else [("", self.parts)]
+        of_parts = [get_tags(part).input_tags for _, part in parts if part is not None]
+        tags.input_tags.positive_only = bool(of_parts) and all(t.positive_only for t in of_parts)
+        tags.input_tags.categorical = bool(of_parts) and all(t.categorical for t in of_parts)
+        return tags
+
+
+def _taken(X: Any, columns: list[Any]) -> Any:
+    """Some columns of an array, a frame or named parts, as rows (n, d)."""
+    if isinstance(X, np.ndarray):
+        return X[:, columns]
+    part = X[columns[0]] if len(columns) == 1 else np.column_stack([_values(X[c]) for c in columns])
+    part = part if isinstance(part, Columns) else _values(part)
+    return part[:, None] if getattr(part, "ndim", 2) == 1 else part
+
+
+def _values(column: Any) -> Any:
+    return column.to_numpy() if hasattr(column, "to_numpy") else column

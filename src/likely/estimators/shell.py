@@ -1,0 +1,149 @@
+"""The scikit-learn face of a density: one shell, and each estimator says only what is its own."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from likely.core.blocks import Blocks
+from likely.core.engine import Threads
+from likely.core.learn import FitReport, Stop, fit, gather, resolve_prior
+from likely.errors import FitWarning
+
+PRIOR = [StrOptions({"weak"}), HasMethods(["update", "point"]), None]
+EM = {
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+}
+
+
+class DensityEstimator(DensityMixin, BaseEstimator):  # type: ignore[misc]
+    """Learns a density: `model_` is the value, `stats_` what was learnt, `report_` how it went.
+
+    A subclass gives `_blank` (a first model for some rows) and may refine `_rows` (the border) and
+    `_prior_rule`. Missing entries are NaN; `partial_fit` adds statistics, so chunks equal the batch
+    (with gaps it is one step of EM).
+    """
+
+    # what a model file keeps of a fitted estimator
+    _saved: tuple[str, ...] = ("model_", "stats_", "prior_", "n_iter_", "n_features_in_", "feature_names_in_")
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from rows X (n, d); `y` is ignored."""
+        self._validate_params()
+        X, weight = self._checked(X, sample_weight, reset=True)
+        with self._named_columns():
+            report = fit(
+                self._blank(X), Blocks.of(X, weight), prior=self._prior_rule(), stop=Stop(self.max_iter, self.tol)
+            )
+        if not report.converged:
+            warnings.warn(f"{type(self).__name__}: not converged: {report.reason}", FitWarning, stacklevel=2)
+        return self._adopt(report)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows: their statistics are added to those of all rows before."""
+        self._validate_params()
+        first = not hasattr(self, "model_")
+        X, weight = self._checked(X, sample_weight, reset=first)
+        model, known = (self._blank(X), None) if first else self._grown(self.model_, self.stats_, X)
+        new = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
+        stats = new if known is None else known + new
+        with self._named_columns():
+            prior = resolve_prior(model, stats, self._prior_rule())
+            model = model.refit(stats, prior)
+        reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
+        return self._adopt(FitReport(model, stats, prior, stats.complete, reason, [model.objective(stats, prior)]))
+
+    def score_samples(self, X: Any) -> Any:
+        """log p(x) of each row (n,)."""
+        check_is_fitted(self)
+        return self.model_.log_prob(self._rows(X, reset=False))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log p(x) of the rows."""
+        return float(np.mean(self.score_samples(X)))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+        """Rows drawn from the learnt density; `random_state` is an int, a Generator or None."""
+        check_is_fitted(self)
+        return self.model_.sample(n_samples, np.random.default_rng(random_state))
+
+    def summary(self, level: float = 0.95) -> Any:
+        """Parameters with intervals, log-likelihood, AIC and BIC: prints as text, shows as HTML, gives JSON."""
+        from likely.estimators.summary import Summary
+
+        check_is_fitted(self)
+        return Summary.of(self, level)
+
+    def save(self, path: Any) -> None:
+        """Write a model file that `lk.load` reads back."""
+        from likely.files import save
+
+        save(self, path)
+
+    # ------------------------------------------------------------ for subclasses
+
+    def _blank(self, X: Any) -> Any:
+        """A first model for rows like these."""
+        raise NotImplementedError  # every subclass has its own
+
+    def _prior_rule(self) -> Any:
+        """What `core.fit` takes as prior: a Prior, "weak", None, or a function of (model, stats)."""
+        return self.prior
+
+    def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+        """The model and statistics so far, made wide enough for what is new in X."""
+        return model, stats
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        """Foreign rows as the model takes them."""
+        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+
+    # ------------------------------------------------------------------- inside
+
+    def _checked(self, X: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any]:
+        X = self._rows(X, reset=reset)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return X, sample_weight
+
+    def _adopt(self, report: FitReport) -> Self:
+        self.report_ = report
+        self.model_, self.stats_, self.prior_ = report.model, report.stats, report.prior
+        self.n_iter_ = max(report.iterations, 1)
+        return self
+
+    def _column_names(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(n) for n in names]
+
+    @contextmanager
+    def _named_columns(self) -> Iterator[None]:
+        """Warnings speak of columns by number; say their names where they have some."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        names = getattr(self, "feature_names_in_", None)
+        for w in caught:
+            text = str(w.message)
+            if names is not None and issubclass(w.category, FitWarning):
+                text = re.sub(r"column ([\d, ]+) is", lambda m: f"column {_named(m[1], names)} is", text)
+            warnings.warn(text.replace("Gaussian", type(self).__name__, 1), w.category, stacklevel=4)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _named(numbers: str, names: Any) -> str:
+    return ", ".join(repr(str(names[int(i)])) for i in numbers.split(","))

@@ -1,0 +1,120 @@
+"""A fitted density on one page: as text, as HTML, as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from likely.estimators.intervals import Row, rows_of
+
+SHOWN = 40  # rows of the table that text and HTML show; JSON has all
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was learnt: facts about the fit, and each parameter with its interval.
+
+    >>> import likely as lk
+    >>> s = lk.PoissonDensity(prior=None).fit([[1], [2], [6]]).summary()
+    >>> s.facts["log-likelihood"], s.rows[0].estimate
+    (-6.9937..., 3.0)
+    """
+
+    title: str
+    facts: dict[str, Any]
+    rows: list[Row]
+    level: float
+    notes: list[str]
+
+    @classmethod
+    def of(cls, estimator: Any, level: float = 0.95) -> Summary:
+        """Summarise a fitted density estimator."""
+        model, stats, report = estimator.model_, estimator.stats_, getattr(estimator, "report_", None)
+        n, k, fit = float(stats.total_weight), model.n_parameters, float(model.objective(stats))
+        facts: dict[str, Any] = {
+            "rows": int(n) if n == int(n) else n, "columns": estimator.n_features_in_, "parameters": k,
+            "log-likelihood": fit, "AIC": 2 * k - 2 * fit, "BIC": float(k * np.log(max(n, 1.0)) - 2 * fit),
+            "prior": "none (maximum likelihood)" if estimator.prior_ is None else type(estimator.prior_).__name__,
+        }  # fmt: skip
+        if report is not None:
+            facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"
+        notes = [] if stats.complete else ["Entries were missing: intervals count filled entries as seen, and are too narrow."]
+        if estimator.prior_ is not None:
+            notes.append("Intervals are those of the data alone; estimates include the prior.")
+        rows = list(rows_of(model, stats, estimator._column_names(), level))
+        return cls(f"{type(estimator).__name__}: {_kind(model)}", facts, rows, level, notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain Python."""
+        return {
+            "title": self.title, "facts": self.facts, "level": self.level, "notes": self.notes,
+            "parameters": [row._asdict() for row in self.rows],
+        }  # fmt: skip
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Everything, as JSON."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        head = [self.title, "=" * len(self.title)]
+        width = max(map(len, self.facts))
+        facts = [f"{name:<{width}}  {_shown(value)}" for name, value in self.facts.items()]
+        return "\n".join([*head, *facts, "", *_aligned(self._table()), *self._after()])
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_html(self) -> str:
+        """A fragment of HTML that stands on its own."""
+        facts = "".join(f"<tr><th>{escape(k)}</th><td>{escape(_shown(v))}</td></tr>" for k, v in self.facts.items())
+        head, *body = self._table()
+        cells = "".join(f"<th>{escape(c)}</th>" for c in head)
+        lines = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in body)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self._after() if note)
+        return (
+            f'<div class="likely-summary"><style>{_CSS}</style><h3>{escape(self.title)}</h3>'
+            f'<table class="facts">{facts}</table><table><thead><tr>{cells}</tr></thead>'
+            f"<tbody>{lines}</tbody></table>{notes}</div>"
+        )
+
+    def _table(self) -> list[tuple[str, ...]]:
+        percent = f"{100 * self.level:g}%"
+        head = ("column", "parameter", "estimate", f"{percent} from", "to")
+        return [head, *((r.column, r.parameter, *map(_shown, (r.estimate, r.low, r.high))) for r in self.rows[:SHOWN])]
+
+    def _after(self) -> list[str]:
+        more = len(self.rows) - SHOWN
+        return [*([f"… and {more} more (to_dict() has all)"] if more > 0 else []), *([""] if self.notes else []), *self.notes]
+
+
+_CSS = (
+    ".likely-summary{font-variant-numeric:tabular-nums;max-width:46em}"
+    ".likely-summary table{border-collapse:collapse;margin:.4em 0}"
+    ".likely-summary th,.likely-summary td{padding:.15em .8em;text-align:right;border-bottom:1px solid #8884}"
+    ".likely-summary th:first-child,.likely-summary td:first-child,"
+    ".likely-summary td:nth-child(2),.likely-summary th:nth-child(2),"
+    ".likely-summary .facts td,.likely-summary .facts th{text-align:left;font-weight:normal}"
+    ".likely-summary p{opacity:.75;margin:.2em 0}"
+)
+
+
+def _kind(model: Any) -> str:
+    kind = getattr(model, "kind", None)
+    return f"{kind} {type(model).__name__}" if kind else type(model).__name__
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _aligned(table: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    sides = ("<", "<", ">", ">", ">")
+    lines = ["  ".join(f"{c:{side}{w}}" for c, side, w in zip(row, sides, widths, strict=True)).rstrip() for row in table]
+    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]

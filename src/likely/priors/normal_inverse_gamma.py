@@ -1,0 +1,168 @@
+"""What we believe of a Gaussian without correlations: a mean and a variance a column, or one variance for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import chdtri, gammaln
+
+from likely.core.arrays import Array, parameter
+from likely.core.value import Value
+from likely.errors import DomainError, ShapeError, sentence
+from likely.families.floors import column_floor
+from likely.families.gaussian import LOG_2PI, Gaussian
+from likely.families.law import lone
+from likely.families.moments import ColumnMoments, Moments
+from likely.families.student_t import StudentT
+
+LOG_PI = float(np.log(np.pi))
+
+
+@dataclass(frozen=True, eq=False)
+class NormalInverseGamma(Value):
+    """σ² ~ IG(ν/2, ψ/2), μ | σ² ~ N(m, σ²/κ): the diagonal form of the normal-inverse-Wishart law.
+
+    `kind="diagonal"` has ψ and ν for each column; `kind="spherical"` one of each for all columns.
+    Gaps count for nothing: each column adds the rows in which it was seen. `tied` is a stack of K means
+    with one set of variances.
+
+    >>> import likely as lk
+    >>> g = lk.Gaussian([0.0, 0.0], [1.0, 1.0])
+    >>> post = NormalInverseGamma([0.0, 0.0], 1.0, [1.0, 1.0], 3.0).update(g.collect([[1.0, 2.0], [3.0, np.nan]]))
+    >>> post.mean.round(4), post.dof
+    (array([1.3333, 1.    ]), array([5., 4.]))
+    """
+
+    mean: Array  # (..., d)
+    kappa: Array  # (..., d)
+    scale: Array  # ψ: (..., d), or (...) for spherical
+    dof: Array  # ν: as scale
+    kind: str = "diagonal"
+    tied: bool = False
+
+    def __post_init__(self) -> None:
+        me = "NormalInverseGamma"
+        if self.kind not in ("diagonal", "spherical"):
+            raise DomainError(sentence(me, 'kind must be "diagonal" or "spherical"', repr(self.kind)))
+        mean = np.atleast_1d(parameter(self.mean, me, "mean"))
+        kappa, scale, dof = (parameter(getattr(self, n), me, n) for n in ("kappa", "scale", "dof"))
+        if not ((kappa > 0).all() and (scale > 0).all() and (dof > 0).all()):
+            raise DomainError(sentence(me, "kappa, scale and dof must be positive"))
+        shape = (mean.shape[1:] if self.tied else mean.shape) if self.kind == "diagonal" else mean.shape[: -1 - self.tied]
+        try:
+            kappa = np.array(np.broadcast_to(kappa, mean.shape))
+            scale, dof = (np.array(np.broadcast_to(a, shape)) for a in (scale, dof))
+        except ValueError as error:
+            raise ShapeError(sentence(me, f"kappa, scale and dof must fit the mean {mean.shape}", error)) from error
+        self._set(mean=mean, kappa=kappa, scale=scale, dof=dof)
+
+    @classmethod
+    def weak(cls, stats: Moments | ColumnMoments, kind: str = "diagonal") -> NormalInverseGamma:
+        """A prior that keeps variances positive: its mode is the pooled variance within members.
+
+        Worth c = 6 rows a column, the least at which a variance has a prior mean; the mean is worth 0.01 rows.
+        """
+        columns = stats.columns() if isinstance(stats, Moments) else stats
+        pooled = columns.pooled()
+        if not pooled.total_weight > 0:
+            raise DomainError(sentence("NormalInverseGamma.weak", "statistics of at least one row are needed", "none"))
+        d = len(pooled.shift)
+        scatter = columns.scatter.reshape(-1, d).sum(axis=0)
+        seen = np.where(pooled.weight > 0, pooled.weight, 1.0)
+        least, _ = column_floor(pooled)
+        variance, dof = np.maximum(scatter / seen, least), np.full(d, 3.0)
+        if kind == "spherical":
+            return cls.trusted(
+                mean=pooled.mean, kappa=np.full(d, 0.01), scale=np.asarray((5.0 + d) * variance.mean()),
+                dof=np.asarray(3.0), kind=kind, tied=False,
+            )  # fmt: skip
+        return cls.trusted(
+            mean=pooled.mean, kappa=np.full(d, 0.01), scale=6.0 * variance, dof=dof, kind=kind, tied=False
+        )
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.mean.shape[-1])
+
+    def _over_members(self, a: Array) -> Array:
+        """Sum what the variances share: over columns (spherical), over members (tied)."""
+        if self.kind == "spherical":
+            a = a.sum(axis=-1)
+        return np.asarray(a.sum(axis=0) if self.tied and a.ndim > self.scale.ndim else a)
+
+    def update(self, stats: Moments | ColumnMoments) -> NormalInverseGamma:
+        """The posterior after these statistics."""
+        columns = stats.columns() if isinstance(stats, Moments) else stats
+        n = columns.weight
+        kappa = self.kappa + n
+        delta = np.where(n > 0, (columns.origin - self.mean) + columns.shift, 0.0)
+        mean = self.mean + delta * n / kappa
+        added = columns.scatter + self.kappa * n / kappa * delta**2
+        scale, dof = self.scale + self._over_members(added), self.dof + self._over_members(n)
+        return self.replace(mean=mean, kappa=kappa, scale=np.asarray(scale), dof=np.asarray(dof))
+
+    @property
+    def _means_per_variance(self) -> int:
+        members = len(self.mean) if self.tied and self.mean.ndim == 2 else 1
+        return members * (self.dim if self.kind == "spherical" else 1)
+
+    def point(self, rule: str = "mode") -> Gaussian:
+        """A Gaussian with the "mode" ψ/(ν + 3), "mean" ψ/(ν − 2) or "median" of the variances.
+
+        (ν + 2 + number of means that share the variance, for the mode.)
+        """
+        if rule == "mode":
+            by = self.dof + 2 + self._means_per_variance
+        elif rule == "mean":
+            by = self.dof - 2
+            if not (by > 0).all():
+                raise DomainError(sentence("NormalInverseGamma", "the mean needs dof above 2", lone(np.min(self.dof))))
+        elif rule == "median":
+            by = chdtri(self.dof, 0.5)
+        else:
+            raise DomainError(sentence("NormalInverseGamma", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        return Gaussian.trusted(mean=self.mean, covariance=np.array(self.scale / by), kind=self.kind)
+
+    def draw(self, rng: Generator) -> Gaussian:
+        """A Gaussian with parameters from this law."""
+        variance = self.scale / rng.chisquare(self.dof)
+        by_column = variance[..., None] if self.kind == "spherical" else variance
+        mean = self.mean + rng.standard_normal(self.mean.shape) * np.sqrt(by_column / self.kappa)
+        return Gaussian.trusted(mean=mean, covariance=np.array(variance), kind=self.kind)
+
+    def predictive(self) -> StudentT:
+        """Independent t laws (diagonal), or one joint t law (spherical), with ν degrees of freedom."""
+        grown = (self.kappa + 1) / self.kappa
+        if self.kind == "diagonal":
+            scale, dof = self.scale / self.dof * grown, np.broadcast_to(self.dof, self.mean.shape)
+            return StudentT(self.mean, scale, np.array(dof), kind="independent")
+        scale = (self.scale / self.dof)[..., None] * grown
+        return StudentT(self.mean, scale, np.broadcast_to(self.dof, self.mean.shape[:-1]), kind="diagonal")
+
+    def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
+        """log p(what was seen): a ratio of normalisers, prior over posterior; one a member for a stack."""
+        columns = stats.columns() if isinstance(stats, Moments) else stats
+        post = self.update(columns)
+        grown = post.dof - self.dof
+        value = gammaln(post.dof / 2) - gammaln(self.dof / 2) - 0.5 * LOG_PI * grown
+        value = value + 0.5 * (self.dof * np.log(self.scale) - post.dof * np.log(post.scale))
+        means = 0.5 * (np.log(self.kappa) - np.log(post.kappa))
+        if self.kind == "diagonal":
+            value = value.sum(axis=-1)
+        means = means.sum(axis=-1)
+        return lone(value + (np.sum(means) if self.tied else means))
+
+    def log_density(self, model: Gaussian) -> Any:
+        """log p(μ, σ²) of a Gaussian's parameters; one a member for a stack (their sum where tied)."""
+        variance = model.covariance
+        half = 0.5 * self.dof
+        gamma = half * np.log(0.5 * self.scale) - gammaln(half) - (half + 1) * np.log(variance) - 0.5 * self.scale / variance
+        v = np.asarray(variance)[..., None] if self.kind == "spherical" else variance
+        normal = -0.5 * (LOG_2PI - np.log(self.kappa) + np.log(v) + self.kappa * (model.mean - self.mean) ** 2 / v)
+        gamma = gamma if self.kind == "spherical" else gamma.sum(axis=-1)
+        normal = normal.sum(axis=-1)
+        return lone(gamma + (np.sum(normal) if self.tied else normal))

@@ -1,0 +1,182 @@
+"""What we believe of a Gaussian before and after seeing rows: its mean and covariance, together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import chdtri, multigammaln
+
+from likely.core.arrays import Array, parameter
+from likely.core.value import Value
+from likely.errors import DomainError, ShapeError, sentence
+from likely.families.floors import column_floor
+from likely.families.gaussian import LOG_2PI, Gaussian
+from likely.families.law import lone
+from likely.families.moments import Moments
+from likely.families.student_t import StudentT
+from likely.maths import spd
+
+LOG_PI = float(np.log(np.pi))
+
+
+@dataclass(frozen=True, eq=False)
+class NormalInverseWishart(Value):
+    """Σ ~ IW(Ψ, ν), μ | Σ ~ N(m, Σ/κ): the conjugate partner of a full Gaussian.
+
+    Data add to it as they add to each other (Gelman et al., Bayesian Data Analysis 3.6):
+    κ + n, ν + n, m moves to the weighted mean, Ψ + S + κn/(κ + n) (x̄ − m)(x̄ − m)ᵀ.
+    A leading axis makes a stack. `tied` is a stack of K means with one covariance: Ψ and ν are shared.
+
+    >>> import likely as lk
+    >>> x = np.array([[0.0], [2.0]])
+    >>> g = lk.Gaussian([0.0], [[1.0]])
+    >>> post = NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0).update(g.collect(x))
+    >>> post.mean.round(4), post.scale.round(4), post.predictive().dof
+    (array([0.6667]), array([[3.6667]]), array(5.))
+    """
+
+    mean: Array  # (..., d)
+    kappa: Array  # (...): rows that the mean is worth
+    scale: Array  # (..., d, d): Ψ
+    dof: Array  # (...): ν > d − 1
+    tied: bool = False
+
+    def __post_init__(self) -> None:
+        me = "NormalInverseWishart"
+        mean = np.atleast_1d(parameter(self.mean, me, "mean"))
+        kappa, dof = parameter(self.kappa, me, "kappa"), parameter(self.dof, me, "dof")
+        scale = parameter(self.scale, me, "scale")
+        d = mean.shape[-1]
+        if scale.shape[-2:] != (d, d) or scale.ndim > 3 or mean.ndim > 2:
+            raise ShapeError(sentence(me, f"scale must have shape ({d}, {d}), with K in front for a stack", scale.shape))
+        if not (kappa > 0).all() or not (dof > d - 1).all():
+            raise DomainError(sentence(me, f"kappa must be positive and dof above {d - 1}", (kappa.tolist(), dof.tolist())))
+        if not spd.is_symmetric(scale) or spd.cholesky(scale) is None:
+            raise DomainError(sentence(me, "scale must be symmetric and positive definite"))
+        self._set(mean=mean, kappa=kappa, scale=scale, dof=dof)
+
+    @classmethod
+    def weak(cls, stats: Moments) -> NormalInverseWishart:
+        """A prior that keeps estimates regular and says little else.
+
+        Its mode is the pooled covariance of the statistics (within members), with correlations shrunk by
+        one part in c, worth c = 2d + 4 rows, the least at which the covariance has a prior mean; its mean is
+        worth 0.01 rows. A lone, well-determined Gaussian is left as it is; members with few rows lean on
+        the pooled covariance; directions that the data do not show become small, not zero.
+        """
+        pooled = stats.pooled()
+        if not pooled.total_weight > 0:
+            raise DomainError(sentence("NormalInverseWishart.weak", "statistics of at least one row are needed", "none"))
+        d = len(pooled.shift)
+        within = stats.scatter.reshape(-1, d, d).sum(axis=0) / pooled.weight
+        least, _ = column_floor(pooled)
+        c = 2.0 * d + 4.0
+        shape = within * (1.0 - 1.0 / c)
+        shape[np.diag_indices(d)] = np.maximum(np.diagonal(within), least)
+        return cls.trusted(
+            mean=pooled.mean, kappa=np.asarray(0.01), scale=spd.symmetric(c * shape), dof=np.asarray(d + 2.0), tied=False
+        )
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.mean.shape[-1])
+
+    @cached_property
+    def _root(self) -> Array:
+        root = spd.cholesky(np.ascontiguousarray(self.scale))
+        if root is None:
+            raise DomainError(sentence("NormalInverseWishart", "scale must be positive definite", "a singular one"))
+        return root
+
+    def update(self, stats: Moments) -> NormalInverseWishart:
+        """The posterior after these statistics."""
+        n = stats.weight
+        kappa = self.kappa + n
+        delta = (stats.origin - self.mean) + stats.shift  # not `stats.mean − mean`: the shift keeps its digits
+        mean = self.mean + delta * (n / kappa)[..., None]
+        between = (self.kappa * n / kappa)[..., None, None] * delta[..., :, None] * delta[..., None, :]
+        added, rows = stats.scatter + between, n
+        if self.tied and added.ndim == 3:
+            added, rows = added.sum(axis=0), n.sum()
+        return self.replace(mean=mean, kappa=np.asarray(kappa), scale=self.scale + added, dof=np.asarray(self.dof + rows))
+
+    def point(self, rule: str = "mode") -> Gaussian:
+        """A Gaussian with the "mode", "mean" or "median" of the parameters.
+
+        Mode of (μ, Σ): Ψ/(ν + d + 2). Mean: Ψ/(ν − d − 1), which needs ν > d + 1. Median: the Σ proportional
+        to Ψ whose variances are the medians of their marginal laws.
+        """
+        d = self.dim
+        if rule == "mode":
+            by = self.dof + d + 1 + self._means_per_covariance
+        elif rule == "mean":
+            by = self.dof - d - 1
+            if not (by > 0).all():
+                raise DomainError(sentence("NormalInverseWishart", f"the mean needs dof above {d + 1}", lone(np.min(self.dof))))
+        elif rule == "median":
+            by = chdtri(self.dof - d + 1, 0.5)
+        else:
+            raise DomainError(sentence("NormalInverseWishart", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        covariance = self.scale / np.asarray(by)[..., None, None]
+        if self.mean.ndim == 2 and not self.tied:
+            covariance = np.broadcast_to(covariance, (*self.mean.shape, d))
+        return Gaussian.trusted(mean=self.mean, covariance=np.array(covariance), kind="full")
+
+    @property
+    def _means_per_covariance(self) -> int:
+        return len(self.mean) if self.tied and self.mean.ndim == 2 else 1
+
+    def draw(self, rng: Generator) -> Gaussian:
+        """A Gaussian with parameters from this law: Bartlett's construction of the inverse Wishart."""
+        d = self.dim
+        lead = () if self.tied else np.broadcast_shapes(self.mean.shape[:-1], self.scale.shape[:-2])
+        a = np.tril(rng.standard_normal((*lead, d, d)), -1)
+        i = np.arange(d)
+        a[..., i, i] = np.sqrt(rng.chisquare(np.broadcast_to(self.dof, lead)[..., None] - i))
+        # W = (L⁻ᵀ A)(L⁻ᵀ A)ᵀ ~ Wishart(Ψ⁻¹, ν), so W⁻¹ = B Bᵀ with B = L A⁻ᵀ
+        factor = self._root @ np.swapaxes(np.linalg.inv(a), -1, -2)
+        noise = np.einsum("...ij,...j->...i", factor, rng.standard_normal(self.mean.shape))
+        mean = self.mean + noise / np.sqrt(self.kappa)[..., None]
+        return Gaussian.trusted(
+            mean=mean, covariance=spd.symmetric(factor @ np.swapaxes(factor, -1, -2)), kind="full"
+        )
+
+    def predictive(self) -> StudentT:
+        """Student t with ν − d + 1 degrees of freedom, centre m, squared scale Ψ(κ + 1)/(κ(ν − d + 1))."""
+        dof = self.dof - self.dim + 1
+        grown = (self.kappa + 1) / (self.kappa * dof)
+        scale = self.scale * grown[..., None, None]
+        return StudentT(self.mean, scale, np.broadcast_to(dof, self.mean.shape[:-1]), kind="full")
+
+    def log_evidence(self, stats: Moments) -> Any:
+        """log p(rows): a ratio of normalisers, prior over posterior; one a member for a stack."""
+        if not stats.complete:
+            expected = "the evidence needs complete rows"
+            raise DomainError(sentence("NormalInverseWishart", expected, "statistics of an E-step over gaps"))
+        post, d = self.update(stats), self.dim
+        rows = np.sum(stats.weight) if self.tied else stats.weight
+        value = multigammaln(post.dof / 2, d) - multigammaln(self.dof / 2, d) - 0.5 * d * LOG_PI * rows
+        value = value + 0.5 * (self.dof * spd.logdet(self._root) - post.dof * spd.logdet(post._root))
+        means = 0.5 * d * (np.log(self.kappa) - np.log(post.kappa))
+        return lone(value + (np.sum(means) if self.tied else means))
+
+    def log_density(self, model: Gaussian) -> Any:
+        """log p(μ, Σ) of a Gaussian's parameters; one a member for a stack (their sum where tied)."""
+        d = self.dim
+        covariance = model._shared_matrix() if self.tied else model.covariance_matrix
+        root = spd.cholesky(np.ascontiguousarray(covariance))
+        if root is None:
+            raise DomainError(sentence("NormalInverseWishart", "the covariance must be positive definite", "a singular one"))
+        w = spd.inverse_factor(root)
+        logdet = spd.logdet(root)
+        trace = np.einsum("...ij,...jk,...ik->...", w, self.scale, w)
+        wishart = 0.5 * (self.dof * (spd.logdet(self._root) - d * np.log(2)) - (self.dof + d + 1) * logdet - trace)
+        wishart = wishart - multigammaln(self.dof / 2, d)
+        delta = np.einsum("...ij,...j->...i", w, model.mean - self.mean)
+        normal = -0.5 * (d * (LOG_2PI - np.log(self.kappa)) + logdet + self.kappa * (delta**2).sum(-1))
+        return lone(wishart + (np.sum(normal) if self.tied else normal))
