@@ -46,10 +46,11 @@ def _(d):
 
 
 def stack(n):
-    """64 full Gaussians with condition numbers up to some hundreds, and rows drawn from them."""
+    """64 full Gaussians with variances of 0.05 to 2 along axes of their own, and rows drawn from them."""
     rng = np.random.default_rng(101)
     mean = 1.5 * rng.standard_normal((MEMBERS, COLUMNS))
-    factor = np.eye(COLUMNS) + 0.3 * rng.standard_normal((MEMBERS, COLUMNS, COLUMNS))
+    axes = np.linalg.qr(rng.standard_normal((MEMBERS, COLUMNS, COLUMNS)))[0]
+    factor = axes * np.sqrt(np.geomspace(0.05, 2.0, COLUMNS))
     owner = rng.integers(0, MEMBERS, n)
     noise = rng.standard_normal((n, COLUMNS))
     X = np.empty((n, COLUMNS))

@@ -1,21 +1,22 @@
 """What a file may hold: the table of classes, and what each field of a class must be.
 
-A new class is one line in `TABLE`. The line gives the class by a literal import, so that no name from a file
-ever chooses what is loaded, and a kind for each field that its annotation does not say: shapes, in letters
-that mean the same size throughout a value, and texts, from a list. A class whose constructor checks nothing
-(statistics) also names a check.
+A new class is one line in `TABLE`. The line reaches the class by a literal import, so that no text in a file
+ever chooses what is loaded, and gives a kind to each field of which the annotation does not say enough: shapes,
+in letters that mean one size throughout the value, and texts, from a list. Then the class's own constructor
+checks the rest. A class whose constructor checks nothing (statistics) needs a kind for every field.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from likely.core.arrays import Array
 from likely.core.value import Value
 from likely.errors import LikelyError
 from likely.io.container import Refusal, short
@@ -27,45 +28,274 @@ Sizes = dict[str, Any]  # what the letters of shapes stand for, so far
 
 
 class Kind(NamedTuple):
-    """What a field must be: in words, and as a test that may bind letters of shapes."""
+    """What a field must be: in words, and as a test, which may bind letters of shapes."""
 
     words: str
     fits: Callable[[Any, Sizes], bool]
 
 
-def numbers(shape: str = "?", dtype: type = np.float64, low: float = -np.inf) -> Kind:
-    """An array of finite numbers ≥ low, in one of some shapes.
+def numbers(shapes: str = "?", low: float = -np.inf, dtype: type = np.float64) -> Kind:
+    """An array of finite numbers from `low` on, in one of some shapes.
 
-    Shapes are letters: "* d d" is (d, d), or (K, d, d) for a stack; "d | " is (d,) or (); "?" is any.
+    "* d d" is (d, d), or (K, d, d) for a stack; "* d | d" leaves a choice; "" is one number; "?" is anything.
     """
-    forms = [form.split() for form in shape.split("|")]
+    forms = [form.split() for form in shapes.split("|")]
 
     def fits(x: Any, sizes: Sizes) -> bool:
-        return (
-            isinstance(x, np.ndarray) and x.dtype == dtype
-            and (shape == "?" or any(_matches(x.shape, form, sizes) for form in forms))
-            and _bounded(x, low)
-        )  # fmt: skip
+        if not isinstance(x, np.ndarray) or x.dtype != dtype:
+            return False
+        return (shapes == "?" or any(_matches(x.shape, form, sizes) for form in forms)) and _bounded(x, low)
 
-    rest = "" if shape == "?" else f" of shape {' or '.join('(' + ', '.join(form) + ')' for form in forms)}"
-    return Kind(f"finite numbers ({np.dtype(dtype)}){rest}" + (f" from {low:g}" if low > -np.inf else ""), fits)
+    words = f"finite {np.dtype(dtype)} numbers" + (f" from {low:g}" if low > -np.inf else "")
+    return Kind(words if shapes == "?" else f"{words} in shape {' or '.join(map(_shown, forms))}", fits)
 
 
-def _bounded(x: np.ndarray[Any, Any], low: float) -> bool:
-    return not x.size or bool(low <= x.min() and x.max() < np.inf and x.min() > -np.inf)  # NaN fails each
+def _shown(form: list[str]) -> str:
+    return f"({', '.join('...' if letter == '*' else letter for letter in form)})"
+
+
+def _bounded(x: Array, low: float) -> bool:
+    return not x.size or bool(x.min() >= low and x.min() > -np.inf and x.max() < np.inf)  # NaN fails them all
 
 
 def _matches(shape: tuple[int, ...], form: list[str], sizes: Sizes) -> bool:
-    """Whether a shape has this form; letters and the stack * are bound at their first use."""
-    stars = len(shape) - len(form) + 1 if "*" in form else 0
-    if stars not in (0, 1) or len(shape) != len(form) - ("*" in form) + stars:
+    """Whether a shape has this form; letters, and the stack *, are bound where they first stand."""
+    stack = form[:1] == ["*"]
+    lead = len(shape) - len(form) + stack
+    if lead not in ((0, 1) if stack else (0,)) or 0 in shape:
         return False
-    lead = shape[:stars] if "*" in form else ()
-    found = {**({"*": lead} if "*" in form else {})}
-    for letter, size in zip([f for f in form if f != "*"], shape[stars:], strict=True):
-        if found.setdefault(letter, size) != size:
-            return False
-    if any(sizes.get(name, size) != size for name, size in found.items()):
+    sides = zip(form, (shape[:lead], *shape[lead:]) if stack else shape, strict=True)
+    found = dict(sizes)
+    if any(found.setdefault(letter, size) != size for letter, size in sides):
         return False
     sizes.update(found)
     return True
+
+
+def text(*choices: str) -> Kind:
+    """A text, one of some if they are given."""
+    words = f"one of {', '.join(map(repr, choices))}" if choices else "a text"
+    return Kind(words, lambda x, sizes: isinstance(x, str) and (not choices or x in choices))
+
+
+def number(low: float = -np.inf) -> Kind:
+    """One plain finite number from `low` on."""
+    return Kind(f"a finite number from {low:g}", lambda x, sizes: type(x) in (int, float) and low <= x < np.inf)
+
+
+def maybe(kind: Kind) -> Kind:
+    """None, or that kind."""
+    return Kind(f"{kind.words}, or null", lambda x, sizes: x is None or kind.fits(x, sizes))
+
+
+def value(words: str, *abilities: str) -> Kind:
+    """A nested value that can do these things."""
+    return Kind(words, lambda x, sizes: isinstance(x, Value) and all(hasattr(x, name) for name in abilities))
+
+
+def items(kind: Kind) -> Kind:
+    """A tuple of one or more of that kind."""
+    return Kind(f"a tuple, each {kind.words}", lambda x, sizes: _all(x) and all(kind.fits(y, sizes) for y in x))
+
+
+def pairs(kind: Kind) -> Kind:
+    """A tuple of one or more (name, thing), each name once."""
+
+    def fits(x: Any, sizes: Sizes) -> bool:
+        named = _all(x) and all(_all(p) and len(p) == 2 and isinstance(p[0], str) for p in x)
+        return named and len({name for name, _ in x}) == len(x) and all(kind.fits(y, sizes) for _, y in x)
+
+    return Kind(f"a tuple of (name, {kind.words}) with each name once", fits)
+
+
+def _all(x: Any) -> bool:
+    return isinstance(x, tuple) and len(x) > 0
+
+
+flag = Kind("true or false", lambda x, sizes: type(x) is bool)
+whole = Kind("a whole number", lambda x, sizes: type(x) is int)
+labels = Kind("labels in a row, or null", lambda x, sizes: x is None or (isinstance(x, np.ndarray) and x.ndim == 1))
+law = value("a density", "log_prob", "sample")
+prior = value("a prior", "update", "point")
+stats = value("statistics", "total_weight", "__add__")
+
+ANNOTATED = {  # what an annotation says by itself
+    "Array": numbers(), "Index": numbers(dtype=np.int64), "NDArray[np.intp]": numbers(dtype=np.int64),
+    "bool": flag, "str": text(), "int": whole, "float": number(),
+}  # fmt: skip
+
+
+# ---------------------------------------------------------- checks of whole values
+
+
+def full_spread(parts: Mapping[str, Any]) -> str:
+    """A Gaussian's covariance must be written out as its kind says: a file must not ask for more memory than it takes."""
+    spare = parts["covariance"].ndim - {"full": 2, "diagonal": 1, "spherical": 0}[parts["kind"]]
+    return "" if spare in (0, parts["mean"].ndim - 1) else f"covariance must be {parts['kind']}"
+
+
+def honest_scatter(parts: Mapping[str, Any]) -> str:
+    """A scatter matrix is symmetric up to rounding, and nothing scatters less than not at all."""
+    scatter, mean = parts["scatter"], parts["origin"] + parts["shift"]
+    variance = np.diagonal(scatter, axis1=-2, axis2=-1)
+    if (variance < 0).any():
+        return "the diagonal of scatter must not be negative"
+    # a constant column has scatter 0 and leaves only the rounding of its mean
+    unit = np.hypot(np.sqrt(variance), 1e-6 * np.sqrt(parts["weight"])[..., None] * np.abs(mean))
+    apart = np.abs(scatter - np.swapaxes(scatter, -1, -2))
+    bound = 1e-8 * unit[..., :, None] * unit[..., None, :] + 1e-300
+    return "" if (apart <= bound).all() else "scatter must be symmetric"
+
+
+# ------------------------------------------------------------------- the table
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A class in the table: where it is, its fields' kinds, a check of the whole, and fields that older files lack."""
+
+    load: Callable[[], type[Value]]
+    kinds: Mapping[str, Kind]
+    check: Callable[[Mapping[str, Any]], str]
+    added: Mapping[str, Any]
+
+
+def entry(
+    load: Callable[[], Any], check: Callable[[Mapping[str, Any]], str] | None = None,
+    added: Mapping[str, Any] | None = None, **kinds: Kind,
+) -> Entry:  # fmt: skip
+    """One line of the table; `added` gives the value of fields that files of earlier versions do not have."""
+    return Entry(load, kinds, check or (lambda parts: ""), added or {})
+
+
+TABLE: dict[str, Entry] = {
+    # laws
+    "Gaussian": entry(
+        lambda: import_module("likely.families.gaussian").Gaussian, full_spread,
+        mean=numbers("* d"), kind=text("full", "diagonal", "spherical"),
+    ),
+    "StudentT": entry(lambda: import_module("likely.families.student_t").StudentT),
+    "Poisson": entry(lambda: import_module("likely.families.poisson").Poisson),
+    "NegativeBinomial": entry(lambda: import_module("likely.families.negative_binomial").NegativeBinomial),
+    "Categorical": entry(lambda: import_module("likely.families.categorical").Categorical, levels=labels),
+    "Product": entry(lambda: import_module("likely.families.product").Product, parts=pairs(law)),
+    "Several": entry(lambda: import_module("likely.families.several").Several, parts=items(law)),
+    "Shared": entry(
+        lambda: import_module("likely.families.shared").Shared,
+        parts=law, index=numbers("K", dtype=np.int64), what=text("all", "covariance"),
+    ),
+    # priors
+    "Dirichlet": entry(lambda: import_module("likely.priors.dirichlet").Dirichlet, levels=labels),
+    "Gamma": entry(lambda: import_module("likely.priors.gamma").Gamma),
+    "NormalInverseWishart": entry(
+        lambda: import_module("likely.priors.normal_inverse_wishart").NormalInverseWishart,
+        mean=numbers("* d"), kappa=numbers("*", 0), scale=numbers("* d d | d d"), dof=numbers("* | ", 0),
+    ),
+    "NormalInverseGamma": entry(
+        lambda: import_module("likely.priors.normal_inverse_gamma").NormalInverseGamma,
+        mean=numbers("* d"), kappa=numbers("* d", 0), scale=numbers("* d | d | * | ", 0),
+        dof=numbers("* d | d | * | ", 0), kind=text("diagonal", "spherical"),
+    ),
+    "NormalMean": entry(
+        lambda: import_module("likely.priors.normal_mean").NormalMean,
+        belief=value("a Gaussian", "log_prob", "covariance"), covariance=numbers("d d | d | "),
+    ),
+    "ProductPrior": entry(lambda: import_module("likely.priors.product").ProductPrior, parts=pairs(maybe(prior))),
+    # statistics
+    "Moments": entry(
+        lambda: import_module("likely.families.moments").Moments, honest_scatter,
+        weight=numbers("*", 0), origin=numbers("d"), shift=numbers("* d"), scatter=numbers("* d d"),
+        entropy=numbers("*"), complete=flag,
+    ),
+    "ColumnMoments": entry(
+        lambda: import_module("likely.families.moments").ColumnMoments,
+        rows=numbers("*", 0), weight=numbers("* d", 0), origin=numbers("d"), shift=numbers("* d"),
+        scatter=numbers("* d", 0),
+    ),
+    "Counts": entry(lambda: import_module("likely.families.poisson").Counts),
+    "LevelCounts": entry(lambda: import_module("likely.families.categorical").LevelCounts),
+    "ProductStats": entry(lambda: import_module("likely.families.product").ProductStats, parts=pairs(stats)),
+    "SeveralStats": entry(lambda: import_module("likely.families.several").SeveralStats, parts=items(stats)),
+}  # fmt: skip
+
+
+class Values:
+    """The catalogue of values: what `nodes` asks when it meets a class."""
+
+    def take_apart(self, thing: Any) -> tuple[str, dict[str, Any]] | None:
+        """Name and fields of a value in the table; numbers that NumPy made of 0-d arrays become arrays again."""
+        name = type(thing).__name__
+        if not isinstance(thing, Value) or name not in TABLE or class_of(name) is not type(thing):
+            return None
+        parts = {f.name: getattr(thing, f.name) for f in fields(thing)}
+        return name, {n: np.asarray(p) if isinstance(p, np.generic) else p for n, p in parts.items()}
+
+    def build(self, name: str, parts: dict[str, Any], where: str) -> Value:
+        """Check the fields against the table, then let the class's constructor check what they mean."""
+        if name not in TABLE:
+            raise Refusal(f"{where or 'the content'} must be of a class that this version knows", short(name))
+        cls, kinds = class_of(name), kinds_of(name)
+        parts = {**TABLE[name].added, **parts}
+        same_names(parts, kinds, name, where)
+        sizes: Sizes = {}
+        for field, kind in kinds.items():
+            if not kind.fits(parts[field], sizes):
+                raise Refusal(f"{inside(where, field)} of a {name} must be {kind.words}", _described(parts[field]))
+        with np.errstate(all="ignore"):
+            complaint = TABLE[name].check(parts)
+            if complaint:
+                raise Refusal(f"{where or 'the content'} is no {name}", complaint)
+            return _constructed(cls, parts, where)
+
+
+@cache
+def class_of(name: str) -> type[Value]:
+    """The class of that name in the table, loaded on first use."""
+    try:
+        return TABLE[name].load()
+    except (ImportError, AttributeError) as error:
+        raise Refusal(f"{name} must be there to be loaded", error) from error
+
+
+@cache
+def kinds_of(name: str) -> dict[str, Kind]:
+    """The kind of each field: the table's, else what its annotation says."""
+    given = TABLE[name].kinds
+    return {f.name: given.get(f.name) or ANNOTATED[str(f.type)] for f in fields(class_of(name)) if f.init}
+
+
+def same_names(parts: Mapping[str, Any], wanted: Any, name: str, where: str) -> None:
+    """Refuse what is missing, and what nobody asked for."""
+    missing, unknown = [n for n in wanted if n not in parts], [n for n in parts if n not in wanted]
+    if missing or unknown:
+        got = " and ".join([f"no {n}" for n in missing] + [f"an unknown {n}" for n in unknown])
+        raise Refusal(f"{where or 'the content'} must have the fields of a {name}", got)
+
+
+def _constructed(cls: type[Value], parts: dict[str, Any], where: str) -> Value:
+    if not hasattr(cls, "__post_init__"):  # it checks nothing, so the table has checked everything
+        return cls.trusted(**parts)
+    try:
+        built = cls(**parts)
+    except LikelyError as error:
+        raise Refusal(f"{where or 'the content'} is no {cls.__name__}", str(error).rstrip(".")) from error
+    except Exception as error:  # numbers of a stranger: whatever they trip over, the file is to blame
+        raise Refusal(f"{where or 'the content'} is no {cls.__name__}", f"{type(error).__name__}: {error}") from error
+    for name, part in parts.items():
+        if not _same(getattr(built, name), part):
+            raise Refusal(f"{inside(where, name)} must be as likely writes it", _described(part))
+    return built
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return type(a) is type(b) and (a is b or bool(a == b))
+
+
+def _described(x: Any) -> str:
+    if isinstance(x, np.ndarray):
+        return f"{x.dtype} of shape {x.shape}" + ("" if x.size > 4 else f": {short(x.tolist())}")
+    return type(x).__name__ if isinstance(x, Value) else short(x)

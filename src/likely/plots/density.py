@@ -1,0 +1,171 @@
+"""A density as a picture: a curve over one column, contours that hold 50, 90 and 99 % over two, all pairs beyond."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.errors import DomainError, sentence
+from likely.families.categorical import Categorical
+from likely.families.gaussian import Gaussian
+from likely.families.poisson import Poisson
+from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
+
+CONTENTS = (0.99, 0.9, 0.5)  # probability inside each contour, outermost first
+
+
+@dataclass
+class DensityDisplay:
+    """The picture of a density, with the data it was learnt from if they are given.
+
+    `DensityDisplay.from_estimator(estimator, X).plot()` in scikit-learn's manner; `from_model` takes a value.
+    """
+
+    model: Any
+    X: Any = None  # rows (n, d), or None
+    names: list[str] | None = None
+    ax_: Any = None
+    figure_: Any = None
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any = None, *, ax: Any = None, **style: Any) -> DensityDisplay:
+        """Draw the density that an estimator has learnt."""
+        X = None if X is None else estimator._rows(X, reset=False)
+        return cls(estimator.model_, X, estimator._column_names()).plot(ax, **style)
+
+    @classmethod
+    def from_model(cls, model: Any, X: Any = None, *, names: Any = None, ax: Any = None, **style: Any) -> DensityDisplay:
+        """Draw a value."""
+        return cls(model, X, names).plot(ax, **style)
+
+    def plot(self, ax: Any = None, *, color: str = PALETTE[0], label: str | None = None) -> DensityDisplay:
+        """Draw on the axes given, or on new ones."""
+        width = 1 if isinstance(self.model, Categorical) else int(getattr(self.model, "dim", 1))
+        names = self.names or [f"x{j}" for j in range(width)]
+        if width > 2 and ax is None and isinstance(self.model, Gaussian):
+            return self._pairs(names, color)
+        ax = axes(ax)
+        if isinstance(self.model, Categorical):
+            _bars(ax, self.model.values.tolist(), self.model.probs, _shares(self.model, self.X), names[0], color, label)
+        elif isinstance(self.model, Poisson) and width == 1:
+            _counts(ax, self.model, self.X, names[0], color, label)
+        elif width == 1:
+            _curve(ax, self.model, self.X, names[0], color, label)
+        elif width == 2:
+            _contours(ax, self.model, self.X, names, color, label)
+        else:
+            expected = "pictures need one or two columns, or a Gaussian on its own figure"
+            raise DomainError(sentence("DensityDisplay", expected, f"{width} columns", "draw a marginal"))
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _pairs(self, names: list[str], color: str) -> DensityDisplay:
+        """Every pair of columns below the diagonal, every column on it."""
+        d = len(names)
+        with themed() as plt:
+            self.figure_, grid = plt.subplots(d, d, figsize=(1.8 * d, 1.8 * d), layout="constrained", squeeze=False)
+        for i, row in enumerate(grid):
+            for j, ax in enumerate(row):
+                self._cell(ax, i, j, names, color)
+        self.ax_ = grid
+        return self
+
+    def _cell(self, ax: Any, i: int, j: int, names: list[str], color: str) -> None:
+        d, rows = len(names), None if self.X is None else np.asarray(self.X)
+        if j > i:
+            ax.set_axis_off()
+            return
+        at = [i] if i == j else [j, i]
+        model, seen = self.model.marginal(at), None if rows is None else rows[:, at]
+        if i == j:
+            _curve(ax, model, seen, names[i], color, None)
+        else:
+            _contours(ax, model, seen, [names[j], names[i]], color, None)
+        ax.set(xlabel=names[j] if i == d - 1 else "", ylabel=names[i] if j == 0 and i else "")
+        ax.tick_params(labelbottom=i == d - 1, labelleft=j == 0 and i > 0)
+
+
+@dataclass
+class TraceDisplay:
+    """How the objective of a fit rose, pass by pass."""
+
+    report: Any
+    ax_: Any = None
+
+    @classmethod
+    def from_report(cls, report: Any, *, ax: Any = None) -> TraceDisplay:
+        """Draw the trace of a `FitReport`."""
+        return cls(report).plot(ax)
+
+    def plot(self, ax: Any = None) -> TraceDisplay:
+        """Draw on the axes given, or on new ones."""
+        self.ax_ = ax = axes(ax, figsize=(6, 3.5))
+        how = "converged" if self.report.converged else "not converged"
+        ax.plot(range(len(self.report.trace)), self.report.trace, color=PALETTE[0], marker=".")
+        ax.set(xlabel="refits", ylabel="objective", title=f"{how}: {self.report.reason}")
+        return self
+
+
+def _curve(ax: Any, model: Any, X: Any, name: str, color: str, label: str | None) -> None:
+    rows = None if X is None else np.asarray(X, float).reshape(len(X), -1)[:, 0]
+    if rows is not None:
+        ax.hist(rows[~np.isnan(rows)], bins="auto", density=True, color=SOFT, alpha=0.5)
+    x = _reach(model, rows)
+    ax.plot(x, np.exp(model.log_prob(x[:, None])), color=color, label=label)
+    ax.set(xlabel=name, ylabel="density", ylim=(0, None))
+
+
+def _reach(model: Any, rows: Array | None) -> Array:
+    """Where a one-dimensional law is worth drawing."""
+    low, high = model.quantile(np.array([1e-3, 1 - 1e-3]))
+    if rows is not None and np.isfinite(rows).any():
+        low, high = min(low, np.nanmin(rows)), max(high, np.nanmax(rows))
+    return np.linspace(low, high, 400)
+
+
+def _contours(ax: Any, model: Any, X: Any, names: list[str], color: str, label: str | None) -> None:
+    draws = model.sample(20_000, np.random.default_rng(0))
+    levels = np.quantile(model.log_prob(draws), 1 - np.array(CONTENTS))
+    if X is not None:
+        rows = np.asarray(X, float)
+        ax.scatter(rows[:, 0], rows[:, 1], s=9, color=color, alpha=0.45, linewidths=0)
+    low, high = draws.min(axis=0), draws.max(axis=0)
+    gx, gy = np.meshgrid(np.linspace(low[0], high[0], 161), np.linspace(low[1], high[1], 161))
+    height = model.log_prob(np.column_stack([gx.ravel(), gy.ravel()])).reshape(gx.shape)
+    ax.contour(gx, gy, height, levels=levels, colors=[color], linewidths=(0.7, 1.1, 1.6))
+    ax.plot([], [], color=color, label=label)
+    ax.set(xlabel=names[0], ylabel=names[1])
+
+
+def _counts(ax: Any, model: Poisson, X: Any, name: str, color: str, label: str | None) -> None:
+    rows = None if X is None else np.asarray(X, float).ravel()
+    top = int(max(model.quantile(np.array([1 - 1e-4])).max(), 0 if rows is None else np.nanmax(rows, initial=0)))
+    x = np.arange(top + 1)
+    if rows is not None:
+        seen = rows[~np.isnan(rows)]
+        ax.bar(x, [(seen == v).mean() for v in x], color=SOFT, alpha=0.6, width=0.8)
+    ax.plot(x, np.exp(model.log_prob(x[:, None])), "o-", color=color, ms=4, lw=0.8, label=label)
+    ax.set(xlabel=name, ylabel="probability", ylim=(0, None))
+
+
+def _bars(ax: Any, values: list[Any], probs: Array, seen: Array | None, name: str, color: str, label: Any) -> None:
+    at = np.arange(len(values))
+    if seen is not None:
+        ax.bar(at, seen, color=SOFT, alpha=0.6, width=0.8)
+    ax.plot(at, probs, "o", color=color, label=label)
+    ax.vlines(at, 0, probs, color=color, lw=1)
+    ax.set_xticks(at, [str(v) for v in values])
+    ax.set(xlabel=name, ylabel="probability", ylim=(0, None))
+
+
+def _shares(model: Categorical, X: Any) -> Array | None:
+    if X is None:
+        return None
+    codes = model.encode(np.asarray(X).reshape(len(X), -1)[:, 0])
+    return np.bincount(codes[codes >= 0], minlength=len(model.probs)) / max(int((codes >= 0).sum()), 1)
+
+
+__all__ = ["CONTENTS", "INK", "DensityDisplay", "TraceDisplay"]

@@ -1,0 +1,57 @@
+"""The picture of the tour: classes as densities, a conditional as a regression, a prediction that knows its limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.families.gaussian import Gaussian
+from likely.plots.density import DensityDisplay
+from likely.plots.theme import PALETTE, SOFT, themed
+from likely.priors.normal_inverse_wishart import NormalInverseWishart
+
+
+def tour_picture(X: Any, y: Any, names: list[str]) -> Any:
+    """Three panels about 178 wines."""
+    with themed() as plt:
+        figure, (classes, line, few) = plt.subplots(1, 3, figsize=(13.5, 4.1), layout="constrained")
+        _classes(classes, X, y, names)
+        _regression(line, X, names)
+        _predictive(few, X, y, names)
+    return figure
+
+
+def _classes(ax: Any, X: Any, y: Any, names: list[str]) -> None:
+    at = [names.index("flavanoids"), names.index("color intensity")]
+    for label, color in zip(dict.fromkeys(y), PALETTE, strict=False):
+        rows = X[y == label][:, at]
+        DensityDisplay.from_model(Gaussian.fit(rows), rows, names=[names[j] for j in at], ax=ax).plot(ax, color=color, label=label)
+    ax.legend(loc="upper right")
+    ax.set_title("A density for each cultivar: 50, 90, 99 % inside")
+
+
+def _regression(ax: Any, X: Any, names: list[str]) -> None:
+    a, b = names.index("alcohol"), names.index("proline")
+    joint = Gaussian.fit(X[:, [a, b]])
+    x = np.linspace(X[:, a].min(), X[:, a].max(), 100)
+    given = joint.condition({0: x})
+    mean, sd = given.mean[:, 0], np.sqrt(given.variance[:, 0])
+    ax.scatter(X[:, a], X[:, b], s=9, color=SOFT, linewidths=0)
+    ax.plot(x, mean, color=PALETTE[0])
+    ax.fill_between(x, mean - 2 * sd, mean + 2 * sd, color=PALETTE[0], alpha=0.15, lw=0)
+    ax.set(xlabel="alcohol", ylabel="proline", title="Condition it, and it is a regression: ±2 σ")
+
+
+def _predictive(ax: Any, X: Any, y: Any, names: list[str]) -> None:
+    values = X[y == "Barbera"][:, [names.index("color intensity")]]
+    few = values[:5]
+    stats = Gaussian.fit(few).collect(few)
+    post = NormalInverseWishart.weak(stats).update(stats)
+    x = np.linspace(values.min() - 6, values.max() + 3, 400)[:, None]
+    ax.hist(values[5:, 0], bins=14, density=True, color=SOFT, alpha=0.5, label="the wines that followed")
+    ax.plot(x, np.exp(Gaussian.fit(few).log_prob(x)), color=PALETTE[1], label="plugged in")
+    ax.plot(x, np.exp(post.predictive().log_prob(x)), color=PALETTE[0], label="integrated out")
+    ax.plot(few[:, 0], np.zeros(5), "|", color=PALETTE[1], ms=14, mew=2, clip_on=False)
+    ax.set(xlabel="color intensity", ylabel="density", ylim=(0, None), title="Five wines seen: what may come next")
+    ax.legend(loc="upper right")
