@@ -35,7 +35,19 @@ def parameter(value: Any, whose: str, name: str) -> Array:
 def n_rows(x: Any) -> int:
     """Number of rows of anything that has rows: arrays, sparse matrices, Ragged, Columns, lists."""
     shape = getattr(x, "shape", None)
+    if shape == () or not (shape or hasattr(x, "__len__")):
+        raise ShapeError(sentence("rows", "something with rows is needed", type(x).__name__, "pass [x] for one row"))
     return int(shape[0]) if shape else len(x)
+
+
+def numbers(x: Any, whose: str) -> Array:
+    """Anything numeric as float64, C-contiguous; what is there already is not copied."""
+    if getattr(getattr(x, "dtype", None), "kind", "") == "c":
+        raise DataError(sentence(whose, "rows must be real numbers", "complex ones"))
+    try:
+        return np.asarray(x, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise DataError(sentence(whose, "rows must be numbers, NaN where nothing was observed", error)) from error
 
 
 def rows(x: Any, columns: int | None, whose: str) -> Array:
@@ -44,10 +56,7 @@ def rows(x: Any, columns: int | None, whose: str) -> Array:
     >>> rows([1, 2, 3], 1, "Poisson").shape
     (3, 1)
     """
-    try:
-        a = np.asarray(x, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise DataError(sentence(whose, "rows must be numbers, NaN where nothing was observed", error)) from error
+    a = numbers(x, whose)
     if a.ndim == 1 and columns in (1, None):
         a = a[:, None]
     if a.ndim != 2 or (columns is not None and a.shape[1] != columns):
@@ -60,13 +69,29 @@ def weights(weight: Any, n: int, whose: str) -> Array | None:
     """Weights of n rows as (n,) or (n, K): finite and not negative; None means ones."""
     if weight is None:
         return None
-    w = np.asarray(weight, dtype=np.float64)
+    try:
+        w = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(sentence(whose, "weights must be numbers", error)) from error
     if w.ndim not in (1, 2) or len(w) != n:
         raise ShapeError(sentence(whose, f"weight must have one entry a row ({n})", w.shape))
-    # one sum finds NaN and infinity; min finds negatives: two passes, no temporary
-    if w.size and not (np.isfinite(w.sum()) and w.min() >= 0):
+    with np.errstate(over="ignore", invalid="ignore"):
+        # one sum finds NaN and infinity; min finds negatives: two passes, no temporary
+        sound = not w.size or (np.isfinite(w.sum()) and w.min() >= 0)
+    if not sound:
         raise DataError(sentence(whose, "weights must be finite and not negative", _first_bad(w)))
     return w
+
+
+def owners(owner: Any, n: int, members: int, whose: str) -> Index:
+    """The member that each of n rows belongs to (n,): 0 … members − 1, or −1 for nobody."""
+    o = np.asarray(owner)
+    if o.shape != (n,) or not (np.issubdtype(o.dtype, np.integer) or not n):
+        raise ShapeError(sentence(whose, f"owner must be whole numbers, one a row ({n})", f"{o.dtype} {o.shape}"))
+    if n and (o.min() < -1 or o.max() >= members):
+        bad = o[(o < -1) | (o >= members)][0]
+        raise DataError(sentence(whose, f"owner must lie in 0 … {members - 1}, or be −1 for nobody", bad))
+    return o.astype(np.intp, copy=False)
 
 
 def _first_bad(w: Array) -> str:
@@ -74,17 +99,30 @@ def _first_bad(w: Array) -> str:
     return f"{w[tuple(bad[0])]} at row {bad[0][0]}" if len(bad) else "a sum beyond the largest number"
 
 
-def refuse_infinite(x: Array, whose: str, first_row: int = 0) -> None:
-    """NaN is 'not observed'; infinity is a mistake, named by row and column."""
+class BadEntry(DataError):
+    """An entry that no model can use, named by row and column; whoever cut the rows into blocks adds where his began."""
+
+    def __init__(self, whose: str, expected: str, value: Any, row: int, column: int, remedy: str = "") -> None:
+        super().__init__(sentence(whose, expected, f"{value} at row {row}, column {column}", remedy))
+        self.told, self.row = (whose, expected, value, row, column, remedy), row
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BadEntry, self.told
+
+    def after(self, rows: int) -> BadEntry:
+        """The same, counted from `rows` rows earlier."""
+        whose, expected, value, row, column, remedy = self.told
+        return BadEntry(whose, expected, value, rows + row, column, remedy)
+
+
+def refuse_infinite(x: Array, whose: str, at: Index | None = None) -> None:
+    """NaN is 'not observed'; infinity is a mistake, named by row and column; `at` (n,) says which rows these are."""
     bad = np.argwhere(np.isinf(x))
     if len(bad):
         i, j = bad[0]
-        raise DataError(
-            sentence(
-                whose, "values must be finite, or NaN where nothing was observed",
-                f"{x[i, j]} at row {first_row + i}, column {j}", "correct it, or replace it by NaN",
-            )
-        )  # fmt: skip
+        row = int(i if at is None else at[i])
+        expected = "values must be finite, or NaN where nothing was observed"
+        raise BadEntry(whose, expected, x[i, j], row, int(j), "correct it, or replace it by NaN")
 
 
 def like_input(out: NDArray[Any], x: Any) -> NDArray[Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from likely.core.arrays import Array, Index, n_rows, weights
+from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.errors import DataError, ShapeError, sentence
 
@@ -24,6 +25,7 @@ class Block:
     weight: Array | None = None  # (n,)
     given: Array | None = None  # (n, K): log-mask added to the joint, 0 where the label may be, −inf where not
     owner: Index | None = None  # (n,): the label itself, where all are known
+    start: int = 0  # rows that came before, so that an error can name its row
 
     def __len__(self) -> int:
         return n_rows(self.x)
@@ -77,10 +79,12 @@ class Blocks:
             return x
         if isinstance(x, Iterator):
             return cls(x)  # type: ignore[arg-type]  # refused there, with the sentence
-        if isinstance(x, list) and x and np.ndim(x[0]) == 1 and len({len(s) for s in x}) > 1:
+        if isinstance(x, Mapping):
+            x = Columns.of(x)
+        elif _is_sequences(x):
             x = Ragged.from_list(x)
-        if not hasattr(x, "__getitem__") or isinstance(x, list | tuple):
-            x = np.asarray(x)
+        elif not hasattr(x, "__getitem__") or isinstance(x, list | tuple):
+            x = _as_array(x)
         n = n_rows(x)
         block = Block(x, weights(weight, n, "Blocks"), _aligned(given, n, "given"), _aligned(owner, n, "owner"))
         edges = _edges(x, n, rows)
@@ -104,6 +108,20 @@ class Blocks:
         raise DataError(sentence("Blocks", "at least one row is needed", "0 rows"))
 
 
+def _is_sequences(x: Any) -> bool:
+    """A list of matrices, or of vectors of unequal length: each is a sequence, not a row."""
+    if not isinstance(x, list) or not x or not all(hasattr(s, "__len__") and not isinstance(s, str) for s in x):
+        return False
+    return getattr(x[0], "ndim", 1) > 1 or len({len(s) for s in x}) > 1
+
+
+def _as_array(x: Any) -> Any:
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        raise DataError(sentence("Blocks", "rows must be alike", error)) from error
+
+
 def _edges(x: Any, n: int, rows: int) -> list[int]:
     if not isinstance(x, Ragged):
         return [*range(0, n, rows), n]
@@ -114,7 +132,7 @@ def _edges(x: Any, n: int, rows: int) -> list[int]:
 
 def _cut(data: Block, a: int, b: int) -> Block:
     parts = (None if p is None else p[a:b] for p in (data.weight, data.given, data.owner))
-    return Block(data.x[a:b], *parts)
+    return Block(data.x[a:b], *parts, start=data.start + a)
 
 
 def _aligned(a: Any, n: int, name: str) -> Any:

@@ -44,6 +44,12 @@ class Columns(Mapping[str, Any]):
         """Number of rows (not of parts: rows are what the library counts)."""
         return self._n
 
+    @property
+    def dtype(self) -> Any:
+        """float32 where every part is: answers then come back as such."""
+        alike = all(getattr(part, "dtype", None) == np.float32 for part in self.parts.values())
+        return np.dtype(np.float32 if alike else np.float64)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.parts)
 

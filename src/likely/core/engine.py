@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.core.arrays import n_rows
+from likely.core.arrays import BadEntry, n_rows
 from likely.core.blocks import BLOCKS, ROWS, Block, Blocks
 from likely.errors import DataError, DomainError, sentence
 
@@ -65,7 +65,16 @@ class Threads:
 
 def part_total(collect: Callable[[Block], S], part: Iterable[Block]) -> S | None:
     """The sum over one part's blocks, in order; None where it has none."""
-    return _sum(collect(block) for block in part)
+    return _sum(_counted(collect, block, block.start) for block in part)
+
+
+def _counted(f: Callable[[A], B], block: A, start: int) -> B:
+    """f(block); an error about one of its rows counts them from the first row of all."""
+    try:
+        return f(block)
+    except BadEntry as error:
+        beyond = error.row >= n_rows(block)  # then f looked at all rows to count from the first
+        raise error if beyond else error.after(start) from None
 
 
 def ordered_map(f: Callable[[A], B], items: Iterable[A], workers: int) -> Iterator[B]:
@@ -101,7 +110,7 @@ def map_rows(f: Callable[[Any], NDArray[Any]], x: Any, columns: int | None) -> N
 
     def fill(start: int) -> None:
         for a in range(start, min(start + BLOCKS * ROWS, n), ROWS):
-            out[a : a + ROWS] = f(x[a : a + ROWS])
+            out[a : a + ROWS] = _counted(f, x[a : a + ROWS], a)
 
     with one_blas_thread():
         for _ in ordered_map(fill, range(0, n, BLOCKS * ROWS), cores()):

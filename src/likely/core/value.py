@@ -19,6 +19,10 @@ class Value:
     `trusted`, because NumPy would hand the arrays back writable.
     """
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__repr__ = cls.__repr__  # type: ignore[method-assign]  # in the class itself, or @dataclass writes its own
+
     @classmethod
     def trusted(cls, **parts: Any) -> Self:
         """Build without checks from parts that are known to be right."""

@@ -37,8 +37,8 @@ def _gaussian(model: Gaussian, stats: Any, names: list[str], level: float) -> It
         n, mean, sd = float(seen[j]), float(model.mean[j]), float(np.sqrt(model.variance[j]))
         reach = -stdtrit(n - 1, tail) * sd / np.sqrt(n - 1) if n > 1 else None
         yield Row(name, "mean", mean, *_around(mean, reach))
-        dof = (n - 1) if model.kind != "spherical" else float(seen.sum()) - len(names)
-        root = np.sqrt(dof + 1) * sd
+        entries, means = (n, 1) if model.kind != "spherical" else (float(seen.sum()), len(names))
+        dof, root = entries - means, np.sqrt(entries) * sd
         wide = (root / np.sqrt(chdtri(dof, tail)), root / np.sqrt(chdtri(dof, 1 - tail))) if dof > 0 else (None, None)
         yield Row(name, "standard deviation", sd, *map(_number, wide))
     if model.kind == "full":

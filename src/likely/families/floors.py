@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.errors import DataError, sentence
 from likely.families.moments import ColumnMoments, Moments
 from likely.maths import spd
+
+
+ROUNDING = 1e-14  # a standard deviation below this share of a column's size is what sums leave of a constant
+TINY, HUGE = 1e-290, 1e300  # variances outside have lost digits to the ends of the number range
 
 
 def column_floor(pooled: Moments | ColumnMoments) -> tuple[Array, Array]:
@@ -16,8 +21,14 @@ def column_floor(pooled: Moments | ColumnMoments) -> tuple[Array, Array]:
     is all zero); one that is constant for a member only, 1e-9 of the variance that all data show.
     """
     variance, size = pooled.variance, np.abs(pooled.mean)
-    least = np.where(size > 0, 1e-8 * size, 1e-8) ** 2
-    constant = variance <= least
+    with np.errstate(over="ignore"):
+        least = np.where(size > 0, 1e-8 * size, 1e-8) ** 2
+        constant = variance <= np.where(size > 0, ROUNDING * size, 0.0) ** 2
+    spread = np.where(constant, least, variance)
+    odd = np.flatnonzero((spread < TINY) | (spread > HUGE))
+    if len(odd):
+        expected = f"the squared spread of column {odd[0]} must lie between {TINY:g} and {HUGE:g}"
+        raise DataError(sentence("Gaussian", expected, float(spread[odd[0]]), "rescale the column"))
     return np.where(constant, least, 1e-9 * variance), constant
 
 

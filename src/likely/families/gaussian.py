@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import Array, Index, n_rows, numbers, owners, parameter, refuse_infinite, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.errors import DataError, DomainError, FitWarning, ShapeError, sentence
@@ -94,12 +94,19 @@ class Gaussian(Algebra):
         def evaluate(block: Any) -> Array:
             z = rows(block, self.dim, "Gaussian")
             out = self.form.complete(z, -0.5, self._constant, natural)
-            gaps = np.flatnonzero(np.isnan(out[:, 0]))
+            gaps = self._gaps(z, out)
             if len(gaps):
                 out[gaps] = self._log_prob_gaps(z[gaps])
             return out if self.members else out[:, 0]
 
         return map_rows(evaluate, _rows_like(x), self.members)
+
+    def _gaps(self, x: Array, out: Array) -> Index:
+        """Rows with something missing; an infinity among the rows whose density came out as none is refused."""
+        odd = np.flatnonzero(~np.isfinite(out[:, 0]))
+        if len(odd):
+            refuse_infinite(x[odd], "Gaussian", odd)
+        return odd[np.isnan(out[odd, 0])]
 
     @cached_property
     def _constant(self) -> Array:
@@ -120,7 +127,7 @@ class Gaussian(Algebra):
         def evaluate(block: Any) -> Array:
             z = rows(block, self.dim, "Gaussian")
             out = self.form.complete(z, 1.0, zero)
-            gaps = np.flatnonzero(np.isnan(out[:, 0]))
+            gaps = self._gaps(z, out)
             if len(gaps):
                 out[gaps] = self.form.incomplete(z[gaps])[0]
             return np.maximum(out if self.members else out[:, 0], 0.0)
@@ -177,6 +184,7 @@ class Gaussian(Algebra):
 
     def kl(self, other: Gaussian, bits: bool = False) -> Any:
         """KL(self ‖ other) = ½ [tr(Σ₂⁻¹Σ₁) + Δᵀ Σ₂⁻¹ Δ − d + log det Σ₂ / det Σ₁]; stacks go member by member."""
+        self._alike(other, "kl")
         root = spd.cholesky(np.ascontiguousarray(other.covariance_matrix))
         if root is None or self.form.roots is None:
             raise DomainError(sentence("Gaussian.kl", "both covariances must be positive definite", "a singular one"))
@@ -233,7 +241,7 @@ class Gaussian(Algebra):
         anchor = z[0] if len(z) else np.zeros(z.shape[1])
         stats = moments.columns_of_rows(z, None, np.where(np.isnan(anchor), 0.0, anchor))
         variance = stats.variance
-        variance = np.where(variance > 0, variance, np.maximum(np.abs(stats.mean), 1.0) ** 2)
+        variance = np.where(variance > 0, variance, np.clip(np.abs(stats.mean), 1.0, 1e150) ** 2)
         spread = {"full": np.diag(variance), "diagonal": variance, "spherical": variance.mean()}[kind]
         mean = stats.mean
         if members is not None:
@@ -259,7 +267,7 @@ class Gaussian(Algebra):
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
         z = rows(x, self.dim, "Gaussian")
         if owner is not None:
-            return self._by_owner(z, w, np.asarray(owner))
+            return self._by_owner(z, w, owner)
         if self.members and (w is None or w.ndim == 1):
             w = np.repeat((np.ones(n) if w is None else w)[:, None], self.members, axis=1)
         if w is not None and w.ndim == 2 and w.shape[1] != self.members:
@@ -272,7 +280,7 @@ class Gaussian(Algebra):
     def _by_owner(self, x: Array, w: Array | None, owner: Index) -> Moments | ColumnMoments:
         if self.members is None:
             raise DomainError(sentence("Gaussian", "owner is for a stack", "one value"))
-        parts = []
+        parts, owner = [], owners(owner, len(x), self.members, "Gaussian")
         for k in range(self.members):
             mine = owner == k
             one = self.member(k)
@@ -293,7 +301,7 @@ class Gaussian(Algebra):
         if w is None or w.ndim == 1:
             stats = moments.of_rows(x[clean], None if w is None else w[clean], self.origin)
             if stats is None:
-                raise DataError(sentence("Gaussian", "sums of squares must stay finite", "overflow", "rescale the columns"))
+                raise moments.overflow()
         else:
             stats = moments.of_weighted_rows(x[clean], w[clean], self.origin)
         return stats + self._expected(x[gaps], None if w is None else w[gaps]) if gaps.any() else stats
@@ -313,7 +321,8 @@ class Gaussian(Algebra):
             precision = precisions[min(k, len(precisions) - 1)]
             spread, determinant, entries = fill(filled, wk, patterns.seen, patterns.starts, means[k], precision)
             stats = moments.of_rows(filled, wk, self.origin)
-            assert stats is not None
+            if stats is None:
+                raise moments.overflow()
             entropy = 0.5 * (entries * (LOG_2PI + 1) - determinant)
             out.append(stats.replace(scatter=stats.scatter + spread, entropy=np.asarray(entropy), complete=False))
         return moments.stacked(out) if self.members else out[0]
@@ -335,7 +344,7 @@ class Gaussian(Algebra):
             prior = prior.replace(tied=True) if self.tied and hasattr(prior, "tied") else prior
             return prior.update(self._suited(stats)).point("mode")  # type: ignore[no-any-return]
         stats = self._suited(stats)
-        if not stats.total_weight > 0:
+        if not (stats.weight > 0).any():
             raise DataError(sentence("Gaussian", "at least one row with weight is needed", "none", "or give a prior"))
         mean = stats.mean
         seen = (stats.weight > 0) if stats.weight.shape == mean.shape else (stats.weight > 0)[..., None]
@@ -390,6 +399,9 @@ class Gaussian(Algebra):
         return value
 
     def _expected_log_prob(self, stats: Any) -> float:
+        if self.form.roots is None:
+            expected = "the objective needs a covariance that is not singular"
+            raise DomainError(sentence("Gaussian", expected, "a singular one", "refit makes one, with a prior or without"))
         delta = stats.mean - self.mean
         if self.kind == "full":
             w = spd.inverse_factor(self.form.roots)
@@ -432,5 +444,5 @@ def _refuse_infinite_if_any(x: Array) -> None:
 
 def _rows_like(x: Any) -> Any:
     """Something with rows that can be sliced; lists become arrays."""
-    return x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+    return x if hasattr(x, "shape") else numbers(x, "Gaussian")
 

@@ -58,13 +58,11 @@ class Algebra(Law):
         a = np.setdiff1d(np.arange(self.dim), b)
         if not len(a):
             raise ShapeError(sentence("Gaussian.condition", "at least one column must stay free", "all are given"))
-        given = np.stack(np.broadcast_arrays(*[parameter(v, "Gaussian.condition", "a value") for v in values.values()]), axis=-1)
-        if given.ndim > 2 or (given.ndim == 2 and self.mean.ndim == 2 and len(given) != len(self.mean)):
-            raise ShapeError(sentence("Gaussian.condition", "a value must be a number or a vector", given.shape[:-1]))
-        gain, rest = _regression(self.covariance_matrix, a, b)
+        given = _side_by_side([parameter(v, "Gaussian.condition", "a value") for v in values.values()])
+        self._one_each(given, "Gaussian.condition", "a value must be a number or a vector")
+        gain, rest = _regression(self._shared_matrix(), a, b)
         away = np.einsum("...ij,...j->...i", gain, given - self.mean[..., b])
-        tied = self.mean.ndim == 1 or self.covariance.ndim == 2
-        return _gaussian(self.mean[..., a] + away, rest[0] if rest.ndim == 3 and tied else rest, "full")
+        return _gaussian(self.mean[..., a] + away, rest, "full")
 
     def affine(self, matrix: Any, offset: Any = 0.0, noise: Any = None) -> Gaussian:
         """The law of y = A x + b (+ noise with covariance `noise`): N(Aμ + b, AΣAᵀ + R).
@@ -72,13 +70,11 @@ class Algebra(Law):
         A may have any shape (m, d), also one that loses or adds dimensions: the covariance of the
         result is then singular, and its density lives on a flat.
         """
-        A = np.atleast_2d(parameter(matrix, "Gaussian.affine", "matrix"))
-        if A.shape[-1] != self.dim:
-            raise ShapeError(sentence("Gaussian.affine", f"matrix must have {self.dim} columns", A.shape))
-        covariance = A @ self._shared_matrix() @ np.swapaxes(A, -1, -2)
+        A, b = self._map(matrix, offset, "Gaussian.affine")
+        covariance = A @ self._shared_matrix() @ A.T
         if noise is not None:
-            covariance = covariance + _noise(noise, A.shape[-2], "Gaussian.affine")
-        mean = np.einsum("ij,...j->...i", A, self.mean) + parameter(offset, "Gaussian.affine", "offset")
+            covariance = covariance + _noise(noise, len(A), "Gaussian.affine")
+        mean = np.einsum("ij,...j->...i", A, self.mean) + b
         return _gaussian(mean, spd.symmetric(covariance), "full")
 
     def posterior(self, y: Any, matrix: Any, offset: Any = 0.0, noise: Any = 0.0) -> Gaussian:
@@ -87,9 +83,7 @@ class Algebra(Law):
         K = ΣAᵀ(AΣAᵀ + R)⁻¹, mean μ + K(y − Aμ − b), covariance (I − KA)Σ(I − KA)ᵀ + KRKᵀ, a form that
         cannot lose its sign. Rows y (n, m) give a stack of n members with one covariance.
         """
-        A = np.atleast_2d(parameter(matrix, "Gaussian.posterior", "matrix"))
-        if A.shape != (A.shape[0], self.dim):
-            raise ShapeError(sentence("Gaussian.posterior", f"matrix must have {self.dim} columns", A.shape))
+        A, b = self._map(matrix, offset, "Gaussian.posterior")
         R, S = _noise(noise, len(A), "Gaussian.posterior"), self._shared_matrix()
         AS = A @ S
         gain = np.swapaxes(solve_psd(AS @ A.T + R, AS), -1, -2)
@@ -98,12 +92,14 @@ class Algebra(Law):
         y = np.atleast_1d(parameter(y, "Gaussian.posterior", "y"))
         if y.shape[-1] != len(A):
             raise ShapeError(sentence("Gaussian.posterior", f"y must have {len(A)} entries", y.shape))
-        surprise = y - np.einsum("ij,...j->...i", A, self.mean) - parameter(offset, "Gaussian.posterior", "offset")
+        self._one_each(y, "Gaussian.posterior", "y must be one observation or rows of them")
+        surprise = y - np.einsum("ij,...j->...i", A, self.mean) - b
         mean = self.mean + np.einsum("...ij,...j->...i", gain, surprise)
         return _gaussian(mean, spd.symmetric(covariance), "full")
 
     def sum(self, other: Gaussian) -> Gaussian:
         """The law of x + y for independent x and y: means and covariances add."""
+        self._alike(other, "sum")
         kind = self.kind if self.kind == other.kind else "full"
         if kind == "full":
             return _gaussian(self.mean + other.mean, self._shared_matrix() + other._shared_matrix(), kind)
@@ -118,6 +114,7 @@ class Algebra(Law):
 
         Written with Σ₁(Σ₁ + Σ₂)⁻¹ so that one of the two may be singular.
         """
+        self._alike(other, "product")
         S1, S2 = self._shared_matrix(), other._shared_matrix()
         gain = np.swapaxes(solve_psd(S1 + S2, S1), -1, -2)
         mean = self.mean + np.einsum("...ij,...j->...i", gain, other.mean - self.mean)
@@ -125,6 +122,7 @@ class Algebra(Law):
 
     def log_overlap(self, other: Gaussian) -> Any:
         """log ∫ p(x) q(x) dx = log N(μ₁ | μ₂, Σ₁ + Σ₂): the constant that `product` leaves out."""
+        self._alike(other, "log_overlap")
         both = _gaussian(other.mean - self.mean, self._shared_matrix() + other._shared_matrix(), "full")
         value = both.log_prob(np.zeros((1, self.dim)))[0]
         return value if both.members else float(value)
@@ -143,6 +141,29 @@ class Algebra(Law):
         rank = {"full": 2, "diagonal": 1, "spherical": 0}[self.kind]
         return np.array(full[0] if full.ndim == 3 and self.covariance.ndim == rank else full)
 
+    def _alike(self, other: Gaussian, doing: str) -> None:
+        """Both of the same columns; two stacks of the same size."""
+        sizes = {len(g.mean) for g in (self, other) if g.mean.ndim == 2}
+        if other.dim != self.dim or len(sizes) > 1:
+            expected = f"both must have {self.dim} columns, and stacks one size: {self.mean.shape}"
+            raise ShapeError(sentence(f"Gaussian.{doing}", expected, other.mean.shape))
+
+    def _one_each(self, given: Array, whose: str, expected: str) -> None:
+        """(m,), or rows (n, m): any number of them for one value, one a member for a stack."""
+        if given.ndim > 2 or (given.ndim == 2 and self.mean.ndim == 2 and len(given) != len(self.mean)):
+            stack = f", one a member ({len(self.mean)})" if self.mean.ndim == 2 else ""
+            raise ShapeError(sentence(whose, expected + stack, given.shape))
+
+    def _map(self, matrix: Any, offset: Any, whose: str) -> tuple[Array, Array]:
+        """A (m, d) and b, a number or (m,), or one b a row."""
+        A, b = np.atleast_2d(parameter(matrix, whose, "matrix")), parameter(offset, whose, "offset")
+        if A.ndim > 2 or A.shape[1] != self.dim:
+            raise ShapeError(sentence(whose, f"matrix must have shape (m, {self.dim})", A.shape))
+        if b.ndim and b.shape[-1] != len(A):
+            raise ShapeError(sentence(whose, f"offset must be a number or have {len(A)} entries", b.shape))
+        self._one_each(b, whose, "offset must be one vector or rows of them")
+        return A, b
+
     def _columns(self, columns: Sequence[int]) -> Array:
         at = np.atleast_1d(np.asarray(columns))
         if at.dtype == bool:
@@ -158,6 +179,15 @@ def _gaussian(mean: Array, covariance: Array, kind: str) -> Gaussian:
     from likely.families.gaussian import Gaussian
 
     return Gaussian.trusted(mean=np.array(mean), covariance=np.array(covariance), kind=kind)
+
+
+def _side_by_side(values: list[Array]) -> Array:
+    """Numbers and vectors of n as (m,) or (n, m)."""
+    try:
+        return np.stack(np.broadcast_arrays(*values), axis=-1)
+    except ValueError as error:
+        shapes = [v.shape for v in values]
+        raise ShapeError(sentence("Gaussian.condition", "vectors of values must have one length", shapes)) from error
 
 
 def _regression(covariance: Array, a: Array, b: Array) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.value import Value
-from likely.errors import ShapeError, sentence
+from likely.errors import DataError, DomainError, ShapeError, sentence
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +46,11 @@ class Moments(Value):
     def __add__(self, other: Moments) -> Moments:
         shift_b = _moved(other, self.origin)
         weight, shift, delta, factor = _merge(self.weight, self.shift, other.weight, shift_b)
-        between = (factor[..., None, None] * delta[..., :, None]) * delta[..., None, :]
+        with np.errstate(over="ignore", invalid="ignore"):
+            scatter = self.scatter + other.scatter
+            scatter += (factor[..., None, None] * delta[..., :, None]) * delta[..., None, :]
         return Moments.trusted(
-            weight=weight, origin=self.origin, shift=shift, scatter=self.scatter + other.scatter + between,
+            weight=weight, origin=self.origin, shift=shift, scatter=_finite(scatter),
             entropy=self.entropy + other.entropy, complete=self.complete and other.complete,
         )  # fmt: skip
 
@@ -106,10 +108,11 @@ class ColumnMoments(Value):
     def __add__(self, other: ColumnMoments) -> ColumnMoments:
         shift_b = _moved(other, self.origin)
         weight, shift, delta, factor = _merge(self.weight, self.shift, other.weight, shift_b, per_column=True)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scatter = self.scatter + other.scatter + factor * delta**2
         return ColumnMoments.trusted(
-            rows=self.rows + other.rows, weight=weight, origin=self.origin, shift=shift,
-            scatter=self.scatter + other.scatter + factor * delta**2,
-        )  # fmt: skip
+            rows=self.rows + other.rows, weight=weight, origin=self.origin, shift=shift, scatter=_finite(scatter)
+        )
 
     def __mul__(self, factor: float) -> Self:
         return self.replace(rows=self.rows * factor, weight=self.weight * factor, scatter=self.scatter * factor)
@@ -125,6 +128,24 @@ class ColumnMoments(Value):
         return self.replace(
             rows=self.rows[k], weight=self.weight[k], shift=self.shift[k], scatter=self.scatter[k]
         )
+
+
+def overflow() -> DataError:
+    """What to say when squares leave the range of numbers."""
+    return DataError(sentence("Gaussian", "sums of squares must stay finite", "an overflow", "rescale the columns"))
+
+
+def refuse_expected(stats: Moments | ColumnMoments, whose: str) -> None:
+    """An evidence is that of rows, not of what a model expects in their gaps."""
+    if not stats.complete:
+        expected = "the evidence needs complete rows"
+        raise DomainError(sentence(whose, expected, "statistics of an E-step over gaps"))
+
+
+def _finite(scatter: Array) -> Array:
+    if not np.isfinite(scatter).all():
+        raise overflow()
+    return scatter
 
 
 def _ratio(a: Array, b: Array) -> Array:
@@ -173,7 +194,7 @@ def _pivot(x: Array) -> Array:
 
 
 def of_rows(x: Array, weight: Array | None, origin: Array) -> Moments | None:
-    """Moments of complete rows (n, d); None if a NaN or an infinity is among them.
+    """Moments of complete rows (n, d); None if a NaN or an infinity is among them, or their squares overflow.
 
     Rows are taken about a pivot near their own mean: the product then loses no digits to the
     distance between block and origin, and its column sums reveal any NaN for free.
@@ -196,6 +217,8 @@ def of_rows(x: Array, weight: Array | None, origin: Array) -> Moments | None:
         rest = sums / total
         scatter = z.T @ z
         scatter -= np.multiply.outer(total * rest, rest)
+    if not np.isfinite(scatter).all():
+        return None
     return Moments.trusted(
         weight=np.asarray(total), origin=origin, shift=(pivot - origin) + rest,
         scatter=_not_negative(scatter), entropy=np.zeros(()), complete=True,
@@ -209,12 +232,13 @@ def of_weighted_rows(x: Array, weight: Array, origin: Array) -> Moments:
     again about its own mean: the packed product would lose its digits.
     """
     n, d = x.shape
-    pivot = _pivot(x) if n else origin
-    u = np.ascontiguousarray((x - pivot).T)
-    total = weight.sum(axis=0)
-    rest = _ratio((u @ weight).T, total[:, None])
-    second = unpack(pairs(u) @ weight, d)
-    scatter = second - (total[:, None] * rest)[:, :, None] * rest[:, None, :]
+    with np.errstate(over="ignore", invalid="ignore"):
+        pivot = _pivot(x) if n else origin
+        u = np.ascontiguousarray((x - pivot).T)
+        total = weight.sum(axis=0)
+        rest = _ratio((u @ weight).T, total[:, None])
+        second = unpack(pairs(u) @ weight, d)
+        scatter = _finite(second - (total[:, None] * rest)[:, :, None] * rest[:, None, :])
     shift = (pivot - origin) + rest
     far = (rest**2 > 1e4 * _ratio(np.diagonal(scatter, axis1=1, axis2=2), total[:, None])).any(axis=1) & (total > 0)
     for k in np.flatnonzero(far):
@@ -233,7 +257,7 @@ def columns_of_rows(x: Array, weight: Array | None, origin: Array) -> ColumnMome
     n, d = x.shape
     w = np.ones((n, 1)) if weight is None else weight.reshape(n, -1)
     with np.errstate(invalid="ignore", over="ignore"):
-        pivot = _pivot(x)  if n else origin
+        pivot = _pivot(x) if n else origin
         z = x - pivot
         clean = bool(np.isfinite(np.ones(n) @ z).all())
     if clean:
@@ -243,8 +267,9 @@ def columns_of_rows(x: Array, weight: Array | None, origin: Array) -> ColumnMome
         pivot = np.where(mask.any(axis=0), np.divide(np.where(mask, x, 0).sum(0), np.maximum(mask.sum(0), 1)), origin)
         z = np.where(mask, x - pivot, 0.0)
         seen = w.T @ mask
-    rest = _ratio(w.T @ z, seen)
-    scatter = w.T @ (z * z) - seen * rest**2
+    with np.errstate(over="ignore", invalid="ignore"):
+        rest = _ratio(w.T @ z, seen)
+        scatter = _finite(w.T @ (z * z) - seen * rest**2)
     far = (rest**2 > 1e4 * _ratio(scatter, seen)) & (seen > 0)
     for k, j in np.argwhere(far):
         centred = np.where(np.isnan(x[:, j]), 0.0, z[:, j] - rest[k, j])

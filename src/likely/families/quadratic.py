@@ -112,7 +112,8 @@ class Quadratic:
         K, d = centre.shape
         if self.diagonal:
             pulled = precision * centre
-            rows = [factor * (pulled * centre).sum(1) + constant, -2 * factor * pulled, factor * precision]
+            square = np.broadcast_to(factor * precision, (K, d))
+            rows = [factor * (pulled * centre).sum(1) + constant, -2 * factor * pulled, square]
         elif self.shared:
             rows = [factor * (centre**2).sum(1) + constant, -2 * factor * centre, np.full(K, factor)]
         else:

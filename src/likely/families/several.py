@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, n_rows, weights
+from likely.core.arrays import Array, Index, n_rows, owners, weights
 from likely.core.columns import Columns
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
@@ -84,9 +84,12 @@ class Several(Law):
 
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> SeveralStats:
         """Each member's statistics under its own column of weights, or of the rows that it owns."""
-        w = weights(weight, n_rows(x), "Several")
+        n = n_rows(x)
+        w = weights(weight, n, "Several")
         if w is not None and w.ndim == 2 and w.shape[1] != self.members:
             raise ShapeError(sentence("Several", f"weight must have a column a member ({self.members})", w.shape))
+        if owner is not None:
+            owner, x = owners(owner, n, self.members, "Several"), np.asarray(x) if isinstance(x, list) else x
         return SeveralStats(tuple(part.collect(*_share(x, w, owner, k)) for k, part in enumerate(self.parts)))
 
     def refit(self, stats: SeveralStats, prior: Any = None) -> Several:
@@ -142,7 +145,7 @@ def each(prior: Any, members: int) -> Iterable[Any]:
 def _share(x: Any, w: Array | None, owner: Index | None, k: int) -> tuple[Any, Array | None]:
     """The rows and weights that member k sees."""
     if owner is not None:
-        mine = np.flatnonzero(np.asarray(owner) == k)
+        mine = np.flatnonzero(owner == k)
         return x[mine], None if w is None else w[mine]
     return x, None if w is None else w if w.ndim == 1 else w[:, k]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, Index, n_rows, weights
+from likely.core.arrays import Array, Index, n_rows, owners, weights
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
@@ -46,7 +46,17 @@ class Shared(Law):
             raise ShapeError(sentence("Shared", expected, f"{len(index)} indices, {size} members"))
         if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= size:
             raise ShapeError(sentence("Shared", f"index must name parts 0 … {size - 1}", index.tolist()))
+        if self.what == "covariance" and not self.parts.tied:
+            self._one_covariance_a_group(index)
         self._set(index=index)
+
+    def _one_covariance_a_group(self, index: NDArray[np.intp]) -> None:
+        leaders = [int(np.flatnonzero(index == g)[0]) for g in index]
+        differ = [k for k, j in enumerate(leaders) if (self.parts.covariance[k] != self.parts.covariance[j]).any()]
+        if differ:
+            k, j = differ[0], leaders[differ[0]]
+            expected = "members with one index must have one covariance"
+            raise DomainError(sentence("Shared", expected, f"members {j} and {k} that differ", "start them alike"))
 
     @property
     def members(self) -> int:
@@ -102,7 +112,7 @@ class Shared(Law):
         if not self._all:
             return self.parts.collect(x, weight, owner=owner)
         if owner is not None:
-            owner = np.asarray(owner)
+            owner = owners(owner, n_rows(x), self.members, "Shared")
             return self.parts.collect(x, weight, owner=np.where(owner >= 0, self.index[owner], -1))
         w = weights(weight, n_rows(x), "Shared")
         if w is None or w.ndim == 1:

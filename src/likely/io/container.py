@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 KEY = "likely"
 MAX_HEADER = 1_000_000  # bytes; safetensors itself would take 100 million
-MAX_BRACKETS = 40_000  # of a header: each is a Python object, and 1 MB of them would take 100 MB of memory
+MAX_OBJECTS = 60_000  # lists and objects in a header: 1 MB of nothing else would take 30 MB of memory
+MAX_ITEMS = 100_000  # commas in it: 1 MB of nothing else would take a second
 MAX_RANK = 8
 LARGEST = 2**63 - 1
-DTYPES = {
+DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "I64": np.dtype("<i8"), "I32": np.dtype("<i4"),
     "U8": np.dtype("u1"), "BOOL": np.dtype("?"),
 }  # fmt: skip
@@ -67,8 +68,8 @@ def parse(text: str) -> Any:
     >>> parse('{"a": [1, 2.5, null]}')
     {'a': [1, 2.5, None]}
     """
-    if text.count("[") + text.count("{") > MAX_BRACKETS:
-        raise Refusal(f"the header may have {MAX_BRACKETS} lists and objects", "more")
+    if text.count("[") + text.count("{") > MAX_OBJECTS or text.count(",") > MAX_ITEMS:
+        raise Refusal(f"the header may have {MAX_OBJECTS} lists and objects and {MAX_ITEMS} items", "more")
     try:
         return _DECODER.decode(text)
     except RecursionError:
@@ -78,7 +79,7 @@ def parse(text: str) -> Any:
 
 
 def _whole(digits: str) -> int:
-    if len(digits) > 20 or abs(int(digits)) > LARGEST:
+    if len(digits) > 18 and (len(digits) > 20 or abs(int(digits)) > LARGEST):
         raise Refusal("whole numbers must fit into 64 bits", short(digits))
     return int(digits)
 
@@ -201,7 +202,8 @@ def _tensor(entry: Any, name: str, size: int) -> Tensor:
     if dtype is None:
         raise Refusal(f"array {name} must be one of {', '.join(DTYPES)}", short(entry["dtype"]))
     if not _sizes(shape, size) or len(shape) > MAX_RANK or not _sizes(place, size) or len(place) != 2:
-        raise Refusal(f"array {name} must have a shape and a place that fit the file", short([shape, place]))
+        expected = f"array {name} must have a shape and a place within the file"
+        raise Refusal(expected, f"{short(shape)} at {short(place)} of {size} bytes", "the file is damaged or cut off")
     if math.prod(shape) * dtype.itemsize != place[1] - place[0]:
         raise Refusal(f"array {name} of shape {tuple(shape)} must have another number of bytes", place[1] - place[0])
     return Tensor(dtype, tuple(shape), place[0], place[1])
@@ -225,9 +227,8 @@ def _filled(stream: BinaryIO, tensor: Tensor, i: int) -> NDArray[Any]:
     except MemoryError:
         raise Refusal(f"array {i} needs {tensor.stop - tensor.start} bytes of memory", "less") from None
     raw = array.reshape(-1).view(np.uint8)
-    if stream.readinto(memoryview(raw)) != raw.size:  # type: ignore[attr-defined]
+    if stream.readinto(raw.data) != raw.size:  # type: ignore[attr-defined]
         raise Refusal(f"array {i} must be complete", "the end of the file")
     if array.dtype == np.bool_ and raw.size and raw.max() > 1:
         raise Refusal(f"array {i} must hold bytes 0 and 1, for it is boolean", int(raw.max()))
     return array
-

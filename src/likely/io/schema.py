@@ -20,7 +20,6 @@ from likely.core.arrays import Array
 from likely.core.value import Value
 from likely.errors import LikelyError
 from likely.io.container import Refusal, short
-from likely.io.nodes import inside
 
 Sizes = dict[str, Any]  # what the letters of shapes stand for, so far
 
@@ -129,7 +128,7 @@ ANNOTATED = {  # what an annotation says by itself
 
 
 def full_spread(parts: Mapping[str, Any]) -> str:
-    """A Gaussian's covariance must be written out as its kind says: a file must not ask for more memory than it takes."""
+    """A covariance must be written out as its kind says: no file may ask for more memory than it takes."""
     spare = parts["covariance"].ndim - {"full": 2, "diagonal": 1, "spherical": 0}[parts["kind"]]
     return "" if spare in (0, parts["mean"].ndim - 1) else f"covariance must be {parts['kind']}"
 
@@ -175,9 +174,14 @@ TABLE: dict[str, Entry] = {
         mean=numbers("* d"), kind=text("full", "diagonal", "spherical"),
     ),
     "StudentT": entry(lambda: import_module("likely.families.student_t").StudentT),
-    "Poisson": entry(lambda: import_module("likely.families.poisson").Poisson),
-    "NegativeBinomial": entry(lambda: import_module("likely.families.negative_binomial").NegativeBinomial),
-    "Categorical": entry(lambda: import_module("likely.families.categorical").Categorical, levels=labels),
+    "Poisson": entry(lambda: import_module("likely.families.poisson").Poisson, rate=numbers("* d", 0)),
+    "NegativeBinomial": entry(
+        lambda: import_module("likely.families.negative_binomial").NegativeBinomial,
+        size=numbers("* d", 0), prob=numbers("* d", 0), rest=numbers("* d", 0),
+    ),
+    "Categorical": entry(
+        lambda: import_module("likely.families.categorical").Categorical, probs=numbers("* L", 0), levels=labels
+    ),
     "Product": entry(lambda: import_module("likely.families.product").Product, parts=pairs(law)),
     "Several": entry(lambda: import_module("likely.families.several").Several, parts=items(law)),
     "Shared": entry(
@@ -185,8 +189,12 @@ TABLE: dict[str, Entry] = {
         parts=law, index=numbers("K", dtype=np.int64), what=text("all", "covariance"),
     ),
     # priors
-    "Dirichlet": entry(lambda: import_module("likely.priors.dirichlet").Dirichlet, levels=labels),
-    "Gamma": entry(lambda: import_module("likely.priors.gamma").Gamma),
+    "Dirichlet": entry(
+        lambda: import_module("likely.priors.dirichlet").Dirichlet, alpha=numbers("* L", 0), levels=labels
+    ),
+    "Gamma": entry(
+        lambda: import_module("likely.priors.gamma").Gamma, shape=numbers("* d", 0), rate=numbers("* d", 0)
+    ),
     "NormalInverseWishart": entry(
         lambda: import_module("likely.priors.normal_inverse_wishart").NormalInverseWishart,
         mean=numbers("* d"), kappa=numbers("*", 0), scale=numbers("* d d | d d"), dof=numbers("* | ", 0),
@@ -212,8 +220,13 @@ TABLE: dict[str, Entry] = {
         rows=numbers("*", 0), weight=numbers("* d", 0), origin=numbers("d"), shift=numbers("* d"),
         scatter=numbers("* d", 0),
     ),
-    "Counts": entry(lambda: import_module("likely.families.poisson").Counts),
-    "LevelCounts": entry(lambda: import_module("likely.families.categorical").LevelCounts),
+    "Counts": entry(
+        lambda: import_module("likely.families.counts").Counts,
+        rows=numbers("*", 0), weight=numbers("* d", 0), total=numbers("* d", 0), log_factorial=numbers("*"),
+    ),
+    "LevelCounts": entry(
+        lambda: import_module("likely.families.categorical").LevelCounts, counts=numbers("* L", 0), rows=numbers("*", 0)
+    ),
     "ProductStats": entry(lambda: import_module("likely.families.product").ProductStats, parts=pairs(stats)),
     "SeveralStats": entry(lambda: import_module("likely.families.several").SeveralStats, parts=items(stats)),
 }  # fmt: skip
@@ -233,18 +246,18 @@ class Values:
     def build(self, name: str, parts: dict[str, Any], where: str) -> Value:
         """Check the fields against the table, then let the class's constructor check what they mean."""
         if name not in TABLE:
-            raise Refusal(f"{where or 'the content'} must be of a class that this version knows", short(name))
+            raise Refusal(f"{where} must be of a class that this version knows", short(name))
         cls, kinds = class_of(name), kinds_of(name)
         parts = {**TABLE[name].added, **parts}
         same_names(parts, kinds, name, where)
         sizes: Sizes = {}
         for field, kind in kinds.items():
             if not kind.fits(parts[field], sizes):
-                raise Refusal(f"{inside(where, field)} of a {name} must be {kind.words}", _described(parts[field]))
+                raise Refusal(f"{field} of {where} ({name}) must be {kind.words}", _described(parts[field]))
         with np.errstate(all="ignore"):
             complaint = TABLE[name].check(parts)
             if complaint:
-                raise Refusal(f"{where or 'the content'} is no {name}", complaint)
+                raise Refusal(f"{where} is no {name}", complaint)
             return _constructed(cls, parts, where)
 
 
@@ -269,7 +282,7 @@ def same_names(parts: Mapping[str, Any], wanted: Any, name: str, where: str) -> 
     missing, unknown = [n for n in wanted if n not in parts], [n for n in parts if n not in wanted]
     if missing or unknown:
         got = " and ".join([f"no {n}" for n in missing] + [f"an unknown {n}" for n in unknown])
-        raise Refusal(f"{where or 'the content'} must have the fields of a {name}", got)
+        raise Refusal(f"{where} must have the fields of a {name}", got)
 
 
 def _constructed(cls: type[Value], parts: dict[str, Any], where: str) -> Value:
@@ -278,12 +291,12 @@ def _constructed(cls: type[Value], parts: dict[str, Any], where: str) -> Value:
     try:
         built = cls(**parts)
     except LikelyError as error:
-        raise Refusal(f"{where or 'the content'} is no {cls.__name__}", str(error).rstrip(".")) from error
+        raise Refusal(f"{where} is no {cls.__name__}", str(error).rstrip(".")) from error
     except Exception as error:  # numbers of a stranger: whatever they trip over, the file is to blame
-        raise Refusal(f"{where or 'the content'} is no {cls.__name__}", f"{type(error).__name__}: {error}") from error
+        raise Refusal(f"{where} is no {cls.__name__}", f"{type(error).__name__}: {error}") from error
     for name, part in parts.items():
         if not _same(getattr(built, name), part):
-            raise Refusal(f"{inside(where, name)} must be as likely writes it", _described(part))
+            raise Refusal(f"{name} of {where} must be as likely writes it", _described(part))
     return built
 
 

@@ -26,7 +26,7 @@ def _classes(ax: Any, X: Any, y: Any, names: list[str]) -> None:
     at = [names.index("flavanoids"), names.index("color intensity")]
     for label, color in zip(dict.fromkeys(y), PALETTE, strict=False):
         rows = X[y == label][:, at]
-        DensityDisplay.from_model(Gaussian.fit(rows), rows, names=[names[j] for j in at], ax=ax).plot(ax, color=color, label=label)
+        DensityDisplay(Gaussian.fit(rows), rows, [names[j] for j in at]).plot(ax, color=color, label=label)
     ax.legend(loc="upper right")
     ax.set_title("A density for each cultivar: 50, 90, 99 % inside")
 

@@ -15,7 +15,7 @@ from likely.errors import DomainError, ShapeError, sentence
 from likely.families.floors import column_floor
 from likely.families.gaussian import LOG_2PI, Gaussian
 from likely.families.law import lone
-from likely.families.moments import ColumnMoments, Moments
+from likely.families.moments import ColumnMoments, Moments, refuse_expected
 from likely.families.student_t import StudentT
 
 LOG_PI = float(np.log(np.pi))
@@ -145,6 +145,7 @@ class NormalInverseGamma(Value):
 
     def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
         """log p(what was seen): a ratio of normalisers, prior over posterior; one a member for a stack."""
+        refuse_expected(stats, "NormalInverseGamma")
         columns = stats.columns() if isinstance(stats, Moments) else stats
         post = self.update(columns)
         grown = post.dof - self.dof

@@ -16,7 +16,7 @@ from likely.errors import DomainError, ShapeError, sentence
 from likely.families.floors import column_floor
 from likely.families.gaussian import LOG_2PI, Gaussian
 from likely.families.law import lone
-from likely.families.moments import Moments
+from likely.families.moments import Moments, refuse_expected
 from likely.families.student_t import StudentT
 from likely.maths import spd
 
@@ -155,9 +155,7 @@ class NormalInverseWishart(Value):
 
     def log_evidence(self, stats: Moments) -> Any:
         """log p(rows): a ratio of normalisers, prior over posterior; one a member for a stack."""
-        if not stats.complete:
-            expected = "the evidence needs complete rows"
-            raise DomainError(sentence("NormalInverseWishart", expected, "statistics of an E-step over gaps"))
+        refuse_expected(stats, "NormalInverseWishart")
         post, d = self.update(stats), self.dim
         rows = np.sum(stats.weight) if self.tied else stats.weight
         value = multigammaln(post.dof / 2, d) - multigammaln(self.dof / 2, d) - 0.5 * d * LOG_PI * rows

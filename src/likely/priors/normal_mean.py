@@ -14,7 +14,7 @@ from likely.errors import DomainError, ShapeError, sentence
 from likely.families.gaussian import LOG_2PI, Gaussian
 from likely.families.gaussian_algebra import solve_psd
 from likely.families.law import lone
-from likely.families.moments import ColumnMoments, Moments
+from likely.families.moments import ColumnMoments, Moments, refuse_expected
 from likely.maths import spd
 
 
@@ -87,6 +87,7 @@ class NormalMean(Value):
 
     def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
         """log p(rows) with the mean integrated out; one a member for a stack."""
+        refuse_expected(stats, "NormalMean")
         n, post = self._rows(stats), self.update(stats)
         # log p(x) = log p(x | μ) + log p(μ) − log p(μ | x) for any μ: take the posterior mean
         best = Gaussian.trusted(mean=post.belief.mean, covariance=self.covariance, kind=("spherical", "diagonal", "full")[self.covariance.ndim])

@@ -1,0 +1,343 @@
+"""What laws of counts share: a statistic that adds, logarithms that keep their digits, and exact sums.
+
+x log λ − λ − log x! is a small difference of large numbers where x is near λ: at 10⁶ seven digits are gone.
+Loader's remedy (2000) writes it as the height of the peak less a deviance, both computed without cancellation:
+
+    log Poisson(x | λ) = peak(x) − deviance(x, λ)
+
+and the gamma, negative binomial, Dirichlet and t laws are made of the same two functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.random import Generator
+from scipy.special import digamma, gammaln, xlogy
+
+from likely.core.arrays import Array, Index, parameter
+from likely.core.value import Value
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.law import Estimate
+
+LOG_2PI = float(np.log(2 * np.pi))
+TABLE = 256  # counts below it are looked up
+
+
+# ---------------------------------------------------------------- the statistic
+
+
+@dataclass(frozen=True, eq=False)
+class Counts(Value):
+    """What a Poisson law needs to know of any amount of data: how much was counted, and in how many rows."""
+
+    rows: Array  # (...): weight of the rows
+    weight: Array  # (..., d): weight of the entries that were seen
+    total: Array  # (..., d): Σ w x
+    log_factorial: Array  # (...): Σ w log x!
+
+    complete = True
+
+    def __post_init__(self) -> None:
+        parts = {name: parameter(part, "Counts", name) for name, part in self._parts().items()}
+        lead, shape = parts["rows"].shape, parts["total"].shape
+        got = tuple(part.shape for part in parts.values())
+        if len(lead) > 1 or len(shape) != len(lead) + 1 or got != (lead, (*lead, *shape[-1:]), shape, lead):
+            raise ShapeError(sentence("Counts", "shapes must be (...), (..., d), (..., d) and (...)", got))
+        if any((parts[name] < 0).any() for name in ("rows", "weight", "total")):
+            raise DomainError(sentence("Counts", "weights and totals must not be negative"))
+        self._set(**parts)
+
+    @property
+    def mean(self) -> Array:
+        """Mean of what was seen (..., d); 0 where nothing was."""
+        return np.divide(self.total, self.weight, out=np.zeros_like(self.total), where=self.weight > 0)
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows, over all members."""
+        return float(np.sum(self.rows))
+
+    def __add__(self, other: Counts) -> Self:
+        mine, others = self._parts(), other._parts()
+        if self.total.shape != other.total.shape:
+            raise ShapeError(sentence("Counts", f"both must have shape {self.total.shape}", other.total.shape))
+        return self.trusted(**{name: np.asarray(mine[name] + others[name]) for name in mine})
+
+    def __mul__(self, factor: float) -> Self:
+        return self.trusted(**{name: np.asarray(part * factor) for name, part in self._parts().items()})
+
+    __rmul__ = __mul__
+
+    def pooled(self) -> Counts:
+        """All members as one."""
+        if self.rows.ndim == 0:
+            return self
+        return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self._parts().items()})
+
+    def member(self, k: int) -> Counts:
+        """The counts of one member of a stack."""
+        return self.trusted(**{name: np.array(part[k]) for name, part in self._parts().items()})
+
+
+def count_rows(x: Array, shares: Any, members: int | None) -> Counts:
+    """The statistic of rows (n, d), NaN where nothing was seen, under weights (m, n)."""
+    rows = shares @ np.ones(len(x))
+    seen = ~np.isnan(x)
+    clean = bool(seen.all())
+    counts = x if clean else np.where(seen, x, 0.0)
+    weight = np.repeat(rows[:, None], x.shape[1], axis=1) if clean else shares @ seen.astype(np.float64)
+    parts = (rows, weight, shares @ counts, shares @ log_factorial(counts).sum(axis=1))
+    names = ("rows", "weight", "total", "log_factorial")
+    return Counts.trusted(**{name: per_member(part, members) for name, part in zip(names, parts, strict=True)})
+
+
+def member_weights(w: Array | None, owner: Any, n: int, members: int | None, whose: str) -> Any:
+    """Weights (m, n) of n rows for the members that differ: m is 1 where all see the same, else K."""
+    if owner is not None:
+        at = owners(owner, n, members, whose)
+        mine = np.flatnonzero(at >= 0)
+        each = np.ones(n) if w is None else w
+        return scipy.sparse.csr_array((each[mine], (at[mine], mine)), shape=(members, n))
+    if w is None or w.ndim == 1:
+        return np.ones((1, n)) if w is None else w[None]
+    if w.shape[1] != members:
+        expected = f"weight must have a column a member ({members})" if members else "weight must have one axis"
+        raise ShapeError(sentence(whose, expected, w.shape))
+    return np.ascontiguousarray(w.T)
+
+
+def owners(owner: Any, n: int, members: int | None, whose: str) -> Index:
+    """The member that each row belongs to (n,), −1 for nobody."""
+    at = np.asarray(owner)
+    if members is None:
+        raise DomainError(sentence(whose, "owner is for a stack", "one value"))
+    if at.shape != (n,) or (n and not (np.issubdtype(at.dtype, np.integer) and -1 <= at.min() and at.max() < members)):
+        raise ShapeError(sentence(whose, f"owner must be {n} whole numbers from -1 to {members - 1}", at.shape))
+    return at.astype(np.intp)
+
+
+def per_member(part: Array, members: int | None) -> Array:
+    """(m, ...) as (K, ...) for a stack, (...) for one value."""
+    return np.array(part[0] if members is None else np.broadcast_to(part, (members, *part.shape[1:])))
+
+
+def refuse_negative(x: Array, whose: str) -> None:
+    """A count is not negative; the mistake is named by row and column."""
+    bad = np.argwhere(x < 0)
+    if len(bad):
+        i, j = bad[0]
+        got, remedy = f"{x[i, j]} at row {i}, column {j}", "correct it, or replace it by NaN"
+        raise DataError(sentence(whose, "counts must not be negative", got, remedy))
+
+
+# ---------------------------------------------------------- digits that are kept
+
+
+def _atanh_rest(square: Array) -> Array:
+    """(atanh(v) / v − 1) / v² = 1/3 + v²/5 + v⁴/7 + …, exact to rounding for v² ≤ 1/9."""
+    total = np.full_like(square, 1 / 35)
+    for k in range(15, 0, -1):
+        total *= square
+        total += 1 / (2 * k + 1)
+    return total
+
+
+def deviance(x: Any, m: Any) -> Array:
+    """x log(x / m) − x + m ≥ 0, without the cancellation where x is near m; 0 log 0 = 0.
+
+    It is KL(Poisson(x) ‖ Poisson(m)), and half the deviance of Poisson regression.
+    """
+    x, m = np.asarray(x, dtype=np.float64), np.asarray(m, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        v = (0.5 * x - 0.5 * m) / (0.5 * x + 0.5 * m)  # halves: the sum must not overflow
+        square = v * v
+        near = (x - m) * v + 2 * x * v * square * _atanh_rest(square)
+        far = x * log_ratio(x, m) + (m - x)
+    return np.asarray(np.where(x == 0, m, np.where(np.abs(v) < 1 / 3, near, far)))
+
+
+def log_ratio(x: Array, m: Array) -> Array:
+    """log(x / m), also where the quotient leaves the range of numbers."""
+    with np.errstate(all="ignore"):
+        ratio = x / m
+        inside = (ratio > 1e-290) & (ratio < 1e290)
+        log = np.asarray(np.log(ratio))
+        return log if np.all(inside) else np.where(inside, log, np.log(x) - np.log(m))
+
+
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+
+
+def stirling_error(z: Any) -> Array:
+    """log Γ(z + 1) − [(z + ½) log z − z + ½ log 2π] for z ≥ 1: what Stirling's formula leaves out."""
+    z = np.asarray(z, dtype=np.float64)
+    small = z < 10
+    out = _inverse_powers(np.where(small, z + 10, z), STIRLING)
+    if np.any(small):
+        # ten steps down from z + 10, each a sum of positive terms: no digit is lost
+        v = 1 / (2 * (np.where(small, z, 10.0)[..., None] + np.arange(10)) + 1)
+        out = out + np.where(small, (v * v * _atanh_rest(v * v)).sum(axis=-1), 0.0)
+    return out
+
+
+def _inverse_powers(z: Array, coefficients: tuple[float, ...]) -> Array:
+    """c₀/z + c₁/z³ + c₂/z⁵ + …"""
+    inverse = 1 / z
+    square, total = inverse * inverse, np.zeros_like(z)
+    for c in reversed(coefficients):
+        total = total * square + c
+    return total * inverse
+
+
+def peak(x: Any) -> Array:
+    """log (xˣ e⁻ˣ / x!) for real x ≥ 0: the log-probability of x under a Poisson law of rate x."""
+    x = np.asarray(x, dtype=np.float64)
+    above = np.maximum(x, 1.0)
+    large = np.asarray(-stirling_error(above) - 0.5 * (LOG_2PI + np.log(above)))
+    if np.all(x >= 1):
+        return large
+    below = np.minimum(x, 1.0)
+    return np.where(x >= 1, large, xlogy(below, below) - below - gammaln(below + 1))
+
+
+PEAKS = peak(np.arange(TABLE))
+LOG_FACTORIALS: Array = gammaln(np.arange(TABLE) + 1.0)
+
+
+def count_peak(x: Array) -> Array:
+    """`peak` of whole numbers: small ones are looked up."""
+    return _looked_up(x, PEAKS, peak)
+
+
+def log_factorial(x: Array) -> Array:
+    """log x!, and log Γ(x + 1) for expected counts that are not whole."""
+    return _looked_up(x, LOG_FACTORIALS, lambda z: gammaln(z + 1.0))
+
+
+def _looked_up(x: Array, table: Array, otherwise: Callable[[Array], Any]) -> Array:
+    at = np.where(x < TABLE, x, 0.0).astype(np.intp)
+    out = table[at]
+    rest = at != x
+    if rest.any():
+        out[rest] = otherwise(x[rest])
+    return out
+
+
+def log_gamma_density(x: Any, a: Any, rate: Any) -> Array:
+    """a log b − log Γ(a) + (a − 1) log x − b x for x ≥ 0, entry by entry, in the form that keeps most digits."""
+    x, a, b = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (x, a, rate)))
+    at = np.where(x > 0, x, 1.0)
+    with np.errstate(over="ignore", under="ignore"):
+        y = b * at
+    log_y = -log_ratio(1 / b, at)
+    out = np.where(
+        a < 0.5,
+        log_ratio(a, at) + a * log_y - y - gammaln(1 + a),
+        np.log(b) + (a - 1) * log_y - y - gammaln(a),
+    )
+    if np.any(large := (a >= 3) & (y > 1e-290) & (y < np.inf)):
+        c, z = np.where(large, a, 3.0), np.where(large, y, 3.0)
+        out = np.where(large, peak(c) + log_ratio(c, at) - deviance(c, z), out)
+    at_zero = np.where(a > 1, -np.inf, np.where(a < 1, np.inf, np.log(b)))
+    return np.where(x > 0, np.where(y < np.inf, out, -np.inf), at_zero)
+
+
+def gamma_excess(a: Any, delta: Any) -> Array:
+    """log Γ(a + δ) − log Γ(a) − δ log a, which goes to 0 as a grows; exact also for a = 10³⁰⁰."""
+    a, delta = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(delta, dtype=np.float64))
+    b = a + delta
+    large = (a >= 1) & (b >= 1)
+    a1, b1 = np.where(large, a, 1.0), np.where(large, b, 1.0)
+    out = deviance(b1, a1) - 0.5 * np.log1p(np.where(large, delta, 0.0) / a1) + stirling_error(b1) - stirling_error(a1)
+    return out if large.all() else np.where(large, out, gammaln(b) - gammaln(a) - delta * np.log(a))
+
+
+def log_gamma_ratio(a: Any, delta: Any) -> Array:
+    """log Γ(a + δ) − log Γ(a)."""
+    return np.asarray(delta * np.log(a) + gamma_excess(a, delta))
+
+
+GAP = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+
+
+def digamma_gap(a: Any) -> Array:
+    """log a − ψ(a), about 1 / 2a."""
+    a = np.asarray(a, dtype=np.float64)
+    large = np.maximum(a, 10.0)
+    series = (0.5 + _inverse_powers(large, GAP)) / large
+    return np.asarray(np.where(a >= 10, series, np.log(a) - digamma(a)))
+
+
+def gamma_entropy(a: Any) -> Array:
+    """a + log Γ(a) + (1 − a) ψ(a): the entropy of the gamma law of rate 1."""
+    a = np.asarray(a, dtype=np.float64)
+    large = np.maximum(a, 1.0)
+    far = 0.5 * (LOG_2PI + np.log(large)) + stirling_error(large) + (large - 1) * digamma_gap(large)
+    return np.asarray(np.where(a >= 1, far, a + gammaln(a) + (1 - a) * digamma(a)))
+
+
+def gamma_divergence(b: Any, a: Any) -> Array:
+    """log Γ(b) − log Γ(a) − (b − a) ψ(a) ≥ 0: KL of the gamma law of shape a from that of shape b."""
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    return np.asarray(gamma_excess(a, b - a) + (b - a) * digamma_gap(a))
+
+
+# ------------------------------------------------------------------- exact sums
+
+
+def smallest(reached: Callable[[Array], Any], start: Array) -> Array:
+    """The smallest whole number ≥ 0, entry by entry, from which `reached` holds; infinity if it never does."""
+    low, high = np.full(start.shape, -1.0), np.maximum(np.floor(start), 1.0)
+    while not (done := reached(high) | ~(high < 1e300)).all():
+        low, high = np.where(done, low, high), np.where(done, high, 2 * high)
+    high = np.where(high < 1e300, high, np.inf)
+    while True:
+        middle = np.floor(low + 0.5 * (high - low))
+        if not (open_ := (middle > low) & (middle < high)).any():
+            return high
+        below = reached(middle)
+        high, low = np.where(open_ & below, middle, high), np.where(open_ & ~below, middle, low)
+
+
+LARGEST_SUM = 1 << 22  # terms of an exact sum; beyond it, draws
+
+
+def exact_expectation(law: Any, g: Callable[[Any], Any], low: Array, high: Array) -> Estimate | None:
+    """Σ g(x) p(x) over the grid low … high (d,) of whole numbers; None if it has too many points."""
+    if np.prod(high - low + 1) > LARGEST_SUM:
+        return None
+    axes = np.meshgrid(*(np.arange(a, b + 1) for a, b in zip(low, high, strict=True)), indexing="ij")
+    grid = np.stack([axis.ravel() for axis in axes], axis=1)
+    probability = np.exp(law.log_prob(grid))
+    x = grid if law.members is None else np.repeat(grid[:, None], law.members, axis=1)
+    return weighted_sum(g(x), probability)
+
+
+def weighted_sum(values: Any, probability: Array) -> Estimate:
+    """Σ p g with error 0: values (m, ...) under probabilities (m,) or (m, K); what cannot happen does not count."""
+    values = np.asarray(values, dtype=np.float64)
+    p = probability.reshape(probability.shape + (1,) * (values.ndim - probability.ndim))
+    total = np.where(p > 0, values * p, 0.0).sum(axis=0)
+    return Estimate(total[()], np.zeros_like(total)[()])
+
+
+def draw_counts(rate: Array, rng: Generator) -> Array:
+    """Poisson counts of any rate; above 10¹⁵ the law is normal to rounding."""
+    large = rate > 1e15
+    counts = rng.poisson(np.where(large, 0.0, rate)).astype(np.float64)
+    if large.any():
+        noise = rng.standard_normal(rate.shape)
+        counts = np.where(large, np.rint(rate + np.sqrt(rate) * noise), counts)
+    return counts
+
+
+def one_column(x: Any, members: int | None) -> Array:
+    """Values for a law of one column: (n,) or (n, 1) as (n,), with a last axis to meet a stack's members."""
+    z = np.asarray(x, dtype=np.float64)
+    z = z[..., 0] if z.ndim > 1 and z.shape[-1] == 1 else z
+    return z[..., None] if members else z

@@ -1,0 +1,210 @@
+"""The negative binomial law: a Poisson law whose rate is not known for certain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import betainc
+
+from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.engine import map_rows
+from likely.errors import DomainError, ShapeError, sentence
+from likely.families.counts import (
+    count_peak,
+    deviance,
+    draw_counts,
+    exact_expectation,
+    one_column,
+    peak,
+    smallest,
+)
+from likely.families.law import Estimate, Law, in_units, lone
+
+FEW = 1 << 17  # counts that are summed one by one; wider laws are integrated beyond the first 4096
+TAIL = 1e-25  # probability that may be left out
+
+
+@dataclass(frozen=True, eq=False)
+class NegativeBinomial(Law):
+    """log p(x | r, p) = Σⱼ log Γ(xⱼ + r) / (Γ(r) xⱼ!) + r log p + xⱼ log(1 − p): independent counts in d columns.
+
+    What a `Gamma` law of the rate predicts: r is its shape and p = b / (b + 1) with its rate b. Sizes and
+    probabilities are numbers, (d,) or (K, d) for a stack. `rest` is 1 − p, for who knows it better than p
+    can say: p = 1 − 10⁻¹² keeps only four digits of it.
+
+    >>> NegativeBinomial(2.0, 0.5).log_prob([0, 3]).round(4)
+    array([-1.3863, -2.0794])
+    """
+
+    size: Array  # r: (d,) or (K, d)
+    prob: Array  # p
+    rest: Array = None  # type: ignore[assignment]  # 1 − p
+
+    def __post_init__(self) -> None:
+        me = "NegativeBinomial"
+        size, prob = parameter(self.size, me, "size"), parameter(self.prob, me, "prob")
+        rest = 1.0 - prob if self.rest is None else parameter(self.rest, me, "rest")
+        try:
+            parts = [np.array(np.atleast_1d(a)) for a in np.broadcast_arrays(size, prob, rest)]
+        except ValueError as error:
+            raise ShapeError(sentence(me, "size and prob must fit each other", (size.shape, prob.shape))) from error
+        size, prob, rest = parts
+        if size.ndim > 2 or 0 in size.shape:
+            raise ShapeError(sentence(me, "size and prob must be numbers, (d,) or (K, d)", size.shape))
+        if not ((size > 0).all() and (prob > 0).all() and (prob <= 1).all()):
+            raise DomainError(sentence(me, "size must be positive and prob lie in (0, 1]"))
+        if not ((rest >= 0).all() and (np.abs(prob + rest - 1) <= 1e-15).all()):
+            raise DomainError(sentence(me, "rest must be 1 - prob", remedy="leave it out"))
+        self._set(size=size, prob=prob, rest=rest)
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.size.shape[-1])
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return len(self.size) if self.size.ndim == 2 else None
+
+    def member(self, k: int) -> NegativeBinomial:
+        """One member of a stack."""
+        return NegativeBinomial.trusted(**{name: part[k].copy() for name, part in self._parts().items()})
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+        laws = [np.atleast_2d(part) for part in (self.size, self.prob, self.rest)]
+
+        def evaluate(block: Any) -> Array:
+            z = rows(block, self.dim, "NegativeBinomial")
+            if np.isinf(z).any():
+                refuse_infinite(rows(x, self.dim, "NegativeBinomial"), "NegativeBinomial")
+            seen = ~np.isnan(z)
+            counts = np.where(seen, z, 0.0)
+            each = [np.where(seen, log_pmf(counts, *law), 0.0).sum(axis=1) for law in zip(*laws, strict=True)]
+            return np.stack(each, axis=1) if self.members else each[0]
+
+        return map_rows(evaluate, x, self.members)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack: a rate from the gamma law, then a count."""
+        rate = rng.standard_gamma(self.size, (n, *self.size.shape)) * (self.rest / self.prob)
+        return draw_counts(rate, rng)
+
+    # ---------------------------------------------------------------- moments
+
+    @property
+    def mean(self) -> Array:
+        """r (1 − p) / p."""
+        return self.size * self.rest / self.prob
+
+    @property
+    def variance(self) -> Array:
+        """r (1 − p) / p²: the mean, and more."""
+        return self.mean / self.prob
+
+    @property
+    def mode(self) -> Array:
+        """The most likely count: ⌊(r − 1)(1 − p) / p⌋, 0 for r ≤ 1."""
+        return np.floor(np.maximum(self.size - 1, 0.0) * self.rest / self.prob)
+
+    def entropy(self, bits: bool = False) -> Any:
+        """−Σ p log p, summed count by count; far out, where the law is smooth, by quadrature."""
+        laws = zip(self.size.ravel(), self.prob.ravel(), self.rest.ravel(), strict=True)
+        each = np.array([_entropy(*law) for law in laws]).reshape(self.size.shape)
+        return in_units(lone(each.sum(axis=-1)), bits)
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x) for one column: the regularised incomplete beta function I_p(r, x + 1)."""
+        r, p, _ = self._one_law()
+        count = np.floor(one_column(x, self.members))
+        return np.where(count < 0, 0.0, betainc(r, np.maximum(count, 0.0) + 1, p))
+
+    def quantile(self, p: Any) -> Array:
+        """The smallest count x with P(X ≤ x) ≥ p, for one column; (n, K) for a stack."""
+        size, prob, rest = self._one_law()
+        p = np.asarray(p, dtype=np.float64)
+        p, size, prob, rest = np.broadcast_arrays(p[..., None] if self.members else p, size, prob, rest)
+        inside = (p >= 0) & (p < 1)
+        asked = np.where(inside, p, 0.0)
+        found = smallest(lambda x: betainc(size, x + 1, prob) >= asked, size * rest / prob)
+        return np.where(inside, found, np.where(p == 1, np.where(rest > 0, np.inf, 0.0), np.nan))
+
+    def _one_law(self) -> tuple[Any, Any, Any]:
+        if self.dim != 1:
+            expected = "cdf and quantile are for one column"
+            raise DomainError(sentence("NegativeBinomial", expected, f"{self.dim} columns"))
+        return self.size[..., 0], self.prob[..., 0], self.rest[..., 0]
+
+    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+        """E[g(x)], summed exactly over all counts that matter (by draws, where these are too many)."""
+        low, high = (np.atleast_2d(edge) for edge in support(self.size, self.prob, self.rest))
+        return exact_expectation(self, g, low.min(axis=0), high.max(axis=0)) or super().expect(g, n, rng)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: a size and a probability a column."""
+        return 2 * int(self.size.size)
+
+
+def log_pmf(x: Array, r: Any, p: Any, q: Any) -> Array:
+    """The log-probability of counts, by peaks and deviances of the binomial law of r among n = r + x.
+
+    log r/n + peak(r) + peak(x) − peak(n) − deviance(r, np) − deviance(x, nq); r log p where x is 0.
+    """
+    possible = (x >= 0) & (x == np.floor(x))
+    x = np.where(possible, x, 0.0)
+    n = r + x
+    with np.errstate(divide="ignore"):
+        log_p = np.where(q < 0.5, np.log1p(-np.minimum(q, 0.5)), np.log(p))
+    many = np.log(r / n) + peak(r) + count_peak(x) - peak(n) - deviance(r, n * p) - deviance(x, n * q)
+    return np.where(possible, np.where(x == 0, r * log_p, many), -np.inf)
+
+
+def support(r: Any, p: Any, q: Any) -> tuple[Array, Array]:
+    """First and last count outside of which next to no probability lies."""
+    start = r * q / p
+    low = smallest(lambda x: betainc(r, x + 1, p) > TAIL, start)
+    return low, smallest(lambda x: betainc(x + 1, r, q) < TAIL, start)
+
+
+def _entropy(r: float, p: float, q: float) -> float:
+    def term(x: Array) -> Array:
+        logs = log_pmf(x, r, p, q)
+        return -np.exp(logs) * np.where(np.isfinite(logs), logs, 0.0)
+
+    low, high = (float(edge) for edge in support(np.asarray(r), np.asarray(p), np.asarray(q)))
+    if high - low < FEW:
+        return float(term(np.arange(low, high + 1)).sum())
+    first = max(low, 4096.0)
+    near = term(np.arange(low, first)).sum() if low < first else 0.0
+    return float(near + _smooth_sum(lambda x: _smooth_term(x, r, p, q), first, high, r * q / p, np.sqrt(r * q) / p))
+
+
+def _smooth_term(x: Array, r: float, p: float, q: float) -> Array:
+    """−p log p with x between the counts."""
+    n = r + x
+    logs = np.log(r / n) + peak(r) + peak(x) - peak(n) - deviance(r, n * p) - deviance(x, n * q)
+    return -np.exp(logs) * logs
+
+
+def _smooth_sum(f: Callable[[Array], Array], first: float, last: float, mean: float, deviation: float) -> float:
+    """Σ f over whole numbers first … last, for f that changes little from one to the next.
+
+    Euler and Maclaurin: ∫ from first − ½ on, + [f(first) − f(first − 1)] / 24; the rest is below 10⁻¹⁴ of it.
+    """
+    nodes, shares = np.polynomial.legendre.leggauss(32)
+    grid = [mean + deviation * np.arange(-16.0, 64.0, 0.5), np.geomspace(first - 0.5, last, 200)]
+    edges = np.unique(np.clip(np.concatenate(grid), first - 0.5, last))
+    half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+    integral = (f(middle[:, None] + half[:, None] * nodes) @ shares) @ half
+    return float(integral + (f(np.asarray(first)) - f(np.asarray(first - 1))) / 24)

@@ -1,0 +1,296 @@
+"""Model files: `save` writes a model, `load` brings the same bits back, and a stranger's file can do no harm.
+
+A file holds arrays and a description, never code: the class it names is looked up in a table written here (and
+in `io.schema`), its fields are checked, and the class's own constructor has the last word.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import import_module
+from inspect import signature
+from io import BytesIO
+from typing import Any, BinaryIO
+
+from likely._version import __version__
+from likely.errors import ModelFileError, sentence
+
+FORMAT = 1  # of the files written here; every lower one can still be read
+
+# Estimators by name, each loaded on first use, so that only their files load scikit-learn.
+ESTIMATORS: dict[str, Callable[[], Any]] = {
+    "CategoricalDensity": lambda: import_module("likely.estimators.categorical").CategoricalDensity,
+    "GaussianDensity": lambda: import_module("likely.estimators.gaussian").GaussianDensity,
+    "PoissonDensity": lambda: import_module("likely.estimators.poisson").PoissonDensity,
+    "ProductDensity": lambda: import_module("likely.estimators.product").ProductDensity,
+}
+
+REMEDIES = {
+    errno.ENOSPC: "make room and save again",
+    errno.EDQUOT: "make room and save again",
+    errno.ENOENT: "check the path, and that the folder exists",
+    errno.EACCES: "ask for permission, or choose another folder",
+    errno.EPERM: "ask for permission, or choose another folder",
+    errno.EROFS: "choose a folder that can be written",
+}
+
+Path = str | os.PathLike[str]
+
+
+# ---------------------------------------------------------------------- in use
+
+
+def save(thing: Any, path: Path) -> None:
+    """Write a value or an estimator to a file.
+
+    The file appears whole or not at all: it is written beside the old one, forced to the disk and then put in
+    its place, so that neither a crash nor a full disk can leave half a model.
+
+    >>> import likely as lk, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "g.likely")
+    >>> lk.save(lk.Gaussian([0.0, 1.0], [2.0, 3.0]), path)
+    >>> lk.load(path)
+    Gaussian(mean=[0.0, 1.0], covariance=[2.0, 3.0], kind='diagonal')
+    """
+    with _speaking_of(path, "written"):
+        _write(path, _packed(thing))
+
+
+def load(path: Path) -> Any:
+    """Read a model file; it gives the same bits, hence the same scores, as what was saved.
+
+    A file from a stranger is safe to open: whatever is wrong with it, the answer is a ModelFileError.
+
+    >>> import likely as lk, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "g.likely")
+    >>> lk.save(lk.Gaussian([0.0], 1.0), path)
+    >>> lk.load(path).log_prob([[0.5]]).round(4)
+    array([-1.0439])
+    """
+    with _speaking_of(path), _opened(path) as (stream, size):
+        return _thing(stream, size)
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """What a model file says about itself, without building the model or reading its arrays.
+
+    >>> import likely as lk, tempfile, os
+    >>> from likely.files import describe
+    >>> path = os.path.join(tempfile.mkdtemp(), "g.likely")
+    >>> lk.save(lk.Gaussian([0.0, 1.0], [2.0, 3.0]), path)
+    >>> describe(path)["content"]
+    {'class': 'Gaussian', 'mean': 'float64 (2,)', 'covariance': 'float64 (2,)', 'kind': 'diagonal'}
+    """
+    with _speaking_of(path), _opened(path) as (stream, size):
+        return _outline(stream, size)
+
+
+def dumps(thing: Any) -> bytes:
+    """The bytes that `save` would write.
+
+    >>> import likely as lk
+    >>> from likely.files import dumps, loads
+    >>> loads(dumps(lk.Gaussian([0.0], 1.0)))
+    Gaussian(mean=[0.0], covariance=1.0, kind='spherical')
+    """
+    with _speaking_of("model file"):
+        return _packed(thing)
+
+
+def loads(data: bytes) -> Any:
+    """The thing whose file has these bytes."""
+    with _speaking_of("model file"):
+        return _thing(BytesIO(data), len(data))
+
+
+def names() -> list[str]:
+    """The classes that a file can hold."""
+    from likely.io.schema import TABLE
+
+    return sorted([*TABLE, *ESTIMATORS])
+
+
+# ------------------------------------------------------------------- the border
+
+
+@contextmanager
+def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
+    """Every refusal and every complaint of the system becomes one sentence that names the file."""
+    from likely.io.container import Refusal
+
+    whose = os.fsdecode(path)
+    try:
+        yield
+    except Refusal as refusal:
+        raise ModelFileError(sentence(whose, *refusal.args)) from refusal.__cause__
+    except OSError as error:
+        remedy = REMEDIES.get(error.errno or 0, "")
+        raise ModelFileError(sentence(whose, f"the file cannot be {done}", error.strerror or error, remedy)) from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+    """A file open for reading, and its size; folders, pipes and devices are no model files."""
+    from likely.io.container import Refusal
+
+    kind = os.stat(_real(path)).st_mode
+    if not stat.S_ISREG(kind):
+        raise Refusal("this must be a file", "a folder" if stat.S_ISDIR(kind) else "something else")
+    with open(_real(path), "rb") as stream:
+        yield stream, os.fstat(stream.fileno()).st_size
+
+
+def _real(path: Path) -> str:
+    """The path with links followed, so that saving to a link replaces what it points to."""
+    from likely.io.container import Refusal
+
+    try:
+        return os.path.realpath(os.fsdecode(path))
+    except ValueError as error:
+        raise Refusal("this must be the name of a file", error) from None
+
+
+# --------------------------------------------------------------- things ↔ bytes
+
+
+def _packed(thing: Any) -> bytes:
+    """The bytes of a file; they are read back once, so that nothing is written that could not be loaded."""
+    from likely.io import container, nodes
+
+    catalogue = _Catalogue()
+    if catalogue.take_apart(thing) is None:
+        raise container.Refusal(f"only these can be saved: {', '.join(names())}", type(thing).__name__)
+    writer = nodes.Writer(catalogue)
+    content = writer.node(thing)
+    data = container.pack({"format": FORMAT, "likely": __version__, "content": content}, writer.arrays)
+    _thing(BytesIO(data), len(data))
+    return data
+
+
+def _thing(stream: BinaryIO, size: int) -> Any:
+    from likely.io import container, nodes
+
+    header = container.header(stream, size)
+    content = _content(header.note)
+    reader = nodes.Reader(_Catalogue(), container.arrays(stream, header.tensors))
+    try:
+        return reader.whole(content)
+    except container.Refusal as refusal:
+        expected, got, remedy = refusal.args
+        raise container.Refusal(expected, got, remedy or _other_version(header.note)) from refusal.__cause__
+
+
+def _outline(stream: BinaryIO, size: int) -> dict[str, Any]:
+    from likely.io import container, nodes
+
+    note, tensors = container.header(stream, size)
+    return {**note, "content": nodes.outline(_content(note), tensors)}
+
+
+def _content(note: dict[str, Any]) -> Any:
+    """The node of the thing, if the note is of a format that is known here."""
+    from likely.io.container import Refusal, short
+
+    number, version = note.get("format"), note.get("likely")
+    if type(number) is not int or number < 1 or not isinstance(version, str) or len(version) > 60:
+        raise Refusal("the note must begin with a format and a version", short([number, version]))
+    if number > FORMAT:
+        expected = f"likely {__version__} reads files up to format {FORMAT}"
+        remedy = f"install likely {version!a} or later, or save the model again with an older one"
+        raise Refusal(expected, f"format {number}, written by likely {version!a}", remedy)
+    content = note.get("content")
+    if set(note) != {"format", "likely", "content"} or not isinstance(content, dict) or "class" not in content:
+        raise Refusal("the note must have a format, a version and a content of some class", short(list(note)))
+    return content
+
+
+def _other_version(note: dict[str, Any]) -> str:
+    same = note["likely"] == __version__
+    return "" if same else f"the file was written by likely {note['likely']!a}, this is {__version__}"
+
+
+class _Catalogue:
+    """All classes that a file may hold: the values of `io.schema`, and the estimators above."""
+
+    def __init__(self) -> None:
+        from likely.io.schema import Values
+
+        self.values = Values()
+
+    def take_apart(self, thing: Any) -> tuple[str, dict[str, Any]] | None:
+        """Name and parts; those of an estimator are its settings and, with names that end in _, what it learnt."""
+        name = type(thing).__name__
+        if name not in ESTIMATORS or ESTIMATORS[name]() is not type(thing):
+            return self.values.take_apart(thing)
+        learnt = {n: vars(thing)[n] for n in thing._saved if n in vars(thing)}
+        return name, {**thing.get_params(deep=False), **learnt}
+
+    def build(self, name: str, parts: dict[str, Any], where: str) -> Any:
+        """The value, or the estimator with its settings and what it learnt."""
+        return _estimator(name, parts, where) if name in ESTIMATORS else self.values.build(name, parts, where)
+
+
+def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
+    from likely.io.container import Refusal
+    from likely.io.schema import same_names
+
+    cls = ESTIMATORS[name]()
+    parts = {**getattr(cls, "_added", {}), **parts}
+    learnt = {n: parts.pop(n) for n in cls._saved if n in parts}
+    same_names(parts, _settings(cls), name, where)
+    try:
+        estimator = cls(**parts)
+        vars(estimator).update(learnt)
+        getattr(estimator, "_check_state", lambda: None)()
+    except Exception as error:  # settings of a stranger: whatever they trip over, the file is to blame
+        raise Refusal(f"{where} is no {name}", str(error).rstrip(".")) from error
+    return estimator
+
+
+@cache
+def _settings(cls: type) -> tuple[str, ...]:
+    return tuple(signature(cls).parameters)
+
+
+# ------------------------------------------------------------- a file, or none
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Put a file in place at once: write another beside it, force it to the disk, rename it."""
+    from likely.io.container import Refusal
+
+    target = _real(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise Refusal("this must be a file, or the name of a new one", "a folder or a device")
+    beside = os.path.join(os.path.dirname(target), f".likely-{os.urandom(8).hex()}.tmp")
+    try:
+        with open(beside, "xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(beside, target)
+    except BaseException:  # an interrupt too: the old file stays, the half one goes
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+    _sync_folder(os.path.dirname(target))
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the new name survive a power cut; not every system lets one ask for that."""
+    if os.name == "nt":
+        return
+    with suppress(PermissionError):  # a folder may be writable and yet not readable
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise
+        finally:
+            os.close(handle)

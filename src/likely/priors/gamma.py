@@ -1,0 +1,207 @@
+"""The gamma law: what we believe of a rate before and after counting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import gammainc, gammaincinv
+
+from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.engine import map_rows
+from likely.errors import DomainError, ShapeError, sentence
+from likely.families.counts import (
+    Counts,
+    deviance,
+    gamma_divergence,
+    gamma_entropy,
+    log_gamma_density,
+    log_gamma_ratio,
+    log_ratio,
+    one_column,
+)
+from likely.families.law import Law, in_units, lone
+from likely.families.negative_binomial import NegativeBinomial
+from likely.families.poisson import Poisson
+
+WORTH = 0.1  # rows that the weak prior is worth
+
+
+@dataclass(frozen=True, eq=False)
+class Gamma(Law):
+    """log p(x | a, b) = Σⱼ a log b − log Γ(a) + (a − 1) log xⱼ − b xⱼ: positive numbers in d independent columns.
+
+    The conjugate prior of `Poisson` (Ney 3.8's scheme for counts): a − 1 events were counted in b rows
+    before. Shapes and rates are numbers, (d,) or (K, d) for a stack; one prior serves a whole stack's statistics.
+
+    >>> post = Gamma(2.0, 1.0).update(Poisson(1.0).collect([3, 5]))
+    >>> post.mean.round(4), post.point("mode").rate
+    (array([3.3333]), array([3.]))
+    """
+
+    shape: Array  # a: (d,) or (K, d)
+    rate: Array  # b
+
+    def __post_init__(self) -> None:
+        shape, rate = parameter(self.shape, "Gamma", "shape"), parameter(self.rate, "Gamma", "rate")
+        try:
+            shape, rate = (np.array(np.atleast_1d(a)) for a in np.broadcast_arrays(shape, rate))
+        except ValueError as error:
+            got = (shape.shape, rate.shape)
+            raise ShapeError(sentence("Gamma", "shape and rate must fit each other", got)) from error
+        if shape.ndim > 2 or 0 in shape.shape:
+            raise ShapeError(sentence("Gamma", "shape and rate must be numbers, (d,) or (K, d)", shape.shape))
+        if not ((shape > 0).all() and (rate > 0).all()):
+            raise DomainError(sentence("Gamma", "shape and rate must be positive"))
+        self._set(shape=shape, rate=rate)
+
+    @classmethod
+    def weak(cls, stats: Counts) -> Gamma:
+        """A prior worth a tenth of a row, whose mode is the pooled mean: a lone column keeps its ML estimate.
+
+        Where nothing was ever counted the mode is half an event in all rows: no rate becomes 0.
+        """
+        pooled = stats.pooled()
+        mean = np.where(pooled.total > 0, pooled.mean, 0.5 / np.maximum(pooled.weight, 1.0))
+        return cls.trusted(shape=1.0 + WORTH * mean, rate=np.full(mean.shape, WORTH))
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.shape.shape[-1])
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return len(self.shape) if self.shape.ndim == 2 else None
+
+    def member(self, k: int) -> Gamma:
+        """One member of a stack."""
+        return Gamma.trusted(shape=self.shape[k].copy(), rate=self.rate[k].copy())
+
+    # ---------------------------------------------------------------- the law
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf for negative numbers. NaN is 'not observed'."""
+        x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+        laws = list(zip(np.atleast_2d(self.shape), np.atleast_2d(self.rate), strict=True))
+
+        def evaluate(block: Any) -> Array:
+            z = rows(block, self.dim, "Gamma")
+            if np.isinf(z).any():
+                refuse_infinite(rows(x, self.dim, "Gamma"), "Gamma")
+            each = [_log_density(z, *law).sum(axis=-1) for law in laws]
+            return np.stack(each, axis=1) if self.members else each[0]
+
+        return map_rows(evaluate, x, self.members)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack; at least the smallest normal number, as the law has no 0."""
+        draws = rng.standard_gamma(self.shape, (n, *self.shape.shape)) / self.rate
+        return np.maximum(draws, np.finfo(np.float64).tiny)
+
+    @property
+    def mean(self) -> Array:
+        """a / b."""
+        return self.shape / self.rate
+
+    @property
+    def variance(self) -> Array:
+        """a / b²."""
+        return self.shape / self.rate / self.rate
+
+    @property
+    def mode(self) -> Array:
+        """(a − 1) / b, 0 for a ≤ 1."""
+        return np.maximum(self.shape - 1, 0.0) / self.rate
+
+    @property
+    def median(self) -> Array:
+        """The number that half of the draws exceed, for each column."""
+        return np.asarray(gammaincinv(self.shape, 0.5) / self.rate)
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x) for one column."""
+        shape, rate = self._one_law()
+        return np.asarray(gammainc(shape, rate * np.maximum(one_column(x, self.members), 0.0)))
+
+    def quantile(self, p: Any) -> Array:
+        """x with P(X ≤ x) = p for one column; (n, K) for a stack."""
+        shape, rate = self._one_law()
+        p = np.asarray(p, dtype=np.float64)
+        return np.asarray(gammaincinv(shape, p[..., None] if self.members else p) / rate)
+
+    def _one_law(self) -> tuple[Any, Any]:
+        if self.dim != 1:
+            raise DomainError(sentence("Gamma", "cdf and quantile are for one column", f"{self.dim} columns"))
+        return self.shape[..., 0], self.rate[..., 0]
+
+    def entropy(self, bits: bool = False) -> Any:
+        """Σⱼ a − log b + log Γ(a) + (1 − a) ψ(a); one a member for a stack."""
+        return in_units(lone((gamma_entropy(self.shape) - np.log(self.rate)).sum(axis=-1)), bits)
+
+    def kl(self, other: Gamma, bits: bool = False) -> Any:
+        """KL(self ‖ other) = Σⱼ D(a', a) + a (b'/b − 1) − a' log(b'/b), with D as in `gamma_divergence`."""
+        a, rates = self.shape, deviance(self.rate, other.rate) / self.rate
+        terms = gamma_divergence(other.shape, a) + a * rates + (a - other.shape) * log_ratio(other.rate, self.rate)
+        return in_units(lone(terms.sum(axis=-1)), bits)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: a shape and a rate a column."""
+        return 2 * int(self.shape.size)
+
+    # -------------------------------------------------------------- the prior
+
+    def update(self, stats: Counts) -> Gamma:
+        """The posterior: shapes grow by what was counted, rates by the rows in which one looked."""
+        self._check(stats)
+        return Gamma.trusted(shape=self.shape + stats.total, rate=self.rate + stats.weight)
+
+    def point(self, rule: str = "mode") -> Poisson:
+        """A Poisson law with the "mode" (a − 1)/b (0 for a ≤ 1), "mean" a/b or "median" of the rates."""
+        if rule not in ("mode", "mean", "median"):
+            raise DomainError(sentence("Gamma", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        return Poisson.trusted(rate=np.array(getattr(self, rule)))
+
+    def draw(self, rng: Generator) -> Poisson:
+        """A Poisson law with rates from this law."""
+        return Poisson.trusted(rate=self.sample(1, rng)[0].copy())
+
+    def predictive(self) -> NegativeBinomial:
+        """One new row: negative binomial with size a and p = b / (b + 1)."""
+        return NegativeBinomial.trusted(
+            size=np.array(self.shape), prob=self.rate / (self.rate + 1), rest=1 / (self.rate + 1)
+        )
+
+    def log_evidence(self, stats: Counts) -> Any:
+        """log p(the rows, one after another), rates integrated out; one a member for a stack.
+
+        Σⱼ log Γ(a + n)/Γ(a) + a log b − (a + n) log(b + w) − Σ log x!, with n events in w rows.
+        """
+        self._check(stats)
+        a, b, n, w = self.shape, self.rate, stats.total, stats.weight
+        terms = log_gamma_ratio(a, n) - a * np.log1p(w / b) - n * np.log(b + w)
+        return lone(terms.sum(axis=-1) - stats.log_factorial)
+
+    def log_density(self, model: Poisson) -> Any:
+        """log p(the rates of a Poisson law); one a member for a stack."""
+        if model.rate.shape[-1] != self.dim:
+            raise ShapeError(sentence("Gamma", f"a model with {self.dim} columns is needed", model.rate.shape))
+        return lone(_log_density(model.rate, self.shape, self.rate).sum(axis=-1))
+
+    def _check(self, stats: Counts) -> None:
+        shape = stats.total.shape
+        if shape[-1] != self.dim or (self.members and shape != self.shape.shape):
+            raise ShapeError(sentence("Gamma", f"statistics must fit shape {self.shape.shape}", shape))
+
+
+def _log_density(x: Array, shape: Array, rate: Array) -> Array:
+    """log p of each entry; 0 where it is NaN, −inf where it is negative."""
+    inside = x >= 0
+    value = log_gamma_density(np.where(inside, x, 1.0), shape, rate)
+    return np.where(inside, value, np.where(np.isnan(x), 0.0, -np.inf))

@@ -1,0 +1,180 @@
+"""The border: what comes in becomes float64 rows, or one sentence says why not."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from likely import DataError, DomainError, LikelyError, ShapeError
+from likely.core.arrays import (
+    BadEntry,
+    frozen,
+    like_input,
+    n_rows,
+    owners,
+    parameter,
+    refuse_infinite,
+    rows,
+    weights,
+)
+
+
+def test_frozen_is_the_same_memory_made_read_only():
+    a = np.arange(3.0)
+    assert frozen(a) is a and not a.flags.writeable
+
+
+def test_frozen_copies_a_writable_view_so_that_its_owner_stays_writable():
+    owner = np.arange(6.0)
+    kept = frozen(owner[::2])
+    owner[0] = 99.0
+    assert kept[0] == 0.0 and owner.flags.writeable
+
+
+@pytest.mark.parametrize("value", [[[1, 2], [3]], "three", [object()], None])
+def test_a_parameter_is_numbers_in_a_regular_shape(value):
+    with pytest.raises(LikelyError, match="Law: size must be"):
+        parameter(value, "Law", "size")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_parameter_is_finite(bad):
+    with pytest.raises(DomainError, match="Law: size must be finite"):
+        parameter([1.0, bad], "Law", "size")
+
+
+def test_a_parameter_is_a_copy():
+    mine = np.ones(2)
+    theirs = parameter(mine, "Law", "size")
+    mine[0] = 5.0
+    assert theirs.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("x", "n"), [([1, 2, 3], 3), (np.zeros((4, 0)), 4), (np.zeros(0), 0), ([], 0), ("ab", 2), (range(5), 5)]
+)
+def test_rows_are_counted(x, n):
+    assert n_rows(x) == n
+
+
+@pytest.mark.parametrize("x", [3.0, np.float64(3.0), np.array(3.0), object()])
+def test_what_has_no_rows_is_refused(x):
+    with pytest.raises(ShapeError, match="something with rows"):
+        n_rows(x)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.arange(6, dtype=np.int8).reshape(3, 2),
+        np.arange(6, dtype=np.uint8).reshape(3, 2),
+        np.arange(6, dtype=">f4").reshape(3, 2),
+        np.asfortranarray(np.arange(6.0).reshape(3, 2)),
+        np.arange(12.0).reshape(6, 2)[::2] / 2.0 + np.array([0.0, 0.5]),
+        [[0, 1], [2, 3], [4, 5]],
+        [[np.float32(0), True], [2, 3.0], [4, 5]],
+    ],
+    ids=["int8", "uint8", "big-endian", "F-order", "strided", "list", "mixed"],
+)
+def test_rows_come_as_contiguous_float64(x):
+    a = rows(x, 2, "Law")
+    assert a.dtype == np.float64 and a.flags.c_contiguous and a.shape == (3, 2)
+
+
+def test_rows_that_are_right_already_are_not_copied():
+    x = np.zeros((3, 2))
+    assert rows(x, 2, "Law") is x
+
+
+@pytest.mark.parametrize(
+    ("x", "columns", "error"),
+    [
+        (np.zeros((3, 2)), 3, ShapeError),
+        (np.zeros((3, 2, 1)), None, ShapeError),
+        (np.zeros(3), 2, ShapeError),
+        (np.zeros((2, 2), complex), 2, DataError),
+        ([1j], 1, DataError),
+        ([[1, 2], [3]], 2, DataError),
+        (["a", "b"], 1, DataError),
+        ([None, {}], 1, DataError),
+    ],
+)
+def test_rows_of_another_kind_are_refused(x, columns, error):
+    with pytest.raises(error, match=r"^Law: rows must"):
+        rows(x, columns, "Law")
+
+
+def test_a_vector_is_one_column():
+    assert rows([1, 2, 3], 1, "Law").shape == rows([1, 2, 3], None, "Law").shape == (3, 1)
+
+
+@pytest.mark.parametrize("weight", [[0, 1, 2], np.ones((3, 4)), (0.5, 0.0, 2), np.zeros(3, bool)])
+def test_weights_pass(weight):
+    w = weights(weight, 3, "Law")
+    assert w.dtype == np.float64 and np.array_equal(w, np.asarray(weight, float))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("weight", "error", "says"),
+    [
+        ([1, -1, 1], DataError, "-1.0 at row 1"),
+        ([1, 1, np.nan], DataError, "nan at row 2"),
+        ([np.inf, 1, 1], DataError, "inf at row 0"),
+        ([np.inf, -np.inf, 1], DataError, "inf at row 0"),
+        ([1e308, 1e308, 1e308], DataError, "beyond the largest number"),
+        ([[1, 1], [1, -2], [1, 1]], DataError, "-2.0 at row 1"),
+        ([1, 1], ShapeError, r"one entry a row \(3\), got \(2,\)"),
+        (np.ones((3, 1, 1)), ShapeError, "one entry a row"),
+        (2.0, ShapeError, "one entry a row"),
+        (["a", "b", "c"], DataError, "must be numbers"),
+    ],
+)
+def test_weights_are_refused_with_the_place(weight, error, says):
+    with pytest.raises(error, match=says):
+        weights(weight, 3, "Law")
+
+
+def test_no_weight_is_none_and_no_rows_need_none():
+    assert weights(None, 3, "Law") is None
+    assert weights([], 0, "Law").shape == (0,)
+
+
+def test_owners_are_whole_numbers_within_the_stack():
+    assert owners([0, 2, -1], 3, 3, "Law").tolist() == [0, 2, -1]
+    assert owners([], 0, 3, "Law").shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("owner", "error"), [([0, 3, 0], DataError), ([0, -2, 0], DataError), ([0, 1], ShapeError), ([0.0, 1.0, 0.0], ShapeError)]
+)
+def test_other_owners_are_refused(owner, error):
+    with pytest.raises(error, match="Law: owner must"):
+        owners(owner, 3, 3, "Law")
+
+
+def test_infinity_is_named_by_row_and_column():
+    x = np.zeros((4, 3))
+    x[2, 1] = -np.inf
+    with pytest.raises(DataError, match="-inf at row 2, column 1"):
+        refuse_infinite(x, "Law")
+    with pytest.raises(DataError, match="-inf at row 17, column 1"):
+        refuse_infinite(x, "Law", np.array([3, 5, 17, 19]))
+
+
+def test_nan_is_no_infinity():
+    refuse_infinite(np.array([[np.nan, 1e308]]), "Law")
+
+
+def test_a_bad_entry_can_be_counted_from_further_back_and_pickled():
+    error = BadEntry("Law", "values must be small", 7, 3, 1, "shrink it").after(100)
+    again = pickle.loads(pickle.dumps(error))
+    assert str(error) == str(again) == "Law: values must be small, got 7 at row 103, column 1: shrink it."
+
+
+def test_only_float32_comes_back_as_float32():
+    out = np.ones(2)
+    assert like_input(out, np.zeros(2, np.float32)).dtype == np.float32
+    assert like_input(out, np.zeros(2, np.int32)) is out and like_input(out, [1, 2]) is out

@@ -1,0 +1,130 @@
+"""The one learning loop: monotone, honest about how it ended, and stoppable."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from likely import Blocks, DataError, DomainError, Gaussian, NotConverged, Stop, fit, iterate
+from likely.core.learn import resolve_prior
+
+
+@pytest.fixture
+def gappy(rng):
+    x = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 3)) + [10.0, 0.0, -5.0]
+    x[rng.random(x.shape) < 0.3] = np.nan
+    return x
+
+
+def blank(x):
+    return Gaussian.blank(x)
+
+
+def test_complete_data_are_one_pass(rng):
+    x = rng.standard_normal((50, 2))
+    report = fit(blank(x), x)
+    assert report.converged and report.iterations == 1 and len(report.trace) == 1
+    assert report.objective == pytest.approx(report.model.log_prob(x).sum(), rel=1e-12)
+    assert "closed form" in report.reason and str(report).startswith("Gaussian: converged after 1 refits")
+
+
+def test_em_never_falls_and_reports_the_likelihood_of_its_model(gappy):
+    report = fit(blank(gappy), gappy, stop=Stop(200, 1e-9))
+    assert report.converged and (np.diff(report.trace) >= -1e-9).all() and report.iterations == len(report.trace) - 1
+    assert report.objective == pytest.approx(report.model.log_prob(gappy).sum(), rel=1e-12)
+
+
+def test_running_out_of_passes_is_not_convergence(gappy):
+    report = fit(blank(gappy), gappy, stop=Stop(max_iter=2, tol=0.0))
+    assert not report.converged and report.iterations == 2 and len(report.trace) == 3
+    assert "NOT converged" in str(report) and "2 refits" in report.reason
+    with pytest.raises(NotConverged, match="the objective must settle"):
+        report.require_converged()
+
+
+def test_settling_is_convergence(gappy):
+    report = fit(blank(gappy), gappy, stop=Stop(500, 1e-4))
+    assert report.converged and report.require_converged() is report
+    gain = report.trace[-1] - report.trace[-2]
+    assert gain <= 1e-4 * report.stats.total_weight and report.iterations < 500
+
+
+def test_the_tolerance_is_a_unit_of_weight(gappy):
+    once = fit(blank(gappy), gappy, stop=Stop(500, 1e-5))
+    heavy = fit(blank(gappy), Blocks.of(gappy, np.full(200, 1000.0)), stop=Stop(500, 1e-5))
+    assert heavy.iterations == once.iterations
+
+
+class Interrupting:
+    """An engine that presses Ctrl-C in its n-th pass."""
+
+    def __init__(self, when):
+        self.left = when
+
+    def total(self, collect, blocks):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        stats = None
+        for block in blocks:
+            stats = collect(block) if stats is None else stats + collect(block)
+        return stats
+
+
+@pytest.mark.parametrize("passes", [1, 2, 5])
+def test_ctrl_c_returns_the_best_so_far(gappy, passes):
+    report = fit(blank(gappy), gappy, engine=Interrupting(passes), stop=Stop(100, 0.0))
+    assert not report.converged and report.reason == "interrupted" and len(report.trace) == passes
+    steps = iterate(blank(gappy), gappy)
+    wanted = [next(steps) for _ in range(passes)][-1]
+    assert report.model.mean.tobytes() == wanted.model.mean.tobytes()
+    assert report.objective == wanted.objective
+
+
+def test_ctrl_c_before_anything_was_seen_is_ctrl_c(gappy):
+    with pytest.raises(KeyboardInterrupt):
+        fit(blank(gappy), gappy, engine=Interrupting(0))
+
+
+@pytest.mark.parametrize("make", [lambda x: (row for row in x), lambda x: iter([x]), lambda x: map(np.asarray, x)])
+def test_a_generator_is_refused_and_pointed_to_online(gappy, make):
+    with pytest.raises(DataError, match=r"re-iterable.*use lk\.online for a stream"):
+        fit(blank(gappy), make(gappy))
+
+
+@pytest.mark.parametrize("bad", [{"max_iter": 0}, {"tol": -1.0}, {"tol": np.nan}])
+def test_when_to_stop_must_make_sense(bad):
+    with pytest.raises(DomainError, match="max_iter must be at least 1"):
+        Stop(**bad)
+
+
+def test_iterate_yields_the_model_that_looked(gappy):
+    start = blank(gappy)
+    steps = iterate(start, gappy)
+    first, second = next(steps), next(steps)
+    assert first.model is start and first.objective == pytest.approx(start.log_prob(gappy).sum(), rel=1e-12)
+    assert second.objective > first.objective
+
+
+def test_the_weak_prior_is_resolved_once(gappy):
+    steps = iterate(blank(gappy), gappy, prior="weak")
+    first, *others = (next(steps).prior for _ in range(4))
+    assert not isinstance(first, str) and all(prior is first for prior in others)
+
+
+def test_with_a_prior_the_penalised_objective_never_falls(gappy):
+    report = fit(blank(gappy), gappy, prior="weak", stop=Stop(100, 1e-10))
+    assert (np.diff(report.trace) >= -1e-9).all()
+    want = report.model.log_prob(gappy).sum() + report.prior.log_density(report.model)
+    assert report.objective == pytest.approx(want, rel=1e-10)
+
+
+def test_other_words_for_a_prior_are_refused(gappy):
+    with pytest.raises(DomainError, match='"weak" or None'):
+        fit(blank(gappy), gappy, prior="strong")
+    assert resolve_prior(None, None, None) is None
+
+
+def test_no_rows_are_an_error():
+    with pytest.raises(DataError, match="at least one block of rows"):
+        fit(Gaussian([0.0, 0.0], 1.0), np.empty((0, 2)))

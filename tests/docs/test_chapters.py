@@ -1,0 +1,43 @@
+"""The README and every chapter run from top to bottom, and print what they say they print."""
+
+from __future__ import annotations
+
+import re
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[str, str, int]]:
+    """Kind, content and line of each fenced block of code or output."""
+    text = page.read_text(encoding="utf-8")
+    return [(m[1], m[2], text[: m.start()].count("\n") + 2) for m in BLOCK.finditer(text)]
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.stem)
+def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {"__name__": f"page_{page.stem}"}
+    printed = ""
+    for kind, content, line in blocks(page):
+        if kind == "text":
+            assert words(printed) == words(content), f"{page.name}:{line} prints otherwise"
+            continue
+        out = StringIO()
+        with redirect_stdout(out):
+            exec(compile("\n" * (line - 1) + content, str(page), "exec"), scope)
+        printed = out.getvalue()
+
+
+def test_pages_are_found() -> None:
+    assert {p.stem for p in PAGES if blocks(p)} >= {"README", "idea", "gaussians", "adding-a-family"}

@@ -1,0 +1,153 @@
+"""One thing of every kind that a file can hold, and what it means that two things are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import likely as lk
+from likely.core.value import Value
+
+SPREAD = np.array([[2.0, 0.3], [0.3, 1.0]])
+FLAT = np.outer([1.0, 2.0], [1.0, 2.0])  # a covariance of rank 1
+
+
+def table(n: int = 40, d: int = 2) -> np.ndarray:
+    return np.random.default_rng(5).normal([3.0, -1.0][:d], [1.0, 2.0][:d], (n, d))
+
+
+def gaps() -> np.ndarray:
+    x = table()
+    x[::5, 0] = np.nan
+    return x
+
+
+def stack(kind: str) -> lk.Gaussian:
+    spread = {"full": np.stack([SPREAD, 2 * SPREAD, SPREAD]), "diagonal": np.ones((3, 2)), "spherical": np.ones(3)}
+    return lk.Gaussian(np.arange(6.0).reshape(3, 2), spread[kind], kind)
+
+
+def categorical(levels: Any = None) -> Any:
+    return lk.Categorical([0.2, 0.3, 0.5], levels=levels)
+
+
+def product() -> Any:
+    return lk.Product({"size": lk.Gaussian([0.0, 1.0], 1.0), "visits": lk.Poisson([3.0])})
+
+
+def weak(x: np.ndarray, kind: str = "full") -> Any:
+    g = lk.Gaussian.blank(x, kind=kind)
+    return g.weak_prior(g.collect(x))
+
+
+LAWS: dict[str, Callable[[], Any]] = {
+    "full": lambda: lk.Gaussian([0.0, 1.0], SPREAD),
+    "diagonal": lambda: lk.Gaussian([0.0, 1.0], [2.0, 3.0]),
+    "spherical": lambda: lk.Gaussian([0.0, 1.0], 2.0),
+    "one column": lambda: lk.Gaussian([1e8], [[1e-8]]),
+    "singular": lambda: lk.Gaussian([0.0, 1.0], FLAT),
+    "singular diagonal": lambda: lk.Gaussian([0.0, 1.0], [1.0, 0.0]),
+    "stack full": lambda: stack("full"),
+    "stack diagonal": lambda: stack("diagonal"),
+    "stack spherical": lambda: stack("spherical"),
+    "tied full": lambda: lk.Gaussian(np.arange(6.0).reshape(3, 2), SPREAD),
+    "tied diagonal": lambda: lk.Gaussian(np.arange(6.0).reshape(3, 2), [1.0, 2.0]),
+    "tied spherical": lambda: lk.Gaussian(np.arange(6.0).reshape(3, 2), 1.5),
+    "fitted": lambda: lk.Gaussian.fit(table()),
+    "fitted with gaps": lambda: lk.Gaussian.fit(gaps()),
+    "many columns": lambda: lk.Gaussian.fit(np.random.default_rng(2).normal(size=(60, 20))),
+    "conditioned": lambda: lk.Gaussian([0.0, 1.0], SPREAD).condition({1: 0.5}),
+    "student t": lambda: lk.StudentT([0.0, 1.0], SPREAD, 3.0),
+    "poisson": lambda: lk.Poisson([3.0, 0.5]),
+    "negative binomial": lambda: lk.NegativeBinomial([3.0, 0.5], [0.2, 1.0]),
+    "categorical": categorical,
+    "categorical texts": lambda: categorical(["blau", "grün", "rot"]),
+    "categorical numbers": lambda: categorical([1, 5, 7]),
+    "categorical reals": lambda: categorical([0.5, 1.5, 2.5]),
+    "categorical booleans": lambda: lk.Categorical([0.2, 0.8], levels=[False, True]),
+    "categorical unlike": lambda: categorical(np.array([1, 2.5, "rot"], dtype=object)),
+    "categorical stack": lambda: lk.Categorical([[0.2, 0.8], [0.5, 0.5]]),
+    "poisson stack": lambda: lk.Poisson([[3.0, 0.5], [1.0, 1.0]]),
+    "product": product,
+    "several": lambda: lk.Several([lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 2.0)]),
+    "several unlike": lambda: lk.Several([lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)]),
+    "shared": lambda: lk.Shared(lk.Gaussian([[0.0], [5.0]], 1.0), [0, 1, 1]),
+    "shared covariance": lambda: lk.Shared(stack("full"), [0, 1, 0], "covariance"),
+}
+
+PRIORS: dict[str, Callable[[], Any]] = {
+    "normal-inverse-wishart": lambda: lk.NormalInverseWishart([0.0, 1.0], 1.0, SPREAD, 4.0),
+    "normal-inverse-wishart weak": lambda: weak(table()),
+    "normal-inverse-wishart stack": lambda: weak(table()).update(stack("full").collect(table())),
+    "normal-inverse-gamma": lambda: lk.NormalInverseGamma([0.0, 1.0], 1.0, [1.0, 2.0], 3.0),
+    "normal-inverse-gamma weak": lambda: weak(table(), "diagonal"),
+    "normal-inverse-gamma spherical": lambda: weak(table(), "spherical"),
+    "normal mean": lambda: lk.NormalMean(lk.Gaussian([-2.0], 1.0), 4.0),
+    "dirichlet": lambda: lk.Dirichlet([1.0, 2.0, 3.0]),
+    "dirichlet with levels": lambda: lk.Dirichlet([1.0, 2.0], levels=["a", "b"]),
+    "gamma": lambda: lk.Gamma(2.0, 1.0),
+    "gamma stack": lambda: lk.Gamma([[2.0, 1.0], [1.0, 4.0]], 1.0),
+    "product prior of none": lambda: lk.ProductPrior((("size", None), ("visits", PRIORS["normal mean"]()))),
+    "product prior": lambda: lk.ProductPrior((("visits", lk.Gamma(2.0, 1.0)), ("size", None))),
+}
+
+STATS: dict[str, Callable[[], Any]] = {
+    "moments": lambda: lk.Gaussian.blank(table()).collect(table()),
+    "moments sum": lambda: LAWS["full"]().collect(table()) + LAWS["full"]().collect(table() + 9.0),
+    "moments of gaps": lambda: lk.Gaussian.blank(gaps()).collect(gaps()),
+    "moments stack": lambda: stack("full").collect(table()),
+    "moments of nothing": lambda: LAWS["full"]().collect(np.empty((0, 2))),
+    "moments of constants": lambda: LAWS["full"]().collect(np.full((7, 2), 0.1)),
+    "column moments": lambda: LAWS["diagonal"]().collect(gaps()),
+    "column moments stack": lambda: stack("diagonal").collect(gaps()),
+    "counts": lambda: lk.Poisson([3.0, 0.5]).collect([[1, 2], [3, 4]]),
+    "level counts": lambda: categorical().collect([0, 1, 1, 2]),
+    "product stats": lambda: product().collect({"size": table(5), "visits": [1, 2, 3, 4, 5]}),
+    "several stats": lambda: LAWS["several"]().collect(table(d=1)),
+}
+
+VALUES = {**LAWS, **PRIORS, **STATS}
+
+
+def available(table: dict[str, Callable[[], Any]]) -> dict[str, Any]:
+    """Those examples whose classes are there already."""
+    made = {}
+    for name, make in table.items():
+        try:
+            made[name] = make()
+        except ModuleNotFoundError:
+            continue
+    return made
+
+
+def same(a: Any, b: Any) -> bool:
+    """The same types and the same bits, all the way down."""
+    a, b = (np.asarray(x) if isinstance(x, np.generic) else x for x in (a, b))
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and (
+            a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes()
+        )  # fmt: skip
+    if isinstance(a, Value):
+        return same(a._parts(), b._parts())
+    if hasattr(a, "_saved"):
+        return same(state(a), state(b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b) or (a != a and b != b)
+
+
+def state(estimator: Any) -> dict[str, Any]:
+    learnt = {name: vars(estimator)[name] for name in estimator._saved if name in vars(estimator)}
+    return {**estimator.get_params(deep=False), **learnt}
+
+
+def rows_of(law: Any, n: int = 20) -> Any:
+    """Rows that the law could have made, one of its members' if it is a stack."""
+    one = law if law.members is None else law.member(0)
+    return one.sample(n, np.random.default_rng(1))

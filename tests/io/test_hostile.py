@@ -1,0 +1,553 @@
+"""A stranger's file: whatever its bytes, it yields a sound model or a ModelFileError, and runs nothing."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import functools
+import json
+import os
+import random
+import struct
+import sys
+import time
+import tracemalloc
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pytest
+import safetensors
+
+import likely as lk
+from likely import files
+from likely.errors import LikelyError
+from likely.io import container, schema
+from tests.io.examples import LAWS, VALUES, available
+
+SLOWEST = 0.050  # seconds of one processor for one file
+ROOM = 16_000_000  # bytes beyond twice the file
+
+
+# ------------------------------------------------------------ who is watching
+
+
+class Watch:
+    """Notes every audit event while it is on; a hook can never be removed, so there is one."""
+
+    on = False
+    events: ClassVar[Counter[str]] = Counter()
+
+    @classmethod
+    def hook(cls, event: str, args: tuple[Any, ...]) -> None:
+        if cls.on and event != "builtins.id":  # which every repr asks for
+            cls.events[f"{event} {args[:1]!r:.80}"] += 1
+
+    @classmethod
+    @functools.cache
+    def install(cls) -> None:
+        sys.addaudithook(cls.hook)
+
+
+@contextmanager
+def watched() -> Iterator[Counter[str]]:
+    Watch.install()
+    Watch.events.clear()
+    Watch.on = True
+    try:
+        yield Watch.events
+    finally:
+        Watch.on = False
+
+
+def test_the_watch_sees_what_it_should():
+    with watched() as seen:
+        open(os.devnull).close()
+        compile("1", "", "eval")
+    assert any(event.startswith("open") for event in seen)
+    assert any(event.startswith("compile") for event in seen)
+
+
+# ------------------------------------------------------------------- mutations
+
+
+def split(data: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes]:
+    """Header without our note, the note, and the arrays' bytes."""
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    return header, json.loads(header.pop("__metadata__")["likely"]), data[8 + length :]
+
+
+def joined(header: dict[str, Any], note: Any, rest: bytes) -> bytes:
+    text = note if isinstance(note, str) else json.dumps(note)
+    return framed(json.dumps({"__metadata__": {"likely": text}, **header}), rest)
+
+
+def framed(header: str, rest: bytes = b"") -> bytes:
+    text = header.encode("utf-8", "surrogatepass")
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + rest
+
+
+def flip(data: bytes, rng: random.Random) -> bytes:
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 1, 1, 2, 8))):
+        out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
+    return bytes(out)
+
+
+def flip_in_arrays(data: bytes, rng: random.Random) -> bytes:
+    """A bit of a number, where most mutants stay readable."""
+    out, start = bytearray(data), 8 + int.from_bytes(data[:8], "little")
+    if start < len(out):
+        out[rng.randrange(start, len(out))] ^= 1 << rng.randrange(8)
+    return bytes(out)
+
+
+ODD = [
+    0.0, -0.0, 1.0, -1.0, -1e-300, 5e-324, 1e-310, 1e-200, 1e-30, 1e30, 1e200, 1e308, -1e308,
+    float("inf"), float("-inf"), float("nan"), 0.1, 3.0, 2.5, 1e17, 2.0**53 + 2,
+]  # fmt: skip
+
+
+def odd_number(data: bytes, rng: random.Random) -> bytes:
+    """One number of an array becomes one that law books do not foresee."""
+    out, start = bytearray(data), 8 + int.from_bytes(data[:8], "little")
+    count = (len(out) - start) // 8
+    for _ in range(rng.choice((1, 1, 2, 4)) if count else 0):
+        at = start + 8 * rng.randrange(count)
+        out[at : at + 8] = struct.pack("<d", rng.choice(ODD)) if rng.random() < 0.8 else rng.randbytes(8)
+    return bytes(out)
+
+
+def scaled(data: bytes, rng: random.Random) -> bytes:
+    """All numbers times one factor."""
+    start = 8 + int.from_bytes(data[:8], "little")
+    numbers = np.frombuffer(data[start : start + (len(data) - start) // 8 * 8])
+    with np.errstate(all="ignore"):
+        return data[:start] + (numbers * rng.choice(ODD)).tobytes() + data[start + numbers.nbytes :]
+
+
+def cut(data: bytes, rng: random.Random) -> bytes:
+    return data[: rng.randrange(len(data))]
+
+
+def grow(data: bytes, rng: random.Random) -> bytes:
+    return data + rng.randbytes(rng.randrange(1, 64))
+
+
+def splice(data: bytes, rng: random.Random) -> bytes:
+    """A stretch of another file, or of this one, over, into or out of this one."""
+    other = rng.choice(bases())
+    a, b = sorted(rng.randrange(len(other)) for _ in range(2))
+    at = rng.randrange(len(data))
+    stop = rng.choice((at, at + b - a, at + rng.randrange(32)))
+    return data[:at] + rng.choice((other[a:b], b"")) + data[stop:]
+
+
+def length(data: bytes, rng: random.Random) -> bytes:
+    wrong = rng.choice((0, 1, 2**31, 2**63, 2**64 - 1, len(data), len(data) - 8, rng.randrange(len(data))))
+    return wrong.to_bytes(8, "little") + data[8:]
+
+
+def places(node: Any) -> list[tuple[Any, Any]]:
+    """Every (container, key) in a JSON tree."""
+    if not isinstance(node, dict | list):
+        return []
+    keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+    return [(node, key) for key in keys] + [pair for key in keys for pair in places(node[key])]
+
+
+def deep(levels: int) -> Any:
+    node: Any = []
+    for _ in range(levels):
+        node = [node]
+    return node
+
+
+def nasty(rng: random.Random) -> Any:
+    """Something to put where something else was expected."""
+    return rng.choice(
+        [
+            None, True, False, 0, 1, 2, 3, -1, 7, 2**31, 2**53, 2**63, 2**64, 10**30, 0.5, -0.0, 1e308, 5e-324,
+            "", "full", "diagonal", "spherical", "all", "os.system", "Gaussian", "__class__", "x" * 1000, "\ud800",
+            "\0", "é🙂", "../../etc/passwd", [], {}, [1, 2], [[]], [2**62, 4], [0], {"array": 0, "shape": [2]},
+            {"array": -1, "shape": []}, {"array": 1, "shape": [2, 2]}, {"tuple": []}, {"tuple": [["a", None]]},
+            {"dict": {"a": 1}}, {"float": "inf"}, {"float": "nan"}, {"labels": ["a", "a"], "dtype": "str"},
+            {"labels": [1, 2, 3], "dtype": "object"}, {"class": "Gaussian"}, {"class": "ProductPrior", "parts": []},
+            {"class": "os.system", "command": "true"}, deep(5), deep(40), "F32", "I64", "U8", "BOOL", "C64", "object",
+        ]
+    )  # fmt: skip
+
+
+def node_edit(data: bytes, rng: random.Random) -> bytes:
+    """The note keeps being JSON, but something in it is exchanged, removed, renamed, repeated or moved."""
+    header, note, rest = split(data)
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        holder, key = rng.choice(places(note))
+        spot = rng.random()
+        if spot < 0.3:
+            holder[key] = nasty(rng)
+        elif spot < 0.45:
+            del holder[key]
+        elif spot < 0.6 and isinstance(holder, dict):
+            holder[rng.choice(FIELDS)] = holder.pop(key)
+        elif spot < 0.75:
+            other, where = rng.choice(places(split(rng.choice(bases()))[1]))
+            holder[key] = copy.deepcopy(other[where])
+        elif isinstance(holder, dict):
+            holder[rng.choice(FIELDS)] = copy.deepcopy(holder[key])
+        else:
+            holder.append(copy.deepcopy(holder[key]))
+        if not places(note):
+            break
+    return joined(header, note, rest)
+
+
+FIELDS = [
+    "class", "array", "shape", "tuple", "labels", "mean", "covariance", "kind", "parts", "weight", "scatter", "origin",
+    "shift", "rows", "complete", "index", "what", "probs", "levels", "rate", "extra", "__class__", "format", "content",
+]  # fmt: skip
+
+
+def class_swap(data: bytes, rng: random.Random) -> bytes:
+    """Another class's name over the same fields."""
+    header, note, rest = split(data)
+    classes = [(h, k) for h, k in places(note) if k == "class"]
+    holder, key = rng.choice(classes)
+    holder[key] = rng.choice([*files.names(), "Value", "object", "Law", "os.system", "likely.files.save", ""])
+    return joined(header, note, rest)
+
+
+def tensor_edit(data: bytes, rng: random.Random) -> bytes:
+    """Shapes, types, places and numbers of arrays."""
+    header, note, rest = split(data)
+    holder, key = rng.choice(places(header) or [(note, "format")])
+    if rng.random() < 0.5:
+        holder[key] = nasty(rng)
+    elif isinstance(holder[key], int):
+        holder[key] += rng.choice((-8, -1, 1, 8, 2**61, -(2**63)))
+    elif isinstance(holder[key], dict):
+        holder[rng.choice(("0", "1", "2", "01", "-1", "x", "1e3"))] = holder.pop(key)
+    else:
+        holder[key] = [rng.randrange(5) for _ in range(rng.randrange(10))]
+    return joined(header, note, rest)
+
+
+def reshape(data: bytes, rng: random.Random) -> bytes:
+    """An array takes another shape of the same size, in header and note alike."""
+    header, note, rest = split(data)
+    name = rng.choice(list(header)) if header else None
+    if name is None:
+        return data
+    size = int(np.prod(header[name]["shape"]))
+    options = [[size], [1, size], [size, 1], [1, size, 1], [size] + [1] * rng.randrange(8)]
+    options += [[a, size // a] for a in range(1, size + 1) if size % a == 0]
+    header[name]["shape"] = rng.choice(options + [[]] * (size == 1))
+    for holder, key in places(note):
+        if key == "array" and str(holder[key]) == name and isinstance(holder, dict):
+            holder["shape"] = header[name]["shape"]
+    return joined(header, note, rest)
+
+
+def text_edit(data: bytes, rng: random.Random) -> bytes:
+    """The note stops being plain JSON: numbers no machine has, names twice, brackets without end."""
+    header, note, rest = split(data)
+    text = json.dumps(note)
+    old, new = rng.choice(
+        [
+            ("1", "NaN"), ("1", "Infinity"), ("1", "-Infinity"), ("1", "1e999"), ("1", "9" * 25), ("1", "9" * 5000),
+            ("0", "1" + "0" * 400), ("1", "1.0"), ("1", "-1"), ("1", "01"), ("0", "0." + "3" * 100),
+            ('"class"', '"class": 1, "class"'), ('"array": 0', '"array": 0, "array": 0'), ("[", "[" * 2000),
+            ("[", "[" * 30000), ("{", '{"a":' * 900), ('"', "'"), (", ", ",, "), ("}", ""), ("}", "}" * 3),
+            ("Gaussian", "Gau\\u0000ssian"), ("Gaussian", "Gau\\ud800ssian"), ("full", "f\\u00fcll"), (" ", "\n\t "),
+        ]
+    )  # fmt: skip
+    return joined(header, text.replace(old, new, rng.choice((1, -1))), rest)
+
+
+MUTATIONS: list[Callable[[bytes, random.Random], bytes]] = [
+    flip, flip_in_arrays, odd_number, scaled, cut, grow, splice, length,
+    node_edit, class_swap, tensor_edit, reshape, text_edit,
+]  # fmt: skip
+
+
+@functools.cache
+def bases() -> list[bytes]:
+    return [files.dumps(thing) for thing in available(VALUES).values()]
+
+
+def mutant(i: int, seed: int = 0) -> bytes:
+    """File number i: one of ours, changed once, or more often."""
+    rng = random.Random(1_000_003 * seed + i)
+    data = rng.choice(bases())
+    for _ in range(rng.choice((1, 1, 1, 2))):
+        try:
+            data = rng.choice(MUTATIONS)(data, rng) or b"\0"
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, struct.error):
+            continue  # the last mutation left nothing that this one could take apart
+    return data
+
+
+# ---------------------------------------------------------------------- a trial
+
+
+class Outcome(NamedTuple):
+    thing: Any
+    error: Exception | None
+    seconds: float
+
+
+def tried(data: bytes) -> Outcome:
+    start = time.thread_time()
+    try:
+        thing, error = files.loads(data), None
+    except lk.ModelFileError as refused:
+        thing, error = None, refused
+    return Outcome(thing, error, time.thread_time() - start)
+
+
+def survive(thing: Any) -> None:
+    """What was accepted must work: score and draw, add, tell its point, and save again."""
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        repr(thing)
+        if hasattr(thing, "log_prob"):
+            thing.sample(2, rng)
+            out = thing.log_prob(rows_like(thing))
+            assert len(out) == 2
+        elif hasattr(thing, "total_weight"):
+            _ = thing + thing, thing * 0.5, thing.total_weight
+
+
+def rows_like(law: Any) -> Any:
+    """Two rows of the right form, moderate ones."""
+    if isinstance(law, lk.Several):
+        return rows_like(law.parts[0])
+    if hasattr(law, "names"):  # a product
+        return {name: rows_like(law[name]) for name in law.names}
+    if isinstance(law, lk.Dirichlet):
+        return np.full((2, law.alpha.shape[-1]), 1.0 / law.alpha.shape[-1])
+    if hasattr(law, "levels"):
+        return [0, 0] if law.levels is None else law.levels[[0, 0]]
+    return np.zeros((2, law.dim))
+
+
+class Tally(NamedTuple):
+    accepted: int
+    refused: int
+    slowest: float
+    foreign: Counter[str]  # causes that are no errors of ours
+
+
+def run(numbers: range, seed: int = 0) -> Tally:
+    accepted = refused = 0
+    slowest, foreign = 0.0, Counter[str]()
+    for i in numbers:
+        data = mutant(i, seed)
+        try:
+            with watched() as events:
+                outcome = tried(data)
+            assert not events, f"audit events {dict(events)}"
+            if outcome.error is None:
+                accepted += 1
+                survive(outcome.thing)
+                safetensors.deserialize(data)  # whatever we accept, they accept
+            else:
+                refused += 1
+                assert str(outcome.error).startswith("model file: ")
+                cause = outcome.error.__cause__
+                if cause is not None and not isinstance(cause, LikelyError):
+                    foreign[f"{type(cause).__name__}: {cause!s:.60}"] += 1
+            assert outcome.seconds <= SLOWEST, f"{outcome.seconds:.3f} s"
+        except Exception as error:
+            raise AssertionError(f"mutant({i}, {seed}): {error!r}\n{base64.b85encode(data[:4000]).decode()}") from error
+        slowest = max(slowest, outcome.seconds)
+    return Tally(accepted, refused, slowest, foreign)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm():
+    """Load everything that loading could load, so that a later import would be a file's doing."""
+    patch = pytest.MonkeyPatch()
+    for data in bases():
+        survive(files.loads(data))
+    for name in files.names():
+        try:
+            schema.class_of(name) if name in schema.TABLE else files._settings(files.ESTIMATORS[name]())
+        except (container.Refusal, ImportError):  # a class that is not written yet
+            patch.delitem(schema.TABLE if name in schema.TABLE else files.ESTIMATORS, name)
+    for i in range(300):
+        tried(mutant(i, seed=99))
+    yield
+    patch.undo()
+
+
+def test_mutated_files_do_no_harm():
+    tally = run(range(20_000))
+    assert tally.accepted > 1000  # the mutants must not all die at the door
+    assert tally.refused > 10_000
+    assert not tally.foreign
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("part", range(10))
+def test_a_million_mutated_files_do_no_harm(part):
+    tally = run(range(100_000), seed=1 + part)
+    assert not tally.foreign
+
+
+def test_mutated_files_take_no_memory():
+    for i in range(0, 20_000, 50):
+        assert_memory(mutant(i))
+
+
+def assert_memory(data: bytes) -> None:
+    tracemalloc.start()
+    try:
+        tried(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= 2 * len(data) + ROOM, f"{peak} bytes for a file of {len(data)}"
+
+
+# ------------------------------------------------------------ made to be hostile
+
+
+def around(content: str, extra: str = "") -> bytes:
+    """A file whose note has this content, not necessarily JSON."""
+    note = f'{{"format": 1, "likely": "0.1.0", "content": {content}}}'
+    return framed(f'{{"__metadata__":{{"likely":{json.dumps(note, ensure_ascii=False)}}}{extra}}}')
+
+
+def many(text: str, n: int) -> str:
+    return ",".join([text] * n)
+
+
+def mean_of(node: str) -> str:
+    return f'{{"class": "Gaussian", "mean": {node}, "covariance": 1.0, "kind": "full"}}'
+
+
+def tensors(n: int) -> str:
+    return "".join(f',"{i}":{{"dtype":"F64","shape":[0],"data_offsets":[0,0]}}' for i in range(n))
+
+
+CRAFTED = {
+    "lists": around(mean_of(f"[{many('[]', 300_000)}]")),
+    "allowed lists": around(mean_of(f"[{many('[]', 50_000)}]")),
+    "objects": around(mean_of(f"[{many('{}', 59_000)}]")),
+    "numbers": around(mean_of(f"[{many('0', 490_000)}]")),
+    "allowed numbers": around(mean_of(f"[{many('100000', 99_000)}]")),
+    "texts": around(mean_of(f"[{many(chr(34) + 'ab' + chr(34), 99_000)}]")),
+    "wide texts": around(mean_of(f"[{many(chr(34) + chr(0x1F600) + chr(34), 90_000)}]")),
+    "one long label": around(
+        mean_of(f'{{"labels": ["{"a" * 400_000}",{many(chr(34) + "b" + chr(34), 50_000)}], "dtype": "str"}}')
+    ),
+    "names": around(mean_of(f'{{"dict": {{{",".join(f"{chr(34)}{i}{chr(34)}:0" for i in range(70_000))}}}}}')),
+    "long name": around(f'{{"class": "Gaussian", "{"k" * 400_000}": [{many("0", 50_000)}]}}'),
+    "bottomless": around("[" * 30_000),
+    "deep": around(mean_of("[" * 900 + "]" * 900)),
+    "deep class": around('{"class": "Several", "parts": ' * 300 + "1" + "}" * 300),
+    "huge number": around(mean_of("9" * 900_000)),
+    "long number": around(mean_of("0." + "1" * 900_000)),
+    "no number": around(mean_of("NaN")),
+    "beyond": around(mean_of("1e999")),
+    "many classes": around(f'{{"class": "Several", "parts": {{"tuple": [{many(chr(123) + chr(125), 50_000)}]}}}}'),
+    "many arrays": around('{"class": "Poisson", "rate": {"array": 0, "shape": [0]}}', tensors(12_000)),
+    "header of no end": (2**63).to_bytes(8, "little") + bytes(100),
+    "header too long": (1_000_001).to_bytes(8, "little") + b"{" + b" " * 1_000_010,
+    "spaces": framed(" " * 999_000),
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_a_header_made_to_hurt_is_refused_in_time_and_room(name):
+    outcome = tried(CRAFTED[name])
+    assert outcome.error is not None
+    assert outcome.seconds < 0.2  # 1 MB of header; 30 to 80 ms on the developers' machine
+    assert len(str(outcome.error)) < 600
+    assert_memory(CRAFTED[name])
+
+
+def test_a_small_file_cannot_ask_for_much_memory():
+    """A number for a full covariance, one array for many values, empty arrays of enormous shape."""
+    d = 20_000
+    header = {"0": {"dtype": "F64", "shape": [d], "data_offsets": [0, 8 * d]}}
+    header["1"] = {"dtype": "F64", "shape": [], "data_offsets": [8 * d, 8 * d + 8]}
+    content = {"class": "Gaussian", "mean": {"array": 0, "shape": [d]}, "covariance": {"array": 1, "shape": []}}
+    note = {"format": 1, "likely": "0", "content": {**content, "kind": "full"}}
+    small = joined(header, note, bytes(8 * d + 8))
+    assert "covariance must be full" in str(tried(small).error)
+    assert_memory(small)
+    note["content"]["covariance"] = {"array": 0, "shape": [d]}
+    assert "mentioned once" in str(tried(joined(header, note, bytes(8 * d + 8))).error)
+    header = {"0": {"dtype": "F64", "shape": [0, 2**40], "data_offsets": [0, 0]}}
+    assert "within the file" in str(tried(joined(header, note, b"")).error)
+
+
+def test_a_large_file_takes_little_more_than_its_own_size():
+    x = np.random.default_rng(0).normal(size=(1200, 1000))
+    for thing in (lk.Gaussian(x, 1.0), lk.Gaussian.blank(x).collect(x)):
+        data = files.dumps(thing)
+        assert len(data) > 8_000_000
+        assert_memory(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("moments", {"weight": -1.0}, "weight of the content"),
+        ("moments", {"weight": np.nan}, "weight of the content"),
+        ("moments", {"shift": np.inf}, "shift of the content"),
+        ("moments", {"scatter": -1.0}, "diagonal of scatter must not be negative"),
+        ("moments", {"entropy": np.nan}, "entropy of the content"),
+        ("moments stack", {"origin": np.nan}, "origin of the content"),
+        ("column moments", {"rows": -1e-9}, "rows of the content"),
+        ("column moments", {"scatter": -1.0}, "scatter of the content"),
+        ("full", {"covariance": -1.0}, "is no Gaussian"),
+        ("full", {"mean": np.nan}, "mean of the content"),
+        ("diagonal", {"covariance": -1.0}, "variances must not be negative"),
+        ("several", {"covariance": -1.0}, r"parts\[0\] is no Gaussian"),
+    ],
+)
+def test_a_number_that_cannot_be_names_its_field(name, change, words):
+    (field, number), data = next(iter(change.items())), files.dumps(VALUES[name]())
+    header, note, rest = split(data)
+    holder = next(h for h, k in places(note) if k == field)
+    start = header[str(holder[field]["array"])]["data_offsets"][0]
+    rest = rest[:start] + struct.pack("<d", number) + rest[start + 8 :]
+    with pytest.raises(lk.ModelFileError, match=words):
+        files.loads(joined(header, note, rest))
+
+
+def test_an_asymmetric_scatter_is_refused():
+    stats = VALUES["moments"]()
+    scatter = stats.scatter.copy()
+    scatter[0, 1] += 1e-3
+    with pytest.raises(lk.ModelFileError, match="scatter must be symmetric"):
+        files.dumps(stats.replace(scatter=scatter))
+
+
+def test_a_boolean_array_holds_zeros_and_ones_only():
+    header = {"0": {"dtype": "BOOL", "shape": [2], "data_offsets": [0, 2]}}
+    note = {"format": 1, "likely": "0", "content": {"class": "Poisson", "rate": {"array": 0, "shape": [2]}}}
+    assert "must hold bytes 0 and 1" in str(tried(joined(header, note, b"\1\2")).error)
+
+
+def test_describe_survives_mutants_too():
+    for i in range(3000):
+        data = mutant(i, seed=7)
+        try:
+            files._outline(BytesIO(data), len(data))
+        except container.Refusal:
+            continue
+
+
+def test_laws_are_among_the_accepted():
+    assert {type(thing).__name__ for thing in available(LAWS).values()} >= {"Gaussian", "Several", "Shared"}

@@ -1,0 +1,81 @@
+"""How far two statistics, priors or models are from each other, each number in its own units."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.families.moments import ColumnMoments, Moments
+
+
+def arrays_of(value: Any) -> list[np.ndarray]:
+    """All numbers inside a value, depth first, as arrays."""
+    if is_dataclass(value):
+        return [a for f in fields(value) for a in arrays_of(getattr(value, f.name))]
+    if isinstance(value, tuple | list):
+        return [a for part in value for a in arrays_of(part)]
+    if isinstance(value, dict):
+        return [a for part in value.values() for a in arrays_of(part)]
+    if isinstance(value, np.ndarray | float | int | np.number):
+        return [np.asarray(value)]
+    return []
+
+
+def bits(value: Any) -> bytes:
+    """Everything inside a value, as bytes."""
+    return b"".join(np.ascontiguousarray(a).tobytes() for a in arrays_of(value))
+
+
+def gap(a: Any, b: Any) -> float:
+    """The largest difference between two values of one kind.
+
+    Weights are compared to weights, means to the spread (or, where that is larger, to the grain of
+    the mean's own size), scatters to the scatters of their rows and columns; all else to its largest entry.
+    """
+    assert type(a) is type(b)
+    if isinstance(a, Moments | ColumnMoments):
+        return _moments_gap(a, b)
+    if is_dataclass(a):
+        return max((gap(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)), default=0.0)
+    if isinstance(a, tuple | list):
+        assert len(a) == len(b)
+        return max((gap(p, q) for p, q in zip(a, b, strict=True)), default=0.0)
+    if isinstance(a, np.ndarray | float | int | np.number) and not isinstance(a, bool):
+        return _relative(np.asarray(a, float), np.asarray(b, float))
+    assert a == b
+    return 0.0
+
+
+def _relative(a: np.ndarray, b: np.ndarray) -> float:
+    assert a.shape == b.shape
+    scale = np.abs(a).max(initial=0.0)
+    return float(np.abs(a - b).max(initial=0.0) / (scale or 1.0))
+
+
+def _moments_gap(a: Any, b: Any) -> float:
+    full = isinstance(a, Moments)
+    assert a.weight.shape == b.weight.shape and a.scatter.shape == b.scatter.shape
+    assert full is False or a.complete == b.complete
+    weight = np.maximum(a.weight, b.weight)
+    by = weight[..., None] if full else weight
+    total = np.maximum(*(np.diagonal(s.scatter, axis1=-2, axis2=-1) if full else s.scatter for s in (a, b)))
+    deviation = np.sqrt(np.divide(total, by, out=np.zeros_like(total), where=by > 0))
+    # seen from a's origin; two origins may differ by the grain of their size only
+    shift = b.shift + (b.origin - a.origin)
+    far = np.abs(a.shift) + np.abs(b.origin - a.origin)
+    shift = np.where(by > 0, shift, a.shift)
+    out = [_in_units(a.weight - b.weight, weight), _in_units(shift - a.shift, deviation + far)]
+    out.append(_in_units(a.scatter - b.scatter, np.sqrt(total[..., :, None] * total[..., None, :]) if full else total))
+    if full:
+        out.append(_relative(a.entropy, b.entropy))
+    else:
+        out.append(_in_units(a.rows - b.rows, np.maximum(a.rows, b.rows)))
+    return max(out)
+
+
+def _in_units(difference: np.ndarray, unit: np.ndarray) -> float:
+    difference = np.abs(difference)
+    ratio = np.divide(difference, unit, out=np.where(difference > 0, np.inf, 0.0), where=unit > 0)
+    return float(ratio.max(initial=0.0))

@@ -1,0 +1,146 @@
+"""Who has to obey the laws. A new family joins by one line here.
+
+`Member("Poisson", lambda: Poisson([3.0]), ("count",), ...)` says how to make a value and what its columns hold;
+the suites find out the rest by asking the value: a stack, a prior, gaps, a divergence, a distribution function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely import Columns, Gaussian, Product, Several, Shared
+
+Rows = np.ndarray
+
+
+@dataclass(frozen=True)
+class Member:
+    """A density (and, unless `learns` is False, a learnable) under test."""
+
+    name: str
+    make: Callable[[], Any]
+    columns: tuple[Any, ...]  # what each column holds: "real", "count", or how many levels
+    other: Callable[[], Any] | None = None  # a second value of the family, for `kl`
+    moved: Callable[[Any, float], Any] | None = None  # the same law, shifted; for families that can follow
+    learns: bool = True
+    gaps: bool = True
+    hidden: bool = False  # something is hidden even in complete rows: fitting iterates
+
+    @property
+    def value(self) -> Any:
+        return self.make()
+
+    @property
+    def stack(self) -> bool:
+        return self.value.members is not None
+
+    @property
+    def dim(self) -> int:
+        return len(self.columns)
+
+    def each(self) -> list[Any]:
+        """The value itself, or the members of a stack one by one."""
+        value = self.value
+        return [value] if value.members is None else [value.member(k) for k in range(value.members)]
+
+    def draws(self, n: int, rng: Generator, of: Any = None) -> Rows:
+        """Rows (n, d) from one density."""
+        x = (self.each()[0] if of is None else of).sample(n, rng)
+        if isinstance(x, Columns):
+            x = np.concatenate([np.asarray(x[name], float).reshape(n, -1) for name in x], axis=1)
+        return np.asarray(x, float).reshape(n, self.dim)
+
+    def rows(self, n: int, rng: Generator, gaps: float = 0.0) -> Rows:
+        """Rows from all members in turn; a share of the entries is missing, if the family knows gaps."""
+        each = self.each()
+        x = np.empty((n, self.dim))
+        for k, one in enumerate(each):
+            x[k :: len(each)] = self.draws(len(x[k :: len(each)]), rng, one)
+        if gaps and self.gaps:
+            x[rng.random(x.shape) < gaps] = np.nan
+        return x
+
+
+MEMBERS: list[Member] = []
+
+
+def register(name: str, make: Callable[[], Any], *columns: Any, **options: Any) -> None:
+    MEMBERS.append(Member(name, make, columns, **options))
+
+
+# ------------------------------------------------------------------- Gaussian
+
+A3 = np.array([[1.0, 0.0, 0.0], [0.8, 0.5, 0.0], [-0.4, 0.3, 0.7]])
+FULL3 = A3 @ A3.T
+FULL2 = np.array([[2.0, -1.1], [-1.1, 1.0]])
+MEANS3 = np.array([[0.0, 1.0, -2.0], [3.0, 0.5, 0.0], [-1.0, -1.0, 4.0], [0.2, 2.0, 1.0], [1.0, 0.0, 0.0]])
+STACK3 = np.stack([FULL3, np.eye(3), FULL3[::-1, ::-1], 0.3 * FULL3, 4 * np.eye(3) + FULL3])
+
+
+def shifted(g: Gaussian, by: float) -> Gaussian:
+    return Gaussian(g.mean + by, g.covariance, kind=g.kind)
+
+
+def gaussian(name: str, make: Callable[[], Gaussian], other: Callable[[], Gaussian]) -> None:
+    register(f"Gaussian-{name}", make, *("real",) * make().dim, other=other, moved=shifted)
+
+
+gaussian("1d-full", lambda: Gaussian([2.0], [[0.25]]), lambda: Gaussian([1.5], [[0.5]]))
+gaussian("1d-spherical", lambda: Gaussian([2.0], 0.25), lambda: Gaussian([1.5], 0.5))
+gaussian("2d-full", lambda: Gaussian([1.0, -1.0], FULL2), lambda: Gaussian([0.0, 0.0], np.eye(2)))
+gaussian("2d-diagonal", lambda: Gaussian([1.0, -1.0], [0.5, 3.0]), lambda: Gaussian([0.0, 0.0], [1.0, 2.0]))
+gaussian("3d-full", lambda: Gaussian(MEANS3[0], FULL3), lambda: Gaussian(MEANS3[1], np.eye(3)))
+gaussian("3d-diagonal", lambda: Gaussian(MEANS3[0], [0.1, 1.0, 9.0]), lambda: Gaussian(MEANS3[1], [1.0, 1.0, 1.0]))
+gaussian("3d-spherical", lambda: Gaussian(MEANS3[0], 2.0), lambda: Gaussian(MEANS3[1], 1.0))
+gaussian("stack-full", lambda: Gaussian(MEANS3, STACK3), lambda: Gaussian(MEANS3[::-1] + 0.1, STACK3[::-1]))
+gaussian(
+    "stack-diagonal",
+    lambda: Gaussian(MEANS3, 0.2 + MEANS3**2, kind="diagonal"),
+    lambda: Gaussian(MEANS3, 1.2 + MEANS3**2, kind="diagonal"),
+)
+gaussian(
+    "stack-spherical",
+    lambda: Gaussian(MEANS3, [1.0, 2.0, 0.5, 0.1, 3.0], kind="spherical"),
+    lambda: Gaussian(MEANS3 + 0.1, [1.0, 2.0, 0.5, 0.2, 3.0], kind="spherical"),
+)
+gaussian("stack-of-two", lambda: Gaussian(MEANS3[:2], STACK3[:2]), lambda: Gaussian(MEANS3[1:3], STACK3[:2]))
+gaussian("tied-full", lambda: Gaussian(MEANS3, FULL3), lambda: Gaussian(MEANS3 + 1.0, np.eye(3)))
+gaussian("tied-diagonal", lambda: Gaussian(MEANS3, [0.5, 1.0, 2.0]), lambda: Gaussian(MEANS3, [1.0, 1.0, 1.0]))
+gaussian("tied-spherical", lambda: Gaussian(MEANS3, 0.7), lambda: Gaussian(MEANS3, 1.7))
+
+# ------------------------------------------------------------------ composites
+
+register(
+    "Product-Gaussians",
+    lambda: Product({"a": Gaussian([1.0], 0.5), "b": Gaussian([0.0, 1.0], FULL2)}),
+    *("real",) * 3,
+    other=lambda: Product({"a": Gaussian([0.0], 1.0), "b": Gaussian([0.0, 0.0], np.eye(2))}),
+)
+register(
+    "Product-stack",
+    lambda: Product({"a": Gaussian(MEANS3[:, :1], 0.5), "b": Gaussian(MEANS3[:, 1:], STACK3[:, 1:, 1:])}),
+    *("real",) * 3,
+    other=lambda: Product({"a": Gaussian(MEANS3[:, 1:2], 1.0), "b": Gaussian(MEANS3[:, :2], STACK3[:, :2, :2])}),
+)
+register(
+    "Several",
+    lambda: Several([Gaussian([0.0, 1.0], FULL2), Gaussian([3.0, 0.0], [1.0, 0.2]), Gaussian([1.0, 1.0], 0.4)]),
+    *("real",) * 2,
+    other=lambda: Several([Gaussian([0.0, 0.0], np.eye(2)), Gaussian([3.0, 1.0], [1.0, 1.2]), Gaussian([1.0, 0.0], 1.0)]),
+)
+register("Shared-all", lambda: Shared(Gaussian(MEANS3[:3], STACK3[:3]), [0, 2, 1, 2]), *("real",) * 3)
+register(
+    "Shared-covariance",
+    lambda: Shared(Gaussian(MEANS3, STACK3[[0, 1, 0, 1, 4]]), [0, 1, 0, 1, 2], what="covariance"),
+    *("real",) * 3,
+)
+register(
+    "Shared-covariance-diagonal",
+    lambda: Shared(Gaussian(MEANS3[:3], [[1.0, 2.0, 3.0]] * 3, kind="diagonal"), [1, 1, 1], what="covariance"),
+    *("real",) * 3,
+)

@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.laws.learnable import LAWS
+from tests.laws.members import MEMBERS
+
+
+@pytest.mark.parametrize(("law", "member"), LAWS.cases(MEMBERS))
+def test_learnable(law, member):
+    law(member)
