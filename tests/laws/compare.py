@@ -58,16 +58,16 @@ def _moments_gap(a: Any, b: Any) -> float:
     full = isinstance(a, Moments)
     assert a.weight.shape == b.weight.shape and a.scatter.shape == b.scatter.shape
     assert full is False or a.complete == b.complete
-    weight = np.maximum(a.weight, b.weight)
-    by = weight[..., None] if full else weight
-    total = np.maximum(*(np.diagonal(s.scatter, axis1=-2, axis2=-1) if full else s.scatter for s in (a, b)))
-    deviation = np.sqrt(np.divide(total, by, out=np.zeros_like(total), where=by > 0))
-    # seen from a's origin; two origins may differ by the grain of their size only
-    shift = b.shift + (b.origin - a.origin)
+    by = np.maximum(a.weight, b.weight)[..., None] if full else np.maximum(a.weight, b.weight)
+    shift = np.where(by > 0, b.shift + (b.origin - a.origin), a.shift)  # seen from a's origin
+    # the unit is the second moment about the origin, which is the model's mean, so near the data;
+    # where two origins differ, their distance is part of it
+    scatter = np.maximum(*(np.diagonal(s.scatter, axis1=-2, axis2=-1) if full else s.scatter for s in (a, b)))
     far = np.abs(a.shift) + np.abs(b.origin - a.origin)
-    shift = np.where(by > 0, shift, a.shift)
-    out = [_in_units(a.weight - b.weight, weight), _in_units(shift - a.shift, deviation + far)]
-    out.append(_in_units(a.scatter - b.scatter, np.sqrt(total[..., :, None] * total[..., None, :]) if full else total))
+    square = scatter + by * far**2
+    size = np.sqrt(np.divide(square, by, out=np.zeros_like(square), where=by > 0))
+    out = [_in_units(a.weight - b.weight, np.maximum(a.weight, b.weight)), _in_units(shift - a.shift, size + far)]
+    out.append(_in_units(a.scatter - b.scatter, np.sqrt(square[..., :, None] * square[..., None, :]) if full else square))
     if full:
         out.append(_relative(a.entropy, b.entropy))
     else:

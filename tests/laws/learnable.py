@@ -28,8 +28,12 @@ def stacked(m: Member) -> bool:
 
 def log_likelihood(model: Any, x: np.ndarray, w: np.ndarray) -> float:
     """Σ w log p(x), over all members of a stack."""
-    out = model.log_prob(x)
-    return float((w.reshape(len(x), -1) * out.reshape(len(x), -1)).sum())
+    return float((over_members(w, model) * over_members(model.log_prob(x), model)).sum())
+
+
+def over_members(a: np.ndarray, model: Any) -> np.ndarray:
+    """(n,) or (n, K) as (n, K)."""
+    return np.repeat(a[:, None], model.members or 1, axis=1) if a.ndim == 1 else a
 
 
 @LAWS.law(when=learns)
@@ -52,8 +56,7 @@ def the_objective_is_the_likelihood(m: Member):
 
 
 def log_likelihood_size(model: Any, x: np.ndarray, w: np.ndarray) -> float:
-    out = np.abs(model.log_prob(x))
-    return float((w.reshape(len(x), -1) * out.reshape(len(x), -1)).sum())
+    return float((over_members(w, model) * np.abs(over_members(model.log_prob(x), model))).sum())
 
 
 @LAWS.law(when=stacked)

@@ -52,7 +52,7 @@ class Member:
         """Rows (n, d) from one density."""
         x = (self.each()[0] if of is None else of).sample(n, rng)
         if isinstance(x, Columns):
-            x = np.concatenate([np.asarray(x[name], float).reshape(n, -1) for name in x], axis=1)
+            x = np.concatenate([x[name] if np.ndim(x[name]) == 2 else x[name][:, None] for name in x], axis=1)
         return np.asarray(x, float).reshape(n, self.dim)
 
     def rows(self, n: int, rng: Generator, gaps: float = 0.0) -> Rows:

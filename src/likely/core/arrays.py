@@ -114,6 +114,10 @@ class BadEntry(DataError):
         whose, expected, value, row, column, remedy = self.told
         return BadEntry(whose, expected, value, rows + row, column, remedy)
 
+    def inside(self, part: str) -> BadEntry:
+        """The same, in a part of that name."""
+        return BadEntry(f"{self.told[0]} ({part})", *self.told[1:])
+
 
 def refuse_infinite(x: Array, whose: str, at: Index | None = None) -> None:
     """NaN is 'not observed'; infinity is a mistake, named by row and column; `at` (n,) says which rows these are."""

@@ -27,8 +27,7 @@ class Value:
     def trusted(cls, **parts: Any) -> Self:
         """Build without checks from parts that are known to be right."""
         self = object.__new__(cls)
-        for name, part in parts.items():
-            object.__setattr__(self, name, frozen(part) if isinstance(part, np.ndarray) else part)
+        self._set(**parts)
         return self
 
     def replace(self, **parts: Any) -> Self:
@@ -41,6 +40,8 @@ class Value:
     def _set(self, **parts: Any) -> None:
         """For `__post_init__` of subclasses: store the checked, normalised parts."""
         for name, part in parts.items():
+            if isinstance(part, np.floating):
+                part = np.asarray(part)  # sums of 0-d arrays are scalars: make them arrays again
             object.__setattr__(self, name, frozen(part) if isinstance(part, np.ndarray) else part)
 
     def __reduce__(self) -> tuple[Any, ...]:

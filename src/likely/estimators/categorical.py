@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from likely.errors import DataError, sentence
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
-from likely.families.categorical import Categorical, LevelCounts
+from likely.families.categorical import Categorical, LevelCounts, found_levels, is_missing
 from likely.families.product import Product, ProductStats
 
 
@@ -44,8 +44,8 @@ class CategoricalDensity(DensityEstimator):
         self.tol = tol
 
     def _blank(self, X: Any) -> Categorical | Product:
-        columns = [Categorical.over(levels_of(X[:, j])) for j in range(X.shape[1])]
-        return columns[0] if len(columns) == 1 else Product(list(zip(self._column_names(), columns, strict=True)))
+        columns = [Categorical.blank(X[:, j]) for j in range(X.shape[1])]
+        return columns[0] if len(columns) == 1 else Product(tuple(zip(self._column_names(), columns, strict=True)))
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         if isinstance(model, Categorical):
@@ -65,11 +65,18 @@ class CategoricalDensity(DensityEstimator):
             refuse_objects(X[:, j])
         return X
 
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+        """Rows (n, d) of levels drawn from the learnt density."""
+        draws = super().sample(n_samples, random_state)
+        columns = [draws] if isinstance(self.model_, Categorical) else [draws[name] for name in self.model_.names]
+        kinds = {column.dtype.kind for column in columns}
+        return np.column_stack(columns if len(kinds) == 1 else [column.astype(object) for column in columns])
+
     @property
     def levels_(self) -> list[Any]:
         """The levels of each column."""
         parts = [self.model_] if isinstance(self.model_, Categorical) else [p for _, p in self.model_.parts]
-        return [part.levels for part in parts]
+        return [part.values for part in parts]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -77,49 +84,22 @@ class CategoricalDensity(DensityEstimator):
         return tags
 
 
-def is_missing(cell: Any) -> bool:
-    """None, NaN and pandas' NA are cells that were not observed."""
-    return cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType")  # noqa: PLR0124
-
-
 def refuse_objects(column: Any) -> None:
     """Cells must be strings, numbers or missing."""
     for i, cell in enumerate(column):
-        if not (isinstance(cell, str | bytes | Real | np.generic) or cell is None or type(cell).__name__ == "NAType"):
+        if not (isinstance(cell, str | Real | np.generic) or is_missing(cell)):
             expected = "a category argument must be a string or a number"
             raise NotACategory(sentence("CategoricalDensity", expected, f"{type(cell).__name__} at row {i}"))
 
 
-def levels_of(column: Any) -> Any:
-    """The distinct levels of a column, sorted; missing cells are none."""
-    column = np.asarray(column)
-    if column.dtype == object:
-        cells = {cell for cell in column.tolist() if not is_missing(cell)}
-        try:
-            return np.array(sorted(cells)) if len({isinstance(c, str) for c in cells}) < 2 else _unlike(cells)
-        except TypeError:
-            return _unlike(cells)
-    if column.dtype.kind == "f":
-        column = column[~np.isnan(column)]
-    return np.unique(column)
-
-
-def _unlike(cells: set[Any]) -> Any:
-    out = np.empty(len(cells), object)
-    out[:] = sorted(cells, key=lambda c: (type(c).__name__, str(c)))
-    return out
-
-
 def _widened(model: Categorical, stats: LevelCounts, column: Any) -> tuple[Categorical, LevelCounts]:
     """Room for levels that a later chunk brings."""
-    old = model.levels.tolist() if model.levels is not None else list(range(model.probs.shape[-1]))
-    new = levels_of(np.array([*old, *(c for c in levels_of(column).tolist())], dtype=object))
-    if len(new) == len(old):
+    wide = Categorical.over(found_levels([model.values, column]))
+    if wide.values.tolist() == model.values.tolist():
         return model, stats
-    at = [new.tolist().index(level) for level in old]
-    counts = np.zeros(len(new))
-    counts[at] = stats.counts
-    return Categorical.over(new), stats.replace(counts=counts)
+    counts = np.zeros(wide.size)
+    counts[wide.encode(model.values)] = stats.counts
+    return wide, stats.replace(counts=counts)
 
 
 def _symmetric(model: Any, rows: float) -> Any:
@@ -127,5 +107,5 @@ def _symmetric(model: Any, rows: float) -> Any:
     from likely.priors.product import ProductPrior
 
     if isinstance(model, Categorical):
-        return Dirichlet(np.full(model.probs.shape[-1], 1.0 + rows), levels=model.levels)
+        return Dirichlet.symmetric(model.size, 1.0 + rows, levels=model.levels)
     return ProductPrior(tuple((name, _symmetric(part, rows)) for name, part in model.parts))

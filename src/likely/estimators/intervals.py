@@ -30,31 +30,36 @@ def rows_of(model: Any, stats: Any, names: list[str], level: float) -> Iterator[
 
 
 def _gaussian(model: Gaussian, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Means by Student's t, deviations by χ², correlations by Fisher's z."""
-    seen = np.broadcast_to(stats.weight if np.ndim(stats.weight) else stats.weight[None], model.mean.shape)
+    """Means by Student's t, deviations by χ², correlations by Fisher's z, all from the data alone."""
+    seen = np.broadcast_to(stats.weight, model.mean.shape)
+    deviation = np.sqrt(stats.variance)
+    if model.kind == "spherical":
+        deviation = np.full_like(deviation, np.sqrt(stats.scatter.sum() / max(seen.sum(), 1e-300)))
     tail = 0.5 * (1 - level)
     for j, name in enumerate(names):
-        n, mean, sd = float(seen[j]), float(model.mean[j]), float(np.sqrt(model.variance[j]))
+        n, centre, sd = float(seen[j]), float(stats.mean[j]), float(deviation[j])
         reach = -stdtrit(n - 1, tail) * sd / np.sqrt(n - 1) if n > 1 else None
-        yield Row(name, "mean", mean, *_around(mean, reach))
+        yield Row(name, "mean", float(model.mean[j]), *_around(centre, reach))
         entries, means = (n, 1) if model.kind != "spherical" else (float(seen.sum()), len(names))
         dof, root = entries - means, np.sqrt(entries) * sd
         wide = (root / np.sqrt(chdtri(dof, tail)), root / np.sqrt(chdtri(dof, 1 - tail))) if dof > 0 else (None, None)
-        yield Row(name, "standard deviation", sd, *map(_number, wide))
+        yield Row(name, "standard deviation", float(np.sqrt(model.variance[j])), *map(_number, wide))
     if model.kind == "full":
-        yield from _correlations(model, float(stats.weight), names, tail)
+        yield from _correlations(model, stats, names, tail)
 
 
-def _correlations(model: Gaussian, n: float, names: list[str], tail: float) -> Iterator[Row]:
-    sd = np.sqrt(model.variance)
+def _correlations(model: Gaussian, stats: Any, names: list[str], tail: float) -> Iterator[Row]:
+    sd, n = np.sqrt(model.variance), float(stats.weight)
+    own = np.sqrt(np.diagonal(stats.scatter))
     for i in range(len(names)):
         for j in range(i):
-            r = float(np.clip(model.covariance[i, j] / sd[i] / sd[j], -1, 1))
+            estimate = float(np.clip(model.covariance[i, j] / sd[i] / sd[j], -1, 1))
+            r = stats.scatter[i, j] / (own[i] * own[j]) if own[i] * own[j] > 0 else 1.0
             low = high = None
             if n > 3 and abs(r) < 1:
                 z, reach = np.arctanh(r), -ndtri(tail) / np.sqrt(n - 3)
                 low, high = float(np.tanh(z - reach)), float(np.tanh(z + reach))
-            yield Row(f"{names[j]}, {names[i]}", "correlation", r, low, high)
+            yield Row(f"{names[j]}, {names[i]}", "correlation", estimate, low, high)
 
 
 def _poisson(model: Poisson, stats: Any, names: list[str], level: float) -> Iterator[Row]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
@@ -51,13 +52,13 @@ class ProductDensity(DensityEstimator, _BaseComposition):  # type: ignore[misc]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name, those of named parts as name__parameter."""
-        if isinstance(self.parts, list | tuple):
+        if _are_named(self.parts):
             return self._get_params("_pairs", deep=deep)  # type: ignore[no-any-return]
         return BaseEstimator.get_params(self, deep=deep)  # type: ignore[no-any-return]
 
     def set_params(self, **params: Any) -> ProductDensity:
         """Set parameters, also nested ones."""
-        if isinstance(params.get("parts", self.parts), list | tuple):
+        if _are_named(params.get("parts", self.parts)):
             if "parts" in params:
                 self.parts = params.pop("parts")
             self._set_params("_pairs", **params)
@@ -84,7 +85,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):  # type: ignore[misc]
 
     def _table(self, X: Any, reset: bool) -> Any:
         """The input with named parts or numbered columns, its names and width noted or compared."""
-        named = isinstance(X, Mapping)
+        named = isinstance(X, Mapping) and not issparse(X)  # a dictionary of keys is a sparse matrix, and a Mapping
         X = Columns.of(X) if named else X
         if named and reset:
             self.n_features_in_, self.feature_names_in_ = len(X.parts), np.array(list(X), dtype=object)
@@ -100,6 +101,9 @@ class ProductDensity(DensityEstimator, _BaseComposition):  # type: ignore[misc]
         """Each part with a fresh estimator and the columns that are its own."""
         names = list(X) if isinstance(X, Mapping) else list(X.columns) if hasattr(X, "columns") else None
         if isinstance(self.parts, list | tuple):
+            if not _are_named(self.parts):
+                expected = "parts must be (name, estimator) or (name, estimator, columns), each name once"
+                raise DomainError(sentence("ProductDensity", expected, repr(self.parts)[:80]))
             width = len(names) if names is not None else X.shape[1]
             return [(str(p[0]), clone(p[1]), self._own(p, i, names, width)) for i, p in enumerate(self.parts)]
         one = GaussianDensity("diagonal") if self.parts is None else self.parts
@@ -154,11 +158,19 @@ class ProductDensity(DensityEstimator, _BaseComposition):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        parts = self._pairs if isinstance(self.parts, list | tuple) else [("", self.parts)]
-        of_parts = [get_tags(part).input_tags for _, part in parts if part is not None]
+        parts = self._pairs if _are_named(self.parts) else [("", self.parts)]
+        of_parts = [get_tags(part).input_tags for _, part in parts if hasattr(part, "__sklearn_tags__")]
         tags.input_tags.positive_only = bool(of_parts) and all(t.positive_only for t in of_parts)
         tags.input_tags.categorical = bool(of_parts) and all(t.categorical for t in of_parts)
         return tags
+
+
+def _are_named(parts: Any) -> bool:
+    """True for a list of (name, estimator) or (name, estimator, columns)."""
+    if not (isinstance(parts, list | tuple) and parts):
+        return False
+    shaped = all(isinstance(p, list | tuple) and len(p) in (2, 3) and isinstance(p[0], str) for p in parts)
+    return shaped and len({p[0] for p in parts}) == len(parts)
 
 
 def _taken(X: Any, columns: list[Any]) -> Any:

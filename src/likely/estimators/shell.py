@@ -114,6 +114,9 @@ class DensityEstimator(DensityMixin, BaseEstimator):  # type: ignore[misc]
         X = self._rows(X, reset=reset)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            counts = sample_weight > 0
+            if not counts.all():  # a row without weight is a row that is not there: no level, no column's range
+                X, sample_weight = X[counts], sample_weight[counts]
         return X, sample_weight
 
     def _adopt(self, report: FitReport) -> Self:

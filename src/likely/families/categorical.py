@@ -106,26 +106,27 @@ class Categorical(Law):
     @cached_property
     def _ordered(self) -> tuple[NDArray[Any], Index]:
         """Levels sorted, and where each stood."""
-        levels = self._values
+        levels = self.values
         order = np.argsort(levels, kind="stable")
         return levels[order], order
 
     @cached_property
     def _places(self) -> dict[Any, int]:
         """The place of each level, and of what is missing, for objects."""
-        places = {level: i for i, level in enumerate(self._values.tolist())}
+        places = {level: i for i, level in enumerate(self.values.tolist())}
         return {None: MISSING, **({-1: MISSING} if self.levels is None else {}), **places}
 
     @property
-    def _values(self) -> NDArray[Any]:
+    def values(self) -> NDArray[Any]:
+        """The levels (L,), written out."""
         return np.arange(self.size) if self.levels is None else self.levels
 
     def _numbers(self, what: str) -> Array:
         """The levels as numbers (L,), for what has no meaning without."""
-        if self._values.dtype.kind not in "biuf":
-            got, remedy = f"{self._values.dtype.name} levels", "code them as numbers in their order"
+        if self.values.dtype.kind not in "biuf":
+            got, remedy = f"{self.values.dtype.name} levels", "code them as numbers in their order"
             raise DomainError(sentence(f"Categorical.{what}", "levels must be numbers", got, remedy))
-        return self._values.astype(np.float64)
+        return self.values.astype(np.float64)
 
     # ---------------------------------------------------------------- density
 
@@ -146,14 +147,14 @@ class Categorical(Law):
         sums = np.cumsum(np.atleast_2d(self.probs), axis=1)
         u = rng.random((n, len(sums)))
         codes = np.stack([np.searchsorted(s / s[-1], u[:, k], side="right") for k, s in enumerate(sums)], axis=1)
-        return self._values[codes if self.members else codes[:, 0]]
+        return self.values[codes if self.members else codes[:, 0]]
 
     # ---------------------------------------------------------------- moments
 
     @property
     def mode(self) -> Any:
         """The most likely level, the first of them where several are; (K,) for a stack."""
-        return self._values[self.probs.argmax(axis=-1)]
+        return self.values[self.probs.argmax(axis=-1)]
 
     @property
     def mean(self) -> Any:
@@ -172,7 +173,7 @@ class Categorical(Law):
 
     def kl(self, other: Categorical, bits: bool = False) -> Any:
         """KL(self ‖ other) = Σ πᵢ log(πᵢ / ρᵢ); infinite where ρᵢ = 0 < πᵢ; stacks go member by member."""
-        if self._values.tolist() != other._values.tolist():
+        if self.values.tolist() != other.values.tolist():
             raise DomainError(sentence("Categorical.kl", "both must have the same levels in the same order"))
         return in_units(lone(rel_entr(self.probs, other.probs).sum(axis=-1)), bits)
 
@@ -207,7 +208,7 @@ class Categorical(Law):
         >>> Categorical([0.5, 0.25, 0.25]).expect(lambda x: x**2).value
         np.float64(1.25)
         """
-        values = self._values if self.members is None else np.repeat(self._values[:, None], self.members, axis=1)
+        values = self.values if self.members is None else np.repeat(self.values[:, None], self.members, axis=1)
         return weighted_sum(g(values), self.probs.T)
 
     @property
@@ -290,7 +291,7 @@ class Categorical(Law):
 
     def _with_prior(self, stats: LevelCounts, prior: Any) -> Categorical:
         levels = getattr(prior, "levels", None)
-        if levels is not None and levels.tolist() != self._values.tolist():
+        if levels is not None and levels.tolist() != self.values.tolist():
             expected = "the prior must have the same levels in the same order"
             raise DomainError(sentence("Categorical", expected, levels.tolist()[:8]))
         return self.replace(probs=prior.update(stats).point("mode").probs)

@@ -295,9 +295,10 @@ class Gaussian(Algebra):
                 return whole
         mask = observed(x)
         refuse_infinite(x, "Gaussian")
-        used = mask.any(axis=1)
         clean = mask.all(axis=1)
-        gaps = used & ~clean
+        gaps = mask.any(axis=1) & ~clean
+        if w is not None:
+            gaps &= (w if w.ndim == 1 else w.max(axis=1)) > 0
         if w is None or w.ndim == 1:
             stats = moments.of_rows(x[clean], None if w is None else w[clean], self.origin)
             if stats is None:
@@ -355,7 +356,7 @@ class Gaussian(Algebra):
     def _suited(self, stats: Any) -> Any:
         """Moments for a full law, column moments for the others."""
         if self.kind != "full" and isinstance(stats, Moments):
-            return stats.columns()
+            stats = stats.columns()
         if self.kind == "full" and not isinstance(stats, Moments):
             expected = "a full covariance needs Moments"
             raise ShapeError(sentence("Gaussian", expected, type(stats).__name__, "collect with a full Gaussian"))

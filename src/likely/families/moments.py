@@ -255,7 +255,7 @@ def of_weighted_rows(x: Array, weight: Array, origin: Array) -> Moments:
 def columns_of_rows(x: Array, weight: Array | None, origin: Array) -> ColumnMoments:
     """Column moments of rows (n, d) where NaN means not seen; weight (n,), (n, K) or None."""
     n, d = x.shape
-    w = np.ones((n, 1)) if weight is None else weight.reshape(n, -1)
+    w = np.ones((n, 1)) if weight is None else weight if weight.ndim == 2 else weight[:, None]
     with np.errstate(invalid="ignore", over="ignore"):
         pivot = _pivot(x) if n else origin
         z = x - pivot

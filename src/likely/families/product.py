@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, n_rows
+from likely.core.arrays import Array, BadEntry, Index, n_rows
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
@@ -93,7 +93,7 @@ class Product(Law):
         """Σ log p_i(x_i): (n,), or (n, K) for a stack. A part that was not observed counts for nothing."""
 
         def evaluate(block: Columns) -> Array:
-            total: Array = sum(part.log_prob(block[name]) for name, part in self.parts)
+            total: Array = sum(_of_part(name, part.log_prob, block[name]) for name, part in self.parts)
             return total
 
         return map_rows(evaluate, self._cut(x), self.members)
@@ -147,7 +147,8 @@ class Product(Law):
             blocks = Blocks.of(columns, weight, owner=owner)
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), blocks)
         known = {} if owner is None else {"owner": owner}
-        return ProductStats(tuple((name, part.collect(columns[name], weight, **known)) for name, part in self.parts))
+        each = ((name, _of_part(name, part.collect, columns[name], weight, **known)) for name, part in self.parts)
+        return ProductStats(tuple(each))
 
     def refit(self, stats: ProductStats, prior: Any = None) -> Product:
         """Each part from its own statistics, with its own prior if there is one."""
@@ -212,6 +213,14 @@ class ProductStats(Value):
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         return iter(self.parts)
+
+
+def _of_part(name: str, f: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """f(...); an error about an entry says in which part it stands."""
+    try:
+        return f(*args, **options)
+    except BadEntry as error:
+        raise error.inside(f"part {name!r}") from None
 
 
 def _of(prior: Any, name: str) -> Any:

@@ -117,6 +117,8 @@ class Shared(Law):
         w = weights(weight, n_rows(x), "Shared")
         if w is None or w.ndim == 1:
             w = np.repeat((np.ones(n_rows(x)) if w is None else w)[:, None], self.members, axis=1)
+        if w.shape[1] != self.members:
+            raise ShapeError(sentence("Shared", f"weight must have a column a member ({self.members})", w.shape))
         return self.parts.collect(x, w @ np.eye(self.parts.members)[self.index])
 
     def refit(self, stats: Any, prior: Any = None) -> Shared:
