@@ -23,7 +23,7 @@ def ney_3_8() -> None:
         for n, color in zip((0, 1, 4, 12, 100), ("#9fb3bf", *PALETTE), strict=False):
             stats = lk.Gaussian([0.0], 1.0).collect(np.zeros((n, 1)))
             belief = prior.update(stats).belief
-            ax.plot(x, np.exp(belief.log_prob(x)), color=color, label=f"{n} rows" if n else "prior")
+            ax.plot(x, np.exp(belief.log_prob(x)), color=color, label=f"{n} row{'s' * (n > 1)}" if n else "prior")
         ax.set(xlabel="mean", ylabel="density", ylim=(0, None), title="What we believe of the mean (Ney 3.8)")
         ax.legend()
         figure.savefig(STATIC / "ney-3-8.png", dpi=130)

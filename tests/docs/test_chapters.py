@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -27,7 +29,9 @@ def words(text: str) -> list[str]:
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.stem)
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    scope: dict[str, object] = {"__name__": f"page_{page.stem}"}
+    module = ModuleType(f"page_{page.stem}")  # a real module: dataclasses look themselves up in it
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    scope = vars(module)
     printed = ""
     for kind, content, line in blocks(page):
         if kind == "text":

@@ -28,24 +28,40 @@ def bits(value: Any) -> bytes:
     return b"".join(np.ascontiguousarray(a).tobytes() for a in arrays_of(value))
 
 
-def gap(a: Any, b: Any) -> float:
+def gap(a: Any, b: Any, model: Any = None) -> float:
     """The largest difference between two values of one kind.
 
-    Weights are compared to weights, means to the spread (or, where that is larger, to the grain of
-    the mean's own size), scatters to the scatters of their rows and columns; all else to its largest entry.
+    Weights are compared to weights, means and scatters to the spread of the data, which `model` tells for
+    data that are too few to show any (one row has no scatter of its own); all else to its largest entry.
     """
     assert type(a) is type(b)
     if isinstance(a, Moments | ColumnMoments):
-        return _moments_gap(a, b)
+        return _moments_gap(a, b, spread(model))
     if is_dataclass(a):
-        return max((gap(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)), default=0.0)
+        return max((gap(getattr(a, f.name), getattr(b, f.name), model) for f in fields(a)), default=0.0)
     if isinstance(a, tuple | list):
         assert len(a) == len(b)
-        return max((gap(p, q) for p, q in zip(a, b, strict=True)), default=0.0)
+        inside = parts(model) or [model] * len(a)
+        return max((gap(p, q, m) for p, q, m in zip(a, b, inside, strict=True)), default=0.0)
     if isinstance(a, np.ndarray | float | int | np.number) and not isinstance(a, bool):
         return _relative(np.asarray(a, float), np.asarray(b, float))
     assert a == b
     return 0.0
+
+
+def parts(model: Any) -> list[Any]:
+    """What a composite model is made of."""
+    inside = getattr(model, "parts", ())
+    return list(inside) if isinstance(inside, tuple) else []
+
+
+def spread(model: Any) -> Any:
+    """Variances of the columns, as the model has them; a pair is a named part."""
+    if isinstance(model, tuple):
+        model = model[1]
+    if not isinstance(getattr(model, "parts", ()), tuple):
+        model = model.parts  # a Shared's stack
+    return getattr(model, "variance", 0.0)
 
 
 def _relative(a: np.ndarray, b: np.ndarray) -> float:
@@ -54,17 +70,17 @@ def _relative(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(a - b).max(initial=0.0) / (scale or 1.0))
 
 
-def _moments_gap(a: Any, b: Any) -> float:
+def _moments_gap(a: Any, b: Any, variance: Any) -> float:
     full = isinstance(a, Moments)
     assert a.weight.shape == b.weight.shape and a.scatter.shape == b.scatter.shape
     assert full is False or a.complete == b.complete
     by = np.maximum(a.weight, b.weight)[..., None] if full else np.maximum(a.weight, b.weight)
     shift = np.where(by > 0, b.shift + (b.origin - a.origin), a.shift)  # seen from a's origin
-    # the unit is the second moment about the origin, which is the model's mean, so near the data;
-    # where two origins differ, their distance is part of it
+    # the unit is the second moment about the origin, which is the model's mean, so near the data, and the
+    # model's own variance; where two origins differ, their distance is part of it
     scatter = np.maximum(*(np.diagonal(s.scatter, axis1=-2, axis2=-1) if full else s.scatter for s in (a, b)))
     far = np.abs(a.shift) + np.abs(b.origin - a.origin)
-    square = scatter + by * far**2
+    square = scatter + by * (far**2 + variance)
     size = np.sqrt(np.divide(square, by, out=np.zeros_like(square), where=by > 0))
     out = [_in_units(a.weight - b.weight, np.maximum(a.weight, b.weight)), _in_units(shift - a.shift, size + far)]
     out.append(_in_units(a.scatter - b.scatter, np.sqrt(square[..., :, None] * square[..., None, :]) if full else square))

@@ -60,10 +60,12 @@ def _gaps(X: Any, y: Any, names: list[str], folder: Path) -> None:
 
 
 def _few(X: Any, y: Any, names: list[str], folder: Path) -> None:
+    import numpy as np
+
     import likely as lk
 
     columns = [names.index(c) for c in ("alcohol", "flavanoids", "color intensity", "hue")]
-    wines = X[y == "Barbera"][:, columns]
+    wines = np.random.default_rng(0).permutation(X[y == "Barbera"][:, columns])
     few, rest = wines[:7], wines[7:]
     stats = lk.Gaussian.fit(few).collect(few)
     prior = lk.NormalInverseWishart.weak(stats)

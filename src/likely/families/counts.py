@@ -282,9 +282,14 @@ def gamma_entropy(a: Any) -> Array:
 
 
 def gamma_divergence(b: Any, a: Any) -> Array:
-    """log Γ(b) − log Γ(a) − (b − a) ψ(a) ≥ 0: KL of the gamma law of shape a from that of shape b."""
+    """D(b, a) = log Γ(b) − log Γ(a) − (b − a) ψ(a) ≥ 0: KL of the gamma law of shape a from that of shape b.
+
+    Shapes below 1 go through D(b, a) = D(b + 1, a + 1) + deviance(a, b) / a, two terms of one sign.
+    """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    return np.asarray(gamma_excess(a, b - a) + (b - a) * digamma_gap(a))
+    small = np.minimum(a, b) < 1
+    c = a + small
+    return np.asarray(gamma_excess(c, b - a) + (b - a) * digamma_gap(c) + np.where(small, deviance(a, b) / a, 0.0))
 
 
 # ------------------------------------------------------------------- exact sums

@@ -55,7 +55,10 @@ class Moments(Value):
         )  # fmt: skip
 
     def __mul__(self, factor: float) -> Self:
-        return self.replace(weight=self.weight * factor, scatter=self.scatter * factor, entropy=self.entropy * factor)
+        parts = {name: getattr(self, name) * factor for name in ("weight", "scatter", "entropy")}
+        if factor == 0:  # nothing is left, not even a mean
+            return self.replace(**parts, shift=np.zeros_like(self.shift), complete=True)
+        return self.replace(**parts)
 
     __rmul__ = __mul__
 
@@ -115,7 +118,8 @@ class ColumnMoments(Value):
         )
 
     def __mul__(self, factor: float) -> Self:
-        return self.replace(rows=self.rows * factor, weight=self.weight * factor, scatter=self.scatter * factor)
+        parts = {name: getattr(self, name) * factor for name in ("rows", "weight", "scatter")}
+        return self.replace(**parts, shift=self.shift if factor else np.zeros_like(self.shift))
 
     __rmul__ = __mul__
 

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index, n_rows, owners, weights
 from likely.core.columns import Columns
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
+from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law, in_units
 
 
@@ -94,9 +94,11 @@ class Several(Law):
 
     def refit(self, stats: SeveralStats, prior: Any = None) -> Several:
         """Each member from its own statistics; `prior` is one for all, or one each."""
+        if prior is None and not stats.total_weight > 0:
+            raise DataError(sentence("Several", "at least one row with weight is needed", "none", "or give a prior"))
         priors = each(prior, self.members)
         refits = zip(self.parts, stats.parts, priors, strict=True)
-        return Several(tuple(_kept(part, s, p) for part, s, p in refits))
+        return Several(tuple(refit_or_keep(part, s, p) for part, s, p in refits))
 
     def objective(self, stats: SeveralStats, prior: Any = None) -> float:
         """Objectives of all members, added."""
@@ -150,6 +152,6 @@ def _share(x: Any, w: Array | None, owner: Index | None, k: int) -> tuple[Any, A
     return x, None if w is None else w if w.ndim == 1 else w[:, k]
 
 
-def _kept(part: Any, stats: Any, prior: Any) -> Any:
+def refit_or_keep(part: Any, stats: Any, prior: Any) -> Any:
     """A member that saw nothing, and has no prior, keeps what it had."""
     return part if prior is None and not stats.total_weight > 0 else part.refit(stats, prior)

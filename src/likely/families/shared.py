@@ -10,9 +10,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index, n_rows, owners, weights
-from likely.errors import DomainError, ShapeError, sentence
+from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
+from likely.families.several import refit_or_keep
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +126,10 @@ class Shared(Law):
         """Parts from the sums of those that share them."""
         if self._all:
             return self.replace(parts=self.parts.refit(stats, prior))
+        if prior is None and not stats.total_weight > 0:
+            raise DataError(sentence("Shared", "at least one row with weight is needed", "none", "or give a prior"))
         groups = [np.flatnonzero(self.index == g) for g in np.unique(self.index)]
-        fitted = [self._group(g).refit(stats.member(g), prior) for g in groups]
+        fitted = [refit_or_keep(self._group(g), stats.member(g), prior) for g in groups]
         if len(groups) == 1:
             return self.replace(parts=fitted[0])
         covariance = np.empty((self.members, *fitted[0].covariance.shape))

@@ -135,7 +135,7 @@ def _contours(ax: Any, model: Any, X: Any, names: list[str], color: str, label: 
     low, high = draws.min(axis=0), draws.max(axis=0)
     gx, gy = np.meshgrid(np.linspace(low[0], high[0], 161), np.linspace(low[1], high[1], 161))
     height = model.log_prob(np.column_stack([gx.ravel(), gy.ravel()])).reshape(gx.shape)
-    ax.contour(gx, gy, height, levels=levels, colors=[color], linewidths=(0.7, 1.1, 1.6))
+    ax.contour(gx, gy, height, levels=levels, colors=[color], linewidths=(0.7, 1.1, 1.6), linestyles="solid")
     ax.plot([], [], color=color, label=label)
     ax.set(xlabel=names[0], ylabel=names[1])
 

@@ -45,10 +45,11 @@ def _regression(ax: Any, X: Any, names: list[str]) -> None:
 
 def _predictive(ax: Any, X: Any, y: Any, names: list[str]) -> None:
     values = X[y == "Barbera"][:, [names.index("color intensity")]]
+    values = np.random.default_rng(1).permutation(values)  # the table is sorted: take five at random
     few = values[:5]
     stats = Gaussian.fit(few).collect(few)
     post = NormalInverseWishart.weak(stats).update(stats)
-    x = np.linspace(values.min() - 6, values.max() + 3, 400)[:, None]
+    x = np.linspace(values.min() - 4, values.max() + 5, 400)[:, None]
     ax.hist(values[5:, 0], bins=14, density=True, color=SOFT, alpha=0.5, label="the wines that followed")
     ax.plot(x, np.exp(Gaussian.fit(few).log_prob(x)), color=PALETTE[1], label="plugged in")
     ax.plot(x, np.exp(post.predictive().log_prob(x)), color=PALETTE[0], label="integrated out")
