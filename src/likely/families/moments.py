@@ -193,21 +193,45 @@ def _pooled(stats: Moments | ColumnMoments) -> Moments | ColumnMoments:
 PIVOT_ROWS = 64  # enough rows for a pivot within a fraction of a standard deviation of the block's mean
 
 
-def _pivot(x: Array) -> Array:
-    return x[:: max(1, len(x) // PIVOT_ROWS)].mean(axis=0)
+FAR = 400.0  # squared distance from pivot to mean, in variances, at which scatters are still right to 1e-12
 
 
-def of_rows(x: Array, weight: Array | None, origin: Array) -> Moments | None:
+def _pivot(x: Array, weight: Array | None) -> Array:
+    """The mean of a few rows that count."""
+    step = max(1, len(x) // PIVOT_ROWS)
+    some = x[::step]
+    if weight is not None:
+        counts = weight[::step] > 0 if weight.ndim == 1 else weight[::step].any(axis=1)
+        some = some[counts] if counts.any() else x[[np.unravel_index(weight.argmax(), weight.shape)[0]]]
+    return some.mean(axis=0)
+
+
+def _far(rest: Array, scatter: Array, total: Array) -> Array:
+    """True where the mean lies so far from the pivot that the scatter about it has lost digits."""
+    return (rest**2 > FAR * _ratio(scatter, total)) & (total > 0)
+
+
+def _of_use(x: Array, weight: Array) -> tuple[Array, Array]:
+    """Rows that some member counts, when squares overflow: whatever stands in the others must not matter."""
+    idle = ~weight.any(axis=1)
+    if not idle.any():
+        raise overflow()
+    return x[~idle], weight[~idle]
+
+
+def of_rows(x: Array, weight: Array | None, origin: Array, pivot: Array | None = None) -> Moments | None:
     """Moments of complete rows (n, d); None if a NaN or an infinity is among them, or their squares overflow.
 
     Rows are taken about a pivot near their own mean: the product then loses no digits to the
-    distance between block and origin, and its column sums reveal any NaN for free.
+    distance between block and origin, and its column sums reveal any NaN for free. Weights can move the
+    mean far from the pivot; then the pivot moves there too.
     """
     n, d = x.shape
     if n == 0:
         return empty((), d, origin)
+    first = pivot is None
     with np.errstate(over="ignore", invalid="ignore"):
-        pivot = _pivot(x)
+        pivot = _pivot(x, weight) if pivot is None else pivot
         z = x - pivot
         if weight is None:
             total, sums = float(n), np.ones(n) @ z
@@ -221,6 +245,8 @@ def of_rows(x: Array, weight: Array | None, origin: Array) -> Moments | None:
         rest = sums / total
         scatter = z.T @ z
         scatter -= np.multiply.outer(total * rest, rest)
+        if first and weight is not None and not (rest**2 * total <= FAR * np.diagonal(scatter)).all():
+            return of_rows(x, weight, origin, pivot + rest)
     if not np.isfinite(scatter).all():
         return None
     return Moments.trusted(
@@ -237,18 +263,20 @@ def of_weighted_rows(x: Array, weight: Array, origin: Array) -> Moments:
     """
     n, d = x.shape
     with np.errstate(over="ignore", invalid="ignore"):
-        pivot = _pivot(x) if n else origin
+        pivot = _pivot(x, weight) if n else origin
         u = np.ascontiguousarray((x - pivot).T)
         total = weight.sum(axis=0)
         rest = _ratio((u @ weight).T, total[:, None])
         second = unpack(pairs(u) @ weight, d)
-        scatter = _finite(second - (total[:, None] * rest)[:, :, None] * rest[:, None, :])
+        scatter = second - (total[:, None] * rest)[:, :, None] * rest[:, None, :]
+    if not np.isfinite(scatter).all():
+        return of_weighted_rows(*_of_use(x, weight), origin)
     shift = (pivot - origin) + rest
-    far = (rest**2 > 1e4 * _ratio(np.diagonal(scatter, axis1=1, axis2=2), total[:, None])).any(axis=1) & (total > 0)
+    far = _far(rest, np.diagonal(scatter, axis1=1, axis2=2), total[:, None]).any(axis=1)
     for k in np.flatnonzero(far):
-        one = of_rows(x, weight[:, k], origin + shift[k])
+        one = of_rows(x, weight[:, k], origin, pivot + rest[k])
         if one is not None:
-            scatter[k], shift[k] = one.scatter, shift[k] + one.shift
+            scatter[k], shift[k] = one.scatter, one.shift
     shift = np.where(total[:, None] > 0, shift, 0.0)
     return Moments.trusted(
         weight=total, origin=origin, shift=shift, scatter=_not_negative(scatter), entropy=np.zeros(len(total)),
@@ -261,32 +289,47 @@ def columns_of_rows(x: Array, weight: Array | None, origin: Array) -> ColumnMome
     n, d = x.shape
     w = np.ones((n, 1)) if weight is None else weight if weight.ndim == 2 else weight[:, None]
     with np.errstate(invalid="ignore", over="ignore"):
-        pivot = _pivot(x) if n else origin
+        pivot = _pivot(x, weight) if n else origin
         z = x - pivot
         clean = bool(np.isfinite(np.ones(n) @ z).all())
     if clean:
         seen = np.repeat(w.sum(axis=0)[:, None], d, axis=1)
     else:
         mask = ~np.isnan(x)
-        pivot = np.where(mask.any(axis=0), np.divide(np.where(mask, x, 0).sum(0), np.maximum(mask.sum(0), 1)), origin)
-        z = np.where(mask, x - pivot, 0.0)
+        pivot = _seen_mean(np.where(mask, x, 0.0), mask, origin)
         seen = w.T @ mask
     with np.errstate(over="ignore", invalid="ignore"):
+        z = z if clean else np.where(mask, x - pivot, 0.0)
         rest = _ratio(w.T @ z, seen)
-        scatter = _finite(w.T @ (z * z) - seen * rest**2)
-    far = (rest**2 > 1e4 * _ratio(scatter, seen)) & (seen > 0)
-    for k, j in np.argwhere(far):
-        centred = np.where(np.isnan(x[:, j]), 0.0, z[:, j] - rest[k, j])
-        if not clean:
-            centred = np.where(mask[:, j], centred, 0.0)
-        again = w[:, k] @ centred / seen[k, j]
-        scatter[k, j] = w[:, k] @ centred**2 - seen[k, j] * again**2
-        rest[k, j] += again
+        scatter = w.T @ (z * z) - seen * rest**2
+    if not np.isfinite(scatter).all():
+        x, w = _of_use(x, w)
+        return columns_of_rows(x, w if weight is None or weight.ndim == 2 else w[:, 0], origin)
     shift = np.where(seen > 0, (pivot - origin) + rest, 0.0)
+    far = _far(rest, scatter, seen)
+    for k in np.flatnonzero(far.any(axis=1)):
+        at = far[k]
+        shift[k, at], scatter[k, at] = _about_own_mean(x[:, at], w[:, k], (pivot + rest[k])[at], origin[at])
     parts = {"rows": w.sum(axis=0), "weight": seen, "shift": shift, "scatter": np.maximum(scatter, 0.0)}
     if weight is None or weight.ndim == 1:
         parts = {name: part[0] for name, part in parts.items()}
     return ColumnMoments.trusted(origin=origin, **{k: np.array(v) for k, v in parts.items()})
+
+
+def _seen_mean(x: Array, seen: Array, otherwise: Array) -> Array:
+    """Means of the entries that were seen, the others being 0 in x."""
+    count = seen.sum(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(count > 0, x.sum(axis=0) / np.maximum(count, 1), otherwise)
+
+
+def _about_own_mean(x: Array, weight: Array, pivot: Array, origin: Array) -> tuple[Array, Array]:
+    """Shifts and scatters of columns under one member's weights, about pivots at their means."""
+    x, w = x[weight > 0], weight[weight > 0]
+    z = np.where(np.isnan(x), 0.0, x - pivot)
+    seen = w @ ~np.isnan(x)
+    rest = w @ z / seen
+    return (pivot - origin) + rest, w @ (z * z) - seen * rest**2
 
 
 def empty(lead: tuple[int, ...], d: int, origin: Array) -> Moments:

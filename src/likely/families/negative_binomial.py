@@ -14,6 +14,7 @@ from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.counts import (
+    count_by_count,
     count_peak,
     deviance,
     draw_counts,
@@ -89,9 +90,11 @@ class NegativeBinomial(Law):
             if np.isinf(z).any():
                 refuse_infinite(rows(x, self.dim, "NegativeBinomial"), "NegativeBinomial")
             seen = ~np.isnan(z)
-            counts = np.where(seen, z, 0.0)
-            each = [np.where(seen, log_pmf(counts, *law), 0.0).sum(axis=1) for law in zip(*laws, strict=True)]
-            return np.stack(each, axis=1) if self.members else each[0]
+            possible = ~seen | ((z >= 0) & (z == np.floor(z)))
+            counts = np.where(seen & possible, z, 0.0)
+            each = [count_by_count(counts, log_pmf, *law) for law in zip(*laws, strict=True)]
+            sums = [np.where(possible, np.where(seen, logs, 0.0), -np.inf).sum(axis=1) for logs in each]
+            return np.stack(sums, axis=1) if self.members else sums[0]
 
         return map_rows(evaluate, x, self.members)
 
@@ -161,13 +164,11 @@ def log_pmf(x: Array, r: Any, p: Any, q: Any) -> Array:
 
     log r/n + peak(r) + peak(x) − peak(n) − deviance(r, np) − deviance(x, nq); r log p where x is 0.
     """
-    possible = (x >= 0) & (x == np.floor(x))
-    x = np.where(possible, x, 0.0)
     n = r + x
     with np.errstate(divide="ignore"):
         log_p = np.where(q < 0.5, np.log1p(-np.minimum(q, 0.5)), np.log(p))
     many = np.log(r / n) + peak(r) + count_peak(x) - peak(n) - deviance(r, n * p) - deviance(x, n * q)
-    return np.where(possible, np.where(x == 0, r * log_p, many), -np.inf)
+    return np.asarray(np.where(x == 0, r * log_p, many))
 
 
 def support(r: Any, p: Any, q: Any) -> tuple[Array, Array]:

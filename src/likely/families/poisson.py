@@ -19,6 +19,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import (
     LOG_2PI,
     Counts,
+    count_by_count,
     count_peak,
     count_rows,
     deviance,
@@ -110,9 +111,8 @@ class Poisson(Law):
 
     def _by_entries(self, counts: Array, seen: Array) -> Array:
         """Entry by entry, as peak less deviance: no digit is lost anywhere."""
-        heights = count_peak(counts)
-        each = [np.where(seen, heights - deviance(counts, rate), 0.0).sum(axis=1) for rate in self._rates]
-        return np.stack(each, axis=1)
+        each = [count_by_count(counts, log_pmf, rate) for rate in self._rates]
+        return np.stack([np.where(seen, logs, 0.0).sum(axis=1) for logs in each], axis=1)
 
     def _by_product(self, counts: Array, seen: Array) -> tuple[Array, Array]:
         """One matrix product for all members, and the size (n,) of the numbers that cancelled in it."""
@@ -258,6 +258,11 @@ class Poisson(Law):
             raise ShapeError(sentence("Poisson", f"statistics must be of shape {self.rate.shape}", stats.total.shape))
 
 
+def log_pmf(x: Array, rate: Any) -> Array:
+    """x log λ − λ − log x! of whole numbers, as the height of the peak at λ = x less the deviance from it."""
+    return count_peak(x) - deviance(x, rate)
+
+
 def _refuse(x: Array) -> None:
     refuse_infinite(x, "Poisson")
     refuse_negative(x, "Poisson")
@@ -274,7 +279,7 @@ def _entropy(rate: float) -> float:
         return 0.5 * (LOG_2PI + 1 + math.log(rate)) - (1 / 12 + (1 / 24 + 19 / 360 / rate) / rate) / rate
     low, high = (float(edge) for edge in support(np.asarray(rate)))
     counts = np.arange(low, high + 1)
-    logs = count_peak(counts) - deviance(counts, rate)
+    logs = log_pmf(counts, rate)
     return -float(np.exp(logs) @ np.where(np.isfinite(logs), logs, 0.0))
 
 

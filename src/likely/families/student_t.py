@@ -22,7 +22,7 @@ from likely.families.law import Law, in_units, lone
 from likely.families.quadratic import Quadratic
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class StudentT(Law):
     """log p(x) = log Γ((ν+d)/2)/Γ(ν/2) − d/2 log πν − ½ log det S − (ν+d)/2 log(1 + q/ν)   (Ney 1.5).
 
@@ -35,16 +35,26 @@ class StudentT(Law):
     array([-2.531 , -7.6653])
     """
 
-    mean: Array  # (d,) or (K, d): the centre, which is the mean where dof > 1
+    centre: Array  # (d,) or (K, d): the mean, where dof > 1
     scale: Array  # as a Gaussian's covariance; (d,) or (K, d) if independent
     dof: Array  # () or (K,); (d,) or (K, d) if independent
-    kind: str = None  # type: ignore[assignment]
+    kind: str
+
+    def __init__(
+        self, mean: Any = None, scale: Any = 1.0, dof: Any = None, kind: str | None = None, *, centre: Any = None
+    ) -> None:
+        """`mean` is the centre by the name that a Gaussian's has; files and copies call it by its own."""
+        parts = {"mean": mean if centre is None else centre, "scale": scale, "dof": dof}
+        if missing := [name for name, part in parts.items() if part is None]:
+            raise DomainError(sentence("StudentT", f"{' and '.join(missing)} must be given"))
+        mean, scale, dof = (parameter(part, "StudentT", name) for name, part in parts.items())
+        self._set(centre=np.atleast_1d(mean), scale=scale, dof=dof, kind=kind)
+        self.__post_init__()
 
     def __post_init__(self) -> None:
-        mean = np.atleast_1d(parameter(self.centre, "StudentT", "mean"))
+        mean, scale, dof = self.centre, self.scale, self.dof
         if mean.ndim > 2 or 0 in mean.shape:
             raise ShapeError(sentence("StudentT", "mean must have shape (d,) or (K, d)", mean.shape))
-        scale, dof = parameter(self.scale, "StudentT", "scale"), parameter(self.dof, "StudentT", "dof")
         if not (dof > 0).all():
             raise DomainError(sentence("StudentT", "dof must be positive", float(dof.min())))
         if self.kind == "independent":
@@ -54,17 +64,9 @@ class StudentT(Law):
         else:
             scale, kind = _understood(mean, scale, self.kind)
         dof = _spread_out(dof, mean.shape if kind == "independent" else mean.shape[:-1], "dof")
-        self._set(mean=mean, scale=scale, dof=dof, kind=kind)
+        self._set(scale=scale, dof=dof, kind=kind)
 
     # ------------------------------------------------------------------ shape
-
-    @property
-    def centre(self) -> Array:
-        """Where the density is highest (d,) or (K, d), whether or not a mean exists."""
-        return self.__dict__["mean"]  # type: ignore[no-any-return]
-
-    def _parts(self) -> dict[str, Any]:
-        return {"mean": self.centre, "scale": self.scale, "dof": self.dof, "kind": self.kind}
 
     @property
     def dim(self) -> int:
@@ -90,7 +92,7 @@ class StudentT(Law):
     def member(self, k: int) -> StudentT:
         """One member of a stack."""
         scale = self.scale if self.tied else self.scale[k]
-        return self.replace(mean=self.centre[k].copy(), scale=np.array(scale), dof=np.array(self.dof[k]))
+        return self.replace(centre=self.centre[k].copy(), scale=np.array(scale), dof=np.array(self.dof[k]))
 
     # ---------------------------------------------------------------- density
 
@@ -143,11 +145,11 @@ class StudentT(Law):
         form = self._shape.form
         for k, v in enumerate(np.atleast_1d(self.dof)):
             far = np.flatnonzero(np.isinf(q[:, k]))
-            z = x[far] - form.mean[k]
+            z = 0.5 * x[far] - 0.5 * form.mean[k]  # halves: the difference must not overflow
             length = np.nanmax(np.abs(z), axis=1, initial=0.0)
             direction = Quadratic(np.zeros((1, self.dim)), form.spread[[k if len(form.spread) > 1 else 0]], "StudentT")
             part, logdet, seen = direction.incomplete(z / length[:, None])
-            log_q = np.log(part[:, 0]) + 2 * np.log(length)
+            log_q = np.log(part[:, 0]) + 2 * np.log(length) + np.log(4.0)
             out[far, k] = _head(v, seen, logdet[:, 0]) - 0.5 * _fall(np.full(len(far), np.inf), v, seen, log_q)
 
     def sample(self, n: int, rng: Generator) -> Array:
@@ -162,6 +164,12 @@ class StudentT(Law):
     @property
     def mode(self) -> Array:
         """The most likely point: the centre."""
+        return self.centre
+
+    @property
+    def mean(self) -> Array:
+        """The centre, which is the mean for dof above 1; below, there is none."""
+        self._exists("mean", 1.0)
         return self.centre
 
     @property
@@ -223,12 +231,12 @@ class StudentT(Law):
         """The law of some columns, the others integrated out: their part of μ and S, the same dof.
 
         >>> StudentT([1.0, 2.0, 3.0], [1.0, 4.0, 9.0], 5.0).marginal([2])
-        StudentT(mean=[3.0], scale=[9.0], dof=5.0, kind='diagonal')
+        StudentT([3.0], scale=[9.0], dof=5.0, kind='diagonal')
         """
         with _own_name():
             part = self._shape.marginal(columns)
             dof = self.dof[..., self._shape._columns(columns)] if self.kind == "independent" else self.dof
-        return self.replace(mean=part.mean, scale=part.covariance, dof=np.array(dof))
+        return self.replace(centre=part.mean, scale=part.covariance, dof=np.array(dof))
 
     def condition(self, values: Mapping[int, Any]) -> StudentT:
         """The law of the other columns once o of them are known: {column: value}.
@@ -254,30 +262,19 @@ class StudentT(Law):
         o = known.form.rank if self.members else known.form.rank[0]
         grown = np.asarray((self.dof + q) / (self.dof + o))
         dof = np.array(np.broadcast_to(self.dof + o, grown.shape))
-        return self.replace(mean=part.mean, scale=grown[..., None, None] * part.covariance, dof=dof, kind="full")
+        return self.replace(centre=part.mean, scale=grown[..., None, None] * part.covariance, dof=dof, kind="full")
 
     def _others(self, known: Sequence[int], part: Gaussian) -> StudentT:
         """Independent columns learn nothing from each other."""
         left = np.setdiff1d(np.arange(self.dim), self._shape._columns(known))
         scale, dof = (np.broadcast_to(a[..., left], part.mean.shape).copy() for a in (self.scale, self.dof))
-        return self.replace(mean=part.mean, scale=scale, dof=dof)
+        return self.replace(centre=part.mean, scale=scale, dof=dof)
 
     def __repr__(self) -> str:
         if self.centre.size > 8:
             return f"StudentT({self.kind}, d={self.dim}{f', {self.members} members' if self.members else ''})"
-        parts = ", ".join(f"{name}={np.asarray(part).tolist()!r}" for name, part in self._parts().items())
-        return f"StudentT({parts})"
-
-
-def _existing_mean(t: StudentT) -> Array:
-    t._exists("mean", 1.0)
-    return t.centre
-
-
-# the field holds the centre; who asks for the mean of a law that has none is told so
-StudentT.mean = property(  # type: ignore[assignment]
-    _existing_mean, lambda t, centre: t.__dict__.__setitem__("mean", centre), doc="The mean; it exists for dof above 1."
-)
+        parts = ", ".join(f"{name}={np.asarray(part).tolist()!r}" for name, part in list(self._parts().items())[1:])
+        return f"StudentT({self.centre.tolist()}, {parts})"
 
 
 def _head(v: Any, o: Any, logdet: Any) -> Array:
@@ -292,7 +289,7 @@ def _fall(q: Array, v: Any, o: Any, log_q: Array | None = None) -> Array:
         out = np.where(t < 1e-200, (1 + o / v) * q, (v + o) * np.log1p(t))
         if np.isinf(t).any():
             out = np.where(np.isinf(t), (v + o) * ((np.log(q) if log_q is None else log_q) - np.log(v)), out)
-    return out
+    return np.asarray(out)
 
 
 def _entropy(v: Array, o: Any, logdet: Any) -> Array:

@@ -89,7 +89,7 @@ def maybe(kind: Kind) -> Kind:
 
 def value(words: str, *abilities: str) -> Kind:
     """A nested value that can do these things."""
-    return Kind(words, lambda x, sizes: isinstance(x, Value) and all(hasattr(x, name) for name in abilities))
+    return Kind(words, lambda x, sizes: isinstance(x, Value) and all(hasattr(type(x), name) for name in abilities))
 
 
 def items(kind: Kind) -> Kind:
@@ -206,7 +206,7 @@ TABLE: dict[str, Entry] = {
     ),
     "NormalMean": entry(
         lambda: import_module("likely.priors.normal_mean").NormalMean,
-        belief=value("a Gaussian", "log_prob", "covariance"), covariance=numbers("d d | d | "),
+        belief=law, covariance=numbers("d d | d | "),
     ),
     "ProductPrior": entry(lambda: import_module("likely.priors.product").ProductPrior, parts=pairs(maybe(prior))),
     # statistics

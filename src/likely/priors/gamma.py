@@ -216,7 +216,8 @@ def lower_share(a: Any, y: Any) -> Array:
     c, z = np.where(short, a, 4.0)[..., None], np.where(short, y, 1.0)[..., None]
     t = NODES / (c - z)
     sums = np.exp(-z * (np.expm1(-t) + t)) @ SHARES / (c - z)[..., 0]
-    return np.where(short, np.exp(log_gamma_density(z, c, 1.0)[..., 0]) * z[..., 0] * sums, gammainc(a, y))
+    height = np.exp(log_gamma_density(z, c, 1.0)[..., 0])
+    return np.asarray(np.where(short, height * z[..., 0] * sums, gammainc(a, y)))
 
 
 def lower_point(a: Any, p: Any) -> Array:
