@@ -23,7 +23,7 @@ class GaussianDensity(DensityEstimator):
     >>> X = np.random.default_rng(0).normal([1.0, 5.0], [1.0, 2.0], (1000, 2))
     >>> d = lk.GaussianDensity().fit(X)
     >>> d.mean_.round(1), round(d.score(X), 1)
-    (array([1. , 5. ]), -3.5)
+    (array([1. , 4.9]), -3.5)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -21,7 +21,7 @@ class Summary:
     >>> import likely as lk
     >>> s = lk.PoissonDensity(prior=None).fit([[1], [2], [6]]).summary()
     >>> s.facts["log-likelihood"], s.rows[0].estimate
-    (-6.9937..., 3.0)
+    (-6.3848..., 3.0)
     """
 
     title: str

@@ -147,17 +147,19 @@ def _atanh_rest(square: Array) -> Array:
     return total
 
 
-def deviance(x: Any, m: Any) -> Array:
+def deviance(x: Any, m: Any, away: Any = None) -> Array:
     """x log(x / m) − x + m ≥ 0, without the cancellation where x is near m; 0 log 0 = 0.
 
-    It is KL(Poisson(x) ‖ Poisson(m)), and half the deviance of Poisson regression.
+    It is KL(Poisson(x) ‖ Poisson(m)), and half the deviance of Poisson regression. `away` is x − m, for who
+    knows it better than the rounded x and m do.
     """
     x, m = np.asarray(x, dtype=np.float64), np.asarray(m, dtype=np.float64)
     with np.errstate(all="ignore"):
-        v = (0.5 * x - 0.5 * m) / (0.5 * x + 0.5 * m)  # halves: the sum must not overflow
+        away = x - m if away is None else away
+        v = 0.5 * away / (0.5 * x + 0.5 * m)  # halves: the sum must not overflow
         square = v * v
-        near = (x - m) * v + 2 * x * v * square * _atanh_rest(square)
-        far = x * log_ratio(x, m) + (m - x)
+        near = away * v + 2 * x * v * square * _atanh_rest(square)
+        far = x * log_ratio(x, m) - away
     return np.asarray(np.where(x == 0, m, np.where(np.abs(v) < 1 / 3, near, far)))
 
 
@@ -261,8 +263,8 @@ def gamma_excess(a: Any, delta: Any) -> Array:
     a, delta = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(delta, dtype=np.float64))
     b = a + delta
     large = (a >= 1) & (b >= 1)
-    a1, b1 = np.where(large, a, 1.0), np.where(large, b, 1.0)
-    out = deviance(b1, a1) - 0.5 * np.log1p(np.where(large, delta, 0.0) / a1) + stirling_error(b1) - stirling_error(a1)
+    a1, b1, d1 = np.where(large, a, 1.0), np.where(large, b, 1.0), np.where(large, delta, 0.0)
+    out = deviance(b1, a1, d1) - 0.5 * np.log1p(d1 / a1) + (stirling_error(b1) - stirling_error(a1))
     return out if large.all() else np.where(large, out, gammaln(b) - gammaln(a) - delta * np.log(a))
 
 

@@ -28,7 +28,7 @@ class Product(Law):
     >>> import likely as lk
     >>> p = Product({"size": lk.Gaussian([0.0, 1.0], 1.0), "visits": lk.Poisson(3.0)})
     >>> p.log_prob(lk.Columns(size=[[0.0, 1.0]], visits=[2])).round(4)
-    array([-3.3336])
+    array([-3.3338])
     """
 
     parts: tuple[tuple[str, Any], ...]

@@ -34,7 +34,8 @@ class Gamma(Law):
     """log p(x | a, b) = Σⱼ a log b − log Γ(a) + (a − 1) log xⱼ − b xⱼ: positive numbers in d independent columns.
 
     The conjugate prior of `Poisson` (Ney 3.8's scheme for counts): a − 1 events were counted in b rows
-    before. Shapes and rates are numbers, (d,) or (K, d) for a stack; one prior serves a whole stack's statistics.
+    before. Shapes and rates are numbers, (d,) or (K, d) for a stack. One prior serves all members of a stack
+    of Poisson laws, and one of a single column all their columns.
 
     >>> post = Gamma(2.0, 1.0).update(Poisson(1.0).collect([3, 5]))
     >>> post.mean.round(4), post.point("mode").rate
@@ -159,7 +160,7 @@ class Gamma(Law):
 
     def update(self, stats: Counts) -> Gamma:
         """The posterior: shapes grow by what was counted, rates by the rows in which one looked."""
-        self._check(stats)
+        self._fits(stats.total.shape, "statistics")
         return Gamma.trusted(shape=self.shape + stats.total, rate=self.rate + stats.weight)
 
     def point(self, rule: str = "mode") -> Poisson:
@@ -183,21 +184,19 @@ class Gamma(Law):
 
         Σⱼ log Γ(a + n)/Γ(a) + a log b − (a + n) log(b + w) − Σ log x!, with n events in w rows.
         """
-        self._check(stats)
+        self._fits(stats.total.shape, "statistics")
         a, b, n, w = self.shape, self.rate, stats.total, stats.weight
         terms = log_gamma_ratio(a, n) - a * np.log1p(w / b) - n * np.log(b + w)
         return lone(terms.sum(axis=-1) - stats.log_factorial)
 
     def log_density(self, model: Poisson) -> Any:
         """log p(the rates of a Poisson law); one a member for a stack."""
-        if model.rate.shape[-1] != self.dim:
-            raise ShapeError(sentence("Gamma", f"a model with {self.dim} columns is needed", model.rate.shape))
+        self._fits(model.rate.shape, "a model")
         return lone(_log_density(model.rate, self.shape, self.rate).sum(axis=-1))
 
-    def _check(self, stats: Counts) -> None:
-        shape = stats.total.shape
-        if shape[-1] != self.dim or (self.members and shape != self.shape.shape):
-            raise ShapeError(sentence("Gamma", f"statistics must fit shape {self.shape.shape}", shape))
+    def _fits(self, shape: tuple[int, ...], what: str) -> None:
+        if self.dim not in (1, shape[-1]) or (self.members and shape[:-1] != (self.members,)):
+            raise ShapeError(sentence("Gamma", f"{what} that fits {self.shape.shape} is needed", shape))
 
 
 NODES, SHARES = np.polynomial.laguerre.laggauss(64)
