@@ -49,9 +49,9 @@ def adds_up_to_one(m: Member):
 @LAWS.law(when=lambda m: m.gaps and m.dim > 1)
 def leaving_out_is_integrating(m: Member):
     rng = np.random.default_rng(2)
-    for one in m.each():
+    for one in m.each()[:3]:
         draws = m.draws(2000, rng, one)
-        for row in draws[:3]:
+        for row in draws[:2]:
             for over in [[j] for j in range(m.dim)] + [[i, j] for i in range(m.dim) for j in range(i)]:
                 gap = row.copy()
                 gap[over] = np.nan
@@ -220,7 +220,7 @@ def the_distribution_function_is_the_integral(m: Member):
     one = m.each()[0]
     x = m.draws(2000, np.random.default_rng(12), one)
     points, wanted = cumulative(m, one, 0, x)
-    tolerance = 2e-4 if m.columns[0] == "real" else 1e-12  # half a cell of the trapezoid rule
+    tolerance = 2e-4 if m.columns[0] in ("real", "positive") else 1e-12  # half a cell of the trapezoid rule
     assert np.abs(one.cdf(points) - wanted).max() <= tolerance
     assert one.cdf(points[:, None]).shape == points.shape
     if m.columns[0] == "real":
@@ -235,7 +235,7 @@ def quantiles_undo_the_distribution_function(m: Member):
     one = m.each()[0]
     p = np.concatenate([10.0 ** -np.arange(1.0, 300.0, 20.0), np.linspace(0.01, 0.99, 99), 1 - 10.0 ** -np.arange(2.0, 12.0)])
     x = one.quantile(p)
-    if m.columns[0] == "real":
+    if m.columns[0] in ("real", "positive"):
         assert np.abs(one.cdf(x) / p - 1).max() <= 1e-9
     else:
         assert (one.cdf(x) >= p).all() and (one.cdf(x - 1) < p).all()

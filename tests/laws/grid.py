@@ -24,6 +24,10 @@ def nodes(kind: Any, draws: np.ndarray, square: bool = False) -> tuple[np.ndarra
         scale, step = (high - low) / 2.56, 0.07 if square else 0.03
         t = np.arange(-(NEAR if square else FAR), NEAR if square else FAR, step)
         return centre + scale * np.sinh(t), scale * np.cosh(t) * step
+    if kind == "positive":
+        t = np.arange(-30.0, 5.0, 0.1 if square else 0.02)
+        x = np.median(draws) * np.exp(t)
+        return x, x * (t[1] - t[0])
     levels = int(10 * draws.max() + 100) if kind == "count" else int(kind)
     return np.arange(levels, dtype=float), np.ones(levels)
 
@@ -47,4 +51,4 @@ def cumulative(member: Member, density: Any, j: int, draws: np.ndarray) -> tuple
     mass = weight * np.exp(density.log_prob(x))
     total = np.cumsum(mass)
     # the trapezoid rule counts half of the last point
-    return points, total - 0.5 * mass if member.columns[j] == "real" else total
+    return points, total - 0.5 * mass if member.columns[j] in ("real", "positive") else total

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from likely import DataError, Learnable, LikelyError, Stop, fit
 from tests.laws.compare import bits, gap
 from tests.laws.members import Member
 from tests.laws.stats import EXACT, Case, cases
-from tests.laws.suite import Suite
+from tests.laws.suite import Suite, search
 
 LAWS = Suite()
 
@@ -41,11 +40,11 @@ def plays_the_role(m: Member):
     assert isinstance(m.value, Learnable)
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, searches=True)
 def the_objective_is_the_likelihood(m: Member):
     """At the model that collected, whatever was missing (Neal and Hinton: the bound is tight there)."""
 
-    @given(cases(m))
+    @search(cases(m))
     def check(case: Case):
         model, x, w, _ = case
         want = log_likelihood(model, x, w)

@@ -13,7 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely import Columns, Gaussian, Product, Several, Shared
+from likely import (
+    Categorical,
+    Columns,
+    Gamma,
+    Gaussian,
+    NegativeBinomial,
+    Poisson,
+    Product,
+    Several,
+    Shared,
+    StudentT,
+)
 
 Rows = np.ndarray
 
@@ -24,7 +35,7 @@ class Member:
 
     name: str
     make: Callable[[], Any]
-    columns: tuple[Any, ...]  # what each column holds: "real", "count", or how many levels
+    columns: tuple[Any, ...]  # what each column holds: "real", "positive", "count", or how many levels
     other: Callable[[], Any] | None = None  # a second value of the family, for `kl`
     moved: Callable[[Any, float], Any] | None = None  # the same law, shifted; for families that can follow
     learns: bool = True
@@ -113,6 +124,33 @@ gaussian("tied-full", lambda: Gaussian(MEANS3, FULL3), lambda: Gaussian(MEANS3 +
 gaussian("tied-diagonal", lambda: Gaussian(MEANS3, [0.5, 1.0, 2.0]), lambda: Gaussian(MEANS3, [1.0, 1.0, 1.0]))
 gaussian("tied-spherical", lambda: Gaussian(MEANS3, 0.7), lambda: Gaussian(MEANS3, 1.7))
 
+# ---------------------------------------------------------------- other laws
+
+RATES = np.array([[3.0, 0.4], [0.7, 8.0], [5.0, 5.0], [0.1, 2.0], [20.0, 1.0]])
+LEVELS = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]])
+
+register("Poisson-1d", lambda: Poisson(3.5), "count", other=lambda: Poisson(2.0))
+register("Poisson-2d", lambda: Poisson([3.0, 0.4]), "count", "count", other=lambda: Poisson([2.0, 1.0]))
+register("Poisson-stack", lambda: Poisson(RATES), "count", "count", other=lambda: Poisson(RATES + 0.5))
+register("Categorical", lambda: Categorical(LEVELS[0]), 3, other=lambda: Categorical(LEVELS[1]))
+register("Categorical-stack", lambda: Categorical(LEVELS), 3, other=lambda: Categorical(LEVELS[::-1]))
+register("NegativeBinomial-1d", lambda: NegativeBinomial(2.5, 0.3), "count", learns=False)
+register("NegativeBinomial-stack", lambda: NegativeBinomial([[2.0, 0.5], [1.0, 9.0]], 0.4), "count", "count", learns=False)
+register("StudentT-1d", lambda: StudentT([1.0], [[2.0]], 3.0), "real", learns=False)
+register("StudentT-2d", lambda: StudentT([1.0, 0.0], FULL2, 5.0), "real", "real", learns=False)
+register("StudentT-3d", lambda: StudentT(MEANS3[0], FULL3, 4.0), *("real",) * 3, learns=False)
+register("StudentT-diagonal", lambda: StudentT([1.0, 0.0], [2.0, 0.3], 5.0), "real", "real", learns=False)
+register(
+    "StudentT-independent", lambda: StudentT([1.0, 0.0], [2.0, 0.3], [5.0, 9.0], kind="independent"), "real", "real",
+    learns=False,
+)  # fmt: skip
+register("StudentT-stack", lambda: StudentT(MEANS3, STACK3, [3.0, 4.0, 5.0, 9.0, 30.0]), *("real",) * 3, learns=False)
+register("Gamma-1d", lambda: Gamma(2.5, 3.0), "positive", other=lambda: Gamma(2.0, 1.0), learns=False)
+register(
+    "Gamma-stack", lambda: Gamma([[2.0, 7.0], [1.0, 3.0]], [[1.0, 2.0], [0.1, 5.0]]), "positive", "positive",
+    other=lambda: Gamma([[2.5, 6.0], [1.0, 3.5]], 1.0), learns=False,
+)  # fmt: skip
+
 # ------------------------------------------------------------------ composites
 
 register(
@@ -127,6 +165,12 @@ register(
     *("real",) * 3,
     other=lambda: Product({"a": Gaussian(MEANS3[:, 1:2], 1.0), "b": Gaussian(MEANS3[:, :2], STACK3[:, :2, :2])}),
 )
+register(
+    "Product-mixed",
+    lambda: Product({"size": Gaussian([1.0], 0.5), "visits": Poisson(2.0), "colour": Categorical(LEVELS[0])}),
+    "real", "count", 3,
+    other=lambda: Product({"size": Gaussian([0.0], 1.0), "visits": Poisson(1.0), "colour": Categorical(LEVELS[1])}),
+)  # fmt: skip
 register(
     "Several",
     lambda: Several([Gaussian([0.0, 1.0], FULL2), Gaussian([3.0, 0.0], [1.0, 0.2]), Gaussian([1.0, 1.0], 0.4)]),

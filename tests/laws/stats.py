@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from likely import DataError, LikelyError, Stats
 from tests.laws.compare import arrays_of, bits, gap
 from tests.laws.members import Member
-from tests.laws.suite import Suite
+from tests.laws.suite import Suite, search
 
 LAWS = Suite()
 EXACT = 1e-12
@@ -58,9 +57,9 @@ def plays_the_role(m: Member):
     assert stats.total_weight == pytest.approx(5 * (m.value.members or 1))
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, searches=True)
 def sums_commute_and_associate(m: Member):
-    @given(cases(m))
+    @search(cases(m))
     def check(case: Case):
         model, x, w, _ = case
         a, b, c = (model.collect(part, v) for part, v in zip(np.array_split(x, 3), np.array_split(w, 3), strict=True))
@@ -70,9 +69,9 @@ def sums_commute_and_associate(m: Member):
     check()
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, searches=True)
 def nothing_is_the_zero_of_the_sum(m: Member):
-    @given(cases(m))
+    @search(cases(m))
     def check(case: Case):
         model, x, w, _ = case
         zero, a = model.collect(np.empty((0, m.dim))), model.collect(x, w)
@@ -83,9 +82,9 @@ def nothing_is_the_zero_of_the_sum(m: Member):
     check()
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, searches=True)
 def a_factor_is_a_weight(m: Member):
-    @given(cases(m), st.sampled_from([0.0, 0.25, 1.0, 7.0]))
+    @search(cases(m), st.sampled_from([0.0, 0.25, 1.0, 7.0]))
     def check(case: Case, factor: float):
         model, x, w, _ = case
         a = model.collect(x, w)
@@ -96,9 +95,9 @@ def a_factor_is_a_weight(m: Member):
     check()
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, searches=True)
 def a_weight_is_a_repetition(m: Member):
-    @given(cases(m), st.integers(0, 2**32 - 1))
+    @search(cases(m), st.integers(0, 2**32 - 1))
     def check(case: Case, seed: int):
         model, x, _, _ = case
         times = np.random.default_rng(seed).integers(0, 4, len(x))
@@ -108,9 +107,9 @@ def a_weight_is_a_repetition(m: Member):
     check()
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, searches=True)
 def chunks_are_the_batch(m: Member):
-    @given(cases(m, offsets=(0.0, 1e8, -1e8)))
+    @search(cases(m, offsets=(0.0, 1e8, -1e8)))
     def check(case: Case):
         total = case.model.collect(case.x[:0])
         for part in case.chunks():
@@ -120,9 +119,9 @@ def chunks_are_the_batch(m: Member):
     check()
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, searches=True)
 def rows_without_weight_are_absent(m: Member):
-    @given(cases(m))
+    @search(cases(m))
     def check(case: Case):
         model, x, w, _ = case
         assert gap(model.collect(x, w), model.collect(x[w > 0], w[w > 0]), model) <= EXACT
@@ -130,11 +129,11 @@ def rows_without_weight_are_absent(m: Member):
     check()
 
 
-@LAWS.law(when=stacked)
+@LAWS.law(when=stacked, searches=True)
 def owners_are_masks_are_weights(m: Member):
     K = m.value.members
 
-    @given(cases(m, offsets=(0.0, 1e8)), st.integers(0, 2**32 - 1))
+    @search(cases(m, offsets=(0.0, 1e8)), st.integers(0, 2**32 - 1))
     def check(case: Case, seed: int):
         model, x, w, _ = case
         owner = np.random.default_rng(seed).integers(-1, K, len(x))
@@ -146,9 +145,9 @@ def owners_are_masks_are_weights(m: Member):
     check()
 
 
-@LAWS.law(when=stacked)
+@LAWS.law(when=stacked, searches=True)
 def members_see_their_own_weights(m: Member):
-    @given(cases(m), st.integers(0, 2**32 - 1))
+    @search(cases(m), st.integers(0, 2**32 - 1))
     def check(case: Case, seed: int):
         model, x, _, _ = case
         w = np.random.default_rng(seed).random((len(x), model.members))
@@ -187,7 +186,7 @@ def large_data_are_collected_in_blocks(m: Member):
     assert gap(m.value.collect(x), once * 700.0, m.value) <= EXACT
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=lambda m: m.learns and not isinstance(m.columns[-1], int))
 def infinities_are_refused_by_row_and_column(m: Member):
     x = m.rows(9, np.random.default_rng(3), 0.2)
     x[4, -1] = np.inf

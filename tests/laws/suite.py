@@ -7,41 +7,60 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
 Law = Callable[[Any], None]
+
+
+def search(*strategies: Any) -> Callable[[Callable[..., None]], Callable[[], None]]:
+    """`given`, with 20 examples in CI, where every law runs for every member, and all that a campaign asks for."""
+    asked = settings().max_examples
+    return lambda f: settings(max_examples=asked if asked > 100 else 20)(given(*strategies)(f))
 
 
 def always(member: Any) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A law, the members to whom it applies, and whether it searches for counterexamples."""
+
+    law: Law
+    when: Callable[[Any], bool]
+    marks: tuple[Any, ...]
+    searches: bool
+
+
 @dataclass
 class Suite:
     """Laws, each with the members to which it applies; what does not apply is not collected, never skipped."""
 
-    laws: list[tuple[Law, Callable[[Any], bool], tuple[Any, ...]]] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
 
-    def law(self, when: Callable[[Any], bool] = always, marks: tuple[Any, ...] = ()) -> Callable[[Law], Law]:
+    def law(
+        self, when: Callable[[Any], bool] = always, marks: tuple[Any, ...] = (), searches: bool = False
+    ) -> Callable[[Law], Law]:
         """Add a law, for those members for whom `when` holds."""
 
         def add(f: Law) -> Law:
-            self.laws.append((f, when, marks))
+            self.entries.append(Entry(f, when, marks, searches))
             return f
 
         return add
 
-    def cases(self, members: Iterable[Any]) -> list[Any]:
+    def cases(self, members: Iterable[Any], searches_only: bool = False) -> list[Any]:
         """(law, member) for pytest.mark.parametrize."""
         return [
-            pytest.param(f, m, id=f"{m.name}-{f.__name__}", marks=marks)
+            pytest.param(e.law, m, id=f"{m.name}-{e.law.__name__}", marks=e.marks)
             for m in members
-            for f, when, marks in self.laws
-            if when(m)
+            for e in self.entries
+            if e.when(m) and (e.searches or not searches_only)
         ]
 
     def check(self, member: Any) -> int:
         """Hold a member to every law that applies to it; returns how many there were."""
-        mine = [f for f, when, _ in self.laws if when(member)]
-        for f in mine:
-            f(member)
+        mine = [e.law for e in self.entries if e.when(member)]
+        for law in mine:
+            law(member)
         return len(mine)

@@ -11,6 +11,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 
 def frozen(a: NDArray[Any]) -> NDArray[Any]:

@@ -131,8 +131,8 @@ def _edges(x: Any, n: int, rows: int) -> list[int]:
 
 
 def _cut(data: Block, a: int, b: int) -> Block:
-    parts = (None if p is None else p[a:b] for p in (data.weight, data.given, data.owner))
-    return Block(data.x[a:b], *parts, start=data.start + a)
+    weight, given, owner = (None if p is None else p[a:b] for p in (data.weight, data.given, data.owner))
+    return Block(data.x[a:b], weight, given, owner, data.start + a)  # type: ignore[arg-type]  # each keeps its own kind
 
 
 def _aligned(a: Any, n: int, name: str) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache
 from operator import add
 from typing import Any, Protocol, TypeVar
 
@@ -145,7 +145,10 @@ def _float_like(x: Any) -> Any:
 
 
 def _sum(terms: Iterable[S | None]) -> S | None:
-    return reduce(lambda a, b: b if a is None else a if b is None else add(a, b), terms, None)
+    total: S | None = None
+    for term in terms:
+        total = term if total is None else total if term is None else add(total, term)
+    return total
 
 
 def _join(parts: Iterable[S | None]) -> S:

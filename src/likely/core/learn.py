@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from likely.core.blocks import Block, Blocks
@@ -90,8 +91,7 @@ def iterate(model: Any, data: Any, *, prior: Any = None, engine: Engine | None =
     """
     blocks, engine = Blocks.of(data), engine or Threads()
     while True:
-        current = model
-        stats = engine.total(lambda block, m=current: gather(m, block), blocks)
+        stats: Any = engine.total(partial(gather, model), blocks)
         prior = resolve_prior(model, stats, prior)
         yield Step(model, stats, model.objective(stats, prior), prior)
         model = model.refit(stats, prior)

@@ -46,7 +46,7 @@ class PoissonDensity(DensityEstimator):
     def _rows(self, X: Any, reset: bool) -> Any:
         X = super()._rows(X, reset)
         with np.errstate(invalid="ignore"):
-            low = np.argwhere(X < 0) if reset and X.size and np.nanmin(X, initial=0.0) < 0 else ()
+            low = np.argwhere(X < 0) if reset and X.size and np.nanmin(X, initial=0.0) < 0 else np.empty((0, 2), int)
         if len(low):
             got = f"{X[tuple(low[0])]:g} at row {low[0][0]}, column {low[0][1]}"
             raise DataError(sentence("PoissonDensity", "counts are needed (Negative values in data)", got))

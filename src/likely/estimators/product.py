@@ -22,7 +22,7 @@ from likely.families.product import Product, ProductStats
 from likely.priors.product import ProductPrior
 
 
-class ProductDensity(DensityEstimator, _BaseComposition):  # type: ignore[misc]
+class ProductDensity(DensityEstimator, _BaseComposition):
     """Learn independent parts of unlike kinds: `model_` is a `Product`.
 
     parts: a list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every
@@ -53,8 +53,8 @@ class ProductDensity(DensityEstimator, _BaseComposition):  # type: ignore[misc]
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name, those of named parts as name__parameter."""
         if _are_named(self.parts):
-            return self._get_params("_pairs", deep=deep)  # type: ignore[no-any-return]
-        return BaseEstimator.get_params(self, deep=deep)  # type: ignore[no-any-return]
+            return self._get_params("_pairs", deep=deep)
+        return BaseEstimator.get_params(self, deep=deep)
 
     def set_params(self, **params: Any) -> ProductDensity:
         """Set parameters, also nested ones."""
@@ -63,7 +63,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):  # type: ignore[misc]
                 self.parts = params.pop("parts")
             self._set_params("_pairs", **params)
             return self
-        return BaseEstimator.set_params(self, **params)  # type: ignore[no-any-return]
+        return BaseEstimator.set_params(self, **params)
 
     @property
     def _pairs(self) -> list[tuple[str, Any]]:
@@ -126,11 +126,12 @@ class ProductDensity(DensityEstimator, _BaseComposition):  # type: ignore[misc]
     # ---------------------------------------------------------------- learning
 
     def _blank(self, X: Columns) -> Product:
-        return Product([(name, part._blank(X[name])) for name, part, _ in self.parts_])
+        return Product(tuple((name, part._blank(X[name])) for name, part, _ in self.parts_))
 
     def _grown(self, model: Any, stats: Any, X: Columns) -> tuple[Product, ProductStats]:
         grown = [(name, part._grown(model[name], stats[name], X[name])) for name, part, _ in self.parts_]
-        return Product([(name, m) for name, (m, _) in grown]), ProductStats(tuple((name, s) for name, (_, s) in grown))
+        models = tuple((name, m) for name, (m, _) in grown)
+        return Product(models), ProductStats(tuple((name, s) for name, (_, s) in grown))
 
     def _prior_rule(self) -> Any:
         if not (self.prior is None or isinstance(self.prior, str)):

@@ -26,7 +26,7 @@ EM = {
 }
 
 
-class DensityEstimator(DensityMixin, BaseEstimator):  # type: ignore[misc]
+class DensityEstimator(DensityMixin, BaseEstimator):
     """Learns a density: `model_` is the value, `stats_` what was learnt, `report_` how it went.
 
     A subclass gives `_blank` (a first model for some rows) and may refine `_rows` (the border) and

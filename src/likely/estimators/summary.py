@@ -75,12 +75,12 @@ class Summary:
         cells = "".join(f"<th>{escape(c)}</th>" for c in head)
         lines = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in body)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._after() if note)
-        body = (
+        fragment = (
             f'<div class="likely-summary"><style>{_CSS}</style><h3>{escape(self.title)}</h3>'
             f'<table class="facts">{facts}</table><table><thead><tr>{cells}</tr></thead>'
             f"<tbody>{lines}</tbody></table>{notes}</div>"
         )
-        return _PAGE.format(title=escape(self.title), body=body) if page else body
+        return _PAGE.format(title=escape(self.title), body=fragment) if page else fragment
 
     def _table(self) -> list[tuple[str, ...]]:
         percent = f"{100 * self.level:g}%"

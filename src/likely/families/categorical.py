@@ -219,7 +219,7 @@ class Categorical(Law):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, levels: Any = None, members: int | None = None) -> Categorical:  # type: ignore[override]
+    def blank(cls, x: Any, levels: Any = None, members: int | None = None) -> Categorical:
         """All levels alike: those given, or their number L for 0 … L − 1, or else those found in x, sorted.
 
         Whole numbers from 0 on stay themselves (`levels` None, L one more than the largest). A −1 among the
@@ -235,7 +235,7 @@ class Categorical(Law):
         """The relative frequencies (or the posterior mode, with a prior); levels are those of all the data."""
         blocks = Blocks.of(x if isinstance(x, Blocks) else one_column_of(x), weight)
         levels = found_levels(block.x for block in blocks) if levels is None else levels
-        return fit(cls.over(levels, **options), blocks, prior=prior, engine=engine, stop=stop).model  # type: ignore[no-any-return]
+        return fit(cls.over(levels, **options), blocks, prior=prior, engine=engine, stop=stop).model
 
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> LevelCounts:
         """How often each level was seen among values (n,) or (n, 1).

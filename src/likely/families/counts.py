@@ -337,8 +337,8 @@ def exact_expectation(law: Any, g: Callable[[Any], Any], low: Array, high: Array
 def weighted_sum(values: Any, probability: Array) -> Estimate:
     """Σ p g with error 0: values (m, ...) under probabilities (m,) or (m, K); what cannot happen does not count."""
     values = np.asarray(values, dtype=np.float64)
-    p = probability.reshape(probability.shape + (1,) * (values.ndim - probability.ndim))
-    total = np.where(p > 0, values * p, 0.0).sum(axis=0)
+    p = np.broadcast_to(probability.reshape(probability.shape + (1,) * (values.ndim - probability.ndim)), values.shape)
+    total = np.multiply(values, p, out=np.zeros_like(values), where=p > 0).sum(axis=0)
     return Estimate(total[()], np.zeros_like(total)[()])
 
 

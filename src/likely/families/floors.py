@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Mask
 from likely.errors import DataError, sentence
 from likely.families.moments import ColumnMoments, Moments
 from likely.maths import spd
@@ -14,7 +14,7 @@ ROUNDING = 1e-14  # a standard deviation below this share of a column's size is 
 TINY, HUGE = 1e-290, 1e300  # variances outside have lost digits to the ends of the number range
 
 
-def column_floor(pooled: Moments | ColumnMoments) -> tuple[Array, Array]:
+def column_floor(pooled: Moments | ColumnMoments) -> tuple[Array, Mask]:
     """Least variance of each column, and which columns are constant over all data.
 
     A column that is constant over all data gets a standard deviation of 1e-8 of its size (1e-8 if it
@@ -32,12 +32,12 @@ def column_floor(pooled: Moments | ColumnMoments) -> tuple[Array, Array]:
     return np.where(constant, least, 1e-9 * variance), constant
 
 
-def lift(spread: Array, k: int, floor: tuple[Array, Array], kind: str) -> tuple[int, str] | None:
+def lift(spread: Array, k: int, floor: tuple[Array, Mask], kind: str) -> tuple[int, str] | None:
     """Lift spread[k] in place to a safe density; say what was done, or None if nothing had to be."""
     least, constant = floor
     d = len(least)
     variance = np.diagonal(spread[k]) if kind == "full" else np.broadcast_to(spread[k], (d,))
-    low = variance < least if kind != "spherical" else np.full(d, variance[0] < least.min())
+    low: Mask = variance < least if kind != "spherical" else np.full(d, variance[0] < least.min())
     note = ""
     if low.any():
         note = _low_note(low, constant)
@@ -54,7 +54,7 @@ def lift(spread: Array, k: int, floor: tuple[Array, Array], kind: str) -> tuple[
     return (k, note + 'a prior avoids this (prior="weak")') if note else None
 
 
-def _low_note(low: Array, constant: Array) -> str:
+def _low_note(low: Mask, constant: Mask) -> str:
     always, here = np.flatnonzero(low & constant), np.flatnonzero(low & ~constant)
     note = ""
     if len(always):

@@ -254,7 +254,7 @@ class Gaussian(Algebra):
         """The point about which statistics are kept."""
         return np.atleast_2d(self.mean).mean(axis=0)
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Moments | ColumnMoments:
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Any:
         """Weight, mean and scatter of rows (n, d).
 
         `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to
@@ -343,7 +343,7 @@ class Gaussian(Algebra):
         """
         if prior is not None:
             prior = prior.replace(tied=True) if self.tied and hasattr(prior, "tied") else prior
-            return prior.update(self._suited(stats)).point("mode")  # type: ignore[no-any-return]
+            return prior.update(self._suited(stats)).point("mode")
         stats = self._suited(stats)
         if not (stats.weight > 0).any():
             raise DataError(sentence("Gaussian", "at least one row with weight is needed", "none", "or give a prior"))

@@ -25,8 +25,13 @@ class Algebra(Law):
     mean: Array
     covariance: Array
     kind: str
-    dim: int
-    covariance_matrix: Array
+
+    if TYPE_CHECKING:  # what a Gaussian brings
+
+        @property
+        def dim(self) -> int: ...
+        @property
+        def covariance_matrix(self) -> Array: ...
 
     def marginal(self, columns: Sequence[int]) -> Gaussian:
         """The law of some columns, the others integrated out: their rows and columns of μ and Σ.

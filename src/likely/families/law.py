@@ -30,7 +30,7 @@ class Law(Value):
     """A frozen density with parameters; a leading axis makes it a stack of K members."""
 
     @classmethod
-    def blank(cls, x: Any, **options: Any) -> Self:
+    def blank(cls, x: Any, *args: Any, **options: Any) -> Self:
         """A first model for rows like these: it only has to look at them."""
         raise DomainError(sentence(cls.__name__, "this law has no estimator of its own", remedy="build it as a value"))
 
@@ -44,7 +44,7 @@ class Law(Value):
         report = fit(cls.blank(blocks.first.x, **options), blocks, prior=prior, engine=engine, stop=stop or Stop(500, 1e-8))
         if not report.converged:
             warnings.warn(f"{cls.__name__}: not converged: {report.reason}", FitWarning, stacklevel=2)
-        return report.model  # type: ignore[no-any-return]
+        return report.model
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """E[g(x)] with its standard error, by n draws (laws that can sum or integrate exactly do so).

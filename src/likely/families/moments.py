@@ -8,13 +8,16 @@ none of the standard deviation's digits on NIST's NumAcc4, this keeps all that t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Mask
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
+
+
+S = TypeVar("S", "Moments", "ColumnMoments")
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +182,7 @@ def _merge(
     return weight, ma + delta * by_entry, delta, wa * share
 
 
-def _pooled(stats: Moments | ColumnMoments) -> Moments | ColumnMoments:
+def _pooled(stats: S) -> S:
     if stats.shift.ndim == 1:
         return stats
     total = stats.member(0)
@@ -206,7 +209,7 @@ def _pivot(x: Array, weight: Array | None) -> Array:
     return some.mean(axis=0)
 
 
-def _far(rest: Array, scatter: Array, total: Array) -> Array:
+def _far(rest: Array, scatter: Array, total: Array) -> Mask:
     """True where the mean lies so far from the pivot that the scatter about it has lost digits."""
     return (rest**2 > FAR * _ratio(scatter, total)) & (total > 0)
 

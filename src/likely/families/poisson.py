@@ -198,7 +198,7 @@ class Poisson(Law):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None) -> Poisson:  # type: ignore[override]
+    def blank(cls, x: Any, members: int | None = None) -> Poisson:
         """A first look: the mean of each column of a block, 1 where nothing was counted."""
         z = rows(x, None, "Poisson")
         if z.shape[1] == 0:
@@ -236,7 +236,7 @@ class Poisson(Law):
         """
         self._check(stats)
         if prior is not None:
-            return prior.update(stats).point("mode")  # type: ignore[no-any-return]
+            return prior.update(stats).point("mode")
         if not stats.total_weight > 0:
             raise DataError(sentence("Poisson", "at least one row with weight is needed", "none", "or give a prior"))
         return Poisson.trusted(rate=np.where(stats.weight > 0, stats.mean, self.rate))

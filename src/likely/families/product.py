@@ -58,7 +58,7 @@ class Product(Law):
     @property
     def members(self) -> int | None:
         """Number of members of a stack; None for one value."""
-        return self.parts[0][1].members  # type: ignore[no-any-return]
+        return self.parts[0][1].members
 
     def member(self, k: int) -> Product:
         """One member of a stack."""
@@ -138,7 +138,7 @@ class Product(Law):
         """A first look: `laws` maps each name to a law, or to (law, options)."""
         columns = Columns.of(x)
         pairs = {name: law if isinstance(law, tuple) else (law, {}) for name, law in laws.items()}
-        return cls({name: law.blank(columns[name], **options) for name, (law, options) in pairs.items()})
+        return cls(tuple((name, law.blank(columns[name], **options)) for name, (law, options) in pairs.items()))
 
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> ProductStats:
         """The statistics of each part."""

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from likely.core.arrays import Array, refuse_infinite
+from likely.core.arrays import Array, Mask, refuse_infinite
 from likely.families import moments
 from likely.families.gaps import Patterns, observed
 from likely.maths import spd
@@ -154,7 +154,7 @@ class Quadratic:
         with np.errstate(all="ignore"):
             columns = [factor * self._distance(x, k) + constant[k] for k in range(len(self.mean))]
         out = np.stack(columns, axis=1)
-        lost = np.isnan(out) & np.isfinite(x).all(axis=1)[:, None]
+        lost = np.isnan(out) & np.isfinite(x).all(axis=1, keepdims=True)
         if lost.any():  # a finite row so far out that its distance overflows
             out[lost] = np.inf * np.sign(factor)
         return out
@@ -185,14 +185,14 @@ class Quadratic:
             return self._incomplete_columns(x, mask)
         return self._incomplete_full(x, mask, quick)
 
-    def _incomplete_columns(self, x: Array, mask: Array) -> tuple[Array, Array, Array]:
+    def _incomplete_columns(self, x: Array, mask: Mask) -> tuple[Array, Array, Array]:
         assert self.roots is not None
         z = [np.where(mask, (x - self.mean[k]) / self.roots[min(k, len(self.roots) - 1)], 0.0) for k in range(len(self.mean))]
         q = np.stack([np.einsum("nd,nd->n", v, v) for v in z], axis=1)
         logdet = np.broadcast_to(mask @ np.log(self.spread).T, q.shape)
         return q, logdet, mask.sum(axis=1)
 
-    def _incomplete_full(self, x: Array, mask: Array, quick: bool) -> tuple[Array, Array, Array]:
+    def _incomplete_full(self, x: Array, mask: Mask, quick: bool) -> tuple[Array, Array, Array]:
         origin, unit = self.frame
         u = np.where(mask, (x - origin) / unit, 0.0)
         q, logdet = np.empty((len(x), len(self.mean))), np.empty((len(x), len(self.mean)))
@@ -201,10 +201,10 @@ class Quadratic:
         if not (quick and self.reach > 0 and not self.shared):
             small = np.zeros(len(small), bool)
         few, rest = patterns.split(small)
-        few = self._by_precision(u, few, q, logdet)
+        beyond = self._by_precision(u, few, q, logdet)
         self._by_covariance(u, rest, q, logdet)
-        if few is not None:  # rows beyond the product's reach
-            self._by_covariance(u, few, q, logdet)
+        if beyond is not None:  # rows out of the product's reach
+            self._by_covariance(u, beyond, q, logdet)
         seen = mask.sum(axis=1)
         return q, logdet + 2 * (mask @ np.log(unit))[:, None], seen
 

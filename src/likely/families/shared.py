@@ -80,7 +80,7 @@ class Shared(Law):
     def log_prob(self, x: Any) -> Array:
         """Each member's log-density (n, K); shared parts are evaluated once."""
         out = self.parts.log_prob(x)
-        return out[:, self.index] if self._all else out  # type: ignore[no-any-return]
+        return out[:, self.index] if self._all else out
 
     def sample(self, n: int, rng: Generator) -> Any:
         """n draws of each member (n, K, …); tied members draw independently."""
@@ -91,7 +91,7 @@ class Shared(Law):
     def entropy(self, bits: bool = False) -> Array:
         """Each member's entropy (K,)."""
         h = self.parts.entropy(bits)
-        return h[self.index] if self._all else h  # type: ignore[no-any-return]
+        return h[self.index] if self._all else h
 
     @property
     def mean(self) -> Any:

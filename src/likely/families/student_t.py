@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import betaincinv, betaln, stdtr
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln
 
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
@@ -299,32 +299,37 @@ def _entropy(v: Array, o: Any, logdet: Any) -> Array:
 
 
 FAR = 1e60  # squared distance over ν from which the tail is a power to rounding
+NORMAL = 1e20  # degrees of freedom from which the distribution function is the Gaussian's to rounding
 
 
 def _cdf(z: Any, v: Any) -> Array:
-    """P(T ≤ z); beyond FAR the lower tail is ½ (ν/z²)^{ν/2} / (ν/2 B(ν/2, ½))."""
-    z, v = np.broadcast_arrays(z, v)
-    with np.errstate(divide="ignore", over="ignore"):
-        log_x = np.log(v) - 2 * np.log(np.abs(z))
-        tail = np.exp(0.5 * v * log_x - _log_tail(v))
-        far = log_x < -np.log(FAR)
-        return np.asarray(np.where(far, np.where(z < 0, tail, 1 - tail), stdtr(v, z)))
+    """P(T ≤ z), from the tail beyond |z|: ½ I_x(ν/2, ½) with x = 1/(1 + z²/ν), by whichever form is exact there."""
+    z, v = np.broadcast_arrays(z, np.minimum(v, NORMAL))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        u = (z / np.sqrt(v)) ** 2
+        middle = betainc(0.5, 0.5 * v, u / (1 + u))
+        outside = np.where(u < 1, betaincc(0.5, 0.5 * v, u / (1 + u)), betainc(0.5 * v, 0.5, 1 / (1 + u)))
+        tail = 0.5 * np.where(middle < 0.5, 1 - middle, outside)
+        power = np.exp(0.5 * v * (np.log(v) - 2 * np.log(np.abs(z))) - _log_tail(v))
+    tail = np.where(u > FAR, power, tail)
+    return np.asarray(np.where(z < 0, tail, 1 - tail))
 
 
 def _quantile(p: Any, v: Any) -> Array:
-    """z with P(T ≤ z) = p, from the tail that p lies in: z² = ν y/(1 − y) with I_y(½, ν/2) = |1 − 2p|."""
-    p, v = np.broadcast_arrays(p, v)
+    """z with P(T ≤ z) = p, from the tail that p lies in: the inverse of the three forms of `_cdf`."""
+    p, v = np.broadcast_arrays(p, np.minimum(v, NORMAL))
     tail = np.minimum(p, 1 - p)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        y = betaincinv(0.5, 0.5 * v, 1 - 2 * tail)
+        y = np.where(tail < 0.25, betainccinv(0.5, 0.5 * v, 2 * tail), betaincinv(0.5, 0.5 * v, 1 - 2 * tail))
         x = betaincinv(0.5 * v, 0.5, 2 * tail)
         size = np.sqrt(np.where(y < 0.5, v * y / (1 - y), v * (1 - x) / x))
         log_x = 2 / v * (np.log(tail) + _log_tail(v))
         size = np.where(log_x < -np.log(FAR), np.exp(0.5 * (np.log(v) - log_x)), size)
-    return np.where((p >= 0) & (p <= 1), np.where(p < 0.5, -size, size), np.nan)
+    return np.asarray(np.where((p >= 0) & (p <= 1), np.where(p < 0.5, -size, size), np.nan))
 
 
 def _log_tail(v: Array) -> Array:
+    """log ν B(ν/2, ½): far out P(T ≤ −z) = (ν/z²)^{ν/2} / ν B(ν/2, ½)."""
     return np.asarray(np.log(v) + betaln(0.5 * v, 0.5))
 
 

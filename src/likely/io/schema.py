@@ -21,6 +21,7 @@ from likely.core.value import Value
 from likely.errors import LikelyError
 from likely.io.container import Refusal, short
 
+Check = Callable[[Mapping[str, Any]], str]  # a complaint about the fields together, or ""
 Sizes = dict[str, Any]  # what the letters of shapes stand for, so far
 
 # ----------------------------------------------------------------------- kinds
@@ -127,10 +128,15 @@ ANNOTATED = {  # what an annotation says by itself
 # ---------------------------------------------------------- checks of whole values
 
 
-def full_spread(parts: Mapping[str, Any]) -> str:
-    """A covariance must be written out as its kind says: no file may ask for more memory than it takes."""
-    spare = parts["covariance"].ndim - {"full": 2, "diagonal": 1, "spherical": 0}[parts["kind"]]
-    return "" if spare in (0, parts["mean"].ndim - 1) else f"covariance must be {parts['kind']}"
+def spread_as_kind(centre: str, spread: str) -> Check:
+    """A spread must be written out as its kind says: no file may ask for more memory than it takes."""
+
+    def check(parts: Mapping[str, Any]) -> str:
+        rank = {"full": 2, "diagonal": 1, "spherical": 0, "independent": parts[centre].ndim}[parts["kind"]]
+        spare = parts[spread].ndim - rank
+        return "" if spare in (0, parts[centre].ndim - 1) else f"{spread} must be {parts['kind']}"
+
+    return check
 
 
 def honest_scatter(parts: Mapping[str, Any]) -> str:
@@ -155,14 +161,13 @@ class Entry:
 
     load: Callable[[], type[Value]]
     kinds: Mapping[str, Kind]
-    check: Callable[[Mapping[str, Any]], str]
+    check: Check
     added: Mapping[str, Any]
 
 
 def entry(
-    load: Callable[[], Any], check: Callable[[Mapping[str, Any]], str] | None = None,
-    added: Mapping[str, Any] | None = None, **kinds: Kind,
-) -> Entry:  # fmt: skip
+    load: Callable[[], Any], check: Check | None = None, added: Mapping[str, Any] | None = None, **kinds: Kind
+) -> Entry:
     """One line of the table; `added` gives the value of fields that files of earlier versions do not have."""
     return Entry(load, kinds, check or (lambda parts: ""), added or {})
 
@@ -170,10 +175,13 @@ def entry(
 TABLE: dict[str, Entry] = {
     # laws
     "Gaussian": entry(
-        lambda: import_module("likely.families.gaussian").Gaussian, full_spread,
+        lambda: import_module("likely.families.gaussian").Gaussian, spread_as_kind("mean", "covariance"),
         mean=numbers("* d"), kind=text("full", "diagonal", "spherical"),
     ),
-    "StudentT": entry(lambda: import_module("likely.families.student_t").StudentT),
+    "StudentT": entry(
+        lambda: import_module("likely.families.student_t").StudentT, spread_as_kind("centre", "scale"),
+        centre=numbers("* d"), dof=numbers("* | * d", 0), kind=text("full", "diagonal", "spherical", "independent"),
+    ),
     "Poisson": entry(lambda: import_module("likely.families.poisson").Poisson, rate=numbers("* d", 0)),
     "NegativeBinomial": entry(
         lambda: import_module("likely.families.negative_binomial").NegativeBinomial,

@@ -5,12 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
-
-F = TypeVar("F", bound=Callable[..., Any])
+from typing import Any
 
 
-def compiled(function: F) -> F:
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile on first call, release the lock, keep the machine code where a cache can be written.
 
     No fastmath (it would change sums), no parallel (threads belong to the engine), no signatures.
@@ -24,4 +22,4 @@ def compiled(function: F) -> F:
     except RuntimeError:  # no place to write a cache: a read-only package folder without a home
         logging.getLogger("likely").info("no writable cache for compiled loops (%s): compiling anew", os.getpid())
         made = numba.njit(**options)(function)
-    return made  # type: ignore[no-any-return]
+    return made

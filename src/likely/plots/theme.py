@@ -10,7 +10,7 @@ INK = "#22313f"
 PALETTE = ("#1f6f8b", "#d1603d", "#5c8a3a", "#8a5aa8", "#c79a2c", "#5b6770")
 SOFT = "#9fb3bf"
 
-_STYLE = {
+_STYLE: Any = {
     "axes.edgecolor": INK, "axes.labelcolor": INK, "axes.spines.right": False, "axes.spines.top": False,
     "axes.titlelocation": "left", "axes.titlesize": 11, "axes.titlecolor": INK, "font.size": 9.5,
     "legend.frameon": False, "text.color": INK, "xtick.color": INK, "ytick.color": INK, "figure.dpi": 120,

@@ -1,0 +1,399 @@
+"""Conjugate pairs under test: a prior, the model it is a prior of, and what an exact simulation needs to know.
+
+A new pair joins by one line in PAIRS. `simulate` and `pits` are written without the library, for n problems at
+once: parameters drawn from the prior, data drawn from the parameters, and where each parameter falls in the
+posterior's own marginal law. `bugs` are wrong posteriors that the same check must catch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy import special
+
+from likely import (
+    Categorical,
+    Dirichlet,
+    Gamma,
+    Gaussian,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    NormalMean,
+    Poisson,
+    Product,
+    ProductPrior,
+)
+from likely.families.categorical import LevelCounts
+from likely.families.counts import Counts
+from likely.families.moments import ColumnMoments, Moments
+
+Draws = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """How to simulate many problems at once, exactly."""
+
+    simulate: Callable[[Any, int, Generator], tuple[Draws, Any]]  # parameters (n, ...), and statistics as a stack
+    pits: Callable[[Any, Draws], Draws]  # P(parameter ≤ its true value) under the posterior, (n,) each
+    log_likelihood: Callable[[Draws, Any], np.ndarray]  # of the statistics, (n,)
+    read: Callable[[Any], Draws]  # the parameters of a model, by name
+    bugs: Mapping[str, Callable[[Any, Any], Any]]  # (prior, statistics) → a wrong posterior
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A prior and its model."""
+
+    name: str
+    prior: Callable[[], Any]
+    model: Callable[[], Any]
+    nudge: Callable[[Any, Generator, float], Any]  # a model near a model, in any direction
+    numbers: Callable[[Any], Draws]  # parameters whose means the "mean" rule gives
+    medians: tuple[str, ...] = ()  # parameters whose medians the "median" rule gives
+    simulation: Simulation | None = None
+    predicts: bool = True  # `predictive` is one density of a row
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def rows(self, n: int, rng: Generator) -> tuple[np.ndarray, dict[str, Any]]:
+        """Rows that the model could have given, and for a stack whose they are."""
+        model = self.model()
+        if model.members is None:
+            x = model.sample(n, rng)
+            x = np.concatenate([np.reshape(x[k], (n, -1)) for k in x], axis=1) if hasattr(x, "parts") else x
+            return np.asarray(x, float).reshape(n, -1), {}
+        owner = rng.integers(0, model.members, n)
+        return model.sample(n, rng)[np.arange(n), owner], {"owner": owner}
+
+
+# ------------------------------------------------------------------- Gaussian
+
+
+def nudged(g: Gaussian, rng: Generator, size: float) -> Gaussian:
+    mean = g.mean + size * rng.standard_normal(g.mean.shape) * np.sqrt(g.variance)
+    if g.kind != "full":
+        return Gaussian(mean, g.covariance * np.exp(size * rng.standard_normal(g.covariance.shape)), kind=g.kind)
+    root = np.linalg.cholesky(g.covariance)
+    a = np.eye(g.dim) + size * rng.standard_normal(g.covariance.shape)
+    return Gaussian(mean, root @ (a @ np.swapaxes(a, -1, -2)) @ np.swapaxes(root, -1, -2))
+
+
+def moved(g: Gaussian, rng: Generator, size: float) -> Gaussian:
+    """A known covariance stays."""
+    return g.replace(mean=g.mean + size * rng.standard_normal(g.mean.shape))
+
+
+def numbers(g: Gaussian) -> Draws:
+    return {"mean": np.ravel(g.mean), "covariance": np.ravel(g.covariance)}
+
+
+def only_mean(g: Gaussian) -> Draws:
+    return {"mean": np.ravel(g.mean)}
+
+
+def variances(g: Gaussian) -> Draws:
+    return {**numbers(g), "variance": np.ravel(g.variance)}
+
+
+ROWS = 3  # data of each simulated problem
+
+
+def moments_of(x: np.ndarray) -> Moments:
+    """Statistics of n problems (n, m, d), as a stack."""
+    n, m, d = x.shape
+    mean = x.mean(axis=1)
+    z = x - mean[:, None]
+    return Moments.trusted(
+        weight=np.full(n, float(m)), origin=np.zeros(d), shift=mean, scatter=np.einsum("nmi,nmj->nij", z, z),
+        entropy=np.zeros(n), complete=True,
+    )  # fmt: skip
+
+
+def column_moments_of(x: np.ndarray) -> ColumnMoments:
+    n, m, d = x.shape
+    mean = x.mean(axis=1)
+    return ColumnMoments.trusted(
+        rows=np.full(n, float(m)), weight=np.full((n, d), float(m)), origin=np.zeros(d), shift=mean,
+        scatter=((x - mean[:, None]) ** 2).sum(axis=1),
+    )  # fmt: skip
+
+
+def student_cdf(z: np.ndarray, dof: np.ndarray) -> np.ndarray:
+    return special.stdtr(dof, z)
+
+
+def inverse_chi2_cdf(value: np.ndarray, scale: np.ndarray, dof: np.ndarray) -> np.ndarray:
+    """P(σ² ≤ value) for σ² = scale / χ²(dof)."""
+    return special.chdtrc(dof, scale / value)
+
+
+# normal-inverse-Wishart in two columns: both means, a variance, and the regression of the other column on it
+
+
+def simulate_niw(prior: NormalInverseWishart, n: int, rng: Generator) -> tuple[Draws, Moments]:
+    d, nu = prior.dim, float(prior.dof)
+    # Σ = B Bᵀ with B = L (Aᵀ)⁻¹, A Bartlett's factor; L L' = Ψ
+    a = np.tril(rng.standard_normal((n, d, d)), -1)
+    a[:, range(d), range(d)] = np.sqrt(rng.chisquare(nu - np.arange(d), (n, d)))
+    b = np.linalg.cholesky(prior.scale) @ np.swapaxes(np.linalg.inv(a), 1, 2)
+    mean = prior.mean + np.einsum("nij,nj->ni", b, rng.standard_normal((n, d))) / np.sqrt(prior.kappa)
+    x = mean[:, None] + np.einsum("nij,nmj->nmi", b, rng.standard_normal((n, ROWS, d)))
+    return {"mean": mean, "covariance": b @ np.swapaxes(b, 1, 2)}, moments_of(x)
+
+
+def pits_niw(post: NormalInverseWishart, truth: Draws) -> Draws:
+    psi, nu, kappa, mean, S = post.scale, post.dof, post.kappa, truth["mean"], truth["covariance"]
+    free = nu - post.dim + 1
+    t = (mean - post.mean) / np.sqrt(np.diagonal(psi, axis1=1, axis2=2) / (kappa * free)[:, None])
+    slope, psi_slope = S[:, 0, 1] / S[:, 0, 0], psi[:, 0, 1] / psi[:, 0, 0]
+    rest, psi_rest = S[:, 1, 1] - slope * S[:, 0, 1], psi[:, 1, 1] - psi_slope * psi[:, 0, 1]
+    return {
+        "mean 0": student_cdf(t[:, 0], free),
+        "mean 1": student_cdf(t[:, 1], free),
+        "variance": inverse_chi2_cdf(S[:, 0, 0], psi[:, 0, 0], free),
+        "slope": student_cdf((slope - psi_slope) / np.sqrt(psi_rest / (nu * psi[:, 0, 0])), nu),
+        "residual": inverse_chi2_cdf(rest, psi_rest, nu),
+    }
+
+
+def full_log_likelihood(p: Draws, stats: Moments) -> np.ndarray:
+    S, delta = p["covariance"], stats.mean - p["mean"]
+    inverse, (_, logdet) = np.linalg.inv(S), np.linalg.slogdet(S)
+    trace = np.einsum("nij,nji->n", inverse, stats.scatter)
+    return -0.5 * (stats.weight * (logdet + np.einsum("ni,nij,nj->n", delta, inverse, delta)) + trace)
+
+
+def between(prior: Any, stats: Moments, times: float) -> np.ndarray:
+    """κn/(κ + n) (x̄ − m)(x̄ − m)ᵀ, so many times."""
+    n, delta = stats.weight, stats.mean - prior.mean
+    outer = delta[:, :, None] * delta[:, None, :]
+    return times * (prior.kappa * n / (prior.kappa + n))[:, None, None] * outer
+
+
+NIW = Simulation(
+    simulate_niw, pits_niw, full_log_likelihood, lambda g: {"mean": g.mean, "covariance": g.covariance},
+    {
+        "dof one too many": lambda p, s: p.update(s).replace(dof=p.dof + s.weight + 1),
+        "between-term doubled": lambda p, s: p.update(s).replace(scale=p.scale + s.scatter + between(p, s, 2.0)),
+        "between-term forgotten": lambda p, s: p.update(s).replace(scale=p.scale + s.scatter),
+        "kappa does not grow": lambda p, s: p.update(s).replace(kappa=np.full(len(s.weight), float(p.kappa))),
+        "mean is the sample's": lambda p, s: p.update(s).replace(mean=s.mean),
+    },
+)  # fmt: skip
+
+
+# normal-inverse-gamma, both kinds
+
+
+def simulate_nig(prior: NormalInverseGamma, n: int, rng: Generator) -> tuple[Draws, ColumnMoments]:
+    variance = prior.scale / rng.chisquare(prior.dof, (n, *np.shape(prior.dof)))
+    v = variance if prior.kind == "diagonal" else variance[:, None]
+    mean = prior.mean + np.sqrt(v / prior.kappa) * rng.standard_normal((n, prior.dim))
+    x = mean[:, None] + np.sqrt(v)[:, None] * rng.standard_normal((n, ROWS, prior.dim))
+    return {"mean": mean, "covariance": variance}, column_moments_of(x)
+
+
+def pits_nig(post: NormalInverseGamma, truth: Draws) -> Draws:
+    psi, nu = post.scale, post.dof
+    wide = (psi / nu) if post.kind == "diagonal" else (psi / nu)[:, None]
+    t = (truth["mean"] - post.mean) / np.sqrt(wide / post.kappa)
+    dof = nu if post.kind == "diagonal" else nu[:, None]
+    means = student_cdf(t, np.broadcast_to(dof, t.shape))
+    spreads = inverse_chi2_cdf(truth["covariance"], psi, nu).reshape(len(t), -1)
+    return {f"mean {j}": means[:, j] for j in range(2)} | {f"variance {j}": s for j, s in enumerate(spreads.T)}
+
+
+def diagonal_log_likelihood(p: Draws, stats: ColumnMoments) -> np.ndarray:
+    v = p["covariance"].reshape(len(p["covariance"]), -1)
+    delta = stats.mean - p["mean"]
+    return -0.5 * (stats.weight * (np.log(v) + delta**2 / v) + stats.scatter / v).sum(axis=1)
+
+
+def added(prior: NormalInverseGamma, s: ColumnMoments, times: float) -> np.ndarray:
+    each = s.scatter + times * prior.kappa * s.weight / (prior.kappa + s.weight) * (s.mean - prior.mean) ** 2
+    return prior.scale + (each if prior.kind == "diagonal" else each.sum(axis=1))
+
+
+NIG = Simulation(
+    simulate_nig, pits_nig, diagonal_log_likelihood, lambda g: {"mean": g.mean, "covariance": g.covariance},
+    {
+        "dof one too many": lambda p, s: p.update(s).replace(dof=p.update(s).dof + 1),
+        "between-term doubled": lambda p, s: p.update(s).replace(scale=added(p, s, 2.0)),
+        "between-term forgotten": lambda p, s: p.update(s).replace(scale=added(p, s, 0.0)),
+        "kappa does not grow": lambda p, s: p.update(s).replace(kappa=np.broadcast_to(p.kappa, s.weight.shape)),
+        "mean is the sample's": lambda p, s: p.update(s).replace(mean=s.mean),
+    },
+)  # fmt: skip
+
+
+# a mean with known covariance: whitened, so that each coordinate is a marginal of the posterior
+
+
+def simulate_mean(prior: NormalMean, n: int, rng: Generator) -> tuple[Draws, Moments]:
+    b, d = prior.belief, prior.belief.dim
+    mean = b.mean + rng.standard_normal((n, d)) @ np.linalg.cholesky(b.covariance).T
+    noise = rng.standard_normal((n, ROWS, d)) @ np.linalg.cholesky(prior.covariance).T
+    return {"mean": mean}, moments_of(mean[:, None] + noise)
+
+
+def pits_mean(post: NormalMean, truth: Draws) -> Draws:
+    S = np.broadcast_to(post.belief.covariance, (len(truth["mean"]), 2, 2))
+    z = np.linalg.solve(np.linalg.cholesky(S), (truth["mean"] - post.belief.mean)[..., None])[..., 0]
+    return {"mean 0": special.ndtr(z[:, 0]), "mean 1 given mean 0": special.ndtr(z[:, 1])}
+
+
+def mean_log_likelihood(p: Draws, stats: Moments) -> np.ndarray:
+    delta = stats.mean - p["mean"]
+    return -0.5 * stats.weight * np.einsum("ni,ij,nj->n", delta, np.linalg.inv(KNOWN), delta)
+
+
+def mean_off(p: NormalMean, s: Moments, rows: float, widen: float) -> NormalMean:
+    post = p.update(s * rows)
+    belief = post.belief
+    return post.replace(belief=belief.replace(covariance=belief.covariance * widen))
+
+
+KNOWN = np.array([[1.0, 0.6], [0.6, 2.0]])
+MEAN = Simulation(
+    simulate_mean, pits_mean, mean_log_likelihood, lambda g: {"mean": g.mean},
+    {
+        "one row too many": lambda p, s: mean_off(p, s, (ROWS + 1) / ROWS, 1.0),
+        "one row too few": lambda p, s: mean_off(p, s, (ROWS - 1) / ROWS, 1.0),
+        "5 % too wide": lambda p, s: mean_off(p, s, 1.0, 1.05**2),
+        "covariance as if diagonal": lambda p, s: p.replace(covariance=np.diag(np.diag(KNOWN))).update(s),
+    },
+)  # fmt: skip
+
+
+# --------------------------------------------------------------------- counts
+
+
+def simulate_gamma(prior: Gamma, n: int, rng: Generator) -> tuple[Draws, Counts]:
+    rate = rng.standard_gamma(prior.shape, (n, prior.dim)) / prior.rate
+    total = rng.poisson(rate * ROWS).astype(float)
+    return {"rate": rate}, Counts.trusted(
+        rows=np.full(n, float(ROWS)), weight=np.full((n, prior.dim), float(ROWS)), total=total,
+        log_factorial=np.zeros(n),
+    )  # fmt: skip
+
+
+def pits_gamma(post: Gamma, truth: Draws) -> Draws:
+    each = special.gammainc(post.shape, post.rate * truth["rate"])
+    return {f"rate {j}": each[:, j] for j in range(each.shape[1])}
+
+
+GAMMA = Simulation(
+    simulate_gamma, pits_gamma, lambda p, s: (special.xlogy(s.total, p["rate"]) - s.weight * p["rate"]).sum(axis=1),
+    lambda g: {"rate": g.rate},
+    {
+        "one event too many": lambda p, s: p.update(s).replace(shape=p.update(s).shape + 1.0),
+        "one row too many": lambda p, s: p.update(s).replace(rate=p.update(s).rate + 1.0),
+        "exposure 5 % too long": lambda p, s: p.update(s).replace(rate=p.rate + 1.05 * s.weight),
+        "prior forgotten": lambda p, s: p.update(s).replace(shape=s.total + 1e-3),
+    },
+)  # fmt: skip
+
+
+def simulate_dirichlet(prior: Dirichlet, n: int, rng: Generator) -> tuple[Draws, LevelCounts]:
+    g = rng.standard_gamma(prior.alpha, (n, prior.dim))
+    probs = g / g.sum(axis=1, keepdims=True)
+    counts = rng.multinomial(2 * ROWS, probs).astype(float)
+    return {"probs": probs}, LevelCounts.trusted(counts=counts, rows=np.full(n, 2.0 * ROWS))
+
+
+def pits_dirichlet(post: Dirichlet, truth: Draws) -> Draws:
+    rest = post.alpha.sum(axis=1, keepdims=True) - post.alpha
+    each = special.betainc(post.alpha, rest, np.clip(truth["probs"], 0.0, 1.0))
+    return {f"p{j}": each[:, j] for j in range(each.shape[1])}
+
+
+DIRICHLET = Simulation(
+    simulate_dirichlet, pits_dirichlet, lambda p, s: special.xlogy(s.counts, p["probs"]).sum(axis=1),
+    lambda g: {"probs": g.probs},
+    {
+        "alpha off by 0.1": lambda p, s: p.update(s).replace(alpha=p.alpha + s.counts + 0.1),
+        "one level off by a half": lambda p, s: p.update(s).replace(alpha=p.alpha + s.counts + [0.5, 0.0, 0.0]),
+        "prior forgotten": lambda p, s: p.update(s).replace(alpha=s.counts + 1e-3),
+        "counts one short": lambda p, s: p.update(s).replace(alpha=p.alpha + s.counts * (1 - 1 / (2 * ROWS))),
+    },
+)  # fmt: skip
+
+
+def nudged_rate(g: Poisson, rng: Generator, size: float) -> Poisson:
+    return Poisson(g.rate * np.exp(size * rng.standard_normal(g.rate.shape)))
+
+
+def nudged_probs(g: Categorical, rng: Generator, size: float) -> Categorical:
+    probs = g.probs * np.exp(size * rng.standard_normal(g.probs.shape))
+    return Categorical(probs / probs.sum(axis=-1, keepdims=True))
+
+
+PSI2 = np.array([[2.0, 0.7], [0.7, 1.5]])
+PSI3 = np.array([[2.0, 0.7, 0.1], [0.7, 1.5, -0.3], [0.1, -0.3, 0.8]])
+MEANS = np.array([[0.0, 1.0], [3.0, -1.0], [1.0, 4.0]])
+
+PAIRS = [
+    Pair(
+        "NIW-1d", lambda: NormalInverseWishart([0.5], 0.5, [[2.0]], 7.0), lambda: Gaussian([1.0], [[0.7]]),
+        nudged, numbers, ("covariance",),
+    ),
+    Pair(
+        "NIW-2d", lambda: NormalInverseWishart([0.5, -0.5], 0.5, PSI2, 6.0), lambda: Gaussian([1.0, 0.0], PSI2),
+        nudged, numbers, simulation=NIW,
+    ),
+    Pair(
+        "NIW-3d", lambda: NormalInverseWishart([0.0, 1.0, 2.0], 2.0, PSI3, 9.0),
+        lambda: Gaussian([0.0, 1.0, 1.0], PSI3), nudged, numbers,
+    ),
+    Pair(
+        "NIW-tied", lambda: NormalInverseWishart(MEANS, np.ones(3), PSI2, 6.0, tied=True),
+        lambda: Gaussian(MEANS, PSI2), nudged, numbers, predicts=False,
+    ),
+    Pair(
+        "NIG-diagonal", lambda: NormalInverseGamma([0.5, -0.5], [0.5, 1.0], [2.0, 0.5], [5.0, 6.0]),
+        lambda: Gaussian([1.0, 0.0], [0.5, 0.3]), nudged, numbers, ("covariance",), simulation=NIG,
+    ),
+    Pair(
+        "NIG-spherical", lambda: NormalInverseGamma([0.5, -0.5], [0.5, 1.0], 2.0, 5.0, kind="spherical"),
+        lambda: Gaussian([1.0, 0.0], 0.5), nudged, numbers, ("covariance",), simulation=NIG,
+    ),
+    Pair(
+        "NIG-tied-diagonal", lambda: NormalInverseGamma(MEANS, 1.0, [2.0, 0.5], [5.0, 6.0], tied=True),
+        lambda: Gaussian(MEANS, [0.5, 0.3]), nudged, numbers, ("covariance",), predicts=False,
+    ),
+    Pair(
+        "NIG-tied-spherical", lambda: NormalInverseGamma(MEANS, 1.0, 2.0, 5.0, kind="spherical", tied=True),
+        lambda: Gaussian(MEANS, 0.5), nudged, numbers, ("covariance",), predicts=False,
+    ),
+    Pair(
+        "NormalMean-full", lambda: NormalMean(Gaussian([0.5, -0.5], PSI2), KNOWN), lambda: Gaussian([1.0, 0.0], KNOWN),
+        moved, only_mean, ("mean",), simulation=MEAN,
+    ),
+    Pair(
+        "NormalMean-diagonal", lambda: NormalMean(Gaussian([0.5, -0.5], PSI2), [1.0, 0.2]),
+        lambda: Gaussian([1.0, 0.0], [1.0, 0.2]), moved, only_mean, ("mean",),
+    ),
+    Pair(
+        "NormalMean-spherical", lambda: NormalMean(Gaussian([0.5, -0.5], 2.0 * np.eye(2)), 0.3),
+        lambda: Gaussian([1.0, 0.0], 0.3), moved, only_mean, ("mean",),
+    ),
+    Pair(
+        "Gamma-Poisson", lambda: Gamma([1.7, 3.0], [0.6, 2.0]), lambda: Poisson([2.0, 1.0]),
+        nudged_rate, lambda g: {"rate": g.rate}, ("rate",), simulation=GAMMA,
+    ),
+    Pair(
+        "Dirichlet-Categorical", lambda: Dirichlet([1.5, 2.0, 3.0]), lambda: Categorical([0.2, 0.5, 0.3]),
+        nudged_probs, lambda g: {"probs": g.probs}, simulation=DIRICHLET,
+    ),
+    Pair(
+        "ProductPrior",
+        lambda: ProductPrior({"a": NormalInverseWishart([0.0, 1.0], 1.0, PSI2, 6.0), "b": Gamma(2.0, 1.0)}),
+        lambda: Product({"a": Gaussian([0.5, 1.0], PSI2), "b": Poisson(2.0)}),
+        lambda m, rng, size: Product({"a": nudged(m["a"], rng, size), "b": nudged_rate(m["b"], rng, size)}),
+        lambda m: {**numbers(m["a"]), "rate": m["b"].rate},
+    ),
+]  # fmt: skip
