@@ -111,6 +111,25 @@ STATS: dict[str, Callable[[], Any]] = {
     "several stats": lambda: LAWS["several"]().collect(table(d=1)),
 }
 
+COLOURS = [["red"], ["blue"], ["red"], [None]]
+MIXED = lk.Columns(size=[[1.0], [2.0], [4.0]], colour=["red", "blue", "red"])
+
+
+def mixed() -> Any:
+    return lk.ProductDensity([("size", lk.GaussianDensity()), ("colour", lk.CategoricalDensity(prior=0.5))])
+
+
+ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with rows that it can score
+    "gaussian": lambda: (lk.GaussianDensity().fit(table()), table()),
+    "gaussian diagonal": lambda: (lk.GaussianDensity("diagonal", prior=None).fit(gaps()), gaps()),
+    "gaussian with a prior": lambda: (lk.GaussianDensity(prior=weak(table())).fit(table()), table()),
+    "poisson": lambda: (lk.PoissonDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
+    "categorical": lambda: (lk.CategoricalDensity().fit(np.array(COLOURS, object)), np.array(COLOURS, object)),
+    "categorical columns": lambda: (lk.CategoricalDensity().fit([[1, 2], [1, 3], [0, 3]]), [[1, 3], [0, 2]]),
+    "product": lambda: (mixed().fit(MIXED), MIXED),
+    "product of columns": lambda: (lk.ProductDensity().fit(table()), table()),
+}
+
 VALUES = {**LAWS, **PRIORS, **STATS}
 
 
@@ -120,7 +139,7 @@ def available(table: dict[str, Callable[[], Any]]) -> dict[str, Any]:
     for name, make in table.items():
         try:
             made[name] = make()
-        except ModuleNotFoundError:
+        except ImportError:
             continue
     return made
 

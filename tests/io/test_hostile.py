@@ -26,9 +26,10 @@ import safetensors
 
 import likely as lk
 from likely import files
+from likely.core.value import Value
 from likely.errors import LikelyError
 from likely.io import container, schema
-from tests.io.examples import LAWS, VALUES, available
+from tests.io.examples import ESTIMATORS, LAWS, VALUES, available
 
 SLOWEST = 0.050  # seconds of one processor for one file
 ROOM = 16_000_000  # bytes beyond twice the file
@@ -277,7 +278,8 @@ MUTATIONS: list[Callable[[bytes, random.Random], bytes]] = [
 
 @functools.cache
 def bases() -> list[bytes]:
-    return [files.dumps(thing) for thing in available(VALUES).values()]
+    learnt = [estimator for estimator, _ in available(ESTIMATORS).values()]
+    return [files.dumps(thing) for thing in (*available(VALUES).values(), *learnt)]
 
 
 def mutant(i: int, seed: int = 0) -> bytes:
@@ -315,14 +317,23 @@ def survive(thing: Any) -> None:
     rng = np.random.default_rng(0)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        repr(thing)
-        if hasattr(type(thing), "log_prob"):
+        repr(thing) if isinstance(thing, Value) else thing.get_params(deep=False)
+        if hasattr(type(thing), "point"):
+            survive_as_prior(thing, rng)
+        elif hasattr(type(thing), "log_prob"):
             thing.sample(2, rng)
-            out = thing.log_prob(rows_like(thing))
-            assert len(out) == 2
-        elif hasattr(type(thing), "total_weight"):
+            assert len(thing.log_prob(rows_like(thing))) == 2
+        if hasattr(type(thing), "total_weight"):
             with suppress(LikelyError):  # two huge scatters may overflow, and say so
                 _ = thing + thing, thing * 0.5, thing.total_weight
+
+
+def survive_as_prior(prior: Any, rng: np.random.Generator) -> None:
+    """Not every prior has a mean, or a prior for each part; but then it must say so."""
+    abilities = [lambda: prior.point("mode"), lambda: prior.point("mean"), prior.predictive, lambda: prior.draw(rng)]
+    for ability in abilities:
+        with suppress(LikelyError):
+            ability()
 
 
 def rows_like(law: Any) -> Any:
@@ -331,8 +342,6 @@ def rows_like(law: Any) -> Any:
         return rows_like(law.parts[0])
     if hasattr(law, "names"):  # a product
         return {name: rows_like(law[name]) for name in law.names}
-    if isinstance(law, lk.Dirichlet):
-        return np.full((2, law.alpha.shape[-1]), 1.0 / law.alpha.shape[-1])
     if hasattr(law, "levels"):
         return [0, 0] if law.levels is None else law.levels[[0, 0]]
     return np.zeros((2, law.dim))
@@ -388,6 +397,7 @@ def warm():
     patch.undo()
 
 
+@pytest.mark.slow
 def test_mutated_files_do_no_harm():
     tally = run(range(20_000))
     assert tally.accepted > 1000  # the mutants must not all die at the door
@@ -402,6 +412,7 @@ def test_a_million_mutated_files_do_no_harm(part):
     assert not tally.foreign
 
 
+@pytest.mark.slow
 def test_mutated_files_take_no_memory():
     for i in range(0, 20_000, 50):
         assert_memory(mutant(i))

@@ -303,6 +303,12 @@ def gamma_divergence(b: Any, a: Any) -> Array:
     return np.asarray(gamma_excess(c, b - a) + (b - a) * digamma_gap(c) + np.where(small, deviance(a, b) / a, 0.0))
 
 
+def steadier(one: tuple[Any, ...], other: tuple[Any, ...]) -> Array:
+    """Of two ways to write a number as a sum of terms, the one in which less cancels, entry by entry."""
+    sizes = [sum(np.abs(term) for term in terms) for terms in (one, other)]
+    return np.where(sizes[0] <= sizes[1], sum(one), sum(other))
+
+
 # ------------------------------------------------------------------- exact sums
 
 

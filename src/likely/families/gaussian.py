@@ -189,7 +189,7 @@ class Gaussian(Algebra):
         if root is None or self.form.roots is None:
             raise DomainError(sentence("Gaussian.kl", "both covariances must be positive definite", "a singular one"))
         w = spd.inverse_factor(root)
-        trace = np.einsum("...ij,...jk,...ik->...", w, self.covariance_matrix, w)
+        trace = spd.trace_form(w, self.covariance_matrix)
         delta = np.einsum("...ij,...j->...i", w, other.mean - self.mean)
         ratio = spd.logdet(root) - (self.form.logdet if self.members else self.form.logdet[0])
         return in_units(lone(0.5 * (trace + (delta**2).sum(-1) - self.dim + ratio)), bits)
@@ -407,7 +407,7 @@ class Gaussian(Algebra):
         if self.kind == "full":
             w = spd.inverse_factor(self.form.roots)
             w = w[0] if self.members is None else w
-            trace = np.einsum("...ij,...jk,...ik->...", w, stats.scatter, w)
+            trace = spd.trace_form(w, stats.scatter)
             away = (np.einsum("...ij,...j->...i", w, delta) ** 2).sum(-1)
             logdet = self.form.logdet if self.members else self.form.logdet[0]
             return float(-0.5 * np.sum(stats.weight * (self.dim * LOG_2PI + logdet + away) + trace))

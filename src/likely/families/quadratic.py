@@ -189,7 +189,7 @@ class Quadratic:
         assert self.roots is not None
         z = [np.where(mask, (x - self.mean[k]) / self.roots[min(k, len(self.roots) - 1)], 0.0) for k in range(len(self.mean))]
         q = np.stack([np.einsum("nd,nd->n", v, v) for v in z], axis=1)
-        logdet = np.broadcast_to(mask @ np.log(self.spread).T, q.shape)
+        logdet = np.broadcast_to(mask.astype(np.float64) @ np.log(self.spread).T, q.shape)
         return q, logdet, mask.sum(axis=1)
 
     def _incomplete_full(self, x: Array, mask: Mask, quick: bool) -> tuple[Array, Array, Array]:

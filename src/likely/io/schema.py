@@ -115,7 +115,7 @@ def _all(x: Any) -> bool:
 flag = Kind("true or false", lambda x, sizes: type(x) is bool)
 whole = Kind("a whole number", lambda x, sizes: type(x) is int)
 labels = Kind("labels in a row, or null", lambda x, sizes: x is None or (isinstance(x, np.ndarray) and x.ndim == 1))
-law = value("a density", "log_prob", "sample")
+law = value("a density", "log_prob", "sample", "members", "dim")
 prior = value("a prior", "update", "point")
 stats = value("statistics", "total_weight", "__add__")
 
@@ -137,6 +137,12 @@ def spread_as_kind(centre: str, spread: str) -> Check:
         return "" if spare in (0, parts[centre].ndim - 1) else f"{spread} must be {parts['kind']}"
 
     return check
+
+
+def of_one_width(parts: Mapping[str, Any]) -> str:
+    """Members that score the same rows have the same number of columns."""
+    widths = {part.dim for part in parts["parts"]}
+    return "" if len(widths) == 1 else f"all members must have one number of columns, not {sorted(widths)}"
 
 
 def honest_scatter(parts: Mapping[str, Any]) -> str:
@@ -191,7 +197,7 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.families.categorical").Categorical, probs=numbers("* L", 0), levels=labels
     ),
     "Product": entry(lambda: import_module("likely.families.product").Product, parts=pairs(law)),
-    "Several": entry(lambda: import_module("likely.families.several").Several, parts=items(law)),
+    "Several": entry(lambda: import_module("likely.families.several").Several, of_one_width, parts=items(law)),
     "Shared": entry(
         lambda: import_module("likely.families.shared").Shared,
         parts=law, index=numbers("K", dtype=np.int64), what=text("all", "covariance"),

@@ -82,6 +82,11 @@ def precision(root: Array) -> Array:
     return np.swapaxes(w, -1, -2) @ w
 
 
+def trace_form(w: Array, a: Array) -> Array:
+    """tr(w a wᵀ) of (..., d, d) matrices: with w the inverse factor of Σ, tr(Σ⁻¹ a)."""
+    return ((w @ a) * w).sum(axis=(-2, -1))
+
+
 @dataclass(frozen=True, eq=False)
 class Degenerate:
     """A covariance of rank r < d: it lives on a flat of r dimensions."""

@@ -14,7 +14,14 @@ from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.categorical import Categorical, LevelCounts, known_levels
-from likely.families.counts import gamma_divergence, gamma_entropy, log_gamma_density, log_gamma_ratio
+from likely.families.counts import (
+    digamma_gap,
+    gamma_divergence,
+    gamma_entropy,
+    log_gamma_density,
+    log_gamma_ratio,
+    steadier,
+)
 from likely.families.law import Law, in_units, lone
 
 ON_SIMPLEX = 1e-9  # how far from 1 the sum of a row may be
@@ -148,9 +155,15 @@ class Dirichlet(Law):
         return in_units(lone(h), bits)
 
     def kl(self, other: Dirichlet, bits: bool = False) -> Any:
-        """KL(self ‖ other), by divergences of gamma laws: Σ D(βᵢ, αᵢ) − D(β₀, α₀); stacks go member by member."""
-        parts = gamma_divergence(other.alpha, self.alpha).sum(axis=-1)
-        return in_units(lone(parts - gamma_divergence(other.concentration, self.concentration)), bits)
+        """KL(self ‖ other) = log B(β)/B(α) + Σ (αᵢ − βᵢ)(ψ(αᵢ) − ψ(α₀)); stacks go member by member.
+
+        Summed as divergences of gamma laws, Σ D(βᵢ, αᵢ) − D(β₀, α₀), which is exact for like laws, or as
+        entropy and other's height at this mean, which is exact for unlike ones.
+        """
+        like = gamma_divergence(other.alpha, self.alpha).sum(axis=-1), -gamma_divergence(other.concentration, self.concentration)
+        gaps = digamma_gap(self.alpha) - digamma_gap(self.concentration)[..., None]
+        unlike = -np.asarray(self.entropy()), -_log_density(other.alpha, self.mean), ((other.alpha - 1) * gaps).sum(axis=-1)
+        return in_units(lone(steadier(like, unlike)), bits)
 
     @property
     def n_parameters(self) -> int:

@@ -15,12 +15,14 @@ from likely.errors import DomainError, ShapeError, sentence
 from likely.families.counts import (
     Counts,
     deviance,
+    digamma_gap,
     gamma_divergence,
     gamma_entropy,
     log_gamma_density,
     log_gamma_ratio,
     log_ratio,
     one_column,
+    steadier,
 )
 from likely.families.law import Law, in_units, lone
 from likely.families.negative_binomial import NegativeBinomial
@@ -146,10 +148,15 @@ class Gamma(Law):
         return in_units(lone((gamma_entropy(self.shape) - np.log(self.rate)).sum(axis=-1)), bits)
 
     def kl(self, other: Gamma, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ D(a', a) + a (b'/b − 1) − a' log(b'/b), with D as in `gamma_divergence`."""
-        a, rates = self.shape, deviance(self.rate, other.rate) / self.rate
-        terms = gamma_divergence(other.shape, a) + a * rates + (a - other.shape) * log_ratio(other.rate, self.rate)
-        return in_units(lone(terms.sum(axis=-1)), bits)
+        """KL(self ‖ other) = Σⱼ log Γ(a')/Γ(a) + (a − a') ψ(a) + a' log(b/b') + a (b'/b − 1).
+
+        Summed as divergences of shapes and of rates, which is exact for like laws, or as entropy and other's
+        height at this mean, which is exact for unlike ones.
+        """
+        (a, b), (c, d) = (self.shape, self.rate), (other.shape, other.rate)
+        like = gamma_divergence(c, a), a * deviance(b, d) / b, (a - c) * log_ratio(d, b)
+        unlike = -gamma_entropy(a), np.log(b), -log_gamma_density(a / b, c, d), (c - 1) * digamma_gap(a)
+        return in_units(lone(steadier(like, unlike).sum(axis=-1)), bits)
 
     @property
     def n_parameters(self) -> int:

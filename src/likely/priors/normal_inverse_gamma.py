@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import chdtri, gammaln
+from scipy.special import chdtri, digamma, gammaln
 
 from likely.core.arrays import Array, parameter
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.floors import column_floor
 from likely.families.gaussian import LOG_2PI, Gaussian
-from likely.families.law import lone
+from likely.families.law import in_units, lone
 from likely.families.moments import ColumnMoments, Moments, refuse_expected
 from likely.families.student_t import StudentT
 
@@ -167,3 +167,37 @@ class NormalInverseGamma(Value):
         gamma = gamma if self.kind == "spherical" else gamma.sum(axis=-1)
         normal = normal.sum(axis=-1)
         return lone(gamma + (np.sum(normal) if self.tied else normal))
+
+    # ------------------------------------------------- as a law over Gaussians
+
+    def log_prob(self, models: Gaussian) -> Any:
+        """The density of Gaussians under this law, one a member: the same as `log_density`."""
+        return self.log_density(models)
+
+    def sample(self, n: int, rng: Generator) -> Gaussian:
+        """n Gaussians drawn from a lone law, as a stack."""
+        if self.mean.ndim > 1:
+            raise ShapeError(sentence("NormalInverseGamma.sample", "one law is needed", "a stack", "use draw"))
+        repeated = {name: np.repeat(getattr(self, name)[None], n, axis=0) for name in ("mean", "kappa", "scale", "dof")}
+        return self.replace(**repeated).draw(rng)
+
+    def entropy(self, bits: bool = False) -> Any:
+        """−E[log p(μ, σ²)], in closed form; one a member for a stack."""
+        return in_units(self._cross(self), bits)
+
+    def kl(self, other: NormalInverseGamma, bits: bool = False) -> Any:
+        """KL(self ‖ other) in closed form; stacks go member by member."""
+        return in_units(self._cross(other) - self._cross(self), bits)
+
+    def _cross(self, other: NormalInverseGamma) -> Any:
+        """−E[log other(μ, σ²)] under this law, from E[log σ²] and E[1/σ²] = ν/ψ."""
+        if self.tied or other.tied or self.kind != other.kind:
+            raise DomainError(sentence("NormalInverseGamma", "entropy and kl are for laws of one kind, not tied"))
+        half, inverse = 0.5 * other.dof, self.dof / self.scale
+        log_variance = np.log(0.5 * self.scale) - digamma(0.5 * self.dof)
+        gamma = gammaln(half) - half * np.log(0.5 * other.scale) + (half + 1) * log_variance + 0.5 * other.scale * inverse
+        if self.kind == "spherical":
+            log_variance, inverse = log_variance[..., None], inverse[..., None]
+        away = (self.mean - other.mean) ** 2 * inverse
+        normal = LOG_2PI - np.log(other.kappa) + log_variance + other.kappa * (1 / self.kappa + away)
+        return lone((gamma if self.kind == "spherical" else gamma.sum(axis=-1)) + 0.5 * normal.sum(axis=-1))

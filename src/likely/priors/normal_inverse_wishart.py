@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import chdtri, multigammaln
+from scipy.special import chdtri, digamma, multigammaln
 
 from likely.core.arrays import Array, parameter
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.floors import column_floor
 from likely.families.gaussian import LOG_2PI, Gaussian
-from likely.families.law import lone
+from likely.families.law import in_units, lone
 from likely.families.moments import Moments, refuse_expected
 from likely.families.student_t import StudentT
 from likely.maths import spd
@@ -172,9 +172,49 @@ class NormalInverseWishart(Value):
             raise DomainError(sentence("NormalInverseWishart", "the covariance must be positive definite", "a singular one"))
         w = spd.inverse_factor(root)
         logdet = spd.logdet(root)
-        trace = np.einsum("...ij,...jk,...ik->...", w, self.scale, w)
+        trace = spd.trace_form(w, self.scale)
         wishart = 0.5 * (self.dof * (spd.logdet(self._root) - d * np.log(2)) - (self.dof + d + 1) * logdet - trace)
         wishart = wishart - multigammaln(self.dof / 2, d)
         delta = np.einsum("...ij,...j->...i", w, model.mean - self.mean)
         normal = -0.5 * (d * (LOG_2PI - np.log(self.kappa)) + logdet + self.kappa * (delta**2).sum(-1))
         return lone(wishart + (np.sum(normal) if self.tied else normal))
+
+    # ------------------------------------------------- as a law over Gaussians
+
+    def log_prob(self, models: Gaussian) -> Any:
+        """The density of Gaussians under this law, one a member: the same as `log_density`."""
+        return self.log_density(models)
+
+    def sample(self, n: int, rng: Generator) -> Gaussian:
+        """n Gaussians drawn from a lone law, as a stack."""
+        if self.mean.ndim > 1:
+            raise ShapeError(sentence("NormalInverseWishart.sample", "one law is needed", "a stack", "use draw"))
+        repeated = {name: np.repeat(getattr(self, name)[None], n, axis=0) for name in ("mean", "kappa", "scale", "dof")}
+        return self.replace(**repeated).draw(rng)
+
+    def entropy(self, bits: bool = False) -> Any:
+        """−E[log p(μ, Σ)], in closed form; one a member for a stack."""
+        return in_units(self._cross(self), bits)
+
+    def kl(self, other: NormalInverseWishart, bits: bool = False) -> Any:
+        """KL(self ‖ other) in closed form; stacks go member by member."""
+        return in_units(self._cross(other) - self._cross(self), bits)
+
+    def _cross(self, other: NormalInverseWishart) -> Any:
+        """−E[log other(μ, Σ)] under this law, from E[log det Σ] and E[Σ⁻¹] = νΨ⁻¹."""
+        if self.tied or other.tied:
+            raise DomainError(sentence("NormalInverseWishart", "entropy and kl are for laws that are not tied"))
+        d, half = self.dim, 0.5 * other.dof
+        w = spd.inverse_factor(self._root)
+        logdet = spd.logdet(self._root) - d * np.log(2) - _multidigamma(0.5 * self.dof, d)
+        trace = spd.trace_form(w, other.scale)
+        away = (np.einsum("...ij,...j->...i", w, self.mean - other.mean) ** 2).sum(axis=-1)
+        wishart = multigammaln(half, d) - half * (spd.logdet(other._root) - d * np.log(2))
+        wishart = wishart + 0.5 * ((other.dof + d + 1) * logdet + self.dof * trace)
+        normal = d * (LOG_2PI - np.log(other.kappa)) + logdet + other.kappa * (d / self.kappa + self.dof * away)
+        return lone(wishart + 0.5 * normal)
+
+
+def _multidigamma(a: Array, d: int) -> Array:
+    """Derivative of the multivariate log Γ: Σ ψ(a − i/2), i < d."""
+    return digamma(np.asarray(a)[..., None] - 0.5 * np.arange(d)).sum(axis=-1)

@@ -98,6 +98,26 @@ class NormalMean(Value):
         """log p(μ) of a Gaussian's mean; one a member for a stack."""
         return _at_own(self.belief, model.mean)
 
+    # ------------------------------------------------- as a law over Gaussians
+
+    def log_prob(self, models: Gaussian) -> Any:
+        """The density of Gaussians under this law, one a member: the same as `log_density`."""
+        return self.log_density(models)
+
+    def sample(self, n: int, rng: Generator) -> Gaussian:
+        """n Gaussians with means drawn from a lone belief, as a stack with one covariance."""
+        if self.belief.members is not None:
+            raise ShapeError(sentence("NormalMean.sample", "one belief is needed", "a stack", "use draw"))
+        return self._at(self.belief.sample(n, rng))
+
+    def entropy(self, bits: bool = False) -> Any:
+        """The entropy of the belief about the mean."""
+        return self.belief.entropy(bits)
+
+    def kl(self, other: NormalMean, bits: bool = False) -> Any:
+        """The divergence of the beliefs about the mean."""
+        return self.belief.kl(other.belief, bits)
+
 
 def _at_own(belief: Gaussian, means: Array) -> Any:
     """log N(μ_k | belief_k), member by member."""
@@ -118,6 +138,6 @@ def _log_likelihood(model: Gaussian, stats: Moments | ColumnMoments, n: Array, k
     if root is None:
         raise DomainError(sentence("NormalMean", "the known covariance must be positive definite", "a singular one"))
     w = spd.inverse_factor(root)
-    trace = np.einsum("ij,...jk,ik->...", w, stats.scatter, w)
+    trace = spd.trace_form(w, stats.scatter)
     away = (np.einsum("ij,...j->...i", w, delta) ** 2).sum(axis=-1)
     return -0.5 * (stats.weight * (len(known) * LOG_2PI + spd.logdet(root) + away) + trace)
