@@ -49,7 +49,8 @@ def save(thing: Any, path: Path) -> None:
     """Write a value or an estimator to a file.
 
     The file appears whole or not at all: it is written beside the old one, forced to the disk and then put in
-    its place, so that neither a crash nor a full disk can leave half a model.
+    its place, so that neither a crash nor a full disk can leave half a model. (A process that is killed in the
+    middle leaves the old model, and a file `.likely-….tmp` beside it.)
 
     >>> import likely as lk, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "g.likely")
@@ -239,7 +240,10 @@ def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
     from likely.io.container import Refusal
     from likely.io.schema import same_names
 
-    cls = ESTIMATORS[name]()
+    try:
+        cls = ESTIMATORS[name]()
+    except ImportError as error:
+        raise Refusal(f"{name} needs a package that can be loaded", error) from error
     parts = {**getattr(cls, "_added", {}), **parts}
     learnt = {n: parts.pop(n) for n in cls._saved if n in parts}
     same_names(parts, _settings(cls), name, where)
@@ -283,6 +287,8 @@ def _write(path: Path, data: bytes) -> None:
 
 def _sync_folder(folder: str) -> None:
     """Make the new name survive a power cut; not every system lets one ask for that."""
+    from likely.io.container import Refusal
+
     if os.name == "nt":
         return
     with suppress(PermissionError):  # a folder may be writable and yet not readable
@@ -291,6 +297,6 @@ def _sync_folder(folder: str) -> None:
             os.fsync(handle)
         except OSError as error:
             if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-                raise
+                raise Refusal("the new file is in place, but a power cut could undo that", error.strerror) from error
         finally:
             os.close(handle)

@@ -43,7 +43,12 @@ def test_texts_are_understood_wherever_they_come_from(x):
 def test_texts_are_understood_from_pandas():
     pd = pytest.importorskip("pandas")
     with_na = ["blue", "red", pd.NA, "pink", "green"]
-    for x in (pd.Series(CELLS), pd.Series(with_na, dtype="string"), pd.Categorical(CELLS), pd.DataFrame({"a": with_na})):
+    for x in (
+        pd.Series(CELLS),
+        pd.Series(with_na, dtype="string"),
+        pd.Categorical(CELLS),
+        pd.DataFrame({"a": with_na}),
+    ):
         check_texts(x)
     assert Categorical.over(3).encode(pd.Series([0, 2, pd.NA], dtype="Int64")).tolist() == [0, 2, -1]
 
@@ -124,7 +129,8 @@ def test_moments_against_sums():
     assert law.mean == pytest.approx(3.4) and law.variance == pytest.approx(0.2 * 6.6**2 + 0.3 * 5.4**2 + 0.5 * 0.6**2)
     assert law.mode == 4 and LAW.mode == "blue" and Categorical([0.2, 0.8]).mean == pytest.approx(0.8)
     assert np.allclose(Categorical(STACK).mean, [1.3, 0.4]) and np.allclose(Categorical(STACK).variance, [0.61, 0.24])
-    assert law.expect(lambda x: x**2).value == pytest.approx(law.variance + law.mean**2) and law.expect(np.sin).error == 0
+    assert law.expect(lambda x: x**2).value == pytest.approx(law.variance + law.mean**2)
+    assert law.expect(np.sin).error == 0
     assert np.allclose(Categorical(STACK).expect(lambda x: x).value, [1.3, 0.4])
     assert Categorical([0.0, 1.0]).expect(lambda x: [np.inf, 1.0]).value == 1.0  # what cannot happen does not count
 
@@ -146,7 +152,8 @@ def test_distribution_function_and_quantiles_over_numbers():
     assert law.cdf([-1, 0, 1, 1.5, 2, 3, 9]).tolist() == [0.0, 0.5, 0.75, 0.75, 0.875, 1.0, 1.0]
     assert law.quantile([0.0, 0.5, 0.51, 0.875, 0.9, 1.0]).tolist() == [0, 0, 1, 2, 3, 3]
     unsorted = Categorical([0.2, 0.0, 0.8], [10, 99, -2])
-    assert unsorted.cdf([-2, 10, 98]).tolist() == [0.8, 1.0, 1.0] and unsorted.quantile([0.8, 0.81, 1.0]).tolist() == [-2, 10, 10]
+    assert unsorted.cdf([-2, 10, 98]).tolist() == [0.8, 1.0, 1.0]
+    assert unsorted.quantile([0.8, 0.81, 1.0]).tolist() == [-2, 10, 10]
     stack = Categorical(STACK)
     assert stack.cdf([0, 1]).tolist() == [[0.2, 0.6], [0.5, 1.0]]
     assert stack.quantile([0.3, 1.0]).tolist() == [[1, 0], [2, 1]]
@@ -265,7 +272,8 @@ def test_refit_keeps_what_it_knows_of_members_without_rows():
 def test_the_weak_prior_is_one_observation_spread_over_the_levels():
     stats = LAW.collect(["red", "red", "blue"])
     fitted = LAW.refit(stats, LAW.weak_prior(stats))
-    assert np.allclose(fitted.probs, (np.array([2, 0, 1]) + 1 / 3) / 4, rtol=1e-14) and fitted.levels.tolist() == COLOURS
+    assert np.allclose(fitted.probs, (np.array([2, 0, 1]) + 1 / 3) / 4, rtol=1e-14)
+    assert fitted.levels.tolist() == COLOURS
     assert np.allclose(Categorical.fit(["red", "red", "blue"], prior="weak").probs, [1.5 / 4, 2.5 / 4])
     with pytest.raises(DomainError, match="same levels"):
         LAW.refit(stats, Dirichlet([1.0, 1.0, 1.0], sorted(COLOURS)))

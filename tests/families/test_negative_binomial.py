@@ -36,7 +36,12 @@ def worst_bits(n: int) -> float:
             r = 10 ** rng.uniform(-6, 6)
             p = 10 ** rng.uniform(-6, 0) if rng.random() < 0.5 else 1 - 10 ** rng.uniform(-6, -0.1)
             mean = r * (1 - p) / p
-            kinds = [mean + rng.normal() * np.sqrt(mean / p), mean * 10 ** rng.uniform(-2, 2), rng.integers(5), 10 ** rng.uniform(0, 6)]
+            kinds = [
+                mean + rng.normal() * np.sqrt(mean / p),
+                mean * 10 ** rng.uniform(-2, 2),
+                rng.integers(5),
+                10 ** rng.uniform(0, 6),
+            ]
             x = float(max(np.rint(kinds[rng.integers(4)]), 0.0))
             if exact_log_prob(x, r, p) > -1e5:
                 worst = max(worst, excess_bits(NegativeBinomial(r, p).log_prob([x])[0], x, r, p))
@@ -62,6 +67,7 @@ def test_huge_sizes_become_a_poisson_law():
 def test_it_is_a_poisson_law_of_uncertain_rate():
     law = Gamma(2.5, 0.8).predictive()
     for x in (0.0, 3.0, 12.0):
+
         def joint(rate, x=x):
             return np.exp(Poisson(rate).log_prob([x])[0] + Gamma(2.5, 0.8).log_prob([rate])[0])
 

@@ -59,7 +59,8 @@ def test_the_naive_formula_would_not_be():
         x = rate = 1e6
         naive = x * np.log(rate) - rate - scipy.special.gammaln(x + 1)
         exact = exact_log_prob(x, rate)
-        assert excess_bits(naive, exact, mp.mpf(0)) > 10 > 2 >= excess_bits(Poisson(rate).log_prob([x])[0], exact, mp.mpf(0))
+        assert excess_bits(naive, exact, mp.mpf(0)) > 10
+        assert excess_bits(Poisson(rate).log_prob([x])[0], exact, mp.mpf(0)) <= 2
 
 
 def test_rates_beyond_all_reason_give_numbers():
@@ -177,7 +178,10 @@ def test_entropy_against_exact_sums():
 def test_divergence_against_enumeration():
     p, q = Poisson([3.0, 0.5]), Poisson([2.0, 4.0])
     x = np.arange(80.0)
-    each = [np.exp(Poisson(a).log_prob(x)) @ (Poisson(a).log_prob(x) - Poisson(b).log_prob(x)) for a, b in [(3, 2), (0.5, 4)]]
+    each = [
+        np.exp(Poisson(a).log_prob(x)) @ (Poisson(a).log_prob(x) - Poisson(b).log_prob(x))
+        for a, b in [(3, 2), (0.5, 4)]
+    ]
     assert p.kl(q) == pytest.approx(sum(each), rel=1e-13)
     assert Poisson(0.0).kl(Poisson(2.0)) == 2.0 and Poisson(2.0).kl(Poisson(0.0)) == np.inf
     assert Poisson(1e6).kl(Poisson(1e6 + 1)) == pytest.approx(0.5e-6, rel=1e-5)
@@ -231,7 +235,9 @@ def test_large_inputs_are_split_and_give_the_same(rng):
     assert_same(law.collect(x), law.collect(x[:20_000]) + law.collect(x[20_000:]))
     assert_same(stack.collect(x, w), stack.collect(x[:20_000], w[:20_000]) + stack.collect(x[20_000:], w[20_000:]))
     whole, halves = stack.collect(x, owner=owner), [slice(0, 20_000), slice(20_000, None)]
-    assert_same(whole, stack.collect(x[halves[0]], owner=owner[halves[0]]) + stack.collect(x[halves[1]], owner=owner[halves[1]]))
+    assert_same(
+        whole, stack.collect(x[halves[0]], owner=owner[halves[0]]) + stack.collect(x[halves[1]], owner=owner[halves[1]])
+    )
     assert np.abs(law.log_prob(x) - np.concatenate([law.log_prob(x[h]) for h in halves])).max() <= 1e-14
 
 

@@ -28,7 +28,12 @@ def worst_bits(n: int, kind: str) -> float:
         with mp.workdps(50 if v < 1e12 else 350):
             V, S, M, X = (mp.mpf(float(a)) for a in (v, s, m, x))
             q = (X - M) ** 2 / S
-            exact = mp.loggamma((V + 1) / 2) - mp.loggamma(V / 2) - mp.log(V * mp.pi * S) / 2 - (V + 1) / 2 * mp.log1p(q / V)
+            exact = (
+                mp.loggamma((V + 1) / 2)
+                - mp.loggamma(V / 2)
+                - mp.log(V * mp.pi * S) / 2
+                - (V + 1) / 2 * mp.log1p(q / V)
+            )
             k = (V + 1) * q / (V + q)
             by_dof = V / 2 * (mp.digamma((V + 1) / 2) - mp.digamma(V / 2) - mp.log1p(q / V)) + (k - 1) / 2
             spoilt = k * (abs(X) + abs(M)) / abs(X - M) + abs(k - 1) / 2 + abs(by_dof)
@@ -80,11 +85,18 @@ def test_a_million_degrees_of_freedom_are_not_yet_a_gaussian():
 def test_several_dimensions_against_scipy(dof, rng):
     """Ney 1.5 with the exponent −(ν + d)/2 (errata)."""
     x = rng.normal(size=(40, 3)) * 4
-    assert np.allclose(StudentT(CENTRE, FULL, dof).log_prob(x), scipy.stats.multivariate_t(CENTRE, FULL, dof).logpdf(x), rtol=1e-12)
+    assert np.allclose(
+        StudentT(CENTRE, FULL, dof).log_prob(x), scipy.stats.multivariate_t(CENTRE, FULL, dof).logpdf(x), rtol=1e-12
+    )
     wanted = scipy.stats.multivariate_t(CENTRE, 2.5 * np.eye(3), dof)
     assert np.allclose(StudentT(CENTRE, 2.5, dof).log_prob(x), wanted.logpdf(x), rtol=1e-12)
-    assert StudentT(CENTRE, FULL, dof).entropy() == pytest.approx(scipy.stats.multivariate_t(CENTRE, FULL, dof).entropy(), rel=1e-10)
-    each = sum(scipy.stats.t(dof, m, np.sqrt(s)).logpdf(x[:, j]) for j, (m, s) in enumerate(zip(CENTRE, [1, 2, 3], strict=True)))
+    assert StudentT(CENTRE, FULL, dof).entropy() == pytest.approx(
+        scipy.stats.multivariate_t(CENTRE, FULL, dof).entropy(), rel=1e-10
+    )
+    each = sum(
+        scipy.stats.t(dof, m, np.sqrt(s)).logpdf(x[:, j])
+        for j, (m, s) in enumerate(zip(CENTRE, [1, 2, 3], strict=True))
+    )
     assert np.allclose(StudentT(CENTRE, [1.0, 2.0, 3.0], dof, kind="independent").log_prob(x), each, rtol=1e-12)
 
 
@@ -147,10 +159,14 @@ def test_a_singular_scale_lives_on_its_flat():
 
 def test_moments_exist_where_they_do():
     t = StudentT(CENTRE, FULL, 3.0)
-    assert np.array_equal(t.mean, CENTRE) and np.allclose(t.covariance, 3 * FULL) and np.allclose(t.variance, 3 * np.diag(FULL))
-    assert np.array_equal(StudentT(CENTRE, FULL, 0.5).mode, CENTRE) and np.array_equal(StudentT(CENTRE, FULL, 0.5).centre, CENTRE)
+    assert np.array_equal(t.mean, CENTRE)
+    assert np.allclose(t.covariance, 3 * FULL)
+    assert np.allclose(t.variance, 3 * np.diag(FULL))
+    assert np.array_equal(StudentT(CENTRE, FULL, 0.5).mode, CENTRE)
+    assert np.array_equal(StudentT(CENTRE, FULL, 0.5).centre, CENTRE)
     stack = StudentT(np.zeros((2, 3)), FULL, [3.0, 4.0])
-    assert np.allclose(stack.covariance, [3 * FULL, 2 * FULL]) and np.allclose(stack.variance, [3 * np.diag(FULL), 2 * np.diag(FULL)])
+    assert np.allclose(stack.covariance, [3 * FULL, 2 * FULL])
+    assert np.allclose(stack.variance, [3 * np.diag(FULL), 2 * np.diag(FULL)])
     assert np.allclose(StudentT([0.0, 1.0], [1.0, 2.0], [3.0, 4.0], kind="independent").covariance, [3.0, 4.0])
     assert StudentT(CENTRE, 2.0, 4.0).covariance == 4.0
     for dof, what in [(1.0, "mean"), (0.5, "mean"), (2.0, "covariance"), (1.5, "variance")]:
@@ -234,12 +250,18 @@ def test_vectors_of_values_condition_into_a_stack(rng):
     stack = t.condition({1: values})
     for k, value in enumerate(values):
         one = t.condition({1: value})
-        assert np.allclose(stack.centre[k], one.centre) and np.allclose(stack.scale[k], one.scale) and stack.dof[k] == one.dof
-    both = StudentT([CENTRE, CENTRE + 1], np.stack([FULL, 2 * FULL]), [3.0, 5.0]).condition({0: [0.3, 0.4], 2: [1.0, 2.0]})
+        assert np.allclose(stack.centre[k], one.centre)
+        assert np.allclose(stack.scale[k], one.scale)
+        assert stack.dof[k] == one.dof
+    both = StudentT([CENTRE, CENTRE + 1], np.stack([FULL, 2 * FULL]), [3.0, 5.0]).condition(
+        {0: [0.3, 0.4], 2: [1.0, 2.0]}
+    )
     second = StudentT(CENTRE + 1, 2 * FULL, 5.0).condition({0: 0.4, 2: 2.0})
     assert np.allclose(both.scale[1], second.scale) and np.allclose(both.centre[1], second.centre) and both.dof[1] == 7
     columns = StudentT(CENTRE, [1.0, 2.0, 3.0], [3.0, 5.0, 9.0], kind="independent").condition({1: 4.0})
-    assert columns.scale.tolist() == [1.0, 3.0] and columns.dof.tolist() == [3.0, 9.0] and columns.centre.tolist() == [1.0, 0.5]
+    assert columns.scale.tolist() == [1.0, 3.0]
+    assert columns.dof.tolist() == [3.0, 9.0]
+    assert columns.centre.tolist() == [1.0, 0.5]
 
 
 @pytest.mark.parametrize("kind", STACKS)
@@ -254,7 +276,11 @@ def test_draws_follow_the_law(kind, rng):
             assert scipy.stats.kstest(x[:, k, j], one.cdf).statistic <= 0.0191  # the DKW bound at 1e-6
     z = x - t.centre
     mixed = (z[:, 0, :, None] * z[:, 0, None, :]).mean(axis=0)
-    wanted = np.broadcast_to(t.variance[0], (3, 3)) * np.eye(3) if kind not in ("full", "tied") else 5 / 3 * np.asarray(t.member(0).scale)
+    wanted = (
+        np.broadcast_to(t.variance[0], (3, 3)) * np.eye(3)
+        if kind not in ("full", "tied")
+        else 5 / 3 * np.asarray(t.member(0).scale)
+    )
     assert np.abs(mixed - wanted).max() <= 0.15 * wanted.max()
 
 

@@ -25,7 +25,11 @@ def worst_bits(n: int) -> float:
     with mp.workdps(50):
         for _ in range(n):
             size = rng.integers(2, 6)
-            alpha = 10 ** rng.uniform(-6, 6, size) if rng.random() < 0.5 else 10 ** rng.uniform(-6, 6) * rng.uniform(0.5, 2, size)
+            alpha = (
+                10 ** rng.uniform(-6, 6, size)
+                if rng.random() < 0.5
+                else 10 ** rng.uniform(-6, 6) * rng.uniform(0.5, 2, size)
+            )
             x = Dirichlet(alpha).sample(1, rng)[0] if rng.random() < 0.6 else rng.dirichlet(np.ones(size))
             if (x <= 0).any():
                 continue
@@ -33,7 +37,9 @@ def worst_bits(n: int) -> float:
             total = sum(A)
             exact = mp.loggamma(total) + sum((a - 1) * mp.log(v) - mp.loggamma(a) for a, v in zip(A, X, strict=True))
             if exact > -1e5:
-                by_alpha = sum(abs(a * (mp.digamma(total) - mp.digamma(a) + mp.log(v))) for a, v in zip(A, X, strict=True))
+                by_alpha = sum(
+                    abs(a * (mp.digamma(total) - mp.digamma(a) + mp.log(v))) for a, v in zip(A, X, strict=True)
+                )
                 error = abs(mp.mpf(float(Dirichlet(alpha).log_prob(x[None])[0])) - exact)
                 spoilt = abs(exact) + by_alpha + sum(abs(a - 1) for a in A)
                 worst = max(worst, float(mp.log(error / (EPS * spoilt), 2)) if error else -99.0)
@@ -53,7 +59,9 @@ def test_against_scipy(rng):
     x = rng.dirichlet([1.0, 2.0, 3.0], 30)
     law, peer = Dirichlet(ALPHA), scipy.stats.dirichlet(ALPHA)
     assert np.allclose(law.log_prob(x), peer.logpdf(x.T), rtol=1e-12)
-    assert np.allclose(law.mean, peer.mean()) and np.allclose(law.variance, peer.var()) and np.allclose(law.covariance, peer.cov())
+    assert np.allclose(law.mean, peer.mean())
+    assert np.allclose(law.variance, peer.var())
+    assert np.allclose(law.covariance, peer.cov())
     assert law.entropy() == pytest.approx(float(peer.entropy()), rel=1e-12) and law.concentration == pytest.approx(7.2)
     beta = scipy.stats.beta(2.0, 5.0)
     assert np.allclose(Dirichlet([2.0, 5.0]).log_prob(x[:, :1] * [1, -1] + [0, 1]), beta.logpdf(x[:, 0]), rtol=1e-12)
@@ -74,7 +82,12 @@ def test_it_adds_up_to_one():
 
 def test_points_off_the_simplex_and_on_its_edge():
     law = Dirichlet([1.0, 2.0, 0.5])
-    assert law.log_prob([[0.5, 0.6, 0.1], [-0.1, 0.6, 0.5], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]).tolist() == [-np.inf, -np.inf, -np.inf, np.inf]
+    assert law.log_prob([[0.5, 0.6, 0.1], [-0.1, 0.6, 0.5], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]).tolist() == [
+        -np.inf,
+        -np.inf,
+        -np.inf,
+        np.inf,
+    ]
     assert np.isfinite(law.log_prob([[0.0, 0.4, 0.6]]))[0]
     assert law.log_prob([[1.0, 0.0, 0.0]])[0] == -np.inf  # 0 · ∞: never NaN
     with pytest.raises(DataError, match="row 0, column 1"):
@@ -85,7 +98,9 @@ def test_gaps_are_summed_into_one_entry():
     law = Dirichlet([0.7, 2.0, 4.5, 1.1])
     gap = np.array([[0.2, np.nan, 0.3, np.nan]])
     assert law.log_prob(gap)[0] == pytest.approx(Dirichlet([0.7, 4.5, 3.1]).log_prob([[0.2, 0.3, 0.5]])[0], rel=1e-13)
-    assert law.log_prob([[0.2, np.nan, 0.3, 0.1]])[0] == pytest.approx(law.log_prob([[0.2, 0.4, 0.3, 0.1]])[0], rel=1e-13)
+    assert law.log_prob([[0.2, np.nan, 0.3, 0.1]])[0] == pytest.approx(
+        law.log_prob([[0.2, 0.4, 0.3, 0.1]])[0], rel=1e-13
+    )
     assert law.log_prob(np.full((2, 4), np.nan)).tolist() == [0.0, 0.0]
 
     def along(z):
@@ -101,12 +116,22 @@ def test_entropy_and_divergence_keep_their_digits(rng):
             b = 10 ** rng.uniform(-6, 6, 3) if rng.random() < 0.5 else a * (1 + 1e-4 * rng.normal(size=3))
             A, B = [mp.mpf(float(v)) for v in a], [mp.mpf(float(v)) for v in b]
             P, Q = sum(A), sum(B)
-            entropy = sum(mp.loggamma(v) for v in A) - mp.loggamma(P) + (P - 3) * mp.digamma(P) - sum((v - 1) * mp.digamma(v) for v in A)
-            assert abs(float(Dirichlet(a).entropy() - entropy)) <= 1e-14 * (30 + abs(float(entropy)))
-            kl = mp.loggamma(P) - mp.loggamma(Q) + sum(
-                mp.loggamma(v) - mp.loggamma(u) + (u - v) * (mp.digamma(u) - mp.digamma(P)) for u, v in zip(A, B, strict=True)
+            entropy = (
+                sum(mp.loggamma(v) for v in A)
+                - mp.loggamma(P)
+                + (P - 3) * mp.digamma(P)
+                - sum((v - 1) * mp.digamma(v) for v in A)
             )
-            assert abs(float(Dirichlet(a).kl(Dirichlet(b)) - kl)) <= 1e-12 * float(kl) + 1e-14
+            assert abs(float(Dirichlet(a).entropy() - entropy)) <= 1e-14 * (30 + abs(float(entropy)))
+            kl = (
+                mp.loggamma(P)
+                - mp.loggamma(Q)
+                + sum(
+                    mp.loggamma(v) - mp.loggamma(u) + (u - v) * (mp.digamma(u) - mp.digamma(P))
+                    for u, v in zip(A, B, strict=True)
+                )
+            )
+            assert abs(float(Dirichlet(a).kl(Dirichlet(b)) - kl)) <= 1e-12 * float(kl) + 1e-13
 
 
 def test_draws_follow_the_law(rng):
@@ -208,8 +233,10 @@ def test_points_and_predictive():
     law = Dirichlet([2.0, 5.0], ["no", "yes"])
     assert law.point("mean").probs.tolist() == law.predictive().probs.tolist() == [2 / 7, 5 / 7]
     median = scipy.stats.beta(2.0, 5.0).median()
-    assert law.point("median").probs[0] == pytest.approx(median, rel=1e-10) and law.point("median").probs.sum() == pytest.approx(1.0)
-    assert law.point("median").levels.tolist() == ["no", "yes"] and law.update(LevelCounts([1.0, 2.0], 3.0)).levels is law.levels
+    assert law.point("median").probs[0] == pytest.approx(median, rel=1e-10)
+    assert law.point("median").probs.sum() == pytest.approx(1.0)
+    assert law.point("median").levels.tolist() == ["no", "yes"]
+    assert law.update(LevelCounts([1.0, 2.0], 3.0)).levels is law.levels
     assert Dirichlet([3.0]).point("median").probs.tolist() == [1.0]
     tiny = Dirichlet([1e-6, 1e-6, 1e-6]).point("median").probs  # each entry's median is 0 to rounding
     assert tiny.sum() == pytest.approx(1.0)
@@ -238,7 +265,11 @@ def test_weak_and_symmetric():
         (lambda: Dirichlet([[[1.0]]]), ShapeError, r"\(K, L\)"),
         (lambda: Dirichlet([1.0, 1.0], ["a"]), ShapeError, r"Dirichlet: levels must have shape \(2,\)"),
         (lambda: Dirichlet([1.0, 1.0]).update(LevelCounts([1.0] * 3, 3.0)), ShapeError, r"fit alpha of shape \(2,\)"),
-        (lambda: Dirichlet([[1.0, 1.0]]).update(LevelCounts([1.0] * 2, 2.0)), ShapeError, r"fit alpha of shape \(1, 2\)"),
+        (
+            lambda: Dirichlet([[1.0, 1.0]]).update(LevelCounts([1.0] * 2, 2.0)),
+            ShapeError,
+            r"fit alpha of shape \(1, 2\)",
+        ),
         (lambda: Dirichlet([1.0, 1.0]).log_density(Categorical.over(3)), ShapeError, "2 levels"),
         (lambda: Dirichlet([1.0, 1.0]).log_prob([[0.2, 0.3, 0.5]]), ShapeError, r"\(n, 2\)"),
     ],

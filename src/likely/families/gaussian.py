@@ -312,20 +312,21 @@ class Gaussian(Algebra):
         from likely.loops.missing import fill
 
         patterns = Patterns.of(observed(x))
-        x = x[patterns.order]
+        x = x[patterns.order] - self.origin  # there, what is filled in keeps its digits at any offset
         w = np.ones(len(x)) if w is None else w[patterns.order]
-        means, precisions = self.form.mean, self._precisions
+        means, precisions = self.form.mean - self.origin, self._precisions
         out = []
         for k in range(len(means)):
             wk = np.ascontiguousarray(w if w.ndim == 1 else w[:, k])
             filled = x.copy()
             precision = precisions[min(k, len(precisions) - 1)]
             spread, determinant, entries = fill(filled, wk, patterns.seen, patterns.starts, means[k], precision)
-            stats = moments.of_rows(filled, wk, self.origin)
+            stats = moments.of_rows(filled, wk, np.zeros(self.dim))
             if stats is None:
                 raise moments.overflow()
             entropy = 0.5 * (entries * (LOG_2PI + 1) - determinant)
-            out.append(stats.replace(scatter=stats.scatter + spread, entropy=np.asarray(entropy), complete=False))
+            parts = {"scatter": stats.scatter + spread, "entropy": np.asarray(entropy), "complete": False}
+            out.append(stats.replace(origin=self.origin, **parts))
         return moments.stacked(out) if self.members else out[0]
 
     @cached_property

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg
 
 from likely.core.arrays import Array, Mask, refuse_infinite
 from likely.families import moments
@@ -104,7 +103,14 @@ class Quadratic:
         if self.roots is None or len(self.mean) < MANY:
             return -1.0
         centre, _, largest = self._in_frame
-        return ALLOWED / (8 * spd.EPS * largest) - float((centre**2).sum(axis=1).max())
+        size = (centre**2).sum(axis=1)
+        if self.shared and not self.diagonal:
+            size = self._stretched(size, (((self.mean - self.frame[0]) / self.frame[1]) ** 2).sum(axis=1))
+        return ALLOWED / (8 * spd.EPS * largest) - float(size.max())
+
+    def _stretched(self, white: Array, plain: Array) -> Array:
+        """Squared length in white coordinates v = Wu, as large as |v||W||u|: what rounding in Wu is relative to."""
+        return np.sqrt(white * plain) * float(np.linalg.norm(self._in_frame[1]))
 
     def natural(self, factor: float, constant: Array) -> Array:
         """Parameters (p, K) such that features @ natural = factor · distance + constant."""
@@ -127,12 +133,15 @@ class Quadratic:
         """Features (p, n) of rows, and their squared length in the frame (n,)."""
         origin, unit = self.frame
         u = np.ascontiguousarray(((x - origin) / unit).T)
-        if self.shared and not self.diagonal:
+        length = np.einsum("in,in->n", u, u)
+        if self.diagonal:
+            square = u * u
+        elif self.shared:
             u = self._in_frame[1] @ u
-        square = u * u if self.diagonal or self.shared else moments.pairs(u)
-        length = square.sum(axis=0) if self.diagonal or self.shared else np.einsum("in,in->n", u, u)
-        if self.shared and not self.diagonal:
-            square = length[None]
+            square = np.einsum("in,in->n", u, u)[None]
+            length = self._stretched(square[0], length)
+        else:
+            square = moments.pairs(u)
         return np.concatenate([np.ones((1, len(x))), u, square]), length
 
     # ------------------------------------------------------------ evaluation
@@ -169,7 +178,7 @@ class Quadratic:
         if self.diagonal:
             v = z / self.roots[j]
             return np.einsum("nd,nd->n", v, v)
-        v = scipy.linalg.solve_triangular(self.roots[j], z.T, lower=True, check_finite=False)
+        v = spd.solve_factor(self.roots[j], z)
         return np.einsum("dn,dn->n", v, v)
 
     def incomplete(self, x: Array, quick: bool = True) -> tuple[Array, Array, Array]:

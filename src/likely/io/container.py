@@ -140,7 +140,10 @@ def header(stream: BinaryIO, size: int) -> Header:
     length = int.from_bytes(start, "little")
     if len(start) < 8 or length > min(size - 8, MAX_HEADER):
         raise Refusal("this is no model file, or it was cut off", _looks_like(start, size, length))
-    content = _object(parse(_text(stream.read(length))), "the header")
+    text = _text(stream.read(length))
+    if not text.startswith("{"):
+        raise Refusal("this is no model file: its header must be a JSON object", short(text[:20]))
+    content = _object(parse(text), "the header")
     note = _note(content.pop("__metadata__", None))
     return Header(note, _tensors(content, size - 8 - length))
 

@@ -55,7 +55,10 @@ def _shown(form: list[str]) -> str:
 
 
 def _bounded(x: Array, low: float) -> bool:
-    return not x.size or bool(x.min() >= low and x.min() > -np.inf and x.max() < np.inf)  # NaN fails them all
+    if not x.size:
+        return True
+    least, most = x.min(), x.max()
+    return bool(least >= low and least > -np.inf and most < np.inf)  # NaN fails each
 
 
 def _matches(shape: tuple[int, ...], form: list[str], sizes: Sizes) -> bool:
@@ -153,9 +156,20 @@ def honest_scatter(parts: Mapping[str, Any]) -> str:
         return "the diagonal of scatter must not be negative"
     # a constant column has scatter 0 and leaves only the rounding of its mean
     unit = np.hypot(np.sqrt(variance), 1e-6 * np.sqrt(parts["weight"])[..., None] * np.abs(mean))
-    apart = np.abs(scatter - np.swapaxes(scatter, -1, -2))
-    bound = 1e-8 * unit[..., :, None] * unit[..., None, :] + 1e-300
-    return "" if (apart <= bound).all() else "scatter must be symmetric"
+    d = unit.shape[-1]
+    return "" if _symmetric(scatter.reshape(-1, d, d), unit.reshape(-1, d)) else "scatter must be symmetric"
+
+
+def _symmetric(a: Array, unit: Array) -> bool:
+    """Whether matrices (K, d, d) are, up to 1e-8 of their units; in strips, for a large one must not be copied."""
+    K, d = unit.shape
+    members, rows = max(1, 10**6 // d**2), max(1, 10**6 // d)
+    for k in (slice(i, i + members) for i in range(0, K, members)):
+        for j in (slice(i, i + rows) for i in range(0, d, rows)):
+            apart = np.abs(a[k, j] - np.swapaxes(a[k, :, j], 1, 2))
+            if not (apart <= 1e-8 * unit[k, j, None] * unit[k, None] + 1e-300).all():
+                return False
+    return True
 
 
 # ------------------------------------------------------------------- the table
@@ -287,8 +301,11 @@ def class_of(name: str) -> type[Value]:
 @cache
 def kinds_of(name: str) -> dict[str, Kind]:
     """The kind of each field: the table's, else what its annotation says."""
-    given = TABLE[name].kinds
-    return {f.name: given.get(f.name) or ANNOTATED[str(f.type)] for f in fields(class_of(name)) if f.init}
+    kinds = {f.name: ANNOTATED.get(str(f.type)) for f in fields(class_of(name)) if f.init} | {**TABLE[name].kinds}
+    unsaid = [field for field, kind in kinds.items() if kind is None]
+    if unsaid:
+        raise Refusal(f"the table in likely.io.schema must say what {', '.join(unsaid)} of {name} may be")
+    return {field: kind for field, kind in kinds.items() if kind is not None}
 
 
 def same_names(parts: Mapping[str, Any], wanted: Any, name: str, where: str) -> None:

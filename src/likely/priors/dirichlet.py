@@ -160,9 +160,16 @@ class Dirichlet(Law):
         Summed as divergences of gamma laws, Σ D(βᵢ, αᵢ) − D(β₀, α₀), which is exact for like laws, or as
         entropy and other's height at this mean, which is exact for unlike ones.
         """
-        like = gamma_divergence(other.alpha, self.alpha).sum(axis=-1), -gamma_divergence(other.concentration, self.concentration)
+        like = (
+            gamma_divergence(other.alpha, self.alpha).sum(axis=-1),
+            -gamma_divergence(other.concentration, self.concentration),
+        )
         gaps = digamma_gap(self.alpha) - digamma_gap(self.concentration)[..., None]
-        unlike = -np.asarray(self.entropy()), -_log_density(other.alpha, self.mean), ((other.alpha - 1) * gaps).sum(axis=-1)
+        unlike = (
+            -np.asarray(self.entropy()),
+            -_log_density(other.alpha, self.mean),
+            ((other.alpha - 1) * gaps).sum(axis=-1),
+        )
         return in_units(lone(steadier(like, unlike)), bits)
 
     @property
