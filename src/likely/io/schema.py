@@ -163,7 +163,7 @@ def honest_scatter(parts: Mapping[str, Any]) -> str:
 def _symmetric(a: Array, unit: Array) -> bool:
     """Whether matrices (K, d, d) are, up to 1e-8 of their units; in strips, for a large one must not be copied."""
     K, d = unit.shape
-    members, rows = max(1, 10**6 // d**2), max(1, 10**6 // d)
+    members, rows = max(1, 10**5 // d**2), max(1, 10**5 // d)
     for k in (slice(i, i + members) for i in range(0, K, members)):
         for j in (slice(i, i + rows) for i in range(0, d, rows)):
             apart = np.abs(a[k, j] - np.swapaxes(a[k, :, j], 1, 2))
@@ -342,4 +342,4 @@ def _same(a: Any, b: Any) -> bool:
 def _described(x: Any) -> str:
     if isinstance(x, np.ndarray):
         return f"{x.dtype} of shape {x.shape}" + ("" if x.size > 4 else f": {short(x.tolist())}")
-    return type(x).__name__ if isinstance(x, Value) else short(x)
+    return short(x) if x is None or isinstance(x, str | int | float) else f"a {type(x).__name__}"

@@ -98,13 +98,16 @@ class Degenerate:
 
     factor: Array  # (d, r): covariance = factor factorᵀ
     inverse: Array  # (d, r): (x − mean) @ inverse is white
-    scale: Array  # (d,): units of the columns
+    scale: Array  # (d,): units of the columns, 0 for those that do not vary
     logdet: float  # log of the product of the covariance's eigenvalues that are not 0
 
-    def off(self, z: Array) -> Array:
-        """True for deviations (n, d) that do not lie on the flat."""
-        rest = (z - (z @ self.inverse) @ self.factor.T) / self.scale
-        return np.linalg.norm(rest, axis=1) > 1e-7 * (1.0 + np.linalg.norm(z / self.scale, axis=1))
+    def off(self, z: Array, size: Array) -> Array:
+        """True for deviations (n, d) that do not lie on the flat; a column that does not vary has the size of its mean."""
+        moves = self.scale > 0
+        unit = self.scale[moves]
+        rest = z - (z @ self.inverse) @ self.factor.T
+        away = np.linalg.norm(rest[:, moves] / unit, axis=1) > 1e-7 * (1.0 + np.linalg.norm(z[:, moves] / unit, axis=1))
+        return np.asarray(away | (np.abs(z[:, ~moves]) > 1e-12 * size[~moves]).any(axis=1))
 
 
 def degenerate(a: Array) -> Degenerate | None:
@@ -119,7 +122,8 @@ def degenerate(a: Array) -> Degenerate | None:
     factor = s[:, None] * vectors[:, keep] * np.sqrt(values[keep])
     q, r = np.linalg.qr(factor)
     inverse = q @ np.linalg.inv(r).T if factor.shape[1] else factor
-    return Degenerate(factor, inverse, s, float(2 * np.log(np.abs(np.diagonal(r))).sum()))
+    scale = np.where(np.diagonal(a) > 0, s, 0.0)
+    return Degenerate(factor, inverse, scale, float(2 * np.log(np.abs(np.diagonal(r))).sum()))
 
 
 def repaired(a: Array) -> tuple[Array, int]:

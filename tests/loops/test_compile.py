@@ -1,0 +1,73 @@
+"""Each loop is compiled once, releases the lock, and needs no cache folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+
+from likely import Gaussian
+from likely.loops import missing
+
+jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
+LOOPS = [missing.by_precision, missing.by_covariance, missing.fill, missing._factor]
+
+
+def use_every_way():
+    """Gaps as the library meets them: one value and stacks, few columns and many, weights or none, read-only rows."""
+    rng = np.random.default_rng(0)
+    for K in (None, 2, 6):
+        for d in (2, 5):
+            a = rng.standard_normal((K or 1, d, d + 1))
+            S = a @ np.swapaxes(a, 1, 2)
+            g = Gaussian(rng.standard_normal((K, d)) if K else rng.standard_normal(d), S if K else S[0])
+            tied = Gaussian(rng.standard_normal((5, d)), S[0])
+            x = rng.standard_normal((40, d))
+            x[rng.random(x.shape) < 0.4] = np.nan
+            for rows in (x, np.asfortranarray(x), x.astype(np.float32), x[::2]):
+                rows.setflags(write=False)
+                for law in (g, tied):
+                    law.log_prob(rows)
+                    law.collect(rows)
+                    law.collect(rows, rng.random(len(rows)))
+                    if law.members:
+                        law.collect(rows, rng.random((len(rows), law.members)))
+                        law.collect(rows, owner=rng.integers(0, law.members, len(rows)))
+            fitted = Gaussian.fit(x)
+            fitted.log_prob(x)
+
+
+@jit
+def test_each_loop_compiles_once():
+    use_every_way()
+    *loops, helper = LOOPS
+    assert {f.__name__: len(f.signatures) for f in loops} == {f.__name__: 1 for f in loops}
+    assert len(helper.signatures) <= 1  # none, where the loops around it came from the cache
+
+
+@jit
+def test_options_of_the_one_decorator():
+    for f in LOOPS:
+        assert f.targetoptions.get("nogil") and f.targetoptions.get("error_model") == "numpy"
+        assert not f.targetoptions.get("fastmath") and not f.targetoptions.get("parallel")
+
+
+@pytest.mark.slow
+def test_loops_work_where_no_cache_can_be_written(tmp_path):
+    """A read-only package folder without a home: compiled anew, with one line in the log, and right."""
+    code = (
+        "import logging; logging.basicConfig(level='INFO')\n"
+        "from numba.core import caching\n"
+        "caching.CacheImpl._locator_classes = []\n"  # what numba finds where nothing is writable
+        "import numpy as np; from likely import Gaussian\n"
+        "print(Gaussian([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]]).log_prob([[1.0, np.nan]])[0])\n"
+    )
+    env = {**os.environ, "HOME": str(tmp_path / "none"), "NUMBA_DISABLE_JIT": "0"}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert float(ran.stdout) == pytest.approx(-0.5 * (np.log(2 * np.pi) + 1), rel=1e-12)
+    assert "no writable cache" in ran.stderr
