@@ -12,9 +12,9 @@ from pathlib import Path
 # The driver points Numba at its own folder, which is not ours to write; this file is read before Numba is.
 os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).resolve().parent / ".numba_cache")
 
-import numpy as np  # noqa: E402
-import scipy.linalg  # noqa: E402
-from peers import Infeasible, peer, torch_, workload  # noqa: E402
+import numpy as np
+import scipy.linalg
+from peers import Infeasible, peer, torch_, workload
 
 MEMBERS, COLUMNS = 64, 16
 LOG_2PI = np.log(2 * np.pi)

@@ -9,7 +9,9 @@ import likely as lk
 
 
 def test_tour_writes_what_it_promises(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "likely", "tour"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-m", "likely", "tour"], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     assert "the same to the last bit" in done.stdout and "DIFFERENT" not in done.stdout
     folder = tmp_path / "likely-tour"

@@ -74,18 +74,22 @@ def test_summary_speaks_three_languages(estimator, kind, rng):
     d = clone(estimator).fit(rows(kind, rng))
     s = d.summary()
     facts = json.loads(s.to_json())["facts"]
-    assert facts["log-likelihood"] == pytest.approx(float(d.score_samples(rows(kind, np.random.default_rng(0))).size and d.model_.objective(d.stats_)))
+    assert facts["log-likelihood"] == pytest.approx(
+        float(d.score_samples(rows(kind, np.random.default_rng(0))).size and d.model_.objective(d.stats_))
+    )
     assert facts["BIC"] == pytest.approx(facts["parameters"] * np.log(300) - 2 * facts["log-likelihood"])
     assert str(s).startswith(type(d).__name__) and "<table" in s._repr_html_()
     for row in s.rows:
-        assert row.low is None or row.low <= row.estimate + 0.1 * abs(row.estimate) and row.high >= row.low
+        assert row.low is None or (row.low <= row.estimate + 0.1 * abs(row.estimate) and row.high >= row.low)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_data_frames_bring_names(frame, rng):
     X = rng.normal(size=(100, 2))
     d = lk.GaussianDensity().fit(frame({"width": X[:, 0], "height": X[:, 1]}))
-    np.testing.assert_array_equal(d.score_samples(frame({"width": X[:, 0], "height": X[:, 1]})), lk.GaussianDensity().fit(X).score_samples(X))
+    np.testing.assert_array_equal(
+        d.score_samples(frame({"width": X[:, 0], "height": X[:, 1]})), lk.GaussianDensity().fit(X).score_samples(X)
+    )
     assert [r.column for r in d.summary().rows][:1] == ["width"]
 
 
@@ -129,7 +133,9 @@ def test_float32_stays_float32(rng):
     X = rng.normal(size=(200, 3)).astype(np.float32)
     scores = lk.GaussianDensity().fit(X).score_samples(X)
     assert scores.dtype == np.float32
-    np.testing.assert_allclose(scores, lk.GaussianDensity().fit(X.astype(float)).score_samples(X.astype(float)), rtol=1e-6)
+    np.testing.assert_allclose(
+        scores, lk.GaussianDensity().fit(X.astype(float)).score_samples(X.astype(float)), rtol=1e-6
+    )
 
 
 def test_new_levels_may_arrive_late():
@@ -162,8 +168,19 @@ def test_product_of_unlike_parts(rng):
 
 
 def test_product_reads_frames_and_named_columns(rng):
-    frame = pd.DataFrame({"visits": rng.poisson(3, 50), "w": rng.normal(size=50), "h": rng.normal(size=50), "colour": ["red", "blue"] * 25})
-    parts = [("visits", lk.PoissonDensity()), ("size", lk.GaussianDensity(), ["w", "h"]), ("colour", lk.CategoricalDensity())]
+    frame = pd.DataFrame(
+        {
+            "visits": rng.poisson(3, 50),
+            "w": rng.normal(size=50),
+            "h": rng.normal(size=50),
+            "colour": ["red", "blue"] * 25,
+        }
+    )
+    parts = [
+        ("visits", lk.PoissonDensity()),
+        ("size", lk.GaussianDensity(), ["w", "h"]),
+        ("colour", lk.CategoricalDensity()),
+    ]
     p = lk.ProductDensity(parts).fit(frame)
     q = lk.ProductDensity(parts).fit(pl.DataFrame(frame.to_dict("list")))
     np.testing.assert_array_equal(p.score_samples(frame), q.score_samples(pl.DataFrame(frame.to_dict("list"))))
@@ -187,7 +204,11 @@ def test_weak_inside_means_what_the_whole_says(rng):
     X = mixed(rng)
     ml = lk.ProductDensity(PARTS, prior=None).fit(X)
     np.testing.assert_allclose(ml.model_["visits"].rate, [X["visits"].mean()], rtol=1e-12)
-    own = [("size", lk.GaussianDensity()), ("visits", lk.PoissonDensity(prior=50.0)), ("colour", lk.CategoricalDensity(prior=100.0))]
+    own = [
+        ("size", lk.GaussianDensity()),
+        ("visits", lk.PoissonDensity(prior=50.0)),
+        ("colour", lk.CategoricalDensity(prior=100.0)),
+    ]
     kept = lk.ProductDensity(own, prior=None).fit(X)
     assert abs(kept.model_["colour"].probs[0] - 0.5) < abs(ml.model_["colour"].probs[0] - 0.5)
 
@@ -204,7 +225,11 @@ def test_intervals_cover(rng):
     for _ in range(400):
         X = rng.multivariate_normal([1.0, 0.0], [[4.0, 1.2], [1.2, 1.0]], 25)
         table = {(r.column, r.parameter): r for r in lk.GaussianDensity(prior=None).fit(X).summary(0.9).rows}
-        for (column, name), truth in {("x0", "mean"): 1.0, ("x0", "standard deviation"): 2.0, ("x0, x1", "correlation"): 0.6}.items():
+        for (column, name), truth in {
+            ("x0", "mean"): 1.0,
+            ("x0", "standard deviation"): 2.0,
+            ("x0, x1", "correlation"): 0.6,
+        }.items():
             hits[name] += table[column, name].low <= truth <= table[column, name].high
         r = lk.PoissonDensity(prior=None).fit(rng.poisson(2.0, (25, 1))).summary(0.9).rows[0]
         hits["rate"] += r.low <= 2.0 <= r.high

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.laws.stats import LAWS
 from tests.laws.members import MEMBERS
+from tests.laws.stats import LAWS
 
 
 @pytest.mark.parametrize(("law", "member"), LAWS.cases(MEMBERS))

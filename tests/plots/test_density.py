@@ -9,10 +9,10 @@ from matplotlib.path import Path
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
-import likely as lk  # noqa: E402
-from likely.plots.density import DensityDisplay, TraceDisplay  # noqa: E402
+import likely as lk
+from likely.plots.density import DensityDisplay, TraceDisplay
 
 
 @pytest.fixture(autouse=True)

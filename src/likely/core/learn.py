@@ -58,13 +58,17 @@ class FitReport:
     def require_converged(self) -> FitReport:
         """This report, or an error if the objective had not settled."""
         if not self.converged:
-            raise NotConverged(sentence("fit", "the objective must settle", self.reason, "allow more passes: Stop(max_iter=…)"))
+            raise NotConverged(
+                sentence("fit", "the objective must settle", self.reason, "allow more passes: Stop(max_iter=…)")
+            )
         return self
 
     def __str__(self) -> str:
         how = "converged" if self.converged else "NOT converged"
         lines = [f"{type(self.model).__name__}: {how} after {self.iterations} refits: {self.reason}"]
-        lines.append(f"objective {self.objective:.10g}" + (f" (from {self.trace[0]:.10g})" if len(self.trace) > 1 else ""))
+        lines.append(
+            f"objective {self.objective:.10g}" + (f" (from {self.trace[0]:.10g})" if len(self.trace) > 1 else "")
+        )
         lines.append(f"prior {type(self.prior).__name__ if self.prior is not None else 'none (maximum likelihood)'}")
         return "\n".join(lines)
 

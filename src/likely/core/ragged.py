@@ -30,7 +30,9 @@ class Ragged(Value):
         if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
             raise ShapeError(sentence("Ragged", "offsets must rise from 0", offsets[:5].tolist()))
         if values.ndim == 0 or offsets[-1] != len(values):
-            raise ShapeError(sentence("Ragged", f"offsets must end at the number of frames {values.shape}", offsets[-1]))
+            raise ShapeError(
+                sentence("Ragged", f"offsets must end at the number of frames {values.shape}", offsets[-1])
+            )
         view = values.view()
         view.setflags(write=False)
         object.__setattr__(self, "values", view)

@@ -21,5 +21,7 @@ def wine() -> Example:
 
     data = load_wine()
     labels = np.array(["Barolo", "Grignolino", "Barbera"])  # the cultivars behind classes 0, 1 and 2
-    names = [name.replace("_", " ").replace("od280/od315 of diluted wines", "protein ratio") for name in data.feature_names]
+    names = [
+        name.replace("_", " ").replace("od280/od315 of diluted wines", "protein ratio") for name in data.feature_names
+    ]
     return Example(data.data, labels[data.target], names)

@@ -30,7 +30,9 @@ class GaussianDensity(DensityEstimator):
         "covariance": [StrOptions({"full", "diagonal", "spherical", "pooled"})], "prior": PRIOR, **EM,
     }  # fmt: skip
 
-    def __init__(self, covariance: str = "full", *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+    def __init__(
+        self, covariance: str = "full", *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6
+    ) -> None:
         self.covariance = covariance
         self.prior = prior
         self.max_iter = max_iter

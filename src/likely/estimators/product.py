@@ -120,7 +120,9 @@ class ProductDensity(DensityEstimator, _BaseComposition):
             return [part[0]]
         if len(self.parts) != width:
             expected = f"an array must have one column a part ({len(self.parts)})"
-            raise DomainError(sentence("ProductDensity", expected, width, "or name columns: (name, estimator, columns)"))
+            raise DomainError(
+                sentence("ProductDensity", expected, width, "or name columns: (name, estimator, columns)")
+            )
         return [i]
 
     # ---------------------------------------------------------------- learning

@@ -42,7 +42,11 @@ class Summary:
         }  # fmt: skip
         if report is not None:
             facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"
-        notes = [] if stats.complete else ["Entries were missing: intervals count filled entries as seen, and are too narrow."]
+        notes = (
+            []
+            if stats.complete
+            else ["Entries were missing: intervals count filled entries as seen, and are too narrow."]
+        )
         if estimator.prior_ is not None:
             notes.append("Intervals are those of the data alone; estimates include the prior.")
         rows = list(rows_of(model, stats, estimator._column_names(), level))
@@ -89,7 +93,11 @@ class Summary:
 
     def _after(self) -> list[str]:
         more = len(self.rows) - SHOWN
-        return [*([f"… and {more} more (to_dict() has all)"] if more > 0 else []), *([""] if self.notes else []), *self.notes]
+        return [
+            *([f"… and {more} more (to_dict() has all)"] if more > 0 else []),
+            *([""] if self.notes else []),
+            *self.notes,
+        ]
 
 
 _CSS = (
@@ -121,5 +129,7 @@ def _shown(value: Any) -> str:
 def _aligned(table: list[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     sides = ("<", "<", ">", ">", ">")
-    lines = ["  ".join(f"{c:{side}{w}}" for c, side, w in zip(row, sides, widths, strict=True)).rstrip() for row in table]
+    lines = [
+        "  ".join(f"{c:{side}{w}}" for c, side, w in zip(row, sides, widths, strict=True)).rstrip() for row in table
+    ]
     return [lines[0], "-" * max(map(len, lines)), *lines[1:]]

@@ -9,7 +9,6 @@ from likely.errors import DataError, sentence
 from likely.families.moments import ColumnMoments, Moments
 from likely.maths import spd
 
-
 ROUNDING = 1e-14  # a standard deviation below this share of a column's size is what sums leave of a constant
 TINY, HUGE = 1e-290, 1e300  # variances outside have lost digits to the ends of the number range
 
@@ -49,7 +48,9 @@ def lift(spread: Array, k: int, floor: tuple[Array, Mask], kind: str) -> tuple[i
             spread[k] = least.min()
     if kind == "full" and spd.cholesky(spread[k]) is None:
         spread[k], rank = spd.repaired(spread[k])
-        note += f"the covariance is singular (rank {rank} of {d}: columns depend on each other, or there are too few rows);"
+        note += (
+            f"the covariance is singular (rank {rank} of {d}: columns depend on each other, or there are too few rows);"
+        )
         note += " the missing directions got 1e-9 of a column's variance; "
     return (k, note + 'a prior avoids this (prior="weak")') if note else None
 
@@ -60,5 +61,7 @@ def _low_note(low: Mask, constant: Mask) -> str:
     if len(always):
         note += f"column {', '.join(map(str, always))} is constant over all data: its standard deviation was set to 1e-8 of its size; "
     if len(here):
-        note += f"column {', '.join(map(str, here))} is constant here: its variance was set to 1e-9 of that of all data; "
+        note += (
+            f"column {', '.join(map(str, here))} is constant here: its variance was set to 1e-9 of that of all data; "
+        )
     return note

@@ -22,7 +22,9 @@ class Patterns:
     def of(cls, seen: NDArray[np.bool_]) -> Patterns:
         """Group the rows of a mask (n, d)."""
         packed = np.ascontiguousarray(np.packbits(seen, axis=1))
-        keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel() if packed.shape[1] > 8 else _as_integers(packed)
+        keys = (
+            packed.view(np.dtype((np.void, packed.shape[1]))).ravel() if packed.shape[1] > 8 else _as_integers(packed)
+        )
         order = np.argsort(keys, kind="stable")
         new = np.flatnonzero(np.concatenate([[True], keys[order][1:] != keys[order][:-1]]))
         return cls(order, np.ascontiguousarray(seen[order[new]]), np.append(new, len(seen)).astype(np.int64))

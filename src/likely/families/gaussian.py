@@ -343,8 +343,7 @@ class Gaussian(Algebra):
         lifted just enough to be a density, and a warning says where and why.
         """
         if prior is not None:
-            prior = prior.replace(tied=True) if self.tied and hasattr(prior, "tied") else prior
-            return prior.update(self._suited(stats)).point("mode")
+            return self._suited_prior(prior).update(self._suited(stats)).point("mode")
         stats = self._suited(stats)
         if not (stats.weight > 0).any():
             raise DataError(sentence("Gaussian", "at least one row with weight is needed", "none", "or give a prior"))
@@ -353,6 +352,13 @@ class Gaussian(Algebra):
         mean = np.where(seen, mean, self.mean)  # a member that saw nothing keeps what it had
         covariance = self._regular(self._spread(stats, unbiased), stats)
         return Gaussian.trusted(mean=mean, covariance=covariance, kind=self.kind)
+
+    def _suited_prior(self, prior: Any) -> Any:
+        """The prior for this kind of covariance; where that is one for all members, so is the prior's."""
+        if getattr(prior, "kind", self.kind) != self.kind:
+            expected = f"a {self.kind} covariance needs a prior of its kind"
+            raise DomainError(sentence("Gaussian", expected, f"{type(prior).__name__} for a {prior.kind} one"))
+        return prior.replace(tied=True) if self.tied and hasattr(prior, "tied") else prior
 
     def _suited(self, stats: Any) -> Any:
         """Moments for a full law, column moments for the others."""
@@ -370,7 +376,7 @@ class Gaussian(Algebra):
         scatter, weight = stats.scatter, stats.weight
         if self.kind == "spherical":
             scatter, weight = scatter.sum(-1), weight.sum(-1)
-        lost = (np.ones(np.shape(weight)) if self.kind != "spherical" else np.full(np.shape(weight), float(self.dim)))
+        lost = np.ones(np.shape(weight)) if self.kind != "spherical" else np.full(np.shape(weight), float(self.dim))
         if self.tied:
             scatter, weight, lost = scatter.sum(axis=0), weight.sum(axis=0), lost.sum(axis=0)
         weight = np.asarray(weight - lost * unbiased)
@@ -396,14 +402,15 @@ class Gaussian(Algebra):
         if isinstance(stats, Moments):
             value += float(stats.entropy.sum())
         if prior is not None:
-            prior = prior.replace(tied=True) if self.tied and hasattr(prior, "tied") else prior
-            value += float(np.sum(prior.log_density(self)))
+            value += float(np.sum(self._suited_prior(prior).log_density(self)))
         return value
 
     def _expected_log_prob(self, stats: Any) -> float:
         if self.form.roots is None:
             expected = "the objective needs a covariance that is not singular"
-            raise DomainError(sentence("Gaussian", expected, "a singular one", "refit makes one, with a prior or without"))
+            raise DomainError(
+                sentence("Gaussian", expected, "a singular one", "refit makes one, with a prior or without")
+            )
         delta = stats.mean - self.mean
         if self.kind == "full":
             w = spd.inverse_factor(self.form.roots)
@@ -425,7 +432,9 @@ class Gaussian(Algebra):
         stack = f", {self.members} members{' with one covariance' if self.tied else ''}" if self.members else ""
         if self.mean.size > 8:
             return f"Gaussian({self.kind}, d={self.dim}{stack})"
-        mean, covariance = (np.array([float(f"{v:.6g}") for v in a.ravel()]).reshape(a.shape) for a in (self.mean, self.covariance))
+        mean, covariance = (
+            np.array([float(f"{v:.6g}") for v in a.ravel()]).reshape(a.shape) for a in (self.mean, self.covariance)
+        )
         return f"Gaussian(mean={mean.tolist()}, covariance={covariance.tolist()}, kind={self.kind!r})"
 
 
@@ -448,4 +457,3 @@ def _refuse_infinite_if_any(x: Array) -> None:
 def _rows_like(x: Any) -> Any:
     """Something with rows that can be sliced; lists become arrays."""
     return x if hasattr(x, "shape") else numbers(x, "Gaussian")
-

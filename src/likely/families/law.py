@@ -41,7 +41,9 @@ class Law(Value):
     ) -> Self:  # fmt: skip
         """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior)."""
         blocks = Blocks.of(x, weight)
-        report = fit(cls.blank(blocks.first.x, **options), blocks, prior=prior, engine=engine, stop=stop or Stop(500, 1e-8))
+        report = fit(
+            cls.blank(blocks.first.x, **options), blocks, prior=prior, engine=engine, stop=stop or Stop(500, 1e-8)
+        )
         if not report.converged:
             warnings.warn(f"{cls.__name__}: not converged: {report.reason}", FitWarning, stacklevel=2)
         return report.model

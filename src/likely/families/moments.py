@@ -8,14 +8,13 @@ none of the standard deviation's digits on NIST's NumAcc4, this keeps all that t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from likely.core.arrays import Array, Mask
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
-
 
 S = TypeVar("S", "Moments", "ColumnMoments")
 
@@ -132,14 +131,23 @@ class ColumnMoments(Value):
 
     def member(self, k: int) -> ColumnMoments:
         """The moments of one member of a stack."""
-        return self.replace(
-            rows=self.rows[k], weight=self.weight[k], shift=self.shift[k], scatter=self.scatter[k]
-        )
+        return self.replace(rows=self.rows[k], weight=self.weight[k], shift=self.shift[k], scatter=self.scatter[k])
 
 
 def overflow() -> DataError:
     """What to say when squares leave the range of numbers."""
     return DataError(sentence("Gaussian", "sums of squares must stay finite", "an overflow", "rescale the columns"))
+
+
+def refuse_others(stats: Any, d: int, whose: str, full: bool = False) -> None:
+    """Statistics that a prior of d columns can use; `full` asks for scatters between columns too."""
+    if not isinstance(stats, Moments if full else Moments | ColumnMoments):
+        wanted = "Moments" if full else "Moments or ColumnMoments"
+        raise ShapeError(
+            sentence(whose, f"{wanted} are needed", type(stats).__name__, "collect with a Gaussian of its kind")
+        )
+    if stats.shift.shape[-1] != d:
+        raise ShapeError(sentence(whose, f"statistics of {d} columns are needed", stats.shift.shape[-1]))
 
 
 def refuse_expected(stats: Moments | ColumnMoments, whose: str) -> None:
@@ -171,9 +179,7 @@ def _moved(stats: Moments | ColumnMoments, origin: Array) -> Array:
     return np.where(seen, stats.shift + (stats.origin - origin), 0.0)
 
 
-def _merge(
-    wa: Array, ma: Array, wb: Array, mb: Array, per_column: bool = False
-) -> tuple[Array, Array, Array, Array]:
+def _merge(wa: Array, ma: Array, wb: Array, mb: Array, per_column: bool = False) -> tuple[Array, Array, Array, Array]:
     """Weight and mean of two sets together, the difference of their means, and wa·wb/(wa + wb)."""
     weight = wa + wb
     delta = mb - ma

@@ -78,7 +78,9 @@ class Product(Law):
             columns = Columns.of(x)
             missing = [name for name in self.names if name not in columns]
             if missing:
-                raise DataError(sentence("Product", f"parts {', '.join(self.names)} are needed", f"no {', '.join(missing)}"))
+                raise DataError(
+                    sentence("Product", f"parts {', '.join(self.names)} are needed", f"no {', '.join(missing)}")
+                )
             return columns
         a = np.asarray(x)
         if a.ndim != 2 or a.shape[1] != self.dim:

@@ -37,7 +37,9 @@ class DensityDisplay:
         return cls(estimator.model_, X, estimator._column_names()).plot(ax, **style)
 
     @classmethod
-    def from_model(cls, model: Any, X: Any = None, *, names: Any = None, ax: Any = None, **style: Any) -> DensityDisplay:
+    def from_model(
+        cls, model: Any, X: Any = None, *, names: Any = None, ax: Any = None, **style: Any
+    ) -> DensityDisplay:
         """Draw a value."""
         return cls(model, X, names).plot(ax, **style)
 

@@ -15,7 +15,7 @@ from likely.errors import DomainError, ShapeError, sentence
 from likely.families.floors import column_floor
 from likely.families.gaussian import LOG_2PI, Gaussian
 from likely.families.law import in_units, lone
-from likely.families.moments import ColumnMoments, Moments, refuse_expected
+from likely.families.moments import ColumnMoments, Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
 
 LOG_PI = float(np.log(np.pi))
@@ -51,7 +51,9 @@ class NormalInverseGamma(Value):
         kappa, scale, dof = (parameter(getattr(self, n), me, n) for n in ("kappa", "scale", "dof"))
         if not ((kappa > 0).all() and (scale > 0).all() and (dof > 0).all()):
             raise DomainError(sentence(me, "kappa, scale and dof must be positive"))
-        shape = (mean.shape[1:] if self.tied else mean.shape) if self.kind == "diagonal" else mean.shape[: -1 - self.tied]
+        shape = (
+            (mean.shape[1:] if self.tied else mean.shape) if self.kind == "diagonal" else mean.shape[: -1 - self.tied]
+        )
         try:
             kappa = np.array(np.broadcast_to(kappa, mean.shape))
             scale, dof = (np.array(np.broadcast_to(a, shape)) for a in (scale, dof))
@@ -96,6 +98,7 @@ class NormalInverseGamma(Value):
 
     def update(self, stats: Moments | ColumnMoments) -> NormalInverseGamma:
         """The posterior after these statistics."""
+        refuse_others(stats, self.dim, "NormalInverseGamma")
         columns = stats.columns() if isinstance(stats, Moments) else stats
         n = columns.weight
         kappa = self.kappa + n
@@ -161,7 +164,12 @@ class NormalInverseGamma(Value):
         """log p(μ, σ²) of a Gaussian's parameters; one a member for a stack (their sum where tied)."""
         variance = model.covariance
         half = 0.5 * self.dof
-        gamma = half * np.log(0.5 * self.scale) - gammaln(half) - (half + 1) * np.log(variance) - 0.5 * self.scale / variance
+        gamma = (
+            half * np.log(0.5 * self.scale)
+            - gammaln(half)
+            - (half + 1) * np.log(variance)
+            - 0.5 * self.scale / variance
+        )
         v = np.asarray(variance)[..., None] if self.kind == "spherical" else variance
         normal = -0.5 * (LOG_2PI - np.log(self.kappa) + np.log(v) + self.kappa * (model.mean - self.mean) ** 2 / v)
         gamma = gamma if self.kind == "spherical" else gamma.sum(axis=-1)
@@ -195,7 +203,9 @@ class NormalInverseGamma(Value):
             raise DomainError(sentence("NormalInverseGamma", "entropy and kl are for laws of one kind, not tied"))
         half, inverse = 0.5 * other.dof, self.dof / self.scale
         log_variance = np.log(0.5 * self.scale) - digamma(0.5 * self.dof)
-        gamma = gammaln(half) - half * np.log(0.5 * other.scale) + (half + 1) * log_variance + 0.5 * other.scale * inverse
+        gamma = (
+            gammaln(half) - half * np.log(0.5 * other.scale) + (half + 1) * log_variance + 0.5 * other.scale * inverse
+        )
         if self.kind == "spherical":
             log_variance, inverse = log_variance[..., None], inverse[..., None]
         away = (self.mean - other.mean) ** 2 * inverse

@@ -16,7 +16,7 @@ from likely.errors import DomainError, ShapeError, sentence
 from likely.families.floors import column_floor
 from likely.families.gaussian import LOG_2PI, Gaussian
 from likely.families.law import in_units, lone
-from likely.families.moments import Moments, refuse_expected
+from likely.families.moments import Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
 from likely.maths import spd
 
@@ -52,9 +52,13 @@ class NormalInverseWishart(Value):
         scale = parameter(self.scale, me, "scale")
         d = mean.shape[-1]
         if scale.shape[-2:] != (d, d) or scale.ndim > 3 or mean.ndim > 2:
-            raise ShapeError(sentence(me, f"scale must have shape ({d}, {d}), with K in front for a stack", scale.shape))
+            raise ShapeError(
+                sentence(me, f"scale must have shape ({d}, {d}), with K in front for a stack", scale.shape)
+            )
         if not (kappa > 0).all() or not (dof > d - 1).all():
-            raise DomainError(sentence(me, f"kappa must be positive and dof above {d - 1}", (kappa.tolist(), dof.tolist())))
+            raise DomainError(
+                sentence(me, f"kappa must be positive and dof above {d - 1}", (kappa.tolist(), dof.tolist()))
+            )
         if not spd.is_symmetric(scale) or spd.cholesky(scale) is None:
             raise DomainError(sentence(me, "scale must be symmetric and positive definite"))
         self._set(mean=mean, kappa=kappa, scale=scale, dof=dof)
@@ -70,7 +74,9 @@ class NormalInverseWishart(Value):
         """
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
-            raise DomainError(sentence("NormalInverseWishart.weak", "statistics of at least one row are needed", "none"))
+            raise DomainError(
+                sentence("NormalInverseWishart.weak", "statistics of at least one row are needed", "none")
+            )
         d = len(pooled.shift)
         within = stats.scatter.reshape(-1, d, d).sum(axis=0) / pooled.weight
         least, _ = column_floor(pooled)
@@ -78,7 +84,11 @@ class NormalInverseWishart(Value):
         shape = within * (1.0 - 1.0 / c)
         shape[np.diag_indices(d)] = np.maximum(np.diagonal(within), least)
         return cls.trusted(
-            mean=pooled.mean, kappa=np.asarray(0.01), scale=spd.symmetric(c * shape), dof=np.asarray(d + 2.0), tied=False
+            mean=pooled.mean,
+            kappa=np.asarray(0.01),
+            scale=spd.symmetric(c * shape),
+            dof=np.asarray(d + 2.0),
+            tied=False,
         )
 
     @property
@@ -95,6 +105,7 @@ class NormalInverseWishart(Value):
 
     def update(self, stats: Moments) -> NormalInverseWishart:
         """The posterior after these statistics."""
+        refuse_others(stats, self.dim, "NormalInverseWishart", full=True)
         n = stats.weight
         kappa = self.kappa + n
         delta = (stats.origin - self.mean) + stats.shift  # not `stats.mean − mean`: the shift keeps its digits
@@ -103,7 +114,9 @@ class NormalInverseWishart(Value):
         added, rows = stats.scatter + between, n
         if self.tied and added.ndim == 3:
             added, rows = added.sum(axis=0), n.sum()
-        return self.replace(mean=mean, kappa=np.asarray(kappa), scale=self.scale + added, dof=np.asarray(self.dof + rows))
+        return self.replace(
+            mean=mean, kappa=np.asarray(kappa), scale=self.scale + added, dof=np.asarray(self.dof + rows)
+        )
 
     def point(self, rule: str = "mode") -> Gaussian:
         """A Gaussian with the "mode", "mean" or "median" of the parameters.
@@ -117,7 +130,9 @@ class NormalInverseWishart(Value):
         elif rule == "mean":
             by = self.dof - d - 1
             if not (by > 0).all():
-                raise DomainError(sentence("NormalInverseWishart", f"the mean needs dof above {d + 1}", lone(np.min(self.dof))))
+                raise DomainError(
+                    sentence("NormalInverseWishart", f"the mean needs dof above {d + 1}", lone(np.min(self.dof)))
+                )
         elif rule == "median":
             by = chdtri(self.dof - d + 1, 0.5)
         else:
@@ -142,9 +157,7 @@ class NormalInverseWishart(Value):
         factor = self._root @ np.swapaxes(np.linalg.inv(a), -1, -2)
         noise = np.einsum("...ij,...j->...i", factor, rng.standard_normal(self.mean.shape))
         mean = self.mean + noise / np.sqrt(self.kappa)[..., None]
-        return Gaussian.trusted(
-            mean=mean, covariance=spd.symmetric(factor @ np.swapaxes(factor, -1, -2)), kind="full"
-        )
+        return Gaussian.trusted(mean=mean, covariance=spd.symmetric(factor @ np.swapaxes(factor, -1, -2)), kind="full")
 
     def predictive(self) -> StudentT:
         """Student t with ν − d + 1 degrees of freedom, centre m, squared scale Ψ(κ + 1)/(κ(ν − d + 1))."""
@@ -169,7 +182,9 @@ class NormalInverseWishart(Value):
         covariance = model._shared_matrix() if self.tied else model.covariance_matrix
         root = spd.cholesky(np.ascontiguousarray(covariance))
         if root is None:
-            raise DomainError(sentence("NormalInverseWishart", "the covariance must be positive definite", "a singular one"))
+            raise DomainError(
+                sentence("NormalInverseWishart", "the covariance must be positive definite", "a singular one")
+            )
         w = spd.inverse_factor(root)
         logdet = spd.logdet(root)
         trace = spd.trace_form(w, self.scale)

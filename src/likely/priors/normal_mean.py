@@ -14,7 +14,7 @@ from likely.errors import DomainError, ShapeError, sentence
 from likely.families.gaussian import LOG_2PI, Gaussian
 from likely.families.gaussian_algebra import solve_psd
 from likely.families.law import lone
-from likely.families.moments import ColumnMoments, Moments, refuse_expected
+from likely.families.moments import ColumnMoments, Moments, refuse_expected, refuse_others
 from likely.maths import spd
 
 
@@ -38,7 +38,9 @@ class NormalMean(Value):
 
     def __post_init__(self) -> None:
         if not isinstance(self.belief, Gaussian):
-            raise ShapeError(sentence("NormalMean", "belief must be a Gaussian over the mean", type(self.belief).__name__))
+            raise ShapeError(
+                sentence("NormalMean", "belief must be a Gaussian over the mean", type(self.belief).__name__)
+            )
         d = self.belief.dim
         covariance = parameter(self.covariance, "NormalMean", "covariance")
         Gaussian(np.zeros(d), covariance)  # the same rules, the same errors
@@ -51,6 +53,7 @@ class NormalMean(Value):
 
     def update(self, stats: Moments | ColumnMoments) -> NormalMean:
         """The posterior over the mean after these statistics."""
+        refuse_others(stats, self.belief.dim, "NormalMean")
         n, S, C = self._rows(stats), self.belief._shared_matrix(), self._known
         root = np.sqrt(n)  # (..., d): one number a column, so that gaps of a diagonal law count too
         inner = root[..., :, None] * S * root[..., None, :] + C
@@ -90,7 +93,11 @@ class NormalMean(Value):
         refuse_expected(stats, "NormalMean")
         n, post = self._rows(stats), self.update(stats)
         # log p(x) = log p(x | μ) + log p(μ) − log p(μ | x) for any μ: take the posterior mean
-        best = Gaussian.trusted(mean=post.belief.mean, covariance=self.covariance, kind=("spherical", "diagonal", "full")[self.covariance.ndim])
+        best = Gaussian.trusted(
+            mean=post.belief.mean,
+            covariance=self.covariance,
+            kind=("spherical", "diagonal", "full")[self.covariance.ndim],
+        )
         likelihood = _log_likelihood(best, stats, n, self._known)
         return lone(likelihood + _at_own(self.belief, best.mean) - _at_own(post.belief, best.mean))
 

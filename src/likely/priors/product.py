@@ -61,5 +61,7 @@ class ProductPrior(Value):
     def _all(self, doing: str) -> tuple[tuple[str, Any], ...]:
         without = [n for n, p in self.parts if p is None]
         if without:
-            raise DomainError(sentence(f"ProductPrior.{doing}", "every part needs a prior", f"none for {', '.join(without)}"))
+            raise DomainError(
+                sentence(f"ProductPrior.{doing}", "every part needs a prior", f"none for {', '.join(without)}")
+            )
         return self.parts
