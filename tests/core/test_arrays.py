@@ -148,7 +148,8 @@ def test_owners_are_whole_numbers_within_the_stack():
 
 
 @pytest.mark.parametrize(
-    ("owner", "error"), [([0, 3, 0], DataError), ([0, -2, 0], DataError), ([0, 1], ShapeError), ([0.0, 1.0, 0.0], ShapeError)]
+    ("owner", "error"),
+    [([0, 3, 0], DataError), ([0, -2, 0], DataError), ([0, 1], ShapeError), ([0.0, 1.0, 0.0], ShapeError)],
 )
 def test_other_owners_are_refused(owner, error):
     with pytest.raises(error, match="Law: owner must"):

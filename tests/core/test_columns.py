@@ -13,7 +13,9 @@ from likely import Columns, DataError, Ragged, ShapeError
 @pytest.fixture
 def columns():
     return Columns(
-        size=np.arange(8.0).reshape(4, 2), colour=["red", "blue", "red", "green"], walk=Ragged.from_list([[1], [2, 3], [], [4]])
+        size=np.arange(8.0).reshape(4, 2),
+        colour=["red", "blue", "red", "green"],
+        walk=Ragged.from_list([[1], [2, 3], [], [4]]),
     )
 
 
@@ -58,5 +60,5 @@ def test_unequal_parts_are_refused():
 
 @pytest.mark.parametrize("make", [Columns, lambda: Columns.of(np.zeros((3, 2))), lambda: Columns.of([1, 2])])
 def test_nothing_named_is_refused(make):
-    with pytest.raises(DataError, match="Columns: .*named part"):
+    with pytest.raises(DataError, match=r"Columns: .*named part"):
         make()

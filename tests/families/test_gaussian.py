@@ -126,7 +126,9 @@ def test_log_density_is_scipys(rng, d):
     np.testing.assert_allclose(Gaussian(mean, c).log_prob(x), want, rtol=1e-10)
     diagonal = scipy.stats.norm(mean, np.sqrt(np.diag(c))).logpdf(x).sum(axis=1)
     np.testing.assert_allclose(Gaussian(mean, np.diag(c).copy()).log_prob(x), diagonal, rtol=1e-13)
-    np.testing.assert_allclose(Gaussian(mean, 2.0).log_prob(x), scipy.stats.norm(mean, 2**0.5).logpdf(x).sum(1), rtol=1e-13)
+    np.testing.assert_allclose(
+        Gaussian(mean, 2.0).log_prob(x), scipy.stats.norm(mean, 2**0.5).logpdf(x).sum(1), rtol=1e-13
+    )
 
 
 def test_mahalanobis_counts_standard_deviations(rng):
@@ -137,7 +139,9 @@ def test_mahalanobis_counts_standard_deviations(rng):
     np.testing.assert_allclose(g.squared_distance(x), want, rtol=1e-12)
     np.testing.assert_allclose(g.mahalanobis(x), np.sqrt(want), rtol=1e-12)
     assert Gaussian([0.0], 4.0).mahalanobis([[6.0]])[0] == 3.0
-    assert g.squared_distance([[1.0, np.nan]])[0] == 0.0 and g.squared_distance([[3.0, np.nan]])[0] == pytest.approx(2.0)
+    assert g.squared_distance([[1.0, np.nan]])[0] == 0.0 and g.squared_distance([[3.0, np.nan]])[0] == pytest.approx(
+        2.0
+    )
 
 
 def test_squared_distance_in_rotated_coordinates():
@@ -181,7 +185,9 @@ def test_a_singular_density_lives_on_its_flat(rng):
     x = g.sample(20, rng)
     np.testing.assert_allclose(g.log_prob(x), want.logpdf(x), rtol=1e-9)
     assert (g.log_prob(x + [1e-3, 0, 0, 0]) == -np.inf).all()
-    assert g.entropy() == pytest.approx(0.5 * (2 * np.log(2 * np.pi * np.e) + np.log(np.linalg.det(a.T @ a))), rel=1e-12)
+    assert g.entropy() == pytest.approx(
+        0.5 * (2 * np.log(2 * np.pi * np.e) + np.log(np.linalg.det(a.T @ a))), rel=1e-12
+    )
     assert np.isnan(g.log_prob([[np.nan] * 4])).sum() == 0
 
 
@@ -201,7 +207,10 @@ def test_singular_densities_do_not_depend_on_units(rng, scale):
 def test_marginals_of_a_singular_density_integrate_gaps_out():
     g = Gaussian([0.0, 1.0, 2.0], np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 4.0]]))
     x = np.array([[0.5, np.nan, 3.0], [np.nan, np.nan, 3.0], [0.5, 1.5, np.nan], [0.5, 2.5, np.nan]])
-    want = [scipy.stats.norm.logpdf(0.5) + scipy.stats.norm.logpdf(3.0, 2.0, 2.0), scipy.stats.norm.logpdf(3.0, 2.0, 2.0)]
+    want = [
+        scipy.stats.norm.logpdf(0.5) + scipy.stats.norm.logpdf(3.0, 2.0, 2.0),
+        scipy.stats.norm.logpdf(3.0, 2.0, 2.0),
+    ]
     np.testing.assert_allclose(g.log_prob(x)[:2], want, rtol=1e-12)
     # columns 0 and 1 move together: one dimension, of length √2 a standard deviation
     assert g.log_prob(x)[2] == pytest.approx(scipy.stats.norm.logpdf(0.5) - 0.5 * np.log(2.0), rel=1e-12)
@@ -210,7 +219,10 @@ def test_marginals_of_a_singular_density_integrate_gaps_out():
 
 def test_a_variance_of_nothing_is_a_point():
     g = Gaussian([1.0, 2.0], [0.0, 4.0])
-    assert g.log_prob([[1.0, 2.0], [1.5, 2.0]]).tolist() == [pytest.approx(-np.log(2.0) - 0.5 * np.log(2 * np.pi)), -np.inf]
+    assert g.log_prob([[1.0, 2.0], [1.5, 2.0]]).tolist() == [
+        pytest.approx(-np.log(2.0) - 0.5 * np.log(2 * np.pi)),
+        -np.inf,
+    ]
     point = Gaussian([1.0, 2.0], 0.0)
     assert point.log_prob([[1.0, 2.0], [1.0, 2.1]]).tolist() == [0.0, -np.inf] and point.entropy() == 0.0
     assert np.array_equal(point.sample(2, np.random.default_rng(0)), [[1.0, 2.0]] * 2)

@@ -92,7 +92,10 @@ def test_distribution_function_in_both_tails():
     found = np.array([Gaussian([m], s**2).cdf(y) for m, s, y in zip(mean, deviation, x, strict=True)])
     logs = np.array([Gaussian([m], s**2).log_cdf(y) for m, s, y in zip(mean, deviation, x, strict=True)])
     variance = [mpmath.mpf(float(s**2)) for s in deviation]
-    z = [(mpmath.mpf(float(y)) - mpmath.mpf(float(m))) / mpmath.sqrt(v) for m, v, y in zip(mean, variance, x, strict=True)]
+    z = [
+        (mpmath.mpf(float(y)) - mpmath.mpf(float(m))) / mpmath.sqrt(v)
+        for m, v, y in zip(mean, variance, x, strict=True)
+    ]
     exact = [mpmath.ncdf(t) for t in z]
     error = max(float(abs(f / e - 1)) for f, e in zip(found, exact, strict=True))
     log_error = max(float(abs(f / mpmath.log(e) - 1)) for f, e in zip(logs, exact, strict=True) if e < 0.5)
@@ -103,19 +106,27 @@ def test_distribution_function_in_both_tails():
 def test_log_distribution_function_far_below_the_smallest_number():
     g = Gaussian([0.0], 1.0)
     for z in (-40.0, -1e3, -1e6):
-        exact = mpmath.log(mpmath.ncdf(mpmath.mpf(z))) if z > -1e5 else -mpmath.mpf(z) ** 2 / 2 - mpmath.log(-z * mpmath.sqrt(2 * mpmath.pi))
+        exact = (
+            mpmath.log(mpmath.ncdf(mpmath.mpf(z)))
+            if z > -1e5
+            else -(mpmath.mpf(z) ** 2) / 2 - mpmath.log(-z * mpmath.sqrt(2 * mpmath.pi))
+        )
         assert g.log_cdf(z) == pytest.approx(float(exact), rel=1e-12)
 
 
 def test_quantiles_in_both_tails():
     rng = np.random.default_rng(6)
-    p = np.concatenate([10.0 ** rng.uniform(-300, -1, 200), rng.uniform(0.01, 0.99, 200), 1 - 10.0 ** rng.uniform(-15, -1, 100)])
+    p = np.concatenate(
+        [10.0 ** rng.uniform(-300, -1, 200), rng.uniform(0.01, 0.99, 200), 1 - 10.0 ** rng.uniform(-15, -1, 100)]
+    )
     mean, deviation = 10.0 ** rng.uniform(-6, 6, 500), 10.0 ** rng.uniform(-6, 6, 500)
     found = np.array([Gaussian([m], s**2).quantile(q) for m, s, q in zip(mean, deviation, p, strict=True)])
     worst = 0.0
     for f, m, s, q in zip(found, mean, deviation, p, strict=True):
         v = mpmath.sqrt(mpmath.mpf(float(s**2)))
-        z = mpmath.findroot(lambda t, q=q: mpmath.log(mpmath.ncdf(t)) - mpmath.log(mpmath.mpf(float(q))), float(ndtri(q)))
+        z = mpmath.findroot(
+            lambda t, q=q: mpmath.log(mpmath.ncdf(t)) - mpmath.log(mpmath.mpf(float(q))), float(ndtri(q))
+        )
         exact = mpmath.mpf(float(m)) + v * z
         # the sum m + σz may cancel; what is owed is σz to 1e-9 and the sum's own grain
         worst = max(worst, float(abs(f - exact) / (abs(v * z) + abs(mpmath.mpf(float(m))))))

@@ -27,7 +27,9 @@ def stack(rng):
 def same(a, b, tol=1e-10):
     """Two Gaussians are the same law."""
     np.testing.assert_allclose(a.mean, b.mean, rtol=tol, atol=tol)
-    np.testing.assert_allclose(a.covariance_matrix, b.covariance_matrix, rtol=tol, atol=tol * np.abs(b.covariance_matrix).max())
+    np.testing.assert_allclose(
+        a.covariance_matrix, b.covariance_matrix, rtol=tol, atol=tol * np.abs(b.covariance_matrix).max()
+    )
 
 
 def members(stack):
@@ -89,7 +91,11 @@ def test_vectors_of_values_give_a_regression(g, rng):
 @pytest.mark.parametrize("tied", [False, True])
 def test_stacks_condition_member_by_member(rng, kind, tied):
     lead = () if tied else (3,)
-    spread = {"full": spd(rng, 4, None if tied else 3), "diagonal": 1 + rng.random((*lead, 4)), "spherical": 1 + rng.random(lead)}
+    spread = {
+        "full": spd(rng, 4, None if tied else 3),
+        "diagonal": 1 + rng.random((*lead, 4)),
+        "spherical": 1 + rng.random(lead),
+    }
     stack = Gaussian(rng.standard_normal((3, 4)), spread[kind], kind=kind)
     for values in ({0: 0.3}, {0: 0.3, 3: np.array([1.0, 2.0, 3.0])}):
         c = stack.condition(values)

@@ -150,7 +150,7 @@ def test_stacks_expect_member_by_member(rng):
     w = rng.random((len(x), 3))
     stats = g.collect(x, w)
     for k in range(3):
-        total, mean, scatter, entropy = brute_force(g.member(k), x, w[:, k])
+        _, mean, scatter, entropy = brute_force(g.member(k), x, w[:, k])
         np.testing.assert_allclose(stats.mean[k], mean, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(stats.scatter[k], scatter, rtol=1e-9, atol=1e-9 * np.abs(scatter).max())
         assert stats.entropy[k] == pytest.approx(entropy, rel=1e-10)
@@ -176,7 +176,9 @@ def problems(count, seed=0):
     for i in range(count):
         rng = np.random.default_rng([seed, i])
         d, n = int(rng.integers(2, 6)), int(rng.integers(12, 50))
-        x = rng.standard_normal((n, d)) @ rng.standard_normal((d, d)) * 10.0 ** rng.uniform(-3, 3, d) + rng.standard_normal(d)
+        x = rng.standard_normal((n, d)) @ rng.standard_normal((d, d)) * 10.0 ** rng.uniform(
+            -3, 3, d
+        ) + rng.standard_normal(d)
         yield with_gaps(rng, x, rng.uniform(0.05, 0.5))
 
 

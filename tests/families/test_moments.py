@@ -163,7 +163,10 @@ def test_a_constant_column_has_no_scatter():
     x = np.full((1000, 2), 0.1)
     for value in (0.1, 1e8 / 3, -7e-9):
         x[:, 0] = value
-        for stats in (moments.of_rows(x, None, x[0]), moments.columns_of_rows(x, np.random.default_rng(0).random(1000), x[0])):
+        for stats in (
+            moments.of_rows(x, None, x[0]),
+            moments.columns_of_rows(x, np.random.default_rng(0).random(1000), x[0]),
+        ):
             assert (np.sqrt(stats.variance) <= 1e-15 * np.abs(x[0])).all()
 
 

@@ -21,7 +21,13 @@ from likely import (
 
 @pytest.fixture
 def product():
-    return Product({"size": Gaussian([0.0, 1.0], [[1.0, 0.5], [0.5, 2.0]]), "visits": Poisson(3.0), "colour": Categorical([0.5, 0.3, 0.2])})
+    return Product(
+        {
+            "size": Gaussian([0.0, 1.0], [[1.0, 0.5], [0.5, 2.0]]),
+            "visits": Poisson(3.0),
+            "colour": Categorical([0.5, 0.3, 0.2]),
+        }
+    )
 
 
 def rows(product, n, rng):

@@ -22,7 +22,9 @@ from likely import (
 
 @pytest.fixture
 def several():
-    return Several([Gaussian([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]]), Gaussian([3.0, 3.0], [1.0, 2.0]), Gaussian([0.0, 3.0], 1.0)])
+    return Several(
+        [Gaussian([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]]), Gaussian([3.0, 3.0], [1.0, 2.0]), Gaussian([0.0, 3.0], 1.0)]
+    )
 
 
 def test_members_of_any_kind_score_the_same_rows(several, rng):

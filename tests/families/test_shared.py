@@ -100,12 +100,15 @@ def test_a_shared_covariance_meets_its_prior_once(rng, kind):
     fitted = s.refit(stats, prior)
     tied = prior.replace(tied=True)
     want = fitted.parts.objective(stats) + sum(
-        float(tied.log_density(Gaussian(fitted.parts.mean[g], fitted.parts.covariance[g[0]], kind=kind))) for g in ([0, 2], [1, 3])
+        float(tied.log_density(Gaussian(fitted.parts.mean[g], fitted.parts.covariance[g[0]], kind=kind)))
+        for g in ([0, 2], [1, 3])
     )
     assert fitted.objective(stats, prior) == pytest.approx(want, rel=1e-12)
     for size in (1e-4, 1e-2, 0.3):
         for _ in range(20):
-            nudged = fitted.replace(parts=fitted.parts.replace(mean=fitted.parts.mean + size * rng.standard_normal((4, 2))))
+            nudged = fitted.replace(
+                parts=fitted.parts.replace(mean=fitted.parts.mean + size * rng.standard_normal((4, 2)))
+            )
             assert nudged.objective(stats, prior) <= fitted.objective(stats, prior)
 
 

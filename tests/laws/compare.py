@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -38,15 +39,20 @@ def gap(a: Any, b: Any, model: Any = None) -> float:
     if isinstance(a, Moments | ColumnMoments):
         return _moments_gap(a, b, spread(model))
     if is_dataclass(a):
-        return max((gap(getattr(a, f.name), getattr(b, f.name), model) for f in fields(a)), default=0.0)
+        return largest(gap(getattr(a, f.name), getattr(b, f.name), model) for f in fields(a))
     if isinstance(a, tuple | list):
         assert len(a) == len(b)
         inside = parts(model) or [model] * len(a)
-        return max((gap(p, q, m) for p, q, m in zip(a, b, inside, strict=True)), default=0.0)
+        return largest(gap(p, q, m) for p, q, m in zip(a, b, inside, strict=True))
     if isinstance(a, np.ndarray | float | int | np.number) and not isinstance(a, bool):
         return _relative(np.asarray(a, float), np.asarray(b, float))
     assert a == b
     return 0.0
+
+
+def largest(gaps: Iterable[float]) -> float:
+    """The largest of all; NaN if one is NaN, which Python's own `max` would hide."""
+    return float(np.max([0.0, *gaps]))
 
 
 def parts(model: Any) -> list[Any]:
@@ -80,15 +86,17 @@ def _moments_gap(a: Any, b: Any, variance: Any) -> float:
     # model's own variance; where two origins differ, their distance is part of it
     scatter = np.maximum(*(np.diagonal(s.scatter, axis1=-2, axis2=-1) if full else s.scatter for s in (a, b)))
     far = np.abs(a.shift) + np.abs(b.origin - a.origin)
-    square = scatter + by * (far**2 + variance)
+    square = np.maximum(scatter, 0.0) + by * (far**2 + variance)
     size = np.sqrt(np.divide(square, by, out=np.zeros_like(square), where=by > 0))
     out = [_in_units(a.weight - b.weight, np.maximum(a.weight, b.weight)), _in_units(shift - a.shift, size + far)]
-    out.append(_in_units(a.scatter - b.scatter, np.sqrt(square[..., :, None] * square[..., None, :]) if full else square))
+    out.append(
+        _in_units(a.scatter - b.scatter, np.sqrt(square[..., :, None] * square[..., None, :]) if full else square)
+    )
     if full:
         out.append(_relative(a.entropy, b.entropy))
     else:
         out.append(_in_units(a.rows - b.rows, np.maximum(a.rows, b.rows)))
-    return max(out)
+    return largest(out)
 
 
 def _in_units(difference: np.ndarray, unit: np.ndarray) -> float:

@@ -70,7 +70,7 @@ def shape(m: Member) -> tuple[int, ...]:
 
 @LAWS.law(when=gappy)
 def samples_follow_the_density_column_by_column(m: Member):
-    rng, n = np.random.default_rng(3), 20_000
+    rng, n = np.random.default_rng(3), 100_000
     for one in m.each()[:2]:
         x = m.draws(n, rng, one)
         for j in range(m.dim):
@@ -87,7 +87,9 @@ def samples_follow_the_density_jointly(m: Member):
     x = m.draws(n, rng, one)
     at = [np.quantile(x[:, j], [0.1, 0.3, 0.5, 0.7, 0.9]) for j in (0, 1)]
     # midpoints of 300 × 300 cells between the extremes; the cells around each quantile are cut there
-    edges = [np.unique(np.concatenate([np.linspace(-8, 8, 300) * x[:, j].std() + x[:, j].mean(), at[j]])) for j in (0, 1)]
+    edges = [
+        np.unique(np.concatenate([np.linspace(-8, 8, 300) * x[:, j].std() + x[:, j].mean(), at[j]])) for j in (0, 1)
+    ]
     middle, width = [0.5 * (e[1:] + e[:-1]) for e in edges], [np.diff(e) for e in edges]
     rows = np.full((len(middle[0]) * len(middle[1]), m.dim), np.nan)
     rows[:, 0], rows[:, 1] = np.repeat(middle[0], len(middle[1])), np.tile(middle[1], len(middle[0]))
@@ -233,7 +235,9 @@ def the_distribution_function_is_the_integral(m: Member):
 @LAWS.law(when=one_column)
 def quantiles_undo_the_distribution_function(m: Member):
     one = m.each()[0]
-    p = np.concatenate([10.0 ** -np.arange(1.0, 300.0, 20.0), np.linspace(0.01, 0.99, 99), 1 - 10.0 ** -np.arange(2.0, 12.0)])
+    p = np.concatenate(
+        [10.0 ** -np.arange(1.0, 300.0, 20.0), np.linspace(0.01, 0.99, 99), 1 - 10.0 ** -np.arange(2.0, 12.0)]
+    )
     x = one.quantile(p)
     if m.columns[0] in ("real", "positive"):
         assert np.abs(one.cdf(x) / p - 1).max() <= 1e-9

@@ -159,7 +159,9 @@ def a_weak_prior_settles_what_the_data_leave_open(m: Member):
             warnings.simplefilter("error")
             fitted = m.value.refit(stats, prior)
         assert np.isfinite(fitted.log_prob(x)).all()
-        assert fitted.objective(stats, prior) >= m.value.objective(stats, prior) - 1e-10 * abs(fitted.objective(stats, prior))
+        assert fitted.objective(stats, prior) >= m.value.objective(stats, prior) - 1e-10 * abs(
+            fitted.objective(stats, prior)
+        )
 
 
 @LAWS.law(when=learns)

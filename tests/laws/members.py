@@ -135,7 +135,9 @@ register("Poisson-stack", lambda: Poisson(RATES), "count", "count", other=lambda
 register("Categorical", lambda: Categorical(LEVELS[0]), 3, other=lambda: Categorical(LEVELS[1]))
 register("Categorical-stack", lambda: Categorical(LEVELS), 3, other=lambda: Categorical(LEVELS[::-1]))
 register("NegativeBinomial-1d", lambda: NegativeBinomial(2.5, 0.3), "count", learns=False)
-register("NegativeBinomial-stack", lambda: NegativeBinomial([[2.0, 0.5], [1.0, 9.0]], 0.4), "count", "count", learns=False)
+register(
+    "NegativeBinomial-stack", lambda: NegativeBinomial([[2.0, 0.5], [1.0, 9.0]], 0.4), "count", "count", learns=False
+)
 register("StudentT-1d", lambda: StudentT([1.0], [[2.0]], 3.0), "real", learns=False)
 register("StudentT-2d", lambda: StudentT([1.0, 0.0], FULL2, 5.0), "real", "real", learns=False)
 register("StudentT-3d", lambda: StudentT(MEANS3[0], FULL3, 4.0), *("real",) * 3, learns=False)
@@ -175,7 +177,9 @@ register(
     "Several",
     lambda: Several([Gaussian([0.0, 1.0], FULL2), Gaussian([3.0, 0.0], [1.0, 0.2]), Gaussian([1.0, 1.0], 0.4)]),
     *("real",) * 2,
-    other=lambda: Several([Gaussian([0.0, 0.0], np.eye(2)), Gaussian([3.0, 1.0], [1.0, 1.2]), Gaussian([1.0, 0.0], 1.0)]),
+    other=lambda: Several(
+        [Gaussian([0.0, 0.0], np.eye(2)), Gaussian([3.0, 1.0], [1.0, 1.2]), Gaussian([1.0, 0.0], 1.0)]
+    ),
 )
 register("Shared-all", lambda: Shared(Gaussian(MEANS3[:3], STACK3[:3]), [0, 2, 1, 2]), *("real",) * 3)
 register(

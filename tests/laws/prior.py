@@ -59,7 +59,7 @@ def nothing_seen_changes_nothing(p: Pair):
 
 @LAWS.law(when=predicts)
 def the_evidence_is_the_product_of_predictions(p: Pair):
-    x, known, stats = collected(p, 25, 2)
+    x, _, stats = collected(p, 25, 2)
     belief, total = p.prior(), 0.0
     for row in x:
         total += float(np.sum(belief.predictive().log_prob(row[None])))
@@ -97,7 +97,9 @@ def the_mode_is_the_summit(p: Pair):
     for law in (p.prior(), p.prior().update(stats)):
         mode = law.point("mode")
         top = np.sum(law.log_density(mode))
-        near = [np.sum(law.log_density(p.nudge(mode, rng, size))) for size in (1e-5, 1e-3, 0.03, 0.5) for _ in range(50)]
+        near = [
+            np.sum(law.log_density(p.nudge(mode, rng, size))) for size in (1e-5, 1e-3, 0.03, 0.5) for _ in range(50)
+        ]
         assert (np.array(near) <= top + 1e-12 * max(abs(top), 1.0)).all()
         # and it is a summit, not a plateau: steps of a thousandth cost about their square
         assert (np.array(near[50:100]) < top).all()
@@ -263,7 +265,7 @@ def draws_follow_the_prior(p: Pair):
 def simulated_statistics_are_collected_ones(p: Pair):
     """The stack of statistics that the simulation builds is what `collect` gives, row by row: no second convention."""
     s = p.simulation
-    truth, stats = s.simulate(p.prior(), 3, np.random.default_rng(13))
+    _, stats = s.simulate(p.prior(), 3, np.random.default_rng(13))
     post = p.prior().update(stats)
     for k in range(3):
         assert gap(post_member(post, k), p.prior().update(stats.member(k))) <= 1e-14

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ class Case(NamedTuple):
 
     def chunks(self) -> list[slice]:
         edges = [0, *sorted(self.cuts), len(self.x)]
-        return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        return [slice(a, b) for a, b in pairwise(edges)]
 
 
 @st.composite

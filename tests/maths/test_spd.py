@@ -103,12 +103,16 @@ def test_degenerate_matrices_live_on_a_flat(seed, d, r):
     flat = spd.degenerate(spd.symmetric(b @ b.T))
     assert flat.factor.shape == (d, r)
     scale = np.sqrt(np.maximum(np.diagonal(b @ b.T), 1e-300))
-    np.testing.assert_allclose(flat.factor @ flat.factor.T / np.outer(scale, scale), b @ b.T / np.outer(scale, scale), atol=1e-9)
+    np.testing.assert_allclose(
+        flat.factor @ flat.factor.T / np.outer(scale, scale), b @ b.T / np.outer(scale, scale), atol=1e-9
+    )
     z = rng.standard_normal((5, r)) @ b.T
     assert not flat.off(z, np.zeros(d)).any()
     if r:
         white = z @ flat.inverse
-        np.testing.assert_allclose((white**2).sum(axis=1), np.einsum("ni,ij,nj->n", z, np.linalg.pinv(b @ b.T, hermitian=True), z), rtol=1e-4)
+        np.testing.assert_allclose(
+            (white**2).sum(axis=1), np.einsum("ni,ij,nj->n", z, np.linalg.pinv(b @ b.T, hermitian=True), z), rtol=1e-4
+        )
     if r < d:
         assert flat.off(z + scale * rng.standard_normal((5, d)), np.zeros(d)).all()
 

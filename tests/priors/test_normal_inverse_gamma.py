@@ -38,7 +38,9 @@ def test_points_by_formula(prior):
     np.testing.assert_allclose(prior.point("mode").covariance, [2.0 / 8.0, 3.0 / 9.0])
     np.testing.assert_allclose(prior.point("mean").covariance, [2.0 / 3.0, 3.0 / 4.0])
     np.testing.assert_allclose(
-        prior.point("median").covariance, scipy.stats.invgamma(prior.dof / 2, scale=prior.scale / 2).median(), rtol=1e-10
+        prior.point("median").covariance,
+        scipy.stats.invgamma(prior.dof / 2, scale=prior.scale / 2).median(),
+        rtol=1e-10,
     )
     spherical = NormalInverseGamma([0.0] * 3, 1.0, 2.0, 5.0, kind="spherical")
     assert spherical.point("mode").covariance == pytest.approx(2.0 / (5.0 + 2 + 3))
@@ -67,7 +69,12 @@ def test_the_evidence_of_gaps_is_that_of_what_was_seen(prior, rng):
 
 def test_predictives(prior):
     t = prior.predictive()
-    want = [scipy.stats.t(prior.dof[j], prior.mean[j], np.sqrt(prior.scale[j] / prior.dof[j] * (1 + 1 / prior.kappa[j]))).logpdf(0.3) for j in (0, 1)]
+    want = [
+        scipy.stats.t(
+            prior.dof[j], prior.mean[j], np.sqrt(prior.scale[j] / prior.dof[j] * (1 + 1 / prior.kappa[j]))
+        ).logpdf(0.3)
+        for j in (0, 1)
+    ]
     assert t.log_prob([[0.3, 0.3]])[0] == pytest.approx(sum(want), rel=1e-12)
     joint = NormalInverseGamma([1.0, -1.0], [2.0, 0.5], 2.0, 5.0, kind="spherical").predictive()
     shape = np.diag(2.0 / 5.0 * np.array([1.5, 3.0]))
@@ -88,7 +95,9 @@ def test_a_tied_law_meets_its_variances_once(rng, kind):
     assert np.ravel(post.kappa).tolist() == [11.0] * 6
     mode = post.point("mode")
     assert mode.tied and mode.covariance.shape == g.covariance.shape
-    np.testing.assert_allclose(mode.covariance, post.scale / (post.dof + 2 + (3 if kind == "diagonal" else 6)), rtol=1e-14)
+    np.testing.assert_allclose(
+        mode.covariance, post.scale / (post.dof + 2 + (3 if kind == "diagonal" else 6)), rtol=1e-14
+    )
 
 
 @pytest.mark.parametrize("kind", ["diagonal", "spherical"])

@@ -66,7 +66,9 @@ def test_in_one_column_it_is_a_normal_inverse_gamma(rng):
     x = rng.standard_normal((9, 1))
     full, diagonal = Gaussian([0.0], [[1.0]]), Gaussian([0.0], [1.0])
     assert wishart.log_evidence(full.collect(x)) == pytest.approx(gamma.log_evidence(diagonal.collect(x)), rel=1e-13)
-    assert wishart.log_density(Gaussian([0.3], [[2.0]])) == pytest.approx(gamma.log_density(Gaussian([0.3], [2.0])), rel=1e-13)
+    assert wishart.log_density(Gaussian([0.3], [[2.0]])) == pytest.approx(
+        gamma.log_density(Gaussian([0.3], [2.0])), rel=1e-13
+    )
     for rule in ("mode", "mean", "median"):
         np.testing.assert_allclose(wishart.point(rule).covariance.ravel(), gamma.point(rule).covariance, rtol=1e-13)
 
@@ -91,7 +93,10 @@ def test_the_weak_prior_makes_few_rows_a_density(rng, n):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         g = Gaussian.fit(x, prior="weak")
-    assert np.isfinite(g.log_prob(x)).all() and np.linalg.eigvalsh(g.covariance / np.sqrt(np.outer(g.variance, g.variance)))[0] > 0
+    assert (
+        np.isfinite(g.log_prob(x)).all()
+        and np.linalg.eigvalsh(g.covariance / np.sqrt(np.outer(g.variance, g.variance)))[0] > 0
+    )
 
 
 def test_the_weak_prior_leaves_a_well_determined_law_alone(rng):

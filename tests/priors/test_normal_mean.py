@@ -11,7 +11,9 @@ from likely import DomainError, Gaussian, NormalMean, ShapeError
 KNOWN = np.array([[1.0, 0.3], [0.3, 2.0]])
 
 
-@pytest.mark.parametrize(("n", "mean", "variance"), [(1, -1.6, 0.8), (4, -1.0, 0.5), (12, -0.5, 0.25), (100, -8 / 104, 4 / 104)])
+@pytest.mark.parametrize(
+    ("n", "mean", "variance"), [(1, -1.6, 0.8), (4, -1.0, 0.5), (12, -0.5, 0.25), (100, -8 / 104, 4 / 104)]
+)
 def test_neys_figure(n, mean, variance):
     """Ney 3.8: μ₀ = −2, σ₀ = 1, σ = 2, sample mean 0: μ_N = −8/(4 + N), σ²_N = 4/(4 + N)."""
     prior = NormalMean(Gaussian([-2.0], 1.0), 4.0)

@@ -101,7 +101,7 @@ def _first_bad(w: Array) -> str:
 
 
 class BadEntry(DataError):
-    """An entry that no model can use, named by row and column; whoever cut the rows into blocks adds where his began."""
+    """An entry that no model can use, named by row and column; who cuts rows into blocks adds where one began."""
 
     def __init__(self, whose: str, expected: str, value: Any, row: int, column: int, remedy: str = "") -> None:
         super().__init__(sentence(whose, expected, f"{value} at row {row}, column {column}", remedy))

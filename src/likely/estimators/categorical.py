@@ -43,6 +43,8 @@ class CategoricalDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
+    _model_types = (Categorical, Product)
+
     def _blank(self, X: Any) -> Categorical | Product:
         columns = [Categorical.blank(X[:, j]) for j in range(X.shape[1])]
         return columns[0] if len(columns) == 1 else Product(tuple(zip(self._column_names(), columns, strict=True)))

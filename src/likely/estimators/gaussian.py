@@ -38,6 +38,8 @@ class GaussianDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
+    _model_types = (Gaussian,)
+
     def _blank(self, X: Any) -> Gaussian:
         return Gaussian.blank(X[:4096], kind="full" if self.covariance == "pooled" else self.covariance)
 

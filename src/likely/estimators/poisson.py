@@ -33,6 +33,8 @@ class PoissonDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
+    _model_types = (Poisson,)
+
     def _blank(self, X: Any) -> Poisson:
         return Poisson.blank(X[:4096])
 

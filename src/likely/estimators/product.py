@@ -127,6 +127,18 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     # ---------------------------------------------------------------- learning
 
+    def _fits(self, model: Any, width: Any) -> bool:
+        parts: Any = getattr(self, "parts_", None)
+        shaped = isinstance(parts, list) and all(isinstance(p, list | tuple) and len(p) == 3 for p in parts)
+        if not (shaped and isinstance(model, Product) and not model.members):
+            return False
+        for name, part, own in parts:
+            if not (isinstance(part, DensityEstimator) and isinstance(own, list) and name in model.names):
+                return False
+            if not part._fits(model[name], getattr(part, "n_features_in_", None)):
+                return False
+        return [p[0] for p in parts] == model.names and isinstance(getattr(self, "takes_arrays_", None), bool)
+
     def _blank(self, X: Columns) -> Product:
         return Product(tuple((name, part._blank(X[name])) for name, part, _ in self.parts_))
 

@@ -17,7 +17,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads
 from likely.core.learn import FitReport, Stop, fit, gather, resolve_prior
-from likely.errors import FitWarning
+from likely.core.value import Value
+from likely.errors import DataError, FitWarning, sentence
+from likely.families.law import Law
 
 PRIOR = [StrOptions({"weak"}), HasMethods(["update", "point"]), None]
 EM = {
@@ -124,6 +126,31 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         self.model_, self.stats_, self.prior_ = report.model, report.stats, report.prior
         self.n_iter_ = max(report.iterations, 1)
         return self
+
+    def _check_state(self) -> None:
+        """After a file was read: what was learnt must be a density with statistics of its width, and nothing else."""
+        model: Any = getattr(self, "model_", None)
+        stats = getattr(self, "stats_", None)
+        if model is None and stats is None:
+            return
+        width = getattr(self, "n_features_in_", None)
+        names = getattr(self, "feature_names_in_", None)
+        sound = isinstance(model, Law) and isinstance(stats, Value) and hasattr(stats, "total_weight")
+        sound = sound and type(width) is int and (names is None or len(names) == width)
+        sound = sound and type(getattr(self, "n_iter_", 1)) is int and self._fits(model, width)
+        try:
+            with np.errstate(all="ignore"):
+                sound = sound and isinstance(model.objective(stats), float)  # statistics of such a model
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise DataError(sentence(type(self).__name__, "what was learnt must fit together", type(model).__name__))
+
+    def _fits(self, model: Any, width: Any) -> bool:
+        """True if a model read from a file is one that this estimator could have learnt."""
+        return isinstance(model, self._model_types) and model.dim == width and not model.members
+
+    _model_types: Any = (Law,)
 
     def _column_names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)

@@ -59,7 +59,8 @@ def _low_note(low: Mask, constant: Mask) -> str:
     always, here = np.flatnonzero(low & constant), np.flatnonzero(low & ~constant)
     note = ""
     if len(always):
-        note += f"column {', '.join(map(str, always))} is constant over all data: its standard deviation was set to 1e-8 of its size; "
+        which = ", ".join(map(str, always))
+        note += f"column {which} is constant over all data: its standard deviation was set to 1e-8 of its size; "
     if len(here):
         note += (
             f"column {', '.join(map(str, here))} is constant here: its variance was set to 1e-9 of that of all data; "

@@ -197,7 +197,8 @@ class Quadratic:
 
     def _incomplete_columns(self, x: Array, mask: Mask) -> tuple[Array, Array, Array]:
         assert self.roots is not None
-        z = [np.where(mask, (x - self.mean[k]) / self.roots[min(k, len(self.roots) - 1)], 0.0) for k in range(len(self.mean))]
+        roots = np.broadcast_to(self.roots, self.mean.shape)
+        z = [np.where(mask, (x - mean) / root, 0.0) for mean, root in zip(self.mean, roots, strict=True)]
         q = np.stack([np.einsum("nd,nd->n", v, v) for v in z], axis=1)
         logdet = np.broadcast_to(mask.astype(np.float64) @ np.log(self.spread).T, q.shape)
         return q, logdet, mask.sum(axis=1)

@@ -36,6 +36,9 @@ class Several(Law):
                 raise DomainError(sentence("Several", f"member {k} must be one density", repr(part)[:60]))
         if not parts:
             raise DomainError(sentence("Several", "at least one member is needed", "none"))
+        widths = {getattr(part, "dim", None) for part in parts}
+        if len(widths) > 1:
+            raise ShapeError(sentence("Several", "all members must take rows of one width", sorted(map(str, widths))))
         self._set(parts=parts)
 
     @property

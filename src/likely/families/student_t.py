@@ -145,6 +145,8 @@ class StudentT(Law):
         form = self._shape.form
         for k, v in enumerate(np.atleast_1d(self.dof)):
             far = np.flatnonzero(np.isinf(q[:, k]))
+            if not len(far):
+                continue
             z = 0.5 * x[far] - 0.5 * form.mean[k]  # halves: the difference must not overflow
             length = np.nanmax(np.abs(z), axis=1, initial=0.0)
             direction = Quadratic(np.zeros((1, self.dim)), form.spread[[k if len(form.spread) > 1 else 0]], "StudentT")

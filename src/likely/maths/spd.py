@@ -102,7 +102,7 @@ class Degenerate:
     logdet: float  # log of the product of the covariance's eigenvalues that are not 0
 
     def off(self, z: Array, size: Array) -> Array:
-        """True for deviations (n, d) that do not lie on the flat; a column that does not vary has the size of its mean."""
+        """True for deviations (n, d) that do not lie on the flat; `size` (d,) is for columns that do not vary."""
         moves = self.scale > 0
         unit = self.scale[moves]
         rest = z - (z @ self.inverse) @ self.factor.T

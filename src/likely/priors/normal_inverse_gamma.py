@@ -69,7 +69,7 @@ class NormalInverseGamma(Value):
         """
         columns = stats.columns() if isinstance(stats, Moments) else stats
         pooled = columns.pooled()
-        if not pooled.total_weight > 0:
+        if not (pooled.weight > 0).any():
             raise DomainError(sentence("NormalInverseGamma.weak", "statistics of at least one row are needed", "none"))
         d = len(pooled.shift)
         scatter = columns.scatter.reshape(-1, d).sum(axis=0)
