@@ -25,8 +25,8 @@ class CategoricalDensity(DensityEstimator):
     Levels are strings, numbers or booleans, found in the data; `partial_fit` may bring new ones. None and NaN
     are missing. A level that training never saw has probability 0.
 
-    prior: "weak" (one fictitious row, spread over the levels), None for maximum likelihood, a number a
-        (Dirichlet with a fictitious rows of each level, so 1 is Laplace's rule as a mode), or a `Prior`.
+    - **prior**: "weak" (one fictitious row, spread over the levels), None for maximum likelihood, a number a
+      (Dirichlet with a fictitious rows of each level, so 1 is Laplace's rule as a mode), or a `Prior`.
 
     >>> import likely as lk
     >>> d = lk.CategoricalDensity(prior=None).fit([["red"], ["blue"], ["red"], ["red"]])

@@ -13,11 +13,11 @@ from likely.families.gaussian import Gaussian
 class GaussianDensity(DensityEstimator):
     """Learn a Gaussian: `model_` is a `Gaussian`.
 
-    covariance: "full", "diagonal", "spherical", or "pooled" (one covariance for all members of the stack in
-        which the density stands; alone it equals "full").
-    prior: "weak" keeps the covariance regular and leaves well-determined estimates as they are
-        (`NormalInverseWishart.weak`); None is maximum likelihood; or a `Prior`.
-    max_iter, tol: of the EM iteration that gaps (NaN) make necessary for a full covariance.
+    - **covariance**: "full", "diagonal", "spherical", or "pooled" (one covariance for all members of the stack in
+      which the density stands; alone it equals "full").
+    - **prior**: "weak" keeps the covariance regular and leaves well-determined estimates as they are
+      (`NormalInverseWishart.weak`); None is maximum likelihood; or a `Prior`.
+    - **max_iter, tol**: of the EM iteration that gaps (NaN) make necessary for a full covariance.
 
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).normal([1.0, 5.0], [1.0, 2.0], (1000, 2))

@@ -16,8 +16,8 @@ from likely.families.poisson import Poisson
 class PoissonDensity(DensityEstimator):
     """Learn independent Poisson counts, one rate a column: `model_` is a `Poisson`.
 
-    prior: "weak" (`Gamma.weak`: the column's own mean, worth a tenth of a row), None for maximum likelihood,
-        a number a (the mean of each column, worth a rows), or a `Prior`.
+    - **prior**: "weak" (`Gamma.weak`: the column's own mean, worth a tenth of a row), None for maximum likelihood,
+      a number a (the mean of each column, worth a rows), or a `Prior`.
 
     >>> import likely as lk
     >>> lk.PoissonDensity(prior=None).fit([[1], [2], [6]]).rate_

@@ -25,11 +25,11 @@ from likely.priors.product import ProductPrior
 class ProductDensity(DensityEstimator, _BaseComposition):
     """Learn independent parts of unlike kinds: `model_` is a `Product`.
 
-    parts: a list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every
-        column on its own. Rows are `lk.Columns` (or a dict) with the parts' names, a data frame with columns
-        of these names, or an array with one column a part; `columns` names or numbers others.
-    prior: what a part's own "weak" means here: "weak", or None for maximum likelihood. A part's own number or
-        `Prior` stands. Or a `ProductPrior` for the whole.
+    - **parts**: a list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every
+      column on its own. Rows are `lk.Columns` (or a dict) with the parts' names, a data frame with columns
+      of these names, or an array with one column a part; `columns` names or numbers others.
+    - **prior**: what a part's own "weak" means here: "weak", or None for maximum likelihood. A part's own number or
+      `Prior` stands. Or a `ProductPrior` for the whole.
 
     >>> import likely as lk
     >>> rows = lk.Columns(size=[[1.0], [2.0], [4.0]], colour=["red", "blue", "red"])
