@@ -12,12 +12,11 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.doctest",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
 ]
 exclude_patterns = ["_build"]
 
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = ["colon_fence"]  # formulas are plain Unicode: nothing to fetch, nothing to wait for
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
@@ -34,3 +33,4 @@ html_theme_options = {
     "show_toc_level": 2,
 }
 html_show_sourcelink = False
+html_sidebars = {"**": []}  # every chapter stands in the bar above
