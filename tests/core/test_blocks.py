@@ -56,6 +56,8 @@ def test_data_can_be_passed_over_again():
 def test_blocks_pass_through():
     data = Blocks.of(np.arange(5))
     assert Blocks.of(data) is data
+    with pytest.raises(DataError, match="carry their own weight"):
+        Blocks.of(data, np.ones(5))
 
 
 def test_rows_are_not_copied():

@@ -132,13 +132,40 @@ def test_threads_need_a_worker(workers):
         Threads(workers)
 
 
-def test_blas_keeps_to_one_thread_inside_and_gets_its_own_back():
-    def blas():
-        return [p["num_threads"] for p in threadpoolctl.threadpool_info() if p["user_api"] == "blas"]
+def blas():
+    return [p["num_threads"] for p in threadpoolctl.threadpool_info() if p["user_api"] == "blas"]
 
+
+def test_blas_keeps_to_one_thread_inside_and_gets_its_own_back():
     before = blas()
     with one_blas_thread():
         assert set(blas()) == {1}
+        with one_blas_thread():
+            assert set(blas()) == {1}
+        assert set(blas()) == {1}
+    assert blas() == before
+    with pytest.raises(ZeroDivisionError), one_blas_thread():
+        raise ZeroDivisionError
+    assert blas() == before
+
+
+def test_threads_that_overlap_give_blas_back_all_the_same():
+    """The second to enter finds one thread already; it must not take that for what was there before."""
+    before = blas()
+    first_in, second_in = threading.Event(), threading.Event()
+
+    def second():
+        first_in.wait(5)
+        with one_blas_thread():
+            second_in.set()
+            time.sleep(0.02)
+
+    other = threading.Thread(target=second)
+    other.start()
+    with one_blas_thread():
+        first_in.set()
+        second_in.wait(5)
+    other.join(5)
     assert blas() == before
 
 

@@ -252,6 +252,15 @@ def test_stacks_give_a_column_a_member():
     assert g.cdf(x[:, None]).shape == (4, 3)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_point_is_passed_at_once():
+    g = Gaussian([2.0], 0.0)
+    assert g.cdf([1.0, 2.0, 3.0]).tolist() == [0.0, 1.0, 1.0]
+    assert g.log_cdf([1.0, 2.0, 3.0]).tolist() == [-np.inf, 0.0, 0.0]
+    assert g.quantile([0.0, 0.3, 1.0]).tolist() == [2.0, 2.0, 2.0]
+    assert np.isnan(g.quantile([-0.1, 1.1])).all() and np.isnan(Gaussian([2.0], 1.0).quantile(1.1))
+
+
 def test_distribution_functions_are_of_one_column():
     for attempt in (lambda g: g.cdf([0.0]), lambda g: g.quantile(0.5), lambda g: g.log_cdf([0.0])):
         with pytest.raises(DomainError, match=r"2 columns: take marginal\(\[j\]\) first"):

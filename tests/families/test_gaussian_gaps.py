@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from likely import FitWarning, Gaussian, Stop, fit, iterate
+from likely import Blocks, FitWarning, Gaussian, Stop, fit, iterate
 from likely.families.gaps import Patterns, observed
 from likely.families.moments import Moments
 
@@ -264,3 +264,22 @@ def test_a_gap_in_every_row_is_enough(rng):
     fitted = Gaussian.fit(x)
     assert truth.kl(fitted) < 0.01
     assert (observed(x).sum(axis=1) == 2).all()
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+def test_weights_repetitions_and_chunks_agree_after_em(rng, offset):
+    """Promises 2 and 3 for an iterated fit: 1e-9, in units of the spread, also 1e8 of them away."""
+    g = Gaussian([0.0, 0.0, 0.0], spd(rng, 3, spread=0.1))
+    x, times = with_gaps(rng, g.sample(150, rng), 0.25) + offset, rng.integers(0, 4, 150)
+    start = Gaussian.blank(x)
+    stop = Stop(200, 1e-9)
+    weighted = fit(start, Blocks.of(x, times), stop=stop)
+    repeated = fit(start, np.repeat(x, times, axis=0), stop=stop)
+    chunked = fit(start, Blocks.of(x, times, rows=7, blocks=2), stop=stop)
+    unit = np.sqrt(weighted.model.variance)
+    for other in (repeated, chunked):
+        assert len(other.trace) == len(weighted.trace)
+        assert np.abs(other.objective / weighted.objective - 1) <= 1e-9
+        assert np.abs((other.model.covariance - weighted.model.covariance) / np.outer(unit, unit)).max() <= 1e-9
+        grain = np.spacing(offset) * 2
+        assert (np.abs(other.model.mean - weighted.model.mean) <= 1e-9 * unit + grain).all()

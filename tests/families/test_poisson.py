@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 
 from likely.errors import DataError, DomainError, ShapeError
-from likely.families import counts
+from likely.maths import special as counts
 from likely.families.poisson import Counts, Poisson
 from likely.priors.gamma import Gamma
 

@@ -103,6 +103,8 @@ def test_statistics_by_part(product, rng):
     assert (stats + stats).total_weight == pytest.approx(2 * stats.total_weight)
     x["size"][3, 0] = np.nan
     assert not product.collect(x).complete
+    x["size"][4] = np.nan  # a row that one part did not see at all is still a row
+    assert product.collect(x).total_weight == 20 and product.collect(x)["size"].total_weight == 19
 
 
 def test_stacks_of_one_size_make_a_stack(rng):

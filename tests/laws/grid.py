@@ -24,6 +24,10 @@ def nodes(kind: Any, draws: np.ndarray, square: bool = False) -> tuple[np.ndarra
         scale, step = (high - low) / 2.56, 0.07 if square else 0.03
         t = np.arange(-(NEAR if square else FAR), NEAR if square else FAR, step)
         return centre + scale * np.sinh(t), scale * np.cosh(t) * step
+    if kind == "unit":  # entries of a simplex: the last of them is left out, and the density ends where they sum to 1
+        t = np.arange(-2.9, 2.9, 0.02)
+        x = 1 / (1 + np.exp(-np.pi * np.sinh(t)))
+        return x, np.pi * np.cosh(t) * x * (1 - x) * 0.02
     if kind == "positive":
         t = np.arange(-30.0, 5.0, 0.1 if square else 0.02)
         x = np.median(draws) * np.exp(t)

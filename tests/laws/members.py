@@ -16,6 +16,7 @@ from numpy.random import Generator
 from likely import (
     Categorical,
     Columns,
+    Dirichlet,
     Gamma,
     Gaussian,
     NegativeBinomial,
@@ -35,7 +36,7 @@ class Member:
 
     name: str
     make: Callable[[], Any]
-    columns: tuple[Any, ...]  # what each column holds: "real", "positive", "count", or how many levels
+    columns: tuple[Any, ...]  # what each column holds: "real", "positive", "unit", "count", or how many levels
     other: Callable[[], Any] | None = None  # a second value of the family, for `kl`
     moved: Callable[[Any, float], Any] | None = None  # the same law, shifted; for families that can follow
     learns: bool = True
@@ -152,6 +153,16 @@ register(
     "Gamma-stack", lambda: Gamma([[2.0, 7.0], [1.0, 3.0]], [[1.0, 2.0], [0.1, 5.0]]), "positive", "positive",
     other=lambda: Gamma([[2.5, 6.0], [1.0, 3.5]], 1.0), learns=False,
 )  # fmt: skip
+
+SIMPLEX = {"learns": False, "gaps": False}  # entries are not free: one cannot be left out of a complete row
+register("Dirichlet", lambda: Dirichlet([6.0, 7.0, 8.0]), *("unit",) * 3, other=lambda: Dirichlet([5.0] * 3), **SIMPLEX)
+register(
+    "Dirichlet-stack",
+    lambda: Dirichlet([[6.0, 7.0, 8.0], [9.0, 6.0, 6.0]]),
+    *("unit",) * 3,
+    other=lambda: Dirichlet([[5.0, 5.0, 5.0], [9.0, 7.0, 6.0]]),
+    **SIMPLEX,
+)
 
 # ------------------------------------------------------------------ composites
 

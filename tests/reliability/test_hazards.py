@@ -298,6 +298,12 @@ def test_a_far_point_has_a_density_or_none_but_never_nan(name, value):
         assert not np.isnan(stack.mahalanobis(rows_)).any()
 
 
+@pytest.mark.parametrize("n", [3, 5000])
+def test_what_single_precision_cannot_hold_is_minus_infinity(n):
+    out = Gaussian([0.0], 1.0).log_prob(np.full((n, 1), 1e30, np.float32))
+    assert out.dtype == np.float32 and (out == -np.inf).all()
+
+
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("value", [1e160, 1e300, 1.7e308])
 def test_a_row_whose_square_overflows_is_refused_in_a_fit(name, value):

@@ -76,6 +76,8 @@ class Blocks:
     ) -> Blocks:  # fmt: skip
         """Cut data in memory into blocks of about `rows` rows (for Ragged: frames), `blocks` of them a part."""
         if isinstance(x, Blocks):
+            if not (weight is given is owner is None):
+                raise DataError(sentence("Blocks", "blocks carry their own weight, given and owner", "blocks and more"))
             return x
         if isinstance(x, Iterator):
             return cls(x)  # type: ignore[arg-type]  # refused there, with the sentence

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from operator import add
+from threading import Lock
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -97,6 +98,9 @@ def ordered_map(f: Callable[[A], B], items: Iterable[A], workers: int) -> Iterat
                 future.cancel()
 
 
+FEW = 256  # rows up to which the 15 µs of asking BLAS for one thread would show
+
+
 def map_rows(f: Callable[[Any], NDArray[Any]], x: Any, columns: int | None) -> NDArray[Any]:
     """f of each block of rows, written into one (n,) or (n, columns) array; large inputs use all cores.
 
@@ -104,13 +108,15 @@ def map_rows(f: Callable[[Any], NDArray[Any]], x: Any, columns: int | None) -> N
     """
     n = n_rows(x)
     out = np.empty((n,) if columns is None else (n, columns), _float_like(x))
-    if n <= ROWS:
-        out[:] = f(x)
-        return out
 
     def fill(start: int) -> None:
-        for a in range(start, min(start + BLOCKS * ROWS, n), ROWS):
-            out[a : a + ROWS] = _counted(f, x[a : a + ROWS], a)
+        with np.errstate(over="ignore"):  # what single precision cannot hold becomes infinite
+            for a in range(start, min(start + BLOCKS * ROWS, max(n, 1)), ROWS):  # f sees no rows too, and may object
+                out[a : a + ROWS] = _counted(f, x[a : a + ROWS] if n > ROWS else x, a)
+
+    if n <= FEW:
+        fill(0)
+        return out
 
     with one_blas_thread():
         for _ in ordered_map(fill, range(0, n, BLOCKS * ROWS), cores()):
@@ -120,9 +126,50 @@ def map_rows(f: Callable[[Any], NDArray[Any]], x: Any, columns: int | None) -> N
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Inside, each BLAS call keeps to its own thread: the cores belong to the engine, and bits stay the same."""
-    with _blas().limit(limits=1, user_api="blas"):
+    """Inside, each BLAS call keeps to its own thread: the cores belong to the engine, and bits stay the same.
+
+    The number of threads is the process's: the first to enter changes it, the last to leave gives it back. (Each
+    with a limit of its own, the second of two user threads would take the first's 1 for what was there before.)
+    """
+    _blas().enter()
+    try:
         yield
+    finally:
+        _blas().leave()
+
+
+class _Blas:
+    """The BLAS libraries of this process, and how many are inside `one_blas_thread`."""
+
+    def __init__(self) -> None:
+        import scipy.linalg.blas  # its BLAS must be loaded before the controller looks around
+        import threadpoolctl
+
+        del scipy
+        self.libraries = threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers
+        # from 3.8 on a library obeys only the Python thread that spoke first, until it is told to forget that one
+        forget = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
+        self.forget: Callable[[], None] = forget or (lambda: None)
+        self.lock, self.inside, self.before = Lock(), 0, [1] * len(self.libraries)
+
+    def enter(self) -> None:
+        with self.lock:
+            self.inside += 1
+            if self.inside == 1:
+                self.before = [library.num_threads for library in self.libraries]
+                self._set([1] * len(self.libraries))
+
+    def leave(self) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self._set(self.before)
+
+    def _set(self, threads: list[int]) -> None:
+        self.forget()
+        for library, number in zip(self.libraries, threads, strict=True):
+            library.set_num_threads(number)
+        self.forget()
 
 
 @cache
@@ -132,12 +179,8 @@ def cores() -> int:
 
 
 @cache
-def _blas() -> Any:
-    import scipy.linalg.blas  # its BLAS must be loaded before the controller looks around
-    from threadpoolctl import ThreadpoolController
-
-    del scipy
-    return ThreadpoolController()
+def _blas() -> _Blas:
+    return _Blas()
 
 
 def _float_like(x: Any) -> Any:

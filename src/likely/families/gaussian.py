@@ -204,15 +204,19 @@ class Gaussian(Algebra):
 
     def quantile(self, p: Any) -> Array:
         """x with P(X ≤ x) = p in one dimension; for a stack, (n, K)."""
-        z = ndtri(np.asarray(p, dtype=np.float64))
+        z = np.asarray(ndtri(np.asarray(p, dtype=np.float64)))
         mean, deviation = self._one_column()
-        return mean + deviation * (z[..., None] if self.members else z)
+        z = z[..., None] if self.members else z
+        with np.errstate(invalid="ignore"):
+            return np.where((deviation == 0) & ~np.isnan(z), mean, mean + deviation * z)
 
     def _standard(self, x: Any) -> Array:
         mean, deviation = self._one_column()
         z = np.asarray(x, dtype=np.float64)
         z = z[..., 0] if z.ndim > 1 and z.shape[-1] == 1 else z
-        return ((z[..., None] if self.members else z) - mean) / deviation
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            away = (z[..., None] if self.members else z) - mean
+            return np.where((deviation == 0) & (away == 0), np.inf, away / deviation)  # a point is passed at once
 
     def _one_column(self) -> tuple[Any, Any]:
         if self.dim != 1:

@@ -13,17 +13,9 @@ from scipy.special import betainc
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.counts import (
-    count_by_count,
-    count_peak,
-    deviance,
-    draw_counts,
-    exact_expectation,
-    one_column,
-    peak,
-    smallest,
-)
+from likely.families.counts import draw_counts, exact_expectation, one_column, smallest
 from likely.families.law import Estimate, Law, in_units, lone
+from likely.maths.special import count_by_count, count_peak, deviance, peak
 
 FEW = 1 << 17  # counts that are summed one by one; wider laws are integrated beyond the first 4096
 TAIL = 1e-25  # probability that may be left out

@@ -17,21 +17,17 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import (
-    LOG_2PI,
     Counts,
-    count_by_count,
-    count_peak,
     count_rows,
-    deviance,
     draw_counts,
     exact_expectation,
-    log_factorial,
     member_weights,
     one_column,
     refuse_negative,
     smallest,
 )
 from likely.families.law import Estimate, Law, in_units, lone
+from likely.maths.special import LOG_2PI, count_by_count, count_peak, deviance, log_factorial
 
 MANY = 4  # members from which one product beats a pass a member
 ALLOWED = 1e-9  # absolute error that the product may make; rows beyond it go entry by entry

@@ -15,11 +15,12 @@ from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.errors import DomainError, LikelyError, ShapeError, sentence
-from likely.families.counts import LOG_2PI, digamma_gap, gamma_excess, one_column
+from likely.families.counts import one_column
 from likely.families.covariance_kinds import KINDS, check_spread, understood
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law, in_units, lone
 from likely.families.quadratic import Quadratic
+from likely.maths.special import LOG_2PI, digamma_gap, gamma_excess
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

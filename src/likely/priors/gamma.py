@@ -12,8 +12,11 @@ from scipy.special import gammainc, gammaincinv
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.counts import (
-    Counts,
+from likely.families.counts import Counts, one_column
+from likely.families.law import Law, in_units, lone
+from likely.families.negative_binomial import NegativeBinomial
+from likely.families.poisson import Poisson
+from likely.maths.special import (
     deviance,
     digamma_gap,
     gamma_divergence,
@@ -21,12 +24,8 @@ from likely.families.counts import (
     log_gamma_density,
     log_gamma_ratio,
     log_ratio,
-    one_column,
     steadier,
 )
-from likely.families.law import Law, in_units, lone
-from likely.families.negative_binomial import NegativeBinomial
-from likely.families.poisson import Poisson
 
 WORTH = 0.1  # rows that the weak prior is worth
 
