@@ -100,11 +100,50 @@ def test_warning_names_the_column(rng):
 
 
 def test_weak_prior_needs_no_warning(rng):
-    X = np.column_stack([rng.normal(size=5), np.full(5, 7.0), rng.normal(size=(5, 8))])
+    X = np.column_stack([rng.normal(size=5), rng.normal(size=(5, 8))])  # fewer rows than columns
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         d = lk.GaussianDensity().fit(X)
     assert np.isfinite(d.score_samples(X)).all()
+
+
+def test_weak_prior_keeps_what_two_sensors_agree_on(rng):
+    truth = rng.normal(size=300)
+    X = np.column_stack([truth, truth + 0.01 * rng.normal(size=300)])
+    weak, plain = lk.GaussianDensity().fit(X), lk.GaussianDensity(prior=None).fit(X)
+    difference = np.array([[1.0], [-1.0]])
+    spread = [float((difference.T @ d.covariance_ @ difference)[0, 0]) for d in (weak, plain)]
+    assert spread[0] == pytest.approx(spread[1], rel=1e-3)
+
+
+@pytest.mark.parametrize("covariance", ["full", "diagonal", "spherical"])
+def test_a_constant_column_is_said_with_a_prior_too(covariance, rng):
+    with pytest.warns(lk.FitWarning, match="column 1 is constant over all data"):
+        lk.GaussianDensity(covariance).fit(np.column_stack([rng.normal(size=50), np.full(50, 7.0)]))
+
+
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+@pytest.mark.parametrize("prior", ["weak", None])
+def test_columns_hardly_seen_are_said(covariance, prior, rng):
+    X = rng.normal(size=(60, 3))
+    X[:, 1] = np.nan
+    with pytest.warns(lk.FitWarning, match="column 1 is never observed") as said:
+        d = lk.GaussianDensity(covariance, prior=prior).fit(X)
+    assert len([w for w in said if "never" in str(w.message)]) == 1
+    table = {(r.column, r.parameter): r for r in d.summary().rows}
+    assert table["x1", "mean"].low is None and table["x0", "mean"].low is not None
+    X[7, 1] = 1000.0
+    with pytest.warns(lk.FitWarning, match="column 1 is observed once only"):
+        lk.GaussianDensity(covariance, prior=prior).fit(X)
+
+
+def test_intervals_count_what_was_seen(rng):
+    X = rng.normal(size=(400, 2))
+    X[16:, 1] = np.nan
+    wide, narrow = (lk.GaussianDensity(c, prior=None, max_iter=500).fit(X).summary().rows for c in ("full", "diagonal"))
+    for rows in (wide, narrow):
+        reach = {r.column: r.high - r.low for r in rows if r.parameter == "mean"}
+        assert 3 < reach["x1"] / reach["x0"] < 9  # √(400 / 16) = 5
 
 
 def test_weak_prior_leaves_good_estimates_alone(rng):

@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 
 from likely.errors import DataError, DomainError, ShapeError
+from likely.families.counts import smallest
 from likely.maths import special as counts
 from likely.families.poisson import Counts, Poisson
 from likely.priors.gamma import Gamma
@@ -359,4 +360,4 @@ def test_stirling_error_of_small_and_large_numbers():
 
 def test_the_smallest_count_is_found_at_any_size():
     wanted = np.array([0.0, 1.0, 7.0, 12345.0, 2.0**40, np.inf])
-    assert np.array_equal(counts.smallest(lambda x: x >= wanted, np.full(6, 3.0)), wanted)
+    assert np.array_equal(smallest(lambda x: x >= wanted, np.full(6, 3.0)), wanted)

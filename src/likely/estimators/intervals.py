@@ -31,7 +31,7 @@ def rows_of(model: Any, stats: Any, names: list[str], level: float) -> Iterator[
 
 def _gaussian(model: Gaussian, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """Means by Student's t, deviations by χ², correlations by Fisher's z, all from the data alone."""
-    seen = np.broadcast_to(stats.weight, model.mean.shape)
+    seen = stats.observed
     deviation = np.sqrt(stats.variance)
     if model.kind == "spherical":
         deviation = np.full_like(deviation, np.sqrt(stats.scatter.sum() / max(seen.sum(), 1e-300)))
@@ -49,12 +49,13 @@ def _gaussian(model: Gaussian, stats: Any, names: list[str], level: float) -> It
 
 
 def _correlations(model: Gaussian, stats: Any, names: list[str], tail: float) -> Iterator[Row]:
-    sd, n = np.sqrt(model.variance), float(stats.weight)
+    sd = np.sqrt(model.variance)
     own = np.sqrt(np.diagonal(stats.scatter))
     for i in range(len(names)):
         for j in range(i):
             estimate = float(np.clip(model.covariance[i, j] / sd[i] / sd[j], -1, 1))
             r = stats.scatter[i, j] / (own[i] * own[j]) if own[i] * own[j] > 0 else 1.0
+            n = float(min(stats.observed[i], stats.observed[j]))
             low = high = None
             if n > 3 and abs(r) < 1:
                 z, reach = np.arctanh(r), -ndtri(tail) / np.sqrt(n - 3)

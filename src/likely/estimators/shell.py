@@ -163,11 +163,10 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             warnings.simplefilter("always")
             yield
         names = getattr(self, "feature_names_in_", None)
-        for w in caught:
-            text = str(w.message)
-            if names is not None and issubclass(w.category, FitWarning):
+        for text, category in dict.fromkeys((str(w.message), w.category) for w in caught):
+            if names is not None and issubclass(category, FitWarning):
                 text = re.sub(r"column ([\d, ]+) is", lambda m: f"column {_named(m[1], names)} is", text)
-            warnings.warn(text.replace("Gaussian", type(self).__name__, 1), w.category, stacklevel=4)
+            warnings.warn(text.replace("Gaussian", type(self).__name__, 1), category, stacklevel=4)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -45,7 +45,7 @@ class Summary:
         notes = (
             []
             if stats.complete
-            else ["Entries were missing: intervals count filled entries as seen, and are too narrow."]
+            else ["Entries were missing: intervals count the entries that were seen, column by column."]
         )
         if estimator.prior_ is not None:
             notes.append("Intervals are those of the data alone; estimates include the prior.")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from likely.core.arrays import Array, Mask
-from likely.errors import DataError, sentence
+from likely.errors import DataError, FitWarning, sentence
 from likely.families.moments import ColumnMoments, Moments
 from likely.maths import spd
 
@@ -31,15 +33,44 @@ def column_floor(pooled: Moments | ColumnMoments) -> tuple[Array, Mask]:
     return np.where(constant, least, 1e-9 * variance), constant
 
 
+def warn_of_unseen(stats: Moments | ColumnMoments) -> None:
+    """A column that was observed once or never has no spread of its own to learn: say so."""
+    seen = stats.observed.reshape(-1, stats.shift.shape[-1]).sum(axis=0)
+    total = np.sum(stats.weight if isinstance(stats, Moments) else stats.rows)
+    never, once = np.flatnonzero((seen == 0) & (total > 0)), np.flatnonzero((seen > 0) & (seen <= 1) & (total >= 2))
+    if len(never):
+        text = f"Gaussian: {columns(never)} is never observed: its law is only what the model began with; leave it out"
+        warnings.warn(text, FitWarning, stacklevel=4)
+    if len(once):
+        text = f"Gaussian: {columns(once)} is observed once only: its spread cannot be learnt; leave it out"
+        warnings.warn(text, FitWarning, stacklevel=4)
+
+
+def warn_of_constants(pooled: Moments | ColumnMoments) -> None:
+    """A prior cannot give a constant column a spread that the data do not show: say what was done."""
+    constant = np.flatnonzero(column_floor(pooled)[1] & (pooled.observed > 0))
+    if len(constant):
+        warnings.warn(f"Gaussian: {_constant_note(constant)}", FitWarning, stacklevel=4)
+
+
+def columns(at: Array) -> str:
+    """Columns by number, as a sentence begins with them."""
+    return f"column {', '.join(map(str, at))}"
+
+
+def _constant_note(at: Array) -> str:
+    return f"{columns(at)} is constant over all data: its standard deviation was set to 1e-8 of its size"
+
+
 def lift(spread: Array, k: int, floor: tuple[Array, Mask], kind: str) -> tuple[int, str] | None:
     """Lift spread[k] in place to a safe density; say what was done, or None if nothing had to be."""
     least, constant = floor
     d = len(least)
     variance = np.diagonal(spread[k]) if kind == "full" else np.broadcast_to(spread[k], (d,))
     low: Mask = variance < least if kind != "spherical" else np.full(d, variance[0] < least.min())
-    note = ""
+    notes = []
     if low.any():
-        note = _low_note(low, constant)
+        notes += _low_notes(low, constant)
         if kind == "full":
             spread[k][np.diag_indices(d)] = np.where(low, least, variance)
         elif kind == "diagonal":
@@ -48,21 +79,18 @@ def lift(spread: Array, k: int, floor: tuple[Array, Mask], kind: str) -> tuple[i
             spread[k] = least.min()
     if kind == "full" and spd.cholesky(spread[k]) is None:
         spread[k], rank = spd.repaired(spread[k])
-        note += (
-            f"the covariance is singular (rank {rank} of {d}: columns depend on each other, or there are too few rows);"
+        notes.append(
+            f"the covariance is singular (rank {rank} of {d}: columns depend on each other, or there are too few rows): "
+            "the missing directions got 1e-9 of a column's variance; a prior avoids this"
         )
-        note += " the missing directions got 1e-9 of a column's variance; "
-    return (k, note + 'a prior avoids this (prior="weak")') if note else None
+    return (k, "; ".join(notes)) if notes else None
 
 
-def _low_note(low: Mask, constant: Mask) -> str:
+def _low_notes(low: Mask, constant: Mask) -> list[str]:
     always, here = np.flatnonzero(low & constant), np.flatnonzero(low & ~constant)
-    note = ""
-    if len(always):
-        which = ", ".join(map(str, always))
-        note += f"column {which} is constant over all data: its standard deviation was set to 1e-8 of its size; "
+    notes = [_constant_note(always)] if len(always) else []
     if len(here):
-        note += (
-            f"column {', '.join(map(str, here))} is constant here: its variance was set to 1e-9 of that of all data; "
+        notes.append(
+            f"{columns(here)} is constant here: its variance was set to 1e-9 of that of all data; a prior avoids this"
         )
-    return note
+    return notes

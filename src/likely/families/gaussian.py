@@ -17,7 +17,7 @@ from likely.core.engine import Threads, map_rows
 from likely.errors import DataError, DomainError, FitWarning, ShapeError, sentence
 from likely.families import moments
 from likely.families.covariance_kinds import KINDS, check_spread, understood
-from likely.families.floors import column_floor, lift
+from likely.families.floors import column_floor, lift, warn_of_unseen
 from likely.families.gaps import Patterns, observed
 from likely.families.gaussian_algebra import Algebra
 from likely.families.law import in_units, lone
@@ -330,7 +330,7 @@ class Gaussian(Algebra):
                 raise moments.overflow()
             entropy = 0.5 * (entries * (LOG_2PI + 1) - determinant)
             parts = {"scatter": stats.scatter + spread, "entropy": np.asarray(entropy), "complete": False}
-            out.append(stats.replace(origin=self.origin, **parts))
+            out.append(stats.replace(origin=self.origin, seen=wk @ observed(x), **parts))
         return moments.stacked(out) if self.members else out[0]
 
     @cached_property
@@ -346,9 +346,10 @@ class Gaussian(Algebra):
         `unbiased` divides the scatter by weight − 1 (weights count repetitions). A singular estimate is
         lifted just enough to be a density, and a warning says where and why.
         """
-        if prior is not None:
-            return self._suited_prior(prior).update(self._suited(stats)).point("mode")
         stats = self._suited(stats)
+        warn_of_unseen(stats)
+        if prior is not None:
+            return self._suited_prior(prior).update(stats).point("mode")
         if not (stats.weight > 0).any():
             raise DataError(sentence("Gaussian", "at least one row with weight is needed", "none", "or give a prior"))
         mean = stats.mean

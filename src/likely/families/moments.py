@@ -29,6 +29,12 @@ class Moments(Value):
     scatter: Array  # (..., d, d): Σ w (x − mean)(x − mean)ᵀ
     entropy: Array  # (...): Σ w H[what was hidden | what was seen], in nats
     complete: bool = True
+    seen: Array | None = None  # (..., d): weight of the entries that were seen, where some were not
+
+    @property
+    def observed(self) -> Array:
+        """Weight of the entries of each column that were seen (..., d)."""
+        return np.broadcast_to(self.weight[..., None], self.shift.shape) if self.seen is None else self.seen
 
     @property
     def mean(self) -> Array:
@@ -54,12 +60,15 @@ class Moments(Value):
         return Moments.trusted(
             weight=weight, origin=self.origin, shift=shift, scatter=_finite(scatter),
             entropy=self.entropy + other.entropy, complete=self.complete and other.complete,
+            seen=None if self.seen is None and other.seen is None else self.observed + other.observed,
         )  # fmt: skip
 
     def __mul__(self, factor: float) -> Self:
         parts = {name: getattr(self, name) * factor for name in ("weight", "scatter", "entropy")}
         if factor == 0:  # nothing is left, not even a mean
-            return self.replace(**parts, shift=np.zeros_like(self.shift), complete=True)
+            return self.replace(**parts, shift=np.zeros_like(self.shift), complete=True, seen=None)
+        if self.seen is not None:
+            parts["seen"] = self.seen * factor
         return self.replace(**parts)
 
     __rmul__ = __mul__
@@ -78,8 +87,9 @@ class Moments(Value):
 
     def member(self, k: int) -> Moments:
         """The moments of one member of a stack."""
+        seen = None if self.seen is None else self.seen[k]
         return self.replace(
-            weight=self.weight[k], shift=self.shift[k], scatter=self.scatter[k], entropy=self.entropy[k]
+            weight=self.weight[k], shift=self.shift[k], scatter=self.scatter[k], entropy=self.entropy[k], seen=seen
         )
 
 
@@ -94,6 +104,11 @@ class ColumnMoments(Value):
     scatter: Array  # (..., d): Σ w (x − mean)²
 
     complete = True
+
+    @property
+    def observed(self) -> Array:
+        """Weight of the entries of each column that were seen (..., d)."""
+        return self.weight
 
     @property
     def mean(self) -> Array:
@@ -353,6 +368,8 @@ def stacked(members: list[Moments]) -> Moments:
     """Members with one origin as one stack."""
     names = ("weight", "shift", "scatter", "entropy")
     parts = {name: np.stack([getattr(m, name) for m in members]) for name in names}
+    if any(m.seen is not None for m in members):
+        parts["seen"] = np.stack([m.observed for m in members])
     return Moments.trusted(origin=members[0].origin, complete=all(m.complete for m in members), **parts)
 
 

@@ -241,7 +241,7 @@ TABLE: dict[str, Entry] = {
     "Moments": entry(
         lambda: import_module("likely.families.moments").Moments, honest_scatter,
         weight=numbers("*", 0), origin=numbers("d"), shift=numbers("* d"), scatter=numbers("* d d"),
-        entropy=numbers("*"), complete=flag,
+        entropy=numbers("*"), complete=flag, seen=maybe(numbers("* d", 0)),
     ),
     "ColumnMoments": entry(
         lambda: import_module("likely.families.moments").ColumnMoments,

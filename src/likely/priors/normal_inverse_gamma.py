@@ -12,7 +12,7 @@ from scipy.special import chdtri, digamma, gammaln
 from likely.core.arrays import Array, parameter
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.floors import column_floor
+from likely.families.floors import column_floor, warn_of_constants
 from likely.families.gaussian import LOG_2PI, Gaussian
 from likely.families.law import in_units, lone
 from likely.families.moments import ColumnMoments, Moments, refuse_expected, refuse_others
@@ -71,6 +71,7 @@ class NormalInverseGamma(Value):
         pooled = columns.pooled()
         if not (pooled.weight > 0).any():
             raise DomainError(sentence("NormalInverseGamma.weak", "statistics of at least one row are needed", "none"))
+        warn_of_constants(pooled)
         d = len(pooled.shift)
         scatter = columns.scatter.reshape(-1, d).sum(axis=0)
         seen = np.where(pooled.weight > 0, pooled.weight, 1.0)

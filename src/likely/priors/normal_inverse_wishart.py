@@ -13,7 +13,7 @@ from scipy.special import chdtri, digamma, multigammaln
 from likely.core.arrays import Array, parameter
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.floors import column_floor
+from likely.families.floors import column_floor, warn_of_constants
 from likely.families.gaussian import LOG_2PI, Gaussian
 from likely.families.law import in_units, lone
 from likely.families.moments import Moments, refuse_expected, refuse_others
@@ -67,22 +67,25 @@ class NormalInverseWishart(Value):
     def weak(cls, stats: Moments) -> NormalInverseWishart:
         """A prior that keeps estimates regular and says little else.
 
-        Its mode is the pooled covariance of the statistics (within members), with correlations shrunk by
-        one part in c, worth c = 2d + 4 rows, the least at which the covariance has a prior mean; its mean is
-        worth 0.01 rows. A lone, well-determined Gaussian is left as it is; members with few rows lean on
-        the pooled covariance; directions that the data do not show become small, not zero.
+        Its mode is the pooled covariance of the statistics (within members), worth c = 2d + 4 rows, the least at
+        which the covariance has a prior mean; its mean is worth 0.01 rows. So a lone Gaussian keeps its
+        estimate, and members with few rows lean on the pooled covariance. Correlations are shrunk by a share
+        (d/n)⁴: nothing where rows are many, all of them where there are fewer rows than columns, and never
+        so little that a direction without spread would get less than 1e-9 of a column's variance.
         """
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
             raise DomainError(
                 sentence("NormalInverseWishart.weak", "statistics of at least one row are needed", "none")
             )
+        warn_of_constants(pooled)
         d = len(pooled.shift)
-        within = stats.scatter.reshape(-1, d, d).sum(axis=0) / pooled.weight
-        least, _ = column_floor(pooled)
-        c = 2.0 * d + 4.0
-        shape = within * (1.0 - 1.0 / c)
-        shape[np.diag_indices(d)] = np.maximum(np.diagonal(within), least)
+        scatter = stats.scatter.reshape(-1, d, d).sum(axis=0)
+        within = scatter / pooled.weight
+        c, n = 2.0 * d + 4.0, max(float(pooled.weight) - stats.weight.size, 0.0)
+        share = min(max(min(d / n, 1.0) ** 4 if n > 0 else 1.0, 1e-9 * (n + c) / c), 1.0)
+        shape = within * (1.0 - share)
+        shape[np.diag_indices(d)] = np.maximum(np.diagonal(within), column_floor(pooled)[0])
         return cls.trusted(
             mean=pooled.mean,
             kappa=np.asarray(0.01),
