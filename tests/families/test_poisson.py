@@ -9,8 +9,8 @@ import scipy.stats
 
 from likely.errors import DataError, DomainError, ShapeError
 from likely.families.counts import smallest
-from likely.maths import special as counts
 from likely.families.poisson import Counts, Poisson
+from likely.maths import special as counts
 from likely.priors.gamma import Gamma
 
 EPS = float(np.finfo(float).eps)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.stats
@@ -103,8 +101,7 @@ def test_a_tied_law_meets_its_variances_once(rng, kind):
 @pytest.mark.parametrize("kind", ["diagonal", "spherical"])
 def test_the_weak_prior(rng, kind):
     x = rng.standard_normal((1, 3)) * [1.0, 1e-6, 0.0] + [0.0, 1.0, 7.0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with pytest.warns(FitWarning, match="constant over all data"):
         assert np.isfinite(Gaussian.fit(x, kind=kind, prior="weak").log_prob(x)).all()
     many = rng.standard_normal((500, 3))
     plain, weak = Gaussian.fit(many, kind=kind), Gaussian.fit(many, kind=kind, prior="weak")

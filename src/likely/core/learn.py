@@ -9,6 +9,7 @@ from typing import Any
 
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Engine, Threads
+from likely.core.notes import said_once
 from likely.errors import DataError, DomainError, NotConverged, sentence
 
 
@@ -110,7 +111,11 @@ def fit(
     states) this is the EM algorithm, and the objective never falls (Dempster, Laird and Rubin).
     Ctrl-C returns the best model so far with `converged=False`.
     """
-    stop = stop or Stop()
+    with said_once():
+        return _fit(model, data, prior, engine, stop or Stop())
+
+
+def _fit(model: Any, data: Any, prior: Any, engine: Engine | None, stop: Stop) -> FitReport:
     trace: list[float] = []
     best: Step | None = None
     try:

@@ -46,7 +46,7 @@ class CategoricalDensity(DensityEstimator):
     _model_types = (Categorical, Product)
 
     def _blank(self, X: Any) -> Categorical | Product:
-        columns = [Categorical.blank(X[:, j]) for j in range(X.shape[1])]
+        columns = [Categorical.over(_levels([X[:, j]])) for j in range(X.shape[1])]
         return columns[0] if len(columns) == 1 else Product(tuple(zip(self._column_names(), columns, strict=True)))
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
@@ -94,9 +94,20 @@ def refuse_objects(column: Any) -> None:
             raise NotACategory(sentence("CategoricalDensity", expected, f"{type(cell).__name__} at row {i}"))
 
 
+def _levels(columns: list[Any]) -> Any:
+    """The levels that were seen, written out: whole numbers too, so that none stands for 'missing'."""
+    levels = found_levels(columns)
+    return levels if isinstance(levels, np.ndarray) else np.unique(np.concatenate([_numbers(c) for c in columns]))
+
+
+def _numbers(column: Any) -> Any:
+    cells = np.array([c for c in np.asarray(column).tolist() if not is_missing(c)])
+    return cells
+
+
 def _widened(model: Categorical, stats: LevelCounts, column: Any) -> tuple[Categorical, LevelCounts]:
     """Room for levels that a later chunk brings."""
-    wide = Categorical.over(found_levels([model.values, column]))
+    wide = Categorical.over(_levels([model.values, column]))
     if wide.values.tolist() == model.values.tolist():
         return model, stats
     counts = np.zeros(wide.size)

@@ -38,10 +38,10 @@ def _gaussian(model: Gaussian, stats: Any, names: list[str], level: float) -> It
     tail = 0.5 * (1 - level)
     for j, name in enumerate(names):
         n, centre, sd = float(seen[j]), float(stats.mean[j]), float(deviation[j])
-        reach = -stdtrit(n - 1, tail) * sd / np.sqrt(n - 1) if n > 1 else None
-        yield Row(name, "mean", float(model.mean[j]), *_around(centre, reach))
         entries, means = (n, 1) if model.kind != "spherical" else (float(seen.sum()), len(names))
         dof, root = entries - means, np.sqrt(entries) * sd
+        reach = -stdtrit(dof, tail) * root / np.sqrt(dof * n) if dof > 0 and n > 0 else None
+        yield Row(name, "mean", float(model.mean[j]), *_around(centre, reach))
         wide = (root / np.sqrt(chdtri(dof, tail)), root / np.sqrt(chdtri(dof, 1 - tail))) if dof > 0 else (None, None)
         yield Row(name, "standard deviation", float(np.sqrt(model.variance[j])), *map(_number, wide))
     if model.kind == "full":

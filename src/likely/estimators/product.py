@@ -18,7 +18,7 @@ from likely.core.learn import resolve_prior
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
-from likely.families.product import Product, ProductStats
+from likely.families.product import Product, ProductStats, told_of_part
 from likely.priors.product import ProductPrior
 
 
@@ -153,7 +153,9 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
         def rule(model: Product, stats: ProductStats) -> ProductPrior:
             rules = [(name, self._rule_of(part)) for name, part, _ in self.parts_]
-            return ProductPrior(tuple((name, resolve_prior(model[name], stats[name], r)) for name, r in rules))
+            return ProductPrior(
+                tuple((name, told_of_part(name, resolve_prior, model[name], stats[name], r)) for name, r in rules)
+            )
 
         return rule
 
@@ -161,6 +163,9 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         """A part's own "weak" means what the whole says; its own number or prior stands."""
         own = part._prior_rule()
         return self.prior if isinstance(own, str) else own
+
+    def _in_names(self, text: str) -> str:
+        return text  # columns are numbered within their part, and the part is named
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
         """Rows drawn from the learnt density: an array if it learnt from one, else `Columns`."""

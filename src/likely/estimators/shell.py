@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -17,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads
 from likely.core.learn import FitReport, Stop, fit, gather, resolve_prior
+from likely.core.notes import said_once
 from likely.core.value import Value
 from likely.errors import DataError, FitWarning, sentence
 from likely.families.law import Law
@@ -156,17 +156,15 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(n) for n in names]
 
-    @contextmanager
-    def _named_columns(self) -> Iterator[None]:
-        """Warnings speak of columns by number; say their names where they have some."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            yield
+    def _named_columns(self) -> AbstractContextManager[None]:
+        """Warnings speak of columns by number, and of the law: say the columns' names, and whose it is."""
+        return said_once(3, lambda text: self._in_names(text).replace("Gaussian", type(self).__name__, 1))
+
+    def _in_names(self, text: str) -> str:
         names = getattr(self, "feature_names_in_", None)
-        for text, category in dict.fromkeys((str(w.message), w.category) for w in caught):
-            if names is not None and issubclass(category, FitWarning):
-                text = re.sub(r"column ([\d, ]+) is", lambda m: f"column {_named(m[1], names)} is", text)
-            warnings.warn(text.replace("Gaussian", type(self).__name__, 1), category, stacklevel=4)
+        if names is None:
+            return text
+        return re.sub(r"column ([\d, ]+) is", lambda m: f"column {_named(m[1], names)} is", text)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

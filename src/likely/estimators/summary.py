@@ -38,7 +38,7 @@ class Summary:
         facts: dict[str, Any] = {
             "rows": int(n) if n == int(n) else n, "columns": estimator.n_features_in_, "parameters": k,
             "log-likelihood": fit, "AIC": 2 * k - 2 * fit, "BIC": float(k * np.log(max(n, 1.0)) - 2 * fit),
-            "prior": "none (maximum likelihood)" if estimator.prior_ is None else type(estimator.prior_).__name__,
+            "prior": _prior(estimator.prior_),
         }  # fmt: skip
         if report is not None:
             facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"
@@ -47,7 +47,7 @@ class Summary:
             if stats.complete
             else ["Entries were missing: intervals count the entries that were seen, column by column."]
         )
-        if estimator.prior_ is not None:
+        if facts["prior"] != NO_PRIOR:
             notes.append("Intervals are those of the data alone; estimates include the prior.")
         rows = list(rows_of(model, stats, estimator._column_names(), level))
         return cls(f"{type(estimator).__name__}: {_kind(model)}", facts, rows, level, notes)
@@ -113,6 +113,18 @@ _PAGE = (
     '<meta name="viewport" content="width=device-width"><style>:root{{color-scheme:light dark}}'
     "body{{margin:2em auto;max-width:48em;padding:0 1em}}</style></head><body>{body}</body></html>"
 )
+
+
+NO_PRIOR = "none (maximum likelihood)"
+
+
+def _prior(prior: Any) -> str:
+    """Which prior, in a word; one a part for a product."""
+    parts = getattr(prior, "parts", None)
+    if parts is not None:
+        named = [f"{name}: {_prior(p)}" for name, p in parts if p is not None]
+        return ", ".join(named) or NO_PRIOR
+    return NO_PRIOR if prior is None else type(prior).__name__
 
 
 def _kind(model: Any) -> str:

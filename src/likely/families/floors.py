@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array, Index, Mask
 from likely.errors import DataError, FitWarning, sentence
 from likely.families.moments import ColumnMoments, Moments
 from likely.maths import spd
@@ -25,12 +25,14 @@ def column_floor(pooled: Moments | ColumnMoments) -> tuple[Array, Mask]:
     with np.errstate(over="ignore"):
         least = np.where(size > 0, 1e-8 * size, 1e-8) ** 2
         constant = variance <= np.where(size > 0, ROUNDING * size, 0.0) ** 2
-    spread = np.where(constant, least, variance)
+    never = ~(pooled.observed > 0)
+    least, constant = np.where(never, 1.0, least), constant & ~never  # nothing is known: a standard normal
+    spread = np.where(constant | never, least, variance)
     odd = np.flatnonzero((spread < TINY) | (spread > HUGE))
     if len(odd):
         expected = f"the squared spread of column {odd[0]} must lie between {TINY:g} and {HUGE:g}"
         raise DataError(sentence("Gaussian", expected, float(spread[odd[0]]), "rescale the column"))
-    return np.where(constant, least, 1e-9 * variance), constant
+    return np.where(constant | never, least, 1e-9 * variance), constant
 
 
 def warn_of_unseen(stats: Moments | ColumnMoments) -> None:
@@ -53,17 +55,17 @@ def warn_of_constants(pooled: Moments | ColumnMoments) -> None:
         warnings.warn(f"Gaussian: {_constant_note(constant)}", FitWarning, stacklevel=4)
 
 
-def columns(at: Array) -> str:
+def columns(at: Index) -> str:
     """Columns by number, as a sentence begins with them."""
     return f"column {', '.join(map(str, at))}"
 
 
-def _constant_note(at: Array) -> str:
+def _constant_note(at: Index) -> str:
     return f"{columns(at)} is constant over all data: its standard deviation was set to 1e-8 of its size"
 
 
-def lift(spread: Array, k: int, floor: tuple[Array, Mask], kind: str) -> tuple[int, str] | None:
-    """Lift spread[k] in place to a safe density; say what was done, or None if nothing had to be."""
+def lift(spread: Array, k: int, floor: tuple[Array, Mask], kind: str) -> str:
+    """Lift spread[k] in place to a safe density; say what was done, nothing if nothing had to be."""
     least, constant = floor
     d = len(least)
     variance = np.diagonal(spread[k]) if kind == "full" else np.broadcast_to(spread[k], (d,))
@@ -83,7 +85,7 @@ def lift(spread: Array, k: int, floor: tuple[Array, Mask], kind: str) -> tuple[i
             f"the covariance is singular (rank {rank} of {d}: columns depend on each other, or there are too few rows): "
             "the missing directions got 1e-9 of a column's variance; a prior avoids this"
         )
-    return (k, "; ".join(notes)) if notes else None
+    return "; ".join(notes)
 
 
 def _low_notes(low: Mask, constant: Mask) -> list[str]:

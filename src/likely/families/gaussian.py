@@ -349,7 +349,7 @@ class Gaussian(Algebra):
         stats = self._suited(stats)
         warn_of_unseen(stats)
         if prior is not None:
-            return self._suited_prior(prior).update(stats).point("mode")
+            return self._in_kind(self._suited_prior(prior).update(stats).point("mode"))
         if not (stats.weight > 0).any():
             raise DataError(sentence("Gaussian", "at least one row with weight is needed", "none", "or give a prior"))
         mean = stats.mean
@@ -364,6 +364,17 @@ class Gaussian(Algebra):
             expected = f"a {self.kind} covariance needs a prior of its kind"
             raise DomainError(sentence("Gaussian", expected, f"{type(prior).__name__} for a {prior.kind} one"))
         return prior.replace(tied=True) if self.tied and hasattr(prior, "tied") else prior
+
+    def _in_kind(self, model: Gaussian) -> Gaussian:
+        """A prior's point in this law's own kind: one with a known covariance may be narrower."""
+        if model.kind == self.kind and model.tied == self.tied:
+            return model
+        if KINDS.index(self.kind) > KINDS.index(model.kind):
+            expected = f"a {self.kind} covariance needs a prior of its kind"
+            raise DomainError(sentence("Gaussian", expected, f"one for a {model.kind} one"))
+        covariance = model.covariance_matrix if self.kind == "full" else model.variance
+        covariance = covariance[0] if self.tied else covariance
+        return Gaussian.trusted(mean=model.mean, covariance=np.array(covariance), kind=self.kind)
 
     def _suited(self, stats: Any) -> Any:
         """Moments for a full law, column moments for the others."""
@@ -394,10 +405,14 @@ class Gaussian(Algebra):
         floor = column_floor(stats.pooled())
         lead = spread.shape[: spread.ndim - KINDS[::-1].index(self.kind)]
         flat = np.array(spread.reshape(-1, *spread.shape[len(lead) :]))
-        notes = [note for k in range(len(flat)) if (note := lift(flat, k, floor, self.kind))]
-        if notes:
-            where = f" (member {', '.join(str(k) for k, _ in notes)})" if self.members and not self.tied else ""
-            warnings.warn(f"Gaussian{where}: {notes[0][1]}", FitWarning, stacklevel=3)
+        said: dict[str, list[int]] = {}
+        for k in range(len(flat)):
+            note = lift(flat, k, floor, self.kind)
+            if note:
+                said.setdefault(note, []).append(k)
+        for note, members in said.items():
+            where = f" (member {', '.join(map(str, members))})" if self.members and not self.tied else ""
+            warnings.warn(f"Gaussian{where}: {note}", FitWarning, stacklevel=3)
         return flat.reshape(spread.shape)
 
     def objective(self, stats: Any, prior: Any = None) -> float:

@@ -117,13 +117,13 @@ class Algebra(Law):
     def product(self, other: Gaussian) -> Gaussian:
         """The normalised product of two densities of the same x: precisions add.
 
-        Written with Σ₁(Σ₁ + Σ₂)⁻¹ so that one of the two may be singular.
+        Written as Σ₁(Σ₁ + Σ₂)⁻¹Σ₂, so that one of the two may be singular, and either much wider than the other.
         """
         self._alike(other, "product")
         S1, S2 = self._shared_matrix(), other._shared_matrix()
         gain = np.swapaxes(solve_psd(S1 + S2, S1), -1, -2)
         mean = self.mean + np.einsum("...ij,...j->...i", gain, other.mean - self.mean)
-        return _gaussian(mean, spd.symmetric(S1 - gain @ S1), "full")
+        return _gaussian(mean, spd.symmetric(gain @ S2), "full")
 
     def log_overlap(self, other: Gaussian) -> Any:
         """log ∫ p(x) q(x) dx = log N(μ₁ | μ₂, Σ₁ + Σ₂): the constant that `product` leaves out."""
@@ -209,7 +209,13 @@ def solve_psd(a: Array, b: Array) -> Array:
     if root is not None:
         w = spd.inverse_factor(root)
         return np.asarray(np.swapaxes(w, -1, -2) @ (w @ b))
-    return np.asarray(np.linalg.pinv(a, hermitian=True, rcond=1e-13) @ b)
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if not lead:
+        s = spd.scales(a)  # in these units the rank does not depend on the columns' own
+        inverse = np.linalg.pinv(a / s[:, None] / s, hermitian=True, rcond=1e-13)
+        return np.asarray(inverse @ (b / s[:, None]) / s[:, None])
+    a, b = np.broadcast_to(a, (*lead, *a.shape[-2:])), np.broadcast_to(b, (*lead, *b.shape[-2:]))
+    return np.stack([solve_psd(one, other) for one, other in zip(a, b, strict=True)])
 
 
 def _noise(noise: Any, d: int, whose: str) -> Array:

@@ -13,6 +13,7 @@ from likely.core.arrays import Array, BadEntry, Index, n_rows
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
+from likely.core.notes import said_once
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law, in_units
@@ -95,7 +96,7 @@ class Product(Law):
         """Σ log p_i(x_i): (n,), or (n, K) for a stack. A part that was not observed counts for nothing."""
 
         def evaluate(block: Columns) -> Array:
-            total: Array = sum(_of_part(name, part.log_prob, block[name]) for name, part in self.parts)
+            total: Array = sum(of_part(name, part.log_prob, block[name]) for name, part in self.parts)
             return total
 
         return map_rows(evaluate, self._cut(x), self.members)
@@ -149,13 +150,13 @@ class Product(Law):
             blocks = Blocks.of(columns, weight, owner=owner)
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), blocks)
         known = {} if owner is None else {"owner": owner}
-        each = ((name, _of_part(name, part.collect, columns[name], weight, **known)) for name, part in self.parts)
+        each = ((name, of_part(name, part.collect, columns[name], weight, **known)) for name, part in self.parts)
         return ProductStats(tuple(each))
 
     def refit(self, stats: ProductStats, prior: Any = None) -> Product:
         """Each part from its own statistics, with its own prior if there is one."""
         self._same_parts(stats.names, "refit")
-        return self._each(lambda name, part: part.refit(stats[name], _of(prior, name)))
+        return self._each(lambda name, part: told_of_part(name, part.refit, stats[name], _of(prior, name)))
 
     def objective(self, stats: ProductStats, prior: Any = None) -> float:
         """Objectives of independent parts add."""
@@ -165,7 +166,9 @@ class Product(Law):
         """The weak prior of each part."""
         from likely.priors.product import ProductPrior
 
-        return ProductPrior(tuple((name, part.weak_prior(stats[name])) for name, part in self.parts))
+        return ProductPrior(
+            tuple((name, told_of_part(name, part.weak_prior, stats[name])) for name, part in self.parts)
+        )
 
     def _same_parts(self, names: list[str], doing: str) -> None:
         if names != self.names:
@@ -217,12 +220,18 @@ class ProductStats(Value):
         return iter(self.parts)
 
 
-def _of_part(name: str, f: Callable[..., Any], *args: Any, **options: Any) -> Any:
+def of_part(name: str, f: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """f(...); an error about an entry says in which part it stands."""
     try:
         return f(*args, **options)
     except BadEntry as error:
         raise error.inside(f"part {name!r}") from None
+
+
+def told_of_part(name: str, f: Callable[..., Any], *args: Any) -> Any:
+    """f(*args); what it warns of is said of that part."""
+    with said_once(3, lambda text: f"part {name!r}: {text}"):
+        return f(*args)
 
 
 def _of(prior: Any, name: str) -> Any:

@@ -61,10 +61,7 @@ class Several(Law):
 
     def sample(self, n: int, rng: Generator) -> Any:
         """n draws of each member, (n, K, …)."""
-        draws = [part.sample(n, rng) for part in self.parts]
-        if isinstance(draws[0], Columns):
-            return Columns({name: np.stack([d[name] for d in draws], axis=1) for name in draws[0]})
-        return np.stack(draws, axis=1)
+        return side_by_side([part.sample(n, rng) for part in self.parts])
 
     def entropy(self, bits: bool = False) -> Array:
         """Each member's entropy (K,)."""
@@ -109,8 +106,12 @@ class Several(Law):
         return sum(part.objective(s, p) for part, s, p in terms)
 
     def weak_prior(self, stats: SeveralStats) -> tuple[Any, ...]:
-        """Each member's weak prior."""
-        return tuple(part.weak_prior(s) for part, s in zip(self.parts, stats.parts, strict=True))
+        """Each member's weak prior, scaled by the statistics of all members of its kind together."""
+        kinds = [(type(part), getattr(part, "kind", None)) for part in self.parts]
+        together: dict[Any, Any] = {}
+        for kind, s in zip(kinds, stats.parts, strict=True):
+            together[kind] = together[kind] + s if kind in together else s
+        return tuple(part.weak_prior(together[kind]) for part, kind in zip(self.parts, kinds, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +141,13 @@ class SeveralStats(Value):
     def member(self, k: int) -> Any:
         """One member's statistics."""
         return self.parts[k]
+
+
+def side_by_side(draws: list[Any]) -> Any:
+    """Draws of K members, one list entry each, as one array (n, K, …) or as Columns of such."""
+    if isinstance(draws[0], Columns):
+        return Columns({name: side_by_side([d[name] for d in draws]) for name in draws[0]})
+    return np.stack(draws, axis=1)
 
 
 def each(prior: Any, members: int) -> Iterable[Any]:

@@ -13,7 +13,7 @@ from likely.core.arrays import Array, Index, n_rows, owners, weights
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
-from likely.families.several import refit_or_keep
+from likely.families.several import refit_or_keep, side_by_side
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class Shared(Law):
         """n draws of each member (n, K, …); tied members draw independently."""
         if not self._all:
             return self.parts.sample(n, rng)
-        return np.stack([self.member(k).sample(n, rng) for k in range(self.members)], axis=1)
+        return side_by_side([self.member(k).sample(n, rng) for k in range(self.members)])
 
     def entropy(self, bits: bool = False) -> Array:
         """Each member's entropy (K,)."""

@@ -62,10 +62,11 @@ class NormalInverseGamma(Value):
         self._set(mean=mean, kappa=kappa, scale=scale, dof=dof)
 
     @classmethod
-    def weak(cls, stats: Moments | ColumnMoments, kind: str = "diagonal") -> NormalInverseGamma:
+    def weak(cls, stats: Moments | ColumnMoments, kind: str = "diagonal", means: int = 1) -> NormalInverseGamma:
         """A prior that keeps variances positive: its mode is the pooled variance within members.
 
         Worth c = 6 rows a column, the least at which a variance has a prior mean; the mean is worth 0.01 rows.
+        `means` is how many members share the variances (c grows with them, so that the mode stays where it is).
         """
         columns = stats.columns() if isinstance(stats, Moments) else stats
         pooled = columns.pooled()
@@ -79,11 +80,11 @@ class NormalInverseGamma(Value):
         variance, dof = np.maximum(scatter / seen, least), np.full(d, 3.0)
         if kind == "spherical":
             return cls.trusted(
-                mean=pooled.mean, kappa=np.full(d, 0.01), scale=np.asarray((5.0 + d) * variance.mean()),
+                mean=pooled.mean, kappa=np.full(d, 0.01), scale=np.asarray((5.0 + d * means) * variance.mean()),
                 dof=np.asarray(3.0), kind=kind, tied=False,
             )  # fmt: skip
         return cls.trusted(
-            mean=pooled.mean, kappa=np.full(d, 0.01), scale=6.0 * variance, dof=dof, kind=kind, tied=False
+            mean=pooled.mean, kappa=np.full(d, 0.01), scale=(5.0 + means) * variance, dof=dof, kind=kind, tied=False
         )
 
     @property
@@ -163,6 +164,9 @@ class NormalInverseGamma(Value):
 
     def log_density(self, model: Gaussian) -> Any:
         """log p(μ, σ²) of a Gaussian's parameters; one a member for a stack (their sum where tied)."""
+        if model.kind != self.kind:
+            expected = f"a {self.kind} Gaussian is needed"
+            raise DomainError(sentence("NormalInverseGamma", expected, f"a {model.kind} one"))
         variance = model.covariance
         half = 0.5 * self.dof
         gamma = (

@@ -64,14 +64,15 @@ class NormalInverseWishart(Value):
         self._set(mean=mean, kappa=kappa, scale=scale, dof=dof)
 
     @classmethod
-    def weak(cls, stats: Moments) -> NormalInverseWishart:
+    def weak(cls, stats: Moments, means: int = 1) -> NormalInverseWishart:
         """A prior that keeps estimates regular and says little else.
 
         Its mode is the pooled covariance of the statistics (within members), worth c = 2d + 4 rows, the least at
         which the covariance has a prior mean; its mean is worth 0.01 rows. So a lone Gaussian keeps its
         estimate, and members with few rows lean on the pooled covariance. Correlations are shrunk by a share
         (d/n)⁴: nothing where rows are many, all of them where there are fewer rows than columns, and never
-        so little that a direction without spread would get less than 1e-9 of a column's variance.
+        so little that a direction without spread would get less than 1e-9 of a column's variance. `means` is
+        how many members share the covariance (c grows with them, so that the mode stays where it is).
         """
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
@@ -82,7 +83,7 @@ class NormalInverseWishart(Value):
         d = len(pooled.shift)
         scatter = stats.scatter.reshape(-1, d, d).sum(axis=0)
         within = scatter / pooled.weight
-        c, n = 2.0 * d + 4.0, max(float(pooled.weight) - stats.weight.size, 0.0)
+        c, n = 2.0 * d + 3.0 + means, max(float(pooled.weight) - stats.weight.size, 0.0)
         share = min(max(min(d / n, 1.0) ** 4 if n > 0 else 1.0, 1e-9 * (n + c) / c), 1.0)
         shape = within * (1.0 - share)
         shape[np.diag_indices(d)] = np.maximum(np.diagonal(within), column_floor(pooled)[0])

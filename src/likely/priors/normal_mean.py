@@ -57,10 +57,12 @@ class NormalMean(Value):
         n, S, C = self._rows(stats), self.belief._shared_matrix(), self._known
         root = np.sqrt(n)  # (..., d): one number a column, so that gaps of a diagonal law count too
         inner = root[..., :, None] * S * root[..., None, :] + C
-        gain = np.swapaxes(solve_psd(inner, root[..., :, None] * S), -1, -2) * root[..., None, :]
+        gain = np.swapaxes(solve_psd(inner, root[..., :, None] * S), -1, -2)
         delta = np.where(n > 0, (stats.origin - self.belief.mean) + stats.shift, 0.0)
-        mean = self.belief.mean + np.einsum("...ij,...j->...i", gain, delta)
-        covariance = spd.symmetric(S - gain @ S)
+        mean = self.belief.mean + np.einsum("...ij,...j->...i", gain, root * delta)
+        # not S − gain S, which would cancel where the prior is vague: a sum of squares keeps its sign
+        keep = np.eye(len(C)) - gain * root[..., None, :]
+        covariance = spd.symmetric(_sandwich(keep, S) + _sandwich(gain, C))
         return self.replace(belief=Gaussian.trusted(mean=mean, covariance=np.array(covariance), kind="full"))
 
     def _rows(self, stats: Moments | ColumnMoments) -> Array:
@@ -124,6 +126,10 @@ class NormalMean(Value):
     def kl(self, other: NormalMean, bits: bool = False) -> Any:
         """The divergence of the beliefs about the mean."""
         return self.belief.kl(other.belief, bits)
+
+
+def _sandwich(a: Array, b: Array) -> Array:
+    return a @ b @ np.swapaxes(a, -1, -2)
 
 
 def _at_own(belief: Gaussian, means: Array) -> Any:

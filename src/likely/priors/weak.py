@@ -11,6 +11,7 @@ from likely.priors.normal_inverse_wishart import NormalInverseWishart
 
 def weak_gaussian(model: Gaussian, stats: Any) -> NormalInverseWishart | NormalInverseGamma:
     """Normal-inverse-Wishart for a full covariance, normal-inverse-gamma for the others."""
+    means = model.members if model.tied and model.members else 1
     if model.kind == "full":
-        return NormalInverseWishart.weak(stats)
-    return NormalInverseGamma.weak(stats, model.kind)
+        return NormalInverseWishart.weak(stats, means)
+    return NormalInverseGamma.weak(stats, model.kind, means)
