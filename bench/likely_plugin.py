@@ -70,7 +70,9 @@ def exact(x, mean, cov):
     """log N of one row under every member, from the marginal of what was seen: slow and plain."""
     at = np.flatnonzero(~np.isnan(x))
     root = np.linalg.cholesky(cov[:, at[:, None], at])
-    z = np.stack([scipy.linalg.solve_triangular(r, x[at] - m, lower=True) for r, m in zip(root, mean[:, at], strict=True)])
+    z = np.stack(
+        [scipy.linalg.solve_triangular(r, x[at] - m, lower=True) for r, m in zip(root, mean[:, at], strict=True)]
+    )
     logdet = 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
     return -0.5 * ((z * z).sum(axis=1) + logdet + len(at) * LOG_2PI)
 

@@ -182,7 +182,14 @@ def cells(record: Record, records: list[Record], goal: Goal) -> list[str]:
     quality = ", ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in record["quality"].items())
     quality += "" if same_job(record, goal) else " (beyond what is allowed: no rival)"
     times = [f"{record['best']:.4g}", f"{record['med']:.4g}", ratio]
-    return [record["workload"], record["peer"], *times, f"{record['rss']:.0f}", f"{record.get('busy') or 0:.2f}", quality]
+    return [
+        record["workload"],
+        record["peer"],
+        *times,
+        f"{record['rss']:.0f}",
+        f"{record.get('busy') or 0:.2f}",
+        quality,
+    ]
 
 
 HEAD = ["workload", "peer", "best s", "median s", "÷ likely", "MiB beyond input", "noise", "quality"]
@@ -208,7 +215,11 @@ def report(records: list[Record], show: Callable[[list[list[str]]], str], judge:
     lines = [cells(r, group, GOALS.get(w, Goal())) for w, group in groups.items() for r in group]
     print(show([HEAD, *lines]), end="\n\n")
     if judge:
-        goals = [[w, said, "met" if good else "MISSED"] for w, g in groups.items() for said, good in verdicts(g, GOALS.get(w, Goal()))]
+        goals = [
+            [w, said, "met" if good else "MISSED"]
+            for w, g in groups.items()
+            for said, good in verdicts(g, GOALS.get(w, Goal()))
+        ]
         print(show([["workload", "likely", "goal"], *goals]), end="\n\n")
 
 
@@ -217,7 +228,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="comma list: words that the names of workloads contain")
     parser.add_argument("--peers", default=PEERS, help="comma list: prefixes of peers' names (default: %(default)s)")
-    parser.add_argument("--quick", action="store_true", help=f"a smoke test: scale {QUICK}, one repeat, goals not judged")
+    parser.add_argument(
+        "--quick", action="store_true", help=f"a smoke test: scale {QUICK}, one repeat, goals not judged"
+    )
     parser.add_argument("--threads", type=int, default=2, help="threads for everybody (default: %(default)s)")
     parser.add_argument("--quiet", type=float, default=60.0, help="seconds that each peer may wait for a quiet machine")
     parser.add_argument("--markdown", action="store_true", help="tables in Markdown")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from likely import DomainError, Gaussian, NormalInverseGamma, ShapeError
+from likely import DomainError, FitWarning, Gaussian, NormalInverseGamma, ShapeError
 
 
 @pytest.fixture

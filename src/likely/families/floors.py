@@ -82,7 +82,7 @@ def lift(spread: Array, k: int, floor: tuple[Array, Mask], kind: str) -> str:
     if kind == "full" and spd.cholesky(spread[k]) is None:
         spread[k], rank = spd.repaired(spread[k])
         notes.append(
-            f"the covariance is singular (rank {rank} of {d}: columns depend on each other, or there are too few rows): "
+            f"the covariance is singular (rank {rank} of {d}: columns depend on each other, or rows are too few): "
             "the missing directions got 1e-9 of a column's variance; a prior avoids this"
         )
     return "; ".join(notes)
