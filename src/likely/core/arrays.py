@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,14 @@ def parameter(value: Any, whose: str, name: str) -> Array:
     if not np.isfinite(a).all():
         raise DomainError(sentence(whose, f"{name} must be finite", "NaN or infinity in it"))
     return a
+
+
+def aligned(*shape: int) -> Array:
+    """An empty array that begins on a cache line: elsewhere NumPy's vector loops take a third longer."""
+    size = math.prod(shape)
+    raw = np.empty(size + 8)
+    start = -raw.ctypes.data % 64 // 8
+    return raw[start : start + size].reshape(shape)
 
 
 def n_rows(x: Any) -> int:

@@ -101,6 +101,10 @@ class Blocks:
     def __iter__(self) -> Iterator[Block]:
         return (block for part in self.parts for block in part)
 
+    def whole(self) -> Blocks:
+        """The same parts, those in memory as one block each: for models that cut strips for themselves."""
+        return Blocks([Rows(p.data, p.edges[:1] + p.edges[1:][-1:]) if isinstance(p, Rows) else p for p in self.parts])
+
     @property
     def first(self) -> Block:
         """The first block that has rows; an error if there is none."""

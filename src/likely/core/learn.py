@@ -95,6 +95,8 @@ def iterate(model: Any, data: Any, *, prior: Any = None, engine: Engine | None =
     Progress bars, checkpoints and plots watch this iterator; `fit` is a loop over it.
     """
     blocks, engine = Blocks.of(data), engine or Threads()
+    if getattr(model, "takes_parts", False):
+        blocks = blocks.whole()
     while True:
         stats: Any = engine.total(partial(gather, model), blocks)
         prior = resolve_prior(model, stats, prior)

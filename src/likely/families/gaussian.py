@@ -253,6 +253,11 @@ class Gaussian(Algebra):
             spread = spread if tied else np.repeat(np.asarray(spread)[None], members, axis=0)
         return Gaussian.trusted(mean=mean.copy(), covariance=np.array(spread), kind=kind)
 
+    @property
+    def takes_parts(self) -> bool:
+        """True where `collect` works strip by strip, so that many rows at once cost neither cache nor memory."""
+        return self.members is None
+
     @cached_property
     def origin(self) -> Array:
         """The point about which statistics are kept."""
@@ -268,7 +273,9 @@ class Gaussian(Algebra):
         n = n_rows(x)
         w = weights(weight, n, "Gaussian")
         if n > ROWS * BLOCKS:
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+            blocks = Blocks.of(x, w, owner=owner)
+            blocks = blocks.whole() if self.takes_parts else blocks
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), blocks)
         z = rows(x, self.dim, "Gaussian")
         if owner is not None:
             return self._by_owner(z, w, owner)

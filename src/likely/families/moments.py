@@ -7,12 +7,14 @@ none of the standard deviation's digits on NIST's NumAcc4, this keeps all that t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array, Index, Mask, aligned
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 
@@ -215,8 +217,8 @@ def _pooled(stats: S) -> S:
 # ------------------------------------------------------------------ from rows
 
 PIVOT_ROWS = 64  # enough rows for a pivot within a fraction of a standard deviation of the block's mean
-
-
+STRIP = 1 << 16  # numbers centred at a time: half a megabyte, still in the second-level cache for the product
+FEATURES = 1 << 17  # features of rows formed at a time, for the same reason
 FAR = 400.0  # squared distance from pivot to mean, in variances, at which scatters are still right to 1e-12
 
 
@@ -243,6 +245,52 @@ def _of_use(x: Array, weight: Array) -> tuple[Array, Array]:
     return x[~idle], weight[~idle]
 
 
+def _strips(x: Array, pivot: Array) -> Iterator[tuple[slice, Array]]:
+    """z = x − pivot, some rows after others, in one buffer."""
+    n, d = x.shape
+    step = max(2048, STRIP // max(d, 1))  # shorter strips cost the product a sixth at d = 128
+    buffer = aligned(min(step, n), d)
+    for a in range(0, n, step):
+        strip = x[a : a + step]
+        yield slice(a, a + step), _centred(strip, pivot, buffer[: len(strip)])
+
+
+def _centred(x: Array, pivot: Array, out: Array) -> Array:
+    """x − pivot, several rows side by side: NumPy's inner loop would otherwise be only d long."""
+    n, d = x.shape
+    side = max(1, 256 // max(d, 1))
+    whole = n - n % side
+    np.subtract(x[:whole].reshape(-1, side * d), np.tile(pivot, side), out=out[:whole].reshape(-1, side * d))
+    np.subtract(x[whole:], pivot, out=out[whole:])
+    return out
+
+
+def _sums_about(pivot: Array, x: Array, weight: Array | None) -> tuple[Array, Array]:
+    """Σ w z and Σ w z zᵀ of z = x − pivot; not to the end if the former is not finite."""
+    d = x.shape[1]
+    sums, products = np.zeros(d), np.zeros((d, d))
+    for at, z in _strips(x, pivot):
+        if weight is None:
+            sums += np.ones(len(z)) @ z
+        else:
+            sums += weight[at] @ z
+            z *= np.sqrt(weight[at])[:, None]
+        if not np.isfinite(sums).all():
+            break
+        products += z.T @ z
+    return sums, products
+
+
+def _column_sums_about(pivot: Array, x: Array, weight: Array) -> tuple[Array, Array]:
+    """Σ w z and Σ w z² of z = x − pivot, under each column of weight: (K, d) both."""
+    sums, squares = np.zeros((2, weight.shape[1], x.shape[1]))
+    for at, z in _strips(x, pivot):
+        sums += weight[at].T @ z
+        z *= z
+        squares += weight[at].T @ z
+    return sums, squares
+
+
 def of_rows(x: Array, weight: Array | None, origin: Array, pivot: Array | None = None) -> Moments | None:
     """Moments of complete rows (n, d); None if a NaN or an infinity is among them, or their squares overflow.
 
@@ -256,18 +304,13 @@ def of_rows(x: Array, weight: Array | None, origin: Array, pivot: Array | None =
     first = pivot is None
     with np.errstate(over="ignore", invalid="ignore"):
         pivot = _pivot(x, weight) if pivot is None else pivot
-        z = x - pivot
-        if weight is None:
-            total, sums = float(n), np.ones(n) @ z
-        else:
-            total, sums = float(weight.sum()), weight @ z
-            z *= np.sqrt(weight)[:, None]
+        total = float(n) if weight is None else float(weight.sum())
+        sums, scatter = _sums_about(pivot, x, weight)
         if not np.isfinite(sums).all():
             return None
         if total == 0:
             return empty((), d, origin)
         rest = sums / total
-        scatter = z.T @ z
         scatter -= np.multiply.outer(total * rest, rest)
         if first and weight is not None and not (rest**2 * total <= FAR * np.diagonal(scatter)).all():
             return of_rows(x, weight, origin, pivot + rest)
@@ -279,19 +322,36 @@ def of_rows(x: Array, weight: Array | None, origin: Array, pivot: Array | None =
     )  # fmt: skip
 
 
+def _weighted_products(x: Array, weight: Array, pivot: Array) -> tuple[Array, Array, Array]:
+    """Σ w (K,), Σ w z (K, d) and Σ w z zᵀ (K, d, d) of z = x − pivot, under each column of weight."""
+    n, d = x.shape
+    sums = np.zeros((1 + d + d * (d + 1) // 2, weight.shape[1]))
+    for at, circle, features in feature_strips(n, d, len(sums)):
+        np.subtract(x[at].T, pivot[:, None], out=circle[:d])
+        expand(circle, d, features)
+        sums += features @ weight[at]
+    return sums[0].copy(), sums[1 : d + 1].T, unpack(sums[d + 1 :], d)
+
+
+def feature_strips(n: int, d: int, p: int) -> Iterator[tuple[slice, Array, Array]]:
+    """Some rows after others, each time with the same two buffers: (d + d // 2, rows) and p features (p, rows)."""
+    step = min(max(256, FEATURES // p), n)
+    circle, features = aligned(d + d // 2, step), aligned(p, step)
+    for a in range(0, n, max(step, 1)):
+        rows = min(step, n - a)
+        yield slice(a, a + rows), circle[:, :rows], features[:, :rows]
+
+
 def of_weighted_rows(x: Array, weight: Array, origin: Array) -> Moments:
     """Moments of complete rows under each column of `weight` (n, K), as one product with packed pairs.
 
     Where a member's rows lie far from the pivot compared to their own spread, that member is done
     again about its own mean: the packed product would lose its digits.
     """
-    n, d = x.shape
     with np.errstate(over="ignore", invalid="ignore"):
-        pivot = _pivot(x, weight) if n else origin
-        u = np.ascontiguousarray((x - pivot).T)
-        total = weight.sum(axis=0)
-        rest = _ratio((u @ weight).T, total[:, None])
-        second = unpack(pairs(u) @ weight, d)
+        pivot = _pivot(x, weight) if len(x) else origin
+        total, first, second = _weighted_products(x, weight, pivot)
+        rest = _ratio(first, total[:, None])
         scatter = second - (total[:, None] * rest)[:, :, None] * rest[:, None, :]
     if not np.isfinite(scatter).all():
         return of_weighted_rows(*_of_use(x, weight), origin)
@@ -314,8 +374,8 @@ def columns_of_rows(x: Array, weight: Array | None, origin: Array) -> ColumnMome
     w = np.ones((n, 1)) if weight is None else weight if weight.ndim == 2 else weight[:, None]
     with np.errstate(invalid="ignore", over="ignore"):
         pivot = _pivot(x, weight) if n else origin
-        z = x - pivot
-        clean = bool(np.isfinite(np.ones(n) @ z).all())
+        sums, squares = _column_sums_about(pivot, x, w)
+        clean = bool(np.isfinite(sums).all())
     if clean:
         seen = np.repeat(w.sum(axis=0)[:, None], d, axis=1)
     else:
@@ -323,9 +383,11 @@ def columns_of_rows(x: Array, weight: Array | None, origin: Array) -> ColumnMome
         pivot = _seen_mean(np.where(mask, x, 0.0), mask, origin)
         seen = w.T @ mask
     with np.errstate(over="ignore", invalid="ignore"):
-        z = z if clean else np.where(mask, x - pivot, 0.0)
-        rest = _ratio(w.T @ z, seen)
-        scatter = w.T @ (z * z) - seen * rest**2
+        if not clean:
+            z = np.where(mask, x - pivot, 0.0)
+            sums, squares = w.T @ z, w.T @ (z * z)
+        rest = _ratio(sums, seen)
+        scatter = squares - seen * rest**2
     if not np.isfinite(scatter).all():
         x, w = _of_use(x, w)
         return columns_of_rows(x, w if weight is None or weight.ndim == 2 else w[:, 0], origin)
@@ -373,20 +435,33 @@ def stacked(members: list[Moments]) -> Moments:
     return Moments.trusted(origin=members[0].origin, complete=all(m.complete for m in members), **parts)
 
 
-def pairs(u: Array) -> Array:
-    """All products u_i u_j, i ≤ j, of the rows of u (d, n): (d (d + 1) / 2, n), contiguous row by row."""
-    d, n = u.shape
-    out = np.empty((d * (d + 1) // 2, n))
-    at = 0
-    for i in range(d):
-        np.multiply(u[i], u[i:], out=out[at : at + d - i])
-        at += d - i
-    return out
+def expand(circle: Array, d: int, out: Array) -> None:
+    """Write 1, u and the products of all pairs of columns u into out (1 + d + d (d + 1) / 2, n), pairs as in `packing`.
+
+    `circle` (d + d // 2, n) begins with u (d, n) and is continued here by the first half of it: the pairs at one
+    distance around the circle are then one window against another, and all distances one call of NumPy.
+    With a call a column, threads would queue for the interpreter's lock.
+    """
+    n, (row, entry) = circle.shape[1], circle.strides
+    u, products = circle[:d], out[d + 1 :]
+    full, half = (d + 1) // 2, d // 2
+    out[0], out[1 : d + 1], circle[d:] = 1.0, u, u[:half]
+    windows = np.lib.stride_tricks.as_strided(circle, (full, d, n), (row, row, entry), writeable=False)
+    np.multiply(u, windows, out=products[: full * d].reshape(full, d, n))
+    if d % 2 == 0:  # the farthest pairs, each once
+        np.multiply(u[:half], u[half:], out=products[full * d :])
+
+
+@cache
+def packing(d: int) -> tuple[Index, Index]:
+    """Columns (i, j) of each product in `expand`: j is i, then its right neighbour on the circle, and so on."""
+    distance, i = np.divmod(np.arange(d * (d + 1) // 2), d)
+    return i, (i + distance) % d
 
 
 def unpack(packed: Array, d: int) -> Array:
     """Symmetric matrices (K, d, d) from packed pairs (d (d + 1) / 2, K)."""
-    i, j = np.triu_indices(d)
+    i, j = packing(d)
     out = np.empty((packed.shape[1], d, d))
     out[:, i, j] = packed.T
     out[:, j, i] = packed.T

@@ -124,25 +124,30 @@ class Quadratic:
             rows = [factor * (centre**2).sum(1) + constant, -2 * factor * centre, np.full(K, factor)]
         else:
             pulled = np.einsum("kij,kj->ki", precision, centre)
-            i, j = np.triu_indices(d)
+            i, j = moments.packing(d)
             quadratic = factor * precision[:, i, j] * np.where(i == j, 1.0, 2.0)
             rows = [factor * (pulled * centre).sum(1) + constant, -2 * factor * pulled, quadratic]
         return np.concatenate([np.atleast_2d(r.T) for r in rows])
 
-    def features(self, x: Array) -> tuple[Array, Array]:
-        """Features (p, n) of rows, and their squared length in the frame (n,)."""
+    def features(self, x: Array, circle: Array, out: Array) -> Array:
+        """Write the features of rows into out (p, n) by way of `circle`; their squared length in the frame (n,)."""
+        d = x.shape[1]
         origin, unit = self.frame
-        u = np.ascontiguousarray(((x - origin) / unit).T)
+        u = circle[:d]
+        u[:] = x.T
+        u -= origin[:, None]
+        u /= unit[:, None]
         length = np.einsum("in,in->n", u, u)
         if self.diagonal:
-            square = u * u
+            out[0], out[1 : d + 1] = 1.0, u
+            np.multiply(u, u, out=out[d + 1 :])
         elif self.shared:
-            u = self._in_frame[1] @ u
-            square = np.einsum("in,in->n", u, u)[None]
-            length = self._stretched(square[0], length)
+            out[0], out[1 : d + 1] = 1.0, self._in_frame[1] @ u
+            np.einsum("in,in->n", out[1 : d + 1], out[1 : d + 1], out=out[d + 1])
+            length = self._stretched(out[d + 1], length)
         else:
-            square = moments.pairs(u)
-        return np.concatenate([np.ones((1, len(x))), u, square]), length
+            moments.expand(circle, d, out)
+        return length
 
     # ------------------------------------------------------------ evaluation
 
@@ -151,12 +156,20 @@ class Quadratic:
         with np.errstate(all="ignore"):
             if self.reach <= 0:
                 return self.by_factors(x, factor, constant)
-            features, length = self.features(x)
-            out = features.T @ (self.natural(factor, constant) if natural is None else natural)
-            unsafe = np.flatnonzero(~(length <= self.reach))
+            out, length = self._by_product(x, self.natural(factor, constant) if natural is None else natural)
+            unsafe = np.flatnonzero(length > self.reach)  # NaN is not: such a row has a gap, and factors do not help
             if len(unsafe):
                 out[unsafe] = self.by_factors(x[unsafe], factor, constant)
         return out
+
+    def _by_product(self, x: Array, natural: Array) -> tuple[Array, Array]:
+        """features @ natural (n, K), and the rows' squared lengths in the frame (n,)."""
+        n, d = x.shape
+        out, length = np.empty((n, natural.shape[1])), np.empty(n)
+        for at, circle, features in moments.feature_strips(n, d, len(natural)):
+            length[at] = self.features(x[at], circle, features)
+            np.matmul(features.T, natural, out=out[at])
+        return out, length
 
     def by_factors(self, x: Array, factor: float, constant: Array) -> Array:
         """The same by one factor a member: slower, and as exact as the spread allows."""
@@ -205,19 +218,25 @@ class Quadratic:
 
     def _incomplete_full(self, x: Array, mask: Mask, quick: bool) -> tuple[Array, Array, Array]:
         origin, unit = self.frame
-        u = np.where(mask, (x - origin) / unit, 0.0)
+        filled = np.where(mask, x, origin)
+        u = (filled - origin) / unit
         q, logdet = np.empty((len(x), len(self.mean))), np.empty((len(x), len(self.mean)))
         patterns = Patterns.of(mask)
         small = patterns.seen.sum(axis=1) * 2 >= mask.shape[1]
         if not (quick and self.reach > 0 and not self.shared):
             small = np.zeros(len(small), bool)
         few, rest = patterns.split(small)
-        beyond = self._by_precision(u, few, q, logdet)
+        beyond = self._by_precision(filled, u, few, q, logdet)
         self._by_covariance(u, rest, q, logdet)
         if beyond is not None:  # rows out of the product's reach
             self._by_covariance(u, beyond, q, logdet)
-        seen = mask.sum(axis=1)
-        return q, logdet + 2 * (mask @ np.log(unit))[:, None], seen
+        logdet += 2 * (mask @ np.log(unit))[:, None]
+        return q, logdet, mask.sum(axis=1)
+
+    @cached_property
+    def _plain(self) -> Array:
+        """Parameters of the bare distance."""
+        return self.natural(1.0, np.zeros(len(self.mean)))
 
     @cached_property
     def _for_loops(self) -> tuple[Array, Array, Array, Array, Array]:
@@ -235,22 +254,18 @@ class Quadratic:
         covariance, precision = (np.array(np.moveaxis(a, 0, -1), order="C") for a in (covariance, precision))
         return centre, covariance, precision, pulled, base
 
-    def _by_precision(self, u: Array, few: Patterns, q: Array, logdet: Array) -> Patterns | None:
-        """Fill q and logdet for rows with small gaps; returns the patterns that need the other route."""
+    def _by_precision(self, filled: Array, u: Array, few: Patterns, q: Array, logdet: Array) -> Patterns | None:
+        """Write q and logdet of rows with small gaps; returns the patterns that need the other route."""
         if not len(few.order):
             return None
         from likely.loops.missing import by_precision
 
-        length = np.einsum("nd,nd->n", u[few.order], u[few.order])
+        part, length = self._by_product(filled[few.order], self._plain)
         if not (length <= self.reach).all():
             return few
         _, _, precision, pulled, base = self._for_loops
-        rows = np.ascontiguousarray(u[few.order])
-        square = moments.pairs(np.ascontiguousarray(rows.T))
-        features = np.concatenate([np.ones((1, len(rows))), rows.T, square])
-        part = features.T @ self.natural(1.0, np.zeros(len(self.mean)))
         determinant = np.empty_like(part)
-        by_precision(rows, few.seen, few.starts, precision, pulled, base, part, determinant)
+        by_precision(u[few.order], few.seen, few.starts, precision, pulled, base, part, determinant)
         q[few.order], logdet[few.order] = np.maximum(part, 0.0), determinant
         return None
 

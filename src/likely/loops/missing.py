@@ -21,45 +21,32 @@ def by_precision(u, seen, starts, precision, pulled, base, q, logdet):  # type: 
     u (n, d), precision (d, d, K), pulled (d, K) = Λμ, base (K,) = log det Σ, q and logdet (n, K) are written.
     """
     d, K = pulled.shape
-    gap = np.empty(d, np.int64)
-    a = np.empty((d, d, K))
-    g = np.empty((d, K))
+    gap, at = np.empty(d, np.int64), np.empty(d, np.int64)
+    a, inverse, g = np.empty((d, d, K)), np.empty((d, K)), np.empty((d, K))
+    total = np.empty(K)
     for p in range(len(seen)):
-        m = 0
-        for j in range(d):
-            if not seen[p, j]:
-                gap[m] = j
-                m += 1
+        m = _split(seen[p], at, gap)
         for r in range(m):
             for c in range(r + 1):
                 a[r, c, :] = precision[gap[r], gap[c], :]
-        _factor(a, m, K)
-        for r in range(m):
-            for k in range(K):
-                g[r, k] = a[r, r, k]
+        _factor(a, inverse, m, K)
+        total[:] = base
+        _add_logdet(a, m, K, total)
         for i in range(starts[p], starts[p + 1]):
-            logdet[i, :] = base
-        for r in range(m):
-            for k in range(K):
-                g[r, k] = 2.0 * np.log(g[r, k])
-            for i in range(starts[p], starts[p + 1]):
-                for k in range(K):
-                    logdet[i, k] += g[r, k]
-        for i in range(starts[p], starts[p + 1]):
+            x, distance = u[i], q[i]
+            logdet[i, :] = total
             for r in range(m):
+                v, scale, offset = g[r], inverse[r], pulled[gap[r]]
                 for k in range(K):
-                    g[r, k] = -pulled[gap[r], k]
-                for j in range(d):
-                    x = u[i, j]
-                    if x != 0.0:
-                        for k in range(K):
-                            g[r, k] += precision[gap[r], j, k] * x
+                    v[k] = -offset[k]
+                _add_product(v, precision[gap[r]], x, at, d - m)
                 for c in range(r):
+                    row, w = a[r, c], g[c]
                     for k in range(K):
-                        g[r, k] -= a[r, c, k] * g[c, k]
+                        v[k] -= row[k] * w[k]
                 for k in range(K):
-                    g[r, k] /= a[r, r, k]
-                    q[i, k] -= g[r, k] * g[r, k]
+                    v[k] *= scale[k]
+                    distance[k] -= v[k] * v[k]
 
 
 @compiled
@@ -69,36 +56,32 @@ def by_covariance(u, seen, starts, mean, covariance, q, logdet):  # type: ignore
     u (n, d), mean (d, K), covariance (d, d, K); q and logdet (n, K) are written.
     """
     d, K = mean.shape
-    at = np.empty(d, np.int64)
-    a = np.empty((d, d, K))
-    v = np.empty((d, K))
+    at, gap = np.empty(d, np.int64), np.empty(d, np.int64)
+    a, inverse, z = np.empty((d, d, K)), np.empty((d, K)), np.empty((d, K))
     total = np.empty(K)
     for p in range(len(seen)):
-        o = 0
-        for j in range(d):
-            if seen[p, j]:
-                at[o] = j
-                o += 1
+        o = d - _split(seen[p], at, gap)
         for r in range(o):
             for c in range(r + 1):
                 a[r, c, :] = covariance[at[r], at[c], :]
-        _factor(a, o, K)
+        _factor(a, inverse, o, K)
         total[:] = 0.0
-        for r in range(o):
-            for k in range(K):
-                total[k] += 2.0 * np.log(a[r, r, k])
+        _add_logdet(a, o, K, total)
         for i in range(starts[p], starts[p + 1]):
+            distance = q[i]
             logdet[i, :] = total
-            q[i, :] = 0.0
+            distance[:] = 0.0
             for r in range(o):
+                v, scale, centre, x = z[r], inverse[r], mean[at[r]], u[i, at[r]]
                 for k in range(K):
-                    v[r, k] = u[i, at[r]] - mean[at[r], k]
+                    v[k] = x - centre[k]
                 for c in range(r):
+                    row, w = a[r, c], z[c]
                     for k in range(K):
-                        v[r, k] -= a[r, c, k] * v[c, k]
+                        v[k] -= row[k] * w[k]
                 for k in range(K):
-                    v[r, k] /= a[r, r, k]
-                    q[i, k] += v[r, k] * v[r, k]
+                    v[k] *= scale[k]
+                    distance[k] += v[k] * v[k]
 
 
 @compiled
@@ -110,22 +93,19 @@ def fill(x, weight, seen, starts, mean, precision):  # type: ignore[no-untyped-d
     """
     d = len(mean)
     gap = np.empty(d, np.int64)
-    a = np.empty((d, d, 1))
+    at = np.empty(d, np.int64)
+    a, scale = np.empty((d, d, 1)), np.empty((d, 1))
     g = np.empty(d)
     inverse = np.empty((d, d))
     spread = np.zeros((d, d))
     determinant = 0.0
     entries = 0.0
     for p in range(len(seen)):
-        m = 0
-        for j in range(d):
-            if not seen[p, j]:
-                gap[m] = j
-                m += 1
+        m = _split(seen[p], at, gap)
         for r in range(m):
             for c in range(r + 1):
                 a[r, c, 0] = precision[gap[r], gap[c]]
-        _factor(a, m, 1)
+        _factor(a, scale, m, 1)
         total = 0.0
         for i in range(starts[p], starts[p + 1]):
             total += weight[i]
@@ -165,16 +145,67 @@ def fill(x, weight, seen, starts, mean, precision):  # type: ignore[no-untyped-d
 
 
 @compiled
-def _factor(a, m, K):  # type: ignore[no-untyped-def]
-    """Cholesky factors in place of the leading m × m blocks of a (m, m, K), all members in step."""
+def _split(seen, at, gap):  # type: ignore[no-untyped-def]
+    """Write the columns that are seen into `at` and the others into `gap`; how many others."""
+    m = 0
+    for j in range(len(seen)):
+        if seen[j]:
+            at[j - m] = j
+        else:
+            gap[m] = j
+            m += 1
+    return m
+
+
+@compiled
+def _add_product(v, matrix, x, at, n):  # type: ignore[no-untyped-def]
+    """v += Σ x_j matrix_j over the first n columns in `at`; four at a time, which halves the traffic of v."""
+    K = len(v)
+    whole = n - n % 4
+    for j in range(0, whole, 4):
+        j0, j1, j2, j3 = at[j], at[j + 1], at[j + 2], at[j + 3]
+        m0, m1, m2, m3 = matrix[j0], matrix[j1], matrix[j2], matrix[j3]
+        x0, x1, x2, x3 = x[j0], x[j1], x[j2], x[j3]
+        for k in range(K):
+            v[k] += (m0[k] * x0 + m1[k] * x1) + (m2[k] * x2 + m3[k] * x3)
+    for j in range(whole, n):
+        m0, x0 = matrix[at[j]], x[at[j]]
+        for k in range(K):
+            v[k] += m0[k] * x0
+
+
+@compiled
+def _factor(a, inverse, m, K):  # type: ignore[no-untyped-def]
+    """Cholesky factors in place of the leading m × m blocks of a (m, m, K), all members in step.
+
+    The reciprocals of their diagonals go to `inverse` (m, K): a division costs ten products.
+    """
     for r in range(m):
         for c in range(r + 1):
+            x = a[r, c]
             for t in range(c):
+                y, z = a[r, t], a[c, t]
                 for k in range(K):
-                    a[r, c, k] -= a[r, t, k] * a[c, t, k]
+                    x[k] -= y[k] * z[k]
+            scale = inverse[c]
             if r == c:
                 for k in range(K):
-                    a[r, r, k] = np.sqrt(a[r, r, k])
+                    x[k] = np.sqrt(x[k])
+                    scale[k] = 1.0 / x[k]
             else:
                 for k in range(K):
-                    a[r, c, k] /= a[c, c, k]
+                    x[k] *= scale[k]
+
+
+@compiled
+def _add_logdet(a, m, K, total):  # type: ignore[no-untyped-def]
+    """total += 2 Σ log a_rr; the logarithm of a product of up to 16 of them, which no frame's units overflow."""
+    product = np.ones(K)
+    for r in range(m):
+        x = a[r, r]
+        for k in range(K):
+            product[k] *= x[k]
+        if r % 16 == 15 or r == m - 1:
+            for k in range(K):
+                total[k] += 2.0 * np.log(product[k])
+                product[k] = 1.0
