@@ -26,6 +26,7 @@ from likely.families.quadratic import Quadratic
 from likely.maths import spd
 
 LOG_2PI = float(np.log(2 * np.pi))
+SEGMENTS = 16  # members from which rows with owners are summed in segments rather than member by member
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -272,7 +273,7 @@ class Gaussian(Algebra):
         """
         n = n_rows(x)
         w = weights(weight, n, "Gaussian")
-        if n > ROWS * BLOCKS:
+        if n > (ROWS * BLOCKS if self.members is None else ROWS):
             blocks = Blocks.of(x, w, owner=owner)
             blocks = blocks.whole() if self.takes_parts else blocks
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), blocks)
@@ -292,6 +293,10 @@ class Gaussian(Algebra):
         if self.members is None:
             raise DomainError(sentence("Gaussian", "owner is for a stack", "one value"))
         parts, owner = [], owners(owner, len(x), self.members, "Gaussian")
+        if self.members > SEGMENTS:
+            stats = moments.of_owned_rows(x, w, owner, self.members, self.origin, self.kind == "full")
+            if stats is not None:
+                return stats
         for k in range(self.members):
             mine = owner == k
             one = self.member(k)

@@ -218,6 +218,7 @@ def _pooled(stats: S) -> S:
 
 PIVOT_ROWS = 64  # enough rows for a pivot within a fraction of a standard deviation of the block's mean
 STRIP = 1 << 16  # numbers centred at a time: half a megabyte, still in the second-level cache for the product
+PACKED = 48  # columns up to which pairs of columns are packed
 FEATURES = 1 << 17  # features of rows formed at a time, for the same reason
 FAR = 400.0  # squared distance from pivot to mean, in variances, at which scatters are still right to 1e-12
 
@@ -348,6 +349,10 @@ def of_weighted_rows(x: Array, weight: Array, origin: Array) -> Moments:
     Where a member's rows lie far from the pivot compared to their own spread, that member is done
     again about its own mean: the packed product would lose its digits.
     """
+    if x.shape[1] > PACKED:  # packed pairs save half the arithmetic, but not where they leave the cache
+        members = [of_rows(x, np.ascontiguousarray(w), origin) for w in weight.T]
+        if all(m is not None for m in members):
+            return stacked([m for m in members if m is not None])
     with np.errstate(over="ignore", invalid="ignore"):
         pivot = _pivot(x, weight) if len(x) else origin
         total, first, second = _weighted_products(x, weight, pivot)
@@ -416,6 +421,41 @@ def _about_own_mean(x: Array, weight: Array, pivot: Array, origin: Array) -> tup
     seen = w @ ~np.isnan(x)
     rest = w @ z / seen
     return (pivot - origin) + rest, w @ (z * z) - seen * rest**2
+
+
+def of_owned_rows(x: Array, weight: Array | None, owner: Index, members: int, origin: Array, full: bool) -> Any:
+    """Moments of complete rows that each belong to one of many members; None if a NaN or an infinity is among them.
+
+    Rows are sorted by owner, centred on their owner's mean and summed in segments: the cost does not grow with
+    the number of members.
+    """
+    order = np.argsort(owner, kind="stable")[int((owner < 0).sum()) :]
+    x, own = x[order], owner[order]
+    w = np.ones(len(x)) if weight is None else weight[order]
+    total: Array = np.bincount(own, w, members).astype(np.float64)
+    d = x.shape[1]
+    starts = np.flatnonzero(np.diff(own, prepend=-1))
+    present = own[starts]
+    shift, square = np.zeros((members, d)), np.zeros((members, d * d if full else d))
+    if len(x):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            first = np.repeat(x[starts], np.diff(starts, append=len(x)), axis=0)
+            z = x - first  # about the owner's first row, then about its mean
+            rest = np.zeros((members, d))
+            rest[present] = _ratio(np.add.reduceat(z * w[:, None], starts), total[present, None])
+            z -= rest[own]
+            products = (z[:, :, None] * z[:, None, :]).reshape(len(z), -1) if full else z * z
+            square[present] = np.add.reduceat(products * w[:, None], starts)
+            shift[present] = (x[starts] - origin) + rest[present]
+        if not (np.isfinite(shift).all() and np.isfinite(square).all()):
+            return None
+    shift[total == 0], square[total == 0] = 0.0, 0.0
+    if not full:
+        weights = np.repeat(total[:, None], d, axis=1)
+        return ColumnMoments.trusted(rows=total, weight=weights, origin=origin, shift=shift, scatter=square)
+    square = square.reshape(members, d, d)
+    zero = np.zeros(members)
+    return Moments.trusted(weight=total, origin=origin, shift=shift, scatter=square, entropy=zero, complete=True)
 
 
 def empty(lead: tuple[int, ...], d: int, origin: Array) -> Moments:

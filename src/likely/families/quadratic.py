@@ -18,6 +18,8 @@ from likely.families.gaps import Patterns, observed
 from likely.maths import spd
 
 MANY = 4  # members from which the product beats the factors (measured at d = 2 … 64)
+WIDE = 64  # columns up to which it does: the features of a full spread grow with their square
+CHUNK = 1 << 20  # numbers of an intermediate array at a time
 ALLOWED = 1e-9  # absolute error of a distance that the product may make; beyond it, factors
 
 
@@ -99,9 +101,13 @@ class Quadratic:
 
     @cached_property
     def reach(self) -> float:
-        """Squared length in the frame up to which the product's error stays below ALLOWED."""
-        if self.roots is None or len(self.mean) < MANY:
-            return -1.0
+        """Squared length in the frame up to which the product's error stays below ALLOWED; −1: use factors."""
+        wide = self.mean.shape[1] > WIDE and not (self.diagonal or self.shared)
+        return -1.0 if self.roots is None or len(self.mean) < MANY or wide else self.error_reach
+
+    @cached_property
+    def error_reach(self) -> float:
+        """Squared length in the frame up to which distances through precisions are right to ALLOWED."""
         centre, _, largest = self._in_frame
         size = (centre**2).sum(axis=1)
         if self.shared and not self.diagonal:
@@ -174,11 +180,28 @@ class Quadratic:
     def by_factors(self, x: Array, factor: float, constant: Array) -> Array:
         """The same by one factor a member: slower, and as exact as the spread allows."""
         with np.errstate(all="ignore"):
-            columns = [factor * self._distance(x, k) + constant[k] for k in range(len(self.mean))]
-        out = np.stack(columns, axis=1)
+            if self.shared and self.roots is not None:
+                out = factor * self._to_all(x) + constant
+            else:
+                out = np.stack([factor * self._distance(x, k) + constant[k] for k in range(len(self.mean))], axis=1)
         lost = np.isnan(out) & np.isfinite(x).all(axis=1, keepdims=True)
         if lost.any():  # a finite row so far out that its distance overflows
             out[lost] = np.inf * np.sign(factor)
+        return out
+
+    def _to_all(self, x: Array) -> Array:
+        """Distances (n, K) under one spread: rows and centres made white once, then compared, some rows at a time."""
+        assert self.roots is not None
+        out = np.empty((len(x), len(self.mean)))
+        origin = self.frame[0]
+        white = [
+            z / self.roots[0] if self.diagonal else spd.solve_factor(self.roots[0], z).T
+            for z in (x - origin, self.mean - origin)
+        ]
+        step = max(1, CHUNK // max(self.mean.size, 1))
+        for a in range(0, len(x), step):
+            away = white[0][a : a + step, None, :] - white[1]
+            np.einsum("nkd,nkd->nk", away, away, out=out[a : a + step])
         return out
 
     def _distance(self, x: Array, k: int) -> Array:
@@ -210,11 +233,21 @@ class Quadratic:
 
     def _incomplete_columns(self, x: Array, mask: Mask) -> tuple[Array, Array, Array]:
         assert self.roots is not None
-        roots = np.broadcast_to(self.roots, self.mean.shape)
-        z = [np.where(mask, (x - mean) / root, 0.0) for mean, root in zip(self.mean, roots, strict=True)]
-        q = np.stack([np.einsum("nd,nd->n", v, v) for v in z], axis=1)
-        logdet = np.broadcast_to(mask.astype(np.float64) @ np.log(self.spread).T, q.shape)
-        return q, logdet, mask.sum(axis=1)
+        seen = mask.astype(np.float64)
+        origin, unit = self.frame
+        u = np.where(mask, (x - origin) / unit, 0.0)
+        near = np.einsum("nd,nd->n", u, u) <= self.reach
+        q = np.empty((len(x), len(self.mean)))
+        if near.any():  # one product of [m, m x, m x²] for all members
+            centre, precision, _ = self._in_frame
+            precision = np.broadcast_to(precision, centre.shape)
+            pulled = precision * centre
+            q[near] = u[near] ** 2 @ precision.T - 2 * u[near] @ pulled.T + seen[near] @ (pulled * centre).T
+        for k in range(len(self.mean)) if not near.all() else ():
+            v = np.where(mask[~near], (x[~near] - self.mean[k]) / self.roots[min(k, len(self.roots) - 1)], 0.0)
+            q[~near, k] = np.einsum("nd,nd->n", v, v)
+        logdet = np.broadcast_to(seen @ np.log(self.spread).T, q.shape)
+        return np.maximum(q, 0.0), logdet, mask.sum(axis=1)
 
     def _incomplete_full(self, x: Array, mask: Mask, quick: bool) -> tuple[Array, Array, Array]:
         origin, unit = self.frame
@@ -222,8 +255,10 @@ class Quadratic:
         u = (filled - origin) / unit
         q, logdet = np.empty((len(x), len(self.mean))), np.empty((len(x), len(self.mean)))
         patterns = Patterns.of(mask)
+        if self.shared:
+            return self._incomplete_shared(x, patterns)
         small = patterns.seen.sum(axis=1) * 2 >= mask.shape[1]
-        if not (quick and self.reach > 0 and not self.shared):
+        if not (quick and self.error_reach > 0):
             small = np.zeros(len(small), bool)
         few, rest = patterns.split(small)
         beyond = self._by_precision(filled, u, few, q, logdet)
@@ -244,7 +279,7 @@ class Quadratic:
         origin, unit = self.frame
         centre = np.ascontiguousarray(((self.mean - origin) / unit).T)
         covariance = np.broadcast_to(self.spread / unit[:, None] / unit, (len(self.mean), len(unit), len(unit)))
-        if self.reach > 0 and not self.shared:
+        if self.error_reach > 0 and not self.shared:
             _, precision, _ = self._in_frame
             pulled = np.einsum("kij,kj->ik", precision, centre.T)
             base = self.logdet - 2 * np.log(unit).sum()
@@ -260,8 +295,15 @@ class Quadratic:
             return None
         from likely.loops.missing import by_precision
 
-        part, length = self._by_product(filled[few.order], self._plain)
-        if not (length <= self.reach).all():
+        rows = filled[few.order]
+        if self.reach > 0:
+            part, length = self._by_product(rows, self._plain)
+        else:
+            part, length = (
+                self.by_factors(rows, 1.0, np.zeros(len(self.mean))),
+                np.einsum("nd,nd->n", u[few.order], u[few.order]),
+            )
+        if not (length <= self.error_reach).all():
             return few
         _, _, precision, pulled, base = self._for_loops
         determinant = np.empty_like(part)
@@ -279,6 +321,19 @@ class Quadratic:
         part, determinant = np.empty((len(rows), len(self.mean))), np.empty((len(rows), len(self.mean)))
         by_covariance(rows, patterns.seen, patterns.starts, centre, covariance, part, determinant)
         q[patterns.order], logdet[patterns.order] = part, determinant
+
+    def _incomplete_shared(self, x: Array, patterns: Patterns) -> tuple[Array, Array, Array]:
+        """One spread for all members: the marginal of each pattern is factored once, however many members there are."""
+        q, logdet = np.empty((len(x), len(self.mean))), np.empty((len(x), len(self.mean)))
+        for p, columns in enumerate(patterns.seen):
+            rows = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
+            at = np.flatnonzero(columns)
+            part = Quadratic(self.mean[:, at], self.spread[:, at[:, None], at], self.whose)
+            q[rows] = part.complete(x[np.ix_(rows, at)], 1.0, np.zeros(len(self.mean))) if len(at) else 0.0
+            logdet[rows] = part.logdet if len(at) else 0.0
+        seen = np.empty(len(x))
+        seen[patterns.order] = patterns.counts()
+        return np.maximum(q, 0.0), logdet, seen
 
     def _incomplete_flat(self, x: Array) -> tuple[Array, Array, Array]:
         """Degenerate spreads: the marginal of each pattern, one after another."""
