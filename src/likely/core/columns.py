@@ -21,6 +21,9 @@ class Columns(Mapping[str, Any]):
 
     def __init__(self, parts: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         """Parts are arrays, lists, sparse matrices, data-frame columns, Ragged or Columns."""
+        if hasattr(parts, "columns"):  # a data frame
+            frame: Any = parts
+            parts = {str(name): frame[name] for name in frame.columns}
         parts = {**(parts or {}), **named}
         if not parts:
             raise DataError(sentence("Columns", "at least one named part is needed", "none"))
@@ -45,6 +48,11 @@ class Columns(Mapping[str, Any]):
         return self._n
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and parts."""
+        return self._n, len(self.parts)
+
+    @property
     def dtype(self) -> Any:
         """float32 where every part is: answers then come back as such."""
         alike = all(getattr(part, "dtype", None) == np.float32 for part in self.parts.values())
@@ -57,6 +65,8 @@ class Columns(Mapping[str, Any]):
         """A name gives that part; a slice, mask or index array gives those rows of all parts."""
         if isinstance(which, str):
             return self.parts[which]
+        if isinstance(which, tuple) and len(which) == 2 and which[1] is Ellipsis:  # as scikit-learn takes rows
+            which = which[0]
         return Columns({name: part[which] for name, part in self.parts.items()})
 
     def __contains__(self, name: object) -> bool:
@@ -70,4 +80,7 @@ def _indexable(part: Any) -> Any:
     """Lists and data-frame columns become arrays; what already has rows stays as it is."""
     if isinstance(part, np.ndarray | Columns) or hasattr(part, "offsets") or hasattr(part, "tocsr"):
         return part
-    return np.asarray(part.to_numpy() if hasattr(part, "to_numpy") else part)
+    if hasattr(part, "to_numpy"):
+        return np.asarray(part.to_numpy())
+    a = np.asarray(part)
+    return np.asarray(part, dtype=object) if a.dtype.kind == "U" and not all(isinstance(c, str) for c in part) else a

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 
 @runtime_checkable
@@ -26,3 +26,10 @@ class Stats(Protocol):
     def __mul__(self, factor: float, /) -> Self:
         """The statistics of the same data with every weight multiplied."""
         ...
+
+
+class Addable:
+    """Lets `sum([a, b, c])` add statistics: the 0 that it begins with is nothing."""
+
+    def __radd__(self, other: Any) -> Self:
+        return self if type(other) is int and other == 0 else NotImplemented

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -9,8 +10,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from likely.errors import DataError, sentence
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.errors import DataError, FitWarning, sentence
+from likely.estimators.shell import EM, PRIOR, DensityEstimator, refuse_dates
 from likely.families.categorical import Categorical, LevelCounts, found_levels, is_missing
 from likely.families.product import Product, ProductStats
 
@@ -46,6 +47,9 @@ class CategoricalDensity(DensityEstimator):
     _model_types = (Categorical, Product)
 
     def _blank(self, X: Any) -> Categorical | Product:
+        if len(X) >= 20 and any(len(np.unique(X[:, j].astype(str))) == len(X) for j in range(X.shape[1])):
+            text = "CategoricalDensity: a column has as many levels as rows: is it a number, or an identifier?"
+            warnings.warn(text, FitWarning, stacklevel=4)
         columns = [Categorical.over(_levels([X[:, j]])) for j in range(X.shape[1])]
         return columns[0] if len(columns) == 1 else Product(tuple(zip(self._column_names(), columns, strict=True)))
 
@@ -62,6 +66,7 @@ class CategoricalDensity(DensityEstimator):
         return self.prior
 
     def _rows(self, X: Any, reset: bool) -> Any:
+        refuse_dates(X, "CategoricalDensity")
         X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         for j in range(X.shape[1]) if X.dtype == object else ():
             refuse_objects(X[:, j])

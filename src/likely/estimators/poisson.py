@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from likely.errors import DataError, sentence
+from likely.errors import DataError, FitWarning, sentence
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.families.poisson import Poisson
 
@@ -47,6 +48,12 @@ class PoissonDensity(DensityEstimator):
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = super()._rows(X, reset)
+        with np.errstate(invalid="ignore"):
+            broken = np.flatnonzero(((X != np.floor(X)) & np.isfinite(X)).any(axis=0))
+        if reset and len(broken):
+            which = ", ".join(self._column_names()[j] for j in broken)
+            text = f"PoissonDensity: {which} is not all whole numbers: the others have probability 0"
+            warnings.warn(text, FitWarning, stacklevel=4)
         with np.errstate(invalid="ignore"):
             low = np.argwhere(X < 0) if reset and X.size and np.nanmin(X, initial=0.0) < 0 else np.empty((0, 2), int)
         if len(low):

@@ -195,6 +195,10 @@ def _are_named(parts: Any) -> bool:
 
 def _taken(X: Any, columns: list[Any]) -> Any:
     """Some columns of an array, a frame or named parts, as rows (n, d)."""
+    known = list(X) if isinstance(X, Columns) else list(X.columns) if hasattr(X, "columns") else range(X.shape[1])
+    missing = [c for c in columns if c not in known]
+    if missing:
+        raise DataError(sentence("ProductDensity", f"column {missing[0]!r} is needed", f"only {list(known)}"))
     if isinstance(X, np.ndarray):
         return X[:, columns]
     part = X[columns[0]] if len(columns) == 1 else np.column_stack([_values(X[c]) for c in columns])

@@ -107,8 +107,14 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         return model, stats
 
     def _rows(self, X: Any, reset: bool) -> Any:
-        """Foreign rows as the model takes them."""
-        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        """Foreign rows as the model takes them; infinities are refused later, by row and column."""
+        refuse_dates(X, type(self).__name__)
+        try:
+            return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        except ValueError as error:
+            if "could not convert" in str(error):
+                raise _text_among(X, type(self).__name__) from error
+            raise
 
     # ------------------------------------------------------------------- inside
 
@@ -170,6 +176,32 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def refuse_dates(X: Any, whose: str) -> None:
+    """Dates and durations are no numbers, whatever a library would make of them."""
+    kinds = (
+        {str(c): str(X[c].dtype) for c in X.columns} if hasattr(X, "columns") else {"X": str(getattr(X, "dtype", ""))}
+    )
+    for name, kind in kinds.items():
+        if kind.lower().startswith(("date", "time", "duration")):
+            remedy = "leave it out, or turn it into a number that means something"
+            raise DataError(sentence(whose, f"column {name!r} must be numbers", kind, remedy))
+
+
+def _text_among(X: Any, whose: str) -> DataError:
+    """Which cell is no number."""
+    frame = hasattr(X, "columns")
+    names = [str(c) for c in X.columns] if frame else None
+    table = np.asarray(X, dtype=object)
+    for (i, j), cell in np.ndenumerate(table):
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            where = repr(names[j]) if names else j
+            remedy = "leave the column out, or learn it with CategoricalDensity"
+            return DataError(sentence(whose, f"column {where} must be numbers", f"{cell!r} at row {i}", remedy))
+    return DataError(sentence(whose, "rows must be numbers", "text"))
 
 
 def _named(numbers: str, names: Any) -> str:

@@ -18,6 +18,7 @@ from likely.core.arrays import Array, Index, n_rows, parameter, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Engine, Threads, map_rows
 from likely.core.learn import Stop, fit
+from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import member_weights, one_column, owners, per_member, weighted_sum
@@ -314,7 +315,7 @@ class Categorical(Law):
 
 
 @dataclass(frozen=True, eq=False)
-class LevelCounts(Value):
+class LevelCounts(Addable, Value):
     """How often each level was seen, and in how many rows."""
 
     counts: Array  # (..., L): weight of each level

@@ -11,6 +11,7 @@ import scipy.sparse
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, parameter
+from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Estimate
@@ -20,7 +21,7 @@ from likely.maths.special import log_factorial
 
 
 @dataclass(frozen=True, eq=False)
-class Counts(Value):
+class Counts(Addable, Value):
     """What a Poisson law needs to know of any amount of data: how much was counted, and in how many rows.
 
     Objectives and evidences keep 10⁻¹⁶ of Σ w log x!: for counts about 10⁵ and more that is less than `log_prob`

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, aligned
+from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 
@@ -22,7 +23,7 @@ S = TypeVar("S", "Moments", "ColumnMoments")
 
 
 @dataclass(frozen=True, eq=False)
-class Moments(Value):
+class Moments(Addable, Value):
     """Weight, mean and scatter matrix of rows, or of K weighted versions of them."""
 
     weight: Array  # (...)
@@ -96,7 +97,7 @@ class Moments(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnMoments(Value):
+class ColumnMoments(Addable, Value):
     """Weight, mean and scatter of each column on its own: an entry that is missing simply does not count."""
 
     rows: Array  # (...): weight of the rows

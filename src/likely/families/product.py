@@ -14,6 +14,7 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
 from likely.core.notes import said_once
+from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law, in_units
@@ -176,7 +177,7 @@ class Product(Law):
 
 
 @dataclass(frozen=True, eq=False)
-class ProductStats(Value):
+class ProductStats(Addable, Value):
     """The statistics of each part; they add part by part."""
 
     parts: tuple[tuple[str, Any], ...]

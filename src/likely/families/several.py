@@ -11,6 +11,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, n_rows, owners, weights
 from likely.core.columns import Columns
+from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law, in_units
@@ -115,7 +116,7 @@ class Several(Law):
 
 
 @dataclass(frozen=True, eq=False)
-class SeveralStats(Value):
+class SeveralStats(Addable, Value):
     """The statistics of each member; they add member by member."""
 
     parts: tuple[Any, ...]
