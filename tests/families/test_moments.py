@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from likely import DataError, ShapeError
 from likely.families import moments
-from likely.families.moments import ColumnMoments, Moments, pairs, unpack
+from likely.families.moments import ColumnMoments, Moments, expand, unpack
 
 EXACT = 1e-12
 
@@ -156,7 +156,11 @@ def test_statistics_of_other_columns_do_not_add():
 def test_pairs_are_packed_outer_products(rng, d):
     u = rng.standard_normal((d, 7))
     outer = np.einsum("in,jn->nij", u, u)
-    np.testing.assert_allclose(unpack(pairs(u), d), outer, rtol=1e-15)
+    circle, features = np.empty((d + d // 2, u.shape[1])), np.empty((1 + d + d * (d + 1) // 2, u.shape[1]))
+    circle[:d] = u
+    expand(circle, d, features)
+    assert (features[0] == 1).all() and (features[1 : d + 1] == u).all()
+    np.testing.assert_allclose(unpack(features[d + 1 :], d), outer, rtol=1e-15)
 
 
 def test_a_constant_column_has_no_scatter():

@@ -281,7 +281,7 @@ class Quadratic:
         covariance = np.broadcast_to(self.spread / unit[:, None] / unit, (len(self.mean), len(unit), len(unit)))
         if self.error_reach > 0 and not self.shared:
             _, precision, _ = self._in_frame
-            pulled = np.einsum("kij,kj->ik", precision, centre.T)
+            pulled = np.ascontiguousarray(np.einsum("kij,kj->ik", precision, centre.T))
             base = self.logdet - 2 * np.log(unit).sum()
         else:
             precision, pulled, base = np.empty((0, 0, 0)), np.empty((0, 0)), np.empty(0)
@@ -299,10 +299,8 @@ class Quadratic:
         if self.reach > 0:
             part, length = self._by_product(rows, self._plain)
         else:
-            part, length = (
-                self.by_factors(rows, 1.0, np.zeros(len(self.mean))),
-                np.einsum("nd,nd->n", u[few.order], u[few.order]),
-            )
+            part = self.by_factors(rows, 1.0, np.zeros(len(self.mean)))
+            length = np.einsum("nd,nd->n", u[few.order], u[few.order])
         if not (length <= self.error_reach).all():
             return few
         _, _, precision, pulled, base = self._for_loops
