@@ -168,7 +168,8 @@ def _packed(thing: Any) -> bytes:
         raise container.Refusal(f"only these can be saved: {', '.join(names())}", type(thing).__name__)
     writer = nodes.Writer(catalogue)
     content = writer.node(thing)
-    data = container.pack({"format": FORMAT, "likely": __version__, "content": content}, writer.arrays)
+    note = {"format": FORMAT, "likely": __version__, "crc": container.checksum(writer.arrays), "content": content}
+    data = container.pack(note, writer.arrays)
     _thing(BytesIO(data), len(data))
     return data
 
@@ -178,12 +179,16 @@ def _thing(stream: BinaryIO, size: int) -> Any:
 
     header = container.header(stream, size)
     content = _content(header.note)
-    reader = nodes.Reader(_Catalogue(), container.arrays(stream, header.tensors))
+    arrays = container.arrays(stream, header.tensors)
+    reader = nodes.Reader(_Catalogue(), arrays)
     try:
-        return reader.whole(content)
+        thing = reader.whole(content)
     except container.Refusal as refusal:
         expected, got, remedy = refusal.args
         raise container.Refusal(expected, got, remedy or _other_version(header.note)) from refusal.__cause__
+    if header.note.get("crc", checked := container.checksum(arrays)) != checked:
+        raise container.Refusal("the arrays must be as they were written", "another checksum", "the file is damaged")
+    return thing
 
 
 def _outline(stream: BinaryIO, size: int) -> dict[str, Any]:
@@ -205,7 +210,11 @@ def _content(note: dict[str, Any]) -> Any:
         remedy = f"install likely {version!a} or later, or save the model again with an older one"
         raise Refusal(expected, f"format {number}, written by likely {version!a}", remedy)
     content = note.get("content")
-    if set(note) != {"format", "likely", "content"} or not isinstance(content, dict) or "class" not in content:
+    if (
+        set(note) - {"crc"} != {"format", "likely", "content"}
+        or not isinstance(content, dict)
+        or "class" not in content
+    ):
         raise Refusal("the note must have a format, a version and a content of some class", short(list(note)))
     return content
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from likely import DataError, ShapeError
 from likely.families import moments
-from likely.families.moments import ColumnMoments, Moments, expand, unpack
+from likely.families.moments import ColumnMoments, Moments, expand, packing, unpack
 
 EXACT = 1e-12
 
@@ -33,12 +33,14 @@ def check(stats, x, w, origin):
         assert np.abs(stats.scatter / np.diagonal(scatter) - 1).max() <= EXACT
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e4, 1e8, -1e8])
+@pytest.mark.parametrize("columns", [1, 3, 60])  # beyond 48, members are done one by one
+@pytest.mark.parametrize("offset", [0.0, 1e8, -1e8])
 @pytest.mark.parametrize("far", [0.0, 1.0])
-def test_moments_of_rows_to_twelve_digits(rng, offset, far):
+def test_moments_of_rows_to_twelve_digits(rng, offset, far, columns):
     """About an origin near the data (far = 0), and about one that a block has drifted away from."""
-    x = rng.standard_normal((3000, 3)) @ rng.standard_normal((3, 3)) + offset + np.linspace(0, 50 * far, 3000)[:, None]
-    w, origin = rng.random(3000), np.full(3, offset)
+    x = rng.standard_normal((3000, columns)) @ (np.eye(columns) + rng.random((columns, columns)) / columns)
+    x += offset + np.linspace(0, 50 * far, 3000)[:, None]
+    w, origin = rng.random(3000), np.full(columns, offset)
     check(moments.of_rows(x, w, origin), x, w, origin)
     check(moments.of_rows(x, None, origin), x, np.ones(3000), origin)
     check(moments.columns_of_rows(x, w, origin), x, w, origin)
@@ -152,15 +154,43 @@ def test_statistics_of_other_columns_do_not_add():
         _ = moments.empty((), 2, np.zeros(2)) + moments.empty((), 3, np.zeros(3))
 
 
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_pairs_are_packed_outer_products(rng, d):
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 8])
+def test_pairs_are_packed_around_a_circle(rng, d):
+    """Each product of two columns once, by windows of one circle; `packing` says which is which."""
     u = rng.standard_normal((d, 7))
-    outer = np.einsum("in,jn->nij", u, u)
-    circle, features = np.empty((d + d // 2, u.shape[1])), np.empty((1 + d + d * (d + 1) // 2, u.shape[1]))
+    circle, out = np.empty((d + d // 2, 7)), np.empty((1 + d + d * (d + 1) // 2, 7))
     circle[:d] = u
-    expand(circle, d, features)
-    assert (features[0] == 1).all() and (features[1 : d + 1] == u).all()
-    np.testing.assert_allclose(unpack(features[d + 1 :], d), outer, rtol=1e-15)
+    expand(circle, d, out)
+    i, j = packing(d)
+    assert sorted(map(tuple, np.sort(np.stack([i, j], axis=1)))) == [(a, b) for a in range(d) for b in range(a, d)]
+    assert np.array_equal(out[0], np.ones(7)) and np.array_equal(out[1 : d + 1], u)
+    np.testing.assert_array_equal(out[d + 1 :], u[i] * u[j])
+    np.testing.assert_array_equal(unpack(out[d + 1 :], d), np.einsum("in,jn->nij", u, u))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+@pytest.mark.parametrize("full", [True, False])
+def test_owned_rows_are_summed_in_segments(rng, offset, full):
+    x, owner, w = rng.standard_normal((500, 3)) + offset, rng.integers(-1, 40, 500), rng.random(500)
+    owner[owner == 7] = 8  # member 7 has no rows
+    x += 30.0 * owner[:, None]
+    first = np.array([np.flatnonzero(owner == k)[0] for k in range(40) if k != 7])
+    x[first], w[first] = 1e9, 0.0  # the first row of each owner is far out, and counts for nothing
+    origin = np.full(3, offset)
+    stats = moments.of_owned_rows(x, w, owner, 40, origin, full)
+    for k in range(40):
+        mine = (owner == k) & (w > 0)
+        assert stats.member(k).total_weight == pytest.approx(w[mine].sum(), rel=1e-13)
+        if mine.sum() > 1:
+            check(stats.member(k), x[mine], w[mine], origin)
+    assert np.array_equal(stats.shift[7], np.zeros(3)) and not stats.scatter[7].any()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_owned_rows_with_gaps_go_another_way(rng, bad):
+    x = rng.standard_normal((50, 2))
+    x[3, 1] = bad
+    assert moments.of_owned_rows(x, None, np.arange(50) % 20, 20, np.zeros(2), True) is None
 
 
 def test_a_constant_column_has_no_scatter():

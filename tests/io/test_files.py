@@ -14,6 +14,7 @@ import stat
 import subprocess
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -266,8 +267,9 @@ def edited(data: bytes, change) -> bytes:
 
 
 def test_the_header_can_be_read_by_eye():
-    header, _ = split(files.dumps(LAWS["full"]()))
+    header, rest = split(files.dumps(LAWS["full"]()))
     assert json.loads(header["__metadata__"]["likely"]) == {
+        "crc": zlib.crc32(rest),
         "format": 1,
         "likely": lk.__version__,
         "content": {

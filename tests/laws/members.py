@@ -121,6 +121,13 @@ gaussian(
     lambda: Gaussian(MEANS3 + 0.1, [1.0, 2.0, 0.5, 0.2, 3.0], kind="spherical"),
 )
 gaussian("stack-of-two", lambda: Gaussian(MEANS3[:2], STACK3[:2]), lambda: Gaussian(MEANS3[1:3], STACK3[:2]))
+MANY = np.random.default_rng(20).standard_normal((20, 2)) * 3
+gaussian(  # from 16 members on, rows with owners are summed in segments
+    "stack-of-20",
+    lambda: Gaussian(MANY, np.stack([FULL2 * (1 + k % 3) for k in range(20)])),
+    lambda: Gaussian(MANY + 0.5, FULL2),
+)
+gaussian("tied-of-20-diagonal", lambda: Gaussian(MANY, [0.5, 2.0]), lambda: Gaussian(MANY, [1.0, 2.0]))
 gaussian("tied-full", lambda: Gaussian(MEANS3, FULL3), lambda: Gaussian(MEANS3 + 1.0, np.eye(3)))
 gaussian("tied-diagonal", lambda: Gaussian(MEANS3, [0.5, 1.0, 2.0]), lambda: Gaussian(MEANS3, [1.0, 1.0, 1.0]))
 gaussian("tied-spherical", lambda: Gaussian(MEANS3, 0.7), lambda: Gaussian(MEANS3, 1.7))

@@ -440,21 +440,22 @@ def of_owned_rows(x: Array, weight: Array | None, owner: Index, members: int, or
     shift, square = np.zeros((members, d)), np.zeros((members, d * d if full else d))
     if len(x):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            first = np.repeat(x[starts], np.diff(starts, append=len(x)), axis=0)
-            z = x - first  # about the owner's first row, then about its mean
-            rest = np.zeros((members, d))
-            rest[present] = _ratio(np.add.reduceat(z * w[:, None], starts), total[present, None])
-            z -= rest[own]
+            size, by = np.diff(starts, append=len(x)), total[present, None]
+            pivot = x[starts]  # the owner's first row, then its mean; that row may lie far out and count for nothing
+            pivot = pivot + _ratio(np.add.reduceat((x - np.repeat(pivot, size, axis=0)) * w[:, None], starts), by)
+            z = x - np.repeat(pivot, size, axis=0)
+            rest = _ratio(np.add.reduceat(z * w[:, None], starts), by)
             products = (z[:, :, None] * z[:, None, :]).reshape(len(z), -1) if full else z * z
-            square[present] = np.add.reduceat(products * w[:, None], starts)
-            shift[present] = (x[starts] - origin) + rest[present]
+            between = (rest[:, :, None] * rest[:, None, :]).reshape(len(rest), -1) if full else rest * rest
+            square[present] = np.add.reduceat(products * w[:, None], starts) - by * between
+            shift[present] = (pivot - origin) + rest
         if not (np.isfinite(shift).all() and np.isfinite(square).all()):
             return None
     shift[total == 0], square[total == 0] = 0.0, 0.0
     if not full:
-        weights = np.repeat(total[:, None], d, axis=1)
+        weights, square = np.repeat(total[:, None], d, axis=1), np.maximum(square, 0.0)
         return ColumnMoments.trusted(rows=total, weight=weights, origin=origin, shift=shift, scatter=square)
-    square = square.reshape(members, d, d)
+    square = _not_negative(square.reshape(members, d, d))
     zero = np.zeros(members)
     return Moments.trusted(weight=total, origin=origin, shift=shift, scatter=square, entropy=zero, complete=True)
 
