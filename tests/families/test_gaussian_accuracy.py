@@ -191,6 +191,19 @@ def test_rows_beyond_the_reach_take_the_factors(rng):
     assert np.abs(g.log_prob(x) / each - 1).max() <= 1e-12
 
 
+@pytest.mark.parametrize("K", [2, 5])
+@pytest.mark.parametrize("far", [1e3, 9e3, 1e6, 1e9])
+@pytest.mark.parametrize("covariance", [np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, 2.0])])
+def test_members_with_one_spread_may_lie_far_apart(rng, K, far, covariance):
+    """Near a member its own distance counts, not that between two large numbers; with gaps too."""
+    means = rng.standard_normal((K, 2)) + far * np.arange(K)[:, None]
+    g = Gaussian(means, covariance)
+    x = np.repeat(means, 20, axis=0) + rng.standard_normal((20 * K, 2))
+    for rows in (x, np.where(np.arange(2) == 0, np.nan, x)):
+        each = np.stack([g.member(k).log_prob(rows) for k in range(K)], axis=1)
+        assert (np.abs(g.log_prob(rows) - each) <= 1e-9 + 1e-12 * np.abs(each)).all()
+
+
 def test_the_product_form_is_used(rng, monkeypatch):
     """Otherwise the two tests above would compare the factors with themselves."""
     g = Gaussian(rng.standard_normal((5, 3)), np.eye(3) * np.arange(1.0, 6.0)[:, None, None])

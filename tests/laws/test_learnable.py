@@ -5,6 +5,8 @@ import pytest
 from tests.laws.learnable import LAWS
 from tests.laws.members import MEMBERS
 
+pytestmark = pytest.mark.filterwarnings("ignore::likely.errors.FitWarning")  # one row is constant in all columns
+
 
 @pytest.mark.parametrize(("law", "member"), LAWS.cases(MEMBERS))
 def test_learnable(law, member):

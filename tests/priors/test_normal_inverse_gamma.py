@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -149,3 +151,19 @@ def test_the_evidence_refuses_an_e_step(prior):
     stats = Gaussian([0.0, 0.0], np.eye(2)).collect([[1.0, np.nan], [1.0, 2.0]])
     with pytest.raises(DomainError, match="complete rows"):
         prior.log_evidence(stats)
+
+
+def test_a_spherical_weak_prior_pools_what_was_seen(rng):
+    """One variance for all entries: a column that was never seen has no say in it, a constant one has its share."""
+    x = 1e-6 * rng.standard_normal((50, 3))
+    x[:, 2] = np.nan
+    for data in (x, np.where(np.arange(3) == 2, 7.0, x)):
+        stats = Gaussian.blank(data, kind="spherical").collect(data)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            mode = NormalInverseGamma.weak(stats, "spherical").point("mode").covariance
+        said = [str(w.message) for w in told]
+        assert said == [] if np.isnan(data).any() else "column 2 is constant over all data: the one variance" in said[0]
+        seen = ~np.isnan(data)
+        want = np.nansum((data - np.nanmean(np.where(seen, data, 0.0), axis=0)) ** 2) / seen.sum()
+        assert mode == pytest.approx(want, rel=1e-10)

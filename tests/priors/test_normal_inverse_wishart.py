@@ -176,3 +176,17 @@ def test_statistics_of_another_kind_are_refused(prior):
 def test_singular_covariances_have_no_density(prior):
     with pytest.raises(DomainError, match="positive definite"):
         prior.log_density(Gaussian([0.0, 0.0], np.ones((2, 2))))
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_weak_priors_mode_is_the_pooled_covariance(rng, tied):
+    """Worth 2d + 4 rows (2d + 3 + K where K members share it), with ν = d + 2 and a mean worth a hundredth of a row."""
+    x, owner = rng.standard_normal((5000, 3)) @ rng.standard_normal((3, 3)), np.arange(5000) % 4
+    blank = Gaussian.blank(x, members=4, tied=tied)
+    stats = blank.collect(x + owner[:, None], owner=owner)
+    prior = blank.weak_prior(stats)
+    within = stats.scatter.sum(axis=0) / 5000
+    mode = prior.scale / (prior.dof + 4 + (4 if tied else 1))
+    assert prior.dof == 5.0 and prior.kappa == 0.01
+    np.testing.assert_allclose(np.diagonal(mode), np.diagonal(within), rtol=1e-12)
+    np.testing.assert_allclose(mode, within, rtol=1e-5)

@@ -48,11 +48,15 @@ def warn_of_unseen(stats: Moments | ColumnMoments) -> None:
         warnings.warn(text, FitWarning, stacklevel=4)
 
 
-def warn_of_constants(pooled: Moments | ColumnMoments) -> None:
+def warn_of_constants(pooled: Moments | ColumnMoments, kind: str = "full") -> None:
     """A prior cannot give a constant column a spread that the data do not show: say what was done."""
-    constant = np.flatnonzero(column_floor(pooled)[1] & (pooled.observed > 0))
+    seen = pooled.observed > 0
+    constant = np.flatnonzero(column_floor(pooled)[1] & seen)
     if len(constant):
-        warnings.warn(f"Gaussian: {_constant_note(constant)}", FitWarning, stacklevel=4)
+        note = _constant_note(constant)
+        if kind == "spherical" and len(constant) < seen.sum():
+            note = f"{columns(constant)} is constant over all data: the one variance of all columns is smaller for it"
+        warnings.warn(f"Gaussian: {note}", FitWarning, stacklevel=4)
 
 
 def columns(at: Index) -> str:

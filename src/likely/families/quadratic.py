@@ -180,7 +180,7 @@ class Quadratic:
     def by_factors(self, x: Array, factor: float, constant: Array) -> Array:
         """The same by one factor a member: slower, and as exact as the spread allows."""
         with np.errstate(all="ignore"):
-            if self.shared and self.roots is not None:
+            if self.shared and self.roots is not None and not self._scattered:
                 out = factor * self._to_all(x) + constant
             else:
                 out = np.stack([factor * self._distance(x, k) + constant[k] for k in range(len(self.mean))], axis=1)
@@ -188,6 +188,14 @@ class Quadratic:
         if lost.any():  # a finite row so far out that its distance overflows
             out[lost] = np.inf * np.sign(factor)
         return out
+
+    @cached_property
+    def _scattered(self) -> bool:
+        """True if centres lie so far apart that distances between white coordinates lose digits near a centre."""
+        assert self.roots is not None
+        away = self.mean - self.frame[0]
+        white = away / self.roots[0] if self.diagonal else spd.solve_factor(self.roots[0], away).T
+        return bool(not (white**2).sum(axis=1).max() <= 1e8)  # 10,000 deviations: 1e-12 of a distance of 1
 
     def _to_all(self, x: Array) -> Array:
         """Distances (n, K) under one spread: rows and centres made white once, then compared, some rows at a time."""

@@ -74,16 +74,14 @@ class NormalInverseGamma(Value):
             raise DomainError(sentence("NormalInverseGamma.weak", "statistics of at least one row are needed", "none"))
         d = len(pooled.shift)
         scatter, seen = columns.scatter.reshape(-1, d).sum(axis=0), pooled.weight > 0
-        least, constant = column_floor(pooled)
+        least, _ = column_floor(pooled)
+        warn_of_constants(pooled, kind)
         if kind == "spherical":  # one variance: that of all entries that were seen; a constant column takes part in it
-            if constant[seen].all():
-                warn_of_constants(pooled)
             variance = np.maximum(scatter.sum() / pooled.weight.sum(), least[seen].min())
             return cls.trusted(
                 mean=pooled.mean, kappa=np.full(d, 0.01), scale=np.asarray((5.0 + d * means) * variance),
                 dof=np.asarray(3.0), kind=kind, tied=False,
             )  # fmt: skip
-        warn_of_constants(pooled)
         variance, dof = np.maximum(scatter / np.where(seen, pooled.weight, 1.0), least), np.full(d, 3.0)
         return cls.trusted(
             mean=pooled.mean, kappa=np.full(d, 0.01), scale=(5.0 + means) * variance, dof=dof, kind=kind, tied=False
