@@ -26,6 +26,7 @@ from likely.families.quadratic import Quadratic
 from likely.maths import spd
 
 LOG_2PI = float(np.log(2 * np.pi))
+LOOK = 1024  # rows that a first look takes
 SEGMENTS = 16  # members from which rows with owners are summed in segments rather than member by member
 
 
@@ -239,7 +240,7 @@ class Gaussian(Algebra):
         """A first look: mean and variance of each column of a block, gaps skipped; an origin near the data."""
         if kind not in KINDS:
             raise DomainError(sentence("Gaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
-        z = rows(x, None, "Gaussian")
+        z = rows(x[:LOOK] if hasattr(x, "shape") else x, None, "Gaussian")
         refuse_infinite(z, "Gaussian")
         if z.shape[1] == 0:
             raise ShapeError(sentence("Gaussian", "at least one column is needed", z.shape))

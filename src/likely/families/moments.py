@@ -7,6 +7,7 @@ none of the standard deviation's digits on NIST's NumAcc4, this keeps all that t
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -218,7 +219,7 @@ def _pooled(stats: S) -> S:
 # ------------------------------------------------------------------ from rows
 
 PIVOT_ROWS = 64  # enough rows for a pivot within a fraction of a standard deviation of the block's mean
-STRIP = 1 << 16  # numbers centred at a time: half a megabyte, still in the second-level cache for the product
+STRIP = 1 << 17  # numbers centred at a time: a megabyte, still in the second-level cache for the product
 PACKED = 48  # columns up to which pairs of columns are packed
 FEATURES = 1 << 17  # features of rows formed at a time, for the same reason
 FAR = 400.0  # squared distance from pivot to mean, in variances, at which scatters are still right to 1e-12
@@ -247,11 +248,26 @@ def _of_use(x: Array, weight: Array) -> tuple[Array, Array]:
     return x[~idle], weight[~idle]
 
 
+def _step(n: int, d: int) -> int:
+    return max(min(max(2048, STRIP // max(d, 1)), n), 1)  # shorter strips cost the product a sixth at d = 128
+
+
+_LOCAL = threading.local()
+
+
+def _scratch(size: int) -> Array:
+    """Memory of this thread's own, used again: a fresh megabyte a part would cost its page faults each time."""
+    kept: Array | None = getattr(_LOCAL, "kept", None)
+    if kept is None or len(kept) < size:
+        kept = _LOCAL.kept = aligned(size)
+    return kept[:size]
+
+
 def _strips(x: Array, pivot: Array) -> Iterator[tuple[slice, Array]]:
     """z = x − pivot, some rows after others, in one buffer."""
     n, d = x.shape
-    step = max(2048, STRIP // max(d, 1))  # shorter strips cost the product a sixth at d = 128
-    buffer = aligned(min(step, n), d)
+    step = _step(n, d)
+    buffer = _scratch(step * d).reshape(step, d)
     for a in range(0, n, step):
         strip = x[a : a + step]
         yield slice(a, a + step), _centred(strip, pivot, buffer[: len(strip)])
@@ -268,17 +284,16 @@ def _centred(x: Array, pivot: Array, out: Array) -> Array:
 
 
 def _sums_about(pivot: Array, x: Array, weight: Array | None) -> tuple[Array, Array]:
-    """Σ w z and Σ w z zᵀ of z = x − pivot; not to the end if the former is not finite."""
+    """Σ w z and Σ w z zᵀ of z = x − pivot."""
     d = x.shape[1]
     sums, products = np.zeros(d), np.zeros((d, d))
+    ones = np.ones(_step(*x.shape))
     for at, z in _strips(x, pivot):
         if weight is None:
-            sums += np.ones(len(z)) @ z
+            sums += ones[: len(z)] @ z
         else:
             sums += weight[at] @ z
             z *= np.sqrt(weight[at])[:, None]
-        if not np.isfinite(sums).all():
-            break
         products += z.T @ z
     return sums, products
 
