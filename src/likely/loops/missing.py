@@ -105,7 +105,7 @@ def fill(x, weight, seen, starts, mean, precision):  # type: ignore[no-untyped-d
         for r in range(m):
             for c in range(r + 1):
                 a[r, c, 0] = precision[gap[r], gap[c]]
-        _factor(a, scale, m, 1)
+        _factor(a, scale, m, a.shape[2])  # not 1: a literal would be one more type to compile for
         total = 0.0
         for i in range(starts[p], starts[p + 1]):
             total += weight[i]
