@@ -112,7 +112,8 @@ class Quadratic:
         size = (centre**2).sum(axis=1)
         if self.shared and not self.diagonal:
             size = self._stretched(size, (((self.mean - self.frame[0]) / self.frame[1]) ** 2).sum(axis=1))
-        return ALLOWED / (16 * spd.EPS * largest) - float(size.max())  # measured: up to 9 units, at d = 40
+        units = 16 + 0.5 * centre.shape[1]  # of rounding; measured: 8 up to d = 8, 15 at d = 40
+        return ALLOWED / (units * spd.EPS * largest) - float(size.max())
 
     def _stretched(self, white: Array, plain: Array) -> Array:
         """Squared length in white coordinates v = Wu, as large as |v||W||u|: what rounding in Wu is relative to."""
