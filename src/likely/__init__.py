@@ -22,11 +22,17 @@ _HOMES = {
     "likely.core.prior": ["Prior"],
     "likely.core.ragged": ["Ragged"],
     "likely.core.stats": ["Stats"],
+    "likely.decisions.combine": ["change_prior", "combine"],
+    "likely.decisions.cost": ["Cost"],
+    "likely.decisions.decide": ["Decisions", "decide"],
+    "likely.decisions.refusals": ["NOVEL", "REJECT"],
     "likely.errors": [
         "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
     ],
+    "likely.estimators.bayes": ["BayesClassifier"],
     "likely.estimators.categorical": ["CategoricalDensity"],
     "likely.estimators.gaussian": ["GaussianDensity"],
+    "likely.estimators.naive_bayes": ["NaiveBayes"],
     "likely.estimators.poisson": ["PoissonDensity"],
     "likely.estimators.product": ["ProductDensity"],
     "likely.families.categorical": ["Categorical"],
@@ -38,6 +44,8 @@ _HOMES = {
     "likely.families.shared": ["Shared"],
     "likely.families.student_t": ["StudentT"],
     "likely.files": ["load", "save"],
+    "likely.models.mixture": ["Mixture"],
+    "likely.models.mixture_prior": ["MixturePrior"],
     "likely.priors.dirichlet": ["Dirichlet"],
     "likely.priors.gamma": ["Gamma"],
     "likely.priors.normal_inverse_gamma": ["NormalInverseGamma"],
@@ -57,17 +65,15 @@ if TYPE_CHECKING:
     from likely.core.prior import Prior
     from likely.core.ragged import Ragged
     from likely.core.stats import Stats
-    from likely.errors import (
-        DataError,
-        DomainError,
-        FitWarning,
-        LikelyError,
-        ModelFileError,
-        NotConverged,
-        ShapeError,
-    )
+    from likely.decisions.combine import change_prior, combine
+    from likely.decisions.cost import Cost
+    from likely.decisions.decide import Decisions, decide
+    from likely.decisions.refusals import NOVEL, REJECT
+    from likely.errors import DataError, DomainError, FitWarning, LikelyError, ModelFileError, NotConverged, ShapeError
+    from likely.estimators.bayes import BayesClassifier
     from likely.estimators.categorical import CategoricalDensity
     from likely.estimators.gaussian import GaussianDensity
+    from likely.estimators.naive_bayes import NaiveBayes
     from likely.estimators.poisson import PoissonDensity
     from likely.estimators.product import ProductDensity
     from likely.families.categorical import Categorical
@@ -79,6 +85,8 @@ if TYPE_CHECKING:
     from likely.families.shared import Shared
     from likely.families.student_t import StudentT
     from likely.files import load, save
+    from likely.models.mixture import Mixture
+    from likely.models.mixture_prior import MixturePrior
     from likely.priors.dirichlet import Dirichlet
     from likely.priors.gamma import Gamma
     from likely.priors.normal_inverse_gamma import NormalInverseGamma
@@ -87,12 +95,13 @@ if TYPE_CHECKING:
     from likely.priors.product import ProductPrior
 
 __all__ = [  # noqa: PLE0604, RUF100
-    "Block", "Blocks", "Categorical", "CategoricalDensity", "Columns", "DataError", "Density", "Dirichlet",
-    "DomainError", "Engine", "FitReport", "FitWarning", "Gamma", "Gaussian", "GaussianDensity", "Learnable",
-    "LikelyError", "ModelFileError", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean",
-    "NotConverged", "Poisson", "PoissonDensity", "Prior", "Product", "ProductDensity", "ProductPrior", "Ragged",
-    "Serial", "Several", "ShapeError", "Shared", "Stats", "Step", "Stop", "StudentT", "Threads", "__version__",
-    "fit", "iterate", "load", "online", "save",
+    "BayesClassifier", "Block", "Blocks", "Categorical", "CategoricalDensity", "Columns", "Cost", "DataError",
+    "Decisions", "Density", "Dirichlet", "DomainError", "Engine", "FitReport", "FitWarning", "Gamma", "Gaussian",
+    "GaussianDensity", "Learnable", "LikelyError", "Mixture", "MixturePrior", "ModelFileError", "NOVEL", "NaiveBayes",
+    "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "Poisson",
+    "PoissonDensity", "Prior", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Serial", "Several",
+    "ShapeError", "Shared", "Stats", "Step", "Stop", "StudentT", "Threads", "__version__", "change_prior", "combine",
+    "decide", "fit", "iterate", "load", "online", "save",
 ]  # fmt: skip
 
 

@@ -24,8 +24,10 @@ FORMAT = 1  # of the files written here; every lower one can still be read
 
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
+    "BayesClassifier": lambda: import_module("likely.estimators.bayes").BayesClassifier,
     "CategoricalDensity": lambda: import_module("likely.estimators.categorical").CategoricalDensity,
     "GaussianDensity": lambda: import_module("likely.estimators.gaussian").GaussianDensity,
+    "NaiveBayes": lambda: import_module("likely.estimators.naive_bayes").NaiveBayes,
     "PoissonDensity": lambda: import_module("likely.estimators.poisson").PoissonDensity,
     "ProductDensity": lambda: import_module("likely.estimators.product").ProductDensity,
 }

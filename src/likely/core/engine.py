@@ -101,13 +101,13 @@ def ordered_map(f: Callable[[A], B], items: Iterable[A], workers: int) -> Iterat
 FEW = 256  # rows up to which the 15 µs of asking BLAS for one thread would show
 
 
-def map_rows(f: Callable[[Any], NDArray[Any]], x: Any, columns: int | None) -> NDArray[Any]:
+def map_rows(f: Callable[[Any], NDArray[Any]], x: Any, columns: int | None, dtype: Any = None) -> NDArray[Any]:
     """f of each block of rows, written into one (n,) or (n, columns) array; large inputs use all cores.
 
-    Intermediate arrays exist for one block at a time only; float32 rows come back as float32.
+    Intermediate arrays exist for one block at a time only; unless told otherwise, float32 rows come back as float32.
     """
     n = n_rows(x)
-    out = np.empty((n,) if columns is None else (n, columns), _float_like(x))
+    out = np.empty((n,) if columns is None else (n, columns), _float_like(x) if dtype is None else dtype)
 
     def fill(start: int) -> None:
         with np.errstate(over="ignore"):  # what single precision cannot hold becomes infinite

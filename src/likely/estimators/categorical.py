@@ -11,8 +11,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from likely.errors import DataError, FitWarning, sentence
-from likely.estimators.shell import EM, PRIOR, DensityEstimator, refuse_dates
-from likely.families.categorical import Categorical, LevelCounts, found_levels, is_missing
+from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive, refuse_dates
+from likely.families.categorical import UNKNOWN, Categorical, LevelCounts, found_levels, is_missing
 from likely.families.product import Product, ProductStats
 
 
@@ -28,6 +28,7 @@ class CategoricalDensity(DensityEstimator):
 
     - **prior**: "weak" (one fictitious row, spread over the levels), None for maximum likelihood, a number a
       (Dirichlet with a fictitious rows of each level, so 1 is Laplace's rule as a mode), or a `Prior`.
+    - **predictive**: True integrates the probabilities out: the mean of their posterior, not its mode.
 
     >>> import likely as lk
     >>> d = lk.CategoricalDensity(prior=None).fit([["red"], ["blue"], ["red"], ["red"]])
@@ -36,21 +37,26 @@ class CategoricalDensity(DensityEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], **EM,
+        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], "predictive": ["boolean"], **EM,
     }  # fmt: skip
 
-    def __init__(self, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+    def __init__(
+        self, *, prior: Any = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
+    ) -> None:
         self.prior = prior
+        self.predictive = predictive
         self.max_iter = max_iter
         self.tol = tol
 
     _model_types = (Categorical, Product)
 
-    def _blank(self, X: Any) -> Categorical | Product:
+    _added: ClassVar[dict[str, Any]] = {"predictive": False}  # settings that older files lack
+
+    def _blank(self, X: Any, members: int | None = None) -> Categorical | Product:
         if len(X) >= 20 and any(len(np.unique(X[:, j].astype(str))) == len(X) for j in range(X.shape[1])):
             text = "CategoricalDensity: a column has as many levels as rows: is it a number, or an identifier?"
             warnings.warn(text, FitWarning, stacklevel=4)
-        columns = [Categorical.over(_levels([X[:, j]])) for j in range(X.shape[1])]
+        columns = [Categorical.over(_levels([X[:, j]]), members) for j in range(X.shape[1])]
         return columns[0] if len(columns) == 1 else Product(tuple(zip(self._column_names(), columns, strict=True)))
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
@@ -59,6 +65,25 @@ class CategoricalDensity(DensityEstimator):
         grown = [_widened(part, stats[name], X[:, j]) for j, (name, part) in enumerate(model.parts)]
         models = tuple((name, m) for name, (m, _) in zip(model.names, grown, strict=True))
         return Product(models), ProductStats(tuple((name, s) for name, (_, s) in zip(model.names, grown, strict=True)))
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        return predictive(model, stats, prior, "CategoricalDensity") if self.predictive else model
+
+    def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
+        parts = [model] if isinstance(model, Categorical) else [p for _, p in model.parts]
+        strange = {
+            name: mask
+            for j, (name, part) in enumerate(zip(self._column_names(), parts, strict=True))
+            if (mask := part.encode(X[:, j]) == UNKNOWN).any()
+        }
+        return (self._forgotten(X, strange) if strange else X), strange
+
+    def _forgotten(self, X: Any, strange: dict[str, Any]) -> Any:
+        """A copy of the rows in which what was never seen is missing."""
+        out, names = X.astype(object), self._column_names()
+        for name, mask in strange.items():
+            out[mask, names.index(name)] = None
+        return out
 
     def _prior_rule(self) -> Any:
         if isinstance(self.prior, Real):
@@ -112,11 +137,11 @@ def _numbers(column: Any) -> Any:
 
 def _widened(model: Categorical, stats: LevelCounts, column: Any) -> tuple[Categorical, LevelCounts]:
     """Room for levels that a later chunk brings."""
-    wide = Categorical.over(_levels([model.values, column]))
+    wide = Categorical.over(_levels([model.values, column]), model.members)
     if wide.values.tolist() == model.values.tolist():
         return model, stats
-    counts = np.zeros(wide.size)
-    counts[wide.encode(model.values)] = stats.counts
+    counts = np.zeros((*stats.counts.shape[:-1], wide.size))
+    counts[..., wide.encode(model.values)] = stats.counts
     return wide, stats.replace(counts=counts)
 
 

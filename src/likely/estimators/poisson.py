@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from likely.errors import DataError, FitWarning, sentence
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
 from likely.families.poisson import Poisson
 
 
@@ -19,6 +19,7 @@ class PoissonDensity(DensityEstimator):
 
     - **prior**: "weak" (`Gamma.weak`: the column's own mean, worth a tenth of a row), None for maximum likelihood,
       a number a (the mean of each column, worth a rows), or a `Prior`.
+    - **predictive**: True integrates the rates out: `model_` is then a `NegativeBinomial`.
 
     >>> import likely as lk
     >>> lk.PoissonDensity(prior=None).fit([[1], [2], [6]]).rate_
@@ -26,18 +27,26 @@ class PoissonDensity(DensityEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], **EM,
+        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], "predictive": ["boolean"], **EM,
     }  # fmt: skip
 
-    def __init__(self, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+    def __init__(
+        self, *, prior: Any = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
+    ) -> None:
         self.prior = prior
+        self.predictive = predictive
         self.max_iter = max_iter
         self.tol = tol
 
     _model_types = (Poisson,)
 
-    def _blank(self, X: Any) -> Poisson:
-        return Poisson.blank(X[:4096])
+    _added: ClassVar[dict[str, Any]] = {"predictive": False}  # settings that older files lack
+
+    def _blank(self, X: Any, members: int | None = None) -> Poisson:
+        return Poisson.blank(X[:4096], members)
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        return predictive(model, stats, prior, "PoissonDensity") if self.predictive else model
 
     def _prior_rule(self) -> Any:
         from likely.priors.gamma import Gamma
@@ -64,7 +73,7 @@ class PoissonDensity(DensityEstimator):
     @property
     def rate_(self) -> Any:
         """The learnt rates (d,)."""
-        return self.model_.rate
+        return self._learnt.rate
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -127,20 +127,32 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     # ---------------------------------------------------------------- learning
 
-    def _fits(self, model: Any, width: Any) -> bool:
+    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
         parts: Any = getattr(self, "parts_", None)
         shaped = isinstance(parts, list) and all(isinstance(p, list | tuple) and len(p) == 3 for p in parts)
-        if not (shaped and isinstance(model, Product) and not model.members):
+        if not (shaped and isinstance(model, Product) and model.members == members):
             return False
         for name, part, own in parts:
             if not (isinstance(part, DensityEstimator) and isinstance(own, list) and name in model.names):
                 return False
-            if not part._fits(model[name], getattr(part, "n_features_in_", None)):
+            if not part._fits(model[name], getattr(part, "n_features_in_", None), members):
                 return False
         return [p[0] for p in parts] == model.names and isinstance(getattr(self, "takes_arrays_", None), bool)
 
-    def _blank(self, X: Columns) -> Product:
-        return Product(tuple((name, part._blank(X[name])) for name, part, _ in self.parts_))
+    def _blank(self, X: Columns, members: int | None = None) -> Product:
+        return Product(tuple((name, part._blank(X[name], members)) for name, part, _ in self.parts_))
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        of = dict.fromkeys(model.names) if prior is None else prior
+        done = tuple((name, part._finish(model[name], stats[name], of[name])) for name, part, _ in self.parts_)
+        return model if all(new is model[name] for name, new in done) else Product.trusted(parts=done)
+
+    def _known(self, X: Columns, model: Any) -> tuple[Columns, dict[str, Any]]:
+        parts, strange = {}, {}
+        for name, part, own in self.parts_:
+            parts[name], found = part._known(X[name], model[name])
+            strange.update({name if len(own) == 1 else f"{name}, {c}": mask for c, mask in found.items()})
+        return (Columns(parts) if strange else X), strange
 
     def _grown(self, model: Any, stats: Any, X: Columns) -> tuple[Product, ProductStats]:
         grown = [(name, part._grown(model[name], stats[name], X[name])) for name, part, _ in self.parts_]

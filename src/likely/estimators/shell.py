@@ -18,7 +18,7 @@ from likely.core.engine import Threads
 from likely.core.learn import FitReport, Stop, fit, gather, resolve_prior
 from likely.core.notes import said_once
 from likely.core.value import Value
-from likely.errors import DataError, FitWarning, sentence
+from likely.errors import DataError, DomainError, FitWarning, sentence
 from likely.families.law import Law
 
 PRIOR = [StrOptions({"weak"}), HasMethods(["update", "point"]), None]
@@ -31,13 +31,16 @@ EM = {
 class DensityEstimator(DensityMixin, BaseEstimator):
     """Learns a density: `model_` is the value, `stats_` what was learnt, `report_` how it went.
 
-    A subclass gives `_blank` (a first model for some rows) and may refine `_rows` (the border) and
-    `_prior_rule`. Missing entries are NaN; `partial_fit` adds statistics, so chunks equal the batch
-    (with gaps it is one step of EM).
+    A subclass gives `_blank` (a first model for some rows) and may refine `_rows` (the border), `_prior_rule` and
+    `_finish` (from what was learnt to what scores: a blend, a predictive law; what learns on is then `learnt_`).
+    Missing entries are NaN; `partial_fit` adds statistics, so chunks equal the batch (with gaps it is one step
+    of EM).
     """
 
     # what a model file keeps of a fitted estimator
-    _saved: tuple[str, ...] = ("model_", "stats_", "prior_", "n_iter_", "n_features_in_", "feature_names_in_")
+    _saved: tuple[str, ...] = (
+        "model_", "learnt_", "stats_", "prior_", "n_iter_", "n_features_in_", "feature_names_in_",
+    )  # fmt: skip
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d); `y` is ignored."""
@@ -56,7 +59,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         self._validate_params()
         first = not hasattr(self, "model_")
         X, weight = self._checked(X, sample_weight, reset=first)
-        model, known = (self._blank(X), None) if first else self._grown(self.model_, self.stats_, X)
+        model, known = (self._blank(X), None) if first else self._grown(self._learnt, self.stats_, X)
         new = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
         stats = new if known is None else known + new
         with self._named_columns():
@@ -94,9 +97,17 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------ for subclasses
 
-    def _blank(self, X: Any) -> Any:
-        """A first model for rows like these."""
+    def _blank(self, X: Any, members: int | None = None) -> Any:
+        """A first model for rows like these; a stack of so many members for a classifier."""
         raise NotImplementedError  # every subclass has its own
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        """What scores: the model that was learnt, or one made of it and its statistics."""
+        return model
+
+    def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
+        """Rows with levels that were never seen as missing, and which rows (n,) had one, by column."""
+        return X, {}
 
     def _prior_rule(self) -> Any:
         """What `core.fit` takes as prior: a Prior, "weak", None, or a function of (model, stats)."""
@@ -129,9 +140,21 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
     def _adopt(self, report: FitReport) -> Self:
         self.report_ = report
-        self.model_, self.stats_, self.prior_ = report.model, report.stats, report.prior
+        self.stats_, self.prior_ = report.stats, report.prior
         self.n_iter_ = max(report.iterations, 1)
+        self._keep(report.model, self._finish(report.model, report.stats, report.prior))
         return self
+
+    def _keep(self, learnt: Any, model: Any) -> None:
+        """What scores is `model_`; what learns on is kept beside it only where it is another."""
+        self.model_ = model
+        self.__dict__.pop("learnt_", None)
+        if learnt is not model:
+            self.learnt_ = learnt
+
+    @property
+    def _learnt(self) -> Any:
+        return getattr(self, "learnt_", self.model_)
 
     def _check_state(self) -> None:
         """After a file was read: what was learnt must be a density with statistics of its width, and nothing else."""
@@ -143,18 +166,20 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         sound = isinstance(model, Law) and isinstance(stats, Value) and hasattr(stats, "total_weight")
         sound = sound and type(width) is int and (names is None or len(names) == width)
-        sound = sound and type(getattr(self, "n_iter_", 1)) is int and self._fits(model, width)
+        learnt = getattr(self, "learnt_", model)
+        sound = sound and type(getattr(self, "n_iter_", 1)) is int and self._fits(learnt, width)
+        sound = sound and (model is learnt or (model.dim == width and model.members == learnt.members))
         try:
             with np.errstate(all="ignore"):
-                sound = sound and isinstance(model.objective(stats), float)  # statistics of such a model
+                sound = sound and isinstance(learnt.objective(stats), float)  # statistics of such a model
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             sound = False
         if not sound:
             raise DataError(sentence(type(self).__name__, "what was learnt must fit together", type(model).__name__))
 
-    def _fits(self, model: Any, width: Any) -> bool:
+    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
         """True if a model read from a file is one that this estimator could have learnt."""
-        return isinstance(model, self._model_types) and model.dim == width and not model.members
+        return isinstance(model, self._model_types) and model.dim == width and model.members == members
 
     _model_types: Any = (Law,)
 
@@ -176,6 +201,14 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def predictive(model: Any, stats: Any, prior: Any, whose: str) -> Any:
+    """The law of the next row with the parameters integrated out."""
+    if prior is None:
+        remedy = 'give one, or prior="weak"'
+        raise DomainError(sentence(whose, "integrating the parameters out needs a prior", "None", remedy))
+    return prior.update(stats).predictive()
 
 
 def refuse_dates(X: Any, whose: str) -> None:

@@ -118,6 +118,7 @@ def _all(x: Any) -> bool:
 flag = Kind("true or false", lambda x, sizes: type(x) is bool)
 whole = Kind("a whole number", lambda x, sizes: type(x) is int)
 labels = Kind("labels in a row, or null", lambda x, sizes: x is None or (isinstance(x, np.ndarray) and x.ndim == 1))
+texts = Kind("texts", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, str) for y in x))
 law = value("a density", "log_prob", "sample", "members", "dim")
 prior = value("a prior", "update", "point")
 stats = value("statistics", "total_weight", "__add__")
@@ -254,6 +255,17 @@ TABLE: dict[str, Entry] = {
     ),
     "LevelCounts": entry(
         lambda: import_module("likely.families.categorical").LevelCounts, counts=numbers("* L", 0), rows=numbers("*", 0)
+    ),
+    "Cost": entry(
+        lambda: import_module("likely.decisions.cost").Cost, table=numbers("A C"), actions=texts, classes=labels
+    ),
+    "Mixture": entry(lambda: import_module("likely.models.mixture").Mixture, weights=numbers("K", 0), parts=law),
+    "MixturePrior": entry(
+        lambda: import_module("likely.models.mixture_prior").MixturePrior, weights=maybe(prior), parts=maybe(prior)
+    ),
+    "MixtureStats": entry(
+        lambda: import_module("likely.models.mixture").MixtureStats, counts=numbers("K", 0), parts=stats,
+        entropy=numbers(""),
     ),
     "ProductStats": entry(lambda: import_module("likely.families.product").ProductStats, parts=pairs(stats)),
     "SeveralStats": entry(lambda: import_module("likely.families.several").SeveralStats, parts=items(stats)),

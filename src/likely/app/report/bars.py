@@ -1,0 +1,127 @@
+"""Lengths compare: bars and whiskers that share one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from likely.app.report.axes import Frame, Scale, drawing, roomy, ticks
+from likely.app.report.marks import colour
+from likely.app.report.markup import Markup, join, short, tag
+from likely.app.report.words import clipped, number
+
+CELL = (170.0, 26.0)  # a whisker in a table's cell, width and height
+
+
+def whisker_scale(lows: Sequence[float], highs: Sequence[float]) -> Scale:
+    """One scale for a column of whiskers; a contender far worse than the rest is let run off it.
+
+    >>> whisker_scale([0.1, 0.2], [0.2, 0.3]).high
+    0.3
+    """
+    low, high = max(min(lows, default=0.0), 0.0), max(highs, default=1.0)  # costs below 0 are rare: those run off
+    usual = float(np.median(highs)) if len(highs) else 1.0
+    most = low + 4 * (usual - low)
+    return Scale(*roomy(low, most if 0 < usual - low and high > most else high), 8, CELL[0] - 8)
+
+
+def whisker(
+    value: float, low: float, high: float, scale: Scale, band: tuple[float, float] | None, label: str
+) -> Markup:
+    """A value with its interval; `band` is shaded behind it."""
+    width, height = CELL
+    at, start, end = (float(v) for v in np.clip(scale([value, low, high]), 2, width - 2))
+    off = scale(value) > width
+    mark = (
+        tag("path", d=f"M{short(width - 9)} 8l6 5l-6 5", class_="beyond")
+        if off
+        else tag("circle", cx=at, cy=height / 2, r=4.0, class_="dot")
+    )
+    line = "" if off else tag("line", x1=start, x2=end, y1=height / 2, y2=height / 2, class_="whisker")
+    return drawing(width, height, label, _band(scale, band), line, mark, class_="cell")
+
+
+def _band(scale: Scale, band: tuple[float, float] | None) -> Markup | str:
+    if band is None:
+        return ""
+    x0, x1 = (float(v) for v in np.clip(scale(list(band)), 0, CELL[0]))
+    return tag("rect", x=x0, width=max(x1 - x0, 1.0), y=0.0, height=CELL[1], class_="band")
+
+
+def whisker_axis(scale: Scale) -> Markup:
+    """The scale of a column of whiskers, for the table's foot."""
+    marks = (
+        join(
+            [
+                tag("line", x1=float(x), x2=float(x), y1=0.0, y2=5.0, class_="tick"),
+                tag("text", number(t), x=float(x), y=18.0, text_anchor="middle"),
+            ]
+        )
+        for t, x in ((t, scale(t)) for t in ticks(scale.low, scale.high, 3))
+        if 10 <= x <= CELL[0] - 10
+    )
+    base = tag("line", x1=2.0, x2=CELL[0] - 2, y1=0.5, y2=0.5, class_="tick")
+    return drawing(CELL[0], 22.0, "scale of the column", base, *marks, class_="cell")
+
+
+def bars(names: Sequence[str], values: Sequence[float], errors: Sequence[float | None], what: str) -> Markup:
+    """Horizontal bars with whiskers of two standard errors, longest first as given."""
+    reach = [2 * (e or 0.0) for e in errors]
+    low = min([0.0, *(v - r for v, r in zip(values, reach, strict=True))])
+    high = max([0.0, *(v + r for v, r in zip(values, reach, strict=True))])
+    height = 26.0 * len(names) + 50
+    frame = Frame.of((low, high), (0, len(names)), height=height, margins=(6, 16, 44, 158))
+    grid = _bar_axis(frame, what, low, high)
+    drawn = (_bar(frame, i, *row) for i, row in enumerate(zip(names, values, reach, strict=True)))
+    words = "; ".join(f"{n}: {number(v)}" for n, v in zip(names, values, strict=True))
+    return drawing(460, height, f"{what}. {words}", grid, *drawn)
+
+
+def _bar_axis(frame: Frame, what: str, low: float, high: float) -> Markup:
+    bottom, top = frame.y.start, frame.y.end
+    marks: list[object] = [tag("text", what, x=(frame.x.start + frame.x.end) / 2, y=bottom + 37, class_="axis",
+                               text_anchor="middle")]  # fmt: skip
+    for t in ticks(low, high, 4):
+        x = float(frame.x(t))
+        marks.append(tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="zero" if t == 0 else "grid"))
+        marks.append(tag("text", number(t), x=x, y=bottom + 17, text_anchor="middle"))
+    return tag("g", *marks, class_="axes")
+
+
+def _bar(frame: Frame, i: int, name: str, value: float, reach: float) -> Markup:
+    centre = frame.y.end + 26 * i + 13
+    zero, end, low, high = (float(v) for v in frame.x([0, value, value - reach, value + reach]))
+    parts = [
+        tag("text", tag("title", name), clipped(name, 21), x=frame.x.start - 10, y=centre + 4, text_anchor="end"),
+        tag("rect", x=min(zero, end), width=max(abs(end - zero), 0.8), y=centre - 8, height=16.0, rx=2.0),
+    ]
+    if reach:
+        parts.append(tag("line", x1=low, x2=high, y1=centre, y2=centre, class_="whisker"))
+    return tag("g", *parts, class_="bars")
+
+
+def ridges(counts: Any, marks: Sequence[int], label: str) -> Markup:
+    """A small histogram for each class, one above the other on one axis: a column of the data at a glance.
+
+    counts (C, bins); each row is drawn to its own height, so that shapes compare and not sizes.
+    """
+    table = np.atleast_2d(np.asarray(counts, dtype=np.float64))
+    step, width = 15.0, 150.0
+    rows = (_ridge(row, k, i * step + step - 1, width) for i, (row, k) in enumerate(zip(table, marks, strict=True)))
+    return drawing(width, step * len(table) + 1, label, *rows, class_="spark")
+
+
+def _ridge(row: Any, k: int, floor: float, width: float) -> Markup:
+    """One histogram as one path of steps."""
+    most = float(np.nanmax(row, initial=0.0))
+    base = tag("line", x1=0.0, x2=width, y1=floor, y2=floor, class_="grid")
+    if not most > 0:
+        return base
+    wide = width / len(row)
+    tops = floor - 13.0 * np.nan_to_num(row) / most
+    d = f"M0 {short(floor)}" + "".join(
+        f"V{short(float(t))}h{short(wide * (i + 1) - wide * i)}" for i, t in enumerate(tops)
+    )
+    return join([base, tag("path", d=f"{d}V{short(floor)}z", style=f"--c:{colour(k)}", class_="ridge")])

@@ -1,0 +1,158 @@
+"""Curves that say how far to trust a classifier: reliability, trade-offs, risk against coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.app.report.axes import Frame, axes, deviates, drawing, ticks, whole_percent
+from likely.app.report.marks import colour, dash
+from likely.app.report.markup import Markup, join, tag
+from likely.app.report.words import percent
+
+DET_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8)
+
+
+class Curve(NamedTuple):
+    """One class's trade-off: shares of false alarms and of detections."""
+
+    k: int  # whose mark it wears
+    false_alarm: Any  # (m,)
+    detection: Any  # (m,)
+
+
+def reliability(confidence: Any, frequency: Any, low: Any, high: Any, weight: Any, edges: Any = None) -> Markup:
+    """How often decisions made with a confidence were right, with intervals; below, how many there were.
+
+    >>> reliability([0.9], [0.8], [0.7], [0.9], [10.0])[:4]
+    '<svg'
+    """
+    confidence, frequency, low, high, weight = _seen(confidence, frequency, low, high, weight)
+    frame = Frame.of((0, 1), (0, 1), height=330)
+    tops = Frame.of((0, 1), (0, float(max(weight.max(initial=0.0), 1e-300))), height=420, margins=(298, 22, 46, 58))
+    grid = axes(frame, "", "decisions that were right", ticks(0, 1), ticks(0, 1), x_words=lambda _: "",
+                y_words=whole_percent)  # fmt: skip
+    below = axes(tops, "confidence of the decision", "rows", ticks(0, 1), [], x_words=whole_percent)
+    ideal = frame.line([0, 1], [0, 1], class_="ideal")
+    return drawing(
+        460, 420, _reliability_words(confidence, frequency),
+        grid, ideal, _intervals(frame, confidence, low, high), _dots(frame, confidence, frequency, weight),
+        below, _columns(tops, confidence, weight, edges),
+    )  # fmt: skip
+
+
+def _seen(confidence: Any, *rest: Any) -> list[Any]:
+    """Bins that hold something."""
+    parts = [np.asarray(part, dtype=np.float64) for part in (confidence, *rest)]
+    keep = (parts[-1] > 0) & np.isfinite(parts[0]) & np.isfinite(parts[1])
+    return [part[keep] for part in parts]
+
+
+def _reliability_words(confidence: Any, frequency: Any) -> str:
+    pairs = (f"{percent(c)} sure: {percent(f)} right" for c, f in zip(confidence, frequency, strict=True))
+    return "Reliability diagram. " + "; ".join(pairs)
+
+
+def _intervals(frame: Frame, x: Any, low: Any, high: Any) -> Markup:
+    at, lows, highs = frame.x(x), frame.y(low), frame.y(high)
+    return join(
+        tag("line", x1=float(a), x2=float(a), y1=float(b), y2=float(c), class_="whisker")
+        for a, b, c in zip(at, lows, highs, strict=True)
+        if np.isfinite([b, c]).all()
+    )
+
+
+def _dots(frame: Frame, x: Any, y: Any, weight: Any) -> Markup:
+    return join(
+        tag("circle", cx=float(a), cy=float(b), r=4.5, class_="dot")
+        for a, b, _ in zip(frame.x(x), frame.y(y), weight, strict=True)
+    )
+
+
+def _columns(frame: Frame, centre: Any, weight: Any, edges: Any) -> Markup:
+    """Bars from the floor; without edges each is as wide as a tenth of the axis, around its mean."""
+    if edges is None:
+        left, right = np.clip(np.asarray(centre) - 0.04, 0, 1), np.clip(np.asarray(centre) + 0.04, 0, 1)
+    else:
+        bins = np.clip(np.searchsorted(edges, centre, side="right") - 1, 0, len(edges) - 2)
+        left, right = np.asarray(edges)[bins], np.asarray(edges)[bins + 1]
+    x0, x1, top = frame.x(left), frame.x(right), frame.y(weight)
+    bars = (
+        tag("rect", x=float(a) + 0.5, width=max(float(b - a) - 1, 1.0), y=float(t), height=float(frame.y.start - t))
+        for a, b, t in zip(x0, x1, top, strict=True)
+    )
+    return tag("g", *bars, class_="bars")
+
+
+def roc(curves: Sequence[Curve]) -> Markup:
+    """Detections against false alarms: the nearer to the upper left corner, the better."""
+    frame = Frame.of((0, 1), (0, 1))
+    chance = frame.line([0, 1], [0, 1], class_="ideal")
+    grid = axes(frame, "false alarms", "detections", ticks(0, 1), ticks(0, 1), x_words=whole_percent,
+                y_words=whole_percent)  # fmt: skip
+    lines = (_trade_off(frame, c.k, c.false_alarm, c.detection) for c in curves)
+    return drawing(460, 360, "Detections against false alarms, one curve a class", grid, chance, *lines)
+
+
+def det(curves: Sequence[Curve]) -> Markup:
+    """Misses against false alarms on normal-deviate axes: Gaussian scores give straight lines."""
+    low = _least_share(curves)
+    shown = [t for t in DET_TICKS if t >= low]
+    frame = Frame.of((low, 0.8), (low, 0.8), warp=deviates, margins=(14, 22, 46, 66))
+    grid = axes(frame, "false alarms", "misses", shown, shown, x_words=whole_percent, y_words=whole_percent)
+    equal = frame.line([low, 0.8], [low, 0.8], class_="ideal")
+    parts = [(c.k, *_inside(c, low, 0.8)) for c in curves]
+    lines = [_trade_off(frame, *part) for part in parts if len(part[1])] or [_nothing(frame)]
+    return drawing(460, 360, "Misses against false alarms on normal-deviate axes", grid, equal, *lines)
+
+
+def _nothing(frame: Frame) -> Markup:
+    """What stands where all curves lie outside the axes."""
+    middle = (frame.x.start + frame.x.end) / 2
+    words = "no errors to trade: a threshold avoids both kinds"
+    return tag("text", words, x=middle, y=(frame.y.start + frame.y.end) / 2, class_="callout", text_anchor="middle")
+
+
+def _least_share(curves: Sequence[Curve]) -> float:
+    """Where the axes of a DET chart begin: below the smallest share that was counted."""
+    shares = np.concatenate([np.r_[c.false_alarm, 1 - np.asarray(c.detection)] for c in curves])
+    least = shares[shares > 1e-12].min(initial=0.05)
+    return max((t for t in DET_TICKS if t <= least), default=DET_TICKS[0])
+
+
+def _inside(curve: Curve, low: float, high: float) -> tuple[Any, Any]:
+    """The part of a curve that the axes of a DET chart show."""
+    alarm, miss = np.asarray(curve.false_alarm, dtype=float), 1 - np.asarray(curve.detection, dtype=float)
+    inside = np.flatnonzero((alarm >= low) & (alarm <= high) & (miss >= low) & (miss <= high))
+    if not len(inside):
+        return alarm[:0], miss[:0]
+    part = slice(max(inside[0] - 1, 0), inside[-1] + 2)  # a point beyond each border: the curve runs up to it
+    return alarm[part].clip(low, high), miss[part].clip(low, high)
+
+
+def _trade_off(frame: Frame, k: int, x: Any, y: Any) -> Markup:
+    if len(x) == 1:  # a lone point still shows
+        return tag("circle", cx=float(frame.x(x)[0]), cy=float(frame.y(y)[0]), r=4.0, style=f"fill:{colour(k)}")
+    return frame.line(x, y, class_="curve", style=f"--c:{colour(k)}", stroke_dasharray=dash(k))
+
+
+def risk_coverage(coverage: Any, risk: Any, point: tuple[float, float] | None, what: str, words: str = "") -> Markup:
+    """What the decided rows cost when the doubtful ones are refused first; `point` is where we stand."""
+    top = float(np.r_[risk, [point[1]] if point else []].max(initial=0.0)) * 1.12 or 1.0
+    frame = Frame.of((0, 1), (0, top))
+    grid = axes(frame, "rows that are decided", what, ticks(0, 1), ticks(0, top), x_words=whole_percent)
+    line = frame.line(coverage, risk, class_="curve", style="--c:var(--c0)")
+    marked = _operating(frame, point, words) if point else ""
+    return drawing(460, 360, f"{what} against the share of rows that are decided. {words}", grid, line, marked)
+
+
+def _operating(frame: Frame, point: tuple[float, float], words: str) -> Markup:
+    """The point where we stand, its words on the side that has room."""
+    x, y = float(frame.x(point[0])), float(frame.y(point[1]))
+    end = x > (frame.x.start + frame.x.end) / 2
+    above = y > (frame.y.start + frame.y.end) / 2
+    text = tag("text", words, x=x + (-10 if end else 10), y=y + (-14 if above else 24), class_="callout",
+               text_anchor="end" if end else "start")  # fmt: skip
+    return join([tag("circle", cx=x, cy=y, r=5.5, class_="here"), text])

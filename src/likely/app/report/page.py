@@ -1,0 +1,98 @@
+"""One self-contained page that lets a person stand behind a decision."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from likely.app.report.markup import Markup, join, tag
+from likely.app.report.sections.data import aside, data
+from likely.app.report.sections.ladder import leaderboard
+from likely.app.report.sections.mistakes import confusion
+from likely.app.report.sections.reasons import drivers, plane, worst
+from likely.app.report.sections.reproduce import reproduce
+from likely.app.report.sections.trust import calibration, coverage, trade_offs
+from likely.app.report.sections.verdict import verdict
+from likely.app.report.study import Study
+from likely.app.report.style import style_sheet
+from likely.errors import ShapeError, sentence
+
+# in the order of reading: id, words in the table of contents, what writes it
+SECTIONS = (
+    ("data", "Data", data),
+    ("aside", "Set aside, hazards", aside),
+    ("leaderboard", "Leaderboard", leaderboard),
+    ("confusion", "Confusion", confusion),
+    ("calibration", "Calibration", calibration),
+    ("roc", "ROC and DET", trade_offs),
+    ("coverage", "Risk and coverage", coverage),
+    ("plane", "Map", plane),
+    ("drivers", "What drives it", drivers),
+    ("worst", "Worst cases", worst),
+    ("reproduce", "Reproduce", reproduce),
+)
+# no script runs and nothing is loaded from anywhere, whatever the data held
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def report_html(study: Study) -> str:
+    """The whole page as text.
+
+    >>> page = report_html(Study("wine", target="class", classes=("Barbera", "Barolo")))
+    >>> page[:15], "<script" in page
+    ('<!doctype html>', False)
+    """
+    _check(study)
+    main = tag("main", *(write(study) for _, _, write in SECTIONS))
+    body = tag("body", verdict_with_contents(study), main, _footer(study))
+    return f"<!doctype html>\n{tag('html', _head(study), body, lang='en')}\n"
+
+
+def write_report(study: Study, path: str | os.PathLike[str]) -> Path:
+    """Write the page to a file, whole or not at all."""
+    target = Path(path)
+    text = report_html(study)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
+    return target
+
+
+def verdict_with_contents(study: Study) -> Markup:
+    """The verdict, then where to find what stands behind it."""
+    links = (tag("li", tag("a", words, href=f"#{name}")) for name, words, _ in SECTIONS)
+    contents = tag("nav", tag("ul", *links), aria_label="Contents")
+    return Markup(verdict(study).removesuffix("</header>") + contents + "</header>")
+
+
+def _head(study: Study) -> Markup:
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="generator", content="likely"),
+        tag("title", study.title),
+        tag("style", Markup(style_sheet())),
+    )
+
+
+def _footer(study: Study) -> Markup:
+    return tag(
+        "footer", join(["Written by likely", f" ({study.made})" if study.made else "", ". All intervals are at 95 %."])
+    )
+
+
+def _check(study: Study) -> None:
+    """The classes of the parts must be those of the whole."""
+    e, n = study.evaluation, len(study.classes)
+    if e is not None and len(e.classes) != n:
+        raise ShapeError(sentence("Study", f"the evaluation must have the {n} classes of the study", len(e.classes)))
+    for column in study.columns:
+        if column.counts is not None and len(column.counts) != n:
+            expected = f"counts of column {column.name!r} must have a row for each of the {n} classes"
+            raise ShapeError(sentence("Study", expected, len(column.counts)))

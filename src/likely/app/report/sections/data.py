@@ -1,0 +1,138 @@
+"""The data: what each column is, what is missing, and how the classes differ in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from likely.app.report.bars import ridges
+from likely.app.report.blocks import absent, section, table, with_note
+from likely.app.report.cast import FEW, largest, legend_items, marks, sizes
+from likely.app.report.marks import OTHER, legend
+from likely.app.report.markup import Markup, join, tag
+from likely.app.report.study import ColumnFacts, Study
+from likely.app.report.words import clipped, count, listed, percent, rows
+from likely.core.arrays import Array
+
+MOST_COLUMNS = 60
+MOST_RIDGES = 8
+MOST_BINS = 40
+
+
+def data(study: Study) -> Markup:
+    """Every column that was used, with a histogram a class."""
+    shown = chosen_columns(study)
+    lead = f"{rows(study.rows)} with a known “{study.target}”, {_columns(len(study.columns))}. {_unlabelled(study)}"
+    if not shown:
+        return section("data", "The data", lead, absent("No column is described here."))
+    left = len(study.columns) - len(shown)
+    more = tag("p", f"{left} further columns are not shown; these weigh most.", class_="note") if left else ""
+    head = ["Column", "Kind", "#Missing", "#Distinct", "Values", "Spread in each class"]
+    lines = ([*_facts(column, study), _spread(column, study)] for column in shown)
+    return section(
+        "data", "The data", lead, _class_legend(study), table(head, lines, label="Columns", class_="mid"), more
+    )
+
+
+def _columns(n: int) -> str:
+    return f"{count(n)} column{'' if n == 1 else 's'} used"
+
+
+def _unlabelled(study: Study) -> str:
+    n = study.rows_unlabelled
+    return f"{rows(n)} without a label {'was' if n == 1 else 'were'} set aside." if n else ""
+
+
+def chosen_columns(study: Study) -> Sequence[ColumnFacts]:
+    """All columns, or of very many those that drive the decisions most."""
+    if len(study.columns) <= MOST_COLUMNS:
+        return study.columns
+    weight = {d.column: d.increase for d in study.importance}
+    keep = sorted(study.columns, key=lambda c: -weight.get(c.name, -np.inf))[:MOST_COLUMNS]
+    names = {c.name for c in keep}
+    return [c for c in study.columns if c.name in names]
+
+
+def _facts(column: ColumnFacts, study: Study) -> list[object]:
+    total = study.rows or 1
+    missing = with_note(count(column.missing), percent(column.missing / total) if column.missing else "")
+    distinct = "–" if column.distinct is None else count(column.distinct)
+    return [clipped(column.name, 60), with_note(column.kind, clipped(column.reason, 120)), missing, distinct,
+            _two_lines(column.summary)]  # fmt: skip
+
+
+def _two_lines(summary: str) -> Markup:
+    main, _, rest = summary.partition("; ")
+    return with_note(clipped(main, 120), clipped(rest, 120))
+
+
+def _spread(column: ColumnFacts, study: Study) -> object:
+    if column.counts is None or not np.size(column.counts):
+        return "–"
+    counts = np.asarray(column.counts, dtype=np.float64)
+    shown, worn = ridge_rows(study)
+    table = counts[shown] if shown else counts.sum(axis=0, keepdims=True)
+    note = f"first {MOST_BINS} of {counts.shape[1]} levels" if column.levels and counts.shape[1] > MOST_BINS else ""
+    return with_note(ridges(coarse(table, bool(column.levels)), worn, _label(column)), note or _ends(column))
+
+
+def ridge_rows(study: Study) -> tuple[list[int], list[int]]:
+    """Which classes have a histogram of their own, and their marks; none where there are too many to compare."""
+    if len(study.classes) > FEW:
+        return [], [OTHER]
+    own = marks(study)
+    shown = largest(study, MOST_RIDGES)
+    return shown, [own[k] for k in shown]
+
+
+def coarse(counts: Array, levels: bool) -> Array:
+    """At most `MOST_BINS` bins: of numbers neighbours are added, of levels the first are kept."""
+    if levels or counts.shape[1] <= MOST_BINS:
+        return counts[:, :MOST_BINS]
+    step = -(-counts.shape[1] // MOST_BINS)
+    return np.add.reduceat(counts, np.arange(0, counts.shape[1], step), axis=1)
+
+
+def _label(column: ColumnFacts) -> str:
+    return f"Histogram of {column.name} in each class"
+
+
+def _ends(column: ColumnFacts) -> str:
+    """What the left and right ends of a histogram stand for."""
+    if column.levels:
+        return (
+            clipped(listed([clipped(level, 14) for level in column.levels[:4]]), 50) if len(column.levels) <= 4 else ""
+        )
+    return ""
+
+
+def _class_legend(study: Study) -> Markup:
+    if len(study.classes) > FEW:
+        words = f"{len(study.classes)} classes are too many to draw apart here: the histograms are of all rows."
+        return tag("p", words, class_="note")
+    n = sizes(study)
+    known = n.sum() > 0
+    items = [(m, f"{name} ({rows(n[m])})" if known else name) for m, name in legend_items(study)]
+    left = len(study.classes) - MOST_RIDGES
+    note = tag("p", f"Histograms show the {MOST_RIDGES} largest classes.", class_="note") if left > 0 else ""
+    return join([legend(items), note])
+
+
+def aside(study: Study) -> Markup:
+    """Columns that no model saw, and warnings."""
+    content: list[object] = []
+    if study.set_aside:
+        pairs = ([clipped(name, 60), reason] for name, reason in study.set_aside)
+        content.append(table(["Column", "Why it was set aside"], pairs, label="Columns set aside"))
+    else:
+        content.append(tag("p", "No column was set aside."))
+    content.append(tag("h3", "Hazards"))
+    content.append(_hazards(study.hazards))
+    return section("aside", "Set aside, and hazards", "What the model did not use, and what deserves a look.", *content)
+
+
+def _hazards(hazards: Sequence[str]) -> Markup:
+    if not hazards:
+        return tag("p", "None was met.")
+    return tag("ul", *(tag("li", words) for words in hazards), class_="hazards")

@@ -1,0 +1,133 @@
+"""Confusion with costs: which mistakes were made, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from likely.app.report.blocks import absent, scrolling, section, table
+from likely.app.report.cast import FEW, marks
+from likely.app.report.marks import name
+from likely.app.report.markup import Markup, join, tag
+from likely.app.report.study import Study
+from likely.app.report.style import HEAT
+from likely.app.report.words import clipped, count, number, percent
+from likely.core.arrays import Array
+
+if TYPE_CHECKING:
+    from likely.decisions.evaluation import Evaluation
+
+MOST_PAIRS = 15
+LEAD = "Rows are true classes, columns what was decided: how many, which share of the true class, and what they cost."
+
+
+def confusion(study: Study) -> Markup:
+    """The heat table, the dearest mistakes, and the table of costs that was given."""
+    e = study.evaluation
+    if e is None:
+        return section("confusion", "Confusion, with costs", "", absent("The model was not evaluated."))
+    parts = [heat(study, e), _pairs(study, e), _costs(study, e)]
+    return section("confusion", "Confusion, with costs", LEAD, *parts)
+
+
+def heat(study: Study, e: Evaluation) -> Markup:
+    """True classes by decisions; of many classes those whose mistakes cost most."""
+    rows, columns = shown_classes(e)
+    cut = len(rows) < len(e.classes)
+    heads = [*(clipped(e.actions[a], 30) for a in columns), *(["other classes"] if cut else []), "cost"]
+    head = tag("tr", tag("th", "True class", scope="col"), *(tag("th", h, scope="col") for h in heads))
+    body = (_heat_row(study, e, c, columns, cut) for c in rows)
+    caption = _cut_words(len(rows), len(e.classes)) if cut else f"Cost in all: {number(e.confusion_cost.sum(), 4)}."
+    drawn = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *body), class_="heat")
+    return scrolling(drawn, "Confusion table")
+
+
+def shown_classes(e: Evaluation) -> tuple[list[int], list[int]]:
+    """Rows and columns of the heat table: all, or the classes that were dearest as truth or as answer."""
+    c = len(e.classes)
+    if c <= FEW:
+        return list(range(c)), list(range(len(e.actions)))
+    wrong = off_diagonal(e.confusion_cost)
+    price = wrong.sum(axis=1) + wrong[:, :c].sum(axis=0)
+    worst = sorted(np.argsort(-price, kind="stable")[:FEW].tolist())
+    return worst, [*worst, *range(c, len(e.actions))]
+
+
+def off_diagonal(table: Array) -> Array:
+    """The same with nothing where the decision was right."""
+    out = np.array(table)
+    np.fill_diagonal(out[:, : len(out)], 0.0)
+    return out
+
+
+def _cut_words(shown: int, total: int) -> str:
+    return f"The {shown} of {total} classes whose mistakes cost most; the others are added up in one column."
+
+
+def _heat_row(study: Study, e: Evaluation, c: int, columns: Sequence[int], cut: bool) -> Markup:
+    counts, costs = e.confusion[c], e.confusion_cost[c]
+    total = float(counts.sum())
+    cells = [_cell(counts[a], costs[a], total, _kind(a, c, e)) for a in columns]
+    if cut:
+        left = np.setdiff1d(np.arange(len(counts)), columns)
+        cells.append(_cell(counts[left].sum(), costs[left].sum(), total, "wrong"))
+    label = tag("th", name(marks(study)[c], str(study.classes[c])), scope="row")
+    return tag("tr", label, *cells, tag("td", number(costs.sum()) if costs.any() else "0"))
+
+
+def _kind(decided: int, truth: int, e: Evaluation) -> str:
+    if decided >= len(e.classes):
+        return "handed"
+    return "right" if decided == truth else "wrong"
+
+
+def _cell(rows: float, cost: float, total: float, kind: str) -> Markup:
+    if not rows:
+        return tag("td", "0", class_="none")
+    strength = f"--a:{100 * HEAT * np.sqrt(rows / total):.0f}%"  # the root shows rare mistakes, too
+    lines = [
+        tag("b", count(rows)),
+        tag("small", percent(rows / total)),
+        tag("small", f"cost {number(cost)}") if cost else "",
+    ]
+    return tag("td", *lines, class_=kind, style=strength)
+
+
+def _pairs(study: Study, e: Evaluation) -> Markup | str:
+    """The dearest single mistakes, where the table is too large to find them in."""
+    ranked = list(dearest(e))[:MOST_PAIRS]
+    if len(e.classes) <= 4 or not ranked:
+        return ""
+    head = ["True class", "Decided", "#Rows", "#Share of the class", "#Cost"]
+    sums = e.confusion.sum(axis=1)
+    lines = (
+        [
+            name(marks(study)[c], str(study.classes[c])),
+            clipped(e.actions[a], 40),
+            count(e.confusion[c, a]),
+            percent(e.confusion[c, a] / sums[c]),
+            number(e.confusion_cost[c, a]),
+        ]
+        for c, a in ranked
+    )
+    return join([tag("h3", f"The {len(ranked)} dearest mistakes"), table(head, lines, label="Dearest mistakes")])
+
+
+def dearest(e: Evaluation) -> Iterator[tuple[int, int]]:
+    """Pairs (true class, decision) that cost something, dearest first, the more frequent first among equals."""
+    cost, rows = off_diagonal(e.confusion_cost), off_diagonal(e.confusion)
+    order = np.lexsort((-rows.ravel(), -cost.ravel()))
+    for at in order[: (cost > 0).sum()].tolist():
+        yield at // cost.shape[1], at % cost.shape[1]
+
+
+def _costs(study: Study, e: Evaluation) -> Markup | str:
+    """The costs that were given: actions by true classes."""
+    if (e.cost is None and e.reject_cost is None) or len(e.classes) > FEW:
+        return ""
+    head = ["Decision", *(f"#{clipped(c, 30)}" for c in study.classes)]
+    lines = ([clipped(a, 40), *(number(v) for v in row)] for a, row in zip(e.actions, e.costs.table, strict=True))
+    title = tag("h3", "What each decision costs, by the true class")
+    return join([title, table(head, lines, label="Table of costs", class_="tight")])

@@ -1,0 +1,92 @@
+"""Why it decides as it does: a map, the columns that matter, and the rows where it went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from likely.app.report.bars import bars
+from likely.app.report.blocks import absent, figure, section, table
+from likely.app.report.cast import legend_items, marks
+from likely.app.report.marks import legend
+from likely.app.report.markup import Markup, join, tag
+from likely.app.report.plane import plane_map, ring_legend
+from likely.app.report.study import Case, Plane, Study
+from likely.app.report.words import clipped, count, number, percent
+
+MOST_DRIVERS = 20
+MOST_CASES = 15
+MOST_CELLS = 8
+
+
+def plane(study: Study) -> Markup:
+    """The classes in the plane that separates them best."""
+    title, p = "A map of the decisions", study.plane
+    if p is None or not len(p.points):
+        return section(
+            "plane", title, "", absent("There is no plane to draw: it takes two classes and two directions.")
+        )
+    lead = "The two directions in which the classes lie furthest apart. Colours and symbols are true classes; the ground shows what is decided there."  # noqa: E501
+    picture = plane_map(p.points, p.truth, p.decided, marks(study), xs=p.xs, ys=p.ys, region=p.region, labels=p.labels)
+    refusals = bool(((np.asarray(p.decided) < 0) | (np.asarray(p.decided) >= len(study.classes))).any())
+    key = legend(legend_items(study), more=ring_legend(refusals))
+    return section("plane", title, lead, key, figure(picture, _plane_words(p), class_="wide"))
+
+
+def _plane_words(p: Plane) -> Markup:
+    words = [p.note] if p.note else []
+    if p.share is not None:
+        words.append(f"The axes carry {percent(p.share[0])} and {percent(p.share[1])} of the separation.")
+    if p.region is not None and (np.asarray(p.region) < 0).any():
+        words.append("Hatched: refused.")
+    return join(words, " ")
+
+
+def drivers(study: Study) -> Markup:
+    """Columns by what it costs to lose them."""
+    title = "What drives the decisions"
+    if not study.importance:
+        return section("drivers", title, "", absent("The weight of the columns was not measured."))
+    ranked = sorted(study.importance, key=lambda d: -d.increase)
+    shown = ranked[:MOST_DRIVERS]
+    picture = bars([d.column for d in shown], [d.increase for d in shown], [d.se for d in shown], "added cost a row")
+    left = len(ranked) - len(shown)
+    caption = "Lines are two standard errors; a bar whose line reaches zero may be chance." + (
+        f" {left} columns with less weight are not shown." if left else ""
+    )
+    lead = "Each column in turn is shuffled among the rows: the more the decisions then cost, the more they lean on it."
+    return section("drivers", title, lead, figure(picture, caption, class_="narrow"))
+
+
+def worst(study: Study) -> Markup:
+    """The rows on which the model was most wrong: typing errors, odd cases, or wrong labels."""
+    title = "Worst cases"
+    if not study.worst:
+        return section("worst", title, "", absent("No single rows are listed."))
+    lead = "Rows whose true class was held least probable. Look here first for wrong labels and slips of the pen."
+    head = ["Row", "True class", "Decided", "#Probability of the truth", "Cells"]
+    lines = (_case(case) for case in study.worst[:MOST_CASES])
+    return section("worst", title, lead, table(head, lines, label="Worst cases"))
+
+
+def _case(case: Case) -> list[object]:
+    return [count(case.row), clipped(case.truth, 40), clipped(case.decided, 40), _small(case.posterior),
+            _cells(case.cells.items())]  # fmt: skip
+
+
+def _small(share: float) -> str:
+    return percent(share) if share >= 1e-4 else "below 0.01 %"
+
+
+def _cells(cells: Iterable[tuple[str, object]]) -> Markup:
+    pairs = list(cells)
+    shown = (join([tag("b", clipped(key, 30)), " ", clipped(_word(value), 30)]) for key, value in pairs[:MOST_CELLS])
+    more = f" and {len(pairs) - MOST_CELLS} more" if len(pairs) > MOST_CELLS else ""
+    return tag("span", join(shown, ", "), more, class_="cells")
+
+
+def _word(value: object) -> str:
+    if value is None or value == "" or (isinstance(value, float) and np.isnan(value)):
+        return "missing"
+    return number(float(value), 4) if isinstance(value, float | np.floating) else str(value)

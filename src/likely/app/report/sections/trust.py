@@ -1,0 +1,158 @@
+"""How far to trust it: calibration, trade-offs between errors, and what refusing would buy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from likely.app.report.blocks import absent, figure, pair, section, table, with_note
+from likely.app.report.cast import FEW, marks
+from likely.app.report.curves import Curve, det, reliability, risk_coverage, roc
+from likely.app.report.marks import COLOURS, legend
+from likely.app.report.markup import Markup, join, tag
+from likely.app.report.sections.verdict import may_refuse
+from likely.app.report.study import Study
+from likely.app.report.words import clipped, column, number, percent
+
+if TYPE_CHECKING:
+    from likely.decisions.curves import Roc
+    from likely.decisions.evaluation import Evaluation
+
+COVERED = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)
+UNKNOWN = "The model was not evaluated."
+
+
+def calibration(study: Study) -> Markup:
+    """Whether 80 % sure means right in 80 %."""
+    e, title = study.evaluation, "Calibration"
+    if e is None:
+        return section("calibration", title, "", absent(UNKNOWN))
+    r = e.calibration()
+    picture = reliability(r.confidence, r.frequency, r.low, r.high, r.weight, np.linspace(0, 1, 11))
+    caption = "Dots: share of right decisions at each confidence, with 95 % intervals. Bars: how many rows had it."
+    lead = "When it says that it is 80 % sure, is it right in 80 % of cases? On the dashed line it is."
+    return section("calibration", title, lead, pair(figure(picture, caption), _scores(e)))
+
+
+def _scores(e: Evaluation) -> Markup:
+    """The numbers behind the picture, each with what it means."""
+    r = e.calibration()
+    held = f"; {percent(e.impossible.value)} of true classes were held impossible" if e.impossible.value else ""
+    lines = [
+        (with_note("Calibration error", "mean gap between confidence and frequency"), percent(r.ece)),
+        (with_note("Largest gap", "of any bar"), percent(r.maximum)),
+        (with_note("Log-loss", f"nats a row; 0 is perfect{held}"), number(e.log_loss.value)),
+        (
+            with_note("Brier score", "squared error of the probabilities; 0 is perfect, 2 the worst"),
+            number(e.brier.value),
+        ),
+    ]
+    return tag(
+        "div", table(["Measure", "#Value"], lines, label="Calibration in numbers"), tag("p", sentence_case(r.verdict))
+    )
+
+
+def sentence_case(words: str) -> str:
+    """A clause as a sentence of its own.
+
+    >>> sentence_case("well calibrated")
+    'Well calibrated.'
+    """
+    words = words.strip()
+    return words[:1].upper() + words[1:] + ("" if not words or words.endswith(".") else ".")
+
+
+def trade_offs(study: Study) -> Markup:
+    """Detections, false alarms and misses of each class."""
+    title = "Detections against false alarms"
+    e = study.evaluation
+    curves = found_curves(e) if e is not None else {}
+    if e is None or not curves:
+        why = UNKNOWN if e is None else "A curve needs rows of a class and rows of another."
+        return section("roc", title, "", absent(why))
+    shown = chosen_curves(curves)
+    drawn = [Curve(worn(study, c, i), curve.false_alarm, curve.detection) for i, (c, curve) in enumerate(shown.items())]
+    items = [(d.k, _curve_words(study, c, shown[c])) for d, c in zip(drawn, shown, strict=True)]
+    lead = "Where the threshold on a class’s probability is moved, its detections and its false alarms move together."
+    left = tag("p", f"Shown: the {len(shown)} of {len(curves)} classes with the smallest area.", class_="note")
+    return section(
+        "roc", title, lead, left if len(shown) < len(curves) else "", legend(items, line=True),
+        pair(figure(roc(drawn), "The nearer to the upper left corner, the better.", "ROC"),
+             figure(det(drawn), "Both kinds of error on normal-deviate axes: lower left is better; "
+                    "on the dashed line misses equal false alarms.", "DET")),
+    )  # fmt: skip
+
+
+def found_curves(e: Evaluation) -> dict[int, Roc]:
+    """A curve for each class that has one; of two classes the second, whose mirror is the first."""
+    total = e.confusion.sum(axis=1)
+    there = [c for c in range(len(e.classes)) if 0 < total[c] < total.sum()]
+    if len(e.classes) == 2:
+        there = there[1:]
+    return {c: e.roc(e.classes[c]) for c in there}
+
+
+def chosen_curves(curves: dict[int, Roc]) -> dict[int, Roc]:
+    """All curves, or of many those with the smallest area: where the trouble is."""
+    worst = sorted(curves, key=lambda c: curves[c].auc)[: len(curves) if len(curves) <= FEW else COLOURS]
+    return {c: curves[c] for c in sorted(worst)}
+
+
+def worn(study: Study, c: int, place: int) -> int:
+    """The mark of a curve: the class's own, or of many classes the next free one."""
+    return marks(study)[c] if len(study.classes) <= FEW else place
+
+
+def _curve_words(study: Study, c: int, curve: Roc) -> str:
+    return (
+        f"{clipped(study.classes[c], 24)}: area {number(curve.auc, 4)}, equal error {percent(curve.equal_error().rate)}"
+    )
+
+
+def coverage(study: Study) -> Markup:
+    """What refusing the doubtful rows would buy."""
+    title = "Risk against coverage"
+    e = study.evaluation
+    if e is None:
+        return section("coverage", title, "", absent(UNKNOWN))
+    curve = e.risk_coverage()
+    what = "cost of a decided row" if e.cost is not None else "error among decided rows"
+    point, words = operating_point(e)
+    picture = risk_coverage(curve.coverage, curve.risk, point, what, words)
+    lead = "If the most doubtful rows were refused, how much better would the rest be?"
+    return section("coverage", title, lead, pair(figure(picture, _coverage_words(e)), _steps(e, what)))
+
+
+def _steps(e: Evaluation, what: str) -> Markup:
+    """The curve in a few round shares."""
+    curve = e.risk_coverage()
+    reached = [(share, curve.covering(share)) for share in COVERED]
+    risks = column([at.risk for _, at in reached])
+    lines = ([percent(share), risk] for (share, _), risk in zip(reached, risks, strict=True))
+    return tag(
+        "div", table(["Rows decided, surest first", f"#{what.capitalize()}"], lines, label="Risk at some shares")
+    )
+
+
+def operating_point(e: Evaluation) -> tuple[tuple[float, float], str]:
+    """Where the model stands now: its share of decided rows, their mean cost, and words for it."""
+    taken = e.decided < len(e.classes)
+    w = np.ones(len(e)) if e.weight is None else e.weight
+    share = float(w[taken].sum() / w.sum())
+    if not share:
+        return (0.0, 0.0), "nothing is decided"
+    risk = e.costs.risk(e.decided[taken], e.truth[taken], w[taken])
+    return (share, risk), f"now: {percent(share)} decided, {number(risk)}"
+
+
+def _coverage_words(e: Evaluation) -> Markup:
+    curve = e.risk_coverage()
+    half = curve.risk[-1] / 2
+    reach = curve.reaching(half)
+    words = [f"Deciding every row costs {number(curve.risk[-1])} each."]
+    if curve.risk[-1] > 0:
+        words.append(f"Half of that is reached when {percent(reach.coverage)} of rows are decided.")
+    if may_refuse(e):
+        words.append("The dot is where the costs that were given put it.")
+    return join(words, " ")

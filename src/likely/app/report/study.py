@@ -1,0 +1,116 @@
+"""All that a report tells, as plain values: whoever fits fills a `Study`, the page only draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from likely.decisions.evaluation import Evaluation
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """One column of the data: what it is, what is missing, and how it is spread in each class."""
+
+    name: str
+    kind: str  # real, count, binary, category
+    reason: str = ""  # why it was taken as that kind
+    missing: float = 0  # cells that are not there
+    distinct: int | None = None
+    summary: str = ""  # "11.0 – 13.1 – 14.8"
+    edges: Any = None  # (bins + 1,) of a number
+    levels: tuple[str, ...] = ()  # of a category; counts then has a column each
+    counts: Any = None  # (C, bins) rows in each class and bin
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One model of the ladder, as cross-validation found it."""
+
+    name: str
+    what: str = ""  # one sentence
+    cost: float | None = None  # expected cost a row
+    cost_se: float | None = None
+    error: float | None = None
+    error_low: float | None = None
+    error_high: float | None = None
+    log_loss: float | None = None
+    seconds: float | None = None
+    chosen: bool = False
+    note: str = ""  # why it failed, or what to know
+
+
+@dataclass(frozen=True)
+class Driver:
+    """How much dearer the decisions become when a column is shuffled."""
+
+    column: str
+    increase: float  # of expected cost a row
+    se: float | None = None
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The classes in the plane of two directions, with the decision at each place of a grid."""
+
+    points: Any  # (n, 2)
+    truth: Any  # (n,) index of the true class
+    decided: Any  # (n,) index of the decided class; -1 refused, C and above another action
+    xs: Any = None  # (nx,) centres of the cells
+    ys: Any = None  # (ny,)
+    region: Any = None  # (ny, nx) what is decided there
+    labels: tuple[str, str] = ("first direction", "second direction")  # which columns weigh most
+    share: tuple[float, float] | None = None  # of the separation that each axis carries
+    note: str = ""  # what the regions leave out
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row on which the model was most wrong."""
+
+    row: int  # counted from 1, as in the file
+    truth: str
+    decided: str
+    posterior: float  # of the truth
+    cells: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Study:
+    """Data, ladder and winner of one fit: everything that stands in the report.
+
+    Only `title`, `target` and `classes` are needed; what was not measured is said so on the page.
+
+    >>> Study("wine", target="class", classes=("Barbera", "Barolo")).rows
+    0
+    """
+
+    title: str
+    target: str
+    classes: tuple[str, ...]
+    source: tuple[str, ...] = ()  # names of files
+    rows: int = 0  # with a label
+    rows_unlabelled: int = 0
+    columns: tuple[ColumnFacts, ...] = ()
+    set_aside: tuple[tuple[str, str], ...] = ()  # (column, reason)
+    hazards: tuple[str, ...] = ()  # warnings met
+    leaderboard: tuple[Contender, ...] = ()
+    evaluation: Evaluation | None = None  # of the winner, on rows that it had not seen
+    cv: str = ""  # "5-fold stratified cross-validation"
+    importance: tuple[Driver, ...] = ()
+    plane: Plane | None = None
+    worst: tuple[Case, ...] = ()
+    made: str = ""  # version and date
+    command: str = ""
+    fingerprint: str = ""  # of the data
+    seed: int | None = None
+    model_file: str = "model.likely"
+    snippet: str = ""  # Python that loads the model; empty means the usual three lines
+    facts: Mapping[str, object] = field(default_factory=dict)  # anything else worth writing down: versions, machine
+
+    @property
+    def winner(self) -> Contender | None:
+        """The contender that was chosen."""
+        return next((c for c in self.leaderboard if c.chosen), None)

@@ -1,0 +1,173 @@
+"""A cell is a number, a word, or nothing; one that is neither is named by row and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from likely.errors import DataError, sentence
+
+# What people and programs write where nothing was measured; compared after blanks around the cell are gone.
+MISSING = (
+    *("", "NA", "N/A", "n/a", "NaN", "nan", "null", "None", "?", "-"),
+    *("NULL", "#N/A", "<NA>", "NaT"),  # databases, spreadsheets, data frames
+)
+MEANT_AS_NUMBERS = 0.8  # share of the present cells, from which the others are mistakes rather than words
+FEWEST_NUMBERS = 5
+
+# 3,14 and 1.234,5 and 1,234.5; $5 and 12 %: numbers in a dress that we do not guess about
+_COMMAS = r"(\d+,\d+|\d{1,3}(,\d{3})+(\.\d+)?|\d{1,3}(\.\d{3})+,\d+)"
+_SIGN = r"[%$€£¥]"
+DRESSED = rf"^[-+]?({_COMMAS}|{_SIGN}\s*({_COMMAS}|[\d.]+)|({_COMMAS}|[\d.]+)\s*{_SIGN})$"
+
+
+def tokens(missing: str | Iterable[Any]) -> tuple[str, ...]:
+    """The user's own words for "missing", one or several, as strings."""
+    given = (missing,) if isinstance(missing, str) else missing
+    return tuple(str(token).strip() for token in given)
+
+
+def tidy(frame: pl.DataFrame, missing: str | Iterable[Any] = ()) -> pl.DataFrame:
+    """Blanks around words trimmed, and every way of saying "missing" made null.
+
+    >>> tidy(pl.DataFrame({"x": [" 1", "?", "n/a!"]}), missing="n/a!")["x"].to_list()
+    ['1', None, None]
+    """
+    own = tokens(missing)
+    return frame.select(tidy_cells(column, own) for column in frame)
+
+
+def tidy_cells(column: pl.Series, missing: tuple[str, ...]) -> pl.Series:
+    """One column of `tidy`."""
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
+    if column.dtype == pl.String:
+        cells = column.str.strip_chars()
+        return cells.set(cells.is_in([*MISSING, *missing]), None)
+    if column.dtype.is_decimal():
+        column = column.cast(pl.Float64)
+    if not column.dtype.is_numeric():
+        return column
+    column = column.fill_nan(None) if column.dtype.is_float() else column
+    return without_values(column, missing)
+
+
+def without_values(column: pl.Series, missing: tuple[str, ...]) -> pl.Series:
+    """Numbers that stand for "missing", such as -999, made null however they are written."""
+    values = pl.Series(missing, dtype=pl.String).cast(pl.Float64, strict=False).drop_nulls()
+    return column.set(column.cast(pl.Float64).is_in(values.to_list()), None) if len(values) else column
+
+
+def as_numbers(column: pl.Series, *, missing: tuple[str, ...] = (), strict: bool = False) -> pl.Series | None:
+    """A column as Int64 or Float64 with nulls, or None where it is no column of numbers.
+
+    At least 80 % numbers (and five) mean numbers: the first cell that is none is then an error by row and column.
+    `strict` asks for numbers whatever their share. Infinity is always an error.
+
+    >>> as_numbers(pl.Series("x", ["1", None, "2.5"])).to_list()
+    [1.0, None, 2.5]
+    >>> as_numbers(pl.Series("x", ["red", "blue"])) is None
+    True
+    """
+    if column.dtype == pl.String:
+        return _parsed(column, missing, strict)
+    if (column.dtype == pl.Boolean and strict) or column.dtype == pl.Null:
+        return column.cast(pl.Float64)
+    if column.dtype.is_numeric():
+        return _finite(column.fill_nan(None) if column.dtype.is_float() else column, column)
+    if strict:
+        raise bad_cell(column, column.is_not_null(), "is not a number", f"--as {column.name}=category")
+    return None
+
+
+def clean_numbers(column: pl.Series) -> pl.Series:
+    """Numbers where every present cell is one, for queries; any other column as it was."""
+    if column.dtype != pl.String or column.null_count() == len(column):
+        return column
+    values = column.cast(pl.Float64, strict=False)
+    if values.null_count() > column.null_count() or are_codes(column):
+        return column
+    return _whole_if_written_so(column, values)
+
+
+def are_codes(column: pl.Series) -> bool:
+    """Whether digits are a code of fixed width with leading zeros (01067, 80331), not a measurement."""
+    lengths = column.str.len_chars()
+    if lengths.min() != lengths.max() or lengths.min() == 1:
+        return False
+    return bool(column.str.contains(r"^\d+$").all()) and bool(column.str.starts_with("0").any())
+
+
+def bad_cell(column: pl.Series, where: pl.Series, problem: str, *ways_out: str) -> DataError:
+    """The error that names the first cell of a mask, by row (from 1) and column, and the ways out."""
+    at = int(where.fill_null(False).arg_max() or 0)
+    value = column[at]
+    ways = ", or ".join(way for way in (*_as_missing(value), *ways_out) if way)
+    return at_row(at + 1, column.name, f'"{value}" {problem}. Use {ways}')
+
+
+def at_row(row: int, column: str, told: str) -> DataError:
+    """An error at one cell: row 18, column "petal_width": ..."""
+    return DataError(sentence(f'row {row}, column "{column}"', told))
+
+
+def _as_missing(value: Any) -> tuple[str, ...]:
+    return () if value is None else (f'--missing "{value}"',)
+
+
+def _parsed(column: pl.Series, missing: tuple[str, ...], strict: bool) -> pl.Series | None:
+    present = len(column) - column.null_count()
+    values = column.cast(pl.Float64, strict=False)
+    wrong = values.is_null() & column.is_not_null()
+    good = present - int(wrong.sum())
+    if not strict and not _meant_as_numbers(column, good, present):
+        return None
+    if good < present:
+        raise bad_cell(column, wrong, "is not a number", f"--as {column.name}=category")
+    values = without_values(values.fill_nan(None), missing)
+    return _whole_if_written_so(column, _finite(values, column))
+
+
+def _meant_as_numbers(column: pl.Series, good: int, present: int) -> bool:
+    if good == present:
+        return present > 0 and not are_codes(column)
+    if good >= FEWEST_NUMBERS and good >= MEANT_AS_NUMBERS * present:
+        return True
+    _refuse_dressed(column, present)
+    return False
+
+
+def _refuse_dressed(column: pl.Series, present: int) -> None:
+    """3,14 or 12 % is a number to a reader; guessing which would be wrong for someone, so we ask."""
+    dressed = column.str.contains(DRESSED).fill_null(False)
+    if present >= FEWEST_NUMBERS and int(dressed.sum()) >= MEANT_AS_NUMBERS * present:
+        at = int(dressed.arg_max() or 0)
+        told = f'"{column[at]}" looks like a number with a comma or a sign, which is not guessed'
+        raise at_row(at + 1, column.name, f"{told}. Write plain numbers (3.14), or use --as {column.name}=category")
+
+
+def _finite(values: pl.Series, cells: pl.Series) -> pl.Series:
+    if values.dtype.is_float() and values.is_infinite().any():
+        raise bad_cell(cells, values.is_infinite(), "is not a finite number", "correct the cell")
+    return values
+
+
+def _whole_if_written_so(cells: pl.Series, values: pl.Series) -> pl.Series:
+    """Int64 where every cell is written as a whole number, so that long keys keep their digits."""
+    whole = cells.set(values.is_null(), None).cast(pl.Int64, strict=False)
+    return whole if whole.null_count() == values.null_count() else values
+
+
+def is_whole(values: pl.Series) -> bool:
+    """Whether all present numbers are whole: 3 and 3.0, but not 3.5."""
+    return values.dtype.is_integer() or bool((values.drop_nulls() % 1 == 0).all())
+
+
+def as_words(column: pl.Series, lower: bool = False) -> pl.Series:
+    """Any column as words: true and false, 3 for 3 and for 3.0, so that one level has one spelling."""
+    if column.dtype.is_float() and is_whole(column):
+        column = column.cast(pl.Int64, strict=False)
+    words = column.cast(pl.String).str.replace(r"^([-+]?\d+)\.0+$", "$1")
+    return words.str.to_lowercase() if lower else words

@@ -1,0 +1,113 @@
+"""What is known of one column: its kind and why, its gaps, its levels or its range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from likely.data.kinds import MEASUREMENTS
+
+SHOWN_LEVELS = 4
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: `levels` of binary, category and constant, `range` (min, mean, max) of numbers."""
+
+    name: str
+    kind: str
+    reason: str
+    n_missing: int
+    distinct: int
+    levels: tuple[str, ...] = ()
+    range: tuple[float, float, float] | None = None
+
+    @property
+    def is_used(self) -> bool:
+        """Whether it is a measurement."""
+        return self.kind in MEASUREMENTS
+
+    def as_schema(self) -> dict[str, Any]:
+        """What a model file keeps of it."""
+        with_levels = {"levels": list(self.levels)} if self.kind in ("binary", "category") else {}
+        return {"kind": self.kind, **with_levels}
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        plain = asdict(self) | {"used": self.is_used, "levels": list(self.levels)}
+        return plain | {"range": None if self.range is None else list(self.range)}
+
+
+class Summary(NamedTuple):
+    """Levels in order, or the range of numbers."""
+
+    distinct: int
+    levels: tuple[str, ...]
+    range: tuple[float, float, float] | None
+
+
+def described(values: pl.Series, kind: str, reason: str) -> Column:
+    """A column with what its values say."""
+    told = summary(values) if kind in MEASUREMENTS else Summary(values.drop_nulls().n_unique(), (), None)
+    return Column(values.name, kind, reason, values.null_count(), *told)
+
+
+def summary(values: pl.Series) -> Summary:
+    """What numbers or words say of themselves."""
+    present = values.drop_nulls()
+    distinct = present.n_unique()
+    if not values.dtype.is_numeric():
+        return Summary(distinct, in_order(present.unique().cast(pl.String).to_list()), None)
+    if not len(present):
+        return Summary(0, (), None)
+    numbers = present.cast(pl.Float64)
+    low, mean, high = numbers.min(), numbers.mean(), numbers.max()
+    return Summary(distinct, (), (float(low), float(mean), float(high)))  # type: ignore[arg-type]
+
+
+def in_order(levels: Sequence[str]) -> tuple[str, ...]:
+    """Levels in the order of reading: as numbers where all are, else as words.
+
+    >>> in_order(["10", "9"]), in_order(["b", "a"])
+    (('9', '10'), ('a', 'b'))
+    """
+    try:
+        return tuple(sorted(levels, key=float))
+    except ValueError:
+        return tuple(sorted(levels))
+
+
+def tell(
+    n: int, columns: Sequence[Column], roles: Mapping[str, str], classes: Mapping[Any, int], unlabelled: int
+) -> Iterator[str]:
+    """A table in lines: size, roles and classes, measurements, and what was set aside."""
+    yield f"{n:,} rows, {len(columns) + len(roles)} columns"
+    for role, name in roles.items():
+        yield f"{role}: {name}" + (f" ({_classes(classes)})" if role == "target" else "")
+    if unlabelled:
+        yield f"{unlabelled:,} rows without a label are set aside"
+    used = [column for column in columns if column.is_used]
+    width = max((len(column.name) for column in used), default=0)
+    yield from (f"  {column.name:<{width}}  {column.kind:<8}  {_values(column)}" for column in used)
+    aside = [column for column in columns if not column.is_used]
+    if aside:
+        yield "set aside:"
+    yield from (f"  {column.name}  {column.kind}: {column.reason}" for column in aside)
+
+
+def _classes(classes: Mapping[Any, int]) -> str:
+    shown = [f"{label}: {count:,}" for label, count in list(classes.items())[:10]]
+    return ", ".join(shown) + (f", … {len(classes)} classes" if len(classes) > 10 else "")
+
+
+def _values(column: Column) -> str:
+    if column.range is not None:
+        low, mean, high = column.range
+        told = f"{low:.6g} … {high:.6g}, mean {mean:.6g}"
+    else:
+        more = f", … {len(column.levels)} levels" if len(column.levels) > SHOWN_LEVELS else ""
+        told = ", ".join(column.levels[:SHOWN_LEVELS]) + more
+    return told + (f"; {column.n_missing:,} missing" if column.n_missing else "")

@@ -1,0 +1,197 @@
+"""Lines of separated fields: the separator is sniffed, the header required, every cell read as it is written."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from likely.errors import DataError, sentence
+
+Source = Path | bytes
+
+SEPARATORS = (",", ";", "\t", "|")
+UNSPLIT = "\x1f"  # the unit separator of ASCII: nobody writes it, so lines stay whole
+SNIFFED_LINES = 100
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+
+
+def read_delimited(source: Source, whose: str, separator: str | None = None) -> pl.DataFrame:
+    """All cells as strings, null where empty; blank lines are skipped.
+
+    Polars reads what is regular. What it refuses, or may have misread, goes through the standard library's
+    reader line by line, which is slow and exact, and names the line that is wrong.
+
+    >>> read_delimited(b"a;b\\n1;2\\n", "example").rows()
+    [('1', '2')]
+    """
+    head = lines_of(source, whose, SNIFFED_LINES)
+    if not any(head):
+        raise DataError(sentence(whose, "a table with a header is needed", "an empty file"))
+    separator = separator or sniffed(head)
+    names = header(head, separator, whose)
+    rows = _regular(source, head, separator, len(names))
+    if rows is None:
+        rows = carefully(lines_of(source, whose), separator, len(names), whose)
+    if not rows.height:
+        raise DataError(sentence(whose, "rows are needed", "a header and nothing below it"))
+    return rows.rename(dict(zip(rows.columns, names, strict=True)))
+
+
+def lines_of(source: Source, whose: str, n: int | None = None) -> list[str]:
+    """The first n lines (or all), unpacked if compressed; what is not UTF-8 is an error with its line."""
+    try:
+        lines = _whole_lines(source, n)
+    except pl.exceptions.NoDataError:
+        return []
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(sentence(whose, "the file cannot be read", first_line(error))) from error
+    broken = lines.str.contains("\ufffd", literal=True)
+    if broken.any():
+        expected = f"text must be UTF-8, line {int(broken.arg_max() or 0) + 1} is not"
+        raise DataError(sentence(whose, expected, remedy="save the file as UTF-8"))
+    return lines.to_list()
+
+
+def first_line(error: BaseException) -> str:
+    """What a foreign error says, without its advice about foreign options."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def sniffed(lines: list[str]) -> str:
+    """The separator under which the header has most fields and the lines agree with it.
+
+    >>> sniffed(["name;size", '"a,b";1,5'])
+    ';'
+    """
+    best = max(SEPARATORS, key=lambda separator: _agreement(lines, separator))
+    return best if _agreement(lines, best)[1] > 1 else UNSPLIT
+
+
+def header(lines: list[str], separator: str, whose: str) -> list[str]:
+    """The names of the first line: none empty, none twice, and not numbers."""
+    names = [name.strip() for name in next(_fields(filter(None, lines), separator))]
+    if looks_like_data(names):
+        expected = "the first line must be a header"
+        raise DataError(sentence(whose, expected, f"numbers ({', '.join(names[:3])} …)", "give it a header"))
+    refuse_names(names, whose)
+    return names
+
+
+def looks_like_data(names: list[str]) -> bool:
+    """Whether a header is a row of measurements; 0, 1, 2, … and years are names that a program wrote."""
+    numbers = [name for name in names if NUMBER.fullmatch(name)]
+    if any(not name.isdigit() for name in numbers) or len(set(numbers)) < len(numbers):
+        return True
+    counting = all(int(b) - int(a) == 1 for a, b in pairwise(numbers))
+    return len(numbers) == len(names) and not (counting and len(names) > 1)
+
+
+def refuse_names(names: list[str], whose: str) -> None:
+    """Column names must be there and be different."""
+    empty = [str(i + 1) for i, name in enumerate(names) if not name]
+    if empty:
+        expected, got = "every column needs a name", f"none for column {', '.join(empty)}"
+        raise DataError(sentence(whose, expected, got, "name it in the header"))
+    twice = [f'"{name}"' for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataError(sentence(whose, "column names must differ", f"{', '.join(twice)} twice", "rename one"))
+
+
+def carefully(lines: Iterable[str], separator: str, width: int, whose: str) -> pl.DataFrame:
+    """The same table by the standard library's reader; a line with more or fewer fields is named."""
+    rows = list(_records(lines, separator, width, whose))
+    cells = zip(*rows, strict=True) if rows else [()] * width
+    data = {str(i): pl.Series(values, dtype=pl.String) for i, values in enumerate(cells)}
+    return pl.DataFrame(data)
+
+
+def _records(lines: Iterable[str], separator: str, width: int, whose: str) -> Iterator[list[str]]:
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        reader = _fields((line + "\n" for line in lines), separator)
+        line = 0
+        while not next(reader):  # blank lines, then the header
+            pass
+        line = reader.line_num
+        for fields in reader:
+            if len(fields) == width:
+                yield fields
+            elif fields or width == 1:
+                fields = fields or [""]
+                if len(fields) != width:
+                    raise ragged(whose, line + 1, len(fields), width, separator)
+                yield fields
+            line = reader.line_num
+    except csv.Error as error:
+        raise DataError(sentence(whose, f"line {line + 1} cannot be read", str(error))) from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def ragged(whose: str, line: int, fields: int, width: int, separator: str) -> DataError:
+    """The error for a line with the wrong number of fields."""
+    expected = f"line {line} must have {width} fields as the header has"
+    shown = {"\t": "tab", UNSPLIT: "comma"}.get(separator, separator)
+    remedy = f'put quotes around a cell that holds the separator "{shown}", and close every quote'
+    return DataError(sentence(whose, expected, fields, remedy))
+
+
+def _whole_lines(source: Source, n: int | None) -> pl.Series:
+    frame = pl.read_csv(
+        source, has_header=False, separator=UNSPLIT, quote_char=None, infer_schema=False, n_rows=n,
+        encoding="utf8-lossy", truncate_ragged_lines=True, glob=False,
+    )  # fmt: skip
+    return frame.to_series().fill_null("")
+
+
+def _fields(lines: Iterable[str], separator: str) -> Any:
+    return csv.reader(lines, delimiter=separator, skipinitialspace=separator != "\t")
+
+
+def _agreement(lines: list[str], separator: str) -> tuple[float, int]:
+    """The share of lines with as many fields as the header, if it has several; and how many."""
+    try:
+        counts = [len(fields) for fields in _fields(lines, separator) if fields]
+    except csv.Error:
+        return 0.0, 0
+    if not counts or max(counts) == 1:
+        return 0.0, 1
+    if counts[0] == 1:  # a title above the table, or a column of decimal commas
+        decimal = all(DECIMAL_COMMA.fullmatch(line.strip()) for line in lines[1:] if line)
+        return (0.0, 1) if decimal or len(set(counts[1:])) > 1 else (0.0, max(counts))
+    return sum(count == counts[0] for count in counts) / len(counts), counts[0]
+
+
+def _regular(source: Source, head: list[str], separator: str, width: int) -> pl.DataFrame | None:
+    """What Polars reads, if nothing speaks against it; None asks for care."""
+    if any(re.search(rf'(^|{re.escape(separator)})[ ]+"', line) for line in head):
+        return None  # a blank before a quote: Polars would take the quote for a letter
+    try:
+        rows = pl.read_csv(source, separator=separator, infer_schema=False, glob=False)
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+    if rows.width != width or rows.select(pl.any_horizontal(pl.all().str.contains('"', literal=True).any())).item():
+        return None
+    if width == 1 or not rows.to_series(-1).null_count():
+        return rows
+    return _without_blank_lines(rows, _whole_lines(source, None), separator)
+
+
+def _without_blank_lines(rows: pl.DataFrame, lines: pl.Series, separator: str) -> pl.DataFrame | None:
+    """Polars fills short lines with nulls: count separators outside quotes, and leave what is odd to care."""
+    first = int((lines != "").arg_max() or 0)
+    lines = lines.slice(first + 1)
+    bare = lines.str.replace_all(r'"[^"]*"', "")
+    blank = lines.str.strip_chars(" ") == ""
+    short = (bare.str.count_matches(separator, literal=True) != rows.width - 1) & ~blank
+    if len(lines) != rows.height or short.any() or bare.str.contains('"', literal=True).any():
+        return None
+    return rows.filter(~blank)

@@ -1,0 +1,166 @@
+"""What a column is: a measurement (real, count, binary, category), or something to set aside by name."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Literal, get_args
+
+import polars as pl
+
+from likely.data.cells import as_numbers, is_whole
+from likely.data.dates import are_dates, are_packed_dates
+
+Measurement = Literal["real", "count", "binary", "category"]
+Aside = Literal["date", "identifier", "text", "constant", "empty", "ignore"]
+Kind = Measurement | Aside
+
+MEASUREMENTS: tuple[str, ...] = get_args(Measurement)
+WISHES = ("real", "count", "binary", "category", "ignore")  # what a user may say of a column
+
+NEARLY_ALL = 0.95
+FEWEST_ROWS = 10  # below, that all values differ says nothing
+MANY_LEVELS = 1000
+NAMES_OF_KEYS = {"id", "ids", "idx", "index", "nr", "no", "key", "uuid", "guid", "row", "rowid", "serial"}
+
+
+def kind_of(column: pl.Series) -> Kind:
+    """The kind of a column by its values and name; a mixed column is an error by row and column.
+
+    >>> kind_of(pl.Series("size", ["1.5", None, "-2"])), kind_of(pl.Series("colour", ["red", "blue", "red", "green"]))
+    ('real', 'category')
+    """
+    return judged(column)[0]
+
+
+def judged(column: pl.Series) -> tuple[Kind, str]:
+    """The kind of a column, and the reason in words."""
+    present = column.drop_nulls()
+    if not len(present):
+        return "empty", "no cell has a value"
+    if column.dtype == pl.Boolean:
+        return _constant(present) or ("binary", "true or false")
+    if column.dtype.is_temporal():
+        return "date", "dates or times"
+    numbers = as_numbers(column)
+    if numbers is not None and numbers.null_count() == len(numbers):
+        return "empty", "no cell has a value"
+    if numbers is not None:
+        return _constant(numbers.drop_nulls()) or _judged_numbers(numbers)
+    if column.dtype != pl.String:
+        return "text", f"nested values ({column.dtype})"
+    return _constant(present) or _judged_words(present)
+
+
+def _constant(present: pl.Series) -> tuple[Kind, str] | None:
+    if present.n_unique() > 1:
+        return None
+    return "constant", f"every value is {_short(present[0])}"
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 30 else text[:29] + "…"
+
+
+# ------------------------------------------------------------------------ numbers
+
+
+def _judged_numbers(numbers: pl.Series) -> tuple[Kind, str]:
+    """Numbers that vary: fractions are real; whole ones may be keys, dates, answers or counts."""
+    values = numbers.drop_nulls()
+    if not is_whole(values):
+        return "real", "numbers with fractions"
+    if values.n_unique() == 2:
+        return "binary", f"two values, {' and '.join(f'{value:g}' for value in values.unique().sort())}"
+    if are_packed_dates(values):
+        return "date", "dates such as 20241231"
+    why = _why_key(values)
+    if why:
+        return "identifier", why
+    if values.min() < 0:  # type: ignore[operator]
+        return "real", "whole numbers, some below zero"
+    if is_count(values):
+        return "count", "whole numbers from zero or one upwards, spread at least as a Poisson law"
+    return "real", "whole numbers that do not spread as counts do"
+
+
+def _why_key(values: pl.Series) -> str | None:
+    """The reason why whole numbers are names of rows rather than measurements, if there is one."""
+    n, distinct = len(values), values.n_unique()
+    steps = values.diff().drop_nulls()
+    if n >= FEWEST_ROWS and int((steps == 1).sum()) >= NEARLY_ALL * (n - 1):
+        return "counts the rows"
+    if distinct < NEARLY_ALL * n:
+        return None
+    if n >= 3 and is_name_of_key(values.name):
+        return "nearly all values differ, and its name is that of a key"
+    span = float(values.max()) - float(values.min())  # type: ignore[arg-type]
+    if n >= FEWEST_ROWS and span <= 3 * n and bool((steps > 0).all() or (steps < 0).all()):
+        return "values differ and follow the order of the rows"
+    if n >= FEWEST_ROWS and float(values.abs().max()) > 2**53:  # type: ignore[arg-type]
+        return "values differ and have more digits than a measurement"
+    return None
+
+
+def is_name_of_key(name: str) -> bool:
+    """Whether a column's name has a word such as id or nr in it.
+
+    >>> is_name_of_key("PatientID"), is_name_of_key("row nr."), is_name_of_key("humidity")
+    (True, True, False)
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return not NAMES_OF_KEYS.isdisjoint(re.split(r"[\W_]+", spaced.lower()))
+
+
+def is_count(values: pl.Series) -> bool:
+    """Whether whole numbers ≥ 0 look like counts of events.
+
+    They begin at zero or one without a gap, are small in the middle, lean to the right, and are no narrower than a
+    Poisson law: variance/mean ≥ 1 − 3 √(2/(n − 1)), three standard errors of that ratio. Large ones are as well
+    served by a law on the real line; scales with an upper end (pixels, school years) are narrower or symmetric.
+
+    >>> is_count(pl.Series([0, 1, 0, 2, 5, 1, 0, 3])), is_count(pl.Series([17, 40, 38, 90, 52]))
+    (True, False)
+    """
+    levels = values.unique().sort()
+    low, next_low, high = float(levels[0]), float(levels[1]), float(levels[-1])
+    middle, mean, n = float(values.median()), float(values.mean()), len(values)  # type: ignore[arg-type]
+    if low > 1 or next_low > low + 2 or middle > 10 or float((values == high).mean()) > 0.2:  # type: ignore[arg-type]
+        return False
+    leans = high - middle >= 1.5 * (middle - low)
+    return leans and float(values.var()) >= mean * (1 - 3 * math.sqrt(2 / (n - 1)))  # type: ignore[arg-type]
+
+
+# -------------------------------------------------------------------------- words
+
+
+def _judged_words(words: pl.Series) -> tuple[Kind, str]:
+    """Words that vary: dates, answers, a few levels, or names and sentences."""
+    if are_dates(words):
+        return "date", "dates or times"
+    levels, n = words.n_unique(), len(words)
+    if levels == 2 or is_yes_no(words):
+        return "binary", f"two values, {' and '.join(_short(level) for level in words.unique().sort()[:2])}"
+    if levels > 0.9 * n and n >= FEWEST_ROWS:
+        return _names_or_text(words, "nearly all values differ")
+    if levels <= max(20, math.isqrt(n)) or levels <= min(n / 10, MANY_LEVELS):
+        return "category", f"{levels} levels"
+    return _names_or_text(words, f"{levels} different values in {n} rows are too many to learn")
+
+
+def _names_or_text(words: pl.Series, why: str) -> tuple[Kind, str]:
+    spaces = float(words.str.count_matches(r"\s+").mean())  # type: ignore[arg-type]
+    length = float(words.str.len_chars().mean())  # type: ignore[arg-type]
+    return ("text", f"free text: {why}") if spaces >= 1.5 or length > 40 else ("identifier", why)
+
+
+def is_yes_no(words: pl.Series) -> bool:
+    """Whether words are answers, in any case: Yes, no, TRUE."""
+    return are_answers(words.drop_nulls().unique().to_list()) if words.n_unique() <= 8 else False
+
+
+def are_answers(levels: list[str]) -> bool:
+    """Whether levels are the two answers of one pair: yes and no, true and false, y and n, t and f."""
+    lower = {str(level).lower() for level in levels}
+    return bool(lower) and any(lower <= pair for pair in ({"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"}))

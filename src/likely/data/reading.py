@@ -1,0 +1,222 @@
+"""A table comes from files: each format has one reader, and all give the same kind of frame."""
+
+from __future__ import annotations
+
+import glob
+import io
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+import polars as pl
+
+from likely.data.cells import clean_numbers, tidy
+from likely.data.delimited import Source, first_line, read_delimited
+from likely.data.records import read_json, read_json_lines
+from likely.errors import DataError, DomainError, sentence
+
+Named = str | Path
+Reader = Callable[[Source, str], pl.DataFrame]
+
+
+def read_tabs(source: Source, whose: str) -> pl.DataFrame:
+    """Fields separated by tabs."""
+    return read_delimited(source, whose, "\t")
+
+
+def read_parquet(source: Source, whose: str) -> pl.DataFrame:
+    """Typed columns, as they were written."""
+    opened = io.BytesIO(source) if isinstance(source, bytes) else source
+    try:
+        frame = pl.read_parquet(opened, glob=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(sentence(whose, "the file must be Parquet", first_line(error))) from error
+    if not frame.height or not frame.width:
+        raise DataError(sentence(whose, "rows are needed", f"{frame.height} rows of {frame.width} columns"))
+    return frame
+
+
+READERS: dict[str, Reader] = {
+    "csv": read_delimited,
+    "tsv": read_tabs,
+    "parquet": read_parquet,
+    "jsonl": read_json_lines,
+    "json": read_json,
+}
+ENDINGS = {"txt": "csv", "tab": "tsv", "pq": "parquet", "ndjson": "jsonl"} | {name: name for name in READERS}
+PACKED = ("gz", "zst")
+
+
+def read(
+    source: Named | Sequence[Named],
+    *,
+    sql: str | None = None,
+    format: str | None = None,
+    missing: str | Iterable[str] = (),
+    columns: Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """The table in a file, in several files stacked, or in a query over them.
+
+    - **source**: a path, a pattern such as `part-*.csv`, several of either, or "-" for standard input.
+      CSV (separator sniffed), TSV, Parquet, JSON lines or a JSON array, by the file's ending; also .gz and .zst.
+    - **sql**: a query; each source is a table named as its file without ending (a lone one is also `data`).
+    - **format**: "csv", "tsv", "parquet", "jsonl" or "json", where the ending does not say it.
+    - **missing**: further words for "missing", beside empty, NA, NaN, null, ? and their like.
+    - **columns**: read only these.
+
+    Cells of text formats are strings, null where missing: `Table` decides what they are.
+    """
+    sources = [source] if isinstance(source, str | Path) else list(source)
+    if not sources:
+        raise DataError(sentence("read", "a file is needed", "none"))
+    if sql is None:
+        frame = stacked([part for one in sources for part in _parts(one, format)])
+    else:
+        frame = queried(sql, sources, format, missing)
+    return tidy(chosen(frame, columns), missing)
+
+
+def stacked(parts: list[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
+    """Files with the same columns, one below the other, columns in the order of the first."""
+    (first, top), *others = parts
+    for name, frame in others:
+        if set(frame.columns) != set(top.columns):
+            odd = ", ".join(f'"{column}"' for column in sorted(set(frame.columns) ^ set(top.columns)))
+            raise DataError(sentence(name, f"columns must be those of {first}", f"{odd} in one of them only"))
+    frames = [frame.select(top.columns) for _, frame in parts]
+    try:
+        return pl.concat(frames, how="vertical_relaxed")
+    except pl.exceptions.PolarsError:  # words here, numbers there: words, as in a single CSV file
+        return pl.concat([frame.cast(pl.String) for frame in frames])
+
+
+def queried(sql: str, sources: Sequence[Named], format: str | None, missing: str | Iterable[str] = ()) -> pl.DataFrame:
+    """The answer to a query; columns in which every present cell is a number are numbers to it."""
+    tables: dict[str, pl.DataFrame] = {}
+    for source in sources:
+        name = stem(source)
+        if name in tables:
+            raise DataError(sentence("--sql", "table names must differ", f'"{name}" twice', "rename a file"))
+        frame = tidy(stacked(list(_parts(source, format))), missing)
+        tables[name] = frame.select(clean_numbers(column) for column in frame)
+    if len(tables) == 1:
+        tables.setdefault("data", next(iter(tables.values())))
+    return _answer(sql, tables)
+
+
+def chosen(frame: pl.DataFrame, columns: Sequence[str] | None) -> pl.DataFrame:
+    """The columns asked for; one that is not there is an error with the nearest name."""
+    for name in columns or ():
+        require(name, frame.columns, "columns")
+    return frame if columns is None else frame.select(columns)
+
+
+def require(name: str, names: Sequence[str], whose: str) -> None:
+    """A column must be there; else say which names come near."""
+    if name not in names:
+        expected, remedy = f'there must be a column "{name}"', did_you_mean(name, names)
+        raise DataError(sentence(whose, expected, remedy=remedy))
+
+
+def did_you_mean(name: str, names: Sequence[str]) -> str:
+    """The nearest names, or a few of those that there are.
+
+    >>> did_you_mean("clas", ["size", "Class"])
+    'did you mean "Class"'
+    """
+    lower = {known.lower(): known for known in reversed(names)}
+    near = [lower[match] for match in get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
+    if near:
+        return "did you mean " + " or ".join(f'"{known}"' for known in near)
+    shown = ", ".join(f'"{known}"' for known in names[:8])
+    return f"there are {shown}" + (" …" if len(names) > 8 else "")
+
+
+def stem(source: Named) -> str:
+    """The name of a file as a table: without folders and known endings.
+
+    >>> stem("data/wine.csv.gz"), stem("-")
+    ('wine', 'stdin')
+    """
+    if str(source) == "-":
+        return "stdin"
+    name = Path(source).name
+    while Path(name).suffix[1:].lower() in (*PACKED, *ENDINGS):
+        name = Path(name).stem
+    return name
+
+
+def _parts(source: Named, format: str | None) -> Iterable[tuple[str, pl.DataFrame]]:
+    """Each file that a source names, with its frame."""
+    if str(source) == "-":
+        raw = sys.stdin.buffer.read()
+        return [("standard input", reader_of(format or _format_of(raw), "standard input")(raw, "standard input"))]
+    return [(str(path), _read_file(path, format)) for path in matching(source)]
+
+
+def matching(source: Named) -> list[Path]:
+    """The files of a path or pattern, in order."""
+    path = Path(source)
+    if path.is_dir():
+        pattern = f"{source}/*.csv"
+        raise DataError(sentence(str(source), "a file is needed", "a folder", f"name its files, as in {pattern}"))
+    if path.exists():
+        return [path]
+    found = sorted(Path(match) for match in glob.glob(str(source), recursive=True))
+    files = [match for match in found if match.is_file()]
+    if not files:
+        near = get_close_matches(path.name, _siblings(path), n=1)
+        remedy = f'did you mean "{path.parent / near[0]}"' if near else ""
+        raise DataError(sentence(str(source), "there is no such file", remedy=remedy))
+    return files
+
+
+def reader_of(format: str, whose: str) -> Reader:
+    """The reader of a format by name."""
+    if format not in READERS:
+        expected = f"format must be one of {', '.join(READERS)}"
+        raise DomainError(sentence(whose, expected, repr(format)))
+    return READERS[format]
+
+
+def _read_file(path: Path, format: str | None) -> pl.DataFrame:
+    return reader_of(format or _format_by_ending(path), str(path))(path, str(path))
+
+
+def _format_by_ending(path: Path) -> str:
+    endings = [suffix[1:].lower() for suffix in path.suffixes]
+    if endings and endings[-1] in PACKED:
+        endings.pop()
+    ending = endings[-1] if endings else ""
+    if ending not in ENDINGS:
+        expected = f"the ending must be one of .{', .'.join(ENDINGS)} (or those with .gz, .zst)"
+        remedy = "export it as CSV" if ending.startswith("xls") else "say --format csv if that is what it is"
+        raise DataError(sentence(str(path), expected, f'".{ending}"' if ending else "none", remedy))
+    return ENDINGS[ending]
+
+
+def _format_of(raw: bytes) -> str:
+    """What standard input holds, by its first letter."""
+    start = raw[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if raw[:4] == b"PAR1":
+        return "parquet"
+    return {b"{": "jsonl", b"[": "json"}.get(start[:1], "csv")
+
+
+def _siblings(path: Path) -> list[str]:
+    try:
+        return [other.name for other in path.parent.iterdir() if other.is_file()]
+    except OSError:
+        return []
+
+
+def _answer(sql: str, tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    try:
+        frame = pl.SQLContext(frames=tables).execute(sql, eager=True)
+    except pl.exceptions.PolarsError as error:
+        known = "; ".join(f"{name} ({', '.join(frame.columns)})" for name, frame in tables.items())
+        raise DataError(sentence("--sql", first_line(error), remedy=f"the tables are {known}")) from error
+    if not frame.height or not frame.width:
+        raise DataError(sentence("--sql", "the query must give rows", "none"))
+    return frame

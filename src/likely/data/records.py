@@ -1,0 +1,92 @@
+"""JSON: a line or an array element is a row, and a key is a column."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from likely.data.delimited import Source, lines_of
+from likely.errors import DataError, sentence
+
+Record = dict[str, Any]
+
+
+def read_json_lines(source: Source, whose: str) -> pl.DataFrame:
+    """One JSON object a line; blank lines are skipped, keys that a line lacks are missing there.
+
+    >>> read_json_lines(b'{"a": 1}\\n{"a": 2, "b": "x"}\\n', "example").rows()
+    [(1, None), (2, 'x')]
+    """
+    try:
+        frame = pl.read_ndjson(source, infer_schema_length=None)
+    except (OSError, pl.exceptions.PolarsError):  # NaN, Infinity, and what must be named by its line
+        frame = _frame(list(_each_line(source, whose)))
+    return _with_rows(frame, whose)
+
+
+def read_json(source: Source, whose: str) -> pl.DataFrame:
+    """An array of objects, as most programs export."""
+    try:
+        records = json.loads(_unpacked(source))
+    except (OSError, ValueError) as error:
+        raise DataError(sentence(whose, "the file must hold JSON", str(error))) from error
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        expected = "JSON must be an array of records, [{...}, {...}]"
+        raise DataError(sentence(whose, expected, remedy="or write one record a line and call it .jsonl"))
+    return _with_rows(_frame(records), whose)
+
+
+def _each_line(source: Source, whose: str) -> Iterator[Record]:
+    for number, line in enumerate(lines_of(source, whose), start=1):
+        if line.strip():
+            yield _record(line, number, whose)
+
+
+def _record(line: str, number: int, whose: str) -> Record:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise DataError(sentence(whose, f"line {number} must be JSON", str(error))) from error
+    if not isinstance(record, dict):
+        raise DataError(sentence(whose, f"line {number} must be a record {{...}}", line[:40]))
+    return record
+
+
+def _frame(records: list[Record]) -> pl.DataFrame:
+    names = list(dict.fromkeys(name for record in records for name in record))
+    return pl.DataFrame({name: _column([record.get(name) for record in records]) for name in names})
+
+
+def _column(values: list[Any]) -> pl.Series:
+    """Words and numbers in one column become words, as in a CSV file; nested values become their JSON."""
+    if any(isinstance(value, list | dict) for value in values):
+        return pl.Series([None if value is None else json.dumps(value) for value in values], dtype=pl.String)
+    if any(isinstance(value, str) for value in values):
+        return pl.Series([_word(value) for value in values], dtype=pl.String)
+    if all(isinstance(value, bool | None) for value in values):
+        return pl.Series(values)
+    return pl.Series(values, dtype=None if _all_whole(values) else pl.Float64, strict=False)
+
+
+def _word(value: Any) -> str | None:
+    return value if isinstance(value, str) or value is None else json.dumps(value)
+
+
+def _all_whole(values: list[Any]) -> bool:
+    return all(value is None or (isinstance(value, int) and abs(value) < 2**63) for value in values)
+
+
+def _unpacked(source: Source) -> bytes:
+    raw = source.read_bytes() if isinstance(source, Path) else source
+    return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+
+
+def _with_rows(frame: pl.DataFrame, whose: str) -> pl.DataFrame:
+    if not frame.height or not frame.width:
+        raise DataError(sentence(whose, "rows are needed", "no record"))
+    return frame

@@ -1,0 +1,80 @@
+"""Columns with a task: the label, the weight, the group, and the time of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import polars as pl
+from numpy.typing import NDArray
+
+from likely.core.arrays import Array, Mask
+from likely.data.cells import at_row
+from likely.data.dates import instants
+from likely.data.reading import require
+from likely.errors import DataError, sentence
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column has which task; None where no column has it."""
+
+    target: str | None = None
+    weight: str | None = None
+    group: str | None = None
+    time: str | None = None
+
+    def named(self) -> dict[str, str]:
+        """Task → column, for the tasks that are given."""
+        every = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {role: name for role, name in every.items() if name is not None}
+
+    def check(self, names: Sequence[str]) -> None:
+        """Every column named must exist, and have one task only."""
+        taken: dict[str, str] = {}
+        for role, name in self.named().items():
+            require(name, names, f"--{role}")
+            if name in taken:
+                raise DataError(sentence(f"--{role}", f'column "{name}" is the {taken[name]} already'))
+            taken[name] = role
+
+    def others(self, frame: pl.DataFrame) -> list[pl.Series]:
+        """The columns without a task."""
+        return [column for column in frame if column.name not in self.named().values()]
+
+    def complete(self, frame: pl.DataFrame, name: str) -> pl.Series:
+        """A column with a task that every row must have."""
+        column = frame[name]
+        refuse_gaps(column, "every row needs a group")
+        return column
+
+
+def refuse_gaps(column: pl.Series, needed: str) -> None:
+    """No cell may be missing."""
+    if column.null_count():
+        raise at_row(int(column.is_null().arg_max() or 0) + 1, column.name, f"{needed}, this one has none")
+
+
+def weights(column: pl.Series, rows: Mask) -> Array:
+    """Weights (n,) of the rows in use: finite numbers, none negative, not all zero.
+
+    >>> import numpy as np
+    >>> weights(pl.Series("w", ["1", "2.5", "0"]), np.array([True, True, False]))
+    array([1. , 2.5])
+    """
+    refuse_gaps(column, "every row needs a weight (0 leaves it out)")
+    values = column.cast(pl.Float64, strict=False)
+    wrong = ~(values.is_finite() & (values >= 0)).fill_null(False)
+    if wrong.any():
+        at = int(wrong.arg_max() or 0)
+        raise at_row(at + 1, column.name, f'a weight must be a finite number, not negative, got "{column[at]}"')
+    weight = values.to_numpy()[rows]
+    if not weight.any():
+        raise DataError(sentence(f'weight "{column.name}"', "some weight must be above zero", "zero for every row"))
+    return weight
+
+
+def times(column: pl.Series, rows: Mask) -> NDArray[Any]:
+    """When the rows in use happened (n,): dates as datetime64, else numbers."""
+    return instants(column)[rows]

@@ -1,0 +1,258 @@
+"""A table is named columns, each with a kind; what cannot be a measurement is set aside by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from likely.core.arrays import Array
+from likely.core.columns import Columns
+from likely.data.cells import tokens
+from likely.data.column import Column, described, summary, tell
+from likely.data.fingerprint import fingerprint
+from likely.data.kinds import MEASUREMENTS, judged
+from likely.data.labels import Labels, labels, refuse_unlearnable
+from likely.data.reading import did_you_mean
+from likely.data.roles import Roles, times, weights
+from likely.data.typed import as_frame, checked_wishes, settled, typed_column
+from likely.errors import DataError, DomainError, sentence
+
+Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Measurements with their kinds, and beside them labels, weights, groups and times where there are any.
+
+    - **columns**: every column that could be a measurement, used or set aside, with its reason.
+    - **frame** (n rows): the columns in use, Float64 for real, Int64 for count, String for binary and category.
+    - **y**, **weight**, **group**, **time** (n,): the columns that were named for these roles, or None.
+    - **row_numbers** (n,): where each row stood in the source, from 1; rows without a label are set aside.
+
+    >>> columns = {"size": [1.5, 2.0, 4.5], "colour": ["red", "blue", None], "class": ["a", "b", "a"]}
+    >>> t = Table.of(columns, target="class")
+    >>> [(c.name, c.kind) for c in t.used], t.y.tolist()
+    ([('size', 'real'), ('colour', 'binary')], ['a', 'b', 'a'])
+    """
+
+    columns: tuple[Column, ...]
+    frame: pl.DataFrame
+    roles: Roles = field(default_factory=Roles)
+    y: Labels | None = None
+    weight: Array | None = None
+    group: Labels | None = None
+    time: NDArray[Any] | None = None
+    row_numbers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    unlabelled: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        *,
+        target: str | None = None,
+        weight: str | None = None,
+        group: str | None = None,
+        time: str | None = None,
+        kinds: Mapping[str, str] | None = None,
+        missing: str | Iterable[str] = (),
+        drop: Sequence[str] = (),
+        sql: str | None = None,
+        format: str | None = None,
+    ) -> Table:
+        """The table in files (as in `read`), a data frame or a dict of columns, each column's kind found out.
+
+        - **target**, **weight**, **group**, **time**: names of the columns that are no measurements but these.
+        - **kinds**: the user's word on columns: "real", "count", "binary", "category", "ignore".
+        - **missing**: further words for "missing"; **drop**: columns to leave out.
+        """
+        frame = as_frame(source, missing, sql, format)
+        roles = Roles(target, weight, group, time)
+        roles.check(frame.columns)
+        wishes = checked_wishes(kinds, frame.columns) | checked_wishes(dict.fromkeys(drop, "ignore"), frame.columns)
+        if target is not None:
+            refuse_unlearnable(frame[target], f'target "{target}"', many=wishes.get(target) == "category")
+        kept = _labelled(frame, target)
+        found = [_found(column, wishes.get(column.name), kept, missing) for column in roles.others(frame)]
+        used = [values for column, values in found if column.is_used]
+        columns = tuple(column for column, _ in found)
+        if not used:
+            told = "; ".join(f'"{column.name}" is set aside: {column.reason}' for column in columns) or "none"
+            raise DataError(sentence("table", "at least one column must be a measurement", told))
+        return cls._with_roles(columns, pl.DataFrame(used), frame, roles, kept)
+
+    @classmethod
+    def like(
+        cls,
+        schema: Schema,
+        source: Any,
+        *,
+        target: str | None = None,
+        weight: str | None = None,
+        group: str | None = None,
+        time: str | None = None,
+        missing: str | Iterable[str] = (),
+        allow_missing: bool = False,
+        classes: Sequence[Any] | None = None,
+        sql: str | None = None,
+        format: str | None = None,
+    ) -> Table:
+        """New data for a learnt schema: columns in any order, others ignored, kinds as they were learnt.
+
+        A level that was not seen in training stays as it is. A column that is not there is an error, unless
+        `allow_missing`: then it is missing throughout. The target may be absent; `classes` says how labels are spelt.
+
+        >>> schema = Table.of({"size": [1.5, 2.0, 4.5]}).schema()
+        >>> Table.like(schema, {"colour": ["red"], "size": ["7"]}).frame.rows()
+        [(7.0,)]
+        """
+        _check_schema(schema)
+        frame = as_frame(source, missing, sql, format)
+        frame = _with_columns_of(schema, frame, allow_missing)
+        roles = Roles(target if target in frame.columns else None, weight, group, time)
+        roles.check(frame.columns)
+        if roles.target is not None and not frame[roles.target].count():
+            raise DataError(sentence(f'target "{target}"', "labels are needed", "none: every cell is missing"))
+        kept = _labelled(frame, roles.target)
+        found = [_as_learnt(frame[name], entry, kept, missing) for name, entry in schema.items()]
+        columns, used = zip(*found, strict=True)
+        return cls._with_roles(columns, pl.DataFrame(list(used)), frame, roles, kept, classes)
+
+    @classmethod
+    def _with_roles(
+        cls,
+        columns: tuple[Column, ...],
+        used: pl.DataFrame,
+        source: pl.DataFrame,
+        roles: Roles,
+        kept: pl.Series,
+        classes: Sequence[Any] | None = None,
+    ) -> Table:
+        """The table of the labelled rows."""
+        rows = kept.to_numpy()
+        return cls(
+            columns=columns,
+            frame=used,
+            roles=roles,
+            y=None if roles.target is None else labels(source[roles.target].filter(kept), classes),
+            weight=None if roles.weight is None else weights(source[roles.weight], rows),
+            group=None if roles.group is None else labels(roles.complete(source, roles.group))[rows],
+            time=None if roles.time is None else times(source[roles.time], rows),
+            row_numbers=np.flatnonzero(rows) + 1,
+            unlabelled=int((~rows).sum()),
+        )
+
+    # ---------------------------------------------------------------- contents
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self.frame.height
+
+    @property
+    def used(self) -> tuple[Column, ...]:
+        """The columns that are measurements."""
+        return tuple(column for column in self.columns if column.is_used)
+
+    @property
+    def set_aside(self) -> dict[str, str]:
+        """The columns that are not, and why."""
+        return {column.name: f"{column.kind}: {column.reason}" for column in self.columns if not column.is_used}
+
+    @property
+    def class_counts(self) -> dict[Any, int]:
+        """How many rows each class has, classes in order."""
+        if self.y is None:
+            return {}
+        classes, counts = np.unique(self.y, return_counts=True)
+        return dict(zip(classes.tolist(), counts.tolist(), strict=True))
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of measurements and labels."""
+        y = [] if self.y is None else [pl.Series("target", self.y)]
+        return fingerprint(pl.DataFrame([*self.frame.iter_columns(), *(one.alias(f"\0{one.name}") for one in y)]))
+
+    def rows(self) -> Columns:
+        """The measurements as rows: float64 with NaN where missing, object arrays of words with None."""
+        return Columns({column.name: _array(column) for column in self.frame})
+
+    def schema(self) -> Schema:
+        """What a model file keeps of the columns: their kinds, and the levels of binary and category."""
+        return {column.name: column.as_schema() for column in self.used}
+
+    # ------------------------------------------------------------------ telling
+
+    def describe(self) -> str:
+        """The table in words, for a terminal."""
+        return "\n".join(tell(len(self), self.columns, self.roles.named(), self.class_counts, self.unlabelled))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        return {
+            "rows": len(self),
+            "unlabelled": self.unlabelled,
+            "roles": self.roles.named(),
+            "classes": {str(label): count for label, count in self.class_counts.items()},
+            "columns": [column.as_dict() for column in self.columns],
+            "fingerprint": self.fingerprint,
+        }
+
+
+def _labelled(frame: pl.DataFrame, target: str | None) -> pl.Series:
+    """The rows to keep: those with a label where labels are asked for."""
+    return frame[target].is_not_null() if target is not None else pl.repeat(True, frame.height, eager=True)
+
+
+def _found(
+    column: pl.Series, wish: str | None, kept: pl.Series, missing: str | Iterable[str]
+) -> tuple[Column, pl.Series]:
+    """What a column is (all rows decide, so that errors name rows of the source), and its values in the kept rows."""
+    if wish == "ignore":
+        return described(column.filter(kept), "ignore", "left out on request"), column
+    values = typed_column(column, wish, tokens(missing))
+    kind, reason = (wish, "as requested") if wish else judged(values)
+    values = values.filter(kept)
+    if not values.count():
+        kind, reason = "empty", "no cell has a value"
+    elif kind in MEASUREMENTS and not wish and values.drop_nulls().n_unique() == 1:
+        kind, reason = "constant", f"every value is {values.drop_nulls()[0]}"
+    if kind in MEASUREMENTS:
+        values = settled(values, kind, summary(values).levels)
+    return described(values, kind, reason), values
+
+
+def _as_learnt(
+    column: pl.Series, entry: Mapping[str, Any], kept: pl.Series, missing: str | Iterable[str]
+) -> tuple[Column, pl.Series]:
+    """A column of new data in the form of a learnt one."""
+    kind = entry["kind"]
+    wish = "real" if kind == "count" else kind  # 2.5 where counts were learnt is for the model to judge
+    values = typed_column(column, wish, tokens(missing)).filter(kept)
+    values = settled(values, kind, entry.get("levels", ()))
+    return described(values, kind, "as learnt"), values
+
+
+def _check_schema(schema: Schema) -> None:
+    if not schema or any(entry.get("kind") not in MEASUREMENTS for entry in schema.values()):
+        raise DomainError(sentence("Table.like", f"a schema gives each column a kind of {MEASUREMENTS}", schema))
+
+
+def _with_columns_of(schema: Schema, frame: pl.DataFrame, allow_missing: bool) -> pl.DataFrame:
+    """A frame with every column of a schema."""
+    absent = [name for name in schema if name not in frame.columns]
+    if absent and not allow_missing:
+        shown = ", ".join(f'"{name}"' for name in absent)
+        remedy = f"{did_you_mean(absent[0], frame.columns)}; --allow-missing takes it as missing throughout"
+        raise DataError(sentence("table", f"the model needs column {shown}", remedy=remedy))
+    return frame.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in absent)
+
+
+def _array(column: pl.Series) -> NDArray[Any]:
+    if column.dtype == pl.String:
+        return np.array(column.to_list(), dtype=object)
+    return column.cast(pl.Float64).fill_null(float("nan")).to_numpy().copy()

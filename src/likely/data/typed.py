@@ -1,0 +1,112 @@
+"""Cells become what they are: numbers where a column means numbers, words elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from likely.data.cells import as_numbers, as_words, bad_cell, tidy, tokens
+from likely.data.delimited import refuse_names
+from likely.data.kinds import WISHES, are_answers
+from likely.data.reading import read, require
+from likely.errors import DataError, DomainError, sentence
+
+
+def typed(
+    frame: pl.DataFrame, kinds: Mapping[str, str] | None = None, missing: str | Iterable[str] = ()
+) -> pl.DataFrame:
+    """Each column as numbers or as words; what cannot be read as its column means is an error by row and column.
+
+    - **kinds**: the user's word on columns: "real", "count", "binary", "category", or "ignore" to leave one out.
+
+    >>> typed(pl.DataFrame({"x": ["1", "2"], "zip": ["01067", "80331"]}), {"x": "real"}).schema["x"]
+    Int64
+    """
+    wishes = checked_wishes(kinds, frame.columns)
+    kept = [column for column in tidy(frame, missing) if wishes.get(column.name) != "ignore"]
+    return pl.DataFrame([typed_column(column, wishes.get(column.name), tokens(missing)) for column in kept])
+
+
+def typed_column(column: pl.Series, wish: str | None, missing: tuple[str, ...] = ()) -> pl.Series:
+    """One column of `typed`: a wish for numbers or words is followed, else the cells decide."""
+    if wish in ("category", "binary"):
+        return as_words(column)
+    numbers = as_numbers(column, missing=missing, strict=wish in ("real", "count"))
+    if numbers is None:
+        return column
+    if wish == "count":
+        refuse_no_counts(numbers)
+    return numbers
+
+
+def refuse_no_counts(numbers: pl.Series) -> None:
+    """Counts are whole and not negative."""
+    wrong = (numbers % 1 != 0) | (numbers < 0)
+    if wrong.any():
+        raise bad_cell(numbers, wrong, "is not a count", f"--as {numbers.name}=real")
+
+
+def checked_wishes(kinds: Mapping[str, str] | None, names: list[str]) -> dict[str, str]:
+    """The user's word on columns, about columns that exist and in words that we know."""
+    for name, wish in (kinds or {}).items():
+        require(name, names, "--as")
+        if wish not in WISHES:
+            expected = f'column "{name}" can be one of {", ".join(WISHES)}'
+            raise DomainError(sentence("--as", expected, repr(wish)))
+    return dict(kinds or {})
+
+
+def settled(column: pl.Series, kind: str, levels: Iterable[str] = ()) -> pl.Series:
+    """A column in the form that its kind is kept in: Float64, Int64 for counts, String for levels."""
+    if kind in ("binary", "category"):
+        return as_words(column, lower=kind == "binary" and are_answers(list(levels)))
+    numbers = as_numbers(column, strict=True)
+    assert numbers is not None  # strict either gives numbers or raises
+    if kind == "count" and not ((numbers % 1) != 0).any():
+        return numbers.cast(pl.Int64, strict=False)
+    return numbers.cast(pl.Float64)
+
+
+def as_frame(
+    source: Any, missing: str | Iterable[str] = (), sql: str | None = None, format: str | None = None
+) -> pl.DataFrame:
+    """A tidy frame of anything that holds a table: files, Polars, pandas, a dict of columns."""
+    if isinstance(source, pl.LazyFrame):
+        source = source.collect()
+    if hasattr(source, "columns") and not isinstance(source, pl.DataFrame):
+        source = _foreign(source)
+    elif isinstance(source, Mapping):
+        source = pl.DataFrame([_series(str(name), values) for name, values in source.items()])
+    if not isinstance(source, pl.DataFrame):
+        return read(source, sql=sql, format=format, missing=missing)
+    refuse_names(source.columns, "table")
+    if not source.height or not source.width:
+        raise DataError(sentence("table", "rows are needed", f"{source.height} rows of {source.width} columns"))
+    return tidy(source, missing)
+
+
+def _foreign(frame: Any) -> pl.DataFrame:
+    """A data frame of another library, column by column."""
+    names = [str(name) for name in frame.columns]
+    refuse_names(names, "table")
+    return pl.DataFrame([_series(name, frame[own]) for name, own in zip(names, frame.columns, strict=True)])
+
+
+def _series(name: str, values: Any) -> pl.Series:
+    array = values.to_numpy() if hasattr(values, "to_numpy") else values
+    if getattr(getattr(array, "dtype", None), "kind", "O") in "biufM":
+        return pl.Series(name, array)
+    cells = [None if _is_gap(value) else value for value in list(array)]
+    if any(isinstance(value, str) for value in cells):
+        cells = [value if value is None else str(value) for value in cells]
+    return pl.Series(name, cells, strict=False)
+
+
+def _is_gap(value: Any) -> bool:
+    """None, NaN, and whatever else is not equal to itself or does not say."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):
+        return type(value).__name__ in ("NAType", "NaTType")

@@ -1,0 +1,393 @@
+"""Calibration: learn from rows that were not trained on what a score is worth as a probability.
+
+A map takes scores (n, C), one column a class, and gives log-posteriors (n, C). Scores are log-probabilities, or the
+values of discriminant functions; what is added to a whole row does not matter. Learning a map never sees 0 or 1 as
+a target: N rows of a class without one mistake are evidence for an error below about 1 / (N + 2), not for none
+(Platt, 1999).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import log_softmax, logsumexp
+
+from likely.core.arrays import Array, Index, numbers, parameter, weights
+from likely.core.value import Value
+from likely.decisions.isotonic import pool_adjacent_violators
+from likely.decisions.newton import minimise
+from likely.errors import DataError, DomainError, ShapeError, sentence
+
+OFF = 0.5  # prior standard deviation of a class's own slope, relative to the common one; off the diagonal over √C
+SHIFT = 3.0  # prior standard deviation of an offset, in units of log-odds
+
+
+class Calibration(Protocol):
+    """A map from scores to log-posteriors."""
+
+    @property
+    def classes(self) -> int:
+        """Number of classes C."""
+        ...
+
+    def log_posterior(self, scores: Any, /) -> Array:
+        """log p(class | scores) (n, C)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Temperature(Value):
+    """One number sharpens or softens all posteriors alike: log p = log softmax(scores / temperature).
+
+    The order of the classes in a row stays as it was (Guo et al., 2017).
+
+    >>> np.exp(Temperature(2.0, 2).log_posterior([[0.0, 4.0]])).round(3)
+    array([[0.119, 0.881]])
+    """
+
+    temperature: Array  # ()
+    classes: int
+
+    def __init__(self, temperature: Any, classes: int) -> None:
+        t = parameter(temperature, "Temperature", "temperature")
+        if t.shape != () or t <= 0 or classes < 1:
+            raise DomainError(sentence("Temperature", "one positive number and a number of classes are needed", t))
+        self._set(temperature=t, classes=int(classes))
+
+    def log_posterior(self, scores: Any) -> Array:
+        """log softmax(scores / temperature) (n, C)."""
+        return _normalised(_scores(scores, self.classes, "Temperature") / self.temperature)
+
+    @classmethod
+    def fit(cls, scores: Any, owner: Any, weight: Any = None) -> Temperature:
+        """The temperature of greatest likelihood; `owner` (n,) is the index of the true class."""
+        z, owner, w = _sample(scores, owner, weight, "Temperature")
+        scale = _scale(z, w)
+        z, targets = z / scale, _targets(owner, w, z.shape[1])
+        sharpness = minimise(_CommonSlope(z, targets, w), np.zeros(1), "Temperature")
+        return cls.trusted(temperature=np.asarray(scale / np.exp(sharpness[0])), classes=z.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticMap(Value):
+    """A linear map of the scores: log p = log softmax(slope · scores + offset).
+
+    Two classes: Platt's σ(a s + b). More: a matrix and a vector, pulled towards one common slope by a prior that few
+    rows do not overrule (Dirichlet calibration with off-diagonal shrinkage; Kull et al., 2019).
+
+    >>> np.exp(LogisticMap(np.eye(2), [0.0, 1.0]).log_posterior([[0.0, 0.0]])).round(3)
+    array([[0.269, 0.731]])
+    """
+
+    slope: Array  # (C, C)
+    offset: Array  # (C,)
+
+    def __init__(self, slope: Any, offset: Any) -> None:
+        slope, offset = parameter(slope, "LogisticMap", "slope"), parameter(offset, "LogisticMap", "offset")
+        if offset.ndim != 1 or slope.shape != (len(offset), len(offset)):
+            expected = f"slope must have shape {(offset.size, offset.size)}, one row and one column a class"
+            raise ShapeError(sentence("LogisticMap", expected, slope.shape))
+        self._set(slope=slope, offset=offset)
+
+    @property
+    def classes(self) -> int:
+        """Number of classes C."""
+        return len(self.offset)
+
+    def log_posterior(self, scores: Any) -> Array:
+        """log softmax(slope · scores + offset) (n, C)."""
+        z = _scores(scores, self.classes, "LogisticMap")
+        return _normalised(np.einsum("nj,cj->nc", z, self.slope) + self.offset)
+
+    @classmethod
+    def fit(cls, scores: Any, owner: Any, weight: Any = None) -> LogisticMap:
+        """The map of greatest (penalised) likelihood; `owner` (n,) is the index of the true class."""
+        z, owner, w = _sample(scores, owner, weight, "LogisticMap")
+        scale = _scale(z, w)
+        z, targets = z / scale, _targets(owner, w, z.shape[1])
+        slope, offset = (_platt if z.shape[1] == 2 else _matrix)(z, targets, w)
+        return cls.trusted(slope=slope / scale, offset=offset)
+
+
+@dataclass(frozen=True, eq=False)
+class IsotonicMap(Value):
+    """Any rising curve a class: log-odds against all others ↦ probability, then rows are normalised.
+
+    Each curve is the rising step curve nearest to the labels, linear between its steps. One row of the other kind
+    stands at either end, so no probability is 0 or 1 (Zadrozny and Elkan, 2002).
+    """
+
+    knots: Array  # (M,): log-odds where the curves bend, class after class
+    levels: Array  # (M,): probabilities there
+    offsets: Index  # (C + 1,): class c owns knots offsets[c] … offsets[c + 1] − 1
+
+    def __init__(self, knots: Any, levels: Any, offsets: Any) -> None:
+        knots, levels = parameter(knots, "IsotonicMap", "knots"), parameter(levels, "IsotonicMap", "levels")
+        offsets = np.array(offsets, dtype=np.intp)
+        _check_curves(knots, levels, offsets)
+        self._set(knots=knots, levels=levels, offsets=offsets)
+
+    @property
+    def classes(self) -> int:
+        """Number of classes C."""
+        return len(self.offsets) - 1
+
+    def log_posterior(self, scores: Any) -> Array:
+        """log of the curves' values, normalised (n, C)."""
+        odds = one_against_rest(_scores(scores, self.classes, "IsotonicMap"))
+        if self.classes == 2:  # one curve is enough: the other is its mirror
+            p = self._curve(1, odds[:, 1])
+            return np.log(np.stack([1 - p, p], axis=1))
+        p = np.stack([self._curve(c, odds[:, c]) for c in range(self.classes)], axis=1)
+        return np.log(p / p.sum(axis=1, keepdims=True))
+
+    def _curve(self, c: int, odds: Array) -> Array:
+        own = slice(self.offsets[c], self.offsets[c + 1])
+        return np.interp(odds, self.knots[own], self.levels[own])
+
+    @classmethod
+    def fit(cls, scores: Any, owner: Any, weight: Any = None) -> IsotonicMap:
+        """The nearest rising curves; `owner` (n,) is the index of the true class."""
+        z, owner, w = _sample(scores, owner, weight, "IsotonicMap")
+        odds = one_against_rest(z)
+        curves = [rising_curve(odds[:, c], owner == c, w) for c in range(z.shape[1])]
+        offsets = np.cumsum([0, *(len(knots) for knots, _ in curves)])
+        knots, levels = (np.concatenate(parts) for parts in zip(*curves, strict=True))
+        return cls.trusted(knots=knots, levels=levels, offsets=offsets.astype(np.intp))
+
+
+Fit = Callable[[Any, Any, Any], Any]
+METHODS: dict[str, Fit] = {  # the simplest first: it wins a tie
+    "temperature": Temperature.fit,
+    "logistic": LogisticMap.fit,
+    "isotonic": IsotonicMap.fit,
+}
+
+
+def calibrate(scores: Any, owner: Any, weight: Any = None, *, method: str = "temperature") -> Any:
+    """Learn a map of one kind from scores (n, C) and true classes (n,).
+
+    >>> rng = np.random.default_rng(0)
+    >>> s = rng.normal(size=20_000)
+    >>> owner = (rng.random(20_000) < 1 / (1 + np.exp(-s))).astype(int)
+    >>> float(calibrate(np.stack([0 * s, 5 * s], axis=1), owner).temperature)  # five times too sure
+    5.0...
+    """
+    if method not in METHODS:
+        raise DomainError(sentence("calibrate", f"method must be one of {', '.join(METHODS)}", repr(method)))
+    return METHODS[method](scores, owner, weight)
+
+
+def choose_method(scores: Any, owner: Any, fold: Any, weight: Any = None) -> tuple[str, dict[str, float]]:
+    """The kind of map with the least log-loss on folds that it was not learnt from, and the log-loss of each.
+
+    `fold` (n,) says to which fold a row belongs. With fewer than two folds nothing can be tried: "temperature".
+    """
+    z, owner, w = _sample(scores, owner, weight, "calibrate")
+    fold = np.asarray(fold)
+    losses = {name: _tried(fit, z, owner, w, fold) for name, fit in METHODS.items()}
+    return min(losses, key=losses.__getitem__), losses
+
+
+def log_loss(log_posterior: Array, owner: Index, weight: Array | None = None) -> float:
+    """Weighted mean of −log p(true class).
+
+    >>> round(log_loss(np.log([[0.5, 0.5], [0.2, 0.8]]), np.array([0, 1])), 4)
+    0.4581
+    """
+    return float(np.average(-log_posterior[np.arange(len(owner)), owner], weights=weight))
+
+
+def one_against_rest(scores: Array) -> Array:
+    """s_c − log Σ_{j ≠ c} exp s_j (n, C): the log-odds of each class against all others."""
+    C = scores.shape[1]
+    if C == 1:
+        return np.zeros_like(scores)
+    if C == 2:
+        odds = scores[:, 1] - scores[:, 0]
+        return np.stack([-odds, odds], axis=1)
+    return np.stack([scores[:, c] - logsumexp(np.delete(scores, c, axis=1), axis=1) for c in range(C)], axis=1)
+
+
+def rising_curve(x: Array, is_member: Any, weight: Array) -> tuple[Array, Array]:
+    """Knots and levels of the rising curve x ↦ p(member), with one row of the other kind at either end.
+
+    >>> rising_curve(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 1]), np.ones(4))
+    (array([0., 1., 2., 3.]), array([0.333, 0.333, 0.667, 0.667]))
+    """
+    at, mass, hits = _merged(x, np.asarray(is_member, dtype=np.float64), weight)
+    ends = np.concatenate([[1.0], hits / mass, [0.0]]), np.concatenate([[1.0], mass, [1.0]])
+    value, size = pool_adjacent_violators(*ends)
+    level = np.repeat(value, size)[1:-1]
+    return _corners(at, level)
+
+
+def _corners(at: Array, level: Array) -> tuple[Array, Array]:
+    """Only the first and last knot of each step: the others lie on the line between."""
+    first = np.concatenate([[True], level[1:] != level[:-1]])
+    last = np.concatenate([first[1:], [True]])
+    kept = first | last
+    return at[kept], level[kept]
+
+
+def _merged(x: Array, hit: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Distinct x in order, with the weight and the weighted hits at each."""
+    at, where = np.unique(x, return_inverse=True)
+    return at, np.bincount(where, weight, len(at)), np.bincount(where, weight * hit, len(at))
+
+
+def _check_curves(knots: Array, levels: Array, offsets: Index) -> None:
+    ends = offsets.ndim == 1 and len(offsets) >= 2 and offsets[0] == 0 and offsets[-1] == len(knots)
+    if not (ends and knots.ndim == 1 and knots.shape == levels.shape and (np.diff(offsets) > 0).all()):
+        raise ShapeError(sentence("IsotonicMap", "each class needs its knots and as many levels", knots.shape))
+    inside = np.ones(max(len(knots) - 1, 0), dtype=bool)
+    inside[offsets[1:-1] - 1] = False
+    rising = (np.diff(knots)[inside] > 0).all() and (np.diff(levels)[inside] >= 0).all()
+    if not (rising and (levels > 0).all() and (levels < 1).all()):
+        raise DomainError(sentence("IsotonicMap", "levels must rise with the knots, above 0 and below 1"))
+
+
+# ---------------------------------------------------------------------- learning
+
+
+class _CommonSlope:
+    """Cross-entropy as a function of log(1 / temperature): one number, so a Newton step is a division."""
+
+    def __init__(self, z: Array, targets: Array, weight: Array) -> None:
+        self.z, self.targets, self.weight = z, targets, weight
+
+    def __call__(self, theta: Array) -> tuple[float, Array, Callable[[Array], Array]]:
+        slope = np.exp(theta[0])
+        log_p = log_softmax(slope * self.z, axis=1)
+        p, w = np.exp(log_p), self.weight
+        mean = (p * self.z).sum(axis=1)
+        loss = -float(w @ (self.targets * log_p).sum(axis=1))
+        gradient = slope * float(w @ (mean - (self.targets * self.z).sum(axis=1)))
+        # the positive part of the second derivative: the loss is convex in the slope, not in its logarithm
+        curve = slope**2 * float(w @ ((p * self.z**2).sum(axis=1) - mean**2)) + max(gradient, 0.0)
+        return loss, np.array([gradient]), lambda v: curve * v
+
+
+def _platt(z: Array, targets: Array, weight: Array) -> tuple[Array, Array]:
+    """σ(a s + b) for the difference s of two scores: the slope acts on s alone."""
+    s = z[:, 1] - z[:, 0]
+    design = np.stack([s, np.ones_like(s)], axis=1)
+    a, b = minimise(_Softmax(design, targets, weight, np.zeros((1, 2))), np.zeros(2), "LogisticMap")
+    return np.array([[0.0, 0.0], [-a, a]]), np.array([0.0, b])
+
+
+def _matrix(z: Array, targets: Array, weight: Array) -> tuple[Array, Array]:
+    """The common slope first; then matrix and offsets, with a normal prior around it."""
+    C = z.shape[1]
+    log_slope = minimise(_CommonSlope(z, targets, weight), np.zeros(1), "LogisticMap")
+    common = float(np.exp(log_slope[0]))
+    deviation = np.full((C, C), OFF * common / np.sqrt(C))
+    np.fill_diagonal(deviation, OFF * common)
+    precision = np.concatenate([deviation**-2.0, np.full((C, 1), SHIFT**-2.0)], axis=1)
+    design = np.concatenate([z, np.ones((len(z), 1))], axis=1)
+    loss = _Softmax(design, targets, weight, precision, np.concatenate([common * np.eye(C), np.zeros((C, 1))], axis=1))
+    theta = minimise(loss, loss.centre.ravel(), "LogisticMap").reshape(C, C + 1)
+    return theta[:, :C].copy(), theta[:, C].copy()
+
+
+class _Softmax:
+    """Cross-entropy of a linear softmax with a normal prior, its gradient and its curvature.
+
+    Parameters are (R, F): one row a class, or a single row for two classes (the first then has logit 0).
+    """
+
+    def __init__(self, design: Array, targets: Array, weight: Array, precision: Array, centre: Any = 0.0) -> None:
+        self.design, self.targets, self.weight = design, targets, weight  # (n, F), (n, C), (n,)
+        self.precision, self.centre = precision, np.broadcast_to(centre, precision.shape)
+
+    def __call__(self, theta: Array) -> tuple[float, Array, Callable[[Array], Array]]:
+        away = theta.reshape(self.precision.shape) - self.centre
+        log_p = log_softmax(self._logits(theta), axis=1)
+        p = np.exp(log_p)
+        loss = -float(self.weight @ (self.targets * log_p).sum(axis=1)) + 0.5 * float((self.precision * away**2).sum())
+        gradient = self._back(p - self.targets) + (self.precision * away).ravel()
+
+        def curvature(v: Array) -> Array:
+            move = self._logits(v)
+            return self._back(p * (move - (p * move).sum(axis=1, keepdims=True))) + self.precision.ravel() * v
+
+        return loss, gradient, curvature
+
+    def _logits(self, theta: Array) -> Array:
+        logits = self.design @ theta.reshape(self.precision.shape).T
+        return logits if logits.shape[1] > 1 else np.concatenate([np.zeros_like(logits), logits], axis=1)
+
+    def _back(self, residual: Array) -> Array:
+        """The gradient of the parameters, from that of the logits."""
+        residual = residual if len(self.precision) > 1 else residual[:, 1:]
+        return ((self.weight[:, None] * residual).T @ self.design).ravel()
+
+
+def _tried(fit: Fit, z: Array, owner: Index, w: Array, fold: Any) -> float:
+    """The log-loss of one kind of map, each fold scored by what the other folds taught."""
+    total, mass = 0.0, 0.0
+    for k in np.unique(fold):
+        here = fold == k
+        if here.all():
+            return np.inf if fit is not METHODS["temperature"] else 0.0
+        log_p = fit(z[~here], owner[~here], w[~here]).log_posterior(z[here])
+        total += w[here].sum() * log_loss(log_p, owner[here], w[here])
+        mass += w[here].sum()
+    return total / mass
+
+
+# ------------------------------------------------------------------------ border
+
+
+def _scores(scores: Any, classes: int | None, whose: str) -> Array:
+    """Scores as (n, C) finite numbers."""
+    z = numbers(scores, whose)
+    if z.ndim != 2 or (classes is not None and z.shape[1] != classes):
+        wanted = f"(n, {classes})" if classes else "(n, C)"
+        raise ShapeError(sentence(whose, f"scores must have shape {wanted}, one column a class", z.shape))
+    if not np.isfinite(z).all():
+        i, c = np.argwhere(~np.isfinite(z))[0]
+        remedy = "floor a probability of 0 before its logarithm is taken"
+        raise DataError(sentence(whose, "scores must be finite", f"{z[i, c]} at row {i}, class {c}", remedy))
+    return z
+
+
+def _sample(scores: Any, owner: Any, weight: Any, whose: str) -> tuple[Array, Index, Array]:
+    """What a map is learnt from: centred scores, true classes and weights, rows without weight left out."""
+    z, w = _scores(scores, None, whose), weights(weight, len(scores), whose)
+    owner, w = np.asarray(owner), np.ones(len(z)) if w is None else w
+    if owner.shape != (len(z),) or owner.dtype.kind not in "iu":
+        raise ShapeError(sentence(whose, f"owner must be whole numbers, one a row ({len(z)})", owner.shape))
+    if len(owner) and (owner.min() < 0 or owner.max() >= z.shape[1]):
+        raise DataError(sentence(whose, f"owner must lie in 0 … {z.shape[1] - 1}", f"{owner.min()} … {owner.max()}"))
+    if not (w > 0).any():
+        raise DataError(sentence(whose, "at least one row with a weight is needed", "none"))
+    z, owner, w = (part[w > 0] for part in (z, owner.astype(np.intp), w))
+    return z - z.mean(axis=1, keepdims=True), owner, w
+
+
+def _scale(z: Array, w: Array) -> float:
+    """The root mean square of centred scores, so that units do not matter; 1 where all scores agree."""
+    size = np.sqrt(np.average((z**2).mean(axis=1), weights=w))
+    return float(size) if size > 0 else 1.0
+
+
+def _targets(owner: Index, w: Array, C: int) -> Array:
+    """Platt's targets for C classes: N rows of a class leave it 1 / (N + 2), shared among the others."""
+    left = 1 / (np.bincount(owner, w, C) + 2)
+    targets = np.repeat((left / max(C - 1, 1))[owner][:, None], C, axis=1)
+    targets[np.arange(len(owner)), owner] = 1 - left[owner] if C > 1 else 1.0
+    return targets
+
+
+def _normalised(logits: Array) -> Array:
+    return np.asarray(log_softmax(logits, axis=1))
+
+
+__all__ = [
+    "Calibration", "IsotonicMap", "LogisticMap", "METHODS", "Temperature", "calibrate", "choose_method",
+    "log_loss", "one_against_rest", "pool_adjacent_violators", "rising_curve",
+]  # fmt: skip

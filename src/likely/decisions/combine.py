@@ -1,0 +1,74 @@
+"""Posteriors that meet: another prior, or several independent measurements of one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from likely.core.arrays import Array, parameter
+from likely.errors import DataError, DomainError, ShapeError, sentence
+
+SUMS_TO_ONE = 1e-9
+
+
+def change_prior(posterior: Any, trained: Any, new: Any) -> Array:
+    """Posteriors (n, C) under other class probabilities: p'(c | x) ∝ p(c | x) p'(c) / p(c)   (Herbst 1.5.4).
+
+    >>> change_prior([[0.96, 0.04]], [0.5, 0.5], [0.0004, 0.9996]).round(4)
+    array([[0.0095, 0.9905]])
+    """
+    P = _rows(posterior)
+    old, wished = _prior(trained, P.shape[1], "trained"), _prior(new, P.shape[1], "new")
+    if ((old == 0) & (wished > 0)).any():
+        c = int(np.flatnonzero((old == 0) & (wished > 0))[0])
+        raise DomainError(sentence("change_prior", f"class {c} must have been possible in training", "probability 0"))
+    with np.errstate(divide="ignore"):
+        shift = np.where(wished > 0, np.log(wished) - np.log(np.where(old > 0, old, 1.0)), -np.inf)
+        return _normalised(np.log(P) + shift, "change_prior")
+
+
+def combine(posteriors: Sequence[Any], class_prior: Any) -> Array:
+    """One posterior (n, C) from several measurements that are independent given the class   (Herbst 1.5.4).
+
+    p(c | x₁ … x_M) ∝ p(c)^(1 − M) Π p(c | x_m): each posterior holds the prior once, the whole must hold it once.
+
+    >>> p = [[0.00951249, 0.99048751]]
+    >>> combine([p, p], [0.0004, 0.9996]).round(4)
+    array([[0.1873, 0.8127]])
+    """
+    parts = [_rows(p) for p in posteriors]
+    if not parts or len({p.shape for p in parts}) > 1:
+        raise ShapeError(sentence("combine", "posteriors of one shape are needed", [p.shape for p in parts]))
+    prior = _prior(class_prior, parts[0].shape[1], "class_prior")
+    with np.errstate(divide="ignore"):
+        logs = sum(np.log(p) for p in parts)
+        shift = np.where(prior > 0, (1 - len(parts)) * np.log(np.where(prior > 0, prior, 1.0)), -np.inf)
+    return _normalised(logs + shift, "combine")
+
+
+def _rows(P: Any) -> Array:
+    a = parameter(P, "combine", "posteriors")
+    if a.ndim != 2 or (a < 0).any():
+        raise ShapeError(sentence("combine", "posteriors must be probabilities (n, C)", a.shape))
+    return a
+
+
+def _prior(given: Any, classes: int, name: str) -> Array:
+    prior = parameter(given, "class prior", name)
+    if prior.shape != (classes,) or (prior < 0).any() or abs(prior.sum() - 1) > SUMS_TO_ONE:
+        expected = f"{name} must be {classes} probabilities that add to 1"
+        raise DomainError(sentence("class prior", expected, prior.tolist(), "divide them by their sum"))
+    return prior
+
+
+def _normalised(logs: Array, whose: str) -> Array:
+    total = logsumexp(logs, axis=1, keepdims=True)
+    if not np.isfinite(total).all():
+        i = int(np.flatnonzero(~np.isfinite(total[:, 0]))[0])
+        raise DataError(
+            sentence(whose, "some class must be possible", f"none at row {i}: the evidence contradicts itself")
+        )
+    return np.asarray(np.exp(logs - total))

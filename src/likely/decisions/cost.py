@@ -1,0 +1,169 @@
+"""A cost for each mistake: deciding is choosing the action that is cheapest on average."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.core.arrays import Array, Index, parameter
+from likely.core.value import Value
+from likely.errors import DomainError, ShapeError, sentence
+
+
+@dataclass(frozen=True, eq=False)
+class Cost(Value):
+    """R(a | x) = Σ_c L(a, c) p(c | x): the expected cost of each action   (Ney 2.2, Herbst 1.5).
+
+    `table` (A, C): rows are actions, columns true classes. The first C rows are the classes themselves, in the
+    order of the columns; further rows are other actions, named by `actions` ("ask", "measure again", …).
+    `classes` are the labels of the columns; None means whatever classes a posterior has, in its order.
+
+    >>> Cost([[0, 9], [9, 0], [2, 2]], actions=["ask"]).decide(np.log([[0.95, 0.05], [0.5, 0.5]]))
+    array([0, 2])
+    """
+
+    table: Array  # (A, C)
+    actions: tuple[str, ...] = ()  # names of the rows beyond the classes
+    classes: NDArray[Any] | None = None  # (C,)
+
+    def __post_init__(self) -> None:
+        table = parameter(self.table, "Cost", "table")
+        if table.ndim != 2 or table.shape[0] < table.shape[1] or 0 in table.shape:
+            expected = "the table must have a column for each class, and a row for each class before any other action"
+            raise ShapeError(sentence("Cost", expected, f"shape {table.shape}"))
+        extra = table.shape[0] - table.shape[1]
+        actions = tuple(map(str, self.actions)) or tuple(f"action {i + 1}" for i in range(extra))
+        if len(actions) != extra or len(set(actions)) < extra:
+            expected = f"actions must name the {extra} rows beyond the classes, each name once"
+            raise ShapeError(sentence("Cost", expected, list(actions)))
+        classes = None if self.classes is None else labels(self.classes)
+        if classes is not None and (classes.shape != table.shape[1:] or len(set(classes.tolist())) < len(classes)):
+            expected = f"classes must name the {table.shape[1]} columns, each once"
+            raise ShapeError(sentence("Cost", expected, classes.tolist()))
+        self._set(table=table, actions=actions, classes=classes)
+
+    @classmethod
+    def zero_one(cls, classes: int) -> Cost:
+        """Every mistake costs 1: the least expected cost is then the largest posterior."""
+        return cls.trusted(table=1.0 - np.eye(classes), actions=(), classes=None)
+
+    @classmethod
+    def named(cls, actions: Any, classes: Any, table: Any) -> Cost:
+        """From a table with names at both edges, rows in any order: each class needs an action of its name."""
+        table, names = parameter(table, "Cost", "table"), [str(a) for a in actions]
+        columns = labels(classes)
+        if table.shape != (len(names), len(columns)):
+            raise ShapeError(sentence("Cost", f"the table must be {len(names)} × {len(columns)}", f"{table.shape}"))
+        missing = [str(c) for c in columns.tolist() if str(c) not in names]
+        if missing or len(set(names)) < len(names):
+            what = f"no action {missing[0]!r}" if missing else f"actions {names}"
+            raise DomainError(sentence("Cost", "each class needs one action of its name", what, "add that row"))
+        first = [names.index(str(c)) for c in columns.tolist()]
+        rest = [i for i in range(len(names)) if i not in first]
+        return cls(table[first + rest], tuple(names[i] for i in rest), columns)
+
+    @classmethod
+    def of(cls, given: Any, classes: Any) -> Cost:
+        """Anything that says costs, for these classes: None (0/1), a Cost, a table, nested dicts, a data frame."""
+        classes = labels(classes)
+        if given is None:
+            return cls.zero_one(len(classes))
+        cost = given if isinstance(given, Cost) else _understood(given)
+        if cost.classes is not None:
+            return cost._in_order_of(classes)
+        if cost.table.shape[1] != len(classes):
+            expected = f"a cost table needs a column for each of the {len(classes)} classes {classes.tolist()}"
+            raise ShapeError(sentence("Cost", expected, f"a table {cost.table.shape[0]} × {cost.table.shape[1]}"))
+        return cost
+
+    def _in_order_of(self, classes: NDArray[Any]) -> Cost:
+        mine = [str(c) for c in labels(self.classes).tolist()]
+        wanted = [str(c) for c in classes.tolist()]
+        if sorted(mine) != sorted(wanted):
+            raise DomainError(sentence("Cost", f"the table must be for the classes {wanted}", mine))
+        order = [mine.index(c) for c in wanted]
+        rest = range(len(mine), len(self.table))
+        return self.replace(table=self.table[[*order, *rest]][:, order], classes=classes)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes C."""
+        return int(self.table.shape[1])
+
+    def names(self, classes: Any) -> NDArray[Any]:
+        """What each row of the table is called (A,): the classes' labels, then the other actions."""
+        classes = labels(classes)
+        if not self.actions:
+            return classes
+        out = np.empty(len(self.table), dtype=object)
+        out[:] = [*classes.tolist(), *self.actions]
+        return out
+
+    def with_refusal(self, cost: float, name: str = "refuse") -> Cost:
+        """The same with one more action that costs the same whatever the truth is."""
+        if not (np.isfinite(cost) and cost >= 0):
+            raise DomainError(sentence("Cost", "the cost of refusing must be finite and not negative", cost))
+        row = np.full((1, self.n_classes), float(cost))
+        return self.replace(table=np.concatenate([self.table, row]), actions=(*self.actions, name))
+
+    def expected(self, log_posterior: Any) -> Array:
+        """Expected cost of each action (n, A) under log-posteriors (n, C)."""
+        return self.expected_of(np.exp(self._checked(log_posterior)))
+
+    def expected_of(self, posterior: Array) -> Array:
+        """The same under posteriors that are probabilities."""
+        return posterior @ self.table.T
+
+    def decide(self, log_posterior: Any) -> Index:
+        """The action of least expected cost (n,): a row of the table; of equal ones the first."""
+        return self.expected(log_posterior).argmin(axis=1)
+
+    def risk(self, decided: Any, truth: Any, weight: Any = None) -> float:
+        """Mean cost of decisions that were made: rows `decided` (n,) of the table against true classes (n,)."""
+        paid = self.table[np.asarray(decided), np.asarray(truth)]
+        return float(np.average(paid, weights=weight))
+
+    def _checked(self, log_posterior: Any) -> Array:
+        a = np.asarray(log_posterior, dtype=np.float64)
+        if a.ndim != 2 or a.shape[1] != self.n_classes:
+            raise ShapeError(sentence("Cost", f"log-posteriors must have shape (n, {self.n_classes})", a.shape))
+        return a
+
+
+def labels(classes: Any) -> NDArray[Any]:
+    """Labels as an array that keeps texts texts."""
+    a = np.asarray(classes)
+    return a if hasattr(classes, "dtype") or a.dtype.kind != "U" else np.array(list(classes), dtype=object)
+
+
+def _understood(given: Any) -> Cost:
+    if hasattr(given, "columns") and hasattr(given, "to_numpy"):
+        return _of_frame(given)
+    if isinstance(given, Mapping):
+        rows = {str(a): row for a, row in given.items()}
+        first: Any = next(iter(rows.values()), {})
+        if not (
+            isinstance(first, Mapping) and all(isinstance(r, Mapping) and set(r) == set(first) for r in rows.values())
+        ):
+            expected = "costs by name are {action: {true class: cost}}, every action with every class"
+            raise DomainError(sentence("Cost", expected, repr(given)[:80]))
+        return Cost.named(list(rows), list(first), [[row[c] for c in first] for row in rows.values()])
+    return Cost(given)
+
+
+def _of_frame(frame: Any) -> Cost:
+    """Columns are true classes; actions stand in the index, or in the first column where that holds texts."""
+    names, values = [str(c) for c in frame.columns], frame.to_numpy()
+    if hasattr(frame, "index") and frame.index.dtype.kind not in "iu":
+        return Cost.named([str(i) for i in frame.index], names, values.astype(float))
+    if not _are_numbers(values[:, 0]):
+        return Cost.named(values[:, 0].tolist(), names[1:], values[:, 1:].astype(float))
+    return Cost(values.astype(float), classes=np.array(names, dtype=object))
+
+
+def _are_numbers(cells: Any) -> bool:
+    return all(isinstance(c, int | float | np.number) for c in cells)

@@ -1,0 +1,252 @@
+"""What a threshold trades: false alarms against misses, and coverage against risk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from likely.core.arrays import Array, Index, Mask, weights
+from likely.core.value import Value
+from likely.errors import DataError, DomainError, ShapeError, sentence
+
+LARGEST = float(np.finfo(np.float64).max)
+
+
+class EqualError(NamedTuple):
+    """Where false alarms and misses are alike: the rate, and the threshold that comes nearest to it."""
+
+    rate: float
+    threshold: float
+
+
+@dataclass(frozen=True, eq=False)
+class Roc(Value):
+    """Every pair of error rates that a threshold on one score can give; a row is accepted where score ≥ threshold.
+
+    One point a distinct score, from "accept nothing" (threshold +∞) to "accept everything" (Herbst 1.2.2).
+
+    >>> curve = roc([0.9, 0.8, 0.8, 0.1], [True, True, False, False])
+    >>> curve.false_alarm, curve.detection, curve.auc
+    (array([0. , 0. , 0.5, 1. ]), array([0. , 0.5, 1. , 1. ]), 0.875)
+    """
+
+    false_alarm: Array  # (m,) rising from 0 to 1
+    detection: Array  # (m,) rising from 0 to 1
+    threshold: Array  # (m,) falling from +∞
+
+    @property
+    def miss(self) -> Array:
+        """1 − detection (m,)."""
+        return 1.0 - self.detection
+
+    @property
+    def auc(self) -> float:
+        """The area below: P(a positive scores above a negative), ties half (Mann and Whitney)."""
+        return float(np.trapezoid(self.detection, self.false_alarm))
+
+    def partial_auc(self, up_to: float) -> float:
+        """The area below from no false alarm up to a share of them."""
+        if not 0 <= up_to <= 1:
+            raise DomainError(sentence("Roc.partial_auc", "up_to must lie in 0 … 1", up_to))
+        inside = self.false_alarm <= up_to
+        x = np.append(self.false_alarm[inside], up_to)
+        return float(np.trapezoid(np.append(self.detection[inside], self.detection_at(up_to)), x))
+
+    def detection_at(self, false_alarm: float) -> float:
+        """Detections at a share of false alarms, on the segment between two thresholds (a coin may choose)."""
+        after = int(np.searchsorted(self.false_alarm, false_alarm, side="right"))
+        if after == len(self.false_alarm):
+            return 1.0
+        x, y = self.false_alarm[after - 1 : after + 1], self.detection[after - 1 : after + 1]
+        return float(y[0] + (y[1] - y[0]) * (false_alarm - x[0]) / (x[1] - x[0]))
+
+    def threshold_at(self, false_alarm: float) -> float:
+        """The lowest threshold whose false alarms stay within a share; +∞ accepts nothing."""
+        within = np.flatnonzero(self.false_alarm <= false_alarm)
+        if not len(within):
+            raise DomainError(sentence("Roc.threshold_at", "false_alarm must not be negative", false_alarm))
+        return float(self.threshold[within[-1]])
+
+    def equal_error(self, hull: bool = False) -> EqualError:
+        """The equal error rate: where the curve, point joined to point, meets false alarm = miss.
+
+        `hull` joins the corners of the convex hull instead, which a coin between two thresholds can reach.
+
+        >>> roc([3.0, 2.0, 1.0, 0.0], [True, False, True, False]).equal_error().rate
+        0.5
+        """
+        curve = self.hull() if hull else self
+        gap = curve.false_alarm - curve.miss  # rises from −1 to 1
+        after = int(np.argmax(gap >= 0))
+        a, b = gap[after - 1], gap[after]
+        share = a / (a - b)
+        rate = curve.false_alarm[after - 1] + share * (curve.false_alarm[after] - curve.false_alarm[after - 1])
+        return EqualError(float(rate), float(curve.threshold[after if -a >= b else after - 1]))
+
+    def hull(self) -> Roc:
+        """The corners of the smallest concave curve above this one."""
+        corners = _hull(self.false_alarm, self.detection)
+        return self.take(corners)
+
+    def det(self) -> Det:
+        """The same curve as misses against false alarms, in normal deviates: Gaussian scores give a line."""
+        deviates = ndtri(self.false_alarm), ndtri(self.miss)
+        return Det.trusted(
+            false_alarm=self.false_alarm, miss=self.miss, threshold=self.threshold,
+            false_alarm_deviate=deviates[0], miss_deviate=deviates[1],
+        )  # fmt: skip
+
+    def take(self, at: Index) -> Roc:
+        """Some of the points."""
+        return Roc.trusted(**{name: part[at] for name, part in self._parts().items()})
+
+    def thinned(self, points: int = 200) -> Roc:
+        """At most so many points, spread evenly along the curve, both ends among them: enough to draw it."""
+        return self.take(thin(self.false_alarm, self.detection, points))
+
+
+@dataclass(frozen=True, eq=False)
+class Det(Value):
+    """Misses against false alarms, as rates and as normal deviates Φ⁻¹(rate); ±∞ at the ends."""
+
+    false_alarm: Array  # (m,)
+    miss: Array  # (m,)
+    threshold: Array  # (m,)
+    false_alarm_deviate: Array  # (m,)
+    miss_deviate: Array  # (m,)
+
+    def thinned(self, points: int = 200) -> Det:
+        """At most so many points, spread evenly along the curve as it is drawn, in deviates up to ±4."""
+        at = thin(np.clip(self.false_alarm_deviate, -4, 4), np.clip(self.miss_deviate, -4, 4), points)
+        return Det.trusted(**{name: part[at] for name, part in self._parts().items()})
+
+
+def roc(score: Any, positive: Any, weight: Any = None) -> Roc:
+    """The curve of a score (n,) that should be high where `positive` (n,) is true; infinite scores are allowed."""
+    s, yes, w = scored(score, positive, weight, "roc")
+    order = np.argsort(-s, kind="stable")
+    s, yes, w = s[order], yes[order], w[order]
+    last = np.append(s[1:] != s[:-1], True)  # of each group of ties
+    hits, alarms = np.cumsum(w * yes)[last], np.cumsum(w * ~yes)[last]
+    return Roc.trusted(
+        false_alarm=np.append(0.0, alarms / alarms[-1]),
+        detection=np.append(0.0, hits / hits[-1]),
+        threshold=np.append(np.inf, s[last]),
+    )
+
+
+def scored(score: Any, positive: Any, weight: Any, whose: str) -> tuple[Array, Mask, Array]:
+    """Scores (n,), whether each row is positive, and weights; rows without weight are gone, both kinds are there."""
+    s = np.asarray(score, dtype=np.float64)
+    yes = np.asarray(positive)
+    if s.ndim != 1 or yes.shape != s.shape:
+        raise ShapeError(sentence(whose, "scores and truth must be of one length (n,)", f"{s.shape} and {yes.shape}"))
+    if np.isnan(s).any():
+        raise DataError(sentence(whose, "scores must be numbers", f"NaN at row {np.flatnonzero(np.isnan(s))[0]}"))
+    if not np.isin(yes, (0, 1)).all():
+        raise DataError(sentence(whose, "truth must be True or False a row", yes.dtype, "compare labels first: y == 1"))
+    yes = yes.astype(bool)
+    w = weights(weight, len(s), whose)
+    w = np.ones(len(s)) if w is None else w
+    if not (w[yes].any() and w[~yes].any()):
+        raise DataError(sentence(whose, "both kinds of rows are needed", f"{yes.sum()} positive of {len(yes)} rows"))
+    here = w > 0
+    # an infinite score stays below the threshold that accepts nothing
+    return np.clip(s[here], -LARGEST, LARGEST), yes[here], w[here]
+
+
+def thin(x: Array, y: Array, points: int) -> Index:
+    """Indices of at most `points` places, evenly along the length of a curve, with both ends."""
+    if len(x) <= points:
+        return np.arange(len(x))
+    length = np.append(0.0, np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y))))
+    at = np.searchsorted(length, np.linspace(0.0, length[-1], points - 1))
+    return np.unique(np.concatenate([[0], at, [len(x) - 1]])).astype(np.intp)[:points]
+
+
+def _hull(x: Array, y: Array) -> Index:
+    """Corners of the upper hull of points that rise in both (Andrew's chain)."""
+    kept: list[int] = []
+    for i in range(len(x)):
+        while len(kept) > 1 and _is_below(x, y, kept[-2], kept[-1], i):
+            kept.pop()
+        kept.append(i)
+    return np.array(kept, dtype=np.intp)
+
+
+def _is_below(x: Array, y: Array, a: int, b: int, c: int) -> bool:
+    """Whether b lies on or below the line from a to c."""
+    return bool((x[b] - x[a]) * (y[c] - y[a]) >= (x[c] - x[a]) * (y[b] - y[a]))
+
+
+# ------------------------------------------------------------------- risk and coverage
+
+
+class Acceptance(NamedTuple):
+    """What accepting rows up to a doubt gives: the largest doubt, the share accepted, and their mean cost."""
+
+    threshold: float
+    coverage: float
+    risk: float
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverage(Value):
+    """Mean cost of the rows accepted against their share, as ever more doubtful ones are let in (Ney 2.6, refusal).
+
+    >>> curve = risk_coverage(doubt=[0.1, 0.2, 0.4, 0.4], cost=[0, 0, 1, 0])
+    >>> curve.coverage, curve.risk.round(2)
+    (array([0.25, 0.5 , 1.  ]), array([0.  , 0.  , 0.25]))
+    """
+
+    threshold: Array  # (m,) rising: rows are accepted where doubt ≤ threshold
+    coverage: Array  # (m,) rising to 1
+    risk: Array  # (m,)
+
+    @property
+    def area(self) -> float:
+        """Σ risk · step of coverage: the mean, over rows let in one by one, of the risk so far."""
+        return float(self.risk @ np.diff(self.coverage, prepend=0.0))
+
+    def reaching(self, risk: float) -> Acceptance:
+        """The widest acceptance whose mean cost stays within a wished risk; coverage 0 where none does."""
+        within = np.flatnonzero(self.risk <= risk)
+        return self._at(int(within[-1])) if len(within) else Acceptance(-np.inf, 0.0, 0.0)
+
+    def covering(self, coverage: float) -> Acceptance:
+        """The narrowest acceptance of at least a wished share of rows."""
+        if not 0 <= coverage <= 1:
+            raise DomainError(sentence("RiskCoverage.covering", "coverage must lie in 0 … 1", coverage))
+        # a share such as 0.3 is met by 3 rows of 10 whatever their sum was rounded to
+        return self._at(min(int(np.searchsorted(self.coverage, coverage - 1e-12)), len(self.coverage) - 1))
+
+    def _at(self, i: int) -> Acceptance:
+        return Acceptance(float(self.threshold[i]), float(self.coverage[i]), float(self.risk[i]))
+
+    def thinned(self, points: int = 200) -> RiskCoverage:
+        """At most so many points, both ends among them: enough to draw it."""
+        at = thin(self.coverage, np.zeros_like(self.coverage), points)
+        return RiskCoverage.trusted(**{name: part[at] for name, part in self._parts().items()})
+
+
+def risk_coverage(doubt: Any, cost: Any, weight: Any = None) -> RiskCoverage:
+    """The curve of rows with a doubt (n,), such as the least expected cost, and a cost (n,) that came true."""
+    d, c = np.asarray(doubt, dtype=np.float64), np.asarray(cost, dtype=np.float64)
+    if d.ndim != 1 or c.shape != d.shape or not len(d):
+        expected = "doubt and cost must be of one length (n,), n > 0"
+        raise ShapeError(sentence("risk_coverage", expected, f"{d.shape} and {c.shape}"))
+    w = weights(weight, len(d), "risk_coverage")
+    w = np.ones(len(d)) if w is None else w
+    here = w > 0
+    if not here.any() or np.isnan(d).any() or np.isnan(c).any():
+        raise DataError(sentence("risk_coverage", "numbers and some weight are needed", "NaN, or no weight"))
+    order = np.argsort(d[here], kind="stable")
+    d, c, w = d[here][order], c[here][order], w[here][order]
+    last = np.append(d[1:] != d[:-1], True)
+    accepted = np.cumsum(w)[last]
+    return RiskCoverage.trusted(
+        threshold=d[last], coverage=accepted / accepted[-1], risk=np.cumsum(w * c)[last] / accepted
+    )

@@ -1,0 +1,230 @@
+"""From posteriors to decisions: the cheapest action, or a refusal that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.core.arrays import Array, Index, Mask
+from likely.decisions.cost import Cost, labels
+from likely.decisions.refusals import NOVEL, REJECT
+from likely.errors import DataError, DomainError, ShapeError, sentence
+
+SUMS_TO_ONE = 1e-6
+SHOWN = 20  # rows that the text shows
+
+
+def decide(
+    posterior: Any, X: Any = None, *, cost: Any = None, reject_cost: float | None = None,
+    reject_below: float | None = None, novelty: float | None = None, class_prior: Any = None, full: bool = False,
+) -> Any:  # fmt: skip
+    """Decide by least expected cost, from posteriors (n, C) or with any classifier and rows X.
+
+    - **posterior**: an array of posteriors (n, C), which gives rows of the cost table (−1 where it refuses);
+      or a fitted classifier, which gives labels, names of further actions and `lk.REJECT` or `lk.NOVEL`.
+    - **cost**: (A, C) costs, rows are actions, columns true classes; None: every mistake costs 1.
+    - **reject_cost**: refuse where that is cheaper than the cheapest action. **reject_below**: refuse where the
+      largest posterior is smaller. **novelty**: a false-alarm rate; refuse rows unlike any in training (for models
+      that know p(x)). **class_prior**: class probabilities other than those of training (classifiers only).
+    - **full**: expected costs, runner-up and reasons too (`Decisions`).
+
+    >>> decide(np.array([[0.9, 0.1], [0.6, 0.4]]), cost=[[0, 5], [1, 0]])
+    array([0, 1])
+    >>> decide(np.array([[0.9, 0.1], [0.6, 0.4]]), reject_cost=0.3)
+    array([ 0, -1])
+    """
+    rules = {"cost": cost, "reject_cost": reject_cost, "reject_below": reject_below}
+    if X is None:
+        if novelty is not None or class_prior is not None:
+            expected = "novelty and class_prior need a classifier and rows X"
+            raise DomainError(sentence("decide", expected, "posteriors alone", "see lk.change_prior"))
+        P = _posteriors(posterior)
+        return _result(P, np.arange(P.shape[1]), rules, None, full, indices=True)
+    own = getattr(posterior, "decide", None)
+    if callable(own):
+        return own(X, **rules, novelty=novelty, class_prior=class_prior, full=full)
+    if novelty is not None:
+        remedy = "use BayesClassifier, or leave novelty out"
+        raise DomainError(sentence("decide", "novelty needs a model of p(x)", type(posterior).__name__, remedy))
+    classes, P = foreign_posterior(posterior, X)
+    if class_prior is not None:
+        expected, remedy = "class_prior needs a model that knows its own", "use lk.change_prior on its posteriors"
+        raise DomainError(sentence("decide", expected, type(posterior).__name__, remedy))
+    return _result(P, classes, rules, None, full)
+
+
+def foreign_posterior(classifier: Any, X: Any) -> tuple[NDArray[Any], Array]:
+    """Classes and posteriors (n, C) of any classifier that gives probabilities."""
+    whose, classes = type(classifier).__name__, getattr(classifier, "classes_", None)
+    if hasattr(classifier, "fit") and classes is None:
+        raise DomainError(sentence("decide", "a fitted classifier is needed", f"{whose} without classes_", "fit it"))
+    for name, linear in (("log_posterior", np.exp), ("predict_proba", np.asarray)):
+        if hasattr(classifier, name):
+            P = _posteriors(linear(getattr(classifier, name)(X)))
+            return labels(range(P.shape[1]) if classes is None else classes), P
+    remedy = f"wrap it: lk.Calibrated({whose}(…)).fit(X, y)"
+    raise DomainError(sentence("decide", "a classifier with probabilities is needed", whose, remedy))
+
+
+def settled(
+    posterior: Array, classes: Any, *, cost: Any = None, reject_cost: float | None = None,
+    reject_below: float | None = None, novel: Mask | None = None, why_novel: Any = None,
+    full: bool = False, refusing: bool = False,
+) -> Any:  # fmt: skip
+    """The decisions of a classifier with these posteriors (n, C): labels, action names, REJECT and NOVEL."""
+    rules = {"cost": cost, "reject_cost": reject_cost, "reject_below": reject_below}
+    return _result(posterior, classes, rules, (novel, why_novel) if refusing else None, full)
+
+
+def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: bool, indices: bool = False) -> Any:
+    cost, below = Cost.of(rules["cost"], classes), _share(rules["reject_below"], "reject_below")
+    with_refusal = cost if rules["reject_cost"] is None else cost.with_refusal(rules["reject_cost"])
+    R = with_refusal.expected_of(P)
+    at = R.argmin(axis=1)
+    best = at.copy()
+    at[at == len(cost.table)] = REJECT.code
+    if below is not None:
+        at[P.max(axis=1) < below] = REJECT.code
+    novel, why = novelty or (None, None)
+    if novel is not None:
+        at[novel] = NOVEL.code
+    refusing = below is not None or with_refusal is not cost or novelty is not None
+    names = np.arange(len(cost.table)) if indices else cost.names(classes)
+    choice = at if indices else _named(at, names, refusing)
+    if not full:
+        return choice
+    return Decisions(choice, at, names, P, R, best, rules["reject_cost"], below, why, np.asarray(classes))
+
+
+def _named(at: Index, names: NDArray[Any], refusing: bool) -> NDArray[Any]:
+    """Labels for rows of the table; where something may be refused, objects whatever came out."""
+    if not refusing:
+        return names[at]
+    table = np.empty(len(names) + 2, dtype=object)
+    table[:] = [*names.tolist(), NOVEL, REJECT]  # from the back: −1, −2
+    return table[at]
+
+
+def _share(value: float | None, name: str) -> float | None:
+    if value is not None and not 0 <= value <= 1:
+        raise DomainError(sentence("decide", f"{name} must lie in 0 … 1", value))
+    return value
+
+
+def _posteriors(P: Any) -> Array:
+    """Probabilities (n, C), each row adding to 1."""
+    try:
+        a = np.asarray(P, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(sentence("decide", "posteriors must be numbers (n, C)", type(P).__name__)) from error
+    if a.ndim != 2 or not a.shape[1]:
+        raise ShapeError(sentence("decide", "posteriors must have shape (n, C)", a.shape))
+    with np.errstate(invalid="ignore"):
+        sound = (a >= 0).all(axis=1) & (np.abs(a.sum(axis=1) - 1) <= SUMS_TO_ONE)
+    if not sound.all():
+        i = int(np.flatnonzero(~sound)[0])
+        remedy = "pass probabilities, not scores; lk.Calibrated makes them"
+        raise DataError(
+            sentence(
+                "decide", "each row of posteriors must be probabilities that add to 1", f"{a[i]} at row {i}", remedy
+            )
+        )
+    return a
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What was decided for n rows, what each action would have cost, and why.
+
+    >>> d = decide(np.array([[0.7, 0.3]]), cost=[[0, 5], [1, 0]], reject_cost=0.5, full=True)
+    >>> d.choice, d.reasons[0]
+    (array([-1]), 'refused: the cheapest class, 1, would cost 0.7 on average, refusing costs 0.5')
+    """
+
+    choice: NDArray[Any]  # (n,): labels, actions, refusals; or rows of the table
+    index: Index  # (n,): rows of the table, −1 REJECT, −2 NOVEL
+    actions: NDArray[Any]  # (A,): what the rows of the table are called
+    posterior: Array  # (n, C)
+    expected: Array  # (n, A), or (n, A + 1) where refusing has a cost
+    _best: Index  # (n,): the cheapest of `expected`
+    reject_cost: float | None
+    reject_below: float | None
+    _why_novel: Any
+    classes: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.choice)
+
+    @property
+    def cost(self) -> Array:
+        """Expected cost of what was decided (n,); NaN where it refused and refusing has no price."""
+        refused = np.nan if self.reject_cost is None else self.reject_cost
+        taken = self.expected[np.arange(len(self)), np.maximum(self.index, 0)]
+        return np.where(self.index >= 0, taken, refused)
+
+    @property
+    def ranking(self) -> Index:
+        """Rows of the table from cheap to dear (n, A)."""
+        return np.argsort(self.expected[:, : len(self.actions)], axis=1, kind="stable")
+
+    @property
+    def runner_up(self) -> NDArray[Any]:
+        """The next best action; where it refused, the best (n,)."""
+        order = self.ranking
+        second = order[:, min(1, order.shape[1] - 1)]
+        return self.actions[np.where(self.index >= 0, second, order[:, 0])]
+
+    @property
+    def runner_up_cost(self) -> Array:
+        """Expected cost of the runner-up (n,)."""
+        order = self.ranking
+        second = order[:, min(1, order.shape[1] - 1)]
+        return self.expected[np.arange(len(self)), np.where(self.index >= 0, second, order[:, 0])]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why, in a sentence a row."""
+        return [self._reason(i) for i in range(len(self))]
+
+    def _reason(self, i: int) -> str:
+        at, best = int(self.index[i]), self.ranking[i]
+        if at == NOVEL.code:
+            return f"novel: {self._why_novel(i)}"
+        cheapest, next_best = self.actions[best[0]], self.actions[best[min(1, len(best) - 1)]]
+        least, then = self.expected[i, best[0]], self.expected[i, best[min(1, len(best) - 1)]]
+        if at == REJECT.code and self.reject_cost is not None and self._best[i] == len(self.actions):
+            return (
+                f"refused: the cheapest class, {cheapest}, would cost {least:.4g} on average, "
+                f"refusing costs {self.reject_cost:.4g}"
+            )
+        if at == REJECT.code:
+            top = self.posterior[i].argmax()
+            share = f"{self.posterior[i, top]:.4g}, below {self.reject_below:.4g}"
+            return f"refused: the most probable class, {self.classes[top]}, has {share}"
+        return f"expected cost {least:.4g}; the next best, {next_best}, {then:.4g}"
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One plain dict a row, for JSON."""
+        cost, runner, dear = self.cost, self.runner_up, self.runner_up_cost
+        for i, choice in enumerate(self.choice.tolist()):
+            yield {
+                "decision": str(choice) if choice in (REJECT, NOVEL) else choice,
+                "cost": None if np.isnan(cost[i]) else float(cost[i]),
+                "runner_up": runner[i] if not isinstance(runner[i], np.generic) else runner[i].item(),
+                "runner_up_cost": float(dear[i]), "reason": self._reason(i),
+                "posterior": {str(c): float(p) for c, p in zip(self.classes, self.posterior[i], strict=True)},
+            }  # fmt: skip
+
+    def __str__(self) -> str:
+        head = f"{'row':>5}  {'decision':<16} {'cost':>8}  {'runner-up':<16} {'cost':>8}  reason"
+        lines = [
+            f"{i:>5}  {self.choice[i]!s:<16} {self.cost[i]:>8.4g}  {self.runner_up[i]!s:<16} "
+            f"{self.runner_up_cost[i]:>8.4g}  {self._reason(i)}"
+            for i in range(min(len(self), SHOWN))
+        ]
+        more = [f"… and {len(self) - SHOWN} more rows"] if len(self) > SHOWN else []
+        return "\n".join([head, *lines, *more])

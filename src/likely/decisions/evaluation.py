@@ -1,0 +1,363 @@
+"""How good decisions were on rows whose truth is known: one object, and all that is measured from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from likely.core.arrays import Array, Index, numbers, weights
+from likely.core.value import Value
+from likely.decisions.calibration import Reliability, reliability
+from likely.decisions.cost import Cost, labels
+from likely.decisions.curves import Det, EqualError, RiskCoverage, Roc, risk_coverage, roc
+from likely.decisions.intervals import Interval, Mean, as_counts, mean, weighted_proportion
+from likely.errors import DataError, DomainError, ShapeError, sentence
+
+SUM_TO_ONE = 1e-6
+
+
+class ClassRates(NamedTuple):
+    """How one class fared: recall = found among its rows, precision = right among those called so.
+
+    A rate is None where nothing is there to count.
+    """
+
+    label: Any
+    weight: float
+    recall: Interval | None
+    precision: Interval | None
+
+
+class Case(NamedTuple):
+    """One row among the worst: where it stands, what it was, what it was called, and the posteriors of both."""
+
+    row: int
+    truth: Any
+    predicted: Any
+    posterior_of_truth: float
+    posterior_of_predicted: float
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation(Value):
+    """Posteriors beside the truth, with costs; every measure is a property   (Ney 2.5, Herbst 1.5).
+
+    `cost` is anything that `Cost.of` understands; None counts mistakes. Weights that are whole numbers are copies
+    of rows; fractions are shares, and intervals then go by the effective number of rows (`as_counts`).
+
+    >>> e = Evaluation(np.log([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), [0, 1, 1], ["no", "yes"])
+    >>> round(e.error.value, 4), e.confusion.tolist()
+    (0.3333, [[1.0, 0.0], [1.0, 1.0]])
+    """
+
+    log_posterior: Array  # (n, C) log p(c | x), −∞ allowed
+    truth: Index  # (n,) index of the true class
+    classes: NDArray[Any]  # (C,) labels
+    cost: Cost | None = None
+    weight: Array | None = None  # (n,)
+    fold: Index | None = None  # (n,) the fold that tested the row
+    reject_cost: float | None = None
+    score: Array | None = None  # (n,) log p(x): how usual the row is
+
+    def __post_init__(self) -> None:
+        classes = labels(self.classes)
+        log_posterior = _log_posteriors(self.log_posterior, classes)
+        n = len(log_posterior)
+        reject = None if self.reject_cost is None else float(self.reject_cost)
+        cost = None if self.cost is None else Cost.of(self.cost, classes)
+        self._set(
+            log_posterior=log_posterior,
+            truth=_whole(self.truth, n, "truth", len(classes)),
+            classes=classes.copy(),
+            cost=cost,
+            weight=_weights(self.weight, n),
+            fold=None if self.fold is None else _whole(self.fold, n, "fold"),
+            reject_cost=reject,
+            score=None if self.score is None else _scores(self.score, n),
+        )
+        if reject is not None:
+            _ = self.costs  # refuses a cost that is negative or no number
+
+    @classmethod
+    def of(cls, log_posterior: Any, y: Any, classes: Any, **more: Any) -> Evaluation:
+        """From labels rather than indices: each label of y (n,) is looked up among the classes."""
+        names = labels(classes)
+        place = {c: i for i, c in enumerate(names.tolist())}
+        cells = labels(y).tolist()
+        unknown = [(i, c) for i, c in enumerate(cells) if c not in place]
+        if unknown:
+            got = f"{unknown[0][1]!r} at row {unknown[0][0]}"
+            raise DataError(sentence("Evaluation", f"labels must be among the classes {names.tolist()[:12]}", got))
+        return cls(log_posterior, np.array([place[c] for c in cells], dtype=np.intp), names, **more)
+
+    def __len__(self) -> int:
+        """Number of rows n."""
+        return len(self.truth)
+
+    def __repr__(self) -> str:
+        return f"Evaluation({len(self)} rows, {len(self.classes)} classes, error {self.error})"
+
+    # ------------------------------------------------------------------- decisions
+
+    @cached_property
+    def counts(self) -> Array:
+        """Weights (n,) as counts: ones, copies, or shares that sum to the effective number of rows."""
+        return as_counts(self.weight, len(self), "Evaluation")
+
+    @cached_property
+    def costs(self) -> Cost:
+        """The table of all actions: classes, further actions, and refusing where it has a cost."""
+        cost = self.cost or Cost.zero_one(len(self.classes))
+        return cost if self.reject_cost is None else cost.with_refusal(self.reject_cost)
+
+    @property
+    def actions(self) -> list[str]:
+        """What the columns of `confusion` are called (A,)."""
+        return [str(name) for name in self.costs.names(self.classes)]
+
+    @cached_property
+    def expected_cost(self) -> Array:
+        """Expected cost of every action at each row (n, A)."""
+        return self.costs.expected(self.log_posterior)
+
+    @cached_property
+    def predicted(self) -> Index:
+        """The class of least expected cost (n,), never a refusal; of equal ones the first."""
+        return self.expected_cost[:, : len(self.classes)].argmin(axis=1)
+
+    @cached_property
+    def decided(self) -> Index:
+        """The action of least expected cost (n,): a class, a further action, or refusing."""
+        return self.expected_cost.argmin(axis=1)
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Where the predicted class is not the true one (n,)."""
+        return self.predicted != self.truth
+
+    # ---------------------------------------------------------------- error and cost
+
+    @property
+    def error(self) -> Interval:
+        """The share of wrong classes, without refusals, with its exact 95 % interval."""
+        return self.error_at(0.95)
+
+    def error_at(self, level: float, method: str = "exact") -> Interval:
+        """The same at another level, or with Wilson's interval."""
+        return self._share(self.wrong, level, method)
+
+    @property
+    def mean_cost(self) -> Mean:
+        """Mean cost of the predicted classes, without refusals, with standard errors over rows and over folds."""
+        return self._mean(self.costs.table[self.predicted, self.truth])
+
+    @property
+    def decision_cost(self) -> Mean:
+        """Mean cost where further actions and refusing may be chosen too."""
+        return self._mean(self.costs.table[self.decided, self.truth])
+
+    @property
+    def refused(self) -> Interval:
+        """The share of rows for which no class was decided."""
+        return self._share(self.decided >= len(self.classes))
+
+    @property
+    def error_of_accepted(self) -> Interval | None:
+        """The share of wrong classes among rows that got one; None where none did."""
+        taken = self.decided < len(self.classes)
+        return weighted_proportion(self.decided[taken] != self.truth[taken], self.counts[taken])
+
+    def _share(self, hit: Any, level: float = 0.95, method: str = "exact") -> Interval:
+        share = weighted_proportion(hit, self.counts, level, method)
+        assert share is not None  # the constructor saw to it that some row counts
+        return share
+
+    def _mean(self, values: Array) -> Mean:
+        return mean(values, self.counts, self.fold)
+
+    # ------------------------------------------------------------------ proper scores
+
+    @cached_property
+    def log_posterior_of_truth(self) -> Array:
+        """log p(true class | x) (n,)."""
+        return np.take_along_axis(self.log_posterior, self.truth[:, None], axis=1)[:, 0]
+
+    @property
+    def log_loss(self) -> Mean:
+        """Mean of −log p(true class | x), in nats; infinite if a true class was held impossible."""
+        return self._mean(-self.log_posterior_of_truth)
+
+    @property
+    def impossible(self) -> Interval:
+        """The share of rows whose true class was held impossible: they alone make `log_loss` infinite."""
+        return self._share(np.isneginf(self.log_posterior_of_truth))
+
+    @property
+    def brier(self) -> Mean:
+        """Mean of Σ_c (p(c | x) − [c is true])², between 0 and 2 (Brier's own form; two classes count both)."""
+        p = np.exp(self.log_posterior)
+        own = np.exp(self.log_posterior_of_truth)
+        return self._mean((p**2).sum(axis=1) - own**2 + (1 - own) ** 2)
+
+    # ------------------------------------------------------------------------ tables
+
+    @cached_property
+    def confusion(self) -> Array:
+        """Weight of rows (C, A) by true class and decided action: classes, further actions, refusing."""
+        return self._table(self.decided, len(self.costs.table))
+
+    @property
+    def confusion_cost(self) -> Array:
+        """What each cell of `confusion` cost (C, A)."""
+        return self.confusion * self.costs.table.T
+
+    @cached_property
+    def confusion_predicted(self) -> Array:
+        """Weight of rows (C, C) by true and predicted class, without refusals."""
+        return self._table(self.predicted, len(self.classes))
+
+    def _table(self, decided: Index, actions: int) -> Array:
+        shape = (len(self.classes), actions)
+        weight = np.ones(len(self)) if self.weight is None else self.weight
+        cells = np.bincount(self.truth * actions + decided, weight, shape[0] * shape[1])
+        return cells.astype(np.float64).reshape(shape)
+
+    @cached_property
+    def by_class(self) -> tuple[ClassRates, ...]:
+        """Weight, recall and precision of each class, from the predicted classes."""
+        right, total = ~self.wrong, self.confusion_predicted.sum(axis=1)
+        return tuple(
+            ClassRates(c, float(total[i]), self._among(right, self.truth == i), self._among(right, self.predicted == i))
+            for i, c in enumerate(self.classes.tolist())
+        )
+
+    def _among(self, hit: Any, here: Any) -> Interval | None:
+        return weighted_proportion(hit[here], self.counts[here])
+
+    def worst(self, k: int = 10) -> list[Case]:
+        """The k rows with the least posterior of their true class, worst first."""
+        order = np.argsort(self.log_posterior_of_truth, kind="stable")
+        order = order[self.counts[order] > 0][:k]
+        return [self._case(int(i)) for i in order]
+
+    def _case(self, i: int) -> Case:
+        truth, predicted = int(self.truth[i]), int(self.predicted[i])
+        p, names = np.exp(self.log_posterior[i]), self.classes.tolist()
+        return Case(i, names[truth], names[predicted], float(p[truth]), float(p[predicted]))
+
+    # ------------------------------------------------------------------------ curves
+
+    def calibration(self, bins: int = 10, equal: str = "width", of: Any = None) -> Reliability:
+        """Whether what is said to happen with 80 % does so: of the most likely label, or of one class.
+
+        Bins of equal "width", or of equal "count".
+        """
+        if of is None:
+            top = self.log_posterior.argmax(axis=1)
+            return reliability(np.exp(self.log_posterior.max(axis=1)), top == self.truth, self.counts, bins, equal)
+        c = self.place(of)
+        return reliability(np.exp(self.log_posterior[:, c]), self.truth == c, self.counts, bins, equal)
+
+    def class_calibration(self, bins: int = 10, equal: str = "width") -> tuple[Reliability, ...]:
+        """The same for each class in turn."""
+        return tuple(self.calibration(bins, equal, of=c) for c in self.classes.tolist())
+
+    def log_odds(self, positive: Any) -> Array:
+        """log p(positive | x) − log p(another | x) (n,): the score whose thresholds `roc` runs through."""
+        c = self.place(positive)
+        rest = np.delete(self.log_posterior, c, axis=1)
+        if not rest.shape[1]:
+            raise DomainError(sentence("Evaluation", "two classes are needed for a curve of errors", "one"))
+        with np.errstate(divide="ignore"):
+            return self.log_posterior[:, c] - (rest[:, 0] if rest.shape[1] == 1 else logsumexp(rest, axis=1))
+
+    def roc(self, positive: Any) -> Roc:
+        """Detections of one class against false alarms, for every threshold on its log-odds."""
+        return roc(self.log_odds(positive), self.truth == self.place(positive), self.weight)
+
+    def det(self, positive: Any) -> Det:
+        """Misses against false alarms in normal deviates."""
+        return self.roc(positive).det()
+
+    def equal_error_rate(self, positive: Any, hull: bool = False) -> EqualError:
+        """Where false alarms and misses of one class are alike."""
+        return self.roc(positive).equal_error(hull)
+
+    def risk_coverage(self) -> RiskCoverage:
+        """Mean cost of the rows kept, as those with the largest least expected cost are refused first."""
+        doubt = self.expected_cost[:, : len(self.classes)].min(axis=1)
+        return risk_coverage(doubt, self.costs.table[self.predicted, self.truth], self.weight)
+
+    def place(self, label: Any) -> int:
+        """The index of a class by its label."""
+        names = self.classes.tolist()
+        at = [i for i, c in enumerate(names) if c == label] or [i for i, c in enumerate(names) if str(c) == str(label)]
+        if not at:
+            raise DomainError(sentence("Evaluation", f"classes are {names[:12]}", repr(label)))
+        return at[0]
+
+    # ------------------------------------------------------------------------ output
+
+    def summary(self) -> str:
+        """All the main numbers as a text for a terminal."""
+        from likely.decisions.summary import summary
+
+        return summary(self)
+
+    def as_dict(self, points: int = 200) -> dict[str, Any]:
+        """Everything measured and plotted as plain lists and numbers for JSON; curves have at most `points`."""
+        from likely.decisions.summary import as_dict
+
+        return as_dict(self, points)
+
+
+def _log_posteriors(given: Any, classes: NDArray[Any]) -> Array:
+    a = numbers(given, "Evaluation")
+    if a.ndim != 2 or a.shape[1] != len(classes) or classes.ndim != 1:
+        raise ShapeError(sentence("Evaluation", f"log_posterior must have shape (n, {len(classes)})", a.shape))
+    if not a.size:
+        raise DataError(sentence("Evaluation", "at least one row is needed", "none"))
+    with np.errstate(over="ignore", invalid="ignore"):
+        bad = np.flatnonzero(~(np.abs(np.exp(a).sum(axis=1) - 1) <= SUM_TO_ONE))
+    if len(bad):
+        row = a[bad[0]]
+        what = "NaN" if np.isnan(row).any() else f"a sum of {np.exp(np.minimum(row, 700.0)).sum():.6g}"
+        remedy = "pass logarithms, with the log-sum over classes taken off"
+        expected = "the posteriors of each row must be numbers that sum to 1"
+        raise DataError(sentence("Evaluation", expected, f"{what} at row {bad[0]}", remedy))
+    return a.copy() if a.flags.writeable else a
+
+
+def _whole(given: Any, n: int, name: str, size: int | None = None) -> Index:
+    a = np.asarray(given)
+    if a.shape != (n,) or a.dtype.kind not in "iub":
+        got = f"{a.dtype} {a.shape}"
+        raise ShapeError(sentence("Evaluation", f"{name} must be whole numbers, one a row ({n})", got))
+    a = a.astype(np.intp)
+    if size is not None and ((a < 0) | (a >= size)).any():
+        row = int(np.flatnonzero((a < 0) | (a >= size))[0])
+        got = f"{a[row]} at row {row}"
+        raise DataError(sentence("Evaluation", f"{name} must lie in 0 … {size - 1}", got, "leave out unlabelled rows"))
+    return a
+
+
+def _weights(given: Any, n: int) -> Array | None:
+    w = weights(given, n, "Evaluation")
+    if w is None:
+        return None
+    if w.ndim != 1:
+        raise ShapeError(sentence("Evaluation", f"weight must have shape ({n},)", w.shape))
+    as_counts(w, n, "Evaluation")  # refuses rows that are all without weight
+    return w.copy()
+
+
+def _scores(given: Any, n: int) -> Array:
+    s = np.array(given, dtype=np.float64)
+    if s.shape != (n,) or np.isnan(s).any():
+        raise ShapeError(sentence("Evaluation", f"score must be one number a row ({n})", f"{s.shape}, or NaN in it"))
+    return s

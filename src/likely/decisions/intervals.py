@@ -1,0 +1,158 @@
+"""How sure a measured rate is: a number without an interval is half a number."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betaincinv, ndtri, stdtrit
+
+from likely.core.arrays import Array, Index, weights
+from likely.errors import DataError, DomainError, sentence
+from likely.families.law import lone
+
+
+class Interval(NamedTuple):
+    """A rate and its confidence interval."""
+
+    value: Any
+    low: Any
+    high: Any
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ({self.low:.4f}–{self.high:.4f})"
+
+
+class Mean(NamedTuple):
+    """A mean with its confidence interval and standard errors: over rows, and over folds where there are some."""
+
+    value: float
+    low: float
+    high: float
+    se: float
+    se_folds: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ({self.low:.4f}–{self.high:.4f})"
+
+
+# ------------------------------------------------------------------------ weights
+
+
+def as_counts(weight: Any, n: int, whose: str = "weights") -> Array:
+    """Weights (n,) scaled until their sum says how many rows they are worth.
+
+    Whole numbers are copies and stay as they are. Fractions are shares: their sum becomes Kish's effective
+    size (Σw)² / Σw², so that scaling all of them changes no interval.
+
+    >>> as_counts([2, 0, 1], 3), as_counts([0.25, 0.25], 2)
+    (array([2., 0., 1.]), array([1., 1.]))
+    """
+    w = weights(weight, n, whose)
+    if w is None:
+        return np.ones(n)
+    total = float(w.sum())
+    if not total:
+        raise DataError(sentence(whose, "some row must have a positive weight", f"{n} rows of weight 0"))
+    if (w == np.floor(w)).all():
+        return w
+    shares = w / total  # squares of tiny weights would vanish
+    return shares / float(shares @ shares)
+
+
+# -------------------------------------------------------------------- proportions
+
+
+def proportion(wrong: Any, n: Any, level: float = 0.95, method: str = "exact") -> Interval:
+    """A rate k/n with its interval: Clopper and Pearson's exact one, or Wilson's (Ney 2.5, testing error rates).
+
+    exact: P(K ≥ k | low) = P(K ≤ k | high) = (1 − level)/2, by quantiles of beta laws, which also serve for k
+    and n that are no whole numbers (weights, through `as_counts`). Arrays go entry by entry.
+
+    >>> tuple(round(x, 4) for x in proportion(2, 178))
+    (0.0112, 0.0014, 0.04)
+    """
+    k, n = np.asarray(wrong, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    if not ((n > 0) & (k >= 0) & (k <= n * (1 + 1e-12))).all():
+        raise DataError(sentence("proportion", "0 ≤ wrong ≤ n and n > 0 are needed", f"{wrong} of {n}"))
+    if method not in _INTERVALS:
+        raise DomainError(sentence("proportion", f"method must be one of {', '.join(_INTERVALS)}", repr(method)))
+    tail = _tail(level)
+    k = np.minimum(k, n)
+    low, high = _INTERVALS[method](k, n, tail)
+    return Interval(*(lone(part) for part in (k / n, low, high)))
+
+
+def _exact(k: Array, n: Array, tail: float) -> tuple[Array, Array]:
+    low = np.where(k > 0, betaincinv(np.where(k > 0, k, 1.0), n - k + 1, tail), 0.0)
+    high = np.where(k < n, betaincinv(k + 1, np.where(k < n, n - k, 1.0), 1 - tail), 1.0)
+    return low, high
+
+
+def _wilson(k: Array, n: Array, tail: float) -> tuple[Array, Array]:
+    z2 = float(ndtri(tail)) ** 2
+    centre = (k + z2 / 2) / (n + z2)
+    half = np.sqrt(z2 * (k * (n - k) / n + z2 / 4)) / (n + z2)
+    return np.where(k > 0, centre - half, 0.0), np.where(k < n, centre + half, 1.0)
+
+
+_INTERVALS = {"exact": _exact, "wilson": _wilson}
+
+
+def weighted_proportion(hit: Any, weight: Array, level: float = 0.95, method: str = "exact") -> Interval | None:
+    """The share of `hit` (n,) under weights (n,) as counts or shares; None where there is no weight at all."""
+    if not weight.size or not weight.any():
+        return None
+    w = as_counts(weight, len(weight))
+    return proportion(float(w @ np.asarray(hit, dtype=np.float64)), float(w.sum()), level, method)
+
+
+# -------------------------------------------------------------------------- means
+
+
+def mean(values: Any, weight: Any = None, fold: Index | None = None, level: float = 0.95) -> Mean:
+    """A weighted mean with Student's t interval: se² = s²/n with n − 1 degrees of freedom.
+
+    Over folds, se² = Σ W_f (m_f − m)² / (ΣW (F − 1)): the spread of the F folds' own means, by weight. One row says
+    nothing of its spread: the standard error is then infinite, as it is where a value is.
+
+    >>> round(mean([1.0, 2.0, 3.0]).se, 4)
+    0.5774
+    """
+    x = np.asarray(values, dtype=np.float64)
+    w = as_counts(weight, len(x), "mean")
+    x, w, fold = _present(x, w, fold)
+    n = float(w.sum())
+    if not np.isfinite(x).all():
+        return Mean(float(x.max()), float(x.max()), np.inf, np.inf, None if fold is None else np.inf)
+    middle = float(w @ x) / n
+    se = np.sqrt(float(w @ (x - middle) ** 2) / (n - 1) / n) if n > 1 else np.inf
+    half = float(-stdtrit(n - 1, _tail(level)) * se) if n > 1 and se else (0.0 if n > 1 else np.inf)
+    return Mean(middle, middle - half, middle + half, float(se), _over_folds(x, w, fold, middle))
+
+
+def _present(x: Array, w: Array, fold: Index | None) -> tuple[Array, Array, Index | None]:
+    """Rows that count: what has no weight may be anything."""
+    if not len(x):
+        raise DataError(sentence("mean", "at least one row is needed", "none"))
+    here = w > 0
+    if here.all():
+        return x, w, fold
+    return x[here], w[here], None if fold is None else fold[here]
+
+
+def _over_folds(x: Array, w: Array, fold: Index | None, middle: float) -> float | None:
+    if fold is None:
+        return None
+    _, which = np.unique(fold, return_inverse=True)
+    size = np.bincount(which, w)
+    if len(size) < 2:
+        return np.inf
+    means = np.bincount(which, w * x) / size
+    return float(np.sqrt(size @ (means - middle) ** 2 / (size.sum() * (len(size) - 1))))
+
+
+def _tail(level: float) -> float:
+    if not 0 < level < 1:
+        raise DomainError(sentence("interval", "level must lie between 0 and 1", level, "0.95 is usual"))
+    return 0.5 * (1 - level)

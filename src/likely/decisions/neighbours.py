@@ -1,0 +1,165 @@
+"""A unimodality test: where classes have one mode each, the nearest neighbour should not win."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import betainc
+
+from likely.core.arrays import Array, Index, Mask, refuse_infinite, rows
+from likely.core.value import Value
+from likely.decisions.calibration import Statistic
+from likely.decisions.intervals import Interval, as_counts, proportion
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.maths.spd import cholesky, solve_factor
+
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourCheck(Value):
+    """The error of the nearest other row beside that of a classifier, on the same rows."""
+
+    neighbour: Interval  # its error
+    classifier: Interval  # the classifier's error
+    mcnemar: Statistic  # the smaller number of rows that only one of them gets right; exact p
+    rows: float  # how many rows these are worth
+    left_out: int  # rows with gaps
+    twins: float  # share of rows that have an exact copy of the same class
+
+    @property
+    def verdict(self) -> str:
+        """What it means, in a sentence."""
+        errors = f"nearest neighbour {self.neighbour.value:.1%}, classifier {self.classifier.value:.1%}"
+        p = f"p = {self.mcnemar.p_value:.2g}"
+        if self.mcnemar.p_value >= 0.05:
+            found = f"No sign of several modes: {errors} ({p})."
+        elif self.neighbour.value < self.classifier.value:
+            found = f"The nearest neighbour errs less ({errors}, {p}): classes may have several modes; try mixtures."
+        else:
+            found = f"The classifier errs less than the nearest neighbour ({errors}, {p}): its shapes serve these rows."
+        return found + self._reservations
+
+    @property
+    def _reservations(self) -> str:
+        twins = f" {self.twins:.0%} of rows have an exact copy, which flatters the neighbour."
+        gaps = f" {self.left_out} rows with gaps were left out."
+        return (twins if self.twins > 0.05 else "") + (gaps if self.left_out else "")
+
+
+def check_unimodality(
+    X: Any, y: Any, decided: Any, *, covariance: Any = None, weight: Any = None, most: int = 20_000
+) -> NeighbourCheck:
+    """Leave-one-out nearest neighbour against a classifier's decisions   (Ney 3.5).
+
+    If classes have one mode each and the model's shape, the neighbour cannot do better (its error is up to twice
+    the least possible, Cover and Hart). Columns are scaled by the pooled deviation within classes, or rows whitened
+    by a `covariance`. `y` and `decided` are labels (n,). Of more than `most` rows, so many spread evenly are tried.
+    """
+    x, label, called, w, left_out = _labelled(X, y, decided, weight)
+    z = _scaled(x, label, w) if covariance is None else _whitened(x, covariance)
+    tried = np.unique(np.linspace(0, len(z) - 1, min(most, len(z))).round().astype(np.intp))
+    nearest, twin = _nearest_label(z, label, w, tried)
+    n, right = w[tried], label[tried]
+    near_wrong, wrong = nearest != right, called[tried] != right
+    total = float(n.sum())
+    return NeighbourCheck.trusted(
+        neighbour=proportion(float(n @ near_wrong), total), classifier=proportion(float(n @ wrong), total),
+        mcnemar=mcnemar(float(n @ (~near_wrong & wrong)), float(n @ (near_wrong & ~wrong))),
+        rows=total, left_out=left_out, twins=float(n @ twin) / total,
+    )  # fmt: skip
+
+
+def mcnemar(first: float, second: float) -> Statistic:
+    """Whether two classifiers err alike: rows that only the first, and only the second, gets right; exact, two-sided.
+
+    >>> round(mcnemar(1, 9).p_value, 6)
+    0.021484
+    """
+    n, k = first + second, min(first, second)
+    p = 1.0 if n == 0 else min(1.0, 2 * float(betainc(n - k, k + 1, 0.5)))  # P(K ≤ k | n, ½)
+    return Statistic(float(k), p)
+
+
+def _labelled(X: Any, y: Any, decided: Any, weight: Any) -> tuple[Array, Index, Index, Array, int]:
+    """Rows without gaps that have weight, with labels and decisions as codes of one list."""
+    x = rows(X, None, "check_unimodality")
+    refuse_infinite(x, "check_unimodality")
+    labels, calls = np.asarray(y), np.asarray(decided)
+    if labels.shape != (len(x),) or calls.shape != labels.shape:
+        expected = f"y and decided must have one label a row ({len(x)})"
+        raise ShapeError(sentence("check_unimodality", expected, f"{labels.shape} and {calls.shape}"))
+    places = {c: i for i, c in enumerate(dict.fromkeys([*labels.tolist(), *calls.tolist()]))}
+    codes, called = (np.array([places[c] for c in a.tolist()], dtype=np.intp) for a in (labels, calls))
+    w = as_counts(weight, len(x), "check_unimodality")
+    gaps = np.isnan(x).any(axis=1)
+    here = ~gaps & (w > 0)
+    if here.sum() < 2:
+        expected = "at least two rows without gaps are needed"
+        raise DataError(sentence("check_unimodality", expected, int(here.sum())))
+    return x[here], codes[here], called[here], w[here], int((gaps & (w > 0)).sum())
+
+
+def _scaled(x: Array, label: Index, w: Array) -> Array:
+    """Columns over their pooled deviation within classes; where that is 0, over the deviation of all."""
+    total = np.maximum(np.bincount(label, w), TINY)
+    means = np.stack([np.bincount(label, w * column) for column in x.T], axis=1) / total[:, None]
+    centred = x - np.average(x, axis=0, weights=w)
+    within, whole = (np.sqrt(np.average(a**2, axis=0, weights=w)) for a in (x - means[label], centred))
+    tiny = 1e-12 * np.maximum(np.abs(x).max(axis=0), TINY)
+    scale = np.where(within > tiny, within, np.where(whole > tiny, whole, 1.0))
+    return centred / scale
+
+
+def _whitened(x: Array, covariance: Any) -> Array:
+    a = np.asarray(covariance, dtype=np.float64)
+    if a.shape != (x.shape[1], x.shape[1]):
+        expected = f"covariance must have shape ({x.shape[1]}, {x.shape[1]})"
+        raise ShapeError(sentence("check_unimodality", expected, a.shape))
+    root = cholesky(a)
+    if root is None:
+        raise DomainError(sentence("check_unimodality", "covariance must be positive definite", "one that is not"))
+    return np.ascontiguousarray(solve_factor(root, x - x.mean(axis=0)).T)
+
+
+def _nearest_label(z: Array, label: Index, w: Array, tried: Index) -> tuple[Index, Mask]:
+    """The label at the nearest other row, for some rows, and whether they have an exact copy of their own class.
+
+    Rows at one place vote by weight. A whole weight w is w copies, of which one is left out; a share is left out whole.
+    """
+    places, at = np.unique(z, axis=0, return_inverse=True)
+    at = at.ravel()
+    votes = np.zeros((len(places), int(label.max()) + 1))
+    np.add.at(votes, (at, label), w)
+    whole = bool((w == np.floor(w)).all())
+    own = votes[at[tried]]
+    own[np.arange(len(tried)), label[tried]] -= 1.0 if whole else w[tried]
+    shared = own.sum(axis=1) > 1e-9
+    twin = own[np.arange(len(tried)), label[tried]] > 1e-9
+    out = own.argmax(axis=1)
+    alone = np.flatnonzero(~shared)
+    if len(alone) and len(places) > 1:
+        out[alone] = votes[_nearest_place(places, at[tried[alone]])].argmax(axis=1)
+    return out, twin
+
+
+def _nearest_place(places: Array, asked: Index) -> Index:
+    """The nearest other place of each one asked (m,): by a tree in few dimensions, else block by block."""
+    if places.shape[1] <= 10:
+        from scipy.spatial import cKDTree
+
+        _, found = cKDTree(places).query(places[asked], k=2)
+        return np.where(found[:, 0] == asked, found[:, 1], found[:, 0])
+    squares = (places**2).sum(axis=1)
+    rows_each = max(1, 10**7 // len(places))
+    return np.concatenate(
+        [_nearest_block(places, squares, asked[i : i + rows_each]) for i in range(0, len(asked), rows_each)]
+    )
+
+
+def _nearest_block(places: Array, squares: Array, asked: Index) -> Index:
+    away = squares[None] - 2.0 * places[asked] @ places.T  # the asked row's own square shifts all alike
+    away[np.arange(len(asked)), asked] = np.inf
+    return away.argmin(axis=1)

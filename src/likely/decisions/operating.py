@@ -1,0 +1,102 @@
+"""Where to put a threshold: where the errors, weighed by prior and cost, are cheapest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.value import Value
+from likely.decisions.cost import Cost
+from likely.decisions.curves import roc
+from likely.errors import DomainError, ShapeError, sentence
+
+
+class OperatingPoint(NamedTuple):
+    """A threshold (a row is accepted where score ≥ threshold), its expected cost, and both error rates."""
+
+    threshold: float
+    expected_cost: float
+    false_alarm: float
+    miss: float
+
+
+@dataclass(frozen=True, eq=False)
+class CostCurve(Value):
+    """Expected cost of every threshold, from empirical error rates (Herbst 1.2.2)."""
+
+    threshold: Array  # (m,) falling from +∞
+    expected_cost: Array  # (m,)
+    false_alarm: Array  # (m,)
+    miss: Array  # (m,)
+
+    @property
+    def best(self) -> OperatingPoint:
+        """The cheapest threshold, the highest of equal ones."""
+        i = int(self.expected_cost.argmin())
+        return OperatingPoint(*(float(part[i]) for part in self._parts().values()))
+
+
+def expected_cost_curve(
+    scores: Any, truth: Any, class_prior: Any = None, cost: Any = None, weight: Any = None
+) -> CostCurve:
+    """What each threshold on a score (n,) costs on average: Σ_c p(c) Σ_a P(a | c) L(a, c).
+
+    `truth` (n,) is True where a row is positive. `class_prior` is p(positive), or (p(negative), p(positive)); None
+    takes the sample's own. `cost` is a table of actions × truths, both (negative, positive); None counts mistakes.
+    """
+    curve, table = roc(scores, truth, weight), _table(cost)
+    negative, positive = _prior(class_prior, truth, weight)
+    alarm, miss = curve.false_alarm, curve.miss
+    paid = negative * (alarm * table[1, 0] + (1 - alarm) * table[0, 0])
+    paid = paid + positive * (miss * table[0, 1] + (1 - miss) * table[1, 1])
+    return CostCurve.trusted(threshold=curve.threshold, expected_cost=paid, false_alarm=alarm, miss=miss)
+
+
+def operating_threshold(
+    scores: Any, truth: Any, class_prior: Any = None, cost: Any = None, weight: Any = None
+) -> OperatingPoint:
+    """The threshold of least expected cost under a prior (which need not be the sample's) and costs.
+
+    >>> operating_threshold([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], class_prior=0.5, cost=[[0, 10], [1, 0]]).threshold
+    0.4
+    """
+    return expected_cost_curve(scores, truth, class_prior, cost, weight).best
+
+
+def equal_error_needed(prior: float, share: float = 0.5) -> float:
+    """The equal error rate e at which a rejection is right with probability `share` (Herbst 1.2.1).
+
+    p (1 − e) / (p (1 − e) + (1 − p) e) = share; for every second rejection to be right, e must equal the prior.
+
+    >>> round(equal_error_needed(0.0004), 12)
+    0.0004
+    """
+    if not (0 < prior < 1 and 0 < share < 1):
+        expected = "prior and share must lie between 0 and 1"
+        raise DomainError(sentence("equal_error_needed", expected, f"{prior} and {share}"))
+    wanted = prior * (1 - share)
+    return float(wanted / (wanted + share * (1 - prior)))
+
+
+def _table(cost: Any) -> Array:
+    table = Cost.zero_one(2).table if cost is None else cost.table if isinstance(cost, Cost) else Cost(cost).table
+    if table.shape != (2, 2):
+        expected = "costs of a threshold are a table of 2 actions × 2 truths, (negative, positive)"
+        raise ShapeError(sentence("operating_threshold", expected, f"shape {table.shape}"))
+    return table
+
+
+def _prior(given: Any, truth: Any, weight: Any) -> tuple[float, float]:
+    """p(negative), p(positive)."""
+    if given is None:
+        positive = float(np.average(np.asarray(truth, dtype=np.float64), weights=weight))
+        return 1 - positive, positive
+    prior = np.asarray(given, dtype=np.float64)
+    prior = np.array([1 - prior, prior]) if prior.ndim == 0 else prior
+    if prior.shape != (2,) or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-9:
+        expected = "class_prior must be p(positive), or two probabilities that sum to 1"
+        raise DomainError(sentence("operating_threshold", expected, given))
+    return float(prior[0]), float(prior[1])

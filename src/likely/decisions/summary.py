@@ -1,0 +1,111 @@
+"""An evaluation in words for a terminal, and in plain lists for JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likely.decisions.calibration import Reliability
+
+if TYPE_CHECKING:
+    from likely.decisions.evaluation import Evaluation
+
+MOST_CLASSES = 30  # rows of the table by class that a terminal shows
+
+
+def summary(e: Evaluation) -> str:
+    """The main numbers with their intervals, then a line a class."""
+    return "\n".join([_heading(e), *_measures(e), "", *_classes(e)])
+
+
+def _heading(e: Evaluation) -> str:
+    parts = [f"{len(e):,} rows", f"{len(e.classes)} classes"]
+    if e.weight is not None:
+        parts.append(f"worth {e.counts.sum():,.6g} rows by their weights")
+    if e.fold is not None:
+        parts.append(f"{len(np.unique(e.fold))} folds")
+    return ", ".join(parts) + "; intervals are at 95 %"
+
+
+def _measures(e: Evaluation) -> list[str]:
+    lines = [("error", str(e.error))]
+    if e.cost is not None:
+        lines.append(("mean cost", str(e.mean_cost)))
+    if len(e.costs.table) > len(e.classes):
+        lines += [("cost if it may refuse", str(e.decision_cost)), ("refused", str(e.refused))]
+        if e.error_of_accepted is not None:
+            lines.append(("error of the rest", str(e.error_of_accepted)))
+    impossible = f", {e.impossible.value:.2%} of true classes were held impossible" if e.impossible.value else ""
+    lines += [("log-loss", str(e.log_loss) + impossible), ("Brier score", str(e.brier))]
+    lines.append(("calibration error", f"{e.calibration().ece:.4f}  {e.calibration().verdict}"))
+    if len(e.classes) == 2 and _both_there(e):
+        curve = e.roc(e.classes[1])
+        lines += [("area below ROC", f"{curve.auc:.4f}"), ("equal error rate", f"{curve.equal_error().rate:.4f}")]
+    return [f"{name:<22}{value}" for name, value in lines]
+
+
+def _both_there(e: Evaluation) -> bool:
+    return bool((e.confusion.sum(axis=1) > 0).all())
+
+
+def _classes(e: Evaluation) -> list[str]:
+    rates = list(e.by_class)
+    if len(rates) > MOST_CLASSES:
+        rates = sorted(rates, key=lambda rate: -rate.weight)[:MOST_CLASSES]
+    width = max(5, *(len(str(r.label)) for r in rates))
+    lines = [f"{'class':<{width}}  {'rows':>9}  {'recall':<24}precision"]
+    lines += [f"{r.label!s:<{width}}  {r.weight:>9,.6g}  {_rate(r.recall):<24}{_rate(r.precision)}" for r in rates]
+    left = len(e.by_class) - len(rates)
+    return [line.rstrip() for line in lines] + ([f"and {left} smaller classes"] if left else [])
+
+
+def _rate(rate: Any) -> str:
+    return "–" if rate is None else str(rate)
+
+
+# --------------------------------------------------------------------------- JSON
+
+
+def as_dict(e: Evaluation, points: int) -> dict[str, Any]:
+    """Everything measured and plotted; what is infinite or undefined is None."""
+    there = [c for c, w in zip(e.classes.tolist(), e.confusion.sum(axis=1), strict=True) if 0 < w < e.confusion.sum()]
+    curves = {c: e.roc(c) for c in there}
+    found = {
+        "rows": len(e), "classes": e.classes, "actions": e.actions, "reject_cost": e.reject_cost,
+        "cost_table": e.costs.table, "error": e.error, "mean_cost": e.mean_cost, "decision_cost": e.decision_cost,
+        "refused": e.refused, "error_of_accepted": e.error_of_accepted, "log_loss": e.log_loss,
+        "impossible": e.impossible, "brier": e.brier, "confusion": e.confusion, "confusion_cost": e.confusion_cost,
+        "by_class": e.by_class, "calibration": calibration_dict(e.calibration()),
+        "class_calibration": {str(c): calibration_dict(e.calibration(of=c)) for c in e.classes.tolist()},
+        "roc": {str(c): {**curve.thinned(points)._parts(), "auc": curve.auc} for c, curve in curves.items()},
+        "det": {str(c): curve.det().thinned(points)._parts() for c, curve in curves.items()},
+        "equal_error_rate": {str(c): curve.equal_error() for c, curve in curves.items()},
+        "risk_coverage": {**e.risk_coverage().thinned(points)._parts(), "area": e.risk_coverage().area},
+        "worst": e.worst(10),
+    }  # fmt: skip
+    return {name: plain(part) for name, part in found.items()}
+
+
+def calibration_dict(r: Reliability) -> dict[str, Any]:
+    """One reliability diagram with its numbers."""
+    return {**r._parts(), "ece": r.ece, "maximum": r.maximum, "bias": r.bias, "verdict": r.verdict}
+
+
+def plain(part: Any) -> Any:
+    """Arrays, named tuples and NumPy's numbers as JSON knows them; NaN and infinity as None.
+
+    >>> plain({"a": np.array([1.0, np.inf])})
+    {'a': [1.0, None]}
+    """
+    if isinstance(part, np.ndarray | np.generic):
+        part = part.tolist()
+    if hasattr(part, "_asdict"):
+        part = part._asdict()
+    if isinstance(part, dict):
+        return {str(key): plain(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [plain(value) for value in part]
+    if isinstance(part, float) and not np.isfinite(part):
+        return None
+    return part if isinstance(part, str | int | float | bool | type(None)) else str(part)

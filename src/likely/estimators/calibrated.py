@@ -1,0 +1,258 @@
+"""Any classifier joins: its scores, on rows that it was not trained on, teach what they are worth."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array, Index
+from likely.core.notes import said_once
+from likely.decisions.calibrators import METHODS, Temperature, calibrate, choose_method
+from likely.errors import DataError, DomainError, FitWarning, sentence
+from likely.estimators.deciding import RULES, Deciding
+from likely.estimators.foreign import (
+    Floor,
+    checked_targets,
+    fitted,
+    one_score_a_class,
+    raw_scores,
+    response_of,
+    weight_argument,
+)
+from likely.estimators.parallel import in_threads
+from likely.estimators.splits import Split, make_splits
+from likely.estimators.tables import as_table, take_rows
+
+
+class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
+    """Give any classifier posteriors that can be trusted: trees, forests, boosting, support vectors, pipelines.
+
+    Each row is scored by a copy that was trained without it; a map from scores to posteriors is learnt from these, and
+    the estimator once more from all rows. So prediction costs one model and one map.
+
+    - **estimator**: a classifier with decision_function, predict_log_proba or predict_proba. It gets X as it came.
+    - **method**: "temperature" (one number), "logistic" (Platt; a shrunken matrix for more classes), "isotonic" (any
+      rising curve), or "auto": whichever has the least log-loss on folds that it has not seen.
+    - **cv**: a number of folds, a splitter, or "prefit": the estimator stays as it is, and `fit` gets rows that it was
+      not trained on.
+    - **cost**, **reject_cost**, **reject_below**: how to decide, as in `decide`.
+
+    >>> import likely as lk
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> raw, cal = GaussianNB().fit(X[::2], y[::2]), Calibrated(GaussianNB()).fit(X[::2], y[::2])
+    >>> loss = lambda c: -np.log(c.predict_proba(X[1::2])[np.arange(284), y[1::2]]).mean()
+    >>> bool(loss(cal) < loss(raw) / 2)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods(["fit", "decision_function"]), HasMethods(["fit", "predict_proba"])],
+        "method": [StrOptions({"auto", *METHODS})],
+        "cv": ["cv_object", StrOptions({"prefit"})],
+        **RULES,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self, estimator: Any, method: str = "auto", cv: Any = 5, *, cost: Any = None,
+        reject_cost: float | None = None, reject_below: float | None = None, random_state: Any = 0,
+    ) -> None:  # fmt: skip
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+        self.cost = cost
+        self.reject_cost = reject_cost
+        self.reject_below = reject_below
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn from rows X and labels y; rows of one group are never on both sides of a split."""
+        self._validate_params()
+        X = as_table(X)
+        classes, owner, weight = checked_targets(X, y, sample_weight, self)
+        with said_once(2):
+            if isinstance(self.cv, str):
+                self._adopt(self.estimator, *self._seen_classes(classes, owner))
+                held_out = self._own_scores(X, owner, weight, groups)
+            else:
+                self._refuse_pairwise()
+                estimator = one_score_a_class(self.estimator)
+                self._note_weights(estimator, weight)
+                held_out = self._cross_scores(estimator, X, classes, owner, weight, groups)
+                self._adopt(fitted(estimator, X, classes[owner], weight), classes, owner)
+            self._learn_map(held_out, owner, weight)
+        self.class_prior_ = _shares(owner, weight, len(self.classes_))
+        return self
+
+    def log_posterior(self, X: Any) -> Array:
+        """Calibrated log p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        check_is_fitted(self)
+        raw = raw_scores(self.estimator_, X, self.classes_, response_of(self.estimator_))
+        return self.calibration_.log_posterior(self.floor_.applied(raw))
+
+    def save(self, path: Any) -> NoReturn:
+        """Model files hold numbers and settings only: another library's estimator cannot be among them."""
+        raise DomainError(cannot_be_saved(self))
+
+    # ------------------------------------------------------------ held-out scores
+
+    def _cross_scores(
+        self, estimator: Any, X: Any, classes: NDArray[Any], owner: Index, weight: Array | None, groups: Any
+    ) -> HeldOut:
+        """Each row scored by a copy that did not see it."""
+        if len(classes) == 1:
+            return HeldOut.nothing(1)
+        splits = make_splits(X, owner, self.cv, weight=weight, groups=groups, seed=self._seed())
+        if groups is None and not hasattr(self.cv, "split"):
+            splits = list(_singles_always_train(splits, owner, classes))
+        response, y = response_of(estimator), classes[owner]
+
+        def scored(split: Split) -> Array:
+            _tell_of_absent(split, owner, classes)
+            model = fitted(estimator, X, y, weight, split.train)
+            return raw_scores(model, take_rows(X, split.test), classes, response)
+
+        splits = [split for split in splits if len(split.test)]
+        raw = in_threads(scored, splits)
+        return HeldOut.joined(raw, [split.test for split in splits], len(classes))
+
+    def _own_scores(self, X: Any, owner: Index, weight: Array | None, groups: Any) -> HeldOut:
+        """A fitted estimator's scores of the rows at hand, in folds for choosing among maps."""
+        response = response_of(self.estimator_)
+        rows = np.arange(len(owner)) if weight is None else np.flatnonzero(weight > 0)
+        raw = raw_scores(self.estimator_, take_rows(X, rows), self.classes_, response)
+        splits = make_splits(raw, owner[rows], 5, groups=None if groups is None else np.asarray(groups)[rows])
+        fold = np.zeros(len(rows), dtype=np.intp)
+        for k, split in enumerate(splits):
+            fold[split.test] = k
+        return HeldOut(raw, rows, fold)
+
+    def _seen_classes(self, classes: NDArray[Any], owner: Index) -> tuple[NDArray[Any], Index]:
+        """The classes of a fitted estimator, and where they stand in these rows' order."""
+        check_is_fitted(self.estimator)
+        own = np.asarray(self.estimator.classes_)
+        unknown = [c for c in classes.tolist() if c not in own.tolist()]
+        if unknown:
+            expected = f"labels must be among the fitted estimator's classes {own.tolist()[:12]}"
+            raise DataError(sentence("Calibrated", expected, repr(unknown[0])))
+        order = np.unique(own)
+        owner[:] = np.searchsorted(order, classes)[owner]
+        return order, owner
+
+    # ------------------------------------------------------------------- learning
+
+    def _learn_map(self, held_out: HeldOut, owner: Index, weight: Array | None) -> None:
+        """The map from held-out scores to posteriors, of the kind that was asked for or does best."""
+        raw, rows, fold = held_out
+        w = np.ones(len(rows)) if weight is None else weight[rows]
+        self.floor_ = Floor.of(raw, float(w.sum()), response_of(self.estimator_))
+        if not len(rows):
+            self.method_, self.calibration_ = "none", Temperature(1.0, len(self.classes_))
+            if len(self.classes_) > 1:
+                remedy = "pass more rows of each class"
+                told = sentence("Calibrated", "no row could be held out, scores stay as they are", remedy=remedy)
+                warnings.warn(told, FitWarning, stacklevel=2)
+            return
+        scores = self.floor_.applied(raw)
+        self.method_ = self.method
+        if self.method == "auto":
+            self.method_, self.log_loss_ = choose_method(scores, owner[rows], fold, w)
+        self.calibration_ = calibrate(scores, owner[rows], w, method=self.method_)
+
+    def _adopt(self, estimator: Any, classes: NDArray[Any], owner: Index) -> None:
+        self.estimator_, self.classes_ = estimator, classes
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
+            elif hasattr(self, name):
+                delattr(self, name)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _note_weights(self, estimator: Any, weight: Array | None) -> None:
+        uneven = weight is not None and np.ptp(weight[weight > 0]) > 0
+        if uneven and weight_argument(estimator) is None:
+            expected = f"{type(estimator).__name__} takes no weights: they count for the calibration alone"
+            remedy = "repeat rows, or choose an estimator that takes sample_weight"
+            warnings.warn(sentence("Calibrated", expected, remedy=remedy), FitWarning, stacklevel=2)
+
+    def _refuse_pairwise(self) -> None:
+        if get_tags(self.estimator).input_tags.pairwise:
+            remedy = "pass rows and a kernel or metric by name, or use cv='prefit'"
+            expected = "rows are needed, for folds cut them"
+            raise DomainError(sentence("Calibrated", expected, "a table of all pairs", remedy))
+
+    def __sklearn_tags__(self) -> Any:
+        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags = own.input_tags
+        if own.classifier_tags is not None:
+            tags.classifier_tags.multi_class = own.classifier_tags.multi_class
+        return tags
+
+
+class HeldOut(NamedTuple):
+    """Scores of rows that were not trained on."""
+
+    raw: Array  # (m, C)
+    rows: Index  # (m,): which rows these are
+    fold: Index  # (m,): which split tested them
+
+    @classmethod
+    def nothing(cls, classes: int) -> HeldOut:
+        """No rows."""
+        return cls(np.empty((0, classes)), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
+
+    @classmethod
+    def joined(cls, raw: list[Array], rows: list[Index], classes: int) -> HeldOut:
+        """One after another, fold by fold."""
+        if not rows:
+            return cls.nothing(classes)
+        fold = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
+        return cls(np.concatenate(raw), np.concatenate(rows), fold)
+
+
+def cannot_be_saved(estimator: Any) -> str:
+    """Why a calibrated foreign estimator has no model file, and what to do."""
+    foreign = type(getattr(estimator, "estimator", estimator)).__name__
+    remedy = (
+        "fit it again from a script (random_state makes that exact), export it with its own library's means, or use one of "
+        "likely's classifiers, such as BayesClassifier"
+    )
+    expected = f"a model file holds numbers and settings, never code, so it cannot hold another library's {foreign}"
+    return sentence("Calibrated", expected, remedy=remedy)
+
+
+def _singles_always_train(splits: list[Split], owner: Index, classes: NDArray[Any]) -> Iterator[Split]:
+    """A class that has no second row to learn from stays in training: it cannot be held out."""
+    for split in splits:
+        absent = np.setdiff1d(owner[split.test], owner[split.train])
+        alone = np.isin(owner[split.test], absent)
+        if alone.any():
+            named = ", ".join(repr(c) for c in classes[absent].tolist())
+            told = f"class {named} has one distinct row: it is learnt from, but its posteriors cannot be calibrated"
+            warnings.warn(sentence("Calibrated", told, remedy="pass more rows of it"), FitWarning, stacklevel=2)
+        yield Split(np.sort(np.concatenate([split.train, split.test[alone]])), split.test[~alone])
+
+
+def _tell_of_absent(split: Split, owner: Index, classes: NDArray[Any]) -> None:
+    absent = np.setdiff1d(np.arange(len(classes)), owner[split.train])
+    if len(absent):
+        named = ", ".join(repr(c) for c in classes[absent].tolist())
+        told = f"class {named} is absent from a training fold: its rows there count as never expected"
+        warnings.warn(sentence("Calibrated", told, remedy="use fewer folds or other groups"), FitWarning, stacklevel=2)
+
+
+def _shares(owner: Index, weight: Array | None, classes: int) -> Array:
+    count = np.bincount(owner, weight, classes)
+    return count / count.sum()

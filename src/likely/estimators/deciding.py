@@ -1,0 +1,122 @@
+"""Posterior first, decision second: what every classifier can do once it gives posteriors."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array, Mask
+from likely.decisions.combine import change_prior
+from likely.decisions.cost import Cost
+from likely.decisions.decide import settled
+from likely.errors import DomainError, ShapeError, sentence
+
+RULES = {  # constraints of the settings that say how to decide
+    "cost": ["array-like", dict, HasMethods(["expected"]), HasMethods(["to_numpy"]), None],
+    "reject_cost": [Interval(Real, 0, None, closed="left"), None],
+    "reject_below": [Interval(Real, 0, 1, closed="both"), None],
+}
+
+
+class Deciding(ClassifierMixin):
+    """For a classifier with `classes_`, `class_prior_` and `log_posterior(X)` (n, C): predictions and decisions."""
+
+    classes_: Any
+    class_prior_: Any
+
+    def log_posterior(self, X: Any) -> Array:
+        """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        raise NotImplementedError  # every subclass has its own
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        return self.log_posterior(X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        return np.exp(self.log_posterior(X))
+
+    def predict(self, X: Any) -> Any:
+        """The class of least expected cost among the classes (n,): it never refuses; `decide` may."""
+        check_is_fitted(self)
+        P = self.predict_proba(X)
+        table = self._cost_of(None)
+        return self.classes_[P.argmax(axis=1) if table is None else (P @ table.T).argmin(axis=1)]
+
+    def decide(
+        self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
+        novelty: float | None = None, class_prior: Any = None, full: bool = False,
+    ) -> Any:  # fmt: skip
+        """The cheapest action for each row: a label, the name of a further action, `lk.REJECT` or `lk.NOVEL`.
+
+        What is None is as the classifier was built. It refuses only if `reject_cost` (refusing is cheaper than the
+        cheapest action), `reject_below` (the largest posterior is smaller) or `novelty` (p(x) is smaller than
+        that share of training rows would have) is given. `class_prior` replaces the class probabilities
+        of training. `full` adds expected costs, runner-up and reasons (`Decisions`).
+        """
+        check_is_fitted(self)
+        cost = getattr(self, "cost", None) if cost is None else cost
+        reject_cost = getattr(self, "reject_cost", None) if reject_cost is None else reject_cost
+        reject_below = getattr(self, "reject_below", None) if reject_below is None else reject_below
+        novelty = getattr(self, "novelty", None) if novelty is None else novelty
+        novel, why = (None, None) if novelty is None else self._novel(X, novelty)
+        P = self.predict_proba(X).astype(np.float64, copy=False)
+        if class_prior is not None:
+            P = change_prior(P, self.class_prior_, self._prior_for(class_prior))
+        return settled(
+            P, self.classes_, cost=cost, reject_cost=reject_cost, reject_below=reject_below, novel=novel,
+            why_novel=why, full=full, refusing=novelty is not None,
+        )  # fmt: skip
+
+    def predict_frame(self, X: Any, **how: Any) -> Any:
+        """Decisions, their expected costs and all posteriors as a data frame of the same library as X."""
+        import narwhals as nw
+
+        frame = nw.from_native(X, eager_only=True)
+        done = self.decide(X, full=True, **how)
+        columns: dict[str, Any] = {"decision": [_plain(c) for c in done.choice], "cost": done.cost}
+        columns |= {f"p({c})": done.posterior[:, i] for i, c in enumerate(self.classes_)}
+        return nw.from_dict(columns, backend=frame.implementation).to_native()
+
+    # ------------------------------------------------------------------- inside
+
+    def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
+        remedy = "use BayesClassifier, or leave novelty out"
+        raise DomainError(sentence(type(self).__name__, "novelty needs a model of p(x)", remedy=remedy))
+
+    def _cost_of(self, cost: Any) -> Any:
+        """The classes' rows of the cost table (C, C), None where every mistake costs the same."""
+        cost = getattr(self, "cost", None) if cost is None else cost
+        return None if cost is None else Cost.of(cost, self.classes_).table[: len(self.classes_)]
+
+    def _prior_for(self, class_prior: Any) -> Array:
+        return class_probabilities(class_prior, self.classes_, type(self).__name__)
+
+
+def class_probabilities(given: Any, classes: Any, whose: str) -> Array:
+    """Class probabilities in the order of `classes`: "uniform", a dict by label, or numbers in that order."""
+    if isinstance(given, str):
+        if given != "uniform":
+            raise DomainError(sentence(whose, 'class_prior must be "uniform", numbers or a dict by label', repr(given)))
+        return np.full(len(classes), 1.0 / len(classes))
+    if isinstance(given, dict):
+        missing = [c for c in classes.tolist() if c not in given]
+        if missing or len(given) != len(classes):
+            raise DomainError(sentence(whose, f"class_prior must name each class {classes.tolist()}", list(given)))
+        given = [given[c] for c in classes.tolist()]
+    prior = np.asarray(given, dtype=np.float64)
+    if prior.shape != (len(classes),):
+        raise ShapeError(sentence(whose, f"class_prior needs one probability a class ({len(classes)})", prior.shape))
+    if not (np.isfinite(prior).all() and (prior >= 0).all() and abs(prior.sum() - 1) < 1e-9):
+        expected = "class_prior must be probabilities that add to 1"
+        raise DomainError(sentence(whose, expected, prior.tolist(), "divide them by their sum"))
+    return prior
+
+
+def _plain(choice: Any) -> Any:
+    return choice if isinstance(choice, str | int | float) else str(choice)

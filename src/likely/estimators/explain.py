@@ -1,0 +1,150 @@
+"""Why a row is decided as it is: what each column adds to the odds, and what knowing it saves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.core.arrays import Array, Index
+from likely.core.columns import Columns
+from likely.decisions.cost import Cost
+
+SHOWN = 12  # columns that the text shows for each row
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """For each row, the evidence of each column between the class decided for and its strongest rival.
+
+    `log_odds[i, j]` = log p(x_j | x_rest, decided) − log p(x_j | x_rest, rival): the change of the log-odds when
+    column j becomes known after all others. In naive Bayes these add up, with the prior's, to the log-odds of
+    the posterior. `cost_change[i, j]` is how much more (or less) the best decision is expected to cost when column j is
+    marginalised out.
+    """
+
+    columns: list[str]
+    decided: NDArray[Any]  # (n,)
+    rival: NDArray[Any]  # (n,)
+    posterior: Array  # (n, C)
+    classes: NDArray[Any]
+    log_odds: Array  # (n, d)
+    prior_log_odds: Array  # (n,)
+    cost_change: Array  # (n, d)
+    without: NDArray[Any]  # (n, d): what would be decided without each column
+    values: list[list[Any]]  # (n, d): the cells
+
+    @classmethod
+    def of(cls, clf: Any, X: Any) -> Explanation:
+        """Explain the decisions of a fitted `BayesClassifier` for rows X."""
+        rows = clf._rows(X)
+        joint, cost = clf.model_.log_joint(rows), Cost.of(clf.cost, clf.classes_)
+        classes_only = cost.table[: cost.n_classes]
+        P = clf.model_._shares(joint.copy())
+        expected = P @ classes_only.T
+        (decided, rival), least = _best_two(expected), expected.min(axis=1)
+        at, prior = np.arange(len(P)), np.log(np.maximum(clf.model_.weights, 1e-300))
+        odds, change, without = [], [], []
+        for j in range(_width(rows)):
+            hidden = clf.model_.log_joint(_hidden(rows, j))
+            with np.errstate(invalid="ignore"):
+                gain = joint - hidden  # log p(x_j | x_rest, c)
+                odds.append(np.nan_to_num(gain[at, decided] - gain[at, rival], nan=0.0))
+            blind = clf.model_._shares(hidden) @ classes_only.T
+            change.append(blind.min(axis=1) - least)
+            without.append(blind.argmin(axis=1))
+        return cls(
+            clf._column_names(), clf.classes_[decided], clf.classes_[rival], P, clf.classes_,
+            np.stack(odds, axis=1), prior[decided] - prior[rival], np.stack(change, axis=1),
+            clf.classes_[np.stack(without, axis=1)], _cells(rows),
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.decided)
+
+    def ranking(self, i: int) -> Index:
+        """Columns of row i by the size of their evidence, largest first."""
+        return np.argsort(-np.abs(self.log_odds[i]), kind="stable")
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One plain dict a row, for JSON."""
+        for i in range(len(self)):
+            yield {
+                "decided": _plain(self.decided[i]), "rival": _plain(self.rival[i]),
+                "posterior": {str(c): float(p) for c, p in zip(self.classes, self.posterior[i], strict=True)},
+                "prior_log_odds": float(self.prior_log_odds[i]),
+                "columns": [
+                    {
+                        "column": self.columns[j], "value": _plain(self.values[i][j]),
+                        "log_odds": float(self.log_odds[i, j]), "cost_change": float(self.cost_change[i, j]),
+                        "without": _plain(self.without[i, j]),
+                    }
+                    for j in self.ranking(i)
+                ],
+            }  # fmt: skip
+
+    def __str__(self) -> str:
+        return "\n\n".join(self._page(i) for i in range(len(self)))
+
+    def _page(self, i: int) -> str:
+        share = self.posterior[i, self.classes.tolist().index(self.decided[i])]
+        lines = [f"row {i}: {self.decided[i]} (posterior {share:.4g}), against {self.rival[i]}"]
+        width = max(len(name) for name in [*self.columns, "class probabilities"])
+        lines.append(f"  {'column':<{width}}  {'value':>12}  {'log-odds':>9}  {'cost without':>12}  decision without")
+        lines.append(f"  {'class probabilities':<{width}}  {'':>12}  {self.prior_log_odds[i]:>+9.3f}")
+        for j in self.ranking(i)[:SHOWN]:
+            value, change = _shown(self.values[i][j]), f"{self.cost_change[i, j]:+.4g}"
+            numbers = f"{value:>12}  {self.log_odds[i, j]:>+9.3f}  {change:>12}"
+            lines.append(f"  {self.columns[j]:<{width}}  {numbers}  {self.without[i, j]}")
+        if len(self.columns) > SHOWN:
+            lines.append(f"  … and {len(self.columns) - SHOWN} columns with less evidence")
+        return "\n".join(lines)
+
+
+def _best_two(expected: Array) -> tuple[Index, Index]:
+    """The cheapest class of each row, and the next."""
+    order = np.argsort(expected, axis=1, kind="stable")
+    return order[:, 0], order[:, min(1, order.shape[1] - 1)]
+
+
+def _width(rows: Any) -> int:
+    if isinstance(rows, Columns):
+        return sum(_width(part) for part in rows.parts.values())
+    return 1 if rows.ndim == 1 else int(rows.shape[1])
+
+
+def _hidden(rows: Any, j: int) -> Any:
+    """The rows with column j missing."""
+    if isinstance(rows, Columns):
+        parts = dict(rows.parts)
+        for name, part in parts.items():
+            width = _width(part)
+            if j < width:
+                parts[name] = _hidden(part, j)
+                break
+            j -= width
+        return Columns(parts)
+    out = rows.astype(rows.dtype if rows.dtype.kind == "f" else np.float64 if rows.dtype.kind in "biu" else object)
+    out[(..., j) if out.ndim > 1 else slice(None)] = None if out.dtype == object else np.nan
+    return out
+
+
+def _cells(rows: Any) -> list[list[Any]]:
+    if isinstance(rows, Columns):
+        each = [_cells(part) for part in rows.parts.values()]
+        return [list(chain.from_iterable(cells)) for cells in zip(*each, strict=True)]
+    return np.asarray(rows).reshape(len(rows), -1).tolist()
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and value != value else value
+
+
+def _shown(value: Any) -> str:
+    value = _plain(value)
+    return "missing" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)[:12]

@@ -1,0 +1,156 @@
+"""Classifiers of others: how each is given weights, and how its scores become one column a class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, check_consistent_length, has_fit_parameter
+
+from likely.core.arrays import Array, Index
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.estimators.tables import take_rows
+
+RESPONSES = ("decision_function", "predict_log_proba", "predict_proba")  # unbounded scores calibrate best
+
+
+# ---------------------------------------------------------------------- learning
+
+
+def checked_targets(X: Any, y: Any, sample_weight: Any, whose: Any) -> tuple[NDArray[Any], Index, Array | None]:
+    """Classes (C,), the class of each row (n,) and weights: of the rows that weigh something."""
+    y = _check_y(y, estimator=whose)
+    check_classification_targets(y)
+    check_consistent_length(X, y)
+    weight = None
+    if sample_weight is not None:
+        weight = _check_sample_weight(sample_weight, np.empty((len(y), 0)), dtype=np.float64, ensure_non_negative=True)
+        if not weight.any():
+            raise DataError(sentence(type(whose).__name__, "some row needs a weight above zero", "sample weights all zero"))
+    classes = np.unique(y if weight is None else y[weight > 0])
+    return classes, np.searchsorted(classes, y).clip(max=len(classes) - 1).astype(np.intp), weight
+
+
+def fitted(estimator: Any, X: Any, y: Any, weight: Array | None, rows: Index | None = None) -> Any:
+    """A fresh copy, learnt from those rows (None: from all that weigh something)."""
+    rows = rows if rows is not None or weight is None else np.flatnonzero(weight > 0)
+    if rows is not None and len(rows) < len(y):
+        X, y = take_rows(X, rows), y[rows]
+        weight = None if weight is None else weight[rows]
+    fresh = clone(estimator)
+    name = None if weight is None else weight_argument(fresh)
+    return fresh.fit(X, y) if name is None else fresh.fit(X, y, **{name: weight})
+
+
+def weight_argument(estimator: Any) -> str | None:
+    """What `fit` calls its weights: also inside pipelines and searches; None where it takes none."""
+    if isinstance(estimator, Pipeline):
+        last, inner = estimator.steps[-1]
+        name = None if inner in (None, "passthrough") else weight_argument(inner)
+        return None if name is None else f"{last}__{name}"
+    if isinstance(estimator, BaseSearchCV):
+        return weight_argument(estimator.estimator)
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def one_score_a_class(estimator: Any) -> Any:
+    """A copy whose support vector machines give one score a class, not one a pair of classes."""
+    pairs = [name for name, value in estimator.get_params().items() if _asks_pairs(name, value)]
+    return clone(estimator).set_params(**dict.fromkeys(pairs, "ovr")) if pairs else estimator
+
+
+def _asks_pairs(name: str, value: Any) -> bool:
+    return name.split("__")[-1] == "decision_function_shape" and isinstance(value, str) and value == "ovo"
+
+
+# ------------------------------------------------------------------------ scores
+
+
+def response_of(estimator: Any) -> str:
+    """The first that a classifier offers of decision_function, predict_log_proba and predict_proba."""
+    for name in RESPONSES:
+        if hasattr(estimator, name):
+            return name
+    expected = f"the classifier must offer {', '.join(RESPONSES[:-1])} or {RESPONSES[-1]}"
+    raise DomainError(sentence("Calibrated", expected, type(estimator).__name__))
+
+
+def raw_scores(estimator: Any, X: Any, classes: NDArray[Any], response: str) -> Array:
+    """Scores (n, C) in the order of `classes`; −inf for a class that the estimator never saw."""
+    with np.errstate(divide="ignore"):  # log 0, here and inside others' predict_log_proba
+        out = np.asarray(getattr(estimator, response)(X), dtype=np.float64)
+        out = np.log(out) if response == "predict_proba" else out
+    seen = np.asarray(estimator.classes_)
+    if out.ndim == 1 or (out.shape[1] == 1 and len(seen) == 2):
+        out = np.multiply.outer(out.reshape(len(out)), [-0.5, 0.5])  # their softmax is σ(score)
+    if out.shape[1] != len(seen):
+        remedy = "set decision_function_shape='ovr'" if hasattr(estimator, "decision_function_shape") else ""
+        expected = f"{response} must have one column for each of {len(seen)} classes"
+        raise ShapeError(sentence(type(estimator).__name__, expected, out.shape, remedy))
+    if np.isnan(out).any():
+        row = np.flatnonzero(np.isnan(out).any(axis=1))[0]
+        raise DataError(sentence(type(estimator).__name__, f"{response} must be numbers", f"NaN at row {row}"))
+    return aligned_to(classes, seen, out)
+
+
+def aligned_to(classes: NDArray[Any], seen: NDArray[Any], out: Array) -> Array:
+    """The columns of `seen` classes put where `classes` have them, −inf elsewhere."""
+    if np.array_equal(classes, seen):
+        return out
+    place = {c: i for i, c in enumerate(classes.tolist())}
+    foreign = [c for c in seen.tolist() if c not in place]
+    if foreign:
+        expected = f"the estimator's classes must be among {classes.tolist()[:12]}"
+        raise DataError(sentence("Calibrated", expected, foreign[0]))
+    full = np.full((len(out), len(classes)), -np.inf)
+    full[:, [place[c] for c in seen.tolist()]] = out
+    return full
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What stands for a log-score of −inf: no classifier has counted far enough to say 0.
+
+    Half of the smallest probability above 0, or below 1, among rows that were not trained on; where only 0 and 1 were
+    seen, 1 / (N + 2). If −inf was not seen at all, it stands for the smallest score.
+    """
+
+    log: float
+    clips: bool  # True: probabilities below it are 0 too
+
+    @classmethod
+    def of(cls, raw: Array, total: float, response: str) -> Floor:
+        """Learn it from scores (n, C) of rows with that weight in total."""
+        finite = raw[np.isfinite(raw)]
+        if response == "decision_function" or len(finite) == raw.size:
+            return cls(float(finite.min(initial=0.0)), False)
+        below = finite[finite < 0]
+        rare = np.concatenate([below, np.log(-np.expm1(below))])
+        smallest = float(rare.min()) - np.log(2) if rare.size else -np.log(total + 2)
+        return cls(float(smallest), True)
+
+    def applied(self, raw: Array) -> Array:
+        """Finite scores."""
+        return np.maximum(raw, self.log) if self.clips else np.where(np.isneginf(raw), self.log, raw)
+
+
+def log_posteriors(estimator: Any, X: Any, classes: NDArray[Any]) -> Array:
+    """log p(class | x) (n, C) of any classifier that gives probabilities, normalised."""
+    names = [name for name in ("log_posterior", "predict_log_proba", "predict_proba") if hasattr(estimator, name)]
+    if not names:
+        whose = type(estimator).__name__
+        remedy = f"wrap it: lk.Calibrated({whose}(…))"
+        raise DomainError(sentence("evaluate", "a classifier with probabilities is needed", whose, remedy))
+    out = raw_scores(estimator, X, classes, names[0])
+    return out - np.logaddexp.reduce(out, axis=1, keepdims=True)
+
+
+def rows_of(X: Any) -> int:
+    """Number of rows of any table."""
+    return int(_num_samples(X))

@@ -1,0 +1,81 @@
+"""Labels of any kind become classes and owners: which class each row belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from likely.core.arrays import Index
+from likely.errors import DataError, sentence
+from likely.families.categorical import is_missing
+
+SPAN = 4096  # labels that are whole numbers within such a span are counted rather than sorted
+
+
+def checked_labels(y: Any, n: int, whose: str) -> NDArray[Any]:
+    """One label a row: strings, numbers or booleans, none missing."""
+    if y is None:
+        raise DataError(f"{whose} requires y to be passed, but the target y is None.")
+    y = y.to_numpy() if hasattr(y, "to_numpy") else y
+    y = column_or_1d(_kept_apart(y), warn=True)
+    if len(y) != n:
+        text = f"Found input variables with inconsistent numbers of samples: [{n}, {len(y)}]"
+        raise DataError(sentence(whose, "one label a row is needed", text))
+    _refuse_missing(y, whose)
+    check_classification_targets(y)
+    return y
+
+
+def _kept_apart(y: Any) -> Any:
+    """A list with texts and gaps must not become texts."""
+    a = np.asarray(y)
+    return np.asarray(y, dtype=object) if a.dtype.kind == "U" and not hasattr(y, "dtype") else a
+
+
+def _refuse_missing(y: NDArray[Any], whose: str) -> None:
+    bad: list[int] = []
+    if y.dtype.kind == "f" and not np.isfinite(y.sum()):
+        bad = np.flatnonzero(~np.isfinite(y)).tolist()
+    elif y.dtype == object:
+        bad = [i for i, label in enumerate(y) if is_missing(label)]
+    if bad:
+        what = "infinity" if y.dtype.kind == "f" and np.isinf(y[bad[0]]) else "NaN"
+        remedy = "label these rows, or leave them out"
+        raise DataError(sentence(whose, "every row needs a label", f"Input y contains {what} at row {bad[0]}", remedy))
+
+
+def encoded(y: NDArray[Any]) -> tuple[NDArray[Any], Index]:
+    """The classes, sorted, and the place of each label among them."""
+    if y.dtype.kind in "biu" and y.size and y.dtype != np.uint64:
+        low, high = int(y.min()), int(y.max())
+        if high - low < SPAN:  # counting takes a twentieth of the time of sorting
+            at = y.astype(np.int64) - low if low else y.astype(np.intp, copy=False)
+            there = np.flatnonzero(np.bincount(at, minlength=high - low + 1))
+            if len(there) <= high - low:
+                at = np.searchsorted(there, at)
+            return (there + low).astype(y.dtype), at
+    if y.dtype == object and all(isinstance(label, str) for label in y):
+        y = y.astype(str)
+        classes, owner = np.unique(y, return_inverse=True)
+        return classes.astype(object), owner
+    try:
+        classes, owner = np.unique(y, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in y.tolist()})
+        raise DataError(sentence("labels", "all labels must be of one kind", ", ".join(kinds))) from error
+    return classes, owner
+
+
+def owners_among(y: NDArray[Any], classes: NDArray[Any], whose: str) -> Index:
+    """The place of each label among classes that are known already."""
+    found, at = encoded(y)
+    places = {c: i for i, c in enumerate(classes.tolist())}
+    new = [c for c in found.tolist() if c not in places]
+    if new:
+        remedy = "name all classes in the first call: partial_fit(X, y, classes=…)"
+        raise DataError(sentence(whose, f"labels must be among the classes {classes.tolist()}", repr(new[0]), remedy))
+    return np.array([places[c] for c in found.tolist()], dtype=np.intp)[at]

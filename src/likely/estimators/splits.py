@@ -1,0 +1,163 @@
+"""Who is trained on and who is tested: folds that keep together what belongs together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from likely.core.arrays import Array, Index
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.estimators.tables import equal_rows
+
+CATEGORIES = 10  # copies of a row, on average, from which on equal rows are taken for different cases
+HEAVY = 0.01  # the share of a class from which on a unit could unbalance the folds
+
+
+class Split(NamedTuple):
+    """Row numbers to learn from and to test on."""
+
+    train: Index
+    test: Index
+
+
+def make_splits(
+    X: Any, owner: Index, cv: Any, *, weight: Array | None = None, groups: Any = None, time: Any = None, seed: Any = 0
+) -> list[Split]:
+    """The splits that `cv` means for rows X with classes `owner` (n,); rows without weight are in none.
+
+    - a whole number: that many stratified folds; with `groups`, each group in one fold. Equal rows stay together, so
+      that a weight of k equals k copies, unless rows are repeated ten times on average (a table of categories).
+    - "leave-one-out": each distinct row, or group, on its own.
+    - "time": an expanding window; the last five sixths of the rows in the order of `time` in five blocks, each tested
+      by what came before it. Equal times are never torn apart.
+    - a share between 0 and 1: one hold-out of that size, stratified and grouped alike.
+    - anything that scikit-learn takes: a splitter, or an iterable of (train, test).
+    """
+    here = np.arange(len(owner)) if weight is None else np.flatnonzero(weight > 0)
+    if not len(here):
+        raise DataError(sentence("cross-validation", "at least one row with a weight is needed", "none"))
+    if not isinstance(cv, str | Real) and cv is not None:
+        return list(_foreign(X, owner, cv, groups, weight))
+    if cv == "time":
+        return [Split(here[a], here[b]) for a, b in _by_time(_ordered(time, len(owner))[here])]
+    unit = _units(X, groups, owner, here, weight)
+    fold = _folds(unit, owner[here], None if weight is None else weight[here], cv, seed)
+    return [Split(here[fold != k], here[fold == k]) for k in range(fold.max() + 1) if (fold == k).any()]
+
+
+def fold_of(splits: list[Split], n: int) -> Index | None:
+    """Which split tests a row (n,), −1 for none; None where a row is tested more than once."""
+    fold = np.full(n, -1, dtype=np.intp)
+    for k, split in enumerate(splits):
+        if (fold[split.test] >= 0).any() or len(np.unique(split.test)) < len(split.test):
+            return None
+        fold[split.test] = k
+    return fold
+
+
+def _units(X: Any, groups: Any, owner: Index, here: Index, weight: Array | None) -> Index:
+    """What must not be torn apart: a number (m,) for each row that counts."""
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != owner.shape:
+            raise ShapeError(sentence("cross-validation", f"groups must have one entry a row ({len(owner)})", groups.shape))
+        return np.unique(groups[here].astype(str), return_inverse=True)[1].astype(np.intp)
+    unit = np.unique(equal_rows(X)[here], return_inverse=True)[1].astype(np.intp)
+    plain = weight is None or np.ptp(weight[here]) == 0
+    separate = plain and len(unit) > CATEGORIES * (unit.max() + 1)
+    return np.arange(len(unit)) if separate else unit
+
+
+def _folds(unit: Index, owner: Index, weight: Array | None, cv: Any, seed: Any) -> Index:
+    """The fold of each row (m,); −1 for those that are never tested."""
+    count = unit.max() + 1
+    if cv == "leave-one-out":
+        _refuse_one(count)
+        return unit
+    if isinstance(cv, Real) and not isinstance(cv, Integral) and 0 < cv < 1:
+        _refuse_one(count)
+        return _dealt(unit, owner, weight, np.array([float(cv), 1 - float(cv)]), seed) * -1
+    if cv is None or (isinstance(cv, Integral) and cv >= 2):
+        _refuse_one(count)
+        folds = min(5 if cv is None else int(cv), count)
+        return _dealt(unit, owner, weight, np.full(folds, 1 / folds), seed)
+    expected = 'cv must be a whole number from 2 on, "leave-one-out", "time", a share between 0 and 1, or a splitter'
+    raise DomainError(sentence("cross-validation", expected, repr(cv)))
+
+
+def _refuse_one(count: int) -> None:
+    if count < 2:
+        remedy = "pass more rows, or fewer of them in one group"
+        raise DataError(sentence("cross-validation", "at least two distinct rows or groups are needed", "one sample", remedy))
+
+
+def _dealt(unit: Index, owner: Index, weight: Array | None, shares: Array, seed: Any) -> Index:
+    """Units dealt like cards to folds of these shares, class after class; contents and seed alone decide the order."""
+    C, count = int(owner.max()) + 1, int(unit.max()) + 1
+    mass = np.bincount(unit * C + owner, weight, count * C).reshape(count, C)
+    shuffled = np.random.default_rng(seed).permutation(count)
+    part = mass / np.maximum(mass.sum(axis=0), 1e-300)
+    heavy = (part.max(axis=1) > HEAVY) & (np.ptp(mass[mass > 0]) > 0)
+    fold = np.empty(count, dtype=np.intp)
+    fold[heavy] = _balanced(part, shuffled[heavy[shuffled]], shares)[heavy]
+    light = shuffled[~heavy[shuffled]]
+    fold[light[np.argsort(mass.argmax(axis=1)[light], kind="stable")]] = _turns(len(light), shares)
+    return fold[unit]
+
+
+def _turns(n: int, shares: Array) -> Index:
+    """Whose turn it is (n,): equal shares in rotation; of two unequal ones the first as evenly as it can be."""
+    if np.ptp(shares) == 0:
+        return np.arange(n) % len(shares)
+    reached = np.floor(np.arange(n + 1) * shares[0] + 0.5)
+    return np.where(np.diff(reached) > 0, 0, 1)
+
+
+def _balanced(part: Array, shuffled: Index, shares: Array) -> Index:
+    """The heaviest units first, each to the fold that has least of what it brings; `part` (units, C) of each class."""
+    have, size = np.zeros((len(shares), part.shape[1])), np.zeros(len(shares))
+    fold = np.empty(len(part), dtype=np.intp)
+    for u in shuffled[np.argsort(-part.max(axis=1)[shuffled], kind="stable")]:
+        full = ((have + part[u]) @ part[u] / part[u].sum() + 1e-6 * size) / shares
+        fold[u] = k = int(np.argmin(full))
+        have[k] += part[u]
+        size[k] += part[u].sum()
+    return fold
+
+
+def _by_time(time: Any, blocks: int = 5) -> Iterator[Split]:
+    """Blocks of equal size in the order of time, each behind all that it may learn from."""
+    moments, at = np.unique(time, return_inverse=True)
+    if len(moments) < 2:
+        raise DataError(sentence("cross-validation", "at least two different times are needed", len(moments)))
+    ahead = np.cumsum(np.bincount(at)) - np.bincount(at)  # rows before each moment
+    block = np.minimum(ahead * (blocks + 1) // len(at), blocks)
+    block[0] = 0
+    of_row = np.unique(block, return_inverse=True)[1][at]
+    for k in range(1, of_row.max() + 1):
+        yield Split(np.flatnonzero(of_row < k), np.flatnonzero(of_row == k))
+
+
+def _ordered(time: Any, n: int) -> Any:
+    """Times as something that sorts; without any, the order of the rows."""
+    if time is None:
+        return np.arange(n)
+    time = np.asarray(time)
+    if time.shape != (n,):
+        raise ShapeError(sentence("cross-validation", f"time must have one entry a row ({n})", time.shape))
+    missing = np.isnat(time) if time.dtype.kind in "mM" else time != time
+    if np.any(missing):
+        raise DataError(sentence("cross-validation", "every row needs a time", f"none at row {np.flatnonzero(missing)[0]}"))
+    return time
+
+
+def _foreign(X: Any, owner: Index, cv: Any, groups: Any, weight: Array | None) -> Iterator[Split]:
+    """The splits of a scikit-learn splitter or an iterable, rows without weight taken out."""
+    counted = np.ones(len(owner), dtype=bool) if weight is None else weight > 0
+    for train, test in check_cv(cv, owner, classifier=True).split(np.zeros((len(owner), 1)), owner, groups):
+        train, test = (np.arange(len(owner))[part] for part in (train, test))
+        yield Split(train[counted[train]], test[counted[test]])
