@@ -26,10 +26,12 @@ FORMAT = 1  # of the files written here; every lower one can still be read
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "BayesClassifier": lambda: import_module("likely.estimators.bayes").BayesClassifier,
     "CategoricalDensity": lambda: import_module("likely.estimators.categorical").CategoricalDensity,
+    "ClassFrequencies": lambda: import_module("likely.estimators.frequencies").ClassFrequencies,
     "GaussianDensity": lambda: import_module("likely.estimators.gaussian").GaussianDensity,
     "NaiveBayes": lambda: import_module("likely.estimators.naive_bayes").NaiveBayes,
     "PoissonDensity": lambda: import_module("likely.estimators.poisson").PoissonDensity,
     "ProductDensity": lambda: import_module("likely.estimators.product").ProductDensity,
+    "TableClassifier": lambda: import_module("likely.estimators.table_classifier").TableClassifier,
 }
 
 REMEDIES = {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 from sklearn.utils import estimator_checks as checks
+from sklearn.utils import get_tags
 
 import likely as lk
 
@@ -20,6 +23,26 @@ ESTIMATORS = [
     lk.ProductDensity(),
     lk.ProductDensity(lk.PoissonDensity()),
     lk.ProductDensity(lk.CategoricalDensity()),
+    lk.GaussianDensity("emphasised"),
+    lk.GaussianDensity(predictive="all"),
+    lk.PoissonDensity(predictive=True),
+    lk.CategoricalDensity(predictive=True),
+]
+
+CLASSIFIERS = [
+    lk.BayesClassifier(),
+    lk.BayesClassifier(lk.GaussianDensity("diagonal")),
+    lk.BayesClassifier(lk.GaussianDensity("pooled", prior=None)),
+    lk.BayesClassifier(lk.GaussianDensity("pooled", pooling="class")),
+    lk.BayesClassifier(lk.GaussianDensity("interpolated")),
+    lk.BayesClassifier(lk.GaussianDensity("emphasised")),
+    lk.BayesClassifier(lk.GaussianDensity(predictive="all"), class_prior=1.0),
+    lk.BayesClassifier(lk.GaussianDensity("pooled", predictive="mean", noise=0.01), class_prior="uniform"),
+    lk.BayesClassifier(lk.PoissonDensity(predictive=True)),
+    lk.BayesClassifier(lk.ProductDensity(lk.CategoricalDensity())),
+    lk.NaiveBayes(),
+    lk.NaiveBayes("poisson"),
+    lk.NaiveBayes("categorical"),
 ]
 
 # defined by scikit-learn, but left out by check_estimator (the rest of these need predict or transform)
@@ -31,7 +54,7 @@ NOT_YIELDED = [
 
 
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
-@checks.parametrize_with_checks(ESTIMATORS, legacy=True)
+@checks.parametrize_with_checks([*ESTIMATORS, *CLASSIFIERS], legacy=True)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
@@ -41,3 +64,22 @@ def test_scikit_learn_check(estimator, check):
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_check_that_is_not_yielded(estimator, check):
     check(type(estimator).__name__, estimator)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("check", NOT_YIELDED, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
+def test_check_of_classifiers_that_is_not_yielded(estimator, check):
+    check(type(estimator).__name__, estimator)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
+def test_checks_of_classifiers_with_data_of_their_own(estimator):
+    X, y = make_blobs(n_samples=60, random_state=0, cluster_std=0.1)
+    X = np.round(20 * (X - X.min())) if get_tags(estimator).input_tags.positive_only else X
+    name = type(estimator).__name__
+    checks.check_classifiers_predictions(X, y, name, estimator)
+    checks.check_classifiers_predictions(X, np.array(["a", "b", "c"], dtype=object)[y], name, estimator)
+    checks.check_estimators_data_not_an_array(name, estimator, X, y, "NotAnArray")
+    checks.check_estimators_data_not_an_array(name, estimator, X, y, "PandasDataframe")

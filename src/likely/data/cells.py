@@ -36,26 +36,28 @@ def tidy(frame: pl.DataFrame, missing: str | Iterable[Any] = ()) -> pl.DataFrame
     ['1', None, None]
     """
     own = tokens(missing)
-    return frame.select(tidy_cells(column, own) for column in frame)
+    words = _trimmed(frame.select(_as_plain(column) for column in frame), [*MISSING, *own])
+    return words.select(without_values(column, own) for column in words)
 
 
-def tidy_cells(column: pl.Series, missing: tuple[str, ...]) -> pl.Series:
-    """One column of `tidy`."""
+def _as_plain(column: pl.Series) -> pl.Series:
+    """Words as strings, decimals as numbers, NaN as null."""
     if column.dtype in (pl.Categorical, pl.Enum):
-        column = column.cast(pl.String)
-    if column.dtype == pl.String:
-        cells = column.str.strip_chars()
-        return cells.set(cells.is_in([*MISSING, *missing]), None)
-    if column.dtype.is_decimal():
-        column = column.cast(pl.Float64)
-    if not column.dtype.is_numeric():
-        return column
-    column = column.fill_nan(None) if column.dtype.is_float() else column
-    return without_values(column, missing)
+        return column.cast(pl.String)
+    column = column.cast(pl.Float64) if column.dtype.is_decimal() else column
+    return column.fill_nan(None) if column.dtype.is_float() else column
+
+
+def _trimmed(frame: pl.DataFrame, missing: list[str]) -> pl.DataFrame:
+    """Words without blanks around them, null where missing; by position, since "*" as a name means all to Polars."""
+    cells = [pl.nth(i).str.strip_chars() for i, dtype in enumerate(frame.dtypes) if dtype == pl.String]
+    return frame.with_columns(pl.when(cell.is_in(missing).not_()).then(cell) for cell in cells)
 
 
 def without_values(column: pl.Series, missing: tuple[str, ...]) -> pl.Series:
-    """Numbers that stand for "missing", such as -999, made null however they are written."""
+    """Numbers that stand for "missing", such as -999, made null however they are written; words as they are."""
+    if not missing or not column.dtype.is_numeric():
+        return column
     values = pl.Series(missing, dtype=pl.String).cast(pl.Float64, strict=False).drop_nulls()
     return column.set(column.cast(pl.Float64).is_in(values.to_list()), None) if len(values) else column
 

@@ -63,9 +63,8 @@ def summary(values: pl.Series) -> Summary:
         return Summary(distinct, in_order(present.unique().cast(pl.String).to_list()), None)
     if not len(present):
         return Summary(0, (), None)
-    numbers = present.cast(pl.Float64)
-    low, mean, high = numbers.min(), numbers.mean(), numbers.max()
-    return Summary(distinct, (), (float(low), float(mean), float(high)))  # type: ignore[arg-type]
+    numbers = present.cast(pl.Float64).to_numpy()
+    return Summary(distinct, (), (float(numbers.min()), float(numbers.mean()), float(numbers.max())))
 
 
 def in_order(levels: Sequence[str]) -> tuple[str, ...]:
@@ -84,7 +83,8 @@ def tell(
     n: int, columns: Sequence[Column], roles: Mapping[str, str], classes: Mapping[Any, int], unlabelled: int
 ) -> Iterator[str]:
     """A table in lines: size, roles and classes, measurements, and what was set aside."""
-    yield f"{n:,} rows, {len(columns) + len(roles)} columns"
+    width = len(columns) + len(roles)
+    yield f"{n:,} row{'s' * (n != 1)}, {width} column{'s' * (width != 1)}"
     for role, name in roles.items():
         yield f"{role}: {name}" + (f" ({_classes(classes)})" if role == "target" else "")
     if unlabelled:

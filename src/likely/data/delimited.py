@@ -32,8 +32,8 @@ def read_delimited(source: Source, whose: str, separator: str | None = None) -> 
     >>> read_delimited(b"a;b\\n1;2\\n", "example").rows()
     [('1', '2')]
     """
-    head = lines_of(source, whose, SNIFFED_LINES)
-    if not any(head):
+    head = list(filter(str.strip, lines_of(source, whose, SNIFFED_LINES)))
+    if not head:
         raise DataError(sentence(whose, "a table with a header is needed", "an empty file"))
     separator = separator or sniffed(head)
     names = header(head, separator, whose)
@@ -42,7 +42,8 @@ def read_delimited(source: Source, whose: str, separator: str | None = None) -> 
         rows = carefully(lines_of(source, whose), separator, len(names), whose)
     if not rows.height:
         raise DataError(sentence(whose, "rows are needed", "a header and nothing below it"))
-    return rows.rename(dict(zip(rows.columns, names, strict=True)))
+    rows.columns = names
+    return rows
 
 
 def lines_of(source: Source, whose: str, n: int | None = None) -> list[str]:
@@ -77,7 +78,7 @@ def sniffed(lines: list[str]) -> str:
 
 def header(lines: list[str], separator: str, whose: str) -> list[str]:
     """The names of the first line: none empty, none twice, and not numbers."""
-    names = [name.strip() for name in next(_fields(filter(None, lines), separator))]
+    names = [name.strip() for name in next(_fields(lines, separator))]
     if looks_like_data(names):
         expected = "the first line must be a header"
         raise DataError(sentence(whose, expected, f"numbers ({', '.join(names[:3])} …)", "give it a header"))
@@ -99,7 +100,7 @@ def refuse_names(names: list[str], whose: str) -> None:
     empty = [str(i + 1) for i, name in enumerate(names) if not name]
     if empty:
         expected, got = "every column needs a name", f"none for column {', '.join(empty)}"
-        raise DataError(sentence(whose, expected, got, "name it in the header"))
+        raise DataError(sentence(whose, expected, got, "name it"))
     twice = [f'"{name}"' for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataError(sentence(whose, "column names must differ", f"{', '.join(twice)} twice", "rename one"))
@@ -114,34 +115,35 @@ def carefully(lines: Iterable[str], separator: str, width: int, whose: str) -> p
 
 
 def _records(lines: Iterable[str], separator: str, width: int, whose: str) -> Iterator[list[str]]:
-    limit = csv.field_size_limit(2**31 - 1)
+    """The fields of each line below the header."""
+    limit = csv.field_size_limit(2**31 - 1)  # free text may be longer than the standard library's 128 kB
+    reader = _fields((line + "\n" for line in lines), separator)
+    begun = 0  # lines before this record
     try:
-        reader = _fields((line + "\n" for line in lines), separator)
-        line = 0
-        while not next(reader):  # blank lines, then the header
+        while _is_blank(next(reader)):
             pass
-        line = reader.line_num
+        begun = reader.line_num
         for fields in reader:
-            if len(fields) == width:
-                yield fields
-            elif fields or width == 1:
-                fields = fields or [""]
-                if len(fields) != width:
-                    raise ragged(whose, line + 1, len(fields), width, separator)
-                yield fields
-            line = reader.line_num
+            if width == 1 or not _is_blank(fields):
+                yield _of_width(fields or [""], width, begun + 1, separator, whose)
+            begun = reader.line_num
     except csv.Error as error:
-        raise DataError(sentence(whose, f"line {line + 1} cannot be read", str(error))) from error
+        raise DataError(sentence(whose, f"line {begun + 1} cannot be read", str(error))) from error
     finally:
         csv.field_size_limit(limit)
 
 
-def ragged(whose: str, line: int, fields: int, width: int, separator: str) -> DataError:
-    """The error for a line with the wrong number of fields."""
-    expected = f"line {line} must have {width} fields as the header has"
+def _is_blank(fields: list[str]) -> bool:
+    return not fields or (len(fields) == 1 and not fields[0].strip())
+
+
+def _of_width(fields: list[str], width: int, line: int, separator: str, whose: str) -> list[str]:
+    if len(fields) == width:
+        return fields
     shown = {"\t": "tab", UNSPLIT: "comma"}.get(separator, separator)
+    expected = f"line {line} must have {width} field{'s' * (width != 1)} as the header has"
     remedy = f'put quotes around a cell that holds the separator "{shown}", and close every quote'
-    return DataError(sentence(whose, expected, fields, remedy))
+    raise DataError(sentence(whose, expected, len(fields), remedy))
 
 
 def _whole_lines(source: Source, n: int | None) -> pl.Series:
@@ -178,7 +180,11 @@ def _regular(source: Source, head: list[str], separator: str, width: int) -> pl.
         rows = pl.read_csv(source, separator=separator, infer_schema=False, glob=False)
     except (OSError, pl.exceptions.PolarsError):
         return None
-    if rows.width != width or rows.select(pl.any_horizontal(pl.all().str.contains('"', literal=True).any())).item():
+    if (
+        rows.columns[0].strip() == ""
+        or rows.width != width
+        or rows.select(pl.any_horizontal(pl.all().str.contains('"', literal=True).any())).item()
+    ):
         return None
     if width == 1 or not rows.to_series(-1).null_count():
         return rows

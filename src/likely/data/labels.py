@@ -39,9 +39,10 @@ def labels(column: pl.Series, classes: Sequence[Any] | None = None) -> Labels:
     if classes is not None and not all(isinstance(one, int | np.integer) for one in classes):
         return _spelt(column, [str(one) for one in classes])
     numbers = label_numbers(column)
-    if numbers is not None and is_whole(numbers) and float(numbers.abs().max() or 0) < 2**63:  # type: ignore[arg-type]
-        return numbers.cast(pl.Int64).to_numpy().copy()
-    return _text(column)
+    if numbers is None or not is_whole(numbers):
+        return _text(column)
+    whole = numbers.cast(pl.Int64, strict=False)  # none where infinite, or beyond 64 bits
+    return _text(column) if whole.null_count() else whole.to_numpy().copy()
 
 
 def refuse_unlearnable(column: pl.Series, whose: str, many: bool = False) -> None:

@@ -84,7 +84,7 @@ def stacked(parts: list[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
         if set(frame.columns) != set(top.columns):
             odd = ", ".join(f'"{column}"' for column in sorted(set(frame.columns) ^ set(top.columns)))
             raise DataError(sentence(name, f"columns must be those of {first}", f"{odd} in one of them only"))
-    frames = [frame.select(top.columns) for _, frame in parts]
+    frames = [taken(frame, top.columns) for _, frame in parts]
     try:
         return pl.concat(frames, how="vertical_relaxed")
     except pl.exceptions.PolarsError:  # words here, numbers there: words, as in a single CSV file
@@ -109,7 +109,12 @@ def chosen(frame: pl.DataFrame, columns: Sequence[str] | None) -> pl.DataFrame:
     """The columns asked for; one that is not there is an error with the nearest name."""
     for name in columns or ():
         require(name, frame.columns, "columns")
-    return frame if columns is None else frame.select(columns)
+    return frame if columns is None else taken(frame, columns)
+
+
+def taken(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Columns by name alone: `select` would read "*" and "^x$" as patterns."""
+    return pl.DataFrame([frame.get_column(name) for name in names])
 
 
 def require(name: str, names: Sequence[str], whose: str) -> None:

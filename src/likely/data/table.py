@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array
 from likely.core.columns import Columns
 from likely.data.cells import tokens
-from likely.data.column import Column, described, summary, tell
+from likely.data.column import Column, described, tell
 from likely.data.fingerprint import fingerprint
-from likely.data.kinds import MEASUREMENTS, judged
+from likely.data.kinds import MEASUREMENTS, is_constant, judged
 from likely.data.labels import Labels, labels, refuse_unlearnable
 from likely.data.reading import did_you_mean
 from likely.data.roles import Roles, times, weights
@@ -219,11 +219,15 @@ def _found(
     values = values.filter(kept)
     if not values.count():
         kind, reason = "empty", "no cell has a value"
-    elif kind in MEASUREMENTS and not wish and values.drop_nulls().n_unique() == 1:
+    elif kind in MEASUREMENTS and not wish and is_constant(values):
         kind, reason = "constant", f"every value is {values.drop_nulls()[0]}"
     if kind in MEASUREMENTS:
-        values = settled(values, kind, summary(values).levels)
+        values = settled(values, kind, _levels(values, kind))
     return described(values, kind, reason), values
+
+
+def _levels(values: pl.Series, kind: str) -> list[str]:
+    return values.drop_nulls().unique().cast(pl.String).to_list() if kind == "binary" else []
 
 
 def _as_learnt(

@@ -75,7 +75,8 @@ class Reliability(Value):
         p = min(self.spiegelhalter.p_value, self.chi2.p_value)
         if p >= 0.025:  # two tests at 5 % together
             return f"The data do not contradict the probabilities (p = {p:.2g})."
-        how = "too sure" if self.bias > 0 else "not sure enough" if self.bias < 0 else "off"
+        z, p_of_z = self.spiegelhalter  # above 0, the Brier score is worse than the forecasts promised
+        how = "off" if p_of_z >= 0.05 else "too sure" if z > 0 else "not sure enough"
         off = f"on average by {abs(self.bias):.3f}, in bins by {self.ece:.3f}"
         return f"The probabilities are {how} (p = {p:.2g}): {off}."
 

@@ -66,7 +66,7 @@ class Temperature(Value):
         """The temperature of greatest likelihood; `owner` (n,) is the index of the true class."""
         z, owner, w = _sample(scores, owner, weight, "Temperature")
         scale = _scale(z, w)
-        z, targets = z / scale, _targets(owner, w, z.shape[1])
+        z, targets = z / scale, _targets(owner, w, z.shape[1], shared=True)
         sharpness = minimise(_CommonSlope(z, targets, w), np.zeros(1), "Temperature")
         return cls.trusted(temperature=np.asarray(scale / np.exp(sharpness[0])), classes=z.shape[1])
 
@@ -107,8 +107,9 @@ class LogisticMap(Value):
         """The map of greatest (penalised) likelihood; `owner` (n,) is the index of the true class."""
         z, owner, w = _sample(scores, owner, weight, "LogisticMap")
         scale = _scale(z, w)
-        z, targets = z / scale, _targets(owner, w, z.shape[1])
-        slope, offset = (_platt if z.shape[1] == 2 else _matrix)(z, targets, w)
+        z, two = z / scale, z.shape[1] == 2
+        slope, offset = (_platt if two else _matrix)(z, _targets(owner, w, z.shape[1], shared=not two), w)
+        slope = slope - slope.mean(axis=1, keepdims=True)  # it was learnt on rows about their mean
         return cls.trusted(slope=slope / scale, offset=offset)
 
 
@@ -182,14 +183,26 @@ def calibrate(scores: Any, owner: Any, weight: Any = None, *, method: str = "tem
 
 
 def choose_method(scores: Any, owner: Any, fold: Any, weight: Any = None) -> tuple[str, dict[str, float]]:
-    """The kind of map with the least log-loss on folds that it was not learnt from, and the log-loss of each.
+    """The simplest kind of map within one standard error of the best on folds that it was not learnt from.
 
-    `fold` (n,) says to which fold a row belongs. With fewer than two folds nothing can be tried: "temperature".
+    Also the log-loss of each kind. `fold` (n,) says to which fold a row belongs; with one fold nothing can be tried, and
+    the simplest is taken.
     """
     z, owner, w = _sample(scores, owner, weight, "calibrate")
-    fold = np.asarray(fold)
+    fold = np.asarray(fold) if weight is None else np.asarray(fold)[np.asarray(weight) > 0]
+    if len(np.unique(fold)) < 2:
+        return next(iter(METHODS)), {}
     losses = {name: _tried(fit, z, owner, w, fold) for name, fit in METHODS.items()}
-    return min(losses, key=losses.__getitem__), losses
+    mean = {name: float(np.average(loss, weights=w)) for name, loss in losses.items()}
+    best = losses[min(mean, key=mean.__getitem__)]
+    return next(name for name, loss in losses.items() if _is_near(loss - best, w)), mean
+
+
+def _is_near(excess: Array, w: Array) -> bool:
+    """True if a mean excess of loss lies within one standard error of none."""
+    middle = np.average(excess, weights=w)
+    spread = np.average((excess - middle) ** 2, weights=w)
+    return bool(middle <= np.sqrt(spread / w.sum()))
 
 
 def log_loss(log_posterior: Array, owner: Index, weight: Array | None = None) -> float:
@@ -326,17 +339,14 @@ class _Softmax:
         return ((self.weight[:, None] * residual).T @ self.design).ravel()
 
 
-def _tried(fit: Fit, z: Array, owner: Index, w: Array, fold: Any) -> float:
-    """The log-loss of one kind of map, each fold scored by what the other folds taught."""
-    total, mass = 0.0, 0.0
+def _tried(fit: Fit, z: Array, owner: Index, w: Array, fold: Any) -> Array:
+    """−log p(true class) of each row (n,) under a map that the other folds taught."""
+    loss = np.empty(len(z))
     for k in np.unique(fold):
         here = fold == k
-        if here.all():
-            return np.inf if fit is not METHODS["temperature"] else 0.0
         log_p = fit(z[~here], owner[~here], w[~here]).log_posterior(z[here])
-        total += w[here].sum() * log_loss(log_p, owner[here], w[here])
-        mass += w[here].sum()
-    return total / mass
+        loss[here] = -log_p[np.arange(len(log_p)), owner[here]]
+    return loss
 
 
 # ------------------------------------------------------------------------ border
@@ -375,9 +385,13 @@ def _scale(z: Array, w: Array) -> float:
     return float(size) if size > 0 else 1.0
 
 
-def _targets(owner: Index, w: Array, C: int) -> Array:
-    """Platt's targets for C classes: N rows of a class leave it 1 / (N + 2), shared among the others."""
-    left = 1 / (np.bincount(owner, w, C) + 2)
+def _targets(owner: Index, w: Array, C: int, shared: bool) -> Array:
+    """Platt's targets: N rows of a class leave 1 / (N + 2) to the other classes.
+
+    `shared`: N counts the rows of all classes, for maps whose sharpness all classes teach together.
+    """
+    count = np.bincount(owner, w, C)
+    left = 1 / (np.full(C, count.sum()) + 2) if shared else 1 / (count + 2)
     targets = np.repeat((left / max(C - 1, 1))[owner][:, None], C, axis=1)
     targets[np.arange(len(owner)), owner] = 1 - left[owner] if C > 1 else 1.0
     return targets

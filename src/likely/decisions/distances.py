@@ -109,7 +109,7 @@ def _anderson(below: Array, above: Array, steps: Array, n: float) -> Statistic:
 
 
 def _anderson_tail(a: float) -> float:
-    """P(A² > a) for large n, to about six digits (Marsaglia and Marsaglia 2004)."""
+    """P(A² > a) for large n, to about 2e-4 (Marsaglia and Marsaglia 2004)."""
     if a <= 0:
         return 1.0
     if a < 2:

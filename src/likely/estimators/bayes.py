@@ -213,11 +213,13 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
-        return self.model_.log_posterior(self._rows(X))
+        rows = self._rows(X)
+        return self.model_.log_posterior(rows)
 
     def predict_proba(self, X: Any) -> Array:
         """p(c | x) of each row (n, C), columns in the order of `classes_`."""
-        return self.model_.posterior(self._rows(X))
+        rows = self._rows(X)
+        return self.model_.posterior(rows)
 
     def predict(self, X: Any) -> Any:
         """The class of least expected cost among the classes (n,): it never refuses; `decide` may."""
@@ -233,7 +235,8 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def score_samples(self, X: Any) -> Array:
         """log p(x) of each row (n,), whatever its class."""
-        return self.model_.log_prob(self._rows(X))
+        rows = self._rows(X)
+        return self.model_.log_prob(rows)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Any]:
         """Rows and their labels drawn from what was learnt."""
@@ -253,7 +256,17 @@ class BayesClassifier(Deciding, BaseEstimator):
     def surprise(self, X: Any) -> Array:
         """How unlike training each row is (n,): the median of log p over the model's own draws with the same gaps,
         minus log p(x), in units of their interquartile range; infinite where a level was never seen."""
+        check_is_fitted(self)
         return surprise_of(self, self.density_._rows(X, reset=False))
+
+    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """log p(c | x) of each row (n, C) under a classifier learnt from all the others: fast, for statistics subtract.
+
+        A row and its copies are left out together. Settings are this classifier's; what it learnt is not used.
+        """
+        from likely.estimators.leave_one_out import leave_one_out
+
+        return leave_one_out(self, X, y, sample_weight)[0]
 
     def explain(self, X: Any) -> Any:
         """Why each row is decided as it is: log-odds by column, and what each column saves (`Explanation`)."""
@@ -395,6 +408,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         inner = get_tags(GaussianDensity() if density is None else density).input_tags
         tags.input_tags.allow_nan = True
         tags.input_tags.positive_only, tags.input_tags.categorical = inner.positive_only, inner.categorical
+        tags.classifier_tags.poor_score = inner.positive_only or inner.categorical  # on the checks' real numbers
         return tags
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
@@ -62,7 +63,9 @@ class NaiveBayes(BayesClassifier):
         default = "auto" if isinstance(self.laws, dict) else self.laws
         unknown = [c for c in chosen if c not in kinds]
         if unknown:
-            raise DataError(sentence("NaiveBayes", f"laws must name columns of X: {list(kinds)[:20]}", repr(unknown[0])))
+            raise DataError(
+                sentence("NaiveBayes", f"laws must name columns of X: {list(kinds)[:20]}", repr(unknown[0]))
+            )
         laws = {name: chosen.get(name, default) for name in kinds}
         plain = {_plain(law, kinds[name]) for name, law in laws.items() if isinstance(law, str)}
         if len(plain) <= 1 and all(isinstance(law, str) for law in laws.values()):
@@ -74,6 +77,7 @@ class NaiveBayes(BayesClassifier):
         inner = get_tags(_law(self.laws, "number")).input_tags if not isinstance(self.laws, dict) else None
         if inner is not None:
             tags.input_tags.positive_only, tags.input_tags.categorical = inner.positive_only, inner.categorical
+            tags.classifier_tags.poor_score = inner.positive_only or inner.categorical
         return tags
 
 
@@ -88,12 +92,16 @@ def _law(law: Any, kind: str) -> Any:
     if not isinstance(law, str):
         return clone(law)
     if law != "auto" and law not in LAWS:
-        raise DomainError(sentence("NaiveBayes", f"a law must be a density or one of auto, {', '.join(LAWS)}", repr(law)))
+        raise DomainError(
+            sentence("NaiveBayes", f"a law must be a density or one of auto, {', '.join(LAWS)}", repr(law))
+        )
     return LAWS[_plain(law, kind)]()
 
 
 def _kinds(X: Any) -> dict[Any, str]:
     """What each column holds, numbers or categories, by name or number."""
+    if issparse(X):  # which the density will refuse; some of them are dicts, too
+        return dict.fromkeys(range(X.shape[1]), "number")
     if isinstance(X, dict | Columns):
         return {name: _kind(part) for name, part in Columns.of(X).parts.items()}
     if hasattr(X, "columns"):

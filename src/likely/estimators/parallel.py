@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, TypeVar
 
 from sklearn import config_context, get_config
 
-from likely.core.engine import cores, ordered_map
+from likely.core.engine import cores, one_blas_thread, ordered_map
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -16,12 +17,24 @@ B = TypeVar("B")
 def in_threads(f: Callable[[A], B], items: Iterable[A], n_jobs: int | None = None) -> list[B]:
     """f of each item, in order; None or −1: as many threads as there are cores, −2: one less, and so on."""
     settings: dict[str, Any] = get_config()
+    items, many = list(items), workers(n_jobs)
+    if min(many, len(items)) < 2:
+        return [f(item) for item in items]
 
     def inside(item: A) -> B:
-        with config_context(**settings):  # scikit-learn keeps its settings a thread
+        # scikit-learn keeps its settings a thread, and so does OpenMP: two teams of threads would wait for each other
+        with config_context(**settings), _pools().limit(limits=1, user_api="openmp"):
             return f(item)
 
-    return list(ordered_map(inside, items, workers(n_jobs)))
+    with one_blas_thread():
+        return list(ordered_map(inside, items, many))
+
+
+@cache
+def _pools() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def workers(n_jobs: int | None) -> int:

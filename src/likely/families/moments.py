@@ -7,6 +7,7 @@ none of the standard deviation's digits on NIST's NumAcc4, this keeps all that t
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, Mask, aligned
+from likely.core.arrays import Array, Index, Mask, aligned, refuse_infinite
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
@@ -222,6 +223,8 @@ PIVOT_ROWS = 64  # enough rows for a pivot within a fraction of a standard devia
 STRIP = 1 << 17  # numbers centred at a time: a megabyte, still in the second-level cache for the product
 PACKED = 48  # columns up to which pairs of columns are packed
 FEATURES = 1 << 17  # features of rows formed at a time, for the same reason
+SMALL = 1_000_000  # multiplications up to which OpenBLAS has a kernel for small products: twice as fast, 10 members wide
+FEW = 16  # rows below which pairs are picked by index: making windows costs more than they save
 FAR = 400.0  # squared distance from pivot to mean, in variances, at which scatters are still right to 1e-12
 
 
@@ -255,19 +258,21 @@ def _step(n: int, d: int) -> int:
 _LOCAL = threading.local()
 
 
-def _scratch(size: int) -> Array:
+def scratch(use: str, *shape: int) -> Array:
     """Memory of this thread's own, used again: a fresh megabyte a part would cost its page faults each time."""
-    kept: Array | None = getattr(_LOCAL, "kept", None)
+    size = math.prod(shape)
+    kept: Array | None = getattr(_LOCAL, use, None)
     if kept is None or len(kept) < size:
-        kept = _LOCAL.kept = aligned(size)
-    return kept[:size]
+        kept = aligned(size)
+        setattr(_LOCAL, use, kept)
+    return kept[:size].reshape(shape)
 
 
 def _strips(x: Array, pivot: Array) -> Iterator[tuple[slice, Array]]:
     """z = x − pivot, some rows after others, in one buffer."""
     n, d = x.shape
     step = _step(n, d)
-    buffer = _scratch(step * d).reshape(step, d)
+    buffer = scratch("strip", step, d)
     for a in range(0, n, step):
         strip = x[a : a + step]
         yield slice(a, a + step), _centred(strip, pivot, buffer[: len(strip)])
@@ -343,20 +348,30 @@ def _weighted_products(x: Array, weight: Array, pivot: Array) -> tuple[Array, Ar
     """Σ w (K,), Σ w z (K, d) and Σ w z zᵀ (K, d, d) of z = x − pivot, under each column of weight."""
     n, d = x.shape
     sums = np.zeros((1 + d + d * (d + 1) // 2, weight.shape[1]))
-    for at, circle, features in feature_strips(n, d, len(sums)):
+    for at, circle, features in feature_strips(n, d, *sums.shape):
         np.subtract(x[at].T, pivot[:, None], out=circle[:d])
         expand(circle, d, features)
         sums += features @ weight[at]
     return sums[0].copy(), sums[1 : d + 1].T, unpack(sums[d + 1 :], d)
 
 
-def feature_strips(n: int, d: int, p: int) -> Iterator[tuple[slice, Array, Array]]:
+def feature_strips(n: int, d: int, p: int, members: int) -> Iterator[tuple[slice, Array, Array]]:
     """Some rows after others, each time with the same two buffers: (d + d // 2, rows) and p features (p, rows)."""
-    step = min(max(256, FEATURES // p), n)
-    circle, features = aligned(d + d // 2, step), aligned(p, step)
-    for a in range(0, n, max(step, 1)):
+    if n < FEW:
+        yield slice(0, n), np.empty((d + d // 2, n)), np.empty((p, n))
+        return
+    step = min(_feature_rows(p, members), n)
+    circle, features = scratch("circle", d + d // 2, step), scratch("features", p, step)
+    for a in range(0, n, step):
         rows = min(step, n - a)
         yield slice(a, a + rows), circle[:, :rows], features[:, :rows]
+
+
+@cache
+def _feature_rows(p: int, members: int) -> int:
+    """Rows a strip: what the cache holds, and no more than the small kernel takes unless strips become short."""
+    rows, small = max(256, FEATURES // p), SMALL // (p * members)
+    return min(rows, small if small >= 256 else rows) // 8 * 8
 
 
 def of_weighted_rows(x: Array, weight: Array, origin: Array) -> Moments:
@@ -389,8 +404,11 @@ def of_weighted_rows(x: Array, weight: Array, origin: Array) -> Moments:
     )  # fmt: skip
 
 
-def columns_of_rows(x: Array, weight: Array | None, origin: Array) -> ColumnMoments:
-    """Column moments of rows (n, d) where NaN means not seen; weight (n,), (n, K) or None."""
+def columns_of_rows(x: Array, weight: Array | None, origin: Array, at: Index | None = None) -> ColumnMoments:
+    """Column moments of rows (n, d) where NaN means not seen; weight (n,), (n, K) or None.
+
+    Sums reveal gaps for free, and only then is there a search for infinities; `at` (n,) says which rows these are.
+    """
     n, d = x.shape
     w = np.ones((n, 1)) if weight is None else weight if weight.ndim == 2 else weight[:, None]
     with np.errstate(invalid="ignore", over="ignore"):
@@ -400,6 +418,7 @@ def columns_of_rows(x: Array, weight: Array | None, origin: Array) -> ColumnMome
     if clean:
         seen = np.repeat(w.sum(axis=0)[:, None], d, axis=1)
     else:
+        refuse_infinite(x, "Gaussian", at)
         mask = ~np.isnan(x)
         pivot = _seen_mean(np.where(mask, x, 0.0), mask, origin)
         seen = w.T @ mask
@@ -502,7 +521,12 @@ def expand(circle: Array, d: int, out: Array) -> None:
     n, (row, entry) = circle.shape[1], circle.strides
     u, products = circle[:d], out[d + 1 :]
     full, half = (d + 1) // 2, d // 2
-    out[0], out[1 : d + 1], circle[d:] = 1.0, u, u[:half]
+    out[0], out[1 : d + 1] = 1.0, u
+    if n < FEW:
+        i, j = packing(d)
+        np.multiply(u[i], u[j], out=products)
+        return
+    circle[d:] = u[:half]
     windows = np.lib.stride_tricks.as_strided(circle, (full, d, n), (row, row, entry), writeable=False)
     np.multiply(u, windows, out=products[: full * d].reshape(full, d, n))
     if d % 2 == 0:  # the farthest pairs, each once

@@ -120,41 +120,46 @@ class Quadratic:
         return np.sqrt(white * plain) * float(np.linalg.norm(self._in_frame[1]))
 
     def natural(self, factor: float, constant: Array) -> Array:
-        """Parameters (p, K) such that features @ natural = factor · distance + constant."""
+        """Parameters (p, K), one member after another, such that features @ natural = factor · distance + constant."""
         centre, precision, _ = self._in_frame
         K, d = centre.shape
         if self.diagonal:
             pulled = precision * centre
             square = np.broadcast_to(factor * precision, (K, d))
-            rows = [factor * (pulled * centre).sum(1) + constant, -2 * factor * pulled, square]
+            parts = [factor * (pulled * centre).sum(1) + constant, -2 * factor * pulled, square]
         elif self.shared:
-            rows = [factor * (centre**2).sum(1) + constant, -2 * factor * centre, np.full(K, factor)]
+            parts = [factor * (centre**2).sum(1) + constant, -2 * factor * centre, np.full(K, factor)]
         else:
             pulled = np.einsum("kij,kj->ki", precision, centre)
             i, j = moments.packing(d)
             quadratic = factor * precision[:, i, j] * np.where(i == j, 1.0, 2.0)
-            rows = [factor * (pulled * centre).sum(1) + constant, -2 * factor * pulled, quadratic]
-        return np.concatenate([np.atleast_2d(r.T) for r in rows])
+            parts = [factor * (pulled * centre).sum(1) + constant, -2 * factor * pulled, quadratic]
+        return np.concatenate([part.reshape(K, -1) for part in parts], axis=1).T
 
     def features(self, x: Array, circle: Array, out: Array) -> Array:
         """Write the features of rows into out (p, n) by way of `circle`; their squared length in the frame (n,)."""
         d = x.shape[1]
-        origin, unit = self.frame
+        origin, unit = self._upright
         u = circle[:d]
         u[:] = x.T
-        u -= origin[:, None]
-        u /= unit[:, None]
-        length = np.einsum("in,in->n", u, u)
+        u -= origin
+        u /= unit
+        if self.shared and not self.diagonal:
+            out[0], out[1 : d + 1] = 1.0, self._in_frame[1] @ u
+            np.einsum("in,in->n", out[1 : d + 1], out[1 : d + 1], out=out[d + 1])
+            return self._stretched(out[d + 1], np.einsum("in,in->n", u, u))
         if self.diagonal:
             out[0], out[1 : d + 1] = 1.0, u
             np.multiply(u, u, out=out[d + 1 :])
-        elif self.shared:
-            out[0], out[1 : d + 1] = 1.0, self._in_frame[1] @ u
-            np.einsum("in,in->n", out[1 : d + 1], out[1 : d + 1], out=out[d + 1])
-            length = self._stretched(out[d + 1], length)
         else:
             moments.expand(circle, d, out)
-        return length
+        return np.add.reduce(out[d + 1 : 2 * d + 1], axis=0)  # the squares come first among the pairs
+
+    @cached_property
+    def _upright(self) -> tuple[Array, Array]:
+        """The frame as columns (d, 1)."""
+        origin, unit = self.frame
+        return origin[:, None], unit[:, None]
 
     # ------------------------------------------------------------ evaluation
 
@@ -164,19 +169,23 @@ class Quadratic:
             if self.reach <= 0:
                 return self.by_factors(x, factor, constant)
             out, length = self._by_product(x, self.natural(factor, constant) if natural is None else natural)
-            unsafe = np.flatnonzero(length > self.reach)  # NaN is not: such a row has a gap, and factors do not help
+            unsafe = (length > self.reach).nonzero()[0]  # NaN is not: such a row has a gap, and factors do not help
             if len(unsafe):
                 out[unsafe] = self.by_factors(x[unsafe], factor, constant)
         return out
 
     def _by_product(self, x: Array, natural: Array) -> tuple[Array, Array]:
-        """features @ natural (n, K), and the rows' squared lengths in the frame (n,)."""
+        """features @ natural (n, K), and the rows' squared lengths in the frame (n,).
+
+        A member's numbers stand side by side: so the product is fastest, and so are sums over members.
+        """
         n, d = x.shape
-        out, length = np.empty((n, natural.shape[1])), np.empty(n)
-        for at, circle, features in moments.feature_strips(n, d, len(natural)):
+        p, K = natural.shape
+        out, length = np.empty((K, n)), np.empty(n)
+        for at, circle, features in moments.feature_strips(n, d, p, K):
             length[at] = self.features(x[at], circle, features)
-            np.matmul(features.T, natural, out=out[at])
-        return out, length
+            np.matmul(natural.T, features, out=out[:, at])
+        return out.T, length
 
     def by_factors(self, x: Array, factor: float, constant: Array) -> Array:
         """The same by one factor a member: slower, and as exact as the spread allows."""
@@ -307,6 +316,7 @@ class Quadratic:
         rows = filled[few.order]
         if self.reach > 0:
             part, length = self._by_product(rows, self._plain)
+            part = np.ascontiguousarray(part)
         else:
             part = self.by_factors(rows, 1.0, np.zeros(len(self.mean)))
             length = np.einsum("nd,nd->n", u[few.order], u[few.order])

@@ -89,12 +89,12 @@ class Mixture(Law):
         return map_rows(lambda block: _log_total(self._joint(block)), _rows_like(x), None)
 
     def log_posterior(self, x: Any) -> Array:
-        """log p(k | x) of each row (n, K)."""
-        return map_rows(lambda block: self._settled(self._joint(block)), _rows_like(x), self.size)
+        """log p(k | x) of each row (n, K), in float64 whatever the rows are: costs weigh small probabilities."""
+        return map_rows(lambda block: self._settled(self._joint(block)), _rows_like(x), self.size, np.float64)
 
     def posterior(self, x: Any) -> Array:
         """p(k | x) of each row (n, K): one exponential each, where exp(log_posterior) would take two."""
-        return map_rows(lambda block: self._shares(self._joint(block)), _rows_like(x), self.size)
+        return map_rows(lambda block: self._shares(self._joint(block)), _rows_like(x), self.size, np.float64)
 
     def _joint(self, block: Any) -> Array:
         if getattr(block, "dtype", None) == np.float32 and not isinstance(block, Columns):

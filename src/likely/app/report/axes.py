@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from likely.app.report.markup import Markup, join, short, tag
-from likely.app.report.words import number, percent
+from likely.app.report.words import THIN, number
 from likely.core.arrays import Array
 from likely.decisions.curves import thin
 
@@ -53,7 +53,7 @@ class Frame:
     @classmethod
     def of(
         cls, x: tuple[float, float], y: tuple[float, float], *, width: float = 460, height: float = 360,
-        margins: tuple[float, float, float, float] = (14, 22, 46, 58), warp: Callable[[Array], Array] | None = None,
+        margins: tuple[float, float, float, float] = (14, 22, 46, 66), warp: Callable[[Array], Array] | None = None,
     ) -> Frame:  # fmt: skip
         """Scales for the ranges x and y; margins are top, right, bottom, left."""
         top, right, bottom, left = margins
@@ -98,6 +98,11 @@ def deviates(share: Array) -> Array:
     law = NormalDist()
     flat = np.clip(np.ravel(share), 1e-9, 1 - 1e-9)
     return np.array([law.inv_cdf(float(p)) for p in flat]).reshape(np.shape(share))
+
+
+def room_for(labels: Sequence[str]) -> float:
+    """The left margin that tick labels need beside the name of the axis."""
+    return 34.0 + 7.5 * max(map(len, labels), default=1)
 
 
 def axes(
@@ -147,8 +152,7 @@ def drawing(width: float, height: float, label: str, *content: object, class_: s
 def whole_percent(share: float) -> str:
     """A tick label: no more digits than the tick has.
 
-    >>> whole_percent(0.2), whole_percent(0.005)
-    ('20\\u202f%', '0.5\\u202f%')
+    >>> whole_percent(0.2), whole_percent(0.005), whole_percent(0.0001)
+    ('20\\u202f%', '0.5\\u202f%', '0.01\\u202f%')
     """
-    text = percent(share)
-    return text.replace(".0", "")
+    return f"{float(f'{share * 100:.6g}'):g}{THIN}%"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from likely.app.report.axes import Frame, Scale, drawing, roomy, ticks
 from likely.app.report.marks import colour
 from likely.app.report.markup import Markup, join, short, tag
 from likely.app.report.words import clipped, number
+from likely.core.arrays import Array
 
 CELL = (170.0, 26.0)  # a whisker in a table's cell, width and height
 
@@ -68,7 +70,7 @@ def whisker_axis(scale: Scale) -> Markup:
 
 def bars(names: Sequence[str], values: Sequence[float], errors: Sequence[float | None], what: str) -> Markup:
     """Horizontal bars with whiskers of two standard errors, longest first as given."""
-    reach = [2 * (e or 0.0) for e in errors]
+    reach = [2 * e if e is not None and np.isfinite(e) else 0.0 for e in errors]
     low = min([0.0, *(v - r for v, r in zip(values, reach, strict=True))])
     high = max([0.0, *(v + r for v, r in zip(values, reach, strict=True))])
     height = 26.0 * len(names) + 50
@@ -102,26 +104,34 @@ def _bar(frame: Frame, i: int, name: str, value: float, reach: float) -> Markup:
     return tag("g", *parts, class_="bars")
 
 
-def ridges(counts: Any, marks: Sequence[int], label: str) -> Markup:
+def ridges(counts: Any, marks: Sequence[int], label: str, apart: bool = False) -> Markup:
     """A small histogram for each class, one above the other on one axis: a column of the data at a glance.
 
-    counts (C, bins); each row is drawn to its own height, so that shapes compare and not sizes.
+    counts (C, bins); each row is drawn to its own height, so that shapes compare and not sizes. Levels of a
+    category stand apart, bins of a number touch.
     """
-    table = np.atleast_2d(np.asarray(counts, dtype=np.float64))
+    table = np.nan_to_num(np.atleast_2d(np.asarray(counts, dtype=np.float64)))
     step, width = 15.0, 150.0
-    rows = (_ridge(row, k, i * step + step - 1, width) for i, (row, k) in enumerate(zip(table, marks, strict=True)))
+    floors = step * np.arange(1, len(table) + 1) - 1
+    rows = (_ridge(row, k, floor, width, apart) for row, k, floor in zip(table, marks, floors.tolist(), strict=True))
     return drawing(width, step * len(table) + 1, label, *rows, class_="spark")
 
 
-def _ridge(row: Any, k: int, floor: float, width: float) -> Markup:
+def _ridge(row: Array, k: int, floor: float, width: float, apart: bool) -> Markup:
     """One histogram as one path of steps."""
-    most = float(np.nanmax(row, initial=0.0))
     base = tag("line", x1=0.0, x2=width, y1=floor, y2=floor, class_="grid")
+    most = float(row.max(initial=0.0))
     if not most > 0:
         return base
-    wide = width / len(row)
-    tops = floor - 13.0 * np.nan_to_num(row) / most
-    d = f"M0 {short(floor)}" + "".join(
-        f"V{short(float(t))}h{short(wide * (i + 1) - wide * i)}" for i, t in enumerate(tops)
+    tops = (floor - 13.0 * row / most).tolist()
+    edges = np.linspace(0.0, width, len(row) + 1).tolist()
+    gap = min(2.0, 0.25 * edges[1]) if apart else 0.0
+    d = "".join(_step(*sides, top, floor, gap) for sides, top in zip(pairwise(edges), tops, strict=True))
+    return join(
+        [base, tag("path", d=f"M0 {short(floor)}{d}V{short(floor)}z", style=f"--c:{colour(k)}", class_="ridge")]
     )
-    return join([base, tag("path", d=f"{d}V{short(floor)}z", style=f"--c:{colour(k)}", class_="ridge")])
+
+
+def _step(left: float, right: float, top: float, floor: float, gap: float) -> str:
+    back = f"V{short(floor)}H{short(right)}" if gap else ""
+    return f"V{short(top)}H{short(right - gap)}{back}"

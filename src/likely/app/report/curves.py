@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.app.report.axes import Frame, axes, deviates, drawing, ticks, whole_percent
+from likely.app.report.axes import Frame, axes, deviates, drawing, room_for, ticks, whole_percent
 from likely.app.report.marks import colour, dash
 from likely.app.report.markup import Markup, join, tag
-from likely.app.report.words import percent
+from likely.app.report.words import number, percent
 
 DET_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8)
 
@@ -31,7 +31,7 @@ def reliability(confidence: Any, frequency: Any, low: Any, high: Any, weight: An
     """
     confidence, frequency, low, high, weight = _seen(confidence, frequency, low, high, weight)
     frame = Frame.of((0, 1), (0, 1), height=330)
-    tops = Frame.of((0, 1), (0, float(max(weight.max(initial=0.0), 1e-300))), height=420, margins=(298, 22, 46, 58))
+    tops = Frame.of((0, 1), (0, float(max(weight.max(initial=0.0), 1e-300))), height=420, margins=(298, 22, 46, 66))
     grid = axes(frame, "", "decisions that were right", ticks(0, 1), ticks(0, 1), x_words=lambda _: "",
                 y_words=whole_percent)  # fmt: skip
     below = axes(tops, "confidence of the decision", "rows", ticks(0, 1), [], x_words=whole_percent)
@@ -100,7 +100,7 @@ def det(curves: Sequence[Curve]) -> Markup:
     """Misses against false alarms on normal-deviate axes: Gaussian scores give straight lines."""
     low = _least_share(curves)
     shown = [t for t in DET_TICKS if t >= low]
-    frame = Frame.of((low, 0.8), (low, 0.8), warp=deviates, margins=(14, 22, 46, 66))
+    frame = Frame.of((low, 0.8), (low, 0.8), warp=deviates, margins=(14, 22, 46, 72))
     grid = axes(frame, "false alarms", "misses", shown, shown, x_words=whole_percent, y_words=whole_percent)
     equal = frame.line([low, 0.8], [low, 0.8], class_="ideal")
     parts = [(c.k, *_inside(c, low, 0.8)) for c in curves]
@@ -138,11 +138,15 @@ def _trade_off(frame: Frame, k: int, x: Any, y: Any) -> Markup:
     return frame.line(x, y, class_="curve", style=f"--c:{colour(k)}", stroke_dasharray=dash(k))
 
 
-def risk_coverage(coverage: Any, risk: Any, point: tuple[float, float] | None, what: str, words: str = "") -> Markup:
+def risk_coverage(
+    coverage: Any, risk: Any, point: tuple[float, float] | None, what: str, words: str = "",
+    y_words: Callable[[float], str] = number,
+) -> Markup:  # fmt: skip
     """What the decided rows cost when the doubtful ones are refused first; `point` is where we stand."""
     top = float(np.r_[risk, [point[1]] if point else []].max(initial=0.0)) * 1.12 or 1.0
-    frame = Frame.of((0, 1), (0, top))
-    grid = axes(frame, "rows that are decided", what, ticks(0, 1), ticks(0, top), x_words=whole_percent)
+    marks = ticks(0, top)
+    frame = Frame.of((0, 1), (0, top), margins=(14, 22, 46, room_for([y_words(t) for t in marks])))
+    grid = axes(frame, "rows that are decided", what, ticks(0, 1), marks, x_words=whole_percent, y_words=y_words)
     line = frame.line(coverage, risk, class_="curve", style="--c:var(--c0)")
     marked = _operating(frame, point, words) if point else ""
     return drawing(460, 360, f"{what} against the share of rows that are decided. {words}", grid, line, marked)

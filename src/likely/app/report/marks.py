@@ -62,7 +62,7 @@ def line_swatch(k: int) -> Markup:
 
 def name(k: int, text: str, length: int = 40) -> Markup:
     """A class's symbol and name."""
-    return tag("span", swatch(k), clipped(text, length), class_="name")
+    return tag("span", swatch(k) if k != OTHER else "", clipped(text, length), class_="name")
 
 
 def legend(items: Sequence[tuple[int, str]], line: bool = False, more: Sequence[Markup] = ()) -> Markup:

@@ -10,7 +10,8 @@ from typing import Any
 EMPTY = frozenset({"meta", "br", "hr", "col", "circle", "line", "path", "rect", "polyline", "polygon", "use"})
 CASED = {"viewbox": "viewBox", "patternunits": "patternUnits"}  # names that SVG spells with capitals
 # what HTML forbids even when escaped: control characters, halves of surrogate pairs, noncharacters
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_TURNING = "\u202a-\u202e\u2066-\u2069"  # these turn the text around them: a name could pose as another
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff" + _TURNING + "]")
 
 
 class Markup(str):

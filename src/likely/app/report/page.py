@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
+
 from likely.app.report.markup import Markup, join, tag
 from likely.app.report.sections.data import aside, data
 from likely.app.report.sections.ladder import leaderboard
@@ -88,11 +90,25 @@ def _footer(study: Study) -> Markup:
 
 
 def _check(study: Study) -> None:
-    """The classes of the parts must be those of the whole."""
-    e, n = study.evaluation, len(study.classes)
-    if e is not None and len(e.classes) != n:
-        raise ShapeError(sentence("Study", f"the evaluation must have the {n} classes of the study", len(e.classes)))
+    """The parts must be of one study: the same classes everywhere, a map whose cells fit its axes."""
+    n = len(study.classes)
+    if study.evaluation is not None:
+        _same("the evaluation must have the classes of the study", len(study.evaluation.classes), n)
     for column in study.columns:
-        if column.counts is not None and len(column.counts) != n:
-            expected = f"counts of column {column.name!r} must have a row for each of the {n} classes"
-            raise ShapeError(sentence("Study", expected, len(column.counts)))
+        if column.counts is not None:
+            _same(f"counts of column {column.name!r} must have a row for each class", len(column.counts), n)
+    if (p := study.plane) is not None:
+        shape = (len(p.points), 2)
+        _same("the plane's points must have two columns, and a truth and a decision each",
+              (np.shape(p.points), np.shape(p.truth), np.shape(p.decided)), (shape, shape[:1], shape[:1]))  # fmt: skip
+        if p.region is not None:
+            _same(
+                "the plane's region must have a cell for each of ys and xs",
+                np.shape(p.region),
+                (np.size(p.ys), np.size(p.xs)),
+            )
+
+
+def _same(expected: str, got: object, wanted: object) -> None:
+    if got != wanted:
+        raise ShapeError(sentence("Study", f"{expected} ({wanted})", got))

@@ -10,7 +10,7 @@ import numpy as np
 
 from likely.app.report.axes import Frame, axes, drawing, ticks
 from likely.app.report.marks import OTHER, colour, scattered
-from likely.app.report.markup import Markup, join, short, tag
+from likely.app.report.markup import Markup, short, tag
 from likely.app.report.words import clipped
 from likely.core.arrays import Array
 
@@ -112,7 +112,7 @@ def _symbols(frame: Frame, points: Array, truth: Any, marks: Sequence[int]) -> I
 
 
 def _rings(frame: Frame, points: Array, class_: str) -> Markup:
-    ring = "m-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0"
+    ring = "m-5.2 0a5.2 5.2 0 1 0 10.4 0a5.2 5.2 0 1 0-10.4 0"
     at = zip(frame.x(points[:, 0]).tolist(), frame.y(points[:, 1]).tolist(), strict=True)
     return tag("path", d="".join(f"M{short(a)} {short(b)}{ring}" for a, b in at), class_=class_)
 

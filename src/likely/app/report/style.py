@@ -26,7 +26,7 @@ _PAGE = """
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;scroll-behavior:smooth}
 body{margin:0;background:var(--page);color:var(--ink);
- font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,"Noto Sans",sans-serif}
+ font:1rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,"Noto Sans",sans-serif}
 header,main,footer{max-width:1060px;margin:0 auto;padding:0 24px}
 header{padding-top:48px}
 h1{font-size:2rem;line-height:1.2;margin:0 0 4px;letter-spacing:-.015em;overflow-wrap:anywhere}
@@ -59,23 +59,28 @@ tbody th{font-weight:600}
 tfoot td,tfoot th{border-bottom:0;font-weight:400;color:var(--quiet)}
 tbody:last-child tr:last-child>*{border-bottom:0}
 .n{text-align:right;white-space:nowrap}
-td .sub,th .sub{display:block;color:var(--quiet);font-weight:400;font-size:.85rem;max-width:46ch}
+td .sub,th .sub{display:block;color:var(--quiet);font-weight:400;font-size:.92em;max-width:46ch}
 tr.chosen>*{background:var(--panel)}
 .tag{display:inline-block;border:1px solid var(--accent);color:var(--accent);border-radius:99px;padding:0 8px;
  font-size:.75rem;font-weight:600;line-height:1.5;margin-left:8px;white-space:nowrap}
+.facts td:nth-child(2),.facts td:nth-child(5){min-width:150px}
 .mid td,.mid tbody th{vertical-align:middle}
+.board tbody th{min-width:190px}
 .heat,.tight{width:auto;min-width:50%}
 .heat td,.heat tbody th{vertical-align:middle}
 .heat th{border:0}
 .heat thead th:first-child{text-align:left}
 .heat td{text-align:right;min-width:76px;border:1px solid var(--page)}
 .heat thead th{text-align:right;white-space:normal;max-width:150px;overflow-wrap:anywhere}
+.heat.many td,.heat.many th{padding:5px 6px}
+.heat.many td{min-width:0;font-size:.84rem}
+.heat thead th:first-child,.heat thead th:last-child{white-space:nowrap}
 .heat .none{color:var(--quiet)}
 .heat td.right{background:color-mix(in srgb,var(--good) var(--a),transparent)}
 .heat td.wrong{background:color-mix(in srgb,var(--bad) var(--a),transparent)}
 .heat td.handed{background:color-mix(in srgb,var(--soft) var(--a),transparent)}
-.heat td b{display:block;font-size:1.02rem;font-weight:600}
-.heat td small{display:block;line-height:1.35;color:var(--ink)}
+.heat td b{display:block;font-size:1.1em;font-weight:600}
+.heat td small{display:block;line-height:1.35;font-size:.95em;color:var(--ink)}
 .name{display:inline-flex;align-items:center;gap:6px;overflow-wrap:anywhere}
 .swatch{width:13px;height:13px;flex:none;overflow:visible}
 .swatch.long{width:28px}
@@ -92,7 +97,7 @@ figure h3{margin:0 0 8px}
 pre{background:var(--panel);border-radius:10px;padding:14px 18px;overflow-x:auto;white-space:pre-wrap;
  overflow-wrap:anywhere;font:.875rem/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace}
 code{font:.92em ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace}
-.cells{color:var(--quiet);font-size:.85rem;overflow-wrap:anywhere}
+.cells{color:var(--quiet);font-size:.92em;overflow-wrap:anywhere}
 .cells b{color:var(--ink);font-weight:600}
 footer{color:var(--quiet);font-size:.85rem;padding-top:40px;padding-bottom:56px}
 """
@@ -122,8 +127,8 @@ tfoot .cell{height:22px}
 .bars text{fill:var(--ink)}
 .ridge{fill:var(--c);fill-opacity:.5;stroke:var(--c);stroke-width:1}
 .symbol{fill:var(--c);fill-opacity:.55;stroke:var(--c);stroke-width:1.1}
-.ring.refused{stroke-dasharray:2.5 2}
-.ring{fill:none;stroke:var(--ink);stroke-width:1.3}
+.ring{fill:none;stroke:var(--ink);stroke-width:1.2}
+.ring.refused{stroke:var(--quiet);stroke-dasharray:2.5 2;stroke-width:1}
 .regions{opacity:.2;shape-rendering:crispEdges}
 .hatch{stroke:var(--ink);stroke-width:1.4;fill:none}
 .map .grid{stroke:var(--rule);stroke-opacity:.55}
@@ -144,7 +149,8 @@ th,td{padding:7px 9px}
 _PAPER = """
 @page{margin:16mm 14mm}
 @media print{
-body{font-size:10.5pt;-webkit-print-color-adjust:exact;print-color-adjust:exact}
+html{font-size:9.8pt}
+body{-webkit-print-color-adjust:exact;print-color-adjust:exact}
 header,main,footer{max-width:none;padding-left:0;padding-right:0}
 header{padding-top:0}
 nav{display:none}
@@ -155,6 +161,18 @@ figure,tr,.figures,.hazards li,pre,.heat{break-inside:avoid}
 thead{display:table-header-group}
 .pair{grid-template-columns:1fr 1fr;gap:14px}
 figure.wide{max-width:150mm}
+.figures{grid-template-columns:repeat(5,1fr);gap:8px}
+.figures div{padding:8px 10px}
+.figures dd{font-size:1.25rem}
+table{font-size:.84rem}
+th,td{padding:4px 6px}
+thead th{white-space:normal;font-size:.8rem}
+.facts td:nth-child(2),.facts td:nth-child(5){min-width:0}
+.board tbody th{min-width:44mm}
+.cell{width:30mm}
+.spark{width:32mm}
+.heat td{min-width:0}
+.heat.many td,.heat.many th{font-size:6.6pt;padding:2px 3px}
 a{color:inherit;text-decoration:none}
 }
 """

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 THIN = "\u202f"  # the space between a number and its unit: narrow, and the two stay on one line
 NONE = "–"
+_GAPS = re.compile(r"[ \t\r\n\f\v]+")  # not the thin spaces: they hold numbers and units together
 
 
 def percent(share: float | None) -> str:
@@ -61,7 +63,10 @@ def column(values: Sequence[float | None], digits: int = 2) -> list[str]:
     known = [abs(v) for v in values if v is not None and math.isfinite(v) and abs(v) > 1e-12]
     least = math.floor(math.log10(min(known))) if known else 0
     decimals = min(max(digits - 1 - least, 0 if least >= 3 else 1), 5)
-    return [_minus(f"{v:,.{decimals}f}") if v is not None and math.isfinite(v) else number(v) for v in values]
+    return [
+        _minus(f"{round(v, decimals) + 0.0:,.{decimals}f}") if v is not None and math.isfinite(v) else number(v)
+        for v in values
+    ]
 
 
 def _trimmed(text: str) -> str:
@@ -107,5 +112,5 @@ def clipped(text: object, length: int) -> str:
     >>> clipped("flavanoids", 6)
     'flava…'
     """
-    line = " ".join(str(text).split())
+    line = _GAPS.sub(" ", str(text)).strip()
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"

@@ -31,7 +31,7 @@ def data(study: Study) -> Markup:
     head = ["Column", "Kind", "#Missing", "#Distinct", "Values", "Spread in each class"]
     lines = ([*_facts(column, study), _spread(column, study)] for column in shown)
     return section(
-        "data", "The data", lead, _class_legend(study), table(head, lines, label="Columns", class_="mid"), more
+        "data", "The data", lead, _class_legend(study), table(head, lines, label="Columns", class_="mid facts"), more
     )
 
 
@@ -74,7 +74,10 @@ def _spread(column: ColumnFacts, study: Study) -> object:
     shown, worn = ridge_rows(study)
     table = counts[shown] if shown else counts.sum(axis=0, keepdims=True)
     note = f"first {MOST_BINS} of {counts.shape[1]} levels" if column.levels and counts.shape[1] > MOST_BINS else ""
-    return with_note(ridges(coarse(table, bool(column.levels)), worn, _label(column)), note or _ends(column))
+    return with_note(
+        ridges(coarse(table, bool(column.levels)), worn, _label(column), apart=bool(column.levels)),
+        note or _ends(column),
+    )
 
 
 def ridge_rows(study: Study) -> tuple[list[int], list[int]]:

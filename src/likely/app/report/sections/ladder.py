@@ -24,7 +24,12 @@ def leaderboard(study: Study) -> Markup:
     head = ["Model", "#Cost a row", "± 2 standard errors", "#Error", "#Log-loss", "#Seconds"]
     foot = ["", "", whisker_axis(scale), "", "", ""]
     drawn = table(
-        head, _lines(order, scale, band), label="Leaderboard", class_="mid", chosen=[c.chosen for c in order], foot=foot
+        head,
+        _lines(order, scale, band),
+        label="Leaderboard",
+        class_="mid board",
+        chosen=[c.chosen for c in order],
+        foot=foot,
     )
     how = f" Judged by {study.cv}." if study.cv else ""
     shade = tag("p", "Shaded: within one standard error of the cheapest.", class_="note") if band else ""
@@ -49,7 +54,7 @@ def _reach(c: Contender) -> float:
 
 
 def _lines(order: Sequence[Contender], scale: Scale, band: tuple[float, float] | None) -> Iterator[list[object]]:
-    costs, losses = column([c.cost for c in order]), column([c.log_loss for c in order])
+    costs, losses = column([c.cost for c in order], 3), column([c.log_loss for c in order])
     times = column([c.seconds for c in order], 1)
     for c, cost, loss, time in zip(order, costs, losses, times, strict=True):
         yield [_who(c), with_note(cost, _give_or_take(c)), _drawn(c, scale, band), _error(c), loss, time]

@@ -40,7 +40,13 @@ def heat(study: Study, e: Evaluation) -> Markup:
     head = tag("tr", tag("th", "True class", scope="col"), *(tag("th", h, scope="col") for h in heads))
     body = (_heat_row(study, e, c, columns, cut) for c in rows)
     caption = _cut_words(len(rows), len(e.classes)) if cut else f"Cost in all: {number(e.confusion_cost.sum(), 4)}."
-    drawn = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *body), class_="heat")
+    drawn = tag(
+        "table",
+        tag("caption", caption),
+        tag("thead", head),
+        tag("tbody", *body),
+        class_="heat many" if len(columns) > 7 else "heat",
+    )
     return scrolling(drawn, "Confusion table")
 
 
@@ -69,12 +75,17 @@ def _cut_words(shown: int, total: int) -> str:
 def _heat_row(study: Study, e: Evaluation, c: int, columns: Sequence[int], cut: bool) -> Markup:
     counts, costs = e.confusion[c], e.confusion_cost[c]
     total = float(counts.sum())
-    cells = [_cell(counts[a], costs[a], total, _kind(a, c, e)) for a in columns]
+    cells = [_cell(counts[a], costs[a] if priced(e) else 0.0, total, _kind(a, c, e)) for a in columns]
     if cut:
         left = np.setdiff1d(np.arange(len(counts)), columns)
-        cells.append(_cell(counts[left].sum(), costs[left].sum(), total, "wrong"))
+        cells.append(_cell(counts[left].sum(), costs[left].sum() if priced(e) else 0.0, total, "wrong"))
     label = tag("th", name(marks(study)[c], str(study.classes[c])), scope="row")
     return tag("tr", label, *cells, tag("td", number(costs.sum()) if costs.any() else "0"))
+
+
+def priced(e: Evaluation) -> bool:
+    """Whether costs were given; otherwise a mistake costs 1, and its cost says no more than its count."""
+    return e.cost is not None or e.reject_cost is not None
 
 
 def _kind(decided: int, truth: int, e: Evaluation) -> str:
@@ -125,7 +136,7 @@ def dearest(e: Evaluation) -> Iterator[tuple[int, int]]:
 
 def _costs(study: Study, e: Evaluation) -> Markup | str:
     """The costs that were given: actions by true classes."""
-    if (e.cost is None and e.reject_cost is None) or len(e.classes) > FEW:
+    if not priced(e) or len(e.classes) > FEW:
         return ""
     head = ["Decision", *(f"#{clipped(c, 30)}" for c in study.classes)]
     lines = ([clipped(a, 40), *(number(v) for v in row)] for a, row in zip(e.actions, e.costs.table, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from likely.app.report.words import clipped, count, number, percent
 
 MOST_DRIVERS = 20
 MOST_CASES = 15
-MOST_CELLS = 8
+MOST_CELLS = 8  # those of the columns that weigh most
+CLOSEST = 5
 
 
 def plane(study: Study) -> Markup:
@@ -46,9 +47,9 @@ def _plane_words(p: Plane) -> Markup:
 def drivers(study: Study) -> Markup:
     """Columns by what it costs to lose them."""
     title = "What drives the decisions"
-    if not study.importance:
+    if not any(np.isfinite(d.increase) for d in study.importance):
         return section("drivers", title, "", absent("The weight of the columns was not measured."))
-    ranked = sorted(study.importance, key=lambda d: -d.increase)
+    ranked = sorted((d for d in study.importance if np.isfinite(d.increase)), key=lambda d: -d.increase)
     shown = ranked[:MOST_DRIVERS]
     picture = bars([d.column for d in shown], [d.increase for d in shown], [d.se for d in shown], "added cost a row")
     left = len(ranked) - len(shown)
@@ -61,26 +62,31 @@ def drivers(study: Study) -> Markup:
 
 def worst(study: Study) -> Markup:
     """The rows on which the model was most wrong: typing errors, odd cases, or wrong labels."""
-    title = "Worst cases"
+    title, head = "Worst cases", ["Row", "True class", "Decided", "#Probability of the truth", "Cells"]
     if not study.worst:
         return section("worst", title, "", absent("No single rows are listed."))
-    lead = "Rows whose true class was held least probable. Look here first for wrong labels and slips of the pen."
-    head = ["Row", "True class", "Decided", "#Probability of the truth", "Cells"]
-    lines = (_case(case) for case in study.worst[:MOST_CASES])
+    wrong = [case for case in study.worst if case.truth != case.decided or case.posterior < 0.5]
+    lead = (
+        "Rows whose true class was held least probable. Look here first for wrong labels and slips of the pen."
+        if wrong
+        else "No row was decided wrongly; in these the true class was held least probable."
+    )
+    shown = wrong[:MOST_CASES] or study.worst[:CLOSEST]
+    lines = (_case(case, study) for case in shown)
     return section("worst", title, lead, table(head, lines, label="Worst cases"))
 
 
-def _case(case: Case) -> list[object]:
-    return [count(case.row), clipped(case.truth, 40), clipped(case.decided, 40), _small(case.posterior),
-            _cells(case.cells.items())]  # fmt: skip
+def _case(case: Case, study: Study) -> list[object]:
+    weight = {d.column: d.increase for d in study.importance}
+    cells = sorted(case.cells.items(), key=lambda cell: -weight.get(cell[0], 0.0))
+    return [count(case.row), clipped(case.truth, 40), clipped(case.decided, 40), _small(case.posterior), _cells(cells)]
 
 
 def _small(share: float) -> str:
     return percent(share) if share >= 1e-4 else "below 0.01 %"
 
 
-def _cells(cells: Iterable[tuple[str, object]]) -> Markup:
-    pairs = list(cells)
+def _cells(pairs: Sequence[tuple[str, object]]) -> Markup:
     shown = (join([tag("b", clipped(key, 30)), " ", clipped(_word(value), 30)]) for key, value in pairs[:MOST_CELLS])
     more = f" and {len(pairs) - MOST_CELLS} more" if len(pairs) > MOST_CELLS else ""
     return tag("span", join(shown, ", "), more, class_="cells")

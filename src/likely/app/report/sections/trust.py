@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from likely.app.report.axes import whole_percent
 from likely.app.report.blocks import absent, figure, pair, section, table, with_note
 from likely.app.report.cast import FEW, marks
 from likely.app.report.curves import Curve, det, reliability, risk_coverage, roc
@@ -117,9 +118,11 @@ def coverage(study: Study) -> Markup:
     if e is None:
         return section("coverage", title, "", absent(UNKNOWN))
     curve = e.risk_coverage()
-    what = "cost of a decided row" if e.cost is not None else "error among decided rows"
+    what = "errors among decided rows" if counts_errors(e) else "cost of a decided row"
     point, words = operating_point(e)
-    picture = risk_coverage(curve.coverage, curve.risk, point, what, words)
+    picture = risk_coverage(
+        curve.coverage, curve.risk, point, what, words, whole_percent if counts_errors(e) else number
+    )
     lead = "If the most doubtful rows were refused, how much better would the rest be?"
     return section("coverage", title, lead, pair(figure(picture, _coverage_words(e)), _steps(e, what)))
 
@@ -128,11 +131,21 @@ def _steps(e: Evaluation, what: str) -> Markup:
     """The curve in a few round shares."""
     curve = e.risk_coverage()
     reached = [(share, curve.covering(share)) for share in COVERED]
-    risks = column([at.risk for _, at in reached])
-    lines = ([percent(share), risk] for (share, _), risk in zip(reached, risks, strict=True))
+    risks = [percent(at.risk) for _, at in reached] if counts_errors(e) else column([at.risk for _, at in reached])
+    lines = ([whole_percent(share), risk] for (share, _), risk in zip(reached, risks, strict=True))
     return tag(
         "div", table(["Rows decided, surest first", f"#{what.capitalize()}"], lines, label="Risk at some shares")
     )
+
+
+def counts_errors(e: Evaluation) -> bool:
+    """Whether the cost of a decision is 1 where it is wrong: then risk is an error rate, and told in per cent."""
+    return e.cost is None
+
+
+def risk_words(e: Evaluation, risk: float) -> str:
+    """A risk as an error rate or as a cost."""
+    return f"{percent(risk)} wrong" if counts_errors(e) else f"cost {number(risk)}"
 
 
 def operating_point(e: Evaluation) -> tuple[tuple[float, float], str]:
@@ -143,14 +156,18 @@ def operating_point(e: Evaluation) -> tuple[tuple[float, float], str]:
     if not share:
         return (0.0, 0.0), "nothing is decided"
     risk = e.costs.risk(e.decided[taken], e.truth[taken], w[taken])
-    return (share, risk), f"now: {percent(share)} decided, {number(risk)}"
+    return (share, risk), f"now: {percent(share)} decided, {risk_words(e, risk)}"
 
 
 def _coverage_words(e: Evaluation) -> Markup:
     curve = e.risk_coverage()
     half = curve.risk[-1] / 2
     reach = curve.reaching(half)
-    words = [f"Deciding every row costs {number(curve.risk[-1])} each."]
+    words = [
+        f"Of all rows {percent(curve.risk[-1])} would be decided wrongly."
+        if counts_errors(e)
+        else f"Deciding every row costs {number(curve.risk[-1])} each."
+    ]
     if curve.risk[-1] > 0:
         words.append(f"Half of that is reached when {percent(reach.coverage)} of rows are decided.")
     if may_refuse(e):

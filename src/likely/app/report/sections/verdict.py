@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from likely.app.report.blocks import absent
-from likely.app.report.markup import Markup, tag
+from likely.app.report.markup import Markup, join, tag
 from likely.app.report.study import Study
 from likely.app.report.words import clipped, listed, number, percent, percent_range, rows
 
@@ -32,12 +32,13 @@ def origin(study: Study) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def sentences(study: Study, e: Evaluation) -> str:
+def sentences(study: Study, e: Evaluation) -> Markup:
     """The verdict in plain words."""
     name = study.winner.name if study.winner else "The model"
     right = f"{percent(1 - e.error.value)} of rows rightly ({percent_range(1 - e.error.high, 1 - e.error.low)})"
     how = f", measured by {study.cv} on rows it had not seen" if study.cv else ""
-    return " ".join([f"{name} decides {right}{how}.", *_cost_words(e), *_refusal_words(e)])
+    first = join([tag("strong", name), f" decides {right}{how}."])
+    return join([first, *_cost_words(e), *_refusal_words(e)], " ")
 
 
 def _cost_words(e: Evaluation) -> Iterator[str]:
@@ -54,7 +55,7 @@ def _refusal_words(e: Evaluation) -> Iterator[str]:
     elif e.refused.value == 0:
         yield "It never had to refuse."
     else:
-        what = "refuses" if len(e.costs.actions) == 1 and e.reject_cost is not None else "hands on"
+        what = "refuses" if only_refuses(e) else "hands on"
         yield f"It {what} {percent(e.refused.value)} of rows; of the others {percent(1 - kept.value)} are right."
 
 
@@ -63,11 +64,17 @@ def may_refuse(e: Evaluation) -> bool:
     return len(e.costs.table) > len(e.classes)
 
 
+def only_refuses(e: Evaluation) -> bool:
+    """Whether refusing is the one action beside the classes."""
+    return e.reject_cost is not None and len(e.costs.actions) == 1
+
+
 def baseline(e: Evaluation) -> str:
     """What one would reach without looking at the columns: the best action that is always the same."""
     share = e.confusion.sum(axis=1) / e.confusion.sum()
     often = int(np.argmax(share))
-    words = f"Without looking at any column, always answering “{_called(e, often)}” would be right in {percent(share[often])}"
+    always = f"always answering “{_called(e, often)}” would be right in {percent(share[often])}"
+    words = f"Without looking at any column, {always}"
     if e.cost is None and not may_refuse(e):
         return words + "."
     cost = e.costs.table @ share
@@ -87,7 +94,11 @@ def figures(e: Evaluation) -> Iterator[Markup]:
     if e.cost is not None or may_refuse(e):
         yield _figure("cost a row", number(e.decision_cost.value), f"± {number(spread(e), 2)} standard error")
     if may_refuse(e):
-        yield _figure("refused or handed on", percent(e.refused.value), percent_range(e.refused.low, e.refused.high))
+        yield _figure(
+            "refused" if only_refuses(e) else "handed on",
+            percent(e.refused.value),
+            percent_range(e.refused.low, e.refused.high),
+        )
     yield _figure("log-loss", number(e.log_loss.value), "nats a row")
     yield _figure("calibration error", percent(e.calibration().ece), "confidence against frequency")
 

@@ -1,0 +1,210 @@
+"""Who decides cheapest on rows that they had not seen: the same folds for all, and the simplest of the near-best wins."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.core.arrays import Array, Index
+from likely.decisions.evaluation import Evaluation
+from likely.decisions.intervals import Mean, mean
+from likely.errors import DataError, sentence
+from likely.estimators.foreign import fitted, log_posteriors
+from likely.estimators.ladder import Rung
+from likely.estimators.parallel import in_threads
+from likely.estimators.splits import Split, fold_of, make_splits
+from likely.estimators.tables import take_rows
+
+
+@dataclass(frozen=True)
+class Field:
+    """The rows on which all compete: who trains, who is tested, and what mistakes cost."""
+
+    X: Any  # (n, d) a data frame
+    classes: NDArray[Any]  # (C,)
+    owner: Index  # (n,) place of each row's label among the classes
+    splits: list[Split]
+    cost: Any = None
+    reject_cost: float | None = None
+    weight: Array | None = None  # (n,) for learning
+    tested_weight: Array | None = None  # (n,) for judging, where that is another
+    cluster: Index | None = None  # (n,) rows of one cluster are no independent witnesses
+
+    @classmethod
+    def of(cls, X: Any, classes: Any, owner: Index, cv: Any, *, groups: Any = None, time: Any = None, seed: int = 0,
+           weight: Array | None = None, **more: Any) -> Field:  # fmt: skip
+        """Rows with splits as `cv` says (see `make_splits`)."""
+        splits = make_splits(X, owner, cv, weight=weight, groups=groups, time=time, seed=seed)
+        splits = [split for split in splits if len(split.test) and len(split.train)]
+        if not splits:
+            raise DataError(sentence("cross-validation", "some rows must be left for testing", "none"))
+        cluster = None if groups is None else np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
+        return cls(X, np.asarray(classes), owner, splits, weight=weight, cluster=cluster, **more)
+
+    @property
+    def fold(self) -> Index:
+        """The split that tests each row (n,), −1 where none does."""
+        fold = fold_of(self.splits, len(self.owner))
+        assert fold is not None  # `make_splits` tests no row twice
+        return fold
+
+    @property
+    def tested(self) -> Index:
+        """The rows that are tested, in order."""
+        return np.flatnonzero(self.fold >= 0)
+
+    def evaluation(self, log_posterior: Array) -> Evaluation:
+        """What posteriors (n, C) are worth on the tested rows."""
+        at, fold = self.tested, self.fold
+        weight = self.weight if self.tested_weight is None else self.tested_weight
+        return Evaluation(
+            log_posterior[at], self.owner[at], self.classes, cost=self.cost, reject_cost=self.reject_cost,
+            weight=None if weight is None else weight[at], fold=fold[at] if len(self.splits) > 1 else None,
+        )  # fmt: skip
+
+
+class Standing(NamedTuple):
+    """How one model fared; `behind` is how much dearer it was than the best of those that may win."""
+
+    rung: Rung
+    evaluation: Evaluation | None
+    seconds: float
+    failure: str = ""
+    behind: Mean | None = None
+
+    @property
+    def cost(self) -> float:
+        """Mean cost of what was decided; infinite where the model failed."""
+        return np.inf if self.evaluation is None else self.evaluation.decision_cost.value
+
+
+class Contest(NamedTuple):
+    """All standings, cheapest first, and the one that was chosen."""
+
+    standings: tuple[Standing, ...]
+    winner: Standing
+    best: Standing  # the cheapest of those that may win
+
+    @property
+    def rival(self) -> Standing | None:
+        """The cheapest model that takes part for comparison only."""
+        found = [s for s in self.standings if s.rung.rival and s.evaluation is not None]
+        return found[0] if found else None
+
+    @property
+    def next(self) -> Standing | None:
+        """The cheapest of the others that could have won."""
+        found = [s for s in self.standings if s is not self.winner and not s.rung.rival and s.evaluation is not None]
+        return found[0] if found else None
+
+
+def compete(
+    field: Field, rungs: Sequence[Rung], *, jobs: int | None = None, tell: Callable[[Rung], None] = lambda rung: None
+) -> Contest:
+    """Fit every model in every split, in parallel, and choose; `tell` hears of each fit that is done.
+
+    A model that fails is shown with its reason; it does not end the contest.
+    """
+    tasks = [(rung, split) for rung in rungs for split in field.splits]
+
+    def run(task: tuple[Rung, Split]) -> _Heat:
+        done = _heat(field, *task)
+        tell(task[0])
+        return done
+
+    with _silence():
+        heats = in_threads(run, tasks, jobs)
+    size = len(field.splits)
+    return judged(field, [_joined(field, rung, heats[i * size : (i + 1) * size]) for i, rung in enumerate(rungs)])
+
+
+def judged(field: Field, standings: Sequence[Standing]) -> Contest:
+    """The simplest model whose cost beside the best's, row by row, is within one standard error of the difference."""
+    able = [s for s in standings if s.evaluation is not None and not s.rung.rival]
+    if not able:
+        reasons = "; ".join(f"{s.rung.key}: {s.failure or NOT_OURS}" for s in standings)
+        raise DataError(sentence("fit", "at least one model must learn these data", reasons))
+    best = min(able, key=lambda s: (s.cost, s.rung.rank))
+    told = [s if s.evaluation is None else s._replace(behind=_behind(field, s, best)) for s in standings]
+    near = [s for s in told if s.behind is not None and not s.rung.rival and s.behind.value <= s.behind.se]
+    winner = min(near, key=lambda s: s.rung.rank)
+    order = sorted(told, key=lambda s: (s.cost, s.rung.rank))
+    return Contest(tuple(order), winner, next(s for s in told if s.rung is best.rung))
+
+
+NOT_OURS = "cannot be written to a model file"
+
+
+def _behind(field: Field, standing: Standing, best: Standing) -> Mean:
+    """Mean difference of costs to the best with its standard error, over clusters where rows come in some."""
+    assert standing.evaluation is not None and best.evaluation is not None
+    paid, least = _paid(standing.evaluation), _paid(best.evaluation)
+    cluster = None if field.cluster is None else field.cluster[field.tested]
+    found = mean(paid - least, best.evaluation.weight, cluster)
+    over = found.se_folds
+    return found if over is None or not np.isfinite(over) else found._replace(se=over)
+
+
+def _paid(e: Evaluation) -> Array:
+    return e.costs.table[e.decided, e.truth]
+
+
+class _Heat(NamedTuple):
+    log_posterior: Array | None
+    rows: Index
+    seconds: float
+    failure: str
+
+
+def _heat(field: Field, rung: Rung, split: Split) -> _Heat:
+    """One model in one split."""
+    start = perf_counter()
+    try:
+        model = learnt(rung.estimator, field, split)
+        found = log_posteriors(model, take_rows(field.X, split.test), field.classes)
+        return _Heat(found, split.test, perf_counter() - start, "")
+    except Exception as error:  # whatever a model trips over, the others go on
+        return _Heat(None, split.test, perf_counter() - start, _words(error))
+
+
+def learnt(estimator: Any, field: Field, split: Split) -> Any:
+    """A fresh copy, fitted to the training rows of a split."""
+    return fitted(estimator, field.X, field.classes[field.owner], field.weight, split.train)
+
+
+def _joined(field: Field, rung: Rung, heats: Sequence[_Heat]) -> Standing:
+    seconds = sum(heat.seconds for heat in heats)
+    failure = next((heat.failure for heat in heats if heat.log_posterior is None), "")
+    if failure:
+        return Standing(rung, None, seconds, failure)
+    posterior = np.zeros((len(field.owner), len(field.classes)))
+    for heat in heats:
+        posterior[heat.rows] = heat.log_posterior
+    try:
+        return Standing(rung, field.evaluation(posterior), seconds)
+    except DataError as error:
+        return Standing(rung, None, seconds, _words(error))
+
+
+def _words(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    text = text if len(text) <= 200 else text[:199] + "…"
+    return text if isinstance(error, DataError) else f"{type(error).__name__}: {text}"
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Warnings of folds are not shown: what a fold lacks, the whole may have, and the winner's own fit tells of it.
+
+    Recording holds whatever order threads open and close their own records in: none was opened before this one.
+    """
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("ignore")
+        yield

@@ -1,0 +1,85 @@
+"""What can be decided without looking: classes by their frequencies alone, the ladder's ground floor."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+
+from likely.core.arrays import Array, Mask
+from likely.errors import DataError, sentence
+from likely.estimators.deciding import RULES, Deciding, class_probabilities
+from likely.estimators.labels import checked_labels, encoded
+
+
+class ClassFrequencies(Deciding, BaseEstimator):
+    """p(c | x) = p(c): whatever the row holds, the decision is the one that is cheapest before looking   (Ney 2.2).
+
+    - **class_prior**: None: relative frequencies; "uniform", numbers in the order of `classes_`, or a dict by label.
+    - The other settings are those of `BayesClassifier`. Nothing is novel to a model that never looks.
+
+    >>> clf = ClassFrequencies().fit([[1.0], [2.0], [9.0]], ["a", "a", "b"])
+    >>> clf.predict([[9.0]]), clf.predict_proba([[9.0]]).round(2)
+    (array(['a'], dtype=object), array([[0.67, 0.33]]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
+        **RULES,
+        "novelty": [Interval(float, 0, 1, closed="neither"), None],
+    }
+    _saved: tuple[str, ...] = ("classes_", "class_count_", "class_prior_")
+
+    def __init__(
+        self, class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
+        reject_below: float | None = None, novelty: float | None = None,
+    ) -> None:  # fmt: skip
+        self.class_prior = class_prior
+        self.cost = cost
+        self.reject_cost = reject_cost
+        self.reject_below = reject_below
+        self.novelty = novelty
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Count labels y (n,); of X only the number of rows matters."""
+        self._validate_params()
+        labels = checked_labels(y, _num_samples(X), type(self).__name__)
+        weight = _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
+        labels, weight = labels[weight > 0], weight[weight > 0]
+        if not len(labels):
+            raise DataError(sentence(type(self).__name__, "some row must have a weight above 0", "none"))
+        self.classes_, owner = encoded(labels)
+        self.class_count_ = np.bincount(owner, weight).astype(np.float64)
+        self.class_prior_ = self.class_count_ / self.class_count_.sum()
+        if self.class_prior is not None:
+            self.class_prior_ = class_probabilities(self.class_prior, self.classes_, type(self).__name__)
+        self._cost_of(None)
+        return self
+
+    def log_posterior(self, X: Any) -> Array:
+        """log p(c), the same for each row (n, C)."""
+        check_is_fitted(self)
+        with np.errstate(divide="ignore"):
+            return np.tile(np.log(self.class_prior_), (_num_samples(X), 1))
+
+    def save(self, path: Any) -> None:
+        """Write a model file that `lk.load` reads back."""
+        from likely.files import save
+
+        save(self, path)
+
+    def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
+        return np.zeros(_num_samples(X), dtype=bool), None
+
+    def _check_state(self) -> None:
+        """After a file was read: one probability a class."""
+        if not hasattr(self, "classes_"):
+            return
+        count = getattr(self, "class_count_", None)
+        if not (isinstance(count, np.ndarray) and count.shape == (len(self.classes_),) and (count >= 0).all()):
+            raise DataError(sentence(type(self).__name__, "what was learnt must fit together"))
+        class_probabilities(self.class_prior_, np.asarray(self.classes_), type(self).__name__)
+        self._cost_of(None)

@@ -1,0 +1,162 @@
+"""Models from simple to rich, built for the columns of a table: who stands on the ladder that `likely fit` climbs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from likely.errors import DomainError, sentence
+from likely.estimators.bayes import BayesClassifier
+from likely.estimators.categorical import CategoricalDensity
+from likely.estimators.frequencies import ClassFrequencies
+from likely.estimators.gaussian import GaussianDensity
+from likely.estimators.poisson import PoissonDensity
+from likely.estimators.product import ProductDensity
+
+Kinds = Mapping[str, str]  # column → "real", "count", "binary" or "category"
+
+WORDS = ("binary", "category")
+
+# key, name, what it assumes of the numbers of a class, settings of GaussianDensity; from simple to rich
+GAUSSIANS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    ("spherical", "spherical Gaussian", "columns independent, with one variance", {"covariance": "spherical"}),
+    ("diagonal", "diagonal Gaussian", "columns independent and Gaussian", {"covariance": "diagonal"}),
+    (
+        "diagonal-t", "diagonal, t predictive", "columns independent, means and variances integrated out",
+        {"covariance": "diagonal", "predictive": "all"},
+    ),
+    ("pooled", "pooled Gaussian", "one full covariance for all classes", {"covariance": "pooled"}),
+    (
+        "pooled-mean", "pooled, mean integrated out", "one full covariance for all classes, uncertain means",
+        {"covariance": "pooled", "predictive": "mean"},
+    ),
+    (
+        "interpolated", "interpolated Gaussian", "each class's covariance moved towards the pooled one",
+        {"covariance": "interpolated"},
+    ),
+    (
+        "emphasised", "diagonal-emphasised Gaussian", "each class's covariance moved towards its diagonal",
+        {"covariance": "emphasised"},
+    ),
+    ("full", "full Gaussian", "a full covariance for each class", {"covariance": "full"}),
+    (
+        "full-t", "full, t predictive", "a full covariance for each class, mean and covariance integrated out",
+        {"covariance": "full", "predictive": "all"},
+    ),
+)  # fmt: skip
+INDEPENDENT = ("diagonal", "diagonal-t")  # naive Bayes where all columns are numbers
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One model of the ladder: an estimator that was not fitted, and how simple it is."""
+
+    key: str  # what --models calls it
+    name: str
+    what: str  # what it assumes, in a sentence
+    rank: int  # 0 is the simplest
+    estimator: Any
+    rival: bool = False  # for comparison: cannot be written to a model file
+
+
+def ladder(kinds: Kinds, rules: Mapping[str, Any] | None = None) -> list[Rung]:
+    """The models that suit columns of these kinds, simplest first; `rules` are settings of every classifier.
+
+    Columns of words have a law of levels each, independent of the rest. Numbers have a joint Gaussian of some shape.
+    Counts are Poisson, and numbers like any other in the models that say so.
+
+    >>> [rung.key for rung in ladder({"size": "real", "weight": "real"})][:4]
+    ['frequencies', 'spherical', 'diagonal', 'diagonal-t']
+    >>> [rung.key for rung in ladder({"size": "real", "colour": "category"})]
+    ['frequencies', 'naive-bayes', 'naive-bayes-t']
+    """
+    rules = dict(rules or {})
+    found = [("frequencies", "class frequencies", "no look at the columns", ClassFrequencies(**rules))]
+    found += [(key, name, what, BayesClassifier(density, **rules)) for key, name, what, density in _densities(kinds)]
+    return [Rung(key, name, f"{what[0].upper()}{what[1:]}.", i, model) for i, (key, name, what, model) in enumerate(found)]
+
+
+def arranged(kinds: Kinds) -> list[str]:
+    """Columns in the order of the ladder's models: numbers, counts, words.
+
+    >>> arranged({"colour": "category", "visits": "count", "size": "real"})
+    ['size', 'visits', 'colour']
+    """
+    return [*_of(kinds, "real"), *_of(kinds, "count"), *_of(kinds, *WORDS)]
+
+
+def chosen_rungs(rungs: Sequence[Rung], models: str) -> list[Rung]:
+    """The rungs that `--models` asks for: "all", or keys with commas between them."""
+    if models == "all":
+        return list(rungs)
+    keys = [key.strip() for key in models.split(",") if key.strip()]
+    known = [rung.key for rung in rungs]
+    unknown = [key for key in keys if key not in known]
+    if unknown or not keys:
+        got = repr(unknown[0] if unknown else models)
+        raise DomainError(sentence("--models", f"for these columns there are {', '.join(known)}", got))
+    return [rung for rung in rungs if rung.key in keys]
+
+
+# ------------------------------------------------------------------------- densities
+
+
+def _densities(kinds: Kinds) -> Iterator[tuple[str, str, str, Any]]:
+    """Key, name, assumption and density of each model that looks at the columns."""
+    real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
+    if counts or words:
+        yield "naive-bayes", "naive Bayes", "columns independent, each with its own law", _naive(kinds)
+        yield (
+            "naive-bayes-t", "naive Bayes, predictive", "columns independent, every law's parameters integrated out",
+            _naive(kinds, predictive=True),
+        )  # fmt: skip
+    if not words:
+        yield from _gaussians(real + counts, [], [])
+        return
+    if len(real) > 1:
+        yield from _gaussians(real, counts, words)
+    if counts and len(real + counts) > 1:
+        for key, name, what, density in _gaussians(real + counts, [], words):
+            if key in ("pooled", "full"):
+                yield f"{key}-counts", f"{name}, counts as numbers", f"{what}; counts among the numbers", density
+
+
+def _gaussians(numbers: list[str], counts: list[str], words: list[str]) -> Iterator[tuple[str, str, str, Any]]:
+    """A joint Gaussian of each shape for the numbers, times the laws of counts and words."""
+    for key, name, what, settings in GAUSSIANS:
+        gaussian = GaussianDensity(**settings)
+        if not counts and not words:
+            if key in ("spherical", *INDEPENDENT) or len(numbers) > 1:
+                yield key, name, what, gaussian
+        elif key not in INDEPENDENT:  # that is naive Bayes
+            others = _parts(counts, words, predictive=key == "full-t")
+            yield key, name, f"numbers: {what}; words independent", _product(numbers, gaussian, others)
+
+
+def _naive(kinds: Kinds, predictive: bool = False) -> Any:
+    real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
+    gaussian = GaussianDensity("diagonal", predictive="all" if predictive else None)
+    return _product(real, gaussian, _parts(counts, words, predictive))
+
+
+def _parts(counts: list[str], words: list[str], predictive: bool) -> list[tuple[str, Any, list[str]]]:
+    poisson = [(_apart("counts", [*counts, *words]), PoissonDensity(predictive=predictive), counts)] if counts else []
+    return poisson + [(word, CategoricalDensity(predictive=predictive), [word]) for word in words]
+
+
+def _product(numbers: list[str], gaussian: Any, others: list[tuple[str, Any, list[str]]]) -> Any:
+    taken = [name for name, _, _ in others]
+    first = [(_apart("numbers", taken), gaussian, numbers)] if numbers else []
+    return ProductDensity([*first, *others])
+
+
+def _apart(name: str, taken: Sequence[str]) -> str:
+    """A part's name that no column has."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _of(kinds: Kinds, *wanted: str) -> list[str]:
+    return [name for name, kind in kinds.items() if kind in wanted]

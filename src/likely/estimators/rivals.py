@@ -1,0 +1,62 @@
+"""Other libraries' best, calibrated: they show what could be reached, though no model file can hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+from likely.estimators.calibrated import Calibrated
+from likely.estimators.ladder import WORDS, Kinds, Rung
+
+MOST_LEVELS = 250  # of a category in boosting, which has 255 bins; rarer ones are taken together
+NOTE = "for comparison; cannot be written to a model file"
+
+
+def rivals(kinds: Kinds, rules: Mapping[str, Any] | None = None, seed: int = 0) -> list[Rung]:
+    """Boosting, a forest and logistic regression, each with the encoding that it needs and calibrated posteriors.
+
+    >>> [rung.key for rung in rivals({"size": "real", "colour": "category"})]
+    ['boosting', 'forest', 'logistic']
+    """
+    numbers = [name for name, kind in kinds.items() if kind not in WORDS]
+    words = [name for name, kind in kinds.items() if kind in WORDS]
+    rules = {name: rule for name, rule in (rules or {}).items() if name in ("cost", "reject_cost", "reject_below")}
+    at = list(range(len(numbers), len(numbers) + len(words)))  # where `_ordinal` puts the words
+    found = (
+        ("boosting", "gradient boosting", "Trees that mend each other's mistakes (scikit-learn).",
+         Pipeline([("encode", _ordinal(numbers, words)),
+                   ("learn", HistGradientBoostingClassifier(categorical_features=at or None, random_state=seed))])),
+        ("forest", "random forest", "A vote of trees that were each shown other rows (scikit-learn).",
+         Pipeline([("encode", _ordinal(numbers, words)),
+                   ("learn", RandomForestClassifier(min_samples_leaf=2, random_state=seed))])),
+        ("logistic", "logistic regression", "Linear log-odds (scikit-learn).",
+         Pipeline([("encode", _scaled(numbers, words)), ("learn", LogisticRegression(max_iter=1000))])),
+    )  # fmt: skip
+    return [
+        Rung(key, name, what, 1000 + i, Calibrated(pipeline, cv=3, random_state=seed, **rules), rival=True)
+        for i, (key, name, what, pipeline) in enumerate(found)
+    ]
+
+
+def _ordinal(numbers: list[str], words: list[str]) -> Any:
+    """Levels as numbers; what is missing or was never seen as NaN, which trees take."""
+    encoder = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan,
+        max_categories=MOST_LEVELS,
+    )  # fmt: skip
+    return ColumnTransformer([("numbers", "passthrough", numbers), ("words", encoder, words)])
+
+
+def _scaled(numbers: list[str], words: list[str]) -> Any:
+    """Numbers with gaps filled and one scale; levels as indicators."""
+    filled = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
+    encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=2, sparse_output=False)
+    return ColumnTransformer([("numbers", filled, numbers), ("words", encoder, words)])

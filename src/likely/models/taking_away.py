@@ -1,0 +1,93 @@
+"""Statistics add; what was added can be taken away again: leaving one out without learning anew."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.families.categorical import LevelCounts
+from likely.families.counts import Counts
+from likely.families.moments import ColumnMoments, Moments
+from likely.families.product import ProductStats
+from likely.families.several import SeveralStats
+from likely.models.mixture import MixtureStats
+
+NOTHING = 1e-12  # of the weight there was: what is left below it is rounding
+
+
+@singledispatch
+def without(stats: Any, part: Any) -> Any:
+    """The statistics of all rows but those of `part`, which must be among them: without(a + b, b) is a."""
+    raise TypeError(f"nothing can be taken away from {type(stats).__name__}")
+
+
+@without.register
+def _(stats: MixtureStats, part: Any) -> Any:
+    counts = _less(stats.counts, part.counts)
+    parts = without(stats.parts, part.parts)
+    return stats.replace(counts=counts, parts=parts, entropy=np.asarray(stats.entropy - part.entropy))
+
+
+@without.register
+def _(stats: ProductStats, part: Any) -> Any:
+    return ProductStats(tuple((name, without(s, part[name])) for name, s in stats.parts))
+
+
+@without.register
+def _(stats: SeveralStats, part: Any) -> Any:
+    return SeveralStats(tuple(without(a, b) for a, b in zip(stats.parts, part.parts, strict=True)))
+
+
+@without.register
+def _(stats: LevelCounts, part: Any) -> Any:
+    return stats.trusted(counts=_less(stats.counts, part.counts), rows=np.asarray(_less(stats.rows, part.rows)))
+
+
+@without.register
+def _(stats: Counts, part: Any) -> Any:
+    names = ("rows", "weight", "total", "log_factorial")
+    return stats.replace(**{name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in names})
+
+
+@without.register
+def _(stats: Moments, part: Any) -> Any:
+    n, shift, delta, factor = _unmerged(stats.weight, stats.shift, part.weight, _moved(part, stats.origin))
+    scatter = stats.scatter - part.scatter
+    scatter = scatter - (factor[..., None, None] * delta[..., :, None]) * delta[..., None, :]
+    i = np.arange(scatter.shape[-1])
+    scatter[..., i, i] = np.maximum(scatter[..., i, i], 0.0)
+    scatter[n == 0] = 0.0
+    seen = None if stats.seen is None and part.seen is None else _less(stats.observed, part.observed)
+    return stats.replace(weight=n, shift=shift, scatter=scatter, entropy=stats.entropy - part.entropy, seen=seen)
+
+
+@without.register
+def _(stats: ColumnMoments, part: Any) -> Any:
+    n, shift, delta, factor = _unmerged(stats.weight, stats.shift, part.weight, _moved(part, stats.origin))
+    scatter = np.maximum(stats.scatter - part.scatter - factor * delta**2, 0.0)
+    return stats.replace(
+        rows=np.asarray(_less(stats.rows, part.rows)), weight=n, shift=shift, scatter=np.where(n > 0, scatter, 0.0)
+    )
+
+
+def _unmerged(n: Array, shift: Array, m: Array, shift_b: Array) -> tuple[Array, Array, Array, Array]:
+    """Weight and mean of the rest, its distance to what was taken, and n′m/n: Chan's merge read backwards."""
+    rest = np.asarray(_less(n, m))
+    wide = (lambda a: a[..., None]) if np.ndim(n) < shift.ndim else np.asarray
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = shift - (shift_b - shift) * wide(m / rest)
+        factor = np.where(n > 0, rest * m / n, 0.0)
+    moved = np.where(wide(rest > 0), moved, 0.0)
+    return rest, moved, np.where(wide(m > 0), moved - shift_b, 0.0), factor
+
+
+def _moved(part: Any, origin: Array) -> Array:
+    return part.shift + (part.origin - origin)
+
+
+def _less(a: Array, b: Array) -> Array:
+    rest = a - b
+    return np.where(rest > NOTHING * np.abs(a), rest, 0.0)

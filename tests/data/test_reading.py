@@ -1,0 +1,275 @@
+"""Files of every format give the same table, and a bad one is told apart in a sentence."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import polars as pl
+import pytest
+
+from likely.data.delimited import looks_like_data, sniffed
+from likely.data.reading import read, stem
+from likely.errors import DataError, DomainError, LikelyError
+
+ROWS = [("1.5", "red"), ("2", None), (None, "blue, dark")]
+CSV = 'size,colour\n1.5,red\n2,\nNA,"blue, dark"\n'
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return written
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    def fed(content):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    return fed
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("comma.csv", CSV),
+        ("semicolon.csv", "size;colour\n1.5;red\n2;\n?;blue, dark\n"),
+        ("tab.tsv", "size\tcolour\n1.5\tred\n2\t\nnan\tblue, dark\n"),
+        ("tab.csv", "size\tcolour\n1.5\tred\n2\t\nnan\tblue, dark\n"),
+        ("bar.txt", "size|colour\n1.5|red\n2|-\n|blue, dark\n"),
+        ("bom.csv", "\ufeff" + CSV),
+        ("crlf.csv", CSV.replace("\n", "\r\n")),
+        ("no_last_newline.csv", CSV.rstrip("\n")),
+        ("blanks.csv", 'size , colour\n 1.5,red \n2 , N/A\n  , "blue, dark"\n'),
+        ("blank_lines.csv", CSV.replace("\n", "\n\n")),
+        ("leading_blank_lines.csv", "\n  \n" + CSV),
+        ("blank_looking_lines.csv", CSV.replace("\n", "\n   \n")),
+        ("quoted.csv", '"size","colour"\n"1.5","red"\n"2",""\n"","blue, dark"\n'),
+    ],
+)
+def test_spellings_of_one_table(write, name, text):
+    frame = read(write(name, text))
+    assert frame.columns == ["size", "colour"] and frame.rows() == ROWS
+
+
+def test_packed_files(write):
+    assert read(write("a.csv.gz", gzip.compress(CSV.encode()))).rows() == ROWS
+    lines = b'{"size": 1.5, "colour": "red"}\n{"size": 2}\n'
+    assert read(write("a.jsonl.gz", gzip.compress(lines))).rows() == [(1.5, "red"), (2.0, None)]
+    array = gzip.compress(b'[{"size": 1}]')
+    assert read(write("a.json.gz", array)).rows() == [(1,)]
+
+
+@pytest.mark.skipif(shutil.which("zstd") is None, reason="needs the zstd program")
+def test_zstandard(write, tmp_path):
+    subprocess.run(["zstd", "-q", str(write("a.csv", CSV))], check=True)
+    assert read(tmp_path / "a.csv.zst").rows() == ROWS
+
+
+def test_parquet_keeps_its_types(tmp_path):
+    frame = pl.DataFrame({"x": [1, 2], "f": [0.5, float("nan")], "c": ["a", " NA "], "b": [True, None]})
+    frame.write_parquet(tmp_path / "t.parquet")
+    got = read(tmp_path / "t.parquet")
+    assert got.schema["x"] == pl.Int64 and got.rows() == [(1, 0.5, "a", True), (2, None, None, None)]
+
+
+def test_json_lines_and_arrays_agree(write):
+    records = [{"a": 1, "b": "x"}, {"a": 2.5, "c": True}, {"b": "?"}]
+    lines = "\n\n".join(json.dumps(record) for record in records)
+    expected = [(1.0, "x", None), (2.5, None, True), (None, None, None)]
+    assert read(write("t.jsonl", lines)).rows() == expected
+    assert read(write("t.ndjson", lines)).rows() == expected
+    assert read(write("t.json", json.dumps(records))).rows() == expected
+
+
+def test_json_with_what_only_python_reads(write):
+    frame = read(write("t.jsonl", '{"a": NaN, "b": 1}\n{"a": 2, "b": "x"}\n{"a": null, "b": [1]}\n'))
+    assert frame["a"].to_list() == [None, 2.0, None] and frame["b"].to_list() == ["1", '"x"', "[1]"]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (CSV.encode(), ROWS),
+        (b"size\tcolour\n1.5\tred\n", [("1.5", "red")]),
+        (b' {"size": 1.5, "colour": "red"}\n', [(1.5, "red")]),
+        (b'[{"size": 1.5, "colour": "red"}]', [(1.5, "red")]),
+        (gzip.compress(CSV.encode()), ROWS),
+    ],
+)
+def test_standard_input_is_sniffed(stdin, content, expected):
+    stdin(content)
+    assert read("-").rows() == expected
+
+
+def test_own_words_for_missing(write):
+    path = write("t.csv", "x,y\n-999,a\n1,unknown\n")
+    assert read(path, missing=["-999", "unknown"]).rows() == [(None, "a"), ("1", None)]
+    assert read(path, missing="unknown").rows() == [("-999", "a"), ("1", None)]
+
+
+def test_files_are_stacked_in_order_of_name(write, tmp_path):
+    write("part-2.csv", "b,a\n4,3\n")
+    write("part-1.csv", "a,b\n1,2\n")
+    assert read(tmp_path / "part-*.csv").rows() == [("1", "2"), ("3", "4")]
+    assert read([tmp_path / "part-2.csv", tmp_path / "part-1.csv"]).rows() == [("4", "3"), ("2", "1")]
+
+
+def test_stacking_unlike_types_gives_words(write, tmp_path):
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "t.parquet")
+    assert read([tmp_path / "t.parquet", write("t.csv", "a\nx\n")])["a"].to_list() == ["1", "x"]
+
+
+def test_stacking_names_the_columns_that_differ(write):
+    with pytest.raises(DataError, match='two.csv: columns must be those of .*one.csv, got "b", "c" in one of them'):
+        read([write("one.csv", "a,b\n1,2\n"), write("two.csv", "a,c\n1,2\n")])
+
+
+def test_columns_are_chosen(write):
+    path = write("t.csv", "*,^x$,x\n1,2,3\n")
+    assert read(path, columns=["x", "*"]).rows() == [("3", "1")]
+    with pytest.raises(DataError, match='there must be a column "Y": there are'):
+        read(path, columns=["Y"])
+
+
+def test_sql_over_files(write, tmp_path):
+    wine = write("wine.csv", "id,size\n1,0.5\n2,?\n3,2.5\n")
+    pl.DataFrame({"id": [1, 3], "price": [10, 30]}).write_parquet(tmp_path / "prices.parquet")
+    sql = "select size, price from wine join prices using (id) where size > 1"
+    assert read([wine, tmp_path / "prices.parquet"], sql=sql).rows() == [(2.5, 30)]
+    assert read(wine, sql="select count(*) as n from data where size is null").rows() == [(1,)]
+    assert read(wine, sql="select id from wine order by id desc")["id"].to_list() == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("selec x", r"--sql: sql parser error"),
+        ("select nothing from t", r"the tables are t \(a\); data \(a\)"),
+        ("select * from t where a > 5", "the query must give rows, got none"),
+    ],
+)
+def test_sql_that_fails(write, sql, told):
+    with pytest.raises(DataError, match=told):
+        read(write("t.csv", "a\n1\n"), sql=sql)
+
+
+def test_sql_tables_of_one_name(write, tmp_path):
+    (tmp_path / "other").mkdir()
+    with pytest.raises(DataError, match='table names must differ, got "t" twice'):
+        read([write("t.csv", "a\n1\n"), write("other/t.csv", "a\n1\n")], sql="select 1")
+
+
+BAD = {
+    "empty.csv": ("", "a table with a header is needed, got an empty file"),
+    "blank.csv": ("\n \n\n", "got an empty file"),
+    "header_only.csv": ("a,b\n", "rows are needed, got a header and nothing below it"),
+    "headerless.csv": ("5.1,3.5,setosa\n4.9,3.0,setosa\n", "must be a header.*give it a header"),
+    "headerless_whole.csv": ("5,9\n4,3\n", "must be a header"),
+    "twice.csv": ("a,b,a\n1,2,3\n", 'column names must differ, got "a" twice'),
+    "nameless.csv": ("a,,b,\n1,2,3,4\n", "every column needs a name, got none for column 2, 4"),
+    "long_line.csv": ("a,b\n1,2\n3,4,5\n", "line 3 must have 2 fields as the header has, got 3"),
+    "short_line.csv": ("a,b,c\n1,2,3\n\n4,5\n6,7,8\n", "line 4 must have 3 fields as the header has, got 2"),
+    "short_after_quoted_lines.csv": ('a,b\n"x\ny",2\n3\n', "line 4 must have 2 fields"),
+    "unclosed.csv": ('a,b\n1,2\n"3,4\n5,6\n', "line 3 must have 2 fields"),
+    "title.csv": ("My table\na,b\n1,2\n", "line 2 must have 1 field as"),
+    "latin.csv": ("a,b\n1,x\n2,é\n".encode("latin-1"), "must be UTF-8, line 3 is not: save the file as UTF-8"),
+    "sixteen.csv": ("a,b\n1,é\n".encode("utf-16"), "must be UTF-8, line 1 is not"),
+    "torn.csv.gz": (
+        gzip.compress(b"a,b\n" + np.random.default_rng(0).bytes(9999).hex(",").encode())[:500],
+        "cannot be read|empty",
+    ),
+    "bad.parquet": (b"PAR1 not really", "the file must be Parquet"),
+    "bad.jsonl": ('{"a": 1}\n\n{"a": \n', "line 3 must be JSON"),
+    "bare.jsonl": ('{"a": 1}\n7\n', "line 2 must be a record"),
+    "none.jsonl": ("", "rows are needed"),
+    "bad.json": ('{"a": [1, 2]}', "array of records"),
+    "broken.json": ("[{", "the file must hold JSON"),
+    "table.xlsx": (b"PK", "the ending must be one of .*export it as CSV"),
+    "table": ("a\n1\n", "the ending must be one of .*got none: say --format csv"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files(write, name):
+    content, told = BAD[name]
+    with pytest.raises(DataError, match=told) as caught:
+        read(write(name, content))
+    assert name in str(caught.value) and str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+def test_no_file_a_folder_and_an_unknown_format(write, tmp_path):
+    path = write("wine.csv", "a\n1\n")
+    with pytest.raises(DataError, match='there is no such file: did you mean ".*wine.csv"'):
+        read(tmp_path / "wines.csv")
+    with pytest.raises(DataError, match="there is no such file"):
+        read(str(tmp_path / "*.tsv"))
+    with pytest.raises(DataError, match="a file is needed, got a folder"):
+        read(tmp_path)
+    with pytest.raises(DomainError, match="format must be one of csv, tsv"):
+        read(path, format="excel")
+    with pytest.raises(LikelyError, match="a file is needed, got none"):
+        read([])
+
+
+def test_format_stands_where_the_ending_says_nothing(write):
+    assert read(write("table", "a;b\n1;2\n"), format="csv").rows() == [("1", "2")]
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ('a,b\n5" disk,2\n7" disk,3\n', [('5" disk', "2"), ('7" disk', "3")]),
+        ('a,b\n"say ""yes""",2\n', [('say "yes"', "2")]),
+        ('a,b\n"two\nlines",2\n', [("two\nlines", "2")]),
+        ("a\n1\n\n3\n", [("1",), (None,), ("3",)]),
+        (" \nname\nx\ny\n", [("x",), ("y",)]),
+        ("x\n3,14\n2,71\n", [("3,14",), ("2,71",)]),
+        ("a,b\n,\n1,2\n", [(None, None), ("1", "2")]),  # separators make a row, a blank line does not
+    ],
+)
+def test_cells_that_are_easily_misread(write, text, cells):
+    assert read(write("t.csv", text)).rows() == cells
+
+
+def test_regular_and_careful_readers_agree(write):
+    rng = np.random.default_rng(3)
+    words = ["", "x", "a b", "1.5", 'q"q', "c,c", "NA", "ü"]
+    table = pl.DataFrame({f"c{i}": rng.choice(words, 500).tolist() for i in range(4)})
+    table = table.with_columns(last=pl.lit("z"))
+    expected = [tuple(None if cell in ("", "NA") else cell for cell in row) for row in table.rows()]
+    assert read(write("t.csv", table.write_csv())).rows() == expected
+    plain = table.with_columns(pl.all().str.replace_all('[",]', ""))
+    expected = [tuple(None if cell in ("", "NA") else cell for cell in row) for row in plain.rows()]
+    assert read(write("plain.csv", plain.select("last", "c0", "c1").write_csv())).rows() == [
+        (row[4], row[0], row[1]) for row in expected
+    ]
+
+
+def test_headers_that_are_data_and_that_are_not():
+    assert looks_like_data(["5.1", "setosa"]) and looks_like_data(["0", "0", "x"]) and looks_like_data(["-1", "a"])
+    assert not looks_like_data(["0", "1", "2"]) and not looks_like_data(["2019", "2020", "name"])
+
+
+def test_separator_of_one_column():
+    assert sniffed(["x", "1", "2"]) not in ",;\t|" and sniffed(["a,b;c,d", "1,5;2,5"]) in ",;"
+
+
+def test_stem():
+    assert [stem(name) for name in ("a/b.csv", "b.tar.csv.gz", "x.y.parquet", "-")] == ["b", "b.tar", "x.y", "stdin"]
+
+
+def test_a_million_cells_are_read_at_once(write):
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({f"x{i}": rng.normal(size=50_000).round(3) for i in range(20)})
+    got = read(write("big.csv", frame.write_csv()))
+    assert got.select(pl.all().cast(pl.Float64)).equals(frame)

@@ -1,0 +1,127 @@
+"""The cheapest action, against counting by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import likely as lk
+
+
+def by_enumeration(table, posterior):
+    """The first action of least expected cost, in exact arithmetic."""
+    best, least = None, None
+    for a, row in enumerate(table):
+        expected = sum(Fraction(float(c)) * Fraction(float(p)) for c, p in zip(row, posterior, strict=True))
+        if least is None or expected < least:
+            best, least = a, expected
+    return best
+
+
+def dyadic_posteriors(rng, n, C):
+    """Posteriors in 1/64ths, so that products with whole costs are exact, and ties are real ties."""
+    cuts = np.sort(rng.integers(0, 65, (n, C - 1)), axis=1)
+    edges = np.concatenate([np.zeros((n, 1)), cuts, np.full((n, 1), 64)], axis=1)
+    return np.diff(edges, axis=1) / 64
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_decisions_equal_enumeration_exactly(seed):
+    rng = np.random.default_rng(seed)
+    C, extra = int(rng.integers(1, 6)), int(rng.integers(0, 4))
+    table = rng.integers(0, 9, (C + extra, C)).astype(float)
+    P = dyadic_posteriors(rng, 60, C)
+    expected = [by_enumeration(table, p) for p in P]
+    assert lk.decide(P, cost=table).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_refusing_equals_enumeration_exactly(seed):
+    rng = np.random.default_rng(100 + seed)
+    C = int(rng.integers(2, 6))
+    table, price, below = rng.integers(0, 9, (C, C)).astype(float), float(rng.integers(0, 5)) / 4, 0.5
+    P = dyadic_posteriors(rng, 80, C)
+    with_row = np.concatenate([table, np.full((1, C), price)])
+    by_cost = [a if (a := by_enumeration(with_row, p)) < C else -1 for p in P]
+    assert lk.decide(P, cost=table, reject_cost=price).tolist() == by_cost
+    both = [-1 if p.max() < below else a for a, p in zip(by_cost, P, strict=True)]
+    assert lk.decide(P, cost=table, reject_cost=price, reject_below=below).tolist() == both
+
+
+def test_zero_one_costs_choose_the_largest_posterior():
+    P = np.random.default_rng(0).dirichlet(np.ones(4), 200)
+    assert (lk.decide(P) == P.argmax(axis=1)).all()
+    assert (lk.Cost.zero_one(4).decide(np.log(P)) == P.argmax(axis=1)).all()
+
+
+def test_chow_rule():
+    """Refusing at cost r under 0/1 costs is refusing where the largest posterior is below 1 − r."""
+    P = np.random.default_rng(1).dirichlet(np.ones(3), 500)
+    assert (lk.decide(P, reject_cost=0.375) == lk.decide(P, reject_below=0.625)).all()
+
+
+def test_risk_is_the_mean_cost():
+    cost = lk.Cost([[0, 2], [5, 0], [1, 1]], actions=["ask"])
+    assert cost.risk([0, 1, 2, 0], [0, 0, 1, 1]) == (0 + 5 + 1 + 2) / 4
+    assert cost.risk([0, 1], [0, 0], weight=[3, 1]) == 5 / 4
+
+
+def test_names_put_a_table_in_order():
+    named = lk.Cost.named(["b", "ask", "a"], ["b", "a"], [[0, 7], [2, 2], [5, 0]])
+    assert named.actions == ("ask",)
+    there = lk.Cost.of(named, np.array(["a", "b"], dtype=object))
+    assert there.table.tolist() == [[0, 5], [7, 0], [2, 2]]
+    by_dict = lk.Cost.of({"a": {"a": 0, "b": 5}, "b": {"a": 7, "b": 0}, "ask": {"a": 2, "b": 2}}, ["a", "b"])
+    assert by_dict.table.tolist() == there.table.tolist() and by_dict.actions == ("ask",)
+
+
+def test_data_frames_say_costs():
+    frame = pd.DataFrame([[0, 5], [7, 0]], index=["a", "b"], columns=["a", "b"])
+    assert lk.Cost.of(frame, ["a", "b"]).table.tolist() == [[0, 5], [7, 0]]
+    other = pl.DataFrame({"action": ["b", "a"], "a": [7.0, 0.0], "b": [0.0, 5.0]})
+    assert lk.Cost.of(other, ["a", "b"]).table.tolist() == [[0, 5], [7, 0]]
+
+
+def test_numbers_as_classes():
+    named = lk.Cost.named(["0", "1"], ["0", "1"], [[0, 1], [2, 0]])
+    assert lk.Cost.of(named, np.array([1, 0])).table.tolist() == [[0, 2], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ([[0, 1]], "a row for each class"),
+        ([[0, 1, 2], [1, 0, 2], [2, 1, 0]], "2 classes"),
+        ([[0, np.inf], [1, 0]], "finite"),
+        ([[0, "x"], [1, 0]], "numbers"),
+        ({"a": {"a": 0, "c": 1}, "c": {"a": 1, "c": 0}}, "classes"),
+        ({"a": {"a": 0, "b": 1}}, "each class needs one action"),
+        ({"a": 3}, "by name"),
+    ],
+)
+def test_tables_that_are_none(given, says):
+    with pytest.raises(lk.LikelyError, match=says):
+        lk.Cost.of(given, ["a", "b"])
+
+
+def test_values_are_frozen_and_saved(tmp_path):
+    cost = lk.Cost([[0, 9], [1, 0], [2, 2]], ["ask"], np.array(["no", "yes"]))
+    with pytest.raises(ValueError, match="read-only"):
+        cost.table[0, 0] = 1
+    lk.save(cost, tmp_path / "c.likely")
+    again = lk.load(tmp_path / "c.likely")
+    assert again.actions == ("ask",) and again.classes.tolist() == ["no", "yes"] and (again.table == cost.table).all()
+
+
+def test_all_small_cases():
+    """Every 2 × 2 table with costs 0 … 3 and every posterior in quarters."""
+    for costs in product(range(4), repeat=4):
+        table = np.array(costs, dtype=float).reshape(2, 2)
+        for quarter in range(5):
+            p = np.array([[quarter / 4, 1 - quarter / 4]])
+            assert lk.decide(p, cost=table)[0] == by_enumeration(table, p[0])
