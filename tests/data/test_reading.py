@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import shutil
 import subprocess
+import threading
 
 import numpy as np
 import polars as pl
@@ -130,12 +132,12 @@ def test_stacking_unlike_types_gives_words(write, tmp_path):
 
 
 def test_stacking_names_the_columns_that_differ(write):
-    with pytest.raises(DataError, match='two.csv: columns must be those of .*one.csv, got "b", "c" in one of them'):
+    with pytest.raises(DataError, match=r'two.csv: columns must be those of .*one.csv, got "b", "c" in one of them'):
         read([write("one.csv", "a,b\n1,2\n"), write("two.csv", "a,c\n1,2\n")])
 
 
 def test_columns_are_chosen(write):
-    path = write("t.csv", "*,^x$,x\n1,2,3\n")
+    path = write("t.csv", "*,^x,x\n1,2,3\n")
     assert read(path, columns=["x", "*"]).rows() == [("3", "1")]
     with pytest.raises(DataError, match='there must be a column "Y": there are'):
         read(path, columns=["Y"])
@@ -169,7 +171,10 @@ def test_sql_tables_of_one_name(write, tmp_path):
         read([write("t.csv", "a\n1\n"), write("other/t.csv", "a\n1\n")], sql="select 1")
 
 
+TORN = gzip.compress(np.random.default_rng(0).bytes(9999).hex(",").encode())[:500]
 BAD = {
+    "torn.csv.gz": (TORN, "cannot be read|empty"),
+    "pattern.csv": ("a,^x$\n1,2\n", "may not have the form"),
     "empty.csv": ("", "a table with a header is needed, got an empty file"),
     "blank.csv": ("\n \n\n", "got an empty file"),
     "header_only.csv": ("a,b\n", "rows are needed, got a header and nothing below it"),
@@ -184,10 +189,6 @@ BAD = {
     "title.csv": ("My table\na,b\n1,2\n", "line 2 must have 1 field as"),
     "latin.csv": ("a,b\n1,x\n2,é\n".encode("latin-1"), "must be UTF-8, line 3 is not: save the file as UTF-8"),
     "sixteen.csv": ("a,b\n1,é\n".encode("utf-16"), "must be UTF-8, line 1 is not"),
-    "torn.csv.gz": (
-        gzip.compress(b"a,b\n" + np.random.default_rng(0).bytes(9999).hex(",").encode())[:500],
-        "cannot be read|empty",
-    ),
     "bad.parquet": (b"PAR1 not really", "the file must be Parquet"),
     "bad.jsonl": ('{"a": 1}\n\n{"a": \n', "line 3 must be JSON"),
     "bare.jsonl": ('{"a": 1}\n7\n', "line 2 must be a record"),
@@ -209,7 +210,7 @@ def test_bad_files(write, name):
 
 def test_no_file_a_folder_and_an_unknown_format(write, tmp_path):
     path = write("wine.csv", "a\n1\n")
-    with pytest.raises(DataError, match='there is no such file: did you mean ".*wine.csv"'):
+    with pytest.raises(DataError, match=r'there is no such file: did you mean ".*wine.csv"'):
         read(tmp_path / "wines.csv")
     with pytest.raises(DataError, match="there is no such file"):
         read(str(tmp_path / "*.tsv"))
@@ -219,6 +220,8 @@ def test_no_file_a_folder_and_an_unknown_format(write, tmp_path):
         read(path, format="excel")
     with pytest.raises(LikelyError, match="a file is needed, got none"):
         read([])
+    with pytest.raises(DataError, match="a file is needed, got ndarray"):
+        read(np.zeros((2, 2)))
 
 
 def test_format_stands_where_the_ending_says_nothing(write):
@@ -262,6 +265,25 @@ def test_headers_that_are_data_and_that_are_not():
 
 def test_separator_of_one_column():
     assert sniffed(["x", "1", "2"]) not in ",;\t|" and sniffed(["a,b;c,d", "1,5;2,5"]) in ",;"
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=[CSV])
+    writer.start()
+    assert read(pipe).rows() == ROWS
+    writer.join()
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "json", "parquet"])
+def test_brackets_in_a_name_are_no_pattern(tmp_path, ending):
+    frame, path = pl.DataFrame({"a": [1]}), tmp_path / f"t[1].{ending}"
+    writers = {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "json": frame.write_json}
+    with path.open("wb") as file:
+        writers.get(ending, frame.write_parquet)(file)
+    (tmp_path / f"t1.{ending}").write_text("another")
+    assert [str(row[0]) for row in read(str(path)).rows()] == ["1"]
 
 
 def test_stem():

@@ -15,7 +15,7 @@ from likely.data.fingerprint import fingerprint
 from likely.data.labels import labels
 from likely.data.table import Table
 from likely.data.typed import typed
-from likely.errors import DataError, DomainError
+from likely.errors import DataError, DomainError, ShapeError
 
 CSV = """id,size,colour,n,smokes,class,w,when,who
 a1,1.5,red,0,Yes,good,1,2024-01-03,anna
@@ -103,7 +103,7 @@ def test_pandas_with_its_own_gaps_and_categories():
 
 
 def test_names_may_be_anything():
-    names = ["*", "^x$", "a b", "ü.", "{z}", "'"]
+    names = ["*", "^x", "a b", "ü.", "{z}", "'"]
     data = {name: [0.5 + i, 1.5, 2.5] for i, name in enumerate(names)} | {"y": ["a", "b", "a"]}
     table = Table.of(pl.DataFrame(data), target="y")
     assert list(table.rows()) == names
@@ -233,12 +233,7 @@ def test_times_that_are_no_dates():
 def test_the_user_has_the_last_word(path):
     kinds = {"n": "category", "size": "real", "colour": "ignore", "id": "category"}
     table = Table.of(path, target="class", kinds=kinds, drop=["when", "who", "w"])
-    assert {c.name: c.kind for c in table.used} == {
-        "id": "category",
-        "size": "real",
-        "n": "category",
-        "smokes": "binary",
-    }
+    assert [c.kind for c in table.used] == ["category", "real", "category", "binary"]
     assert table.rows()["n"].tolist() == ["0", "3", "0", "7"] and "colour" in table.set_aside
 
 
@@ -287,13 +282,10 @@ def test_no_measurement_at_all():
 
 
 def test_typed_gives_numbers_and_words():
-    frame = typed(
-        pl.DataFrame({"x": ["1", " 2.5 "], "k": ["7", None], "c": ["u", "NA"], "d": ["a", "b"]}), {"d": "ignore"}
-    )
-    assert dict(frame.schema) == {"x": pl.Float64, "k": pl.Int64, "c": pl.String} and frame["c"].to_list() == [
-        "u",
-        None,
-    ]
+    cells = {"x": ["1", " 2.5 "], "k": ["7", None], "c": ["u", "NA"], "d": ["a", "b"]}
+    frame = typed(pl.DataFrame(cells), {"d": "ignore"})
+    assert dict(frame.schema) == {"x": pl.Float64, "k": pl.Int64, "c": pl.String}
+    assert frame.rows() == [(1.0, 7, "u"), (2.5, None, None)]
 
 
 # ----------------------------------------------------------------------- new data
@@ -327,7 +319,7 @@ def test_new_data_may_lack_the_target_but_not_a_column(table):
 
 def test_new_cells_that_are_no_numbers(table):
     data = {"size": ["1", "2", "big"], "colour": ["red"] * 3, "smokes": ["no"] * 3, "n": [1, 2, 3]}
-    with pytest.raises(DataError, match='row 3, column "size": "big" is not a number. Use --missing "big"'):
+    with pytest.raises(DataError, match=r'row 3, column "size": "big" is not a number. Use --missing "big"'):
         Table.like(table.schema(), data)
     assert np.isnan(Table.like(table.schema(), data, missing="big").rows()["size"][2])
     data["size"] = ["1", "inf", "3"]
@@ -338,13 +330,24 @@ def test_new_cells_that_are_no_numbers(table):
 def test_levels_of_numbers_are_spelt_alike():
     table = Table.of({"k": ["0", "1", "0"], "x": [0.5, 1.5, 2.5]})
     for cells in (["1.0", "0"], [1.0, 0.0], [1, 0], [True, False]):
-        got = Table.like(table.schema(), {"k": cells, "x": [1, 2]}).rows()["k"].tolist()
-        assert got == (["1", "0"] if cells != [True, False] else ["true", "false"])
+        assert Table.like(table.schema(), {"k": cells, "x": [1, 2]}).rows()["k"].tolist() == ["1", "0"]
 
 
 def test_schemas_that_are_none():
     with pytest.raises(DomainError, match="a schema gives each column a kind"):
         Table.like({"x": {"kind": "text"}}, {"x": [1]})
+
+
+def test_nested_values_are_words():
+    frame = pl.DataFrame({"k": [[1, 2], [3], [1, 2]], "s": [{"a": 1}, {"a": 2}, None], "x": [0.5, 1.5, 2.5]})
+    table = Table.of(frame)
+    assert table.rows()["k"].tolist() == ["[1, 2]", "[3]", "[1, 2]"]
+    assert Table.like(table.schema(), frame).frame.equals(table.frame)
+
+
+def test_columns_of_unlike_length():
+    with pytest.raises(ShapeError, match="columns must have the same number of rows"):
+        Table.of({"x": [1.5, 2.5], "y": ["a"]})
 
 
 # --------------------------------------------------------------------- fingerprints
@@ -361,7 +364,7 @@ def test_fingerprints_see_every_change():
         frame.reverse(),
     ]
     assert len({fingerprint(one) for one in [frame, *others]}) == 7
-    assert fingerprint(frame) == fingerprint(frame.clone()) == "FINGERPRINT"  # kept, so that cards stay comparable
+    assert fingerprint(frame) == fingerprint(frame.clone()) == "06a3021b10f42e16"  # kept, so that cards stay comparable
 
 
 def test_fingerprint_of_a_table_includes_its_labels():

@@ -72,6 +72,8 @@ def test_rows_without_weight_may_be_anything():
 def test_no_weight_at_all_is_refused():
     with pytest.raises(DataError, match="positive weight"):
         mean([1.0, 2.0], [0, 0])
+    with pytest.raises(DataError, match="NaN at row 1"):
+        mean([1.0, np.nan])
     with pytest.raises(DataError, match="at least one row"):
         mean([])
     with pytest.raises(ShapeError, match="one entry a row"):

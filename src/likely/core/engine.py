@@ -107,16 +107,16 @@ def map_rows(f: Callable[[Any], NDArray[Any]], x: Any, columns: int | None, dtyp
     Intermediate arrays exist for one block at a time only; unless told otherwise, float32 rows come back as float32.
     """
     n = n_rows(x)
-    out = np.empty((n,) if columns is None else (n, columns), _float_like(x) if dtype is None else dtype)
+    dtype = _float_like(x) if dtype is None else dtype
+    if n <= FEW:
+        with np.errstate(over="ignore"):  # what single precision cannot hold becomes infinite
+            return np.array(f(x), dtype, order="C")
+    out = np.empty((n,) if columns is None else (n, columns), dtype)
 
     def fill(start: int) -> None:
-        with np.errstate(over="ignore"):  # what single precision cannot hold becomes infinite
-            for a in range(start, min(start + BLOCKS * ROWS, max(n, 1)), ROWS):  # f sees no rows too, and may object
+        with np.errstate(over="ignore"):
+            for a in range(start, min(start + BLOCKS * ROWS, n), ROWS):
                 out[a : a + ROWS] = _counted(f, x[a : a + ROWS] if n > ROWS else x, a)
-
-    if n <= FEW:
-        fill(0)
-        return out
 
     with one_blas_thread():
         for _ in ordered_map(fill, range(0, n, BLOCKS * ROWS), cores()):

@@ -41,11 +41,19 @@ def tidy(frame: pl.DataFrame, missing: str | Iterable[Any] = ()) -> pl.DataFrame
 
 
 def _as_plain(column: pl.Series) -> pl.Series:
-    """Words as strings, decimals as numbers, NaN as null."""
+    """Words as strings, decimals as numbers, NaN as null, nested values as they would be printed."""
+    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
+        return printed(column)
     if column.dtype in (pl.Categorical, pl.Enum):
         return column.cast(pl.String)
     column = column.cast(pl.Float64) if column.dtype.is_decimal() else column
     return column.fill_nan(None) if column.dtype.is_float() else column
+
+
+def printed(column: pl.Series) -> pl.Series:
+    """Values that are neither numbers nor words, as Python prints them."""
+    values = [None if value is None else str(value) for value in column.to_list()]
+    return pl.Series(column.name, values, dtype=pl.String)
 
 
 def _trimmed(frame: pl.DataFrame, missing: list[str]) -> pl.DataFrame:

@@ -116,6 +116,7 @@ def _try(words: pl.Series, spelling: str) -> pl.Series | None:
         tried = words.str.to_datetime(spelling, strict=False, time_unit="us")
     except pl.exceptions.PolarsError:
         return None
+    tried = tried.zip_with(tried.dt.year() >= 1000, tried.clear(len(tried)))  # %Y takes the 31 of 31.12.24 for a year
     return None if tried.null_count() == len(tried) else tried
 
 

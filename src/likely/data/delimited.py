@@ -96,11 +96,14 @@ def looks_like_data(names: list[str]) -> bool:
 
 
 def refuse_names(names: list[str], whose: str) -> None:
-    """Column names must be there and be different."""
+    """Column names must be there, be different, and not be patterns to Polars, which would find no such column."""
     empty = [str(i + 1) for i, name in enumerate(names) if not name]
     if empty:
         expected, got = "every column needs a name", f"none for column {', '.join(empty)}"
         raise DataError(sentence(whose, expected, got, "name it"))
+    patterns = [f'"{name}"' for name in names if name.startswith("^") and name.endswith("$")]
+    if patterns:
+        raise DataError(sentence(whose, "a column name may not have the form ^…$", ", ".join(patterns), "rename it"))
     twice = [f'"{name}"' for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataError(sentence(whose, "column names must differ", f"{', '.join(twice)} twice", "rename one"))
@@ -180,15 +183,16 @@ def _regular(source: Source, head: list[str], separator: str, width: int) -> pl.
         rows = pl.read_csv(source, separator=separator, infer_schema=False, glob=False)
     except (OSError, pl.exceptions.PolarsError):
         return None
-    if (
-        rows.columns[0].strip() == ""
-        or rows.width != width
-        or rows.select(pl.any_horizontal(pl.all().str.contains('"', literal=True).any())).item()
-    ):
+    if rows.width != width or not rows.columns[0].strip() or _holds_quotes(rows):
         return None
     if width == 1 or not rows.to_series(-1).null_count():
         return rows
     return _without_blank_lines(rows, _whole_lines(source, None), separator)
+
+
+def _holds_quotes(rows: pl.DataFrame) -> bool:
+    """A quote left in a cell was doubled, or stood inside a word and may have misled Polars."""
+    return any(rows.select(pl.all().str.contains('"', literal=True).any()).row(0))
 
 
 def _without_blank_lines(rows: pl.DataFrame, lines: pl.Series, separator: str) -> pl.DataFrame | None:

@@ -7,6 +7,8 @@ from hashlib import blake2b
 import numpy as np
 import polars as pl
 
+from likely.data.cells import printed
+
 
 def fingerprint(frame: pl.DataFrame) -> str:
     """Sixteen hexadecimal digits over names and values, in order; a changed cell changes them.
@@ -34,12 +36,7 @@ def _contents(column: pl.Series) -> tuple[bytes, ...]:
         values = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
         values = np.where(np.isnan(values), np.nan, values + 0.0)  # one NaN, one zero
         return b"n", values.astype("<f8").tobytes()
-    words = _as_text(column)
+    plain = column.dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)
+    words = column.cast(pl.String) if plain else printed(column)
     lengths = words.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy()
     return b"t", lengths.astype("<i8").tobytes(), "".join(words.drop_nulls().to_list()).encode()
-
-
-def _as_text(column: pl.Series) -> pl.Series:
-    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
-        return pl.Series([None if value is None else repr(value) for value in column.to_list()], dtype=pl.String)
-    return column.cast(pl.String)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from likely.data.cells import are_codes, is_whole
+from likely.data.cells import are_codes, is_whole, printed
 from likely.errors import DataError, sentence
 
 Labels = NDArray[Any]
@@ -86,4 +86,5 @@ def _value(text: str) -> float | str:
 
 
 def _text(column: pl.Series) -> Labels:
-    return np.array(column.cast(pl.String).to_list(), dtype=str)
+    words = printed(column) if column.dtype.is_temporal() else column.cast(pl.String)
+    return np.array(words.to_list(), dtype=str)

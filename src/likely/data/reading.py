@@ -8,11 +8,12 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from likely.data.cells import clean_numbers, tidy
-from likely.data.delimited import Source, first_line, read_delimited
+from likely.data.delimited import Source, first_line, read_delimited, refuse_names
 from likely.data.records import read_json, read_json_lines
 from likely.errors import DataError, DomainError, sentence
 
@@ -67,14 +68,22 @@ def read(
 
     Cells of text formats are strings, null where missing: `Table` decides what they are.
     """
-    sources = [source] if isinstance(source, str | Path) else list(source)
-    if not sources:
-        raise DataError(sentence("read", "a file is needed", "none"))
+    sources = _listed(source)
     if sql is None:
         frame = stacked([part for one in sources for part in _parts(one, format)])
     else:
         frame = queried(sql, sources, format, missing)
+    refuse_names(frame.columns, "table")
     return tidy(chosen(frame, columns), missing)
+
+
+def _listed(source: Any) -> list[Named]:
+    sources = list(source) if isinstance(source, list | tuple) else [source]
+    odd = [one for one in sources if not isinstance(one, str | Path)]
+    if odd or not sources:
+        got = type(odd[0]).__name__ if odd else "none"
+        raise DataError(sentence("read", "a file is needed", got, "pass its path, or a data frame to Table.of"))
+    return sources
 
 
 def stacked(parts: list[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
@@ -113,7 +122,7 @@ def chosen(frame: pl.DataFrame, columns: Sequence[str] | None) -> pl.DataFrame:
 
 
 def taken(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """Columns by name alone: `select` would read "*" and "^x$" as patterns."""
+    """Columns by name alone: `select` would take "*" for all of them."""
     return pl.DataFrame([frame.get_column(name) for name in names])
 
 
@@ -186,7 +195,11 @@ def reader_of(format: str, whose: str) -> Reader:
 
 
 def _read_file(path: Path, format: str | None) -> pl.DataFrame:
-    return reader_of(format or _format_by_ending(path), str(path))(path, str(path))
+    """A file by its ending; what is no regular file (a pipe) can be read only once, so it is taken whole."""
+    if path.is_file():
+        return reader_of(format or _format_by_ending(path), str(path))(path, str(path))
+    raw = path.read_bytes()
+    return reader_of(format or _format_of(raw), str(path))(raw, str(path))
 
 
 def _format_by_ending(path: Path) -> str:

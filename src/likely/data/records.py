@@ -22,9 +22,8 @@ def read_json_lines(source: Source, whose: str) -> pl.DataFrame:
     >>> read_json_lines(b'{"a": 1}\\n{"a": 2, "b": "x"}\\n', "example").rows()
     [(1, None), (2, 'x')]
     """
-    try:
-        frame = pl.read_ndjson(source, infer_schema_length=None)
-    except (OSError, pl.exceptions.PolarsError):  # NaN, Infinity, and what must be named by its line
+    frame = _regular(source)
+    if frame is None:
         frame = _frame(list(_each_line(source, whose)))
     return _with_rows(frame, whose)
 
@@ -39,6 +38,16 @@ def read_json(source: Source, whose: str) -> pl.DataFrame:
         expected = "JSON must be an array of records, [{...}, {...}]"
         raise DataError(sentence(whose, expected, remedy="or write one record a line and call it .jsonl"))
     return _with_rows(_frame(records), whose)
+
+
+def _regular(source: Source) -> pl.DataFrame | None:
+    """What Polars reads; None for NaN, Infinity, and lines that are wrong or (in older versions) became nothing."""
+    try:
+        frame = pl.read_ndjson(source, infer_schema_length=None)
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+    nothing = frame.width and frame.select(pl.all_horizontal(pl.all().is_null()).any()).item()
+    return None if nothing else frame
 
 
 def _each_line(source: Source, whose: str) -> Iterator[Record]:

@@ -235,8 +235,9 @@ def _as_learnt(
 ) -> tuple[Column, pl.Series]:
     """A column of new data in the form of a learnt one."""
     kind = entry["kind"]
-    wish = "real" if kind == "count" else kind  # 2.5 where counts were learnt is for the model to judge
-    values = typed_column(column, wish, tokens(missing)).filter(kept)
+    if kind in ("real", "count"):  # 2.5 where counts were learnt is for the model to judge
+        column = typed_column(column, "real", tokens(missing))
+    values = column.filter(kept)
     values = settled(values, kind, entry.get("levels", ()))
     return described(values, kind, "as learnt"), values
 

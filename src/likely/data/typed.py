@@ -11,7 +11,7 @@ from likely.data.cells import as_numbers, as_words, bad_cell, tidy, tokens
 from likely.data.delimited import refuse_names
 from likely.data.kinds import WISHES, are_answers
 from likely.data.reading import read, require
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, ShapeError, sentence
 
 
 def typed(
@@ -60,8 +60,11 @@ def checked_wishes(kinds: Mapping[str, str] | None, names: list[str]) -> dict[st
 
 def settled(column: pl.Series, kind: str, levels: Iterable[str] = ()) -> pl.Series:
     """A column in the form that its kind is kept in: Float64, Int64 for counts, String for levels."""
+    levels = list(levels)
+    if column.dtype == pl.Boolean and set(levels) == {"0", "1"}:
+        column = column.cast(pl.Int8)
     if kind in ("binary", "category"):
-        return as_words(column, lower=kind == "binary" and are_answers(list(levels)))
+        return as_words(column, lower=kind == "binary" and are_answers(levels))
     numbers = as_numbers(column, strict=True)
     assert numbers is not None  # strict either gives numbers or raises
     if kind == "count" and not ((numbers % 1) != 0).any():
@@ -78,7 +81,7 @@ def as_frame(
     if hasattr(source, "columns") and not isinstance(source, pl.DataFrame):
         source = _foreign(source)
     elif isinstance(source, Mapping):
-        source = pl.DataFrame([_series(str(name), values) for name, values in source.items()])
+        source = _side_by_side([_series(str(name), values) for name, values in source.items()])
     if not isinstance(source, pl.DataFrame):
         return read(source, sql=sql, format=format, missing=missing)
     refuse_names(source.columns, "table")
@@ -91,7 +94,14 @@ def _foreign(frame: Any) -> pl.DataFrame:
     """A data frame of another library, column by column."""
     names = [str(name) for name in frame.columns]
     refuse_names(names, "table")
-    return pl.DataFrame([_series(name, frame[own]) for name, own in zip(names, frame.columns, strict=True)])
+    return _side_by_side([_series(name, frame[own]) for name, own in zip(names, frame.columns, strict=True)])
+
+
+def _side_by_side(columns: list[pl.Series]) -> pl.DataFrame:
+    lengths = {column.name: len(column) for column in columns}
+    if len(set(lengths.values())) > 1:
+        raise ShapeError(sentence("table", "columns must have the same number of rows", lengths))
+    return pl.DataFrame(columns)
 
 
 def _series(name: str, values: Any) -> pl.Series:

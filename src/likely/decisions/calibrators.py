@@ -1,9 +1,7 @@
 """Calibration: learn from rows that were not trained on what a score is worth as a probability.
 
 A map takes scores (n, C), one column a class, and gives log-posteriors (n, C). Scores are log-probabilities, or the
-values of discriminant functions; what is added to a whole row does not matter. Learning a map never sees 0 or 1 as
-a target: N rows of a class without one mistake are evidence for an error below about 1 / (N + 2), not for none
-(Platt, 1999).
+values of discriminant functions; what is added to a whole row does not matter.
 """
 
 from __future__ import annotations
@@ -17,12 +15,9 @@ from scipy.special import log_softmax, logsumexp
 
 from likely.core.arrays import Array, Index, numbers, parameter, weights
 from likely.core.value import Value
-from likely.decisions.isotonic import pool_adjacent_violators
-from likely.decisions.newton import minimise
+from likely.decisions.isotonic import rising_curve
+from likely.decisions.softmax import common_size, common_slope, platt, shrunken_matrix, smoothed_targets
 from likely.errors import DataError, DomainError, ShapeError, sentence
-
-OFF = 0.5  # prior standard deviation of a class's own slope, relative to the common one; off the diagonal over √C
-SHIFT = 3.0  # prior standard deviation of an offset, in units of log-odds
 
 
 class Calibration(Protocol):
@@ -65,10 +60,9 @@ class Temperature(Value):
     def fit(cls, scores: Any, owner: Any, weight: Any = None) -> Temperature:
         """The temperature of greatest likelihood; `owner` (n,) is the index of the true class."""
         z, owner, w = _sample(scores, owner, weight, "Temperature")
-        scale = _scale(z, w)
-        z, targets = z / scale, _targets(owner, w, z.shape[1], shared=True)
-        sharpness = minimise(_CommonSlope(z, targets, w), np.zeros(1), "Temperature")
-        return cls.trusted(temperature=np.asarray(scale / np.exp(sharpness[0])), classes=z.shape[1])
+        size, C = common_size(z, w), z.shape[1]
+        slope = common_slope(z / size, smoothed_targets(owner, w, C, shared=True), w)
+        return cls.trusted(temperature=np.asarray(size / slope), classes=C)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,11 +100,11 @@ class LogisticMap(Value):
     def fit(cls, scores: Any, owner: Any, weight: Any = None) -> LogisticMap:
         """The map of greatest (penalised) likelihood; `owner` (n,) is the index of the true class."""
         z, owner, w = _sample(scores, owner, weight, "LogisticMap")
-        scale = _scale(z, w)
-        z, two = z / scale, z.shape[1] == 2
-        slope, offset = (_platt if two else _matrix)(z, _targets(owner, w, z.shape[1], shared=not two), w)
+        size, C = common_size(z, w), z.shape[1]
+        targets = smoothed_targets(owner, w, C, shared=C != 2)
+        slope, offset = (platt if C == 2 else shrunken_matrix)(z / size, targets, w)
         slope = slope - slope.mean(axis=1, keepdims=True)  # it was learnt on rows about their mean
-        return cls.trusted(slope=slope / scale, offset=offset)
+        return cls.trusted(slope=slope / size, offset=offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +179,8 @@ def calibrate(scores: Any, owner: Any, weight: Any = None, *, method: str = "tem
 def choose_method(scores: Any, owner: Any, fold: Any, weight: Any = None) -> tuple[str, dict[str, float]]:
     """The simplest kind of map within one standard error of the best on folds that it was not learnt from.
 
-    Also the log-loss of each kind. `fold` (n,) says to which fold a row belongs; with one fold nothing can be tried, and
-    the simplest is taken.
+    Also the log-loss of each kind. `fold` (n,) says to which fold a row belongs; with one fold nothing can be tried,
+    and the simplest is taken.
     """
     z, owner, w = _sample(scores, owner, weight, "calibrate")
     fold = np.asarray(fold) if weight is None else np.asarray(fold)[np.asarray(weight) > 0]
@@ -225,33 +219,6 @@ def one_against_rest(scores: Array) -> Array:
     return np.stack([scores[:, c] - logsumexp(np.delete(scores, c, axis=1), axis=1) for c in range(C)], axis=1)
 
 
-def rising_curve(x: Array, is_member: Any, weight: Array) -> tuple[Array, Array]:
-    """Knots and levels of the rising curve x ↦ p(member), with one row of the other kind at either end.
-
-    >>> rising_curve(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 1]), np.ones(4))
-    (array([0., 1., 2., 3.]), array([0.333, 0.333, 0.667, 0.667]))
-    """
-    at, mass, hits = _merged(x, np.asarray(is_member, dtype=np.float64), weight)
-    ends = np.concatenate([[1.0], hits / mass, [0.0]]), np.concatenate([[1.0], mass, [1.0]])
-    value, size = pool_adjacent_violators(*ends)
-    level = np.repeat(value, size)[1:-1]
-    return _corners(at, level)
-
-
-def _corners(at: Array, level: Array) -> tuple[Array, Array]:
-    """Only the first and last knot of each step: the others lie on the line between."""
-    first = np.concatenate([[True], level[1:] != level[:-1]])
-    last = np.concatenate([first[1:], [True]])
-    kept = first | last
-    return at[kept], level[kept]
-
-
-def _merged(x: Array, hit: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Distinct x in order, with the weight and the weighted hits at each."""
-    at, where = np.unique(x, return_inverse=True)
-    return at, np.bincount(where, weight, len(at)), np.bincount(where, weight * hit, len(at))
-
-
 def _check_curves(knots: Array, levels: Array, offsets: Index) -> None:
     ends = offsets.ndim == 1 and len(offsets) >= 2 and offsets[0] == 0 and offsets[-1] == len(knots)
     if not (ends and knots.ndim == 1 and knots.shape == levels.shape and (np.diff(offsets) > 0).all()):
@@ -261,82 +228,6 @@ def _check_curves(knots: Array, levels: Array, offsets: Index) -> None:
     rising = (np.diff(knots)[inside] > 0).all() and (np.diff(levels)[inside] >= 0).all()
     if not (rising and (levels > 0).all() and (levels < 1).all()):
         raise DomainError(sentence("IsotonicMap", "levels must rise with the knots, above 0 and below 1"))
-
-
-# ---------------------------------------------------------------------- learning
-
-
-class _CommonSlope:
-    """Cross-entropy as a function of log(1 / temperature): one number, so a Newton step is a division."""
-
-    def __init__(self, z: Array, targets: Array, weight: Array) -> None:
-        self.z, self.targets, self.weight = z, targets, weight
-
-    def __call__(self, theta: Array) -> tuple[float, Array, Callable[[Array], Array]]:
-        slope = np.exp(theta[0])
-        log_p = log_softmax(slope * self.z, axis=1)
-        p, w = np.exp(log_p), self.weight
-        mean = (p * self.z).sum(axis=1)
-        loss = -float(w @ (self.targets * log_p).sum(axis=1))
-        gradient = slope * float(w @ (mean - (self.targets * self.z).sum(axis=1)))
-        # the positive part of the second derivative: the loss is convex in the slope, not in its logarithm
-        curve = slope**2 * float(w @ ((p * self.z**2).sum(axis=1) - mean**2)) + max(gradient, 0.0)
-        return loss, np.array([gradient]), lambda v: curve * v
-
-
-def _platt(z: Array, targets: Array, weight: Array) -> tuple[Array, Array]:
-    """σ(a s + b) for the difference s of two scores: the slope acts on s alone."""
-    s = z[:, 1] - z[:, 0]
-    design = np.stack([s, np.ones_like(s)], axis=1)
-    a, b = minimise(_Softmax(design, targets, weight, np.zeros((1, 2))), np.zeros(2), "LogisticMap")
-    return np.array([[0.0, 0.0], [-a, a]]), np.array([0.0, b])
-
-
-def _matrix(z: Array, targets: Array, weight: Array) -> tuple[Array, Array]:
-    """The common slope first; then matrix and offsets, with a normal prior around it."""
-    C = z.shape[1]
-    log_slope = minimise(_CommonSlope(z, targets, weight), np.zeros(1), "LogisticMap")
-    common = float(np.exp(log_slope[0]))
-    deviation = np.full((C, C), OFF * common / np.sqrt(C))
-    np.fill_diagonal(deviation, OFF * common)
-    precision = np.concatenate([deviation**-2.0, np.full((C, 1), SHIFT**-2.0)], axis=1)
-    design = np.concatenate([z, np.ones((len(z), 1))], axis=1)
-    loss = _Softmax(design, targets, weight, precision, np.concatenate([common * np.eye(C), np.zeros((C, 1))], axis=1))
-    theta = minimise(loss, loss.centre.ravel(), "LogisticMap").reshape(C, C + 1)
-    return theta[:, :C].copy(), theta[:, C].copy()
-
-
-class _Softmax:
-    """Cross-entropy of a linear softmax with a normal prior, its gradient and its curvature.
-
-    Parameters are (R, F): one row a class, or a single row for two classes (the first then has logit 0).
-    """
-
-    def __init__(self, design: Array, targets: Array, weight: Array, precision: Array, centre: Any = 0.0) -> None:
-        self.design, self.targets, self.weight = design, targets, weight  # (n, F), (n, C), (n,)
-        self.precision, self.centre = precision, np.broadcast_to(centre, precision.shape)
-
-    def __call__(self, theta: Array) -> tuple[float, Array, Callable[[Array], Array]]:
-        away = theta.reshape(self.precision.shape) - self.centre
-        log_p = log_softmax(self._logits(theta), axis=1)
-        p = np.exp(log_p)
-        loss = -float(self.weight @ (self.targets * log_p).sum(axis=1)) + 0.5 * float((self.precision * away**2).sum())
-        gradient = self._back(p - self.targets) + (self.precision * away).ravel()
-
-        def curvature(v: Array) -> Array:
-            move = self._logits(v)
-            return self._back(p * (move - (p * move).sum(axis=1, keepdims=True))) + self.precision.ravel() * v
-
-        return loss, gradient, curvature
-
-    def _logits(self, theta: Array) -> Array:
-        logits = self.design @ theta.reshape(self.precision.shape).T
-        return logits if logits.shape[1] > 1 else np.concatenate([np.zeros_like(logits), logits], axis=1)
-
-    def _back(self, residual: Array) -> Array:
-        """The gradient of the parameters, from that of the logits."""
-        residual = residual if len(self.precision) > 1 else residual[:, 1:]
-        return ((self.weight[:, None] * residual).T @ self.design).ravel()
 
 
 def _tried(fit: Fit, z: Array, owner: Index, w: Array, fold: Any) -> Array:
@@ -379,29 +270,5 @@ def _sample(scores: Any, owner: Any, weight: Any, whose: str) -> tuple[Array, In
     return z - z.mean(axis=1, keepdims=True), owner, w
 
 
-def _scale(z: Array, w: Array) -> float:
-    """The root mean square of centred scores, so that units do not matter; 1 where all scores agree."""
-    size = np.sqrt(np.average((z**2).mean(axis=1), weights=w))
-    return float(size) if size > 0 else 1.0
-
-
-def _targets(owner: Index, w: Array, C: int, shared: bool) -> Array:
-    """Platt's targets: N rows of a class leave 1 / (N + 2) to the other classes.
-
-    `shared`: N counts the rows of all classes, for maps whose sharpness all classes teach together.
-    """
-    count = np.bincount(owner, w, C)
-    left = 1 / (np.full(C, count.sum()) + 2) if shared else 1 / (count + 2)
-    targets = np.repeat((left / max(C - 1, 1))[owner][:, None], C, axis=1)
-    targets[np.arange(len(owner)), owner] = 1 - left[owner] if C > 1 else 1.0
-    return targets
-
-
 def _normalised(logits: Array) -> Array:
     return np.asarray(log_softmax(logits, axis=1))
-
-
-__all__ = [
-    "Calibration", "IsotonicMap", "LogisticMap", "METHODS", "Temperature", "calibrate", "choose_method",
-    "log_loss", "one_against_rest", "pool_adjacent_violators", "rising_curve",
-]  # fmt: skip

@@ -14,7 +14,8 @@ from likely.core.arrays import Array, Index, numbers, weights
 from likely.core.value import Value
 from likely.decisions.calibration import Reliability, reliability
 from likely.decisions.cost import Cost, labels
-from likely.decisions.curves import Det, EqualError, RiskCoverage, Roc, risk_coverage, roc
+from likely.decisions.coverage import RiskCoverage, risk_coverage
+from likely.decisions.curves import Det, EqualError, Roc, roc
 from likely.decisions.intervals import Interval, Mean, as_counts, mean, weighted_proportion
 from likely.errors import DataError, DomainError, ShapeError, sentence
 

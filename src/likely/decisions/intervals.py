@@ -127,7 +127,7 @@ def mean(values: Any, weight: Any = None, fold: Index | None = None, level: floa
         return Mean(float(x.max()), float(x.max()), np.inf, np.inf, None if fold is None else np.inf)
     middle = float(w @ x) / n
     se = np.sqrt(float(w @ (x - middle) ** 2) / (n - 1) / n) if n > 1 else np.inf
-    half = float(-stdtrit(n - 1, _tail(level)) * se) if n > 1 and se else (0.0 if n > 1 else np.inf)
+    half = float(-stdtrit(n - 1, _tail(level)) * se) if n > 1 else np.inf
     return Mean(middle, middle - half, middle + half, float(se), _over_folds(x, w, fold, middle))
 
 
@@ -136,8 +136,9 @@ def _present(x: Array, w: Array, fold: Index | None) -> tuple[Array, Array, Inde
     if not len(x):
         raise DataError(sentence("mean", "at least one row is needed", "none"))
     here = w > 0
-    if here.all():
-        return x, w, fold
+    if np.isnan(x[here]).any():
+        row = np.flatnonzero(here & np.isnan(x))[0]
+        raise DataError(sentence("mean", "values must be numbers", f"NaN at row {row}"))
     return x[here], w[here], None if fold is None else fold[here]
 
 

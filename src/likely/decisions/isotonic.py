@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Index
 
 SLOW = 0.9  # a pass that leaves more blocks than this share has begun to crawl: the stack then finishes
 
 
-def pool_adjacent_violators(y: Array, weight: Array) -> tuple[Array, Array]:
+def pool_adjacent_violators(y: Array, weight: Array) -> tuple[Array, Index]:
     """The rising sequence nearest to y in weighted squares, as its blocks: (value, number of entries) of each.
 
     min Σ w_i (f_i − y_i)²  subject to f_1 ≤ f_2 ≤ …; whoever is not below its right neighbour shares its block, and
@@ -34,7 +36,7 @@ def pool_adjacent_violators(y: Array, weight: Array) -> tuple[Array, Array]:
     return total / mass, size
 
 
-def _by_stack(total: Array, mass: Array, size: Array) -> tuple[Array, Array, Array]:
+def _by_stack(total: Array, mass: Array, size: Index) -> tuple[Array, Array, Index]:
     """One pass from the left that looks back: each entry is pushed once and merged at most once."""
     done: list[tuple[float, float, int]] = []
     for t, w, n in zip(total.tolist(), mass.tolist(), size.tolist(), strict=True):
@@ -42,5 +44,33 @@ def _by_stack(total: Array, mass: Array, size: Array) -> tuple[Array, Array, Arr
             before = done.pop()
             t, w, n = t + before[0], w + before[1], n + before[2]
         done.append((t, w, n))
-    pooled = np.array(done)
-    return pooled[:, 0], pooled[:, 1], pooled[:, 2].astype(np.intp)
+    totals, masses, sizes = zip(*done, strict=True)
+    return np.array(totals), np.array(masses), np.array(sizes, dtype=np.intp)
+
+
+def rising_curve(x: Array, is_member: Any, weight: Array) -> tuple[Array, Array]:
+    """Knots and levels of the rising curve x ↦ p(member), with one row of the other kind at either end.
+
+    >>> rising_curve(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 1]), np.ones(4))
+    (array([0., 1., 2., 3.]), array([0.333, 0.333, 0.667, 0.667]))
+    """
+    at, mass, hits = _merged(x, np.asarray(is_member, dtype=np.float64), weight)
+    ends = np.concatenate([[1.0], hits / mass, [0.0]]), np.concatenate([[1.0], mass, [1.0]])
+    value, size = pool_adjacent_violators(*ends)
+    level = np.repeat(value, size)[1:-1]
+    return _corners(at, level)
+
+
+def _corners(at: Array, level: Array) -> tuple[Array, Array]:
+    """Only the first and last knot of each step: the others lie on the line between."""
+    first = np.concatenate([[True], level[1:] != level[:-1]])
+    last = np.concatenate([first[1:], [True]])
+    kept = first | last
+    return at[kept], level[kept]
+
+
+def _merged(x: Array, hit: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Distinct x in order, with the weight and the weighted hits at each."""
+    at, where = np.unique(x, return_inverse=True)
+    mass, hits = (np.asarray(np.bincount(where, w, len(at)), dtype=np.float64) for w in (weight, weight * hit))
+    return at, mass, hits

@@ -16,6 +16,8 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.maths.spd import cholesky, solve_factor
 
 TINY = 1e-300
+TREE = 10  # columns up to which a tree is quicker than all distances
+WORK = 4 * 10**8  # distances that may be taken one by one: some seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +58,12 @@ def check_unimodality(
 
     If classes have one mode each and the model's shape, the neighbour cannot do better (its error is up to twice
     the least possible, Cover and Hart). Columns are scaled by the pooled deviation within classes, or rows whitened
-    by a `covariance`. `y` and `decided` are labels (n,). Of more than `most` rows, so many spread evenly are tried.
+    by a `covariance`. `y` and `decided` are labels (n,). Of more than `most` rows, so many spread evenly are tried,
+    and fewer (2,000 at least) where there are many rows of more than 10 columns.
     """
     x, label, called, w, left_out = _labelled(X, y, decided, weight)
     z = _scaled(x, label, w) if covariance is None else _whitened(x, covariance)
-    tried = np.unique(np.linspace(0, len(z) - 1, min(most, len(z))).round().astype(np.intp))
+    tried = _tried(len(z), z.shape[1], most)
     nearest, twin = _nearest_label(z, label, w, tried)
     n, right = w[tried], label[tried]
     near_wrong, wrong = nearest != right, called[tried] != right
@@ -70,6 +73,12 @@ def check_unimodality(
         mcnemar=mcnemar(float(n @ (~near_wrong & wrong)), float(n @ (near_wrong & ~wrong))),
         rows=total, left_out=left_out, twins=float(n @ twin) / total,
     )  # fmt: skip
+
+
+def _tried(n: int, d: int, most: int) -> Index:
+    """Rows to try, spread evenly."""
+    count = min(most, n) if d <= TREE else min(most, n, max(2000, WORK // n))
+    return np.unique(np.linspace(0, n - 1, count).round().astype(np.intp))
 
 
 def mcnemar(first: float, second: float) -> Statistic:
@@ -147,7 +156,7 @@ def _nearest_label(z: Array, label: Index, w: Array, tried: Index) -> tuple[Inde
 
 def _nearest_place(places: Array, asked: Index) -> Index:
     """The nearest other place of each one asked (m,): by a tree in few dimensions, else block by block."""
-    if places.shape[1] <= 10:
+    if places.shape[1] <= TREE:
         from scipy.spatial import cKDTree
 
         _, found = cKDTree(places).query(places[asked], k=2)

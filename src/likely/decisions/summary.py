@@ -38,7 +38,8 @@ def _measures(e: Evaluation) -> list[str]:
             lines.append(("error of the rest", str(e.error_of_accepted)))
     impossible = f", {e.impossible.value:.2%} of true classes were held impossible" if e.impossible.value else ""
     lines += [("log-loss", str(e.log_loss) + impossible), ("Brier score", str(e.brier))]
-    lines.append(("calibration error", f"{e.calibration().ece:.4f}  {e.calibration().verdict}"))
+    calibration = e.calibration()
+    lines.append(("calibration error", f"{calibration.ece:.4f}  {calibration.verdict}"))
     if len(e.classes) == 2 and _both_there(e):
         curve = e.roc(e.classes[1])
         lines += [("area below ROC", f"{curve.auc:.4f}"), ("equal error rate", f"{curve.equal_error().rate:.4f}")]
@@ -70,7 +71,7 @@ def _rate(rate: Any) -> str:
 def as_dict(e: Evaluation, points: int) -> dict[str, Any]:
     """Everything measured and plotted; what is infinite or undefined is None."""
     there = [c for c, w in zip(e.classes.tolist(), e.confusion.sum(axis=1), strict=True) if 0 < w < e.confusion.sum()]
-    curves = {c: e.roc(c) for c in there}
+    curves, accepted = {c: e.roc(c) for c in there}, e.risk_coverage()
     found = {
         "rows": len(e), "classes": e.classes, "actions": e.actions, "reject_cost": e.reject_cost,
         "cost_table": e.costs.table, "error": e.error, "mean_cost": e.mean_cost, "decision_cost": e.decision_cost,
@@ -81,7 +82,7 @@ def as_dict(e: Evaluation, points: int) -> dict[str, Any]:
         "roc": {str(c): {**curve.thinned(points)._parts(), "auc": curve.auc} for c, curve in curves.items()},
         "det": {str(c): curve.det().thinned(points)._parts() for c, curve in curves.items()},
         "equal_error_rate": {str(c): curve.equal_error() for c, curve in curves.items()},
-        "risk_coverage": {**e.risk_coverage().thinned(points)._parts(), "area": e.risk_coverage().area},
+        "risk_coverage": {**accepted.thinned(points)._parts(), "area": accepted.area},
         "worst": e.worst(10),
     }  # fmt: skip
     return {name: plain(part) for name, part in found.items()}

@@ -226,8 +226,8 @@ def cannot_be_saved(estimator: Any) -> str:
     """Why a calibrated foreign estimator has no model file, and what to do."""
     foreign = type(getattr(estimator, "estimator", estimator)).__name__
     remedy = (
-        "fit it again from a script (random_state makes that exact), export it with its own library's means, or use one of "
-        "likely's classifiers, such as BayesClassifier"
+        "fit it again from a script (random_state makes that exact), export it with its own library's means, or use "
+        "one of likely's classifiers, such as BayesClassifier"
     )
     expected = f"a model file holds numbers and settings, never code, so it cannot hold another library's {foreign}"
     return sentence("Calibrated", expected, remedy=remedy)

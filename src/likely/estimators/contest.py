@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index
+from likely.decisions.cost import Cost
 from likely.decisions.evaluation import Evaluation
 from likely.decisions.intervals import Mean, mean
 from likely.errors import DataError, sentence
@@ -34,7 +35,7 @@ class Field:
     cost: Any = None
     reject_cost: float | None = None
     weight: Array | None = None  # (n,) for learning
-    tested_weight: Array | None = None  # (n,) for judging, where that is another
+    class_prior: Array | None = None  # (C,) what is expected in use, where that is not as in the sample
     cluster: Index | None = None  # (n,) rows of one cluster are no independent witnesses
 
     @classmethod
@@ -60,10 +61,36 @@ class Field:
         """The rows that are tested, in order."""
         return np.flatnonzero(self.fold >= 0)
 
+    @property
+    def costs(self) -> Cost:
+        """The table of all actions: classes, further actions, and refusing where it has a cost."""
+        cost = Cost.of(self.cost, self.classes)
+        return cost if self.reject_cost is None else cost.with_refusal(self.reject_cost)
+
+    @property
+    def judging(self) -> Array | None:
+        """Weights (n,) under which the classes are as frequent as they are expected in use."""
+        if self.class_prior is None:
+            return self.weight
+        weight = np.ones(len(self.owner)) if self.weight is None else self.weight
+        share = np.bincount(self.owner, weight, len(self.classes)) / weight.sum()
+        return weight * (self.class_prior / share)[self.owner]
+
+    def posteriors(self, model: Any, X: Any, split: Split) -> Array:
+        """log p(c | x) (n, C) of a model of that split, under the class probabilities expected in use."""
+        found = log_posteriors(model, X, self.classes)
+        if self.class_prior is None:
+            return found
+        weight = None if self.weight is None else self.weight[split.train]
+        share = np.bincount(self.owner[split.train], weight, len(self.classes))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shift = np.where(share > 0, np.log(self.class_prior) - np.log(share / share.sum()), 0.0)
+        moved = found + shift
+        return moved - np.logaddexp.reduce(moved, axis=1, keepdims=True)
+
     def evaluation(self, log_posterior: Array) -> Evaluation:
         """What posteriors (n, C) are worth on the tested rows."""
-        at, fold = self.tested, self.fold
-        weight = self.weight if self.tested_weight is None else self.tested_weight
+        at, fold, weight = self.tested, self.fold, self.judging
         return Evaluation(
             log_posterior[at], self.owner[at], self.classes, cost=self.cost, reject_cost=self.reject_cost,
             weight=None if weight is None else weight[at], fold=fold[at] if len(self.splits) > 1 else None,
@@ -119,7 +146,7 @@ def compete(
         tell(task[0])
         return done
 
-    with _silence():
+    with silence():
         heats = in_threads(run, tasks, jobs)
     size = len(field.splits)
     return judged(field, [_joined(field, rung, heats[i * size : (i + 1) * size]) for i, rung in enumerate(rungs)])
@@ -168,7 +195,7 @@ def _heat(field: Field, rung: Rung, split: Split) -> _Heat:
     start = perf_counter()
     try:
         model = learnt(rung.estimator, field, split)
-        found = log_posteriors(model, take_rows(field.X, split.test), field.classes)
+        found = field.posteriors(model, take_rows(field.X, split.test), split)
         return _Heat(found, split.test, perf_counter() - start, "")
     except Exception as error:  # whatever a model trips over, the others go on
         return _Heat(None, split.test, perf_counter() - start, _words(error))
@@ -200,7 +227,7 @@ def _words(error: BaseException) -> str:
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Warnings of folds are not shown: what a fold lacks, the whole may have, and the winner's own fit tells of it.
 
     Recording holds whatever order threads open and close their own records in: none was opened before this one.

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _check_y, _num_samples, check_consistent_length, has_fit_parameter
+from sklearn.utils.validation import _check_sample_weight, _num_samples, has_fit_parameter
 
 from likely.core.arrays import Array, Index
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.estimators.labels import checked_labels, encoded
 from likely.estimators.tables import take_rows
 
 RESPONSES = ("decision_function", "predict_log_proba", "predict_proba")  # unbounded scores calibrate best
@@ -25,16 +25,20 @@ RESPONSES = ("decision_function", "predict_log_proba", "predict_proba")  # unbou
 
 def checked_targets(X: Any, y: Any, sample_weight: Any, whose: Any) -> tuple[NDArray[Any], Index, Array | None]:
     """Classes (C,), the class of each row (n,) and weights: of the rows that weigh something."""
-    y = _check_y(y, estimator=whose)
-    check_classification_targets(y)
-    check_consistent_length(X, y)
+    labels = checked_labels(y, rows_of(X), type(whose).__name__)
     weight = None
     if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, np.empty((len(y), 0)), dtype=np.float64, ensure_non_negative=True)
+        weight = _check_sample_weight(
+            sample_weight, np.empty((len(labels), 0)), dtype=np.float64, ensure_non_negative=True
+        )
         if not weight.any():
-            raise DataError(sentence(type(whose).__name__, "some row needs a weight above zero", "sample weights all zero"))
-    classes = np.unique(y if weight is None else y[weight > 0])
-    return classes, np.searchsorted(classes, y).clip(max=len(classes) - 1).astype(np.intp), weight
+            raise DataError(
+                sentence(type(whose).__name__, "some row needs a weight above zero", "sample weights all zero")
+            )
+    counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
+    owner = np.zeros(len(labels), dtype=np.intp)  # a row without weight may have any class
+    classes, owner[counted] = encoded(labels[counted])
+    return classes, owner, weight
 
 
 def fitted(estimator: Any, X: Any, y: Any, weight: Array | None, rows: Index | None = None) -> Any:

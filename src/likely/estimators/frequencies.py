@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ class ClassFrequencies(Deciding, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
         **RULES,
-        "novelty": [Interval(float, 0, 1, closed="neither"), None],
+        "novelty": [Interval(Real, 0, 1, closed="neither"), None],
     }
     _saved: tuple[str, ...] = ("classes_", "class_count_", "class_prior_")
 

@@ -26,6 +26,7 @@ def checked_labels(y: Any, n: int, whose: str) -> NDArray[Any]:
         text = f"Found input variables with inconsistent numbers of samples: [{n}, {len(y)}]"
         raise DataError(sentence(whose, "one label a row is needed", text))
     _refuse_missing(y, whose)
+    _refuse_mixed(y, whose)
     check_classification_targets(y)
     return y
 
@@ -48,6 +49,14 @@ def _refuse_missing(y: NDArray[Any], whose: str) -> None:
         raise DataError(sentence(whose, "every row needs a label", f"Input y contains {what} at row {bad[0]}", remedy))
 
 
+def _refuse_mixed(y: NDArray[Any], whose: str) -> None:
+    if y.dtype == object:
+        kinds = {"text" if isinstance(label, str) else type(label).__name__ for label in y}
+        if "text" in kinds and len(kinds) > 1:
+            remedy = "make them all texts, or all numbers"
+            raise DataError(sentence(whose, "all labels must be of one kind", ", ".join(sorted(kinds)), remedy))
+
+
 def encoded(y: NDArray[Any]) -> tuple[NDArray[Any], Index]:
     """The classes, sorted, and the place of each label among them."""
     if y.dtype.kind in "biu" and y.size and y.dtype != np.uint64:
@@ -62,11 +71,7 @@ def encoded(y: NDArray[Any]) -> tuple[NDArray[Any], Index]:
         y = y.astype(str)
         classes, owner = np.unique(y, return_inverse=True)
         return classes.astype(object), owner
-    try:
-        classes, owner = np.unique(y, return_inverse=True)
-    except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in y.tolist()})
-        raise DataError(sentence("labels", "all labels must be of one kind", ", ".join(kinds))) from error
+    classes, owner = np.unique(y, return_inverse=True)
     return classes, owner
 
 

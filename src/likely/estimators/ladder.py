@@ -46,6 +46,8 @@ GAUSSIANS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ),
 )  # fmt: skip
 INDEPENDENT = ("diagonal", "diagonal-t")  # naive Bayes where all columns are numbers
+AS_NUMBERS = ("pooled", "interpolated", "emphasised", "full")  # shapes that are tried with counts among the numbers
+FEW_LEVELS = 20  # values up to which whole numbers may be levels
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,14 @@ class Rung:
     rival: bool = False  # for comparison: cannot be written to a model file
 
 
-def ladder(kinds: Kinds, rules: Mapping[str, Any] | None = None) -> list[Rung]:
+def ladder(
+    kinds: Kinds, rules: Mapping[str, Any] | None = None, distinct: Mapping[str, int] | None = None
+) -> list[Rung]:
     """The models that suit columns of these kinds, simplest first; `rules` are settings of every classifier.
 
     Columns of words have a law of levels each, independent of the rest. Numbers have a joint Gaussian of some shape.
-    Counts are Poisson, and numbers like any other in the models that say so.
+    Counts are Poisson, and numbers or levels in the models that say so: small whole numbers may be grades or codes.
+    `distinct` says how many values each column has.
 
     >>> [rung.key for rung in ladder({"size": "real", "weight": "real"})][:4]
     ['frequencies', 'spherical', 'diagonal', 'diagonal-t']
@@ -73,8 +78,13 @@ def ladder(kinds: Kinds, rules: Mapping[str, Any] | None = None) -> list[Rung]:
     """
     rules = dict(rules or {})
     found = [("frequencies", "class frequencies", "no look at the columns", ClassFrequencies(**rules))]
-    found += [(key, name, what, BayesClassifier(density, **rules)) for key, name, what, density in _densities(kinds)]
-    return [Rung(key, name, f"{what[0].upper()}{what[1:]}.", i, model) for i, (key, name, what, model) in enumerate(found)]
+    found += [
+        (key, name, what, BayesClassifier(density, **rules))
+        for key, name, what, density in _densities(kinds, distinct or {})
+    ]
+    return [
+        Rung(key, name, f"{what[0].upper()}{what[1:]}.", i, model) for i, (key, name, what, model) in enumerate(found)
+    ]
 
 
 def arranged(kinds: Kinds) -> list[str]:
@@ -102,7 +112,7 @@ def chosen_rungs(rungs: Sequence[Rung], models: str) -> list[Rung]:
 # ------------------------------------------------------------------------- densities
 
 
-def _densities(kinds: Kinds) -> Iterator[tuple[str, str, str, Any]]:
+def _densities(kinds: Kinds, distinct: Mapping[str, int]) -> Iterator[tuple[str, str, str, Any]]:
     """Key, name, assumption and density of each model that looks at the columns."""
     real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
     if counts or words:
@@ -111,25 +121,31 @@ def _densities(kinds: Kinds) -> Iterator[tuple[str, str, str, Any]]:
             "naive-bayes-t", "naive Bayes, predictive", "columns independent, every law's parameters integrated out",
             _naive(kinds, predictive=True),
         )  # fmt: skip
+    if counts and all(distinct.get(name, FEW_LEVELS + 1) <= FEW_LEVELS for name in counts):
+        levels = {name: "category" if kind == "count" else kind for name, kind in kinds.items()}
+        what = "columns independent; whole numbers are levels without an order"
+        yield "naive-bayes-levels", "naive Bayes, counts as levels", what, _naive(_in_order(levels, kinds))
     if not words:
         yield from _gaussians(real + counts, [], [])
         return
     if len(real) > 1:
         yield from _gaussians(real, counts, words)
-    if counts and len(real + counts) > 1:
-        for key, name, what, density in _gaussians(real + counts, [], words):
-            if key in ("pooled", "full"):
-                yield f"{key}-counts", f"{name}, counts as numbers", f"{what}; counts among the numbers", density
+    if counts:
+        for key, name, what, density in _gaussians(real + counts, [], words, INDEPENDENT[:1]):
+            if (key in AS_NUMBERS and len(real + counts) > 1) or key in INDEPENDENT:
+                yield f"{key}-counts", f"{name}, counts as numbers", f"{what}; counts are among the numbers", density
 
 
-def _gaussians(numbers: list[str], counts: list[str], words: list[str]) -> Iterator[tuple[str, str, str, Any]]:
+def _gaussians(
+    numbers: list[str], counts: list[str], words: list[str], more: tuple[str, ...] = ()
+) -> Iterator[tuple[str, str, str, Any]]:
     """A joint Gaussian of each shape for the numbers, times the laws of counts and words."""
     for key, name, what, settings in GAUSSIANS:
         gaussian = GaussianDensity(**settings)
         if not counts and not words:
             if key in ("spherical", *INDEPENDENT) or len(numbers) > 1:
                 yield key, name, what, gaussian
-        elif key not in INDEPENDENT:  # that is naive Bayes
+        elif key in more or key not in INDEPENDENT:  # that is naive Bayes
             others = _parts(counts, words, predictive=key == "full-t")
             yield key, name, f"numbers: {what}; words independent", _product(numbers, gaussian, others)
 
@@ -156,6 +172,11 @@ def _apart(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+def _in_order(levels: dict[str, str], kinds: Kinds) -> dict[str, str]:
+    """Kinds in the order of the columns, so that parts stand as the columns do."""
+    return {name: levels[name] for name in arranged(kinds)}
 
 
 def _of(kinds: Kinds, *wanted: str) -> list[str]:

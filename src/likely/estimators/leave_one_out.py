@@ -42,7 +42,8 @@ def _by_statistics(whole: BayesClassifier, rows: Any, owner: Index, weight: Any,
     learnt = whole._learnt
     own = learnt.collect(rows[group], None if weight is None else weight[group], owner[group])
     rest = without(whole.stats_, own)
-    return _finished(whole, learnt, rest).log_posterior(rows[group])
+    prior = resolve_prior(learnt, rest, whole._prior_rule)
+    return _finished(whole, learnt.refit(rest, prior), rest, prior).log_posterior(rows[group])
 
 
 def _by_fitting(whole: BayesClassifier, rows: Any, owner: Index, weight: Any, group: Index) -> Array:
@@ -50,14 +51,12 @@ def _by_fitting(whole: BayesClassifier, rows: Any, owner: Index, weight: Any, gr
     keep[group] = False
     data = Blocks.of(rows[keep], None if weight is None else weight[keep], owner=owner[keep])
     density = whole.density_
-    report = fit(whole._blank(rows), data, prior=whole._prior_rule, stop=Stop(density.max_iter, density.tol))
-    return _finished(whole, report.model, report.stats).log_posterior(rows[group])
+    report = fit(whole._blank(rows[keep]), data, prior=whole._prior_rule, stop=Stop(density.max_iter, density.tol))
+    return _finished(whole, report.model, report.stats, report.prior).log_posterior(rows[group])
 
 
-def _finished(whole: BayesClassifier, model: Mixture, stats: Any) -> Mixture:
-    """What `fit` would have made of these statistics alone."""
-    prior = resolve_prior(model, stats, whole._prior_rule)
-    learnt = model.refit(stats, prior)
+def _finished(whole: BayesClassifier, learnt: Mixture, stats: Any, prior: Any) -> Mixture:
+    """What scores, made of what was learnt."""
     parts = whole.density_._finish(learnt.parts, stats.parts, prior.parts)
     return Mixture.trusted(weights=np.array(whole._final_weights(learnt, stats)), parts=parts)
 

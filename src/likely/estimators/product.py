@@ -17,7 +17,7 @@ from likely.core.columns import Columns
 from likely.core.learn import resolve_prior
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.gaussian import GaussianDensity
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimators.shell import EM, PRIOR, DensityEstimator, refuse_dates
 from likely.families.product import Product, ProductStats, told_of_part
 from likely.priors.product import ProductPrior
 
@@ -81,6 +81,8 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         X = self._table(X, reset)
         if reset:
             self.parts_ = self._laid_out(X)
+        if hasattr(X, "columns"):
+            refuse_dates(X, "ProductDensity", [column for _, _, own in self.parts_ for column in own])
         return Columns({name: part._rows(_taken(X, at), reset) for name, part, at in self.parts_})
 
     def _table(self, X: Any, reset: bool) -> Any:

@@ -211,11 +211,12 @@ def predictive(model: Any, stats: Any, prior: Any, whose: str) -> Any:
     return prior.update(stats).predictive()
 
 
-def refuse_dates(X: Any, whose: str) -> None:
+def refuse_dates(X: Any, whose: str, columns: Any = None) -> None:
     """Dates and durations are no numbers, whatever a library would make of them."""
-    kinds = (
-        {str(c): str(X[c].dtype) for c in X.columns} if hasattr(X, "columns") else {"X": str(getattr(X, "dtype", ""))}
-    )
+    if hasattr(X, "columns"):
+        kinds = {str(c): str(X[c].dtype) for c in (X.columns if columns is None else columns) if c in X.columns}
+    else:
+        kinds = {"X": str(getattr(X, "dtype", ""))}
     for name, kind in kinds.items():
         if kind.lower().startswith(("date", "time", "duration")):
             remedy = "leave it out, or turn it into a number that means something"

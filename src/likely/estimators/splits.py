@@ -64,7 +64,9 @@ def _units(X: Any, groups: Any, owner: Index, here: Index, weight: Array | None)
     if groups is not None:
         groups = np.asarray(groups)
         if groups.shape != owner.shape:
-            raise ShapeError(sentence("cross-validation", f"groups must have one entry a row ({len(owner)})", groups.shape))
+            raise ShapeError(
+                sentence("cross-validation", f"groups must have one entry a row ({len(owner)})", groups.shape)
+            )
         return np.unique(groups[here].astype(str), return_inverse=True)[1].astype(np.intp)
     unit = np.unique(equal_rows(X)[here], return_inverse=True)[1].astype(np.intp)
     plain = weight is None or np.ptp(weight[here]) == 0
@@ -78,10 +80,10 @@ def _folds(unit: Index, owner: Index, weight: Array | None, cv: Any, seed: Any) 
     if cv == "leave-one-out":
         _refuse_one(count)
         return unit
-    if isinstance(cv, Real) and not isinstance(cv, Integral) and 0 < cv < 1:
+    if isinstance(cv, Real) and 0 < float(cv) < 1:
         _refuse_one(count)
-        return _dealt(unit, owner, weight, np.array([float(cv), 1 - float(cv)]), seed) * -1
-    if cv is None or (isinstance(cv, Integral) and cv >= 2):
+        return _dealt(unit, owner, weight, np.array([float(cv), 1 - float(cv)]), seed) * -1  # the second: never tested
+    if cv is None or (isinstance(cv, Integral) and int(cv) >= 2):
         _refuse_one(count)
         folds = min(5 if cv is None else int(cv), count)
         return _dealt(unit, owner, weight, np.full(folds, 1 / folds), seed)
@@ -92,7 +94,9 @@ def _folds(unit: Index, owner: Index, weight: Array | None, cv: Any, seed: Any) 
 def _refuse_one(count: int) -> None:
     if count < 2:
         remedy = "pass more rows, or fewer of them in one group"
-        raise DataError(sentence("cross-validation", "at least two distinct rows or groups are needed", "one sample", remedy))
+        raise DataError(
+            sentence("cross-validation", "at least two distinct rows or groups are needed", "one sample", remedy)
+        )
 
 
 def _dealt(unit: Index, owner: Index, weight: Array | None, shares: Array, seed: Any) -> Index:
@@ -151,7 +155,9 @@ def _ordered(time: Any, n: int) -> Any:
         raise ShapeError(sentence("cross-validation", f"time must have one entry a row ({n})", time.shape))
     missing = np.isnat(time) if time.dtype.kind in "mM" else time != time
     if np.any(missing):
-        raise DataError(sentence("cross-validation", "every row needs a time", f"none at row {np.flatnonzero(missing)[0]}"))
+        raise DataError(
+            sentence("cross-validation", "every row needs a time", f"none at row {np.flatnonzero(missing)[0]}")
+        )
     return time
 
 

@@ -53,7 +53,7 @@ class TableClassifier(Deciding, BaseEstimator):
         table = Table.of(_named(X, None), kinds=self.kinds)
         self.schema_ = json.dumps(arranged_schema(table.schema()))
         kinds = {name: entry["kind"] for name, entry in self.schema.items()}
-        model = next(r for r in ladder(kinds) if r.rank).estimator if self.classifier is None else clone(self.classifier)
+        model = naive_bayes(kinds) if self.classifier is None else clone(self.classifier)
         self.classifier_ = model.fit(laid_out(table.frame, list(self.schema)), y, sample_weight)
         return self
 
@@ -132,7 +132,9 @@ class TableClassifier(Deciding, BaseEstimator):
         frame, found = self.frame(X), {}
         for name, entry in self.schema.items():
             if entry["kind"] in WORDS:
-                strange = ~(frame[name].is_in(pl.Series(entry["levels"], dtype=pl.String).implode()) | frame[name].is_null())
+                strange = ~(
+                    frame[name].is_in(pl.Series(entry["levels"], dtype=pl.String).implode()) | frame[name].is_null()
+                )
                 if strange.any():
                     found[name] = strange.to_numpy()
         return found
@@ -170,6 +172,11 @@ class TableClassifier(Deciding, BaseEstimator):
         sound = sound and (names is None or list(names) == list(schema))
         if not sound:
             raise DataError(sentence("TableClassifier", "schema, card and classifier must fit together"))
+
+
+def naive_bayes(kinds: dict[str, str]) -> Any:
+    """Independent columns, each with the law of its kind."""
+    return next(rung.estimator for rung in ladder(kinds) if rung.key in ("naive-bayes", "diagonal"))
 
 
 def arranged_schema(schema: Schema) -> Schema:

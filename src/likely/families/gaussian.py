@@ -22,12 +22,14 @@ from likely.families.gaps import Patterns, observed
 from likely.families.gaussian_algebra import Algebra
 from likely.families.law import in_units, lone
 from likely.families.moments import ColumnMoments, Moments
+from likely.families.owned import gather_rows, in_turns, members_of
 from likely.families.quadratic import Quadratic
 from likely.maths import spd
 
 LOG_2PI = float(np.log(2 * np.pi))
 LOOK = 1024  # rows that a first look takes
-SEGMENTS = 16  # members from which rows with owners are summed in segments rather than member by member
+SEGMENTS = 16  # members from which rows with owners may be summed in segments rather than member by member
+SHARE = 20_000  # products of entries a member, below which they are: a call a member would cost more
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,21 +93,20 @@ class Gaussian(Algebra):
 
     def log_prob(self, x: Any) -> Array:
         """log N(x | μ, Σ) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
-        natural = self._natural if self.form.reach > 0 else None
+        return map_rows(self.log_prob_block, _rows_like(x), self.members)
 
-        def evaluate(block: Any) -> Array:
-            z = rows(block, self.dim, "Gaussian")
-            out = self.form.complete(z, -0.5, self._constant, natural)
-            gaps = self._gaps(z, out)
-            if len(gaps):
-                out[gaps] = self._log_prob_gaps(z[gaps])
-            return out if self.members else out[:, 0]
-
-        return map_rows(evaluate, _rows_like(x), self.members)
+    def log_prob_block(self, block: Any) -> Array:
+        """The same for so few rows that they stay in cache, in this thread; a member's numbers stand side by side."""
+        z = rows(block, self.dim, "Gaussian")
+        out = self.form.complete(z, -0.5, self._constant, self._natural)
+        gaps = self._gaps(z, out)
+        if len(gaps):
+            out[gaps] = self._log_prob_gaps(z[gaps])
+        return out if self.mean.ndim == 2 else out[:, 0]
 
     def _gaps(self, x: Array, out: Array) -> Index:
         """Rows with something missing; an infinity among the rows whose density came out as none is refused."""
-        odd = np.flatnonzero(~np.isfinite(out[:, 0]))
+        odd = (~np.isfinite(out[:, 0])).nonzero()[0]
         if len(odd):
             refuse_infinite(x[odd], "Gaussian", odd)
         return odd[np.isnan(out[odd, 0])]
@@ -115,8 +116,8 @@ class Gaussian(Algebra):
         return -0.5 * (self.form.rank * LOG_2PI + self.form.logdet)
 
     @cached_property
-    def _natural(self) -> Array:
-        return self.form.natural(-0.5, self._constant)
+    def _natural(self) -> Array | None:
+        return self.form.natural(-0.5, self._constant) if self.form.reach > 0 else None
 
     def _log_prob_gaps(self, x: Array) -> Array:
         q, logdet, seen = self.form.incomplete(x)
@@ -274,36 +275,58 @@ class Gaussian(Algebra):
         """
         n = n_rows(x)
         w = weights(weight, n, "Gaussian")
-        if n > (ROWS * BLOCKS if self.members is None else ROWS):
+        if n > (ROWS * BLOCKS if self.takes_parts or owner is not None else ROWS):
             blocks = Blocks.of(x, w, owner=owner)
-            blocks = blocks.whole() if self.takes_parts else blocks
+            blocks = blocks.whole() if self.takes_parts or owner is not None else blocks
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), blocks)
-        z = rows(x, self.dim, "Gaussian")
         if owner is not None:
-            return self._by_owner(z, w, owner)
+            return self._by_owner(x, w, owner)
+        z = rows(x, self.dim, "Gaussian")
         if self.members and (w is None or w.ndim == 1):
             w = np.repeat((np.ones(n) if w is None else w)[:, None], self.members, axis=1)
         if w is not None and w.ndim == 2 and w.shape[1] != self.members:
             raise ShapeError(sentence("Gaussian", f"weight must have a column a member ({self.members})", w.shape))
-        if self.kind != "full":
-            _refuse_infinite_if_any(z)
-            return moments.columns_of_rows(z, w, self.origin)
-        return self._full_stats(z, w)
+        return self._full_stats(z, w) if self.kind == "full" else moments.columns_of_rows(z, w, self.origin)
 
-    def _by_owner(self, x: Array, w: Array | None, owner: Index) -> Moments | ColumnMoments:
+    def _by_owner(self, x: Any, w: Array | None, owner: Index) -> Moments | ColumnMoments:
         if self.members is None:
             raise DomainError(sentence("Gaussian", "owner is for a stack", "one value"))
-        parts, owner = [], owners(owner, len(x), self.members, "Gaussian")
-        if self.members > SEGMENTS:
+        owner = owners(owner, n_rows(x), self.members, "Gaussian")
+        step = ROWS if self._in_segments else gather_rows(self.dim)
+
+        def collect(at: slice) -> Any:
+            z = rows(x[at] if len(owner) > step else x, self.dim, "Gaussian")
+            return self._owned(z, None if w is None else w[at], owner[at], at.start)
+
+        return in_turns(len(owner), step, collect)
+
+    @property
+    def _in_segments(self) -> bool:
+        """True for many members with few rows each."""
+        each = self.dim * gather_rows(self.dim) * (self.dim if self.kind == "full" else 1)
+        return bool(self.members and self.members > SEGMENTS and each < SHARE * self.members)
+
+    def _owned(self, x: Array, w: Array | None, owner: Index, start: int) -> Moments | ColumnMoments:
+        """Statistics of rows that are sorted by owner at once, the first of them being row `start`."""
+        assert self.members is not None
+        if self._in_segments:
             stats = moments.of_owned_rows(x, w, owner, self.members, self.origin, self.kind == "full")
             if stats is not None:
                 return stats
-        for k in range(self.members):
-            mine = owner == k
-            one = self.member(k)
-            one.__dict__["origin"] = self.origin  # one origin for the stack
-            parts.append(one.collect(x[mine], None if w is None else w[mine]))
-        return _stacked(parts)
+        each = members_of(x, w, owner, self.members)
+        return _stacked([self._of_member(k, *mine, start) for k, mine in enumerate(each)])
+
+    def _of_member(self, k: int, x: Array, w: Array | None, at: Index, start: int) -> Moments | ColumnMoments:
+        """Statistics of one member's own rows, which stood at `start + at`, about the origin of the stack."""
+        if self.kind != "full":
+            return moments.columns_of_rows(x, w, self.origin, at + start)
+        whole = moments.of_rows(x, w, self.origin)
+        if whole is not None:
+            return whole
+        refuse_infinite(x, "Gaussian", at + start)
+        one = self.member(k)
+        one.__dict__["origin"] = self.origin
+        return one._full_stats(x, w)
 
     def _full_stats(self, x: Array, w: Array | None) -> Moments:
         if w is None or w.ndim == 1:
@@ -478,13 +501,6 @@ def _stacked(parts: list[Any]) -> Any:
     return ColumnMoments.trusted(
         origin=parts[0].origin, **{name: np.stack([getattr(p, name) for p in parts]) for name in names}
     )
-
-
-def _refuse_infinite_if_any(x: Array) -> None:
-    with np.errstate(all="ignore"):
-        total = float(x.sum())
-    if not np.isfinite(total):
-        refuse_infinite(x, "Gaussian")
 
 
 def _rows_like(x: Any) -> Any:

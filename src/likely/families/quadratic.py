@@ -117,7 +117,11 @@ class Quadratic:
 
     def _stretched(self, white: Array, plain: Array) -> Array:
         """Squared length in white coordinates v = Wu, as large as |v||W||u|: what rounding in Wu is relative to."""
-        return np.sqrt(white * plain) * float(np.linalg.norm(self._in_frame[1]))
+        return np.sqrt(white * plain) * self._stretch
+
+    @cached_property
+    def _stretch(self) -> float:
+        return float(np.linalg.norm(self._in_frame[1]))
 
     def natural(self, factor: float, constant: Array) -> Array:
         """Parameters (p, K), one member after another, such that features @ natural = factor · distance + constant."""

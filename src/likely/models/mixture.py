@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ from likely.core.engine import Threads, map_rows
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.gaussian import Gaussian
 from likely.families.law import Law
 
 SUM_TO_ONE = 1e-9
@@ -97,11 +99,16 @@ class Mixture(Law):
         return map_rows(lambda block: self._shares(self._joint(block)), _rows_like(x), self.size, np.float64)
 
     def _joint(self, block: Any) -> Array:
-        if getattr(block, "dtype", None) == np.float32 and not isinstance(block, Columns):
+        if getattr(block, "dtype", None) == np.float32:
             block = block.astype(np.float64)
-        out = self.parts.log_prob(block)
+        out = self._score(block)
         out += self._log_weights
         return out
+
+    @cached_property
+    def _score(self) -> Callable[[Any], Array]:
+        """log p_k(x) of a block's rows (n, K): what stays in cache needs no second cutting into blocks."""
+        return getattr(self.parts, "log_prob_block", self.parts.log_prob)
 
     def _settled(self, joint: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -136,6 +143,8 @@ class Mixture(Law):
 
     # --------------------------------------------------------------- learning
 
+    takes_parts = True  # `collect` cuts them for itself, as suits its parts and what is known of the labels
+
     def collect(
         self, x: Any, weight: Any = None, owner: Index | None = None, given: Array | None = None
     ) -> MixtureStats:
@@ -146,16 +155,17 @@ class Mixture(Law):
         """
         n = n_rows(x)
         w = weights(weight, n, "Mixture")
-        if n > ROWS * BLOCKS:
+        whole = owner is not None and isinstance(self.parts, Gaussian)  # which sorts many rows by owner at once
+        if n > (ROWS * BLOCKS if whole else ROWS):
             blocks = Blocks.of(x, w, owner=owner, given=given)
+            blocks = blocks.whole() if whole else blocks
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner, b.given), blocks)
         if owner is not None:
             return self._seen(x, w, owners(owner, n, self.size, "Mixture"))
         return self._hidden(x, w, given)
 
     def _seen(self, x: Any, w: Array | None, owner: Index) -> MixtureStats:
-        mine = owner >= 0
-        counts = np.bincount(owner[mine], None if w is None else w[mine], self.size).astype(np.float64)
+        counts = np.bincount(owner + 1, w, self.size + 1)[1:].astype(np.float64)  # the first are nobody's
         parts = self.parts.collect(x, w, owner=owner)
         return MixtureStats.trusted(counts=counts, parts=parts, entropy=np.zeros(()), seen=True)
 

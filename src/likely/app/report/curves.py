@@ -124,12 +124,19 @@ def _least_share(curves: Sequence[Curve]) -> float:
 
 def _inside(curve: Curve, low: float, high: float) -> tuple[Any, Any]:
     """The part of a curve that the axes of a DET chart show."""
-    alarm, miss = np.asarray(curve.false_alarm, dtype=float), 1 - np.asarray(curve.detection, dtype=float)
+    alarm, miss = _dense(curve.false_alarm, 1 - np.asarray(curve.detection, dtype=np.float64))
     inside = np.flatnonzero((alarm >= low) & (alarm <= high) & (miss >= low) & (miss <= high))
     if not len(inside):
         return alarm[:0], miss[:0]
     part = slice(max(inside[0] - 1, 0), inside[-1] + 2)  # a point beyond each border: the curve runs up to it
     return alarm[part].clip(low, high), miss[part].clip(low, high)
+
+
+def _dense(x: Any, y: Any) -> tuple[Any, Any]:
+    """The same curve with points on its segments where it has few: straight lines of shares bend on these axes."""
+    steps = max(1, 1000 // len(x))
+    at = np.linspace(0, len(x) - 1, steps * (len(x) - 1) + 1)
+    return np.interp(at, np.arange(len(x)), x), np.interp(at, np.arange(len(y)), y)
 
 
 def _trade_off(frame: Frame, k: int, x: Any, y: Any) -> Markup:

@@ -17,7 +17,7 @@ from likely.app.report.sections.trust import calibration, coverage, trade_offs
 from likely.app.report.sections.verdict import verdict
 from likely.app.report.study import Study
 from likely.app.report.style import style_sheet
-from likely.errors import ShapeError, sentence
+from likely.errors import DataError, ShapeError, sentence
 
 # in the order of reading: id, words in the table of contents, what writes it
 SECTIONS = (
@@ -51,9 +51,12 @@ def report_html(study: Study) -> str:
 
 
 def write_report(study: Study, path: str | os.PathLike[str]) -> Path:
-    """Write the page to a file, whole or not at all."""
+    """Write the page to a file, whole or not at all; a file that is there stays until the new one is complete."""
     target = Path(path)
     text = report_html(study)
+    if target.is_dir() or not target.parent.is_dir():
+        expected = "the report needs the name of a file in a folder that exists"
+        raise DataError(sentence("write_report", expected, str(target), "make the folder first, or name another"))
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         beside.write_text(text, encoding="utf-8", newline="\n")
@@ -85,7 +88,8 @@ def _head(study: Study) -> Markup:
 
 def _footer(study: Study) -> Markup:
     return tag(
-        "footer", join(["Written by likely", f" ({study.made})" if study.made else "", ". All intervals are at 95 %."])
+        "footer",
+        join(["Written by likely", f" ({study.made})" if study.made else "", ". All intervals are at 95\u202f%."]),
     )
 
 

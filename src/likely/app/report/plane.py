@@ -15,7 +15,8 @@ from likely.app.report.words import clipped
 from likely.core.arrays import Array
 
 MOST_POINTS = 1500
-MOST_CELLS = 160  # a side; finer than a screen shows at this size
+MOST_CELLS = 320  # a side; finer than a screen shows at this size
+MOST_RECTANGLES = 4000  # some 100 kB
 SIZE = (620.0, 480.0)
 
 
@@ -65,9 +66,7 @@ def _ticks(scale: Any) -> list[float]:
 
 def regions(frame: Frame, xs: Any, ys: Any, region: Any, marks: Sequence[int]) -> Markup:
     """One path a decision, made of the largest rectangles that rows of cells merge into."""
-    cells = np.asarray(region)
-    fx, fy = (max(1, -(-n // MOST_CELLS)) for n in cells.shape[::-1])
-    cells = cells[::fy, ::fx]
+    cells = simplified(np.asarray(region))
     x = np.round(np.linspace(frame.x.start, frame.x.end, cells.shape[1] + 1), 1)
     y = np.round(np.linspace(frame.y.start, frame.y.end, cells.shape[0] + 1), 1)
     paths: dict[str, list[str]] = {}
@@ -77,6 +76,13 @@ def regions(frame: Frame, xs: Any, ys: Any, region: Any, marks: Sequence[int]) -
         paths.setdefault(fill, []).append(side)
     drawn = (tag("path", d="".join(parts), fill=fill) for fill, parts in paths.items())
     return tag("g", *drawn, class_="regions")
+
+
+def simplified(cells: Any) -> Any:
+    """Every second cell, as often as it takes for the ground to be drawn with `MOST_RECTANGLES`."""
+    while max(cells.shape) > MOST_CELLS or sum(1 for _ in rectangles(cells)) > MOST_RECTANGLES:
+        cells = cells[::2, ::2]
+    return cells
 
 
 def rectangles(cells: Any) -> Iterator[tuple[int, int, int, int, int]]:

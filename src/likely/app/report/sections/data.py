@@ -17,13 +17,14 @@ from likely.core.arrays import Array
 
 MOST_COLUMNS = 60
 MOST_RIDGES = 8
-MOST_BINS = 40
+MOST_BINS = 30
+MOST_WORDS = 60  # columns set aside, or hazards, that are listed
 
 
 def data(study: Study) -> Markup:
     """Every column that was used, with a histogram a class."""
     shown = chosen_columns(study)
-    lead = f"{rows(study.rows)} with a known “{study.target}”, {_columns(len(study.columns))}. {_unlabelled(study)}"
+    lead = f"{rows(study.rows)} with a known “{clipped(study.target, 60)}”, {_columns(len(study.columns))}. {_unlabelled(study)}"
     if not shown:
         return section("data", "The data", lead, absent("No column is described here."))
     left = len(study.columns) - len(shown)
@@ -126,8 +127,9 @@ def aside(study: Study) -> Markup:
     """Columns that no model saw, and warnings."""
     content: list[object] = []
     if study.set_aside:
-        pairs = ([clipped(name, 60), reason] for name, reason in study.set_aside)
+        pairs = ([clipped(name, 60), clipped(reason, 200)] for name, reason in study.set_aside[:MOST_WORDS])
         content.append(table(["Column", "Why it was set aside"], pairs, label="Columns set aside"))
+        content.append(_left_out(len(study.set_aside)))
     else:
         content.append(tag("p", "No column was set aside."))
     content.append(tag("h3", "Hazards"))
@@ -138,4 +140,9 @@ def aside(study: Study) -> Markup:
 def _hazards(hazards: Sequence[str]) -> Markup:
     if not hazards:
         return tag("p", "None was met.")
-    return tag("ul", *(tag("li", words) for words in hazards), class_="hazards")
+    shown = tag("ul", *(tag("li", clipped(words, 600)) for words in hazards[:MOST_WORDS]), class_="hazards")
+    return join([shown, _left_out(len(hazards))])
+
+
+def _left_out(n: int) -> Markup | str:
+    return tag("p", f"{n - MOST_WORDS} more are not listed.", class_="note") if n > MOST_WORDS else ""

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.app.report.blocks import absent, scrolling, section, table
 from likely.app.report.cast import FEW, marks
-from likely.app.report.marks import name
+from likely.app.report.marks import OTHER, name
 from likely.app.report.markup import Markup, join, tag
 from likely.app.report.study import Study
 from likely.app.report.style import HEAT
@@ -79,8 +79,13 @@ def _heat_row(study: Study, e: Evaluation, c: int, columns: Sequence[int], cut: 
     if cut:
         left = np.setdiff1d(np.arange(len(counts)), columns)
         cells.append(_cell(counts[left].sum(), costs[left].sum() if priced(e) else 0.0, total, "wrong"))
-    label = tag("th", name(marks(study)[c], str(study.classes[c])), scope="row")
+    label = tag("th", _named(study, c), scope="row")
     return tag("tr", label, *cells, tag("td", number(costs.sum()) if costs.any() else "0"))
+
+
+def _named(study: Study, c: int) -> Markup:
+    """A class with its mark, where all classes have one."""
+    return name(marks(study)[c] if len(study.classes) <= FEW else OTHER, str(study.classes[c]))
 
 
 def priced(e: Evaluation) -> bool:
@@ -115,7 +120,7 @@ def _pairs(study: Study, e: Evaluation) -> Markup | str:
     sums = e.confusion.sum(axis=1)
     lines = (
         [
-            name(marks(study)[c], str(study.classes[c])),
+            _named(study, c),
             clipped(e.actions[a], 40),
             count(e.confusion[c, a]),
             percent(e.confusion[c, a] / sums[c]),

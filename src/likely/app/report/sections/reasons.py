@@ -83,7 +83,7 @@ def _case(case: Case, study: Study) -> list[object]:
 
 
 def _small(share: float) -> str:
-    return percent(share) if share >= 1e-4 else "below 0.01 %"
+    return percent(share) if share >= 1e-4 else "below 0.01\u202f%"
 
 
 def _cells(pairs: Sequence[tuple[str, object]]) -> Markup:

@@ -31,8 +31,8 @@ def calibration(study: Study) -> Markup:
         return section("calibration", title, "", absent(UNKNOWN))
     r = e.calibration()
     picture = reliability(r.confidence, r.frequency, r.low, r.high, r.weight, np.linspace(0, 1, 11))
-    caption = "Dots: share of right decisions at each confidence, with 95 % intervals. Bars: how many rows had it."
-    lead = "When it says that it is 80 % sure, is it right in 80 % of cases? On the dashed line it is."
+    caption = "Dots: share of right decisions at each confidence, with 95\u202f% intervals. Bars: how many rows had it."
+    lead = "When it says that it is 80\u202f% sure, is it right in 80\u202f% of cases? On the dashed line it is."
     return section("calibration", title, lead, pair(figure(picture, caption), _scores(e)))
 
 

@@ -21,13 +21,13 @@ def verdict(study: Study) -> Markup:
     e = study.evaluation
     words = tag("p", sentences(study, e), class_="verdict") if e is not None else absent("The model was not evaluated.")
     beside = tag("p", baseline(e), class_="lead") if e is not None else ""
-    return tag("header", tag("h1", study.title), tag("p", origin(study), class_="origin"), words, beside,
+    return tag("header", tag("h1", clipped(study.title, 200)), tag("p", origin(study), class_="origin"), words, beside,
                tag("dl", *figures(e), class_="figures") if e is not None else "")  # fmt: skip
 
 
 def origin(study: Study) -> str:
     """Where the data came from, and who asked."""
-    parts = [listed([str(s) for s in study.source]), f"target: {study.target}", rows(study.rows) if study.rows else "",
+    parts = [clipped(listed([str(s) for s in study.source]), 200), f"target: {clipped(study.target, 60)}", rows(study.rows) if study.rows else "",
              f"{len(study.classes)} class{'' if len(study.classes) == 1 else 'es'}", study.made]  # fmt: skip
     return " · ".join(part for part in parts if part)
 

@@ -1,0 +1,119 @@
+"""Straight lines from scores to log-odds: one slope for all classes, two numbers for two, a shrunken matrix for more.
+
+Targets are never 0 or 1: N rows of a class without one mistake are evidence for an error below about 1 / (N + 2), not
+for none (Platt, 1999).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax
+
+from likely.core.arrays import Array, Index
+from likely.decisions.newton import minimise
+
+OFF = 0.5  # prior standard deviation of a class's own slope, relative to the common one; off the diagonal over √C
+SHIFT = 3.0  # prior standard deviation of an offset, in units of log-odds
+
+
+def common_size(z: Array, w: Array) -> float:
+    """The root mean square of centred scores, so that units do not matter; 1 where all scores agree."""
+    size = np.sqrt(np.average((z**2).mean(axis=1), weights=w))
+    return float(size) if size > 0 else 1.0
+
+
+def smoothed_targets(owner: Index, w: Array, C: int, shared: bool) -> Array:
+    """Platt's targets: N rows of a class leave 1 / (N + 2) to the other classes.
+
+    `shared`: N counts the rows of all classes, for maps whose sharpness all classes teach together.
+    """
+    count = np.bincount(owner, w, C)
+    left = 1 / (np.full(C, count.sum()) + 2) if shared else 1 / (count + 2)
+    targets = np.repeat((left / max(C - 1, 1))[owner][:, None], C, axis=1)
+    targets[np.arange(len(owner)), owner] = 1 - left[owner] if C > 1 else 1.0
+    return targets
+
+
+def common_slope(z: Array, targets: Array, weight: Array) -> float:
+    """The one slope of greatest likelihood: 1 / temperature."""
+    return float(np.exp(minimise(CommonSlope(z, targets, weight), np.zeros(1), "Temperature")[0]))
+
+
+class CommonSlope:
+    """Cross-entropy as a function of log(1 / temperature): one number, so a Newton step is a division."""
+
+    def __init__(self, z: Array, targets: Array, weight: Array) -> None:
+        self.z, self.targets, self.weight = z, targets, weight
+
+    def __call__(self, theta: Array) -> tuple[float, Array, Callable[[Array], Array]]:
+        slope = np.exp(theta[0])
+        log_p = log_softmax(slope * self.z, axis=1)
+        p, w = np.exp(log_p), self.weight
+        mean = (p * self.z).sum(axis=1)
+        loss = -float(w @ (self.targets * log_p).sum(axis=1))
+        gradient = slope * float(w @ (mean - (self.targets * self.z).sum(axis=1)))
+        # the positive part of the second derivative: the loss is convex in the slope, not in its logarithm
+        curve = slope**2 * float(w @ ((p * self.z**2).sum(axis=1) - mean**2)) + max(gradient, 0.0)
+        return loss, np.array([gradient]), lambda v: curve * v
+
+
+def platt(z: Array, targets: Array, weight: Array) -> tuple[Array, Array]:
+    """σ(a s + b) for the difference s of two scores; a ≥ 0, for a few unlucky rows must not turn a classifier round."""
+    s = z[:, 1] - z[:, 0]
+    design = np.stack([s, np.ones_like(s)], axis=1)
+    a, b = minimise(LinearSoftmax(design, targets, weight, np.zeros((1, 2))), np.zeros(2), "LogisticMap")
+    if a < 0:
+        share = weight @ targets
+        a, b = 0.0, float(np.log(share[1] / share[0]))
+    return np.array([[0.0, 0.0], [-a, a]]), np.array([0.0, b])
+
+
+def shrunken_matrix(z: Array, targets: Array, weight: Array) -> tuple[Array, Array]:
+    """The common slope first; then matrix and offsets, with a normal prior around it."""
+    C = z.shape[1]
+    common = common_slope(z, targets, weight)
+    deviation = np.full((C, C), OFF * common / np.sqrt(C))
+    np.fill_diagonal(deviation, OFF * common)
+    precision = np.concatenate([deviation**-2.0, np.full((C, 1), SHIFT**-2.0)], axis=1)
+    design = np.concatenate([z, np.ones((len(z), 1))], axis=1)
+    loss = LinearSoftmax(
+        design, targets, weight, precision, np.concatenate([common * np.eye(C), np.zeros((C, 1))], axis=1)
+    )
+    theta = minimise(loss, loss.centre.ravel(), "LogisticMap").reshape(C, C + 1)
+    return theta[:, :C].copy(), theta[:, C].copy()
+
+
+class LinearSoftmax:
+    """Cross-entropy of a linear softmax with a normal prior, its gradient and its curvature.
+
+    Parameters are (R, F): one row a class, or a single row for two classes (the first then has logit 0).
+    """
+
+    def __init__(self, design: Array, targets: Array, weight: Array, precision: Array, centre: Any = 0.0) -> None:
+        self.design, self.targets, self.weight = design, targets, weight  # (n, F), (n, C), (n,)
+        self.precision, self.centre = precision, np.broadcast_to(centre, precision.shape)
+
+    def __call__(self, theta: Array) -> tuple[float, Array, Callable[[Array], Array]]:
+        away = theta.reshape(self.precision.shape) - self.centre
+        log_p = log_softmax(self._logits(theta), axis=1)
+        p = np.exp(log_p)
+        loss = -float(self.weight @ (self.targets * log_p).sum(axis=1)) + 0.5 * float((self.precision * away**2).sum())
+        gradient = self._back(p - self.targets) + (self.precision * away).ravel()
+
+        def curvature(v: Array) -> Array:
+            move = self._logits(v)
+            return self._back(p * (move - (p * move).sum(axis=1, keepdims=True))) + self.precision.ravel() * v
+
+        return loss, gradient, curvature
+
+    def _logits(self, theta: Array) -> Array:
+        logits = self.design @ theta.reshape(self.precision.shape).T
+        return logits if logits.shape[1] > 1 else np.concatenate([np.zeros_like(logits), logits], axis=1)
+
+    def _back(self, residual: Array) -> Array:
+        """The gradient of the parameters, from that of the logits."""
+        residual = residual if len(self.precision) > 1 else residual[:, 1:]
+        return ((self.weight[:, None] * residual).T @ self.design).ravel()

@@ -1,0 +1,248 @@
+"""More rows always help, more columns only for a while: errors in training and in test against either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import check_random_state
+
+from likely.core.arrays import Array, Index
+from likely.core.notes import said_once
+from likely.decisions.intervals import as_counts, proportion
+from likely.errors import DataError, DomainError, sentence
+from likely.estimators.foreign import checked_targets, fitted
+from likely.estimators.parallel import in_threads
+from likely.estimators.splits import Split, make_splits
+from likely.estimators.tables import as_table, column_keys, take_columns, take_rows
+
+POINTS = 8  # on a curve, unless others are asked for
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorCurve:
+    """Error in training and in test, with intervals, against the number of rows or of columns; prints as a table.
+
+    Every tested row counts once. A training row is seen by several folds, so its interval goes by the size of one.
+    """
+
+    what: str  # "rows" or "columns"
+    at: Index  # (k,)
+    train_error: Array  # (k,)
+    train_low: Array
+    train_high: Array
+    test_error: Array  # (k,)
+    test_low: Array
+    test_high: Array
+    fold_error: Array  # (k, folds): test error of each fold
+
+    @property
+    def best(self) -> int:
+        """The least number of rows or columns with the least test error."""
+        return int(self.at[np.argmin(self.test_error)])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, as plain Python."""
+        names = ("at", "train_error", "train_low", "train_high", "test_error", "test_low", "test_high", "fold_error")
+        return {"what": self.what, **{name: getattr(self, name).tolist() for name in names}}
+
+    def __str__(self) -> str:
+        head = f"{self.what:>9}  {'training error':>26}  {'test error':>26}"
+        train = zip(self.train_error, self.train_low, self.train_high, strict=True)
+        test = zip(self.test_error, self.test_low, self.test_high, strict=True)
+        lines = [f"{n:>9}  {_shown(*a)}  {_shown(*b)}" for n, a, b in zip(self.at, train, test, strict=True)]
+        return "\n".join([head, "-" * len(head), *lines])
+
+
+def learning_curve(
+    estimator: Any, X: Any, y: Any, *, sizes: Any = None, cv: Any = 5, groups: Any = None, time: Any = None,
+    sample_weight: Any = None, random_state: Any = 0, n_jobs: int | None = None,
+) -> ErrorCurve:  # fmt: skip
+    """Errors against the number of training rows: do more rows help, or better columns?   (Ney 3.6)
+
+    `sizes` are numbers of rows, or shares of a training set between 0 and 1; smaller sets lie within larger ones,
+    and classes keep their shares. Other parameters as in `evaluate`.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> curve = learning_curve(GaussianNB(), *load_iris(return_X_y=True), sizes=[9, 120])
+    >>> bool(curve.test_error[0] > curve.test_error[1])
+    True
+    """
+    table = _Table.of(estimator, X, y, sample_weight)
+    seed, splits = table.split(cv, groups, time, random_state)
+    order = [_stratified_order(split.train, table.owner, seed + k) for k, split in enumerate(splits)]
+    at = _sizes(sizes, min(map(len, order)), len(table.classes))
+
+    def errors(n: int, k: int) -> _Errors:
+        return table.errors(table.X, Split(np.sort(order[k][:n]), splits[k].test))
+
+    return _curve("rows", at, len(splits), errors, n_jobs)
+
+
+def hughes_curve(
+    estimator: Any, X: Any, y: Any, *, columns_order: Any = "ranked", dims: Any = None, cv: Any = 5,
+    groups: Any = None, time: Any = None, sample_weight: Any = None, random_state: Any = 0, n_jobs: int | None = None,
+) -> ErrorCurve:  # fmt: skip
+    """Errors against the number of columns: with rows given, the test error falls, then rises   (Hughes; Ney 3.7).
+
+    - **columns_order**: "ranked" (by the ratio of the variance between classes to that within, in each training set
+      anew, so that the test rows have no say), "random" (another order in each fold), "given", or a list of columns.
+    - **dims**: numbers of columns to try; None: 1, 2, 4 … all. Other parameters as in `evaluate`.
+    """
+    table = _Table.of(estimator, X, y, sample_weight)
+    seed, splits = table.split(cv, groups, time, random_state)
+    orders = [_column_order(columns_order, table, split.train, seed + k) for k, split in enumerate(splits)]
+    at = _dims(dims, len(orders[0]))
+
+    def errors(d: int, k: int) -> _Errors:
+        return table.errors(take_columns(table.X, orders[k][:d]), splits[k])
+
+    return _curve("columns", at, len(splits), errors, n_jobs)
+
+
+# --------------------------------------------------------------------- measuring
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """Weight of wrong and of all rows."""
+
+    train_wrong: float
+    train: float
+    test_wrong: float
+    test: float
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Rows with their classes and weights, and the classifier in question."""
+
+    estimator: Any
+    X: Any
+    classes: NDArray[Any]
+    owner: Index
+    weight: Array | None
+    count: Array  # (n,): what rows count for in intervals
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any) -> _Table:
+        X = as_table(X)
+        classes, owner, weight = checked_targets(X, y, sample_weight, estimator)
+        return cls(estimator, X, classes, owner, weight, as_counts(weight, len(owner)))
+
+    def split(self, cv: Any, groups: Any, time: Any, random_state: Any) -> tuple[int, list[Split]]:
+        seed = int(check_random_state(random_state).randint(2**31))
+        splits = make_splits(self.X, self.owner, cv, weight=self.weight, groups=groups, time=time, seed=seed)
+        return seed, [split for split in splits if len(split.test)]
+
+    def errors(self, X: Any, split: Split) -> _Errors:
+        model = fitted(self.estimator, X, self.classes[self.owner], self.weight, split.train)
+        return _Errors(*self._wrong(model, X, split.train), *self._wrong(model, X, split.test))
+
+    def _wrong(self, model: Any, X: Any, rows: Index) -> tuple[float, float]:
+        wrong = np.asarray(model.predict(take_rows(X, rows))) != self.classes[self.owner[rows]]
+        return float(self.count[rows] @ wrong), float(self.count[rows].sum())
+
+
+def _curve(what: str, at: Index, folds: int, errors: Callable[[int, int], _Errors], n_jobs: int | None) -> ErrorCurve:
+    """Fit and test at every point and in every fold, then pool the folds."""
+    jobs = [(int(n), k) for n in at for k in range(folds)]
+    with said_once(3):
+        done = in_threads(lambda job: errors(*job), jobs, n_jobs)
+    parts = [np.array([getattr(e, name) for e in done]).reshape(len(at), folds) for name in _Errors.__annotations__]
+    train_wrong, train, test_wrong, test = parts
+    trained = proportion(train_wrong.sum(axis=1) / folds, train.sum(axis=1) / folds)
+    tested = proportion(test_wrong.sum(axis=1), test.sum(axis=1))
+    return ErrorCurve(what, at, *trained[:3], *tested[:3], test_wrong / test)
+
+
+def _stratified_order(train: Index, owner: Index, seed: int) -> Index:
+    """Training rows in an order whose every beginning has the classes in their shares, and each at least once."""
+    shuffled = np.random.default_rng(seed).permutation(train)
+    place = np.empty(len(train))
+    for c in np.unique(owner[train]):
+        own = np.flatnonzero(owner[shuffled] == c)
+        place[own] = np.arange(len(own)) / len(own)
+    return shuffled[np.argsort(place, kind="stable")]
+
+
+def _sizes(sizes: Any, most: int, classes: int) -> Index:
+    """Numbers of training rows, rising, none beyond the smallest training set."""
+    if sizes is None:
+        return _rising(np.geomspace(min(max(5 * classes, most // 50), most), most, POINTS), most, "sizes")
+    asked = np.atleast_1d(np.asarray(sizes, dtype=np.float64))
+    shares = np.issubdtype(np.asarray(sizes).dtype, np.floating) and (asked <= 1).all()
+    return _rising(np.maximum(asked * most, 1) if shares else asked, most, "sizes")
+
+
+def _dims(dims: Any, most: int) -> Index:
+    if dims is None:
+        return _rising(np.append(2.0 ** np.arange(np.ceil(np.log2(max(most, 2)))), most), most, "dims")
+    return _rising(np.atleast_1d(np.asarray(dims, dtype=np.float64)), most, "dims")
+
+
+def _rising(asked: Array, most: int, name: str) -> Index:
+    bad = asked[~((asked >= 1) & (asked <= most + 0.5))]
+    if bad.size or not asked.size:
+        raise DomainError(sentence("curve", f"{name} must lie in 1 … {most}", bad[0] if bad.size else "none"))
+    return np.unique(np.round(asked).astype(np.intp))
+
+
+# ----------------------------------------------------------------------- columns
+
+
+def _column_order(order: Any, table: _Table, train: Index, seed: int) -> list[Any]:
+    """The columns from first to last."""
+    keys = column_keys(table.X)
+    if not isinstance(order, str):
+        missing = [key for key in order if key not in keys]
+        if missing or len(set(order)) < len(list(order)):
+            expected = "columns_order must name columns of X, each once"
+            raise DomainError(sentence("hughes_curve", expected, missing[0] if missing else list(order)))
+        return list(order)
+    if order == "given":
+        return keys
+    if order == "random":
+        return [keys[i] for i in np.random.default_rng(seed).permutation(len(keys))]
+    if order == "ranked":
+        worth = [_separation(table, key, train) for key in keys]
+        return [keys[i] for i in np.argsort(np.negative(worth), kind="stable")]
+    expected = 'columns_order must be "ranked", "random", "given" or a list of columns'
+    raise DomainError(sentence("hughes_curve", expected, repr(order)))
+
+
+def _separation(table: _Table, key: Any, train: Index) -> float:
+    """Variance between classes over that within, of one column in the training rows; gaps are left out."""
+    x, owner = _numbers(table.X, key)[train], table.owner[train]
+    w = np.ones(len(train)) if table.weight is None else table.weight[train]
+    seen = np.isfinite(x)
+    x, owner, w = x[seen], owner[seen], w[seen]
+    C = len(table.classes)
+    mass = np.maximum(np.bincount(owner, w, C), 1e-300)
+    middle = np.bincount(owner, w * x, C) / mass
+    within = float(w @ (x - middle[owner]) ** 2)
+    between = float(w @ (middle[owner] - w @ x / max(w.sum(), 1e-300)) ** 2)
+    return between / within if within > 0 else (np.inf if between > 0 else 0.0)
+
+
+def _numbers(X: Any, key: Any) -> Array:
+    """One column as numbers."""
+    part = take_columns(X, [key])
+    part = part[key] if hasattr(part, "columns") or not hasattr(part, "shape") or hasattr(part, "parts") else part
+    try:
+        cells = np.asarray(part.toarray() if issparse(part) else part, dtype=np.float64)
+        return cells.reshape(len(cells), -1).mean(axis=1)
+    except (TypeError, ValueError) as error:
+        remedy = 'columns_order="random", "given" or a list of columns needs no numbers'
+        raise DataError(
+            sentence("hughes_curve", f"column {key!r} must be numbers to be ranked", remedy=remedy)
+        ) from error
+
+
+def _shown(value: float, low: float, high: float) -> str:
+    return f"{value:.4f} ({low:.4f}–{high:.4f})".rjust(26)

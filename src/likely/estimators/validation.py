@@ -1,0 +1,132 @@
+"""Test on what was not learnt from: out-of-fold posteriors of any classifier, and all that is measured from them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from likely.core.arrays import Array, Index
+from likely.core.notes import said_once
+from likely.decisions.evaluation import Evaluation
+from likely.errors import DataError, FitWarning, sentence
+from likely.estimators.foreign import aligned_to, checked_targets, fitted, log_posteriors
+from likely.estimators.parallel import in_threads
+from likely.estimators.splits import Split, make_splits
+from likely.estimators.tables import as_table, equal_rows, take_rows
+
+
+def evaluate(
+    estimator: Any, X: Any, y: Any, *, cv: Any = 5, groups: Any = None, time: Any = None, cost: Any = None,
+    reject_cost: float | None = None, sample_weight: Any = None, random_state: Any = 0, n_jobs: int | None = None,
+) -> Evaluation:  # fmt: skip
+    """How good a classifier is on rows that it was not trained on   (Ney 2.5: error rates are measured on test data).
+
+    - **estimator**: any classifier with probabilities; `lk.Calibrated` gives them to the others. It is not changed.
+    - **cv**: a number of stratified folds (by `groups` where given), "leave-one-out", "time" (each block is tested by
+      what came before it in the order of `time`, or of the rows), a share between 0 and 1 (hold-out), or a splitter.
+    - **cost**, **reject_cost**: None: those of the estimator, if it has any.
+    - **n_jobs**: threads; None: one a core.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> evaluate(GaussianNB(), *load_iris(return_X_y=True)).error.value < 0.08
+    True
+    """
+    held = out_of_fold(
+        estimator, X, y, cv=cv, groups=groups, time=time, sample_weight=sample_weight, random_state=random_state,
+        n_jobs=n_jobs,
+    )  # fmt: skip
+    return Evaluation(
+        held.log_posterior, held.truth, held.classes, weight=held.weight, fold=held.fold, score=held.score,
+        cost=getattr(estimator, "cost", None) if cost is None else cost,
+        reject_cost=getattr(estimator, "reject_cost", None) if reject_cost is None else reject_cost,
+    )  # fmt: skip
+
+
+class OutOfFold(NamedTuple):
+    """Posteriors of rows that were not trained on."""
+
+    row: Index  # (m,): which row of X; in the order of X, fold after fold where rows are tested repeatedly
+    log_posterior: Array  # (m, C)
+    truth: Index  # (m,)
+    classes: NDArray[Any]  # (C,)
+    weight: Array | None  # (m,)
+    fold: Index  # (m,)
+    score: Array | None  # (m,): log p(x), of models that know it
+
+
+def out_of_fold(
+    estimator: Any, X: Any, y: Any, *, cv: Any = 5, groups: Any = None, time: Any = None, sample_weight: Any = None,
+    random_state: Any = 0, n_jobs: int | None = None,
+) -> OutOfFold:  # fmt: skip
+    """Posteriors of each tested row under a model that was learnt without it; parameters as in `evaluate`."""
+    X = as_table(X)
+    classes, owner, weight = checked_targets(X, y, sample_weight, estimator)
+    if isinstance(cv, str) and cv == "leave-one-out" and groups is None and hasattr(estimator, "leave_one_out"):
+        return _in_closed_form(estimator, X, classes, owner, weight)
+    seed = int(check_random_state(random_state).randint(2**31))
+    splits = make_splits(X, owner, cv, weight=weight, groups=groups, time=time, seed=seed)
+    splits = [split for split in splits if len(split.test)]
+    with said_once(3):
+        for split in splits:
+            _tell_of_absent(split, owner, classes)
+        tested = in_threads(lambda split: _tested(estimator, X, classes, owner, weight, split), splits, n_jobs)
+    return _joined(tested, splits, classes, owner, weight)
+
+
+class _Tested(NamedTuple):
+    log_posterior: Array
+    score: Array | None
+
+
+def _tested(estimator: Any, X: Any, classes: NDArray[Any], owner: Index, weight: Array | None, split: Split) -> _Tested:
+    """What a model of the training rows says of the test rows."""
+    model, rows = fitted(estimator, X, classes[owner], weight, split.train), take_rows(X, split.test)
+    score = np.asarray(model.score_samples(rows), dtype=np.float64) if hasattr(model, "score_samples") else None
+    return _Tested(log_posteriors(model, rows, classes), score)
+
+
+def _joined(
+    tested: list[_Tested], splits: Sequence[Split], classes: NDArray[Any], owner: Index, weight: Array | None
+) -> OutOfFold:
+    """All folds as one table, by row where each was tested once."""
+    if not splits:
+        raise DataError(sentence("evaluate", "at least one row must be tested", "none", "pass more rows"))
+    row = np.concatenate([split.test for split in splits])
+    fold = np.repeat(np.arange(len(splits)), [len(split.test) for split in splits])
+    log_posterior = np.concatenate([t.log_posterior for t in tested])
+    known = [t.score for t in tested if t.score is not None]
+    score = np.concatenate(known) if len(known) == len(tested) else None
+    order = np.argsort(row, kind="stable") if len(np.unique(row)) == len(row) else np.arange(len(row))
+    row = row[order]
+    return OutOfFold(
+        row, log_posterior[order], owner[row], classes, None if weight is None else weight[row], fold[order],
+        None if score is None else score[order],
+    )  # fmt: skip
+
+
+def _in_closed_form(estimator: Any, X: Any, classes: NDArray[Any], owner: Index, weight: Array | None) -> OutOfFold:
+    """Leave-one-out by an estimator that takes a row out of its statistics rather than learning anew."""
+    row = np.arange(len(owner)) if weight is None else np.flatnonzero(weight > 0)
+    X, y = take_rows(X, row), classes[owner[row]]
+    w = None if weight is None else weight[row]
+    own = clone(estimator)
+    log_posterior = own.leave_one_out(X, y) if w is None else own.leave_one_out(X, y, sample_weight=w)
+    log_posterior = aligned_to(classes, np.asarray(getattr(own, "classes_", classes)), np.asarray(log_posterior))
+    return OutOfFold(row, log_posterior, owner[row], classes, w, equal_rows(X), None)
+
+
+def _tell_of_absent(split: Split, owner: Index, classes: NDArray[Any]) -> None:
+    """A class that was not in training cannot be recognised: its posterior is 0, and that is said."""
+    absent = np.setdiff1d(np.arange(len(classes)), owner[split.train])
+    if len(absent):
+        named = ", ".join(repr(c) for c in classes[absent].tolist())
+        told = f"class {named} is absent from the training rows of a fold, where its posterior is 0"
+        remedy = "pass more rows of it, or use fewer folds or other groups"
+        warnings.warn(sentence("evaluate", told, remedy=remedy), FitWarning, stacklevel=2)

@@ -1,0 +1,433 @@
+"""Classifiers against their peers, against plain formulas, and against themselves in chunks and with weights."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.datasets import load_iris, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import likely as lk
+
+pytestmark = pytest.mark.filterwarnings("ignore::likely.FitWarning")
+
+DENSITIES = {
+    "full": lambda: lk.GaussianDensity(),
+    "diagonal": lambda: lk.GaussianDensity("diagonal"),
+    "spherical": lambda: lk.GaussianDensity("spherical"),
+    "pooled": lambda: lk.GaussianDensity("pooled"),
+    "pooled by class": lambda: lk.GaussianDensity("pooled", pooling="class"),
+    "interpolated": lambda: lk.GaussianDensity("interpolated"),
+    "emphasised": lambda: lk.GaussianDensity("emphasised"),
+    "mean integrated": lambda: lk.GaussianDensity("pooled", predictive="mean"),
+    "all integrated": lambda: lk.GaussianDensity(predictive="all"),
+    "noise": lambda: lk.GaussianDensity("diagonal", noise=0.1),
+    "product": lambda: lk.ProductDensity(),
+    "unequal": lambda: lk.ProductDensity(
+        [("a", lk.GaussianDensity(), [0, 1]), ("b", lk.GaussianDensity("diagonal"), [2, 3])]
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X, np.array(["setosa", "versicolor", "virginica"], dtype=object)[y]
+
+
+def holes(X, share, seed=0):
+    out = X.copy()
+    out[np.random.default_rng(seed).random(X.shape) < share] = np.nan
+    return out
+
+
+# ------------------------------------------------------------------ equal answers
+
+
+@pytest.mark.parametrize(
+    ("density", "peer"),
+    [
+        (lk.GaussianDensity(prior=None), QuadraticDiscriminantAnalysis()),
+        (lk.GaussianDensity("pooled", prior=None), LinearDiscriminantAnalysis(solver="lsqr")),
+        (lk.GaussianDensity("diagonal", prior=None), GaussianNB(var_smoothing=0)),
+    ],
+)
+def test_equal_to_scikit_learn(density, peer):
+    X, y = load_wine(return_X_y=True)
+    if isinstance(peer, QuadraticDiscriminantAnalysis):  # it divides by n − 1: make up for it by weights of its own
+        ours, theirs = lk.BayesClassifier(density).fit(X, y), peer.fit(X, y)
+        n = np.bincount(y)
+        for k in range(3):
+            assert np.allclose(ours.model_.parts.covariance[k] * n[k] / (n[k] - 1), np.cov(X[y == k].T))
+        assert (ours.predict(X) == theirs.predict(X)).all()
+        return
+    ours = lk.BayesClassifier(density).fit(X, y)
+    assert np.allclose(ours.predict_proba(X), peer.fit(X, y).predict_proba(X), atol=1e-9)
+
+
+def test_posteriors_are_bayes_theorem(iris):
+    X, y = iris
+    clf = lk.BayesClassifier(lk.GaussianDensity(prior=None)).fit(X, y)
+    joint = np.stack(
+        [
+            np.log((y == c).mean()) + multivariate_normal(X[y == c].mean(0), np.cov(X[y == c].T, bias=True)).logpdf(X)
+            for c in clf.classes_
+        ],
+        axis=1,
+    )
+    assert np.allclose(clf.score_samples(X), np.logaddexp.reduce(joint, axis=1), atol=1e-9)
+    assert np.allclose(clf.predict_log_proba(X), joint - np.logaddexp.reduce(joint, axis=1)[:, None], atol=1e-9)
+
+
+def test_a_missing_entry_is_integrated_out(iris):
+    X, y = iris
+    clf = lk.BayesClassifier().fit(X, y)
+    gaps = X[:20].copy()
+    gaps[:, 1] = np.nan
+    parts = [clf.model_.parts.member(k).marginal([0, 2, 3]) for k in range(3)]
+    joint = np.log(clf.class_prior_) + np.stack([p.log_prob(X[:20][:, [0, 2, 3]]) for p in parts], axis=1)
+    assert np.allclose(clf.predict_log_proba(gaps), joint - np.logaddexp.reduce(joint, axis=1)[:, None], atol=1e-10)
+    nothing = clf.predict_proba(np.full((1, 4), np.nan))
+    assert np.allclose(nothing, clf.class_prior_)
+
+
+# -------------------------------------------------------- weights, chunks, offsets
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+def test_weights_equal_repetition(iris, name):
+    X, y = iris
+    w = np.random.default_rng(0).integers(0, 4, len(X))
+    a = lk.BayesClassifier(DENSITIES[name]()).fit(X, y, sample_weight=w)
+    b = lk.BayesClassifier(DENSITIES[name]()).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    assert np.allclose(a.predict_log_proba(X), b.predict_log_proba(X), rtol=1e-10, atol=1e-10)
+    assert np.allclose(a.score_samples(X), b.score_samples(X), rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+def test_chunks_equal_the_batch(iris, name, offset):
+    X, y = iris
+    X = X + offset
+    order = np.random.default_rng(1).permutation(len(X))
+    batch, stream = lk.BayesClassifier(DENSITIES[name]()).fit(X, y), lk.BayesClassifier(DENSITIES[name]())
+    for part in np.array_split(order, 4):
+        stream.partial_fit(X[part], y[part], classes=np.unique(y.astype(str)))
+    assert np.allclose(stream.score_samples(X), batch.score_samples(X), rtol=1e-9, atol=1e-6 if offset else 1e-9)
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+def test_gaps_in_training_and_use(iris, name):
+    X, y = iris
+    clf = lk.BayesClassifier(DENSITIES[name]()).fit(holes(X, 0.15), y)
+    P = clf.predict_proba(holes(X, 0.15, seed=1))
+    assert np.isfinite(P).all() and np.allclose(P.sum(axis=1), 1)
+    assert clf.score(X, y) > (0.85 if name == "spherical" else 0.92)
+
+
+@pytest.mark.parametrize("name", [n for n in DENSITIES if n != "noise"])
+def test_units_do_not_matter(iris, name):
+    """A common factor for spherical laws, a factor a column for the others."""
+    X, y = iris
+    unit = 1e-100 if name == "spherical" else 10.0 ** np.array([-100, 3, 7, 100])
+    a = lk.BayesClassifier(DENSITIES[name]()).fit(X, y).predict_log_proba(X)
+    b = lk.BayesClassifier(DENSITIES[name]()).fit(X * unit, y).predict_log_proba(X * unit)
+    assert np.allclose(a, b, rtol=1e-8, atol=1e-7)
+
+
+def test_order_of_rows_columns_and_names_of_classes_do_not_matter(iris):
+    X, y = iris
+    order, columns = np.random.default_rng(2).permutation(len(X)), [2, 0, 3, 1]
+    a = lk.BayesClassifier().fit(X, y).predict_log_proba(X)
+    b = lk.BayesClassifier().fit(X[order][:, columns], y[order]).predict_log_proba(X[:, columns])
+    assert np.allclose(a, b, rtol=1e-9, atol=1e-9)
+    renamed = np.array([{"setosa": 9, "versicolor": 5, "virginica": 1}[c] for c in y])
+    assert np.allclose(lk.BayesClassifier().fit(X, renamed).predict_log_proba(X)[:, ::-1], a, atol=1e-9)
+
+
+# ------------------------------------------------------------- few data, blends
+
+
+def exact_left_out(X, share, pooled_others):
+    """Mean log-likelihood of each row under its class without it, the row also taken from the pool."""
+    total = 0.0
+    for i in range(len(X)):
+        rest = np.delete(X, i, axis=0)
+        S = (rest - rest.mean(0)).T @ (rest - rest.mean(0))
+        n, (others, m) = len(rest), pooled_others
+        A = (1 - share) * S / n + share * (S + others) / (n + m)
+        try:
+            total += multivariate_normal(rest.mean(0), A).logpdf(X[i])
+        except (np.linalg.LinAlgError, ValueError):
+            return -np.inf
+    return total / len(X)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n", [6, 12, 40])
+def test_the_blend_is_what_leaving_one_out_says(seed, n):
+    rng = np.random.default_rng([seed, n])
+    d = 5
+    root = rng.normal(size=(d, d)) / 2 + np.eye(d)
+    X = rng.normal(size=(n, d)) @ root.T
+    Z = rng.normal(size=(60, d)) @ (root + 0.3 * rng.normal(size=(d, d))).T + 3.0
+    clf = lk.BayesClassifier(lk.GaussianDensity("interpolated")).fit(np.concatenate([X, Z]), np.repeat([0, 1], [n, 60]))
+    others = ((Z - Z.mean(0)).T @ (Z - Z.mean(0)), 60)
+    grid = np.linspace(0, 1, 41)
+    exact = np.array([exact_left_out(X, s, others) for s in grid])
+    ours = exact_left_out(X, clf.density_.shares_[0], others)
+    assert ours > exact.max() - 0.25  # nats a row, of the best weight that leaving out row by row could find
+    assert ours > exact_left_out(X, 0.0, others) or clf.density_.shares_[0] < 0.05
+
+
+def test_blends_have_the_ends_they_say(iris):
+    X, y = iris
+    fit = lambda **how: lk.BayesClassifier(lk.GaussianDensity(prior=None, **how)).fit(X, y).predict_log_proba(X)  # noqa: E731
+    assert np.allclose(fit(covariance="interpolated", blend=0.0), fit(covariance="full"), atol=1e-8)
+    assert np.allclose(fit(covariance="interpolated", blend=1.0), fit(covariance="pooled"), atol=1e-8)
+    assert np.allclose(fit(covariance="emphasised", blend=0.0), fit(covariance="full"), atol=1e-8)
+    assert np.allclose(fit(covariance="emphasised", blend=1.0), fit(covariance="diagonal"), atol=1e-8)
+
+
+def test_pooling_by_class_is_the_plain_mean(iris):
+    X, y = iris
+    keep = np.r_[0:50, 50:70, 100:150]
+    clf = lk.BayesClassifier(lk.GaussianDensity("pooled", pooling="class", prior=None)).fit(X[keep], y[keep])
+    each = [np.cov(X[keep][y[keep] == c].T, bias=True) for c in clf.classes_]
+    assert np.allclose(clf.model_.parts.covariance, np.mean(each, axis=0)) and clf.model_.parts.tied
+    by_row = lk.BayesClassifier(lk.GaussianDensity("pooled", prior=None)).fit(X[keep], y[keep])
+    assert np.allclose(by_row.model_.parts.covariance, np.average(each, axis=0, weights=[50, 20, 50]))
+
+
+def test_interpolation_helps_where_rows_are_few():
+    rng = np.random.default_rng(0)
+    d, n = 10, 14
+    root = np.linalg.qr(rng.normal(size=(d, d)))[0] * np.geomspace(0.2, 2, d)
+    means = rng.normal(size=(3, d)) * 0.6
+    draw = lambda m: np.concatenate([rng.normal(size=(m, d)) @ root.T + mu for mu in means])  # noqa: E731
+    X, test = draw(n), draw(2000)
+    y, truth = np.repeat(range(3), n), np.repeat(range(3), 2000)
+    error = {
+        kind: 1 - lk.BayesClassifier(lk.GaussianDensity(kind)).fit(X, y).score(test, truth)
+        for kind in ("full", "interpolated", "pooled")
+    }
+    assert error["interpolated"] < error["full"] and error["interpolated"] < error["pooled"] + 0.03
+
+
+# ----------------------------------------------------------------------- Bayesian
+
+
+def test_the_worksheet_predictive():
+    """W: known covariance I, prior N(m₀, Σ₀) of the mean: predictive N(m, I + S), S = (Σ₀⁻¹ + nI)⁻¹."""
+    rng = np.random.default_rng(5)
+    X = np.concatenate([rng.normal(0, 1, (7, 2)), rng.normal(3, 1, (4, 2))])
+    y = np.repeat([0, 1], [7, 4])
+    prior = lk.NormalMean(lk.Gaussian([1.0, 1.0], 4.0), 1.0)
+    clf = lk.BayesClassifier(lk.GaussianDensity(prior=prior, predictive="mean")).fit(X, y)
+    for k, n in enumerate((7, 4)):
+        S = np.linalg.inv(np.eye(2) / 4 + n * np.eye(2))
+        m = S @ (np.ones(2) / 4 + X[y == k].sum(axis=0))
+        part = clf.model_.parts.member(k)
+        assert np.allclose(part.mean, m) and np.allclose(part.covariance_matrix, np.eye(2) + S)
+
+
+def test_the_t_predictive_is_each_classes_posterior(iris):
+    X, y = iris
+    prior = lk.NormalInverseWishart(X.mean(0), 1.0, np.eye(4), 6.0)
+    clf = lk.BayesClassifier(lk.GaussianDensity(prior=prior, predictive="all")).fit(X, y)
+    for k, c in enumerate(clf.classes_):
+        rows = X[y == c]
+        law = prior.update(lk.Gaussian.fit(rows).collect(rows)).predictive()
+        assert np.allclose(clf.model_.parts.member(k).log_prob(X), law.log_prob(X), atol=1e-9)
+
+
+def test_integrating_out_is_calmer_than_plugging_in():
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(12, 4)) + np.repeat([0, 1], 6)[:, None], np.repeat([0, 1], 6)
+    test, truth = rng.normal(size=(4000, 4)) + np.repeat([0, 1], 2000)[:, None], np.repeat([0, 1], 2000)
+
+    def log_loss(**how):
+        L = lk.BayesClassifier(lk.GaussianDensity(**how)).fit(X, y).predict_log_proba(test)
+        return -L[np.arange(4000), truth].mean()
+
+    assert log_loss(predictive="all") < log_loss()
+    assert log_loss(covariance="pooled", predictive="mean") < log_loss(covariance="pooled") + 1e-9
+
+
+def test_class_priors():
+    X, y = [[0.0], [1.0], [2.0], [9.0]], ["a", "a", "a", "b"]
+    fit = lambda prior: lk.BayesClassifier(class_prior=prior).fit(X, y).class_prior_.tolist()  # noqa: E731
+    assert fit(None) == [0.75, 0.25] and fit("uniform") == [0.5, 0.5] and fit([0.1, 0.9]) == [0.1, 0.9]
+    assert fit({"b": 0.3, "a": 0.7}) == [0.7, 0.3]
+    assert fit(1.0) == pytest.approx([4 / 6, 2 / 6]) and fit(lk.Dirichlet([2.0, 5.0])) == pytest.approx(
+        [5 / 11, 6 / 11]
+    )
+    with pytest.raises(lk.LikelyError, match="each class"):
+        fit({"a": 1.0})
+
+
+def test_known_noise_widens_every_class(iris):
+    X, y = iris
+    plain = lk.BayesClassifier(lk.GaussianDensity(prior=None)).fit(X, y).model_.parts
+    noise = np.diag([0.1, 0.2, 0.3, 0.4])
+    for given, added in ((noise, noise), ([0.1, 0.2, 0.3, 0.4], noise), (0.5, 0.5 * np.eye(4))):
+        noisy = lk.BayesClassifier(lk.GaussianDensity(prior=None, noise=given)).fit(X, y).model_.parts
+        assert np.allclose(noisy.covariance, plain.covariance + added)
+    with pytest.raises(lk.ShapeError, match="noise"):
+        lk.BayesClassifier(lk.GaussianDensity(noise=[1.0, 2.0])).fit(X, y)
+    with pytest.raises(lk.DomainError, match="closed form"):
+        lk.BayesClassifier(lk.GaussianDensity(noise=1.0, predictive="all")).fit(X, y)
+    with pytest.raises(lk.DomainError, match="needs a prior"):
+        lk.BayesClassifier(lk.GaussianDensity(prior=None, predictive="all")).fit(X, y)
+
+
+# ------------------------------------------------------------------ small classes
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+def test_one_row_in_a_class(iris, name):
+    X, y = iris
+    X, y = np.concatenate([X, [[9.0, 9.0, 9.0, 9.0]]]), np.append(y, "lone")
+    with pytest.warns(lk.FitWarning, match="'lone' has one row"):
+        clf = lk.BayesClassifier(DENSITIES[name]()).fit(X, y)
+    P = clf.predict_proba(X)
+    assert np.isfinite(P).all() and clf.predict(X[-1:])[0] == "lone"
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+def test_a_class_that_does_not_vary(iris, name):
+    X, y = iris
+    X = X.copy()
+    X[:50, 1] = 3.0
+    with pytest.warns(lk.FitWarning, match=r"'setosa' does not vary in 'x1'"):
+        clf = lk.BayesClassifier(DENSITIES[name]()).fit(X, y)
+    assert np.isfinite(clf.predict_proba(X)).all() and clf.score(X, y) > 0.85
+
+
+def test_without_a_prior_the_class_is_named_too():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(30, 3)), rng.normal(size=(2, 3)) + 4])
+    with pytest.warns(lk.FitWarning, match="class 'few'"):
+        lk.BayesClassifier(lk.GaussianDensity(prior=None)).fit(X, ["many"] * 30 + ["few"] * 2)
+
+
+def test_one_class_only():
+    clf = lk.BayesClassifier().fit([[0.0], [1.0], [2.0]], ["a"] * 3)
+    assert clf.predict([[50.0]]).tolist() == ["a"] and clf.predict_proba([[1.0]]).tolist() == [[1.0]]
+    with pytest.warns(lk.FitWarning, match="finer"):
+        assert clf.decide([[50.0], [1.0]], novelty=0.1).tolist() == [lk.NOVEL, "a"]
+
+
+# ---------------------------------------------------------------------- the border
+
+
+def test_data_frames_and_names(iris):
+    X, y = iris
+    names = ["sl", "sw", "pl", "pw"]
+    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
+        clf = lk.BayesClassifier().fit(frame, y)
+        assert clf.feature_names_in_.tolist() == names
+        out = clf.predict_frame(frame, reject_below=0.99)
+        assert type(out) is type(frame) and list(out.columns)[:2] == ["decision", "cost"]
+        assert "REJECT" in set(out["decision"].to_list() if hasattr(out["decision"], "to_list") else out["decision"])
+        with pytest.raises(ValueError, match="feature names"):
+            clf.predict(frame[["sw", "sl", "pl", "pw"]])
+
+
+def test_pipelines_grids_and_cross_validation(iris):
+    X, y = iris
+    pipe = make_pipeline(StandardScaler(), lk.BayesClassifier(lk.GaussianDensity()))
+    grid = GridSearchCV(pipe, {"bayesclassifier__density__covariance": ["full", "pooled", "diagonal"]}).fit(X, y)
+    assert grid.best_score_ > 0.95
+    inner = GridSearchCV(lk.BayesClassifier(lk.GaussianDensity()), {"density__covariance": ["full", "pooled"]}).fit(
+        X, y
+    )
+    assert inner.best_params_["density__covariance"] in ("full", "pooled")
+    assert cross_val_score(lk.NaiveBayes(), X, y).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "says"),
+    [
+        ([[1.0], [np.inf], [2.0]], ["a", "b", "a"], "row 1, column 0"),
+        ([[1.0], [2.0]], ["a"], "inconsistent numbers of samples"),
+        ([[1.0], [2.0]], ["a", None], "label"),
+        ([["x"], ["y"]], ["a", "b"], "must be numbers"),
+        ([[1.0], [2.0]], [[0, 1], [1, 0]], "1d"),
+        (np.empty((0, 2)), [], "0 sample"),
+    ],
+)
+def test_bad_input_is_named(X, y, says):
+    with pytest.raises(ValueError, match=says):
+        lk.BayesClassifier().fit(X, y)
+
+
+def test_labels_of_every_kind(iris):
+    X, _ = iris
+    for labels in ([True, False], [-1, 1], [1.0, 2.0], ["a", "b"], np.array([2**40, 3]), [np.str_("u"), np.str_("v")]):
+        y = np.array(labels)[np.repeat([0, 1, 0], 50)]
+        clf = lk.BayesClassifier().fit(X, y)
+        assert clf.classes_.tolist() == sorted(np.unique(y).tolist()) and set(clf.predict(X)) <= set(np.unique(y))
+    with pytest.raises(lk.DataError, match="one kind"):
+        lk.BayesClassifier().fit([[0.0], [1.0]], np.array(["a", 1], dtype=object))
+
+
+def test_new_classes_must_have_been_named(iris):
+    X, y = iris
+    clf = lk.BayesClassifier().partial_fit(X[:100], y[:100])
+    with pytest.raises(lk.DataError, match="name all classes"):
+        clf.partial_fit(X[100:], y[100:])
+    named = lk.BayesClassifier().partial_fit(X[:100], y[:100], classes=["setosa", "versicolor", "virginica"])
+    assert named.predict_proba(X)[:, 2].max() == 0  # nothing of it was seen yet
+    assert named.partial_fit(X[100:], y[100:]).score(X, y) > 0.95
+
+
+def test_float32_decides_as_float64(iris):
+    X, y = load_wine(return_X_y=True)
+    a = lk.BayesClassifier().fit(X.astype(np.float32), y)
+    assert a.predict_proba(X.astype(np.float32)).dtype == np.float64
+    assert (a.predict(X.astype(np.float32)) == lk.BayesClassifier().fit(X, y).predict(X)).mean() >= 0.99
+
+
+def test_a_row_beyond_all_numbers_gives_the_prior_and_is_novel(iris):
+    X, y = iris
+    clf = lk.BayesClassifier().fit(X, y)
+    far = np.full((1, 4), 1e300)
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        P = clf.predict_proba(far)
+    assert np.isfinite(P).all() and P.sum() == pytest.approx(1)
+    assert clf.decide(far, novelty=0.05).tolist() == [lk.NOVEL]
+
+
+# ------------------------------------------------------------------- leaving one out
+
+
+@pytest.mark.parametrize("name", [*DENSITIES, "naive"])
+def test_leave_one_out_equals_fitting_without_the_row(iris, name):
+    X, y = iris
+    X, y = np.concatenate([X, X[:3]]), np.append(y, y[:3])  # copies are left out together
+    clf = lk.NaiveBayes() if name == "naive" else lk.BayesClassifier(DENSITIES[name]())
+    L = clf.leave_one_out(X, y)
+    for i in (0, 1, 57, 120, 152):
+        same = (X == X[i]).all(axis=1) & (y == y[i])
+        assert np.allclose(clf.fit(X[~same], y[~same]).predict_log_proba(X[i : i + 1]), L[i], rtol=1e-9, atol=1e-9)
+
+
+def test_leave_one_out_with_gaps(iris):
+    X, y = iris
+    X, y = holes(X[::5], 0.1), y[::5]
+    clf = lk.BayesClassifier(lk.GaussianDensity("pooled"))
+    L = clf.leave_one_out(X, y)
+    for i in (0, 13, 29):
+        rest = np.arange(len(X)) != i
+        assert np.allclose(clf.fit(X[rest], y[rest]).predict_log_proba(X[i : i + 1]), L[i], atol=1e-3)

@@ -1,0 +1,62 @@
+"""What each column adds, against formulas."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+import likely as lk
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+def test_naive_bayes_log_odds_add_up(iris):
+    X, y = iris
+    clf = lk.NaiveBayes().fit(X, y)
+    why, L = clf.explain(X), clf.predict_log_proba(X)
+    top = np.sort(L, axis=1)
+    assert np.allclose(why.log_odds.sum(axis=1) + why.prior_log_odds, top[:, -1] - top[:, -2], atol=1e-9)
+
+
+def test_log_odds_are_conditional_densities(iris):
+    X, y = iris
+    clf = lk.BayesClassifier().fit(X, y)
+    why = clf.explain(X[60:61])
+    a, b = (clf.model_.parts.member(int(c)) for c in (why.decided[0], why.rival[0]))
+    for j in range(4):
+        rest = {i: X[60, i] for i in range(4) if i != j}
+        by_hand = a.condition(rest).log_prob(X[60:61, [j]]) - b.condition(rest).log_prob(X[60:61, [j]])
+        assert why.log_odds[0, j] == pytest.approx(by_hand[0], abs=1e-9)
+
+
+def test_cost_changes_are_expected_costs_without_the_column(iris):
+    X, y = iris
+    cost = np.array([[0, 1, 9], [5, 0, 1], [1, 1, 0]])
+    clf = lk.BayesClassifier(lk.GaussianDensity("pooled"), cost=cost).fit(X, y)
+    why, with_all = clf.explain(X[70:90]), (clf.predict_proba(X[70:90]) @ cost.T).min(axis=1)
+    for j in range(4):
+        blind = X[70:90].copy()
+        blind[:, j] = np.nan
+        expected = clf.predict_proba(blind) @ cost.T
+        assert np.allclose(why.cost_change[:, j], expected.min(axis=1) - with_all, atol=1e-12)
+        assert (why.without[:, j] == clf.predict(blind)).all()
+
+
+def test_mixed_tables_and_text():
+    X = {"size": [1.0, 1.2, 3.0, 3.1], "colour": ["red", "red", "blue", None]}
+    why = lk.NaiveBayes().fit(X, ["a", "a", "b", "b"]).explain(X)
+    assert why.columns == ["size", "colour"] and why.log_odds[3, 1] == 0.0  # nothing was observed there
+    text = str(why)
+    assert "red" in text and "missing" in text and "class probabilities" in text
+    assert json.loads(json.dumps(list(why.records())))[0]["columns"][0]["column"] == "size"
+
+
+def test_one_class_has_no_rival():
+    why = lk.BayesClassifier().fit([[0.0], [1.0], [2.0]], ["a"] * 3).explain([[1.0]])
+    assert why.rival[0] == "a" and why.log_odds[0, 0] == 0.0

@@ -1,0 +1,133 @@
+"""A law of its own for each column, in one classifier."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import norm, poisson
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+import likely as lk
+
+pytestmark = pytest.mark.filterwarnings("ignore::likely.FitWarning")
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    frame = pd.DataFrame({
+        "size": rng.normal(y * 1.5, 1.0), "visits": rng.poisson(2.0 + 2.0 * y),
+        "colour": np.where(rng.random(400) < 0.3 + 0.4 * y, "red", "blue"), "member": rng.random(400) < 0.5 + 0.2 * y,
+    })  # fmt: skip
+    frame.loc[::7, "colour"] = None
+    frame.loc[3::11, "size"] = np.nan
+    return frame, np.array(["no", "yes"], dtype=object)[y]
+
+
+def test_posteriors_by_hand(table):
+    frame, y = table
+    clf = lk.NaiveBayes({"visits": lk.PoissonDensity(prior=None), "size": lk.GaussianDensity(prior=None)})
+    clf.set_params(
+        laws={**clf.laws, "colour": lk.CategoricalDensity(prior=None), "member": lk.CategoricalDensity(prior=None)}
+    )
+    clf.fit(frame, y)
+    joint = np.zeros((len(frame), 2))
+    for k, c in enumerate(clf.classes_):
+        own = frame[y == c]
+        joint[:, k] = np.log(len(own) / len(frame))
+        joint[:, k] += np.nan_to_num(norm(own["size"].mean(), own["size"].std(ddof=0)).logpdf(frame["size"]), nan=0.0)
+        joint[:, k] += poisson(own["visits"].mean()).logpmf(frame["visits"])
+        for name in ("colour", "member"):
+            shares = own[name].value_counts(normalize=True)
+            joint[:, k] += [0.0 if v is None or v != v else np.log(shares[v]) for v in frame[name]]
+    want = joint - np.logaddexp.reduce(joint, axis=1)[:, None]
+    assert np.allclose(clf.predict_log_proba(frame), want, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda f: f, lambda f: pl.DataFrame(f.to_dict("list")), lambda f: f.to_dict("list"), lambda f: f.to_numpy()],
+)
+def test_every_make_of_table(table, make):
+    frame, y = table
+    clf = lk.NaiveBayes().fit(make(frame), y)
+    want = lk.NaiveBayes().fit(frame, y).predict_proba(frame)
+    assert np.allclose(clf.predict_proba(make(frame)), want, atol=1e-9)
+
+
+def test_all_numbers_need_no_product():
+    X, y = np.random.default_rng(1).normal(size=(50, 3)), np.repeat([0, 1], 25)
+    assert isinstance(lk.NaiveBayes().fit(X, y).model_.parts, lk.Gaussian)
+    assert isinstance(lk.NaiveBayes("poisson").fit(np.abs(X).round(), y).model_.parts, lk.Poisson)
+    assert isinstance(lk.NaiveBayes({0: "poisson"}).fit(np.abs(X).round(), y).model_.parts, lk.Product)
+
+
+def test_a_level_never_seen_counts_as_unobserved_and_is_novel(table):
+    frame, y = table
+    clf = lk.NaiveBayes().fit(frame, y)
+    new = frame[:3].copy()
+    new.loc[0, "colour"] = "pink"
+    gone = new.copy()
+    gone.loc[0, "colour"] = None
+    assert np.array_equal(clf.predict_proba(new), clf.predict_proba(gone))
+    assert clf.decide(new).tolist() == clf.predict(new).tolist()  # without `novelty` nothing is refused
+    decided = clf.decide(new, novelty=0.01, full=True)
+    assert decided.choice[0] is lk.NOVEL and lk.NOVEL not in decided.choice[1:].tolist()
+    assert "'colour'" in decided.reasons[0] and "not seen in training" in decided.reasons[0]
+    assert np.isposinf(clf.surprise(new)[0])
+
+
+def test_new_levels_in_a_stream(table):
+    frame, y = table
+    stream = lk.NaiveBayes()
+    order = np.argsort(frame["colour"].astype(str), kind="stable")  # one colour after the other
+    for part in np.array_split(order, 5):
+        stream.partial_fit(frame.iloc[part], y[part], classes=["no", "yes"])
+    batch = lk.NaiveBayes().fit(frame, y)
+    assert np.allclose(stream.predict_log_proba(frame), batch.predict_log_proba(frame), atol=1e-9)
+
+
+def test_saved_and_loaded(table, tmp_path):
+    frame, y = table
+    clf = lk.NaiveBayes(
+        {"visits": "poisson"}, cost={"no": {"no": 0, "yes": 3}, "yes": {"no": 1, "yes": 0}}, novelty=0.02
+    )
+    clf.fit(frame, y).save(tmp_path / "nb.likely")
+    again = lk.load(tmp_path / "nb.likely")
+    assert np.array_equal(again.predict_proba(frame), clf.predict_proba(frame))
+    assert (again.decide(frame) == clf.decide(frame)).all() and again.laws == {"visits": "poisson"}
+    assert again.partial_fit(frame, y).class_count_.sum() == 800
+
+
+def test_grids_over_laws(table):
+    frame, y = table
+    grid = GridSearchCV(lk.NaiveBayes(), {"laws": ["auto", {"visits": "poisson"}]}, cv=3).fit(frame, y)
+    assert grid.best_score_ > 0.7 and clone(grid.best_estimator_).laws == grid.best_params_["laws"]
+
+
+def test_predictive_laws(table):
+    frame, y = table
+    laws = {
+        "size": lk.GaussianDensity("diagonal", predictive="all"), "visits": lk.PoissonDensity(predictive=True),
+        "colour": lk.CategoricalDensity(predictive=True), "member": lk.CategoricalDensity(predictive=True),
+    }  # fmt: skip
+    clf = lk.NaiveBayes(laws).fit(frame, y)
+    assert isinstance(clf.model_.parts["visits"], lk.NegativeBinomial) and isinstance(
+        clf.model_.parts["size"], lk.StudentT
+    )
+    assert clf.score(frame, y) > 0.7 and np.isfinite(clf.predict_proba(frame)).all()
+
+
+def test_what_is_wrong_is_said(table):
+    frame, y = table
+    with pytest.raises(lk.DataError, match="'weight'"):
+        lk.NaiveBayes({"weight": "poisson"}).fit(frame, y)
+    with pytest.raises(lk.DomainError, match="'laplace'"):
+        lk.NaiveBayes({"size": "laplace"}).fit(frame, y)
+    dated = frame.assign(day=pd.Timestamp("2024-01-01"))
+    with pytest.raises(lk.DataError, match="day"):
+        lk.NaiveBayes().fit(dated, y)
