@@ -25,11 +25,17 @@ _HOMES = {
     "likely.decisions.combine": ["change_prior", "combine"],
     "likely.decisions.cost": ["Cost"],
     "likely.decisions.decide": ["Decisions", "decide"],
+    "likely.decisions.distances": ["check_squared_distances", "shell_share"],
+    "likely.decisions.evaluation": ["Evaluation"],
+    "likely.decisions.intervals": ["proportion"],
+    "likely.decisions.neighbours": ["check_unimodality"],
+    "likely.decisions.operating": ["operating_threshold"],
     "likely.decisions.refusals": ["NOVEL", "REJECT"],
     "likely.errors": [
         "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
     ],
     "likely.estimators.bayes": ["BayesClassifier"],
+    "likely.estimators.calibrated": ["Calibrated"],
     "likely.estimators.categorical": ["CategoricalDensity"],
     "likely.estimators.gaussian": ["GaussianDensity"],
     "likely.estimators.naive_bayes": ["NaiveBayes"],
@@ -39,6 +45,7 @@ _HOMES = {
     "likely.families.gaussian": ["Gaussian"],
     "likely.families.negative_binomial": ["NegativeBinomial"],
     "likely.families.poisson": ["Poisson"],
+    "likely.families.probability_table": ["ProbabilityTable"],
     "likely.families.product": ["Product"],
     "likely.families.several": ["Several"],
     "likely.families.shared": ["Shared"],
@@ -68,9 +75,15 @@ if TYPE_CHECKING:
     from likely.decisions.combine import change_prior, combine
     from likely.decisions.cost import Cost
     from likely.decisions.decide import Decisions, decide
+    from likely.decisions.distances import check_squared_distances, shell_share
+    from likely.decisions.evaluation import Evaluation
+    from likely.decisions.intervals import proportion
+    from likely.decisions.neighbours import check_unimodality
+    from likely.decisions.operating import operating_threshold
     from likely.decisions.refusals import NOVEL, REJECT
     from likely.errors import DataError, DomainError, FitWarning, LikelyError, ModelFileError, NotConverged, ShapeError
     from likely.estimators.bayes import BayesClassifier
+    from likely.estimators.calibrated import Calibrated
     from likely.estimators.categorical import CategoricalDensity
     from likely.estimators.gaussian import GaussianDensity
     from likely.estimators.naive_bayes import NaiveBayes
@@ -80,6 +93,7 @@ if TYPE_CHECKING:
     from likely.families.gaussian import Gaussian
     from likely.families.negative_binomial import NegativeBinomial
     from likely.families.poisson import Poisson
+    from likely.families.probability_table import ProbabilityTable
     from likely.families.product import Product
     from likely.families.several import Several
     from likely.families.shared import Shared
@@ -95,13 +109,15 @@ if TYPE_CHECKING:
     from likely.priors.product import ProductPrior
 
 __all__ = [  # noqa: PLE0604, RUF100
-    "BayesClassifier", "Block", "Blocks", "Categorical", "CategoricalDensity", "Columns", "Cost", "DataError",
-    "Decisions", "Density", "Dirichlet", "DomainError", "Engine", "FitReport", "FitWarning", "Gamma", "Gaussian",
-    "GaussianDensity", "Learnable", "LikelyError", "Mixture", "MixturePrior", "ModelFileError", "NOVEL", "NaiveBayes",
-    "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "Poisson",
-    "PoissonDensity", "Prior", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Serial", "Several",
-    "ShapeError", "Shared", "Stats", "Step", "Stop", "StudentT", "Threads", "__version__", "change_prior", "combine",
-    "decide", "fit", "iterate", "load", "online", "save",
+    "BayesClassifier", "Block", "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Columns", "Cost",
+    "DataError", "Decisions", "Density", "Dirichlet", "DomainError", "Engine", "Evaluation", "FitReport",
+    "FitWarning", "Gamma", "Gaussian", "GaussianDensity", "Learnable", "LikelyError", "Mixture", "MixturePrior",
+    "ModelFileError", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart",
+    "NormalMean", "NotConverged", "Poisson", "PoissonDensity", "Prior", "ProbabilityTable", "Product",
+    "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Serial", "Several", "ShapeError", "Shared", "Stats",
+    "Step", "Stop", "StudentT", "Threads", "__version__", "change_prior", "check_squared_distances",
+    "check_unimodality", "combine", "decide", "fit", "iterate", "load", "online", "operating_threshold", "proportion",
+    "save", "shell_share",
 ]  # fmt: skip
 
 

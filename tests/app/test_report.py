@@ -16,7 +16,7 @@ from likely.app.report.curves import Curve, det, reliability, risk_coverage, roc
 from likely.app.report.marks import dash, symbol
 from likely.app.report.markup import Markup, safe, tag
 from likely.app.report.page import SECTIONS
-from likely.app.report.plane import MOST_POINTS, rectangles
+from likely.app.report.plane import MOST_POINTS, MOST_RECTANGLES, borders, rectangles, simplified
 from likely.app.report.sections.mistakes import dearest, shown_classes
 from likely.app.report.style import DARK, HEAT, LIGHT
 from likely.app.report.words import column, number, percent
@@ -150,10 +150,12 @@ def test_names_from_the_data_stay_text():
     column = column_facts(NASTY[0], NASTY[1], list(NASTY) * 2, [0, 1, 2, 3] * 2, 4)
     case = Case(1, NASTY[0], NASTY[1], 0.0, {NASTY[1]: NASTY[0]})
     s = replace(
-        s, title=NASTY[0], target=NASTY[1], evaluation=e, source=NASTY, hazards=NASTY, set_aside=((NASTY[0], NASTY[1]),),
+        s, title=NASTY[0], target=NASTY[1], evaluation=e, source=NASTY, hazards=NASTY,
+        set_aside=((NASTY[0], NASTY[1]),),
         columns=(column,), leaderboard=(Contender(NASTY[0], NASTY[1], 0.1, 0.1, note=NASTY[2], chosen=True),),
         importance=(Driver(NASTY[0], 1.0),), worst=(case,), command=NASTY[1], made=NASTY[2], fingerprint=NASTY[0],
-        snippet=NASTY[0], plane=replace(s.plane, labels=(NASTY[0], NASTY[1]), note=NASTY[0]), facts={NASTY[0]: NASTY[1]},
+        snippet=NASTY[0], plane=replace(s.plane, labels=(NASTY[0], NASTY[1]), note=NASTY[0]),
+        facts={NASTY[0]: NASTY[1]},
     )  # fmt: skip
     text = report_html(s)
     page = Page(text)
@@ -220,6 +222,8 @@ def test_parts_that_do_not_fit_are_named():
         report_html(replace(s, plane=replace(s.plane, region=np.zeros((3, 3), dtype=int))))
     with pytest.raises(ShapeError, match="two columns"):
         report_html(replace(s, plane=replace(s.plane, truth=[0])))
+    with pytest.raises(ShapeError, match="indices of classes"):
+        report_html(replace(s, plane=replace(s.plane, truth=s.plane.truth + 1)))
 
 
 # --------------------------------------------------------------------- what it says
@@ -371,6 +375,14 @@ def test_rectangles_cover_every_cell_once():
     assert (covered == 1).all() and (values == cells).all()
 
 
+def test_borders_stand_between_unlike_cells():
+    cells = np.random.default_rng(4).integers(0, 3, (6, 8))
+    length = 0
+    for x, y, way, end in re.findall(r"M(\d+) (\d+)([HV])(\d+)", borders(cells, range(9), range(7))):
+        length += int(end) - int(x if way == "H" else y)
+    assert length == (np.diff(cells, axis=0) != 0).sum() + (np.diff(cells, axis=1) != 0).sum()
+
+
 def test_scales_meet_their_ends():
     scale = Scale(2, 4, 100, 300)
     assert scale([2, 3, 4]).tolist() == [100, 200, 300]
@@ -423,6 +435,23 @@ def test_points_of_a_map_are_limited_and_gaps_left_out():
     text = report_html(s).split('id="plane"')[1].split("</section>")[0]
     drawn = sum(path.count("M") for path in re.findall(r'<path d="([^"]*)" class="symbol"', text.split("<figure")[1]))
     assert drawn == MOST_POINTS and "nan" not in text
+
+
+def test_points_beyond_the_ground_are_drawn_on_its_edge():
+    plane = Plane(
+        [[0.5, 0.5], [1e6, -1e6]], [0, 1], [0, 1], np.array([0.25, 0.75]), np.array([0.25, 0.75]), np.eye(2, dtype=int)
+    )
+    text = report_html(Study("m", target="y", classes=("a", "b"), plane=plane)).split("<figure")[1]
+    width, height = map(float, re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text).groups())
+    at = np.array([xy.split() for xy in re.findall(r"M([-\d.]+ [-\d.]+)m", text)], dtype=float)
+    assert len(at) == 2 and (at >= 0).all() and (at <= [width, height]).all()
+
+
+def test_a_ground_of_noise_is_drawn_more_coarsely():
+    noise = np.random.default_rng(0).integers(0, 5, (300, 300))
+    assert len(list(rectangles(simplified(noise)))) <= MOST_RECTANGLES
+    calm = np.zeros((300, 300), dtype=int)
+    assert simplified(calm).shape == calm.shape
 
 
 # ------------------------------------------------------------------ looks and words
@@ -498,3 +527,26 @@ def test_a_report_on_real_wines(tmp_path, data_dir):
     page = Page(path.read_text(encoding="utf-8"))
     assert "(59 rows)" in page.text and "(71 rows)" in page.text and "(48 rows)" in page.text
     assert 0.94 < 1 - e.error.value < 1 and percent(1 - e.error.value) in " ".join(page.words)
+
+
+@pytest.mark.parametrize(
+    ("costs", "words"),
+    [
+        ({"reject_cost": 0.0}, "It decides no class at all"),
+        ({"reject_cost": 5.0}, "It never had to refuse"),
+        ({"cost": [[0, 9], [9, 0], [1, 1], [2, 0.1]]}, "It hands on"),
+        ({"cost": [[0, 3], [8, 0]]}, "Its decisions cost"),
+    ],
+)
+def test_every_kind_of_cost_has_its_words(costs, words):
+    page = Page(report_html(study(2, **costs)))
+    assert words in page.text
+
+
+def test_impossible_truths_are_told():
+    e = evaluation(2, 50)
+    log_posterior = np.where(np.eye(2, dtype=bool)[e.truth], 0.0, -np.inf)
+    log_posterior[0] = log_posterior[0][::-1]
+    s = Study("sure", target="y", classes=("a", "b"), evaluation=e.replace(log_posterior=log_posterior))
+    text = report_html(s)
+    assert "∞" in text and "held impossible" in Page(text).text and "nan" not in text

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
 import os
+import random
 import shutil
 import subprocess
 import threading
@@ -14,6 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from likely.data.cells import MISSING
 from likely.data.delimited import looks_like_data, sniffed
 from likely.data.reading import read, stem
 from likely.errors import DataError, DomainError, LikelyError
@@ -180,6 +183,7 @@ BAD = {
     "header_only.csv": ("a,b\n", "rows are needed, got a header and nothing below it"),
     "headerless.csv": ("5.1,3.5,setosa\n4.9,3.0,setosa\n", "must be a header.*give it a header"),
     "headerless_whole.csv": ("5,9\n4,3\n", "must be a header"),
+    "macintosh.csv": ("a,b\r1,2\r3,4\r", "the header must be a line, got a carriage return in it"),
     "twice.csv": ("a,b,a\n1,2,3\n", 'column names must differ, got "a" twice'),
     "nameless.csv": ("a,,b,\n1,2,3,4\n", "every column needs a name, got none for column 2, 4"),
     "long_line.csv": ("a,b\n1,2\n3,4,5\n", "line 3 must have 2 fields as the header has, got 3"),
@@ -244,18 +248,21 @@ def test_cells_that_are_easily_misread(write, text, cells):
     assert read(write("t.csv", text)).rows() == cells
 
 
-def test_regular_and_careful_readers_agree(write):
-    rng = np.random.default_rng(3)
-    words = ["", "x", "a b", "1.5", 'q"q', "c,c", "NA", "ü"]
-    table = pl.DataFrame({f"c{i}": rng.choice(words, 500).tolist() for i in range(4)})
-    table = table.with_columns(last=pl.lit("z"))
-    expected = [tuple(None if cell in ("", "NA") else cell for cell in row) for row in table.rows()]
-    assert read(write("t.csv", table.write_csv())).rows() == expected
-    plain = table.with_columns(pl.all().str.replace_all('[",]', ""))
-    expected = [tuple(None if cell in ("", "NA") else cell for cell in row) for row in plain.rows()]
-    assert read(write("plain.csv", plain.select("last", "c0", "c1").write_csv())).rows() == [
-        (row[4], row[0], row[1]) for row in expected
-    ]
+POOL = ["a", "b c", "", 'q"q', '"', "x,y", "x;y", "two\nlines", " pad ", "NA", "1", "ü", "tab\tin", "|", 'end"', "\n"]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+def test_whatever_the_standard_writer_writes_is_read(write, separator, quoting):
+    choose = random.Random(4)
+    for trial in range(30):
+        pool = POOL if trial % 2 else [cell for cell in POOL if '"' not in cell]
+        rows = [choose.choices(pool, k=3) for _ in range(choose.choice([1, 7, 150]))]
+        text = io.StringIO()
+        csv.writer(text, delimiter=separator, quoting=quoting).writerows([["a", "b", "c"], *rows])
+        trimmed = [[cell.strip() for cell in row] for row in rows]
+        expected = [tuple(None if cell in MISSING else cell for cell in row) for row in trimmed]
+        assert read(write("t.csv", text.getvalue())).rows() == expected
 
 
 def test_headers_that_are_data_and_that_are_not():

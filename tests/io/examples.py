@@ -78,6 +78,9 @@ LAWS: dict[str, Callable[[], Any]] = {
     "several unlike": lambda: lk.Several([lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)]),
     "shared": lambda: lk.Shared(lk.Gaussian([[0.0], [5.0]], 1.0), [0, 1, 1]),
     "shared covariance": lambda: lk.Shared(stack("full"), [0, 1, 0], "covariance"),
+    "mixture": lambda: lk.Mixture([0.2, 0.3, 0.5], stack("full")),
+    "probability table": lambda: lk.ProbabilityTable(S={"forged": 0.25, "genuine": 0.75}),
+    "mixture of t": lambda: lk.Mixture([0.2, 0.3, 0.5], LAWS["student t tied"]()),
 }
 
 PRIORS: dict[str, Callable[[], Any]] = {
@@ -93,6 +96,8 @@ PRIORS: dict[str, Callable[[], Any]] = {
     "gamma": lambda: lk.Gamma(2.0, 1.0),
     "gamma stack": lambda: lk.Gamma([[2.0, 1.0], [1.0, 4.0]], 1.0),
     "product prior of none": lambda: lk.ProductPrior((("size", None), ("visits", PRIORS["normal mean"]()))),
+    "mixture prior": lambda: lk.MixturePrior(lk.Dirichlet([1.0, 2.0]), weak(table())),
+    "mixture prior of none": lambda: lk.MixturePrior(None, None),
     "product prior": lambda: lk.ProductPrior((("visits", lk.Gamma(2.0, 1.0)), ("size", None))),
 }
 
@@ -109,6 +114,14 @@ STATS: dict[str, Callable[[], Any]] = {
     "level counts": lambda: categorical().collect([0, 1, 1, 2]),
     "product stats": lambda: product().collect({"size": table(5), "visits": [1, 2, 3, 4, 5]}),
     "several stats": lambda: LAWS["several"]().collect(table(d=1)),
+    "mixture stats": lambda: LAWS["mixture"]().collect(table(), owner=np.arange(40) % 3),
+    "mixture stats of hidden labels": lambda: LAWS["mixture"]().collect(table()),
+}
+
+COSTS: dict[str, Callable[[], Any]] = {
+    "cost": lambda: lk.Cost([[0, 1], [5, 0]]),
+    "cost with names": lambda: lk.Cost([[0, 1], [5, 0], [2, 2]], ["ask"], np.array(["no", "yes"])),
+    "cost of numbers": lambda: lk.Cost([[0, 1], [5, 0]], classes=np.array([3, 7])),
 }
 
 COLOURS = [["red"], ["blue"], ["red"], [None]]
@@ -130,7 +143,24 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with rows that it can score
     "product of columns": lambda: (lk.ProductDensity().fit(table()), table()),
 }
 
-VALUES = {**LAWS, **PRIORS, **STATS}
+LABELS = np.array(["a", "b"], dtype=object)[np.arange(40) % 2]
+
+
+def classifier(density: Any = None, X: Any = None, **how: Any) -> Any:
+    X = table() if X is None else X
+    return lk.BayesClassifier(density, **how).fit(X, LABELS), X
+
+
+ESTIMATORS |= {
+    "classifier": classifier,
+    "classifier with gaps": lambda: classifier(lk.GaussianDensity("pooled"), gaps(), cost=[[0.0, 1.0], [5.0, 0.0]]),
+    "classifier by t": lambda: classifier(lk.GaussianDensity(predictive="all"), class_prior=lk.Dirichlet([1.0, 2.0])),
+    "classifier blended": lambda: classifier(lk.GaussianDensity("interpolated"), class_prior={"a": 0.3, "b": 0.7}),
+    "classifier with rules": lambda: classifier(cost=COSTS["cost"](), reject_cost=0.2, reject_below=0.5, novelty=0.1),
+    "naive bayes": lambda: (lk.NaiveBayes({"colour": "categorical"}).fit(MIXED, [1, 2, 2]), MIXED),
+}
+
+VALUES = {**LAWS, **PRIORS, **STATS, **COSTS}
 
 
 def available(table: dict[str, Callable[[], Any]]) -> dict[str, Any]:

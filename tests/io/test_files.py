@@ -63,6 +63,8 @@ def test_priors_learn_on_after_loading(name):
     again = files.loads(files.dumps(prior))
     if isinstance(prior, lk.ProductPrior):
         assert [n for n, _ in prior.parts] == [n for n, _ in again.parts]
+    elif isinstance(prior, lk.MixturePrior):
+        assert same(prior.weights, again.weights) and same(prior.parts, again.parts)
     else:
         assert same(prior.point("mean"), again.point("mean"))
 
@@ -662,7 +664,9 @@ def test_estimators_come_back_with_the_same_scores(name, tmp_path):
     assert same(estimator, again)
     assert estimator.score_samples(x).tobytes() == again.score_samples(x).tobytes()
     assert repr(estimator.sample(3, random_state=1)) == repr(again.sample(3, random_state=1))
-    assert again.partial_fit(x).score(x) == estimator.partial_fit(x).score(x)
+    y = [estimator.predict(x)] if hasattr(estimator, "predict") else []
+    more, other = again.partial_fit(x, *y), estimator.partial_fit(x, *y)
+    assert more.score_samples(x).tobytes() == other.score_samples(x).tobytes()
 
 
 def test_an_estimator_whose_package_is_missing_is_refused(toy, monkeypatch):

@@ -17,8 +17,15 @@ from likely._version import __version__
 
 # name: (module:function, summary); the summary stands here so that --help imports none of them
 COMMANDS = {
-    "info": ("likely.app.info:info", "Say what is installed here, for bug reports."),
+    "fit": ("likely.app.fit:fit", "Learn to decide from a table: compare models, choose, report."),
+    "predict": ("likely.app.predict:predict", "Decide about the rows of a table."),
+    "evaluate": ("likely.app.evaluate:evaluate", "Measure a model on labelled rows."),
+    "explain": ("likely.app.explain:explain", "Say why rows are decided as they are."),
+    "show": ("likely.app.show:show", "Say what is inside a model file."),
+    "card": ("likely.app.card:card", "Write a model card in Markdown."),
     "tour": ("likely.app.tour:tour", "See the library at work."),
+    "warm": ("likely.app.warm:warm", "Compile all loops now, so that nothing waits for it later."),
+    "info": ("likely.app.info:info", "Say what is installed here, for bug reports."),
 }
 
 # errors that are not listed end in 1

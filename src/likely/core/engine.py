@@ -105,16 +105,18 @@ def map_rows(f: Callable[[Any], NDArray[Any]], x: Any, columns: int | None, dtyp
     """f of each block of rows, written into one (n,) or (n, columns) array; large inputs use all cores.
 
     Intermediate arrays exist for one block at a time only; unless told otherwise, float32 rows come back as float32.
+    Numbers may leave their range without a warning (what single precision cannot hold becomes infinite): f looks at
+    what comes out.
     """
     n = n_rows(x)
     dtype = _float_like(x) if dtype is None else dtype
     if n <= FEW:
-        with np.errstate(over="ignore"):  # what single precision cannot hold becomes infinite
+        with np.errstate(all="ignore"):
             return np.array(f(x), dtype, order="C")
     out = np.empty((n,) if columns is None else (n, columns), dtype)
 
     def fill(start: int) -> None:
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             for a in range(start, min(start + BLOCKS * ROWS, n), ROWS):
                 out[a : a + ROWS] = _counted(f, x[a : a + ROWS] if n > ROWS else x, a)
 

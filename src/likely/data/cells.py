@@ -115,7 +115,7 @@ def bad_cell(column: pl.Series, where: pl.Series, problem: str, *ways_out: str) 
     at = int(where.fill_null(False).arg_max() or 0)
     value = column[at]
     ways = ", or ".join(way for way in (*_as_missing(value), *ways_out) if way)
-    return at_row(at + 1, column.name, f'"{value}" {problem}. Use {ways}')
+    return at_row(at + 1, column.name, f'"{shown(value)}" {problem}. Use {ways}')
 
 
 def at_row(row: int, column: str, told: str) -> DataError:
@@ -124,7 +124,17 @@ def at_row(row: int, column: str, told: str) -> DataError:
 
 
 def _as_missing(value: Any) -> tuple[str, ...]:
-    return () if value is None else (f'--missing "{value}"',)
+    return () if value is None or shown(value) != str(value) else (f'--missing "{value}"',)
+
+
+def shown(value: Any) -> str:
+    """A cell in a message: on one line, and not too long.
+
+    >>> shown("two\\nlines and much, much more text")
+    'two lines and much, much more…'
+    """
+    text = " ".join(str(value).split())
+    return text if len(text) <= 30 else text[:29].rstrip() + "…"
 
 
 def _parsed(column: pl.Series, missing: tuple[str, ...], strict: bool) -> pl.Series | None:
@@ -154,7 +164,7 @@ def _refuse_dressed(column: pl.Series, present: int) -> None:
     dressed = column.str.contains(DRESSED).fill_null(False)
     if present >= FEWEST_NUMBERS and int(dressed.sum()) >= MEANT_AS_NUMBERS * present:
         at = int(dressed.arg_max() or 0)
-        told = f'"{column[at]}" looks like a number with a comma or a sign, which is not guessed'
+        told = f'"{shown(column[at])}" looks like a number with a comma or a sign, which is not guessed'
         raise at_row(at + 1, column.name, f"{told}. Write plain numbers (3.14), or use --as {column.name}=category")
 
 

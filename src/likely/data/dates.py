@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from likely.data.cells import as_numbers, at_row, is_whole
+from likely.data.cells import as_numbers, at_row, is_whole, shown
 
 _MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?(\s?[AaPp][Mm])?"
@@ -105,7 +105,9 @@ def _first_fit(words: pl.Series, spellings: list[str]) -> pl.Series:
     left = best.is_null() if best is not None else words.is_not_null()
     if best is None or left.any():
         at = int(left.arg_max() or 0)
-        raise at_row(at + 1, words.name, f'"{words[at]}" is not a date that can be read. Write dates as 2024-12-31')
+        raise at_row(
+            at + 1, words.name, f'"{shown(words[at])}" is not a date that can be read. Write dates as 2024-12-31'
+        )
     return best
 
 

@@ -78,7 +78,11 @@ def sniffed(lines: list[str]) -> str:
 
 def header(lines: list[str], separator: str, whose: str) -> list[str]:
     """The names of the first line: none empty, none twice, and not numbers."""
-    names = [name.strip() for name in next(_fields(lines, separator))]
+    try:
+        names = [name.strip() for name in next(_fields(lines, separator))]
+    except csv.Error as error:  # a carriage return alone, as old Macintosh files have
+        remedy = "save it with newlines at the ends of lines"
+        raise DataError(sentence(whose, "the header must be a line", "a carriage return in it", remedy)) from error
     if looks_like_data(names):
         expected = "the first line must be a header"
         raise DataError(sentence(whose, expected, f"numbers ({', '.join(names[:3])} …)", "give it a header"))

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import polars as pl
 from scipy.special import betainc, gammainc
 
-from likely.data.cells import as_numbers, is_whole
+from likely.data.cells import as_numbers, is_whole, shown
 from likely.data.dates import are_dates, are_packed_dates
 
 Measurement = Literal["real", "count", "binary", "category"]
@@ -59,12 +59,7 @@ def is_constant(values: pl.Series) -> bool:
 
 
 def _constant(present: pl.Series) -> tuple[Kind, str] | None:
-    return ("constant", f"every value is {_short(present[0])}") if is_constant(present) else None
-
-
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 30 else text[:29] + "…"
+    return ("constant", f"every value is {shown(present[0])}") if is_constant(present) else None
 
 
 # ------------------------------------------------------------------------ numbers
@@ -162,7 +157,7 @@ def _judged_words(words: pl.Series) -> tuple[Kind, str]:
         return "date", "dates or times"
     levels, n = words.n_unique(), len(words)
     if levels == 2 or is_yes_no(words):
-        return "binary", f"two values, {' and '.join(_short(level) for level in words.unique().sort()[:2])}"
+        return "binary", f"two values, {' and '.join(shown(level) for level in words.unique().sort()[:2])}"
     if levels > 0.9 * n and n >= FEWEST_ROWS:
         return _names_or_text(words, "nearly all values differ")
     if levels <= max(20, math.isqrt(n)) or levels <= min(n / 10, MANY_LEVELS):

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from likely.data.cells import are_codes, is_whole, printed
+from likely.data.cells import are_codes, is_whole, printed, shown
 from likely.errors import DataError, sentence
 
 Labels = NDArray[Any]
@@ -52,7 +52,7 @@ def refuse_unlearnable(column: pl.Series, whose: str, many: bool = False) -> Non
     if not len(present):
         raise DataError(sentence(whose, "labels are needed", "none: every cell is missing"))
     if distinct == 1:
-        raise DataError(sentence(whose, "two classes or more are needed", f'one, "{present[0]}"'))
+        raise DataError(sentence(whose, "two classes or more are needed", f'one, "{shown(present[0])}"'))
     if not many:
         _refuse_measurement(present, distinct, whose)
 

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Mask
-from likely.data.cells import at_row
+from likely.data.cells import at_row, shown
 from likely.data.dates import instants
 from likely.data.reading import require
 from likely.errors import DataError, sentence
@@ -68,7 +68,7 @@ def weights(column: pl.Series, rows: Mask) -> Array:
     wrong = ~(values.is_finite() & (values >= 0)).fill_null(False)
     if wrong.any():
         at = int(wrong.arg_max() or 0)
-        raise at_row(at + 1, column.name, f'a weight must be a finite number, not negative, got "{column[at]}"')
+        raise at_row(at + 1, column.name, f'a weight must be a finite number, not negative, got "{shown(column[at])}"')
     weight = values.to_numpy()[rows]
     if not weight.any():
         raise DataError(sentence(f'weight "{column.name}"', "some weight must be above zero", "zero for every row"))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array
 from likely.core.columns import Columns
-from likely.data.cells import tokens
+from likely.data.cells import shown, tokens
 from likely.data.column import Column, described, tell
 from likely.data.fingerprint import fingerprint
 from likely.data.kinds import MEASUREMENTS, is_constant, judged
@@ -220,7 +220,7 @@ def _found(
     if not values.count():
         kind, reason = "empty", "no cell has a value"
     elif kind in MEASUREMENTS and not wish and is_constant(values):
-        kind, reason = "constant", f"every value is {values.drop_nulls()[0]}"
+        kind, reason = "constant", f"every value is {shown(values.drop_nulls()[0])}"
     if kind in MEASUREMENTS:
         values = settled(values, kind, _levels(values, kind))
     return described(values, kind, reason), values

@@ -1,4 +1,4 @@
-"""Who decides cheapest on rows that they had not seen: the same folds for all, and the simplest of the near-best wins."""
+"""Who decides cheapest on rows not seen before: the same folds for all, and the simplest of the near-best wins."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from likely.core.arrays import Array, Index
 from likely.decisions.cost import Cost
@@ -204,6 +205,14 @@ def _heat(field: Field, rung: Rung, split: Split) -> _Heat:
 def learnt(estimator: Any, field: Field, split: Split) -> Any:
     """A fresh copy, fitted to the training rows of a split."""
     return fitted(estimator, field.X, field.classes[field.owner], field.weight, split.train)
+
+
+def from_all_rows(estimator: Any, field: Field) -> Any:
+    """A fresh copy, fitted to all rows, with the class probabilities expected in use."""
+    fresh = clone(estimator)
+    if field.class_prior is not None:
+        fresh.set_params(class_prior=field.class_prior.tolist())
+    return fitted(fresh, field.X, field.classes[field.owner], field.weight)
 
 
 def _joined(field: Field, rung: Rung, heats: Sequence[_Heat]) -> Standing:

@@ -96,9 +96,12 @@ class Gaussian(Algebra):
         return map_rows(self.log_prob_block, _rows_like(x), self.members)
 
     def log_prob_block(self, block: Any) -> Array:
-        """The same for so few rows that they stay in cache, in this thread; a member's numbers stand side by side."""
+        """The same for rows that the cache holds, where NumPy was told to say nothing (as by `map_rows`).
+
+        Of a stack, the numbers of one member stand side by side.
+        """
         z = rows(block, self.dim, "Gaussian")
-        out = self.form.complete(z, -0.5, self._constant, self._natural)
+        out = self.form.quietly(z, -0.5, self._constant, self._natural)
         gaps = self._gaps(z, out)
         if len(gaps):
             out[gaps] = self._log_prob_gaps(z[gaps])

@@ -523,8 +523,8 @@ def expand(circle: Array, d: int, out: Array) -> None:
     full, half = (d + 1) // 2, d // 2
     out[0], out[1 : d + 1] = 1.0, u
     if n < FEW:
-        i, j = packing(d)
-        np.multiply(u[i], u[j], out=products)
+        pairs = u.take(packing(d), axis=0)
+        np.multiply(pairs[0], pairs[1], out=products)
         return
     circle[d:] = u[:half]
     windows = np.lib.stride_tricks.as_strided(circle, (full, d, n), (row, row, entry), writeable=False)
@@ -534,10 +534,10 @@ def expand(circle: Array, d: int, out: Array) -> None:
 
 
 @cache
-def packing(d: int) -> tuple[Index, Index]:
+def packing(d: int) -> Index:
     """Columns (i, j) of each product in `expand`: j is i, then its right neighbour on the circle, and so on."""
     distance, i = np.divmod(np.arange(d * (d + 1) // 2), d)
-    return i, (i + distance) % d
+    return np.stack([i, (i + distance) % d])
 
 
 def unpack(packed: Array, d: int) -> Array:

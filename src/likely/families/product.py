@@ -230,9 +230,14 @@ def of_part(name: str, f: Callable[..., Any], *args: Any, **options: Any) -> Any
 
 
 def told_of_part(name: str, f: Callable[..., Any], *args: Any) -> Any:
-    """f(*args); what it warns of is said of that part."""
-    with said_once(3, lambda text: f"part {name!r}: {text}"):
-        return f(*args)
+    """f(*args); what it warns of, or refuses, is said of that part."""
+    try:
+        with said_once(3, lambda text: f"part {name!r}: {text}"):
+            return f(*args)
+    except (DataError, DomainError) as error:
+        if type(error) not in (DataError, DomainError):
+            raise
+        raise type(error)(f"part {name!r}: {error}") from error
 
 
 def _of(prior: Any, name: str) -> Any:

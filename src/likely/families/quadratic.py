@@ -169,13 +169,18 @@ class Quadratic:
 
     def complete(self, x: Array, factor: float, constant: Array, natural: Array | None = None) -> Array:
         """factor · distance + constant for complete rows (n, K); rows with a gap come out as NaN."""
+        natural = self.natural(factor, constant) if natural is None and self.reach > 0 else natural
         with np.errstate(all="ignore"):
-            if self.reach <= 0:
-                return self.by_factors(x, factor, constant)
-            out, length = self._by_product(x, self.natural(factor, constant) if natural is None else natural)
-            unsafe = (length > self.reach).nonzero()[0]  # NaN is not: such a row has a gap, and factors do not help
-            if len(unsafe):
-                out[unsafe] = self.by_factors(x[unsafe], factor, constant)
+            return self.quietly(x, factor, constant, natural)
+
+    def quietly(self, x: Array, factor: float, constant: Array, natural: Array | None) -> Array:
+        """The same where NumPy was told already to say nothing: that takes a sixth of the time of one row."""
+        if natural is None or self.reach <= 0:
+            return self.by_factors(x, factor, constant)
+        out, length = self._by_product(x, natural)
+        unsafe = (length > self.reach).nonzero()[0]  # NaN is not: such a row has a gap, and factors do not help
+        if len(unsafe):
+            out[unsafe] = self.by_factors(x[unsafe], factor, constant)
         return out
 
     def _by_product(self, x: Array, natural: Array) -> tuple[Array, Array]:
@@ -186,7 +191,7 @@ class Quadratic:
         n, d = x.shape
         p, K = natural.shape
         out, length = np.empty((K, n)), np.empty(n)
-        for at, circle, features in moments.feature_strips(n, d, p, K):
+        for at, circle, features in moments.feature_strips(n, d, p, max(K, d) if self.shared else K):
             length[at] = self.features(x[at], circle, features)
             np.matmul(natural.T, features, out=out[:, at])
         return out.T, length

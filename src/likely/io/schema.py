@@ -118,6 +118,7 @@ def _all(x: Any) -> bool:
 flag = Kind("true or false", lambda x, sizes: type(x) is bool)
 whole = Kind("a whole number", lambda x, sizes: type(x) is int)
 labels = Kind("labels in a row, or null", lambda x, sizes: x is None or (isinstance(x, np.ndarray) and x.ndim == 1))
+levels = Kind("labels in a row", lambda x, sizes: isinstance(x, np.ndarray) and x.ndim == 1)
 texts = Kind("texts", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, str) for y in x))
 law = value("a density", "log_prob", "sample", "members", "dim")
 prior = value("a prior", "update", "point")
@@ -159,6 +160,13 @@ def honest_scatter(parts: Mapping[str, Any]) -> str:
     unit = np.hypot(np.sqrt(variance), 1e-6 * np.sqrt(parts["weight"])[..., None] * np.abs(mean))
     d = unit.shape[-1]
     return "" if _symmetric(scatter.reshape(-1, d, d), unit.reshape(-1, d)) else "scatter must be symmetric"
+
+
+def finite_table(parts: Mapping[str, Any]) -> str:
+    """Probabilities of all combinations of levels, as the class itself would have them."""
+    from likely.families.probability_table import complaint
+
+    return complaint(parts)
 
 
 def _symmetric(a: Array, unit: Array) -> bool:
@@ -265,7 +273,11 @@ TABLE: dict[str, Entry] = {
     ),
     "MixtureStats": entry(
         lambda: import_module("likely.models.mixture").MixtureStats, counts=numbers("K", 0), parts=stats,
-        entropy=numbers(""),
+        entropy=numbers(""), seen=flag,
+    ),
+    "ProbabilityTable": entry(
+        lambda: import_module("likely.families.probability_table").ProbabilityTable, finite_table,
+        probs=numbers("?", 0), names=items(text()), levels=items(levels), total=maybe(number(0)),
     ),
     "ProductStats": entry(lambda: import_module("likely.families.product").ProductStats, parts=pairs(stats)),
     "SeveralStats": entry(lambda: import_module("likely.families.several").SeveralStats, parts=items(stats)),

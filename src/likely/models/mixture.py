@@ -99,7 +99,7 @@ class Mixture(Law):
         return map_rows(lambda block: self._shares(self._joint(block)), _rows_like(x), self.size, np.float64)
 
     def _joint(self, block: Any) -> Array:
-        if getattr(block, "dtype", None) == np.float32:
+        if isinstance(block, np.ndarray) and block.dtype == np.float32:
             block = block.astype(np.float64)
         out = self._score(block)
         out += self._log_weights
@@ -111,21 +111,20 @@ class Mixture(Law):
         return getattr(self.parts, "log_prob_block", self.parts.log_prob)
 
     def _settled(self, joint: Array) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            joint -= joint.max(axis=1, keepdims=True)
-            joint -= np.log(np.exp(joint).sum(axis=1, keepdims=True))
+        joint -= np.maximum.reduce(joint, axis=1, keepdims=True)
+        joint -= np.log(np.add.reduce(np.exp(joint), axis=1, keepdims=True))
         return self._prior_where_none(joint, self._log_weights)
 
     def _shares(self, joint: Array) -> Array:
         with np.errstate(invalid="ignore"):
-            joint -= joint.max(axis=1, keepdims=True)
+            joint -= np.maximum.reduce(joint, axis=1, keepdims=True)
             np.exp(joint, out=joint)
-            joint /= joint.sum(axis=1, keepdims=True)
+            joint /= np.add.reduce(joint, axis=1, keepdims=True)
         return self._prior_where_none(joint, self.weights)
 
     def _prior_where_none(self, posterior: Array, prior: Array) -> Array:
-        none = np.isnan(posterior[:, 0])  # −inf − (−inf): a row that no part can explain
-        if none.any():
+        none = np.isnan(posterior[:, 0]).nonzero()[0]  # −inf − (−inf): a row that no part can explain
+        if len(none):
             posterior[none] = prior
         return posterior
 
@@ -170,8 +169,9 @@ class Mixture(Law):
         return MixtureStats.trusted(counts=counts, parts=parts, entropy=np.zeros(()), seen=True)
 
     def _hidden(self, x: Any, w: Array | None, given: Array | None) -> MixtureStats:
-        joint = self._joint(x)
-        shares = self._shares(joint if given is None else joint + given)
+        with np.errstate(all="ignore"):
+            joint = self._joint(x)
+            shares = self._shares(joint if given is None else joint + given)
         entropy = -xlogy(shares, shares).sum(axis=1)
         shares = shares if w is None else shares * w[:, None]
         total = entropy.sum() if w is None else entropy @ w
@@ -183,7 +183,7 @@ class Mixture(Law):
         total = stats.counts.sum()
         of_weights, of_parts = (None, None) if prior is None else (prior.weights, prior.parts)
         if of_weights is not None:
-            w = of_weights.update(_level_counts(stats.counts)).point("mode").probs
+            w = of_weights.update(level_counts(stats.counts)).point("mode").probs
         elif total > 0:
             w = stats.counts / total
         else:
@@ -196,7 +196,7 @@ class Mixture(Law):
         value = float(xlogy(stats.counts, self.weights).sum() + stats.entropy)
         value += float(self.parts.objective(stats.parts, of_parts))
         if prior is not None and prior.weights is not None:
-            value += float(prior.weights.log_density(_categorical(self.weights)))
+            value += float(prior.weights.log_density(categorical(self.weights)))
         return value
 
     def weak_prior(self, stats: MixtureStats) -> Any:
@@ -240,10 +240,10 @@ class MixtureStats(Addable, Value):
 
 
 def _log_total(joint: Array) -> Array:
-    top = joint.max(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        total = np.log(np.exp(joint - top).sum(axis=1)) + top[:, 0]
-    return np.where(np.isneginf(top[:, 0]), -np.inf, total)
+    top = joint.max(axis=1)
+    joint -= top[:, None]
+    total = np.log(np.exp(joint, out=joint).sum(axis=1)) + top
+    return np.where(np.isneginf(top), -np.inf, total)
 
 
 def _stacked(draws: list[Any]) -> Any:
@@ -252,13 +252,15 @@ def _stacked(draws: list[Any]) -> Any:
     return np.concatenate(draws)
 
 
-def _level_counts(counts: Array) -> Any:
+def level_counts(counts: Array) -> Any:
+    """Weights of parts as counts of levels: what a Dirichlet law learns from."""
     from likely.families.categorical import LevelCounts
 
     return LevelCounts.trusted(counts=counts, rows=np.asarray(counts.sum()))
 
 
-def _categorical(probs: Array) -> Any:
+def categorical(probs: Array) -> Any:
+    """Weights as a law over the parts."""
     from likely.families.categorical import Categorical
 
     return Categorical.trusted(probs=probs, levels=None)

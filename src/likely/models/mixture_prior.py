@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.random import Generator
+
 from likely.core.value import Value
+from likely.errors import DomainError, sentence
+from likely.models.mixture import Mixture, categorical, level_counts
 from likely.priors.dirichlet import Dirichlet
 
 
@@ -23,7 +28,39 @@ class MixturePrior(Value):
 
     def update(self, stats: Any) -> MixturePrior:
         """The posterior of weights and parts."""
-        from likely.models.mixture import _level_counts
-
-        weights = None if self.weights is None else self.weights.update(_level_counts(stats.counts))
+        weights = None if self.weights is None else self.weights.update(level_counts(stats.counts))
         return MixturePrior(weights, None if self.parts is None else self.parts.update(stats.parts))
+
+    def point(self, rule: str = "mode") -> Mixture:
+        """The Mixture of the weights' and the parts' points."""
+        weights, parts = self._both("point")
+        return Mixture(weights.point(rule).probs, parts.point(rule))
+
+    def draw(self, rng: Generator) -> Mixture:
+        """A Mixture with weights and parameters drawn."""
+        weights, parts = self._both("draw")
+        return Mixture(weights.draw(rng).probs, parts.draw(rng))
+
+    def predictive(self) -> Mixture:
+        """The Mixture of the parts' predictives, each as likely as a next row would be its own."""
+        weights, parts = self._both("predictive")
+        return Mixture(weights.predictive().probs, parts.predictive())
+
+    def log_evidence(self, stats: Any) -> float:
+        """log p(labels) + log p(rows | labels), for statistics of rows whose labels were seen."""
+        weights, parts = self._both("log_evidence")
+        if not stats.complete:
+            raise DomainError(sentence("MixturePrior.log_evidence", "labels and entries must have been seen"))
+        return float(weights.log_evidence(level_counts(stats.counts)) + np.sum(parts.log_evidence(stats.parts)))
+
+    def log_density(self, model: Mixture) -> float:
+        """log p of a mixture's parameters; what has no prior adds nothing."""
+        of_weights = 0.0 if self.weights is None else self.weights.log_density(categorical(model.weights))
+        return float(of_weights + (0.0 if self.parts is None else np.sum(self.parts.log_density(model.parts))))
+
+    def _both(self, doing: str) -> tuple[Dirichlet, Any]:
+        if self.weights is None or self.parts is None:
+            raise DomainError(
+                sentence(f"MixturePrior.{doing}", "weights and parts need priors", "None for one of them")
+            )
+        return self.weights, self.parts

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from likely.app.report.markup import Markup, join, short, tag
 from likely.app.report.words import THIN, number
@@ -95,9 +95,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 def deviates(share: Array) -> Array:
     """The normal deviate of each share: a Gaussian score's trade-off becomes a straight line."""
-    law = NormalDist()
-    flat = np.clip(np.ravel(share), 1e-9, 1 - 1e-9)
-    return np.array([law.inv_cdf(float(p)) for p in flat]).reshape(np.shape(share))
+    return np.asarray(ndtri(np.clip(share, 1e-9, 1 - 1e-9)), dtype=np.float64)
 
 
 def room_for(labels: Sequence[str]) -> float:

@@ -54,18 +54,13 @@ def _band(scale: Scale, band: tuple[float, float] | None) -> Markup | str:
 
 def whisker_axis(scale: Scale) -> Markup:
     """The scale of a column of whiskers, for the table's foot."""
-    marks = (
-        join(
-            [
-                tag("line", x1=float(x), x2=float(x), y1=0.0, y2=5.0, class_="tick"),
-                tag("text", number(t), x=float(x), y=18.0, text_anchor="middle"),
-            ]
-        )
-        for t, x in ((t, scale(t)) for t in ticks(scale.low, scale.high, 3))
-        if 10 <= x <= CELL[0] - 10
-    )
-    base = tag("line", x1=2.0, x2=CELL[0] - 2, y1=0.5, y2=0.5, class_="tick")
-    return drawing(CELL[0], 22.0, "scale of the column", base, *marks, class_="cell")
+    marks: list[object] = [tag("line", x1=2.0, x2=CELL[0] - 2, y1=0.5, y2=0.5, class_="tick")]
+    for t in ticks(scale.low, scale.high, 3):
+        x = float(scale(t))
+        if 10 <= x <= CELL[0] - 10:
+            marks.append(tag("line", x1=x, x2=x, y1=0.0, y2=5.0, class_="tick"))
+            marks.append(tag("text", number(t), x=x, y=18.0, text_anchor="middle"))
+    return drawing(CELL[0], 22.0, "scale of the column", *marks, class_="cell")
 
 
 def bars(names: Sequence[str], values: Sequence[float], errors: Sequence[float | None], what: str) -> Markup:
@@ -77,7 +72,7 @@ def bars(names: Sequence[str], values: Sequence[float], errors: Sequence[float |
     frame = Frame.of((low, high), (0, len(names)), height=height, margins=(6, 16, 44, 158))
     grid = _bar_axis(frame, what, low, high)
     drawn = (_bar(frame, i, *row) for i, row in enumerate(zip(names, values, reach, strict=True)))
-    words = "; ".join(f"{n}: {number(v)}" for n, v in zip(names, values, strict=True))
+    words = "; ".join(f"{clipped(n, 60)}: {number(v)}" for n, v in zip(names, values, strict=True))
     return drawing(460, height, f"{what}. {words}", grid, *drawn)
 
 
@@ -96,7 +91,14 @@ def _bar(frame: Frame, i: int, name: str, value: float, reach: float) -> Markup:
     centre = frame.y.end + 26 * i + 13
     zero, end, low, high = (float(v) for v in frame.x([0, value, value - reach, value + reach]))
     parts = [
-        tag("text", tag("title", name), clipped(name, 21), x=frame.x.start - 10, y=centre + 4, text_anchor="end"),
+        tag(
+            "text",
+            tag("title", clipped(name, 200)),
+            clipped(name, 21),
+            x=frame.x.start - 10,
+            y=centre + 4,
+            text_anchor="end",
+        ),
         tag("rect", x=min(zero, end), width=max(abs(end - zero), 0.8), y=centre - 8, height=16.0, rx=2.0),
     ]
     if reach:

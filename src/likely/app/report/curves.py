@@ -38,7 +38,7 @@ def reliability(confidence: Any, frequency: Any, low: Any, high: Any, weight: An
     ideal = frame.line([0, 1], [0, 1], class_="ideal")
     return drawing(
         460, 420, _reliability_words(confidence, frequency),
-        grid, ideal, _intervals(frame, confidence, low, high), _dots(frame, confidence, frequency, weight),
+        grid, ideal, _intervals(frame, confidence, low, high), _dots(frame, confidence, frequency),
         below, _columns(tops, confidence, weight, edges),
     )  # fmt: skip
 
@@ -64,15 +64,15 @@ def _intervals(frame: Frame, x: Any, low: Any, high: Any) -> Markup:
     )
 
 
-def _dots(frame: Frame, x: Any, y: Any, weight: Any) -> Markup:
+def _dots(frame: Frame, x: Any, y: Any) -> Markup:
     return join(
         tag("circle", cx=float(a), cy=float(b), r=4.5, class_="dot")
-        for a, b, _ in zip(frame.x(x), frame.y(y), weight, strict=True)
+        for a, b in zip(frame.x(x), frame.y(y), strict=True)
     )
 
 
 def _columns(frame: Frame, centre: Any, weight: Any, edges: Any) -> Markup:
-    """Bars from the floor; without edges each is as wide as a tenth of the axis, around its mean."""
+    """Bars from the floor; without edges each is a little narrower than a tenth of the axis, around its mean."""
     if edges is None:
         left, right = np.clip(np.asarray(centre) - 0.04, 0, 1), np.clip(np.asarray(centre) + 0.04, 0, 1)
     else:

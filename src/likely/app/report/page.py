@@ -15,7 +15,7 @@ from likely.app.report.sections.reasons import drivers, plane, worst
 from likely.app.report.sections.reproduce import reproduce
 from likely.app.report.sections.trust import calibration, coverage, trade_offs
 from likely.app.report.sections.verdict import verdict
-from likely.app.report.study import Study
+from likely.app.report.study import Plane, Study
 from likely.app.report.style import style_sheet
 from likely.errors import DataError, ShapeError, sentence
 
@@ -101,16 +101,22 @@ def _check(study: Study) -> None:
     for column in study.columns:
         if column.counts is not None:
             _same(f"counts of column {column.name!r} must have a row for each class", len(column.counts), n)
-    if (p := study.plane) is not None:
-        shape = (len(p.points), 2)
-        _same("the plane's points must have two columns, and a truth and a decision each",
-              (np.shape(p.points), np.shape(p.truth), np.shape(p.decided)), (shape, shape[:1], shape[:1]))  # fmt: skip
-        if p.region is not None:
-            _same(
-                "the plane's region must have a cell for each of ys and xs",
-                np.shape(p.region),
-                (np.size(p.ys), np.size(p.xs)),
-            )
+    if study.plane is not None:
+        _check_plane(study.plane, n)
+
+
+def _check_plane(p: Plane, n_classes: int) -> None:
+    n = len(p.points)
+    shapes = tuple(map(np.shape, (p.points, p.truth, p.decided)))
+    _same("the plane's points must have two columns, and a truth and a decision each", shapes, ((n, 2), (n,), (n,)))
+    beyond = set(np.unique(p.truth).tolist()) - set(range(n_classes))
+    _same("the plane's truth must be indices of classes; others", beyond, set())
+    if p.region is not None:
+        _same(
+            "the plane's region must have a cell for each of ys and xs",
+            np.shape(p.region),
+            (np.size(p.ys), np.size(p.xs)),
+        )
 
 
 def _same(expected: str, got: object, wanted: object) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from likely.app.report.axes import Frame, axes, drawing, ticks
 from likely.app.report.marks import OTHER, colour, scattered
-from likely.app.report.markup import Markup, short, tag
+from likely.app.report.markup import Markup, join, short, tag
 from likely.app.report.words import clipped
 from likely.core.arrays import Array
 
@@ -22,22 +22,26 @@ SIZE = (620.0, 480.0)
 
 def plane_map(
     points: Any, truth: Any, decided: Any, marks: Sequence[int], *,
-    xs: Any = None, ys: Any = None, region: Any = None, labels: tuple[str, str] = ("", ""),
+    xs: Any = None, ys: Any = None, region: Any = None, labels: tuple[str, str] = ("", ""), names: Sequence[str] = (),
 ) -> Markup:  # fmt: skip
     """Rows as symbols of their true class, regions coloured by what is decided there, mistakes ringed.
 
-    `marks` (C,) gives each class its mark; points beyond `MOST_POINTS` are left out evenly.
+    `marks` (C,) gives each class its mark, `names` a label at the middle of its points; points beyond
+    `MOST_POINTS` are left out evenly.
     """
     points, truth, decided = some(np.asarray(points, dtype=np.float64), np.asarray(truth), np.asarray(decided))
     frame = Frame.of(_span(points[:, 0], xs), _span(points[:, 1], ys), width=SIZE[0], height=SIZE[1])
-    grid = axes(frame, clipped(labels[0], 80), clipped(labels[1], 60), _ticks(frame.x), _ticks(frame.y))
-    back = regions(frame, xs, ys, region, marks) if region is not None else ""
+    points = np.clip(points, [frame.x.low, frame.y.low], [frame.x.high, frame.y.high])  # beyond the ground: on its edge
+    grid = axes(
+        frame, clipped(labels[0], 80), clipped(labels[1], 60), *(ticks(s.low, s.high) for s in (frame.x, frame.y))
+    )
+    back = regions(frame, region, marks) if region is not None else ""
     named = (decided >= 0) & (decided < max(len(marks), 1))
     rings = [_rings(frame, points[named & (truth != decided)], "ring"), _rings(frame, points[~named], "ring refused")]
     return drawing(
         *SIZE, "Map of the decisions in the plane that separates the classes best",
-        _hatching(), back, grid,
-        *rings, *_symbols(frame, points, truth, marks), class_="chart map",
+        _hatching(), back, grid, *rings, *_symbols(frame, points, truth, marks),
+        *_labels(frame, points, truth, names), class_="chart map",
     )  # fmt: skip
 
 
@@ -60,11 +64,7 @@ def _span(values: Array, cells: Any) -> tuple[float, float]:
     return float(values.min()) - room, float(values.max()) + room
 
 
-def _ticks(scale: Any) -> list[float]:
-    return ticks(scale.low, scale.high)
-
-
-def regions(frame: Frame, xs: Any, ys: Any, region: Any, marks: Sequence[int]) -> Markup:
+def regions(frame: Frame, region: Any, marks: Sequence[int]) -> Markup:
     """One path a decision, made of the largest rectangles that rows of cells merge into."""
     cells = simplified(np.asarray(region))
     x = np.round(np.linspace(frame.x.start, frame.x.end, cells.shape[1] + 1), 1)
@@ -75,7 +75,25 @@ def regions(frame: Frame, xs: Any, ys: Any, region: Any, marks: Sequence[int]) -
         side = f"M{short(x[left])} {short(y[top])}H{short(x[right])}V{short(y[bottom])}H{short(x[left])}z"
         paths.setdefault(fill, []).append(side)
     drawn = (tag("path", d="".join(parts), fill=fill) for fill, parts in paths.items())
-    return tag("g", *drawn, class_="regions")
+    return join([tag("g", *drawn, class_="regions"), tag("path", d=borders(cells, x, y), class_="border")])
+
+
+def borders(cells: Any, x: Any, y: Any) -> str:
+    """Lines between cells of unlike value, as a path: two decisions may wear one colour.
+
+    >>> borders(np.array([[0, 1], [0, 1]]), [0.0, 5.0, 10.0], [0.0, 5.0, 10.0])
+    'M5 0V10'
+    """
+    across = np.diff(cells, axis=0) != 0  # (ny − 1, nx)
+    upright = (np.diff(cells, axis=1) != 0).T  # (nx − 1, ny)
+    lines = [f"M{short(x[a])} {short(y[i + 1])}H{short(x[b])}" for i, row in enumerate(across) for a, b in _true(row)]
+    lines += [f"M{short(x[i + 1])} {short(y[a])}V{short(y[b])}" for i, row in enumerate(upright) for a, b in _true(row)]
+    return "".join(lines)
+
+
+def _true(row: Any) -> Iterator[tuple[int, int]]:
+    """Where runs of true entries begin and end."""
+    return ((left, right) for value, left, right in _runs(row) if value)
 
 
 def simplified(cells: Any) -> Any:
@@ -115,6 +133,15 @@ def _symbols(frame: Frame, points: Array, truth: Any, marks: Sequence[int]) -> I
     for k in sorted(set(marked.tolist()), key=lambda k: (k != OTHER, k)):
         mine = points[marked == k]
         yield scattered(frame.x(mine[:, 0]).tolist(), frame.y(mine[:, 1]).tolist(), k)
+
+
+def _labels(frame: Frame, points: Array, truth: Any, names: Sequence[str]) -> Iterator[Markup]:
+    """Each class's name at the median of its points."""
+    for c, name in enumerate(names):
+        if (truth == c).any():
+            x, y = np.median(points[truth == c], axis=0)
+            at = {"x": float(frame.x(x)), "y": float(frame.y(y)) + 4}
+            yield tag("text", clipped(name, 16), **at, class_="callout", text_anchor="middle")
 
 
 def _rings(frame: Frame, points: Array, class_: str) -> Markup:

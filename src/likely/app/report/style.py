@@ -130,6 +130,7 @@ tfoot .cell{height:22px}
 .ring{fill:none;stroke:var(--ink);stroke-width:1.2}
 .ring.refused{stroke:var(--quiet);stroke-dasharray:2.5 2;stroke-width:1}
 .regions{opacity:.2;shape-rendering:crispEdges}
+.border{fill:none;stroke:var(--ink);stroke-width:.8;opacity:.35}
 .hatch{stroke:var(--ink);stroke-width:1.4;fill:none}
 .map .grid{stroke:var(--rule);stroke-opacity:.55}
 """

@@ -24,7 +24,8 @@ MOST_WORDS = 60  # columns set aside, or hazards, that are listed
 def data(study: Study) -> Markup:
     """Every column that was used, with a histogram a class."""
     shown = chosen_columns(study)
-    lead = f"{rows(study.rows)} with a known “{clipped(study.target, 60)}”, {_columns(len(study.columns))}. {_unlabelled(study)}"
+    known = f"{rows(study.rows)} with a known “{clipped(study.target, 60)}”"
+    lead = f"{known}, {_columns(len(study.columns))}. {_unlabelled(study)}"
     if not shown:
         return section("data", "The data", lead, absent("No column is described here."))
     left = len(study.columns) - len(shown)

@@ -19,7 +19,7 @@ from likely.core.arrays import Array
 if TYPE_CHECKING:
     from likely.decisions.evaluation import Evaluation
 
-MOST_PAIRS = 15
+MOST_PAIRS = 10
 LEAD = "Rows are true classes, columns what was decided: how many, which share of the true class, and what they cost."
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.app.report.bars import bars
 from likely.app.report.blocks import absent, figure, section, table
-from likely.app.report.cast import legend_items, marks
+from likely.app.report.cast import FEW, legend_items, marks
 from likely.app.report.marks import legend
 from likely.app.report.markup import Markup, join, tag
 from likely.app.report.plane import plane_map, ring_legend
@@ -29,7 +29,9 @@ def plane(study: Study) -> Markup:
             "plane", title, "", absent("There is no plane to draw: it takes two classes and two directions.")
         )
     lead = "The two directions in which the classes lie furthest apart. Colours and symbols are true classes; the ground shows what is decided there."  # noqa: E501
-    picture = plane_map(p.points, p.truth, p.decided, marks(study), xs=p.xs, ys=p.ys, region=p.region, labels=p.labels)
+    names = study.classes if len(study.classes) <= FEW else ()
+    picture = plane_map(p.points, p.truth, p.decided, marks(study), xs=p.xs, ys=p.ys, region=p.region,
+                        labels=p.labels, names=names)  # fmt: skip
     refusals = bool(((np.asarray(p.decided) < 0) | (np.asarray(p.decided) >= len(study.classes))).any())
     key = legend(legend_items(study), more=ring_legend(refusals))
     return section("plane", title, lead, key, figure(picture, _plane_words(p), class_="wide"))

@@ -26,9 +26,11 @@ def verdict(study: Study) -> Markup:
 
 
 def origin(study: Study) -> str:
-    """Where the data came from, and who asked."""
-    parts = [clipped(listed([str(s) for s in study.source]), 200), f"target: {clipped(study.target, 60)}", rows(study.rows) if study.rows else "",
-             f"{len(study.classes)} class{'' if len(study.classes) == 1 else 'es'}", study.made]  # fmt: skip
+    """Where the data came from, and how large they are."""
+    files = clipped(listed([str(s) for s in study.source]), 200)
+    target = f"target: {clipped(study.target, 60)}"
+    classes = f"{len(study.classes)} class{'' if len(study.classes) == 1 else 'es'}"
+    parts = [files, target, rows(study.rows) if study.rows else "", classes, study.made]
     return " · ".join(part for part in parts if part)
 
 

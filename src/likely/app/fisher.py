@@ -1,0 +1,118 @@
+"""The classes in a plane: the two directions in which their means lie furthest apart, seen against their spread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+
+TINY = 1e-9  # share of the largest variance below which a direction counts as flat
+
+
+@dataclass(frozen=True)
+class FisherPlane:
+    """Two leading directions of S_w⁻¹ S_b, from pooled statistics   (Fisher 1936; Ney 3.9).
+
+    S_w, S_b and S_t = S_w + S_b are taken of columns in units of their own spread. S_t is whitened and S_b
+    diagonalised in it, which diagonalises both and stands also where S_w is singular: an eigenvalue λ of S_b is the
+    share of a direction's variance that lies between the classes, λ/(1 − λ) that of S_w⁻¹ S_b. Two classes have one
+    such direction; the other axis is then the one of most variance among those in which the classes agree.
+
+    z = Wᵀ (x − mean), and back x = mean + W⁺ z, with all other directions at the mean.
+    """
+
+    mean: Array  # (d,)
+    forward: Array  # (d, 2): W
+    back: Array  # (2, d): W⁺, through the whitened space
+    share: tuple[float, float]  # of the separation that each axis carries
+    weights: Array  # (d, 2): W for columns in units of their spread
+
+    @classmethod
+    def of(cls, X: Array, owner: Index, n_classes: int, weight: Array | None = None) -> FisherPlane | None:
+        """The plane for rows X (n, d), NaN as missing, with classes owner (n,); None where rows have no plane."""
+        w = np.ones(len(X)) if weight is None else weight
+        w = w / w.sum()
+        mean, spread = column_moments(X, w)
+        Z = np.where(np.isnan(X), 0.0, (X - mean) / spread)  # a gap lies at the mean
+        between = _between(Z, owner, n_classes, w)
+        values, U = np.linalg.eigh((Z * w[:, None]).T @ Z)
+        kept = values > TINY * max(float(values[-1]), 1e-300)
+        if kept.sum() < 2:
+            return None
+        size, U = np.sqrt(values[kept]), U[:, kept]
+        inner = (U / size).T @ between @ (U / size)
+        V, share = _axes((inner + inner.T) / 2, size, n_classes)
+        W = (U / size) @ V
+        return cls(mean, W / spread[:, None], (U * size @ V).T * spread, share, W)
+
+    def seen(self, X: Array) -> Array:
+        """Rows X (n, d) in the plane (n, 2)."""
+        return np.where(np.isnan(X), 0.0, X - self.mean) @ self.forward
+
+    def returned(self, z: Array) -> Array:
+        """Places of the plane (n, 2) in the space of the columns (n, d)."""
+        return self.mean + z @ self.back
+
+
+def column_moments(X: Array, w: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of each column where it was seen; 1 for a column that does not vary."""
+    seen = ~np.isnan(X)
+    total = np.maximum(w @ seen, 1e-300)
+    mean = (w @ np.where(seen, X, 0.0)) / total
+    spread = np.sqrt((w @ np.where(seen, X - mean, 0.0) ** 2) / total)
+    return mean, np.where(spread > 0, spread, 1.0)
+
+
+def _between(Z: Array, owner: Index, n_classes: int, w: Array) -> Array:
+    """S_b: the scatter of the class means about the mean of all."""
+    share = np.bincount(owner, w, n_classes)
+    sums = np.stack([np.bincount(owner, w * column, n_classes) for column in Z.T], axis=1)
+    means = sums / np.maximum(share, 1e-300)[:, None] - sums.sum(axis=0)
+    return (means * share[:, None]).T @ means
+
+
+def _axes(inner: Array, size: Array, n_classes: int) -> tuple[Array, tuple[float, float]]:
+    """Two directions of the whitened space (r, 2), and the share of the separation along each."""
+    values, V = np.linalg.eigh(inner)
+    values, V = np.clip(values[::-1], 0.0, 1 - 1e-9), V[:, ::-1]
+    apart = values / (1 - values)
+    if n_classes < 3 or values[1] <= TINY * max(values[0], 1e-300):
+        rest = np.eye(len(size)) - np.outer(V[:, 0], V[:, 0])
+        V = np.column_stack([V[:, 0], np.linalg.eigh(rest * size**2 @ rest)[1][:, -1]])
+    total = max(float(apart.sum()), 1e-300)
+    return V[:, :2], (float(apart[0] / total), float(apart[1] / total))
+
+
+def axis_label(name: str, weights: Array, columns: list[str]) -> str:
+    """Which columns weigh most on an axis.
+
+    >>> axis_label("first direction", np.array([0.1, -2.0, 1.0]), ["hue", "ash", "alcohol"])
+    'first direction: ash −, alcohol +'
+    """
+    order = np.argsort(-np.abs(weights), kind="stable")[:3]
+    most = max(float(np.abs(weights).max()), 1e-300)
+    told = [f"{columns[j]} {'+' if weights[j] > 0 else '−'}" for j in order if abs(weights[j]) > 0.25 * most]
+    return f"{name}: {', '.join(told)}"
+
+
+def grid(points: Array, nx: int = 100, ny: int = 75) -> tuple[Array, Array]:
+    """Centres of cells that cover all but the outermost points, with a margin."""
+    low, high = np.quantile(points, 0.002, axis=0), np.quantile(points, 0.998, axis=0)
+    pad = 0.06 * np.maximum(high - low, 1e-9)
+    (x0, y0), (x1, y1) = low - pad, high + pad
+    return _centres(x0, x1, nx), _centres(y0, y1, ny)
+
+
+def _centres(low: float, high: float, n: int) -> Array:
+    step = (high - low) / n
+    return low + step * (np.arange(n) + 0.5)
+
+
+def regions(plane: FisherPlane, xs: Array, ys: Array, decide: Callable[[Array], Any]) -> Any:
+    """What `decide` says of each place of the grid (ny, nx), mapped back into the space of the columns."""
+    places = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
+    return np.asarray(decide(plane.returned(places))).reshape(len(ys), len(xs))

@@ -1,0 +1,96 @@
+"""`likely fit`: a table becomes a model that decides, and a page that says how well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from likely.app import options
+from likely.app.job import Job
+from likely.app.talk import Talk, clipped, columns
+
+EPILOG = """\b
+Examples:
+  likely fit wine.csv --target class --report report.html
+  likely fit wine.csv --target class --cost cost.csv --reject-cost 0.3
+  likely fit --sql "select * from a join b using (id)" a.csv b.parquet --target y
+cost.csv: the header names true classes, the first column actions;
+rows beyond the classes are further actions, such as "ask an expert".
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--target", required=True, metavar="NAME", help="The column to decide about.")
+@options.deciding
+@click.option("--group", metavar="COL", help="Rows of one group are never on both sides of a split.")
+@click.option("--time", metavar="COL", help="When rows happened: test what came later than training.")
+@click.option("--weight", metavar="COL", help="What a row counts; 2 is as much as two copies.")
+@options.reading
+@click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
+              help="What a column is: real, count, binary, category, ignore; repeatable.")  # fmt: skip
+@click.option("--drop", multiple=True, metavar="NAME", help="A column to leave out; repeatable.")
+@click.option("--cv", type=options.CrossValidation(), help="Folds, loo, time, or the share of one hold-out.  [5]")
+@click.option("--models", default="all", metavar="all|NAMES", help="Models to compare, with commas between them.")
+@click.option("--rivals/--no-rivals", default=None, help="Compare with other libraries' models.  [small tables]")
+@click.option("-o", "--out", default="model.likely", show_default=True, help="The model file.")
+@click.option("--report", metavar="FILE", help="Write a report in HTML.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="For folds and shuffles.")
+@click.option("--jobs", type=click.IntRange(1), help="Threads.  [cores]")
+@click.option("--json", "as_json", is_flag=True, help="The leaderboard as JSON on stdout.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+def fit(as_json: bool, quiet: bool, format_: str | None, **told: Any) -> None:
+    """Compare models on a table, choose the simplest of the best, and write it to a file.
+
+    Columns are typed and what cannot be a measurement is set aside, both in words. Models are compared by their
+    expected cost on rows that they had not seen; the simplest within one standard error of the cheapest wins, and is
+    learnt once more from all rows.
+
+    FILE is CSV, TSV, Parquet, JSON lines or "-" for standard input; several files with the same columns are stacked.
+    """
+    from likely.app.journey import travel
+
+    talk = Talk(quiet)
+    job = Job(format=format_, **told)
+    journey = travel(job, talk)
+    tell(journey, talk)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(as_plain(journey), indent=2))
+
+
+def tell(journey: Any, talk: Talk) -> None:
+    """The leaderboard, who won, and what to be careful about."""
+    from likely.app.facts import verdict
+
+    talk("\n" + leaderboard_text(journey.contest))
+    talk("\n" + verdict(journey.contest), bold=True)
+    if journey.hazards:
+        talk("\nbe careful:")
+        for hazard in journey.hazards:
+            talk(f"  - {hazard}")
+    talk(f"\nwritten: {journey.job.out}" + (f", {journey.job.report}" if journey.job.report else ""))
+
+
+def leaderboard_text(contest: Any) -> str:
+    """Aligned columns, cheapest first; the winner is marked, and so is who cannot win."""
+    rows = [["", "model", "cost", "± s.e.", "error", "log-loss", "seconds", ""]]
+    rows += [_line(s, s.rung is contest.winner.rung) for s in contest.standings]
+    return columns(rows, right=(2, 3, 4, 5, 6))
+
+
+def _line(standing: Any, won: bool) -> list[str]:
+    rung, e = standing.rung, standing.evaluation
+    name = ["*" if won else "", rung.name]
+    if e is None:
+        return [*name, "", "", "", "", f"{standing.seconds:.1f}", f"failed: {clipped(standing.failure, 90)}"]
+    cost, loss = e.decision_cost, e.log_loss.value
+    figures = [f"{cost.value:.4f}", f"{cost.se:.4f}", f"{e.error.value:.4f}", f"{loss:.3f}", f"{standing.seconds:.1f}"]
+    return [*name, *figures, "for comparison" if rung.rival else ""]
+
+
+def as_plain(journey: Any) -> dict[str, Any]:
+    """What --json gives."""
+    return {**journey.model.card, "files": {"model": journey.job.out, "report": journey.job.report}}

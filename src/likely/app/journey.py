@@ -1,0 +1,201 @@
+"""From a table to a decision: read, type, compare, choose, learn from all rows, and write it down."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likely._version import __version__
+from likely.app.costs import read_class_prior, read_cost
+from likely.app.job import Job, splitting_words
+from likely.app.outputs import check_model_path, check_writable, whole_file
+from likely.app.talk import Talk
+from likely.errors import DataError, sentence
+
+if TYPE_CHECKING:
+    from likely.data.table import Table
+    from likely.estimators.contest import Contest, Field
+    from likely.estimators.table_classifier import TableClassifier
+
+RIVAL_ROWS, RIVAL_CELLS = 20_000, 1_000_000  # up to which rivals take part unasked
+MANY_FITS = 5_000
+
+
+@dataclass(frozen=True)
+class Journey:
+    """What came of a job: the table, who competed, and the model that was learnt from all rows."""
+
+    job: Job
+    table: Table
+    field: Field
+    contest: Contest
+    model: TableClassifier
+    hazards: tuple[str, ...]
+    made: str
+
+    @property
+    def cv(self) -> str:
+        """How rows were split, in words."""
+        return splitting_words(self.job.splitting, len(self.field.splits), self.job.group is not None)
+
+
+def travel(job: Job, talk: Talk) -> Journey:
+    """Do the job: the model file and the report are written at the end, each whole or not at all."""
+    check_model_path(job.out)
+    if job.report is not None:
+        check_writable(job.report)
+    table = read_table(job)
+    talk(table.describe())
+    field, rungs = prepared(job, table)
+    contest = compared(job, field, rungs, talk)
+    model, hazards = learnt(table, field, contest)
+    made = f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    journey = Journey(job, table, field, contest, model, hazards, made)
+    write(journey)
+    return journey
+
+
+# ---------------------------------------------------------------------------- before
+
+
+def read_table(job: Job) -> Table:
+    """The table with its roles and kinds."""
+    from likely.data.table import Table
+
+    return Table.of(
+        list(job.files), target=job.target, weight=job.weight, group=job.group, time=job.time, kinds=job.kinds,
+        missing=job.missing, drop=job.drop, sql=job.sql, format=job.format,
+    )  # fmt: skip
+
+
+def prepared(job: Job, table: Table) -> tuple[Field, list[Any]]:
+    """The field of the contest, and who takes part."""
+    from likely.estimators.contest import Field
+    from likely.estimators.labels import encoded
+    from likely.estimators.ladder import chosen_rungs, ladder
+    from likely.estimators.table_classifier import arranged_schema, laid_out
+
+    schema = arranged_schema(table.schema())
+    assert table.y is not None  # a target was named
+    X, (classes, owner) = laid_out(table.frame, list(schema)), encoded(table.y)
+    cost = None if job.cost is None else read_cost(job.cost, classes)
+    prior = None if job.class_prior is None else np.array(read_class_prior(job.class_prior, classes))
+    field = Field.of(
+        X, classes, owner, job.splitting, groups=table.group, time=table.time, seed=job.seed, weight=table.weight,
+        cost=cost, reject_cost=job.reject_cost, class_prior=prior,
+    )  # fmt: skip
+    kinds = {name: entry["kind"] for name, entry in schema.items()}
+    rules = {"cost": cost, "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty}
+    rungs = ladder(kinds, rules, {column.name: column.distinct for column in table.used})
+    if rivals_take_part(job, X, len(field.splits)):
+        from likely.estimators.rivals import rivals
+
+        rungs += rivals(kinds, rules, job.seed)
+    rungs = chosen_rungs(rungs, job.models)
+    if all(rung.rival for rung in rungs):
+        remedy = "add one of likely's own to --models"
+        raise DataError(sentence("--models", "one model must be able to go into a model file", job.models, remedy))
+    return field, rungs
+
+
+def rivals_take_part(job: Job, X: Any, splits: int) -> bool:
+    """What the user says, else whether the table is small and the splits are few; a rival named always does."""
+    if job.rivals is not None:
+        return job.rivals
+    if job.models != "all":
+        return True  # `chosen_rungs` leaves out whom the user did not name
+    return X.height <= RIVAL_ROWS and X.height * X.width <= RIVAL_CELLS and splits <= 20
+
+
+def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:
+    """The contest, with a bar to watch."""
+    from likely.estimators.contest import compete
+
+    fits = len(rungs) * len(field.splits)
+    talk(f"\ncomparing {len(rungs)} models: {splitting_words(job.splitting, len(field.splits), job.group is not None)}")
+    if fits > MANY_FITS:
+        talk(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(rungs)}")
+    with talk.progress(fits) as done:
+        return compete(field, rungs, jobs=job.jobs, tell=lambda rung: done(rung.name))
+
+
+# ----------------------------------------------------------------------------- after
+
+
+def learnt(table: Table, field: Field, contest: Contest) -> tuple[TableClassifier, tuple[str, ...]]:
+    """The winner learnt from all rows, and what was met on the way, each once."""
+    from likely.estimators.contest import from_all_rows
+    from likely.estimators.table_classifier import TableClassifier, arranged_schema
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        classifier = from_all_rows(contest.winner.rung.estimator, field)
+    hazards = tuple(dict.fromkeys([*_hazards(table, field, contest), *(str(w.message) for w in caught)]))
+    model = TableClassifier.around(classifier, arranged_schema(table.schema()))
+    return model, hazards
+
+
+def _hazards(table: Table, field: Field, contest: Contest) -> Iterator[str]:
+    """What a careful person would want to know before relying on the result."""
+    if table.unlabelled:
+        yield f"{table.unlabelled:,} rows have no label and were set aside."
+    rows = np.bincount(field.owner, minlength=len(field.classes))
+    few = [f'"{c}" ({n})' for c, n in zip(field.classes.tolist(), rows.tolist(), strict=True) if n < 10]
+    if few:
+        yield f"Classes with fewer than ten rows: {', '.join(few[:10])}{' …' if len(few) > 10 else ''}."
+    absent = {c for split in field.splits for c in _absent(field, split)}
+    if absent:
+        named = ", ".join(f'"{c}"' for c in sorted(map(str, absent)))
+        yield f"Absent from the training rows of a split, and so never decided for there: {named}."
+    for column in table.used:
+        if column.n_missing > len(table) / 2:
+            yield f'Column "{column.name}" is missing in {column.n_missing / len(table):.0%} of rows.'
+    for standing in contest.standings:
+        if standing.failure:
+            yield f"{standing.rung.name} failed: {standing.failure}"
+    yield from _of_the_winner(contest)
+
+
+def _absent(field: Field, split: Any) -> list[Any]:
+    return field.classes[np.setdiff1d(np.arange(len(field.classes)), field.owner[split.train])].tolist()
+
+
+def _of_the_winner(contest: Contest) -> Iterator[str]:
+    e = contest.winner.evaluation
+    assert e is not None  # a winner was measured
+    verdict = e.calibration().verdict
+    if "do not contradict" not in verdict:
+        yield verdict
+    rival = contest.rival
+    if rival is not None and rival.behind is not None and rival.behind.value < -2 * rival.behind.se:
+        yield f"{rival.rung.name} costs {-rival.behind.value:.4f} a row less: there is structure that no model here has."
+    ground = next((s for s in contest.standings if s.rung.key == "frequencies" and s.evaluation is not None), None)
+    if ground is not None and contest.winner.rung is ground.rung:
+        yield "No model decides clearly cheaper than the class frequencies alone: the columns say little of the target."
+
+
+def write(journey: Journey) -> None:
+    """The model file with its card, and the report."""
+    from likely.app.facts import card_of
+
+    journey.model.card_ = _json(card_of(journey))
+    page = None
+    if journey.job.report is not None:
+        from likely.app.report import report_html
+        from likely.app.studies import study_of
+
+        page = report_html(study_of(journey))
+    journey.model.save(journey.job.out)
+    if page is not None and journey.job.report is not None:
+        whole_file(journey.job.report, page)
+
+
+def _json(facts: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(facts)

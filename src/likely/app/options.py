@@ -1,0 +1,81 @@
+"""Options that several commands share, and what they turn into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+KINDS = ("real", "count", "binary", "category", "ignore")
+
+
+class Share(click.FloatRange):
+    """A number strictly between 0 and 1."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 1, min_open=True, max_open=True)
+
+
+def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Several options as one decorator, shown in this order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+reading = together(
+    click.option("--sql", metavar="QUERY", help="A query over the files; each is a table named as its file."),
+    click.option("--format", "format_", type=click.Choice(["csv", "tsv", "parquet", "jsonl", "json"]),
+                 help="What the files are, where their ending does not say."),
+    click.option("--missing", multiple=True, metavar="TOKEN", help="A further word for a missing cell; repeatable."),
+)  # fmt: skip
+
+deciding = together(
+    click.option("--cost", metavar="FILE", help="Costs: header = true classes, first column = actions."),
+    click.option("--reject-cost", type=click.FloatRange(0), help="What refusing costs: refuse where that is cheaper."),
+    click.option("--reject-below", type=click.FloatRange(0, 1), help="Refuse where the largest posterior is smaller."),
+    click.option("--novelty", type=Share(), help="Refuse rows unlike training; this share of false alarms is fine."),
+    click.option("--class-prior", metavar="FILE|LIST",
+                 help='Class probabilities in use: "a=0.2,b=0.8", "uniform", or a file class,probability.'),
+)  # fmt: skip
+
+
+class CrossValidation(click.ParamType):
+    """How rows are split: a number of folds, "loo", "time", or the share of one hold-out."""
+
+    name = "5|loo|time|0.25"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """What `make_splits` takes."""
+        words = {"loo": "leave-one-out", "leave-one-out": "leave-one-out", "time": "time"}
+        if value in words.values() or not isinstance(value, str):
+            return value
+        if value in words:
+            return words[value]
+        if value.isdigit() and int(value) >= 2:
+            return int(value)
+        try:
+            share = float(value)
+        except ValueError:
+            share = 0.0
+        if 0 < share < 1:
+            return share
+        self.fail(f'{value!r} is no number of folds (2 or more), "loo", "time" or a share such as 0.25.', param, ctx)
+
+
+def kinds_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """The pairs of --as NAME=KIND."""
+    found = {}
+    for pair in given:
+        name, equals, kind = pair.rpartition("=")
+        if not equals or not name or kind not in KINDS:
+            raise click.BadParameter(f"{pair!r} is not NAME=KIND with a kind of {', '.join(KINDS)}.", ctx, param)
+        found[name] = kind
+    return found

@@ -1,0 +1,128 @@
+"""A journey becomes a `Study`: all that the report draws, gathered from tables, folds and the winner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likely.app.facts import contender
+from likely.app.fisher import FisherPlane, axis_label, grid, regions
+from likely.app.importance import importance
+from likely.app.report import Case, ColumnFacts, Plane, Study, column_facts
+from likely.core.arrays import Array, Index
+
+if TYPE_CHECKING:
+    from likely.app.journey import Journey
+    from likely.data.table import Table
+    from likely.decisions.evaluation import Evaluation
+
+POINTS = 1500
+WORST = 12
+CELLS = 12  # columns that a worst case shows: those that drive decisions most
+NOTE = "Regions are the decisions at places of this plane, with all other directions at the mean"
+WORDLESS = "; columns of words are taken as not observed there"
+
+
+def study_of(journey: Journey) -> Study:
+    """Everything that stands in the report of `likely fit`."""
+    job, table, field, contest = journey.job, journey.table, journey.field, journey.contest
+    e = contest.winner.evaluation
+    assert e is not None  # a winner was measured
+    drivers = importance(field, contest.winner.rung.estimator, seed=job.seed, jobs=job.jobs)
+    first = [driver.column for driver in drivers][:CELLS]
+    return Study(
+        title=f"{job.target} of {', '.join(Path(f).name for f in job.files)}", target=job.target,
+        classes=_texts(field.classes), source=tuple(Path(f).name for f in job.files), rows=len(table),
+        rows_unlabelled=table.unlabelled, columns=columns_of(table, field.owner, len(field.classes), field.weight),
+        set_aside=tuple(table.set_aside.items()), hazards=journey.hazards,
+        leaderboard=tuple(contender(s, s.rung is contest.winner.rung) for s in contest.standings), evaluation=e,
+        cv=journey.cv, importance=drivers, worst=worst_of(e, table, field.tested, first),
+        plane=plane_of(journey.model, field.X, field.owner, e, field.tested, field.judging, job.seed),
+        made=journey.made, command=job.command, fingerprint=table.fingerprint, seed=job.seed, model_file=job.out,
+    )  # fmt: skip
+
+
+def study_of_new(model: Any, table: Table, e: Evaluation, owner: Index, facts: Mapping[str, Any]) -> Study:
+    """The study of `likely evaluate`: a model that exists, on rows that it may never have seen."""
+    X, every = model.frame(table.frame), np.arange(len(owner))
+    return Study(
+        classes=_texts(e.classes), rows=len(table), rows_unlabelled=table.unlabelled, evaluation=e,
+        columns=columns_of(table, owner, len(e.classes), table.weight), fingerprint=table.fingerprint,
+        plane=plane_of(model, X, owner, e, every, table.weight, 0),
+        worst=worst_of(e, table, every, list(X.columns)[:CELLS]), **facts,
+    )  # fmt: skip
+
+
+def _texts(classes: Any) -> tuple[str, ...]:
+    return tuple(str(c) for c in classes.tolist())
+
+
+def columns_of(table: Table, owner: Index, n_classes: int, weight: Array | None) -> tuple[ColumnFacts, ...]:
+    """What each column in use is, and how it is spread in each class."""
+    rows = table.rows()
+    return tuple(
+        column_facts(c.name, c.kind, rows[c.name], owner, n_classes, weight=weight, reason=c.reason) for c in table.used
+    )
+
+
+def worst_of(e: Evaluation, table: Table, tested: Index, shown: list[str]) -> tuple[Case, ...]:
+    """The rows whose true class was held least likely, with their cells."""
+    cases = []
+    for case in e.worst(WORST):
+        at = int(tested[case.row])
+        cells = {name: table.frame[name][at] for name in shown}
+        decided = e.actions[int(e.decided[case.row])]
+        row = int(table.row_numbers[at])
+        cases.append(Case(row, str(case.truth), decided, case.posterior_of_truth, cells))
+    return tuple(cases)
+
+
+# ------------------------------------------------------------------------- the plane
+
+
+def plane_of(
+    model: Any, X: Any, owner: Index, e: Evaluation, tested: Index, weight: Array | None, seed: int
+) -> Plane | None:
+    """The classes in the plane of two Fisher directions; None where there are fewer than two columns of numbers."""
+    numbers = [name for name, entry in model.schema.items() if entry["kind"] in ("real", "count")]
+    if len(numbers) < 2:
+        return None
+    table = X.select(numbers).to_numpy()
+    plane = FisherPlane.of(table, owner, len(e.classes), weight)
+    if plane is None:
+        return None
+    seen = plane.seen(table[tested])
+    xs, ys = grid(seen)
+    some = np.sort(np.random.default_rng(seed).permutation(len(tested))[:POINTS])
+    names = ("first direction", "second direction")
+    return Plane(
+        points=seen[some], truth=owner[tested][some], decided=_marks(e.decided[some], e), xs=xs, ys=ys,
+        region=regions(plane, xs, ys, _decider(model, X, numbers, e)), share=plane.share,
+        labels=(axis_label(names[0], plane.weights[:, 0], numbers), axis_label(names[1], plane.weights[:, 1], numbers)),
+        note=NOTE + (WORDLESS if len(numbers) < len(model.schema) else "") + ".",
+    )  # fmt: skip
+
+
+def _decider(model: Any, X: Any, numbers: list[str], e: Evaluation) -> Callable[[Array], Any]:
+    """Decisions of the model for rows of numbers alone, what else there is being unobserved."""
+    import polars as pl
+
+    counts = [name for name in numbers if model.schema[name]["kind"] == "count"]
+
+    def decide(rows: Array) -> Any:
+        frame = pl.DataFrame({name: rows[:, j] for j, name in enumerate(numbers)})
+        frame = frame.with_columns(pl.col(name).round().clip(0) for name in counts)  # counts are whole
+        rest = [pl.lit(None, dtype=X[name].dtype).alias(name) for name in X.columns if name not in numbers]
+        found = model.classifier_.log_posterior(frame.with_columns(rest).select(X.columns))
+        return _marks(e.costs.decide(found), e)
+
+    return decide
+
+
+def _marks(decided: Any, e: Evaluation) -> Any:
+    """Actions as the picture marks them: −1 refuses."""
+    refuses = len(e.costs.table) - 1 if e.reject_cost is not None else -2
+    return np.where(decided == refuses, -1, decided)

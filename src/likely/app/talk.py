@@ -1,0 +1,55 @@
+"""Talk goes to stderr, data to stdout: whoever reads the one is not disturbed by the other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import click
+
+
+@dataclass(frozen=True)
+class Talk:
+    """Says things on stderr, unless it was asked to be quiet."""
+
+    quiet: bool = False
+
+    def __call__(self, text: str = "", *, bold: bool = False) -> None:
+        """Say a line or several."""
+        if not self.quiet:
+            click.secho(text, err=True, bold=bold)
+
+    @contextmanager
+    def progress(self, total: int) -> Iterator[Callable[[str], None]]:
+        """A bar that each call moves on by one, naming what was done; none where stderr is no terminal."""
+        if self.quiet or not sys.stderr.isatty():
+            yield lambda text: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:  # rich honours NO_COLOR itself
+            task = bar.add_task("comparing", total=total)
+            yield lambda text: bar.update(task, advance=1, description=text)
+
+
+def columns(rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
+    """Cells in aligned columns, those numbered in `right` to the right.
+
+    >>> print(columns([["model", "cost"], ["full", "0.1"]], right=(1,)))
+    model  cost
+    full    0.1
+    """
+    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
+    aligned = [
+        [cell.rjust(widths[j]) if j in right else cell.ljust(widths[j]) for j, cell in enumerate(row)] for row in rows
+    ]
+    return "\n".join("  ".join(row).rstrip() for row in aligned)
+
+
+def clipped(text: str, most: int) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"

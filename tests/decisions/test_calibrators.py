@@ -1,0 +1,236 @@
+"""Calibration maps: against SciPy, scikit-learn and a plain optimiser; weights are copies; no probability is 0."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import isotonic_regression, minimize
+from scipy.special import expit, log_softmax
+from sklearn.calibration import _sigmoid_calibration
+
+import likely as lk
+from likely.decisions.calibrators import (
+    METHODS,
+    IsotonicMap,
+    LogisticMap,
+    Temperature,
+    calibrate,
+    choose_method,
+    log_loss,
+    one_against_rest,
+)
+from likely.decisions.isotonic import pool_adjacent_violators, rising_curve
+from likely.decisions.newton import minimise
+
+
+def overconfident(rng, n=600, C=3, factor=4.0):
+    """Scores whose softmax at 1 / factor is the truth."""
+    z = rng.normal(size=(n, C)) * 1.5
+    p = np.exp(log_softmax(z, axis=1))
+    owner = (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(max=C - 1)
+    return factor * z, owner
+
+
+# ----------------------------------------------------------------- rising curves
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 50, 2000])
+@pytest.mark.parametrize("kind", ["noise", "labels", "falling", "rising", "crawl"])
+def test_pooling_equals_scipy(rng, n, kind):
+    y = {
+        "noise": rng.normal(size=n),
+        "labels": (rng.random(n) < np.linspace(0, 1, n)).astype(float),
+        "falling": -np.arange(n, dtype=float),
+        "rising": np.arange(n, dtype=float),
+        "crawl": np.append(np.arange(n - 1, dtype=float), -(float(n) ** 2)),  # one more merge in each pass
+    }[kind]
+    w = rng.integers(1, 5, n).astype(float)
+    value, size = pool_adjacent_violators(y, w)
+    expected = isotonic_regression(y, weights=w).x
+    np.testing.assert_allclose(np.repeat(value, size), expected, rtol=1e-9, atol=1e-9)
+    assert size.sum() == n
+
+
+def test_pooling_takes_any_input_in_linear_time(rng):
+    n = 200_000
+    crawl = np.append(np.arange(n - 1, dtype=float), -1e12)
+    value, _ = pool_adjacent_violators(crawl, np.ones(n))
+    assert len(value) < n and (np.diff(value) > 0).all()
+
+
+def test_rising_curve_has_one_row_of_the_other_kind_at_either_end():
+    knots, levels = rising_curve(np.array([0.0, 1.0, 2.0]), np.array([0, 0, 1]), np.array([3.0, 1.0, 4.0]))
+    np.testing.assert_allclose(levels, [1 / 5, 1 / 5, 4 / 5])
+    np.testing.assert_array_equal(knots, [0, 1, 2])
+
+
+# ------------------------------------------------------------------ linear maps
+
+
+def test_two_classes_are_platt_as_scikit_learn_has_it(rng):
+    s = rng.normal(size=300) * 3
+    owner = (rng.random(300) < expit(0.7 * s - 1)).astype(int)
+    w = rng.integers(1, 4, 300).astype(float)
+    a, b = _sigmoid_calibration(s, owner, sample_weight=w)  # p = σ(−(a s + b))
+    ours = LogisticMap.fit(np.stack([-s / 2, s / 2], axis=1), owner, w)
+    x = np.linspace(-9, 9, 7)
+    p = np.exp(ours.log_posterior(np.stack([-x / 2, x / 2], axis=1)))[:, 1]
+    np.testing.assert_allclose(p, expit(-(a * x + b)), rtol=2e-4)
+
+
+def test_temperature_is_the_best_of_all(rng):
+    z, owner = overconfident(rng)
+    n = len(owner)
+    targets = np.full((n, 3), 0.5 / (n + 2))
+    targets[np.arange(n), owner] = 1 - 1 / (n + 2)
+
+    def loss(log_t):
+        return -(targets * log_softmax(z / np.exp(log_t[0]), axis=1)).sum()
+
+    best = float(np.exp(minimize(loss, [0.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}).x[0]))
+    t = float(Temperature.fit(z, owner).temperature)
+    assert t == pytest.approx(best, rel=1e-5)
+    assert 3 < t < 5.5  # the truth is 4
+
+
+def test_matrix_map_is_at_the_bottom_of_its_bowl(rng):
+    z, owner = overconfident(rng, 400)
+    fitted = LogisticMap.fit(z, owner)
+    by_hand = log_softmax(z @ fitted.slope.T + fitted.offset, axis=1)
+    np.testing.assert_allclose(fitted.log_posterior(z), by_hand, rtol=1e-12)
+    # what is added to a row does not matter
+    shifted = z + rng.normal(size=(len(z), 1)) * 50
+    np.testing.assert_allclose(fitted.log_posterior(shifted), by_hand, atol=1e-9)
+    assert log_loss(by_hand, owner) <= log_loss(Temperature.fit(z, owner).log_posterior(z), owner) + 1e-3
+
+
+def test_few_rows_stay_near_one_common_slope(rng):
+    z, owner = overconfident(rng, 30, factor=1.0)
+    matrix = LogisticMap.fit(z, owner).slope
+    off = matrix - matrix.mean(axis=1, keepdims=True)
+    common = np.trace(off) / 2
+    assert np.abs(off - common * (np.eye(3) - 1 / 3)).max() < 0.8 * common
+
+
+def test_a_shifted_class_is_put_right(rng):
+    z, owner = overconfident(rng, 4000, factor=1.0)
+    wrong = z + np.array([2.0, 0.0, -1.0])
+    p = np.exp(LogisticMap.fit(wrong, owner).log_posterior(wrong))
+    assert np.abs(p - np.exp(log_softmax(z, axis=1))).mean() < 0.02
+    assert np.abs(np.exp(log_softmax(wrong, axis=1)) - np.exp(log_softmax(z, axis=1))).mean() > 0.1
+
+
+def test_unlucky_rows_do_not_turn_a_classifier_round():
+    s = np.array([1.0, 1.0, -1.0, -1.0])
+    p = LogisticMap.fit(np.stack([-s, s], axis=1), np.array([0, 0, 1, 1])).log_posterior([[-3.0, 3.0]])
+    np.testing.assert_allclose(np.exp(p), 0.5)
+
+
+# ---------------------------------------------------------------- every kind
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("C", [2, 3, 5])
+def test_posteriors_add_to_one_and_never_reach_0_or_1(rng, method, C):
+    z, owner = overconfident(rng, 200, C)
+    owner[:] = z.argmax(axis=1)  # not one mistake
+    log_p = calibrate(z, owner, method=method).log_posterior(z)
+    np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1, rtol=1e-12)
+    assert np.isfinite(log_p).all() and (log_p < 0).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("C", [2, 4])
+def test_weights_are_copies_and_zero_is_absence(rng, method, C):
+    z, owner = overconfident(rng, 150, C)
+    w = rng.integers(0, 4, 150)
+    again = rng.permutation(np.repeat(np.arange(150), w))
+    weighted = calibrate(z, owner, w, method=method).log_posterior(z)
+    repeated = calibrate(z[again], owner[again], method=method).log_posterior(z)
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_units_of_scores_do_not_matter(rng, method):
+    z, owner = overconfident(rng, 200)
+    plain = calibrate(z, owner, method=method).log_posterior(z)
+    for factor in (1e-8, 1e8) if method != "isotonic" else ():
+        scaled = calibrate(z * factor, owner, method=method).log_posterior(z * factor)
+        np.testing.assert_allclose(scaled, plain, rtol=1e-7, atol=1e-9)
+    assert log_loss(plain, owner) < log_loss(log_softmax(z, axis=1), owner)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_class_without_rows_keeps_a_small_posterior(rng, method):
+    z, owner = overconfident(rng, 200, 3)
+    z, owner = z[owner < 2], owner[owner < 2]
+    p = np.exp(calibrate(z, owner, method=method).log_posterior(z))
+    assert np.isfinite(p).all() and (p > 0).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_copies_and_pickles_are_the_same(rng, method):
+    import copy
+
+    z, owner = overconfident(rng, 100)
+    fitted = calibrate(z, owner, method=method)
+    np.testing.assert_array_equal(copy.deepcopy(fitted).log_posterior(z), fitted.log_posterior(z))
+    rebuilt = type(fitted)(**fitted._parts())
+    np.testing.assert_array_equal(rebuilt.log_posterior(z), fitted.log_posterior(z))
+
+
+# ------------------------------------------------------------------- choosing
+
+
+def test_the_choice_follows_the_truth(rng):
+    fold = np.arange(3000) % 5
+    z, owner = overconfident(rng, 3000)
+    assert choose_method(z, owner, fold)[0] == "temperature"
+    assert choose_method(z + np.array([3.0, 0.0, -3.0]), owner, fold)[0] == "logistic"
+    bent = np.sign(z) * np.abs(z) ** 5
+    method, losses = choose_method(bent, owner, fold)
+    assert method == "isotonic" and losses["isotonic"] < losses["temperature"]
+
+
+def test_one_fold_leaves_the_simplest(rng):
+    z, owner = overconfident(rng, 50)
+    assert choose_method(z, owner, np.zeros(50, dtype=int)) == ("temperature", {})
+
+
+def test_one_against_rest_is_the_log_odds(rng):
+    p = rng.dirichlet(np.ones(4), 20)
+    np.testing.assert_allclose(one_against_rest(np.log(p)), np.log(p / (1 - p)), rtol=1e-9)
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "word"),
+    [
+        (lambda: calibrate([[0.0, 1.0]], [0], method="beta"), lk.DomainError, "isotonic"),
+        (lambda: calibrate([[0.0, np.nan]], [0]), lk.DataError, "row 0, class 1"),
+        (lambda: calibrate([[0.0, -np.inf]], [0]), lk.DataError, "floor"),
+        (lambda: calibrate([0.0, 1.0], [0, 1]), lk.ShapeError, "one column a class"),
+        (lambda: calibrate([[0.0, 1.0]], [2]), lk.DataError, "0 … 1"),
+        (lambda: calibrate([[0.0, 1.0]], [0, 1]), lk.ShapeError, "one a row"),
+        (lambda: calibrate([[0.0, 1.0]], [0], [0.0]), lk.DataError, "weight"),
+        (lambda: calibrate([[0.0, 1.0]], [0], [-1.0]), lk.DataError, "negative"),
+        (lambda: Temperature(0.0, 2), lk.DomainError, "positive"),
+        (lambda: Temperature(1.0, 3).log_posterior([[1.0, 2.0]]), lk.ShapeError, "(n, 3)"),
+        (lambda: LogisticMap(np.eye(3), [0.0, 0.0]), lk.ShapeError, "slope"),
+        (lambda: IsotonicMap([0.0, 1.0], [0.9, 0.1], [0, 2]), lk.DomainError, "rise"),
+        (lambda: IsotonicMap([0.0, 1.0], [0.1, 0.9], [0, 1]), lk.ShapeError, "knots"),
+    ],
+)
+def test_bad_input_is_named(make, error, word):
+    with pytest.raises(error, match=word.replace("(", r"\(").replace(")", r"\)")):
+        make()
+
+
+def test_what_does_not_settle_is_said():
+    def never(theta):  # a slope that never ends
+        return -float(theta[0]), np.array([-1.0]), lambda v: v
+
+    with pytest.warns(lk.FitWarning, match="settle"):
+        minimise(never, np.zeros(1), "Calibrated")
