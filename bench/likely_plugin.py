@@ -42,6 +42,64 @@ def _(d):
     return run
 
 
+# ---------------------------------------------------------------- classifiers
+
+
+def classifier(covariance):
+    """Densities by maximum likelihood, as the peers have them."""
+    lk = library()
+    return lk.BayesClassifier(lk.GaussianDensity(covariance, prior=None))
+
+
+def in_set_up(model, d):
+    """A first look at a few rows, so that imports are not timed."""
+    model.fit(d["X"][:500], d["y"][:500]).predict_proba(d["X"][:500])
+
+
+def classified(covariance):
+    """Fit on all rows, then the posteriors of all rows."""
+
+    def setup(d):
+        in_set_up(classifier(covariance), d)
+        return lambda: {"proba": classifier(covariance).fit(d["X"], d["y"]).predict_proba(d["X"])}
+
+    return setup
+
+
+peer("qda", "likely", note="BayesClassifier(GaussianDensity('full', prior=None))")(classified("full"))
+peer("lda", "likely", note="BayesClassifier(GaussianDensity('pooled', prior=None))")(classified("pooled"))
+
+
+@peer("gaussian_nb", "likely", note="BayesClassifier(GaussianDensity('diagonal', prior=None))")
+def _(d):
+    in_set_up(classifier("diagonal"), d)
+    return lambda: {"pred": classifier("diagonal").fit(d["X"], d["y"]).predict(d["X"])}
+
+
+@peer("latency_qda", "likely", note="BayesClassifier.predict_proba")
+def _(d):
+    model, x = classifier("full").fit(d["X"], d["y"]), d["X"][:1].copy()
+
+    def run():
+        for _ in range(1000):
+            p = model.predict_proba(x)
+        return {"p": p}
+
+    return run
+
+
+@peer("latency_qda", "likely_value", note="Mixture.log_posterior, the value inside")
+def _(d):
+    model, x = classifier("full").fit(d["X"], d["y"]).model_, d["X"][:1].copy()
+
+    def run():
+        for _ in range(1000):
+            p = model.log_posterior(x)
+        return {"p": np.exp(p)}
+
+    return run
+
+
 # ------------------------------------------------------------- gaussian_stack
 
 

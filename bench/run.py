@@ -51,6 +51,7 @@ class Goal:
     faster: float | None = None  # best rival's time over likely's, at least
     memory: float | None = None  # MiB beyond the input, at most
     within: tuple[str, float] | None = None  # (own twin, at most this many times its time)
+    seconds: tuple[str, float] | None = None  # (own twin, at most this time)
     allowed: tuple[tuple[str, float], ...] = ()
 
 
@@ -58,6 +59,10 @@ GOALS = {
     "gaussian_ml": Goal(faster=2.0, memory=50.0, allowed=(("cov_err", 1e-12),)),
     "gaussian_stack": Goal(faster=3.0, allowed=(("max_err", 1e-8),)),
     "gaussian_gaps": Goal(within=("likely_complete", 3.0), allowed=(("max_err", 1e-8),)),
+    "qda": Goal(faster=4.0),
+    "lda": Goal(faster=2.0),
+    "gaussian_nb": Goal(faster=10.0, memory=50.0 + 16.0),  # MiB; 16 of them are the labels that it returns
+    "latency_qda": Goal(faster=2.0, seconds=("likely_value", 0.030)),  # of 1000 calls
 }
 
 
@@ -185,6 +190,9 @@ def verdicts(records: list[Record], goal: Goal) -> Iterator[tuple[str, str]]:
         ratio = ours["best"] / twin["best"]
         said = f"{ratio:.2f}× the time of {twin['peer']} (goal {goal.within[1]:g}×)"
         yield said, verdict(ratio <= goal.within[1], ours, twin)
+    if goal.seconds and (twin := named(records, goal.seconds[0])):
+        said = f"{twin['peer']} in {twin['best']:.4g} s (goal {goal.seconds[1]:g} s)"
+        yield said, verdict(twin["best"] <= goal.seconds[1], twin)
     for name, bound in goal.allowed:
         value = float(ours["quality"].get(name, 0.0))
         yield f"{name} {value:.1g} (goal {bound:g})", verdict(value <= bound)

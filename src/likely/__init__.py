@@ -22,6 +22,8 @@ _HOMES = {
     "likely.core.prior": ["Prior"],
     "likely.core.ragged": ["Ragged"],
     "likely.core.stats": ["Stats"],
+    "likely.data.reading": ["read"],
+    "likely.data.table": ["Table"],
     "likely.decisions.combine": ["change_prior", "combine"],
     "likely.decisions.cost": ["Cost"],
     "likely.decisions.decide": ["Decisions", "decide"],
@@ -37,10 +39,12 @@ _HOMES = {
     "likely.estimators.bayes": ["BayesClassifier"],
     "likely.estimators.calibrated": ["Calibrated"],
     "likely.estimators.categorical": ["CategoricalDensity"],
+    "likely.estimators.curves": ["hughes_curve", "learning_curve"],
     "likely.estimators.gaussian": ["GaussianDensity"],
     "likely.estimators.naive_bayes": ["NaiveBayes"],
     "likely.estimators.poisson": ["PoissonDensity"],
     "likely.estimators.product": ["ProductDensity"],
+    "likely.estimators.validation": ["evaluate"],
     "likely.families.categorical": ["Categorical"],
     "likely.families.gaussian": ["Gaussian"],
     "likely.families.negative_binomial": ["NegativeBinomial"],
@@ -72,6 +76,8 @@ if TYPE_CHECKING:
     from likely.core.prior import Prior
     from likely.core.ragged import Ragged
     from likely.core.stats import Stats
+    from likely.data.reading import read
+    from likely.data.table import Table
     from likely.decisions.combine import change_prior, combine
     from likely.decisions.cost import Cost
     from likely.decisions.decide import Decisions, decide
@@ -85,10 +91,12 @@ if TYPE_CHECKING:
     from likely.estimators.bayes import BayesClassifier
     from likely.estimators.calibrated import Calibrated
     from likely.estimators.categorical import CategoricalDensity
+    from likely.estimators.curves import hughes_curve, learning_curve
     from likely.estimators.gaussian import GaussianDensity
     from likely.estimators.naive_bayes import NaiveBayes
     from likely.estimators.poisson import PoissonDensity
     from likely.estimators.product import ProductDensity
+    from likely.estimators.validation import evaluate
     from likely.families.categorical import Categorical
     from likely.families.gaussian import Gaussian
     from likely.families.negative_binomial import NegativeBinomial
@@ -115,9 +123,9 @@ __all__ = [  # noqa: PLE0604, RUF100
     "ModelFileError", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart",
     "NormalMean", "NotConverged", "Poisson", "PoissonDensity", "Prior", "ProbabilityTable", "Product",
     "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Serial", "Several", "ShapeError", "Shared", "Stats",
-    "Step", "Stop", "StudentT", "Threads", "__version__", "change_prior", "check_squared_distances",
-    "check_unimodality", "combine", "decide", "fit", "iterate", "load", "online", "operating_threshold", "proportion",
-    "save", "shell_share",
+    "Step", "Stop", "StudentT", "Table", "Threads", "__version__", "change_prior", "check_squared_distances",
+    "check_unimodality", "combine", "decide", "evaluate", "fit", "hughes_curve", "iterate", "learning_curve", "load",
+    "online", "operating_threshold", "proportion", "read", "save", "shell_share",
 ]  # fmt: skip
 
 

@@ -79,7 +79,6 @@ LAWS: dict[str, Callable[[], Any]] = {
     "shared": lambda: lk.Shared(lk.Gaussian([[0.0], [5.0]], 1.0), [0, 1, 1]),
     "shared covariance": lambda: lk.Shared(stack("full"), [0, 1, 0], "covariance"),
     "mixture": lambda: lk.Mixture([0.2, 0.3, 0.5], stack("full")),
-    "probability table": lambda: lk.ProbabilityTable(S={"forged": 0.25, "genuine": 0.75}),
     "mixture of t": lambda: lk.Mixture([0.2, 0.3, 0.5], LAWS["student t tied"]()),
 }
 
@@ -119,6 +118,7 @@ STATS: dict[str, Callable[[], Any]] = {
 }
 
 COSTS: dict[str, Callable[[], Any]] = {
+    "probability table": lambda: lk.ProbabilityTable(S={"forged": 0.25, "genuine": 0.75}),
     "cost": lambda: lk.Cost([[0, 1], [5, 0]]),
     "cost with names": lambda: lk.Cost([[0, 1], [5, 0], [2, 2]], ["ask"], np.array(["no", "yes"])),
     "cost of numbers": lambda: lk.Cost([[0, 1], [5, 0]], classes=np.array([3, 7])),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -30,6 +31,8 @@ COMMANDS = {
 
 # errors that are not listed end in 1
 EXIT_CODES = {"ShapeError": 3, "DataError": 3, "ModelFileError": 4}
+
+INTERRUPTED, PIPE_CLOSED = 130, 141  # as shells count: 128 and the number of the signal
 
 EPILOG = """\b
 Exit codes: 0 ok, 1 failed, 2 usage, 3 bad data, 4 bad model file.
@@ -82,12 +85,33 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; an error of ours becomes one line on stderr and an exit code."""
     color = False if os.environ.get("NO_COLOR") else None
     try:
-        likely.main(args, prog_name="likely", color=color)
+        done = likely.main(args, prog_name="likely", color=color, standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # whoever read has enough, as in `| head`
+        _forget_stdout()
+        sys.exit(PIPE_CLOSED)
     except Exception as error:
-        from likely.errors import LikelyError
+        sys.exit(_told(error))
+    sys.exit(done if isinstance(done, int) else 0)
 
-        if not isinstance(error, LikelyError):
-            raise
-        click.echo(f"likely: {' '.join(str(error).split())}", err=True)
-        sys.exit(exit_code(error))
-    sys.exit(0)
+
+def _told(error: Exception) -> int:
+    """One line about an error of ours or of the system, and its exit code; any other is a bug and keeps its trace."""
+    from likely.errors import LikelyError
+
+    if not isinstance(error, LikelyError | OSError):
+        raise error
+    text = str(error) if isinstance(error, LikelyError) else f"{error.filename or 'system'}: {error.strerror or error}."
+    click.echo(f"likely: {' '.join(text.split())}", err=True)
+    return exit_code(error)
+
+
+def _forget_stdout() -> None:
+    """Nothing more can be written there; Python would say so at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

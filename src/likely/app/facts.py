@@ -51,14 +51,15 @@ def figures(e: Evaluation) -> dict[str, Any]:
 def contender(standing: Standing, chosen: bool) -> Contender:
     """A line of the leaderboard."""
     rung, e = standing.rung, standing.evaluation
+    name = rung.name[0].upper() + rung.name[1:]
     note = " ".join(part for part in (NOT_SAVED if rung.rival else "", standing.failure) if part)
     if e is None:
-        return Contender(rung.name, rung.what, seconds=standing.seconds, note=f"failed: {note}")
+        return Contender(name, rung.what, seconds=standing.seconds, note=f"failed: {note}")
     told = standing.behind
     if told is not None and told.value != 0 and not rung.rival:
         note = f"{told.value:.4f} (± {told.se:.4f}) dearer than the cheapest, row by row"
     return Contender(
-        rung.name, rung.what, e.decision_cost.value, e.decision_cost.se, *e.error, log_loss=e.log_loss.value,
+        name, rung.what, e.decision_cost.value, e.decision_cost.se, *e.error, log_loss=e.log_loss.value,
         seconds=standing.seconds, chosen=chosen, note=note,
     )  # fmt: skip
 
@@ -78,10 +79,10 @@ def leaderboard(contest: Contest) -> list[dict[str, Any]]:
 def verdict(contest: Contest) -> str:
     """Which model won, by how much beside the next, and what the rivals reached."""
     winner, best = contest.winner, contest.best
-    words = [f"{winner.rung.name} wins: it costs {_cost(winner)} a row."]
+    words = [f"{winner.rung.name[0].upper()}{winner.rung.name[1:]} wins: it costs {_cost(winner)} a row."]
     if winner.rung is not best.rung and winner.behind is not None:
         more = f"{winner.behind.value:.4f}, with a standard error of {winner.behind.se:.4f}"
-        words.append(f"{best.rung.name} costs {_cost(best)}: less by {more}, so the simpler one is taken.")
+        words.append(f"The cheapest, {best.rung.name}, costs {_cost(best)}: less by {more}, so the simpler one is taken.")
     elif (beside := contest.next) is not None and beside.behind is not None:
         more = f"{beside.behind.value:.4f}, with a standard error of {beside.behind.se:.4f}"
         words.append(f"The next, {beside.rung.name}, costs more by {more}.")

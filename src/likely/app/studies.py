@@ -34,7 +34,7 @@ def study_of(journey: Journey) -> Study:
     drivers = importance(field, contest.winner.rung.estimator, seed=job.seed, jobs=job.jobs)
     first = [driver.column for driver in drivers][:CELLS]
     return Study(
-        title=f"{job.target} of {', '.join(Path(f).name for f in job.files)}", target=job.target,
+        title=f"Deciding “{job.target}” from {', '.join(Path(f).name for f in job.files)}", target=job.target,
         classes=_texts(field.classes), source=tuple(Path(f).name for f in job.files), rows=len(table),
         rows_unlabelled=table.unlabelled, columns=columns_of(table, field.owner, len(field.classes), field.weight),
         set_aside=tuple(table.set_aside.items()), hazards=journey.hazards,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -113,7 +114,7 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         if len(classes) == 1:
             return HeldOut.nothing(1)
         splits = make_splits(X, owner, self.cv, weight=weight, groups=groups, seed=self._seed())
-        if groups is None and not hasattr(self.cv, "split"):
+        if groups is None and (self.cv is None or isinstance(self.cv, Integral)):
             splits = list(_singles_always_train(splits, owner, classes))
         response, y = response_of(estimator), classes[owner]
 

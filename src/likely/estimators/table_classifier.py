@@ -127,9 +127,12 @@ class TableClassifier(Deciding, BaseEstimator):
 
     def unseen(self, X: Any) -> dict[str, Mask]:
         """Which rows (n,) hold a word that training never saw, by column; only columns that have some."""
+        return self._unseen(self.frame(X))
+
+    def _unseen(self, frame: Any) -> dict[str, Mask]:
         import polars as pl
 
-        frame, found = self.frame(X), {}
+        found = {}
         for name, entry in self.schema.items():
             if entry["kind"] in WORDS:
                 strange = ~(

@@ -1,0 +1,159 @@
+"""A table larger than memory, a piece at a time: whoever decides row by row need not hold them all."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from likely.errors import DataError, sentence
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROWS = 100_000  # of a batch, at most
+PIECE = 8 << 20  # bytes that are read at once
+STDIN = "standard input"
+
+
+def batches(files: tuple[str, ...], format: str | None = None, rows: int = ROWS) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The tables of files (or "-") in order, at most so many rows at a time, each with the rows before it in its file.
+
+    CSV, TSV and JSON lines are cut between records, Parquet by rows; what cannot be cut is read whole. Each batch is
+    as `read` gives it: cells of text formats are strings.
+    """
+    from likely.data.reading import matching
+
+    for file in files:
+        for path in ["-"] if file == "-" else matching(file):
+            before = 0
+            for frame in _frames(path, format):
+                for part in frame.iter_slices(rows):
+                    yield before, part
+                    before += part.height
+
+
+@contextmanager
+def counted_from(before: int) -> Iterator[None]:
+    """Errors that name a row or line of a batch name that of the file."""
+    try:
+        yield
+    except DataError as error:
+        if not before:
+            raise
+        text = re.sub(r"\b(row|line) (\d+)", lambda m: f"{m[1]} {int(m[2]) + before}", str(error))
+        raise type(error)(text) from error
+
+
+def _frames(path: Path | str, format: str | None) -> Iterator[pl.DataFrame]:
+    from likely.data.reading import _format_by_ending, read
+
+    if path == "-":
+        yield from _of_stream(sys.stdin.buffer, format, STDIN)
+        return
+    kind, packed = format or _format_by_ending(Path(path)), Path(path).suffix[1:].lower()
+    if kind == "parquet":
+        yield from _of_parquet(Path(path))
+    elif kind == "json" or packed == "zst":
+        yield read(path, format=format)
+    else:
+        with _opened(Path(path), packed == "gz") as stream:
+            yield from _of_stream(stream, kind, str(path))
+
+
+@contextmanager
+def _opened(path: Path, packed: bool) -> Iterator[IO[bytes]]:
+    try:
+        with gzip.open(path) if packed else open(path, "rb") as stream:
+            yield stream  # type: ignore[misc]
+    except (OSError, EOFError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise DataError(sentence(str(path), "the file cannot be read", error)) from error
+
+
+def _of_parquet(path: Path) -> Iterator[pl.DataFrame]:
+    import polars as pl
+
+    from likely.data.reading import read
+
+    try:
+        scan, height = pl.scan_parquet(path, glob=False), pl.scan_parquet(path, glob=False).select(pl.len()).collect()
+    except (OSError, pl.exceptions.PolarsError):
+        yield read(path, format="parquet")  # which says what is wrong
+        return
+    if not height.item():
+        yield read(path, format="parquet")
+    for start in range(0, height.item(), ROWS):
+        yield scan.slice(start, ROWS).collect()
+
+
+def _of_stream(stream: IO[bytes], format: str | None, whose: str) -> Iterator[pl.DataFrame]:
+    """Frames of a stream of text records; the header of the first piece stands above the others, too."""
+    from likely.data.reading import READERS, _format_of
+
+    pieces = _pieces(stream)
+    first = next(pieces, b"")
+    format = format or _format_of(first)
+    if format in ("json", "parquet"):
+        yield READERS[format](first + b"".join(pieces), whose)
+    elif format == "jsonl":
+        yield READERS[format](first, whose)
+        yield from _others(pieces, lambda piece: READERS["jsonl"](piece, whose))
+    else:
+        yield from _delimited(first, pieces, format, whose)
+
+
+def _delimited(first: bytes, pieces: Iterator[bytes], format: str, whose: str) -> Iterator[pl.DataFrame]:
+    from likely.data.delimited import lines_of, read_delimited, sniffed
+
+    first = first.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
+    head = lines_of(first, whose, 100) if first else []
+    separator = "\t" if format == "tsv" else sniffed(head) if any(head) else None
+    yield read_delimited(first, whose, separator)
+    header = first[: _end_of_record(first)]
+    yield from _others(pieces, lambda piece: read_delimited(header + piece, whose, separator))
+
+
+def _others(pieces: Iterator[bytes], read: Any) -> Iterator[pl.DataFrame]:
+    """Frames of the later pieces; one of blank lines alone has no rows, and is left out."""
+    for piece in pieces:
+        if piece.strip():
+            yield read(piece)
+
+
+def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
+    """Pieces that end where a record does: at a line's end outside of quotes."""
+    left = b""
+    while more := stream.read(PIECE):
+        left += more
+        cut = _last_end(left)
+        if cut:
+            yield left[:cut]
+            left = left[cut:]
+    if left:
+        yield left
+
+
+def _last_end(text: bytes) -> int:
+    """Where the last whole record ends; 0 where none does.
+
+    >>> _last_end(b'a,"b\\nc"\\nd,"e\\n')
+    8
+    """
+    cut = text.rfind(b"\n") + 1
+    while cut and text.count(b'"', 0, cut) % 2:
+        cut = text.rfind(b"\n", 0, cut - 1) + 1
+    return cut
+
+
+def _end_of_record(text: bytes) -> int:
+    """Where the first record ends."""
+    end = text.find(b"\n") + 1
+    while end and text.count(b'"', 0, end) % 2:
+        end = text.find(b"\n", end) + 1
+    return end or len(text)

@@ -1,0 +1,122 @@
+"""`likely evaluate`: how good a model is on rows whose truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from likely.app import options
+from likely.app.outputs import check_writable, whole_file
+from likely.errors import DataError, sentence
+
+EPILOG = """\b
+Example:
+  likely evaluate model.likely test.csv --report test.html
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("model")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
+@click.option("--target", metavar="NAME", help="The column with the truth.  [as in training]")
+@click.option("--weight", metavar="COL", help="What a row counts.")
+@options.deciding
+@options.reading
+@click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
+@click.option("--report", metavar="FILE", help="Write a report in HTML.")
+@click.option("--json", "as_json", is_flag=True, help="All figures and curves as JSON.")
+def evaluate(
+    model: str, files: tuple[str, ...], target: str | None, weight: str | None, sql: str | None, format_: str | None,
+    missing: tuple[str, ...], allow_missing: bool, report: str | None, as_json: bool, **rules: Any,
+) -> None:  # fmt: skip
+    """Measure a model on labelled rows that it was not trained on: error, cost, calibration, each with its interval."""
+    from likely.app.models import table_model
+    from likely.app.predict import decision_rules
+
+    if report is not None:
+        check_writable(report)
+    loaded = table_model(model)
+    target = target or loaded.card.get("target")
+    if target is None:
+        raise click.UsageError("say which column holds the truth: --target NAME")
+    table = labelled(loaded, files, target, weight, (sql, format_, missing), allow_missing)
+    how = decision_rules(loaded, rules)
+    e, decisions = measured(loaded, table, how)
+    if report is not None:
+        _write_report(report, model, loaded, table, e, files, target)
+    click.echo(_json(e, decisions) if as_json else f"{e.summary()}\n\n{told(decisions)}")
+
+
+def labelled(model: Any, files: Any, target: str, weight: str | None, how: Any, allow_missing: bool) -> Any:
+    """The rows with a label, in the model's columns."""
+    from likely.data.reading import require
+    from likely.data.table import Table
+    from likely.data.typed import as_frame
+
+    sql, format, missing = how
+    frame = as_frame(list(files), missing, sql, format)
+    require(target, frame.columns, "--target")
+    return Table.like(
+        model.schema, frame, target=target, weight=weight, missing=missing, allow_missing=allow_missing,
+        classes=model.classes_.tolist(),
+    )  # fmt: skip
+
+
+def measured(model: Any, table: Any, how: dict[str, Any]) -> tuple[Any, Any]:
+    """The evaluation, and the decisions under all rules."""
+    from likely.decisions.evaluation import Evaluation
+    from likely.estimators.table_classifier import laid_out
+
+    rows, truth = laid_out(table.frame, list(model.schema)), _places(model, table)
+    classifier = model.classifier_
+    posterior = classifier.log_posterior(rows)
+    if how.get("class_prior") is not None:
+        with np.errstate(divide="ignore"):
+            posterior = posterior + np.log(how["class_prior"]) - np.log(classifier.class_prior_)
+        posterior -= np.logaddexp.reduce(posterior, axis=1, keepdims=True)
+    cost = classifier.cost if how.get("cost") is None else how["cost"]
+    price = classifier.reject_cost if how.get("reject_cost") is None else how["reject_cost"]
+    e = Evaluation(posterior, truth, model.classes_, cost=cost, reject_cost=price, weight=table.weight)
+    return e, classifier.decide(rows, full=True, **how)
+
+
+def _places(model: Any, table: Any) -> Any:
+    places = {c: i for i, c in enumerate(model.classes_.tolist())}
+    strange = [(n, c) for n, c in zip(table.row_numbers.tolist(), table.y.tolist(), strict=True) if c not in places]
+    if strange:
+        expected = f"labels must be among the model's classes {', '.join(str(c) for c in list(places)[:12])}"
+        raise DataError(sentence(f"row {strange[0][0]}", expected, f'"{strange[0][1]}"', "leave such rows out"))
+    return np.array([places[c] for c in table.y.tolist()], dtype=np.intp)
+
+
+def told(decisions: Any) -> str:
+    """How many rows were decided, handed on and refused under all rules together."""
+    n, at = len(decisions), decisions.index
+    classes = len(decisions.classes)
+    parts = {"got a class": ((at >= 0) & (at < classes)).sum(), "another action": (at >= classes).sum(),
+             "refused": (at == -1).sum(), "novel": (at == -2).sum()}  # fmt: skip
+    shown = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
+    return f"of {n:,} rows, by all rules of the model together: {shown}"
+
+
+def _json(e: Any, decisions: Any) -> str:
+    import json
+
+    refused = {"refused_rows": int((decisions.index == -1).sum()), "novel_rows": int((decisions.index == -2).sum())}
+    return json.dumps({**e.as_dict(), **refused}, indent=2)
+
+
+def _write_report(report: str, path: str, model: Any, table: Any, e: Any, files: Any, target: str) -> None:
+    from likely.app.report import report_html
+    from likely.app.studies import study_of_new
+
+    names = tuple(Path(f).name for f in files)
+    facts = {
+        "title": f"{Path(path).name} on {', '.join(names)}", "target": target, "source": names, "model_file": path,
+        "command": f"likely evaluate {path} {' '.join(files)} --target {target} --report {report}",
+        "made": model.card.get("made", ""), "cv": "",
+    }  # fmt: skip
+    whole_file(report, report_html(study_of_new(model, table, e, e.truth, facts)))

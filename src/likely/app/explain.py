@@ -1,0 +1,53 @@
+"""`likely explain`: why rows are decided as they are, column by column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from likely.app import options
+from likely.errors import DataError, sentence
+
+EPILOG = """\b
+Example:
+  likely explain model.likely new.csv --row 18 --row 20
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("model")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
+@click.option("--row", "rows", type=click.IntRange(1), multiple=True, help="Which row, from 1; repeatable.  [1]")
+@options.reading
+@click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def explain(
+    model: str, files: tuple[str, ...], rows: tuple[int, ...], sql: str | None, format_: str | None,
+    missing: tuple[str, ...], allow_missing: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Say what each column adds to the odds of the decision, and what deciding without it would cost."""
+    from likely.app.models import table_model
+    from likely.data.table import Table
+
+    loaded = table_model(model)
+    table = Table.like(
+        loaded.schema, list(files), missing=missing, allow_missing=allow_missing, sql=sql, format=format_
+    )
+    rows = rows or (1,)
+    beyond = [row for row in rows if row > len(table)]
+    if beyond:
+        raise DataError(sentence(f"--row {beyond[0]}", f"the table has {len(table)} rows", remedy="rows count from 1"))
+    found = loaded.explain(table.frame[[row - 1 for row in rows]])
+    click.echo(_json(found, rows) if as_json else _text(found, rows))
+
+
+def _text(found: Any, rows: tuple[int, ...]) -> str:
+    pages = (found._page(i).replace(f"row {i}:", f"row {row}:", 1) for i, row in enumerate(rows))
+    return "\n\n".join(pages)
+
+
+def _json(found: Any, rows: tuple[int, ...]) -> str:
+    import json
+
+    return "\n".join(json.dumps({"row": row, **record}) for row, record in zip(rows, found.records(), strict=True))

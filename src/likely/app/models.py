@@ -1,0 +1,45 @@
+"""Model files as commands need them: a classifier that knows the columns of its table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from likely.errors import ModelFileError, sentence
+
+if TYPE_CHECKING:
+    from likely.estimators.table_classifier import TableClassifier
+
+
+def table_model(path: str) -> TableClassifier:
+    """The classifier in a file, with its columns; a classifier of a data frame, saved from Python, gets them here."""
+    from likely.estimators.bayes import BayesClassifier
+    from likely.estimators.table_classifier import TableClassifier
+    from likely.files import load
+
+    model = load(path)
+    if isinstance(model, TableClassifier) and hasattr(model, "classifier_"):
+        return model
+    if isinstance(model, BayesClassifier) and hasattr(model, "model_"):
+        return TableClassifier.around(model, _schema(model, path))
+    remedy = "`likely fit` writes such a file, `likely show` says what this one holds"
+    raise ModelFileError(sentence(path, "a fitted classifier is needed", type(model).__name__, remedy))
+
+
+def _schema(model: Any, path: str) -> dict[str, dict[str, Any]]:
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        remedy = "fit it to a data frame, or use it from Python"
+        raise ModelFileError(sentence(path, "the model must know its columns by name", "numbers alone", remedy))
+    return {str(name): _entry(model.density_, model._learnt.parts, str(name)) for name in names}
+
+
+def _entry(density: Any, law: Any, name: str) -> dict[str, Any]:
+    """Kind and levels of one column, by the density that has learnt it."""
+    if hasattr(density, "parts_"):
+        part, inner = next((title, part) for title, part, own in density.parts_ if name in own)
+        return _entry(inner, law[part], name)
+    kind = {"CategoricalDensity": "category", "PoissonDensity": "count"}.get(type(density).__name__, "real")
+    if kind != "category":
+        return {"kind": kind}
+    own = law[name] if hasattr(law, "names") else law
+    return {"kind": kind, "levels": [str(level) for level in own.values.tolist()]}

@@ -1,0 +1,160 @@
+"""`likely predict`: rows in, decisions out, however many there are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import click
+
+from likely.app import options
+from likely.app.batches import batches, counted_from
+from likely.app.outputs import check_writable, written_whole
+
+EPILOG = """\b
+Examples:
+  likely predict model.likely new.csv -o decisions.csv
+  cat new.csv | likely predict model.likely - --json
+Columns: decision (a class, a further action, REJECT or NOVEL), expected cost,
+p(class) for each class, novel (a word that training never saw, or NOVEL),
+and the reason where the row was refused or is novel.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("model")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
+@options.deciding
+@options.reading
+@click.option("--keep", metavar="COL,...", help="Columns of the input to repeat in the output.")
+@click.option("--proba/--no-proba", default=True, help="With the probability of each class.  [yes]")
+@click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all.  [stdout]")
+def predict(
+    model: str, files: tuple[str, ...], sql: str | None, format_: str | None, missing: tuple[str, ...],
+    keep: str | None, proba: bool, allow_missing: bool, as_json: bool, out: str | None, **rules: Any,
+) -> None:  # fmt: skip
+    """Decide about the rows of a table, with the costs and refusals that the model was made with, or others.
+
+    Columns may come in any order; those that the model does not know are ignored. A word that training never saw
+    counts as missing. Files of any size are read in batches.
+    """
+    from likely.app.models import table_model
+
+    if out is not None:
+        check_writable(out)
+    loaded = table_model(model)
+    how = decision_rules(loaded, rules)
+    kept = [name.strip() for name in keep.split(",")] if keep else []
+    with _written_to(out) as stream:
+        header = True
+        for before, frame in _parts(files, sql, format_, missing):
+            with counted_from(before):
+                decided = Decided.of(loaded, frame, how, kept, missing, allow_missing)
+            stream.write(decided.json_lines(proba) if as_json else decided.csv(proba, header))
+            header = False
+
+
+def decision_rules(model: Any, rules: dict[str, Any]) -> dict[str, Any]:
+    """Options as `decide` takes them; None where the model's own setting stands."""
+    from likely.app.costs import read_class_prior, read_cost
+
+    found = dict(rules)
+    if rules.get("cost") is not None:
+        found["cost"] = read_cost(rules["cost"], model.classes_)
+    if rules.get("class_prior") is not None:
+        found["class_prior"] = read_class_prior(rules["class_prior"], model.classes_)
+    return found
+
+
+def _parts(files: tuple[str, ...], sql: str | None, format: str | None, missing: Any) -> Iterator[tuple[int, Any]]:
+    if sql is None:
+        yield from batches(files, format)
+        return
+    from likely.data.reading import read
+
+    yield 0, read(list(files), sql=sql, format=format, missing=missing)
+
+
+@contextmanager
+def _written_to(out: str | None) -> Iterator[IO[str]]:
+    if out is None:
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    with written_whole(out) as stream:
+        yield stream
+
+
+class Decided:
+    """The decisions about one batch, ready to be written."""
+
+    def __init__(self, decisions: Any, kept: Any, unseen: dict[str, Any]) -> None:
+        self.decisions, self.kept, self.unseen = decisions, kept, unseen
+
+    @classmethod
+    def of(cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool) -> Decided:
+        """Decide about a frame of cells."""
+        from likely.data.reading import chosen
+        from likely.data.table import Table
+        from likely.estimators.table_classifier import laid_out
+
+        kept = chosen(frame, keep)
+        table = Table.like(model.schema, frame, missing=missing, allow_missing=allow)
+        rows = laid_out(table.frame, list(model.schema))
+        return cls(model.classifier_.decide(rows, full=True, **how), kept, model._unseen(rows))
+
+    @property
+    def novel(self) -> Any:
+        """Rows (n,) that hold a word never seen, or are unlike training altogether."""
+        import numpy as np
+
+        from likely.decisions.refusals import NOVEL
+
+        return np.logical_or.reduce([self.decisions.index == NOVEL.code, *self.unseen.values()])
+
+    def reasons(self) -> list[str]:
+        """Why a row was refused or is novel; empty for the others."""
+        out = [""] * len(self.decisions)
+        for i in (self.novel | (self.decisions.index < 0)).nonzero()[0].tolist():
+            words = [f'"{name}"' for name, mask in self.unseen.items() if mask[i]]
+            strange = f"a value of {', '.join(words)} was not seen in training: it counts as missing"
+            out[i] = self.decisions._reason(i) if self.decisions.index[i] < 0 else strange
+        return out
+
+    def csv(self, proba: bool, header: bool) -> str:
+        """Lines of a CSV file."""
+        import polars as pl
+
+        d = self.decisions
+        columns: list[pl.Series] = [
+            pl.Series("decision", [str(choice) for choice in d.choice.tolist()]),
+            pl.Series("cost", d.cost).fill_nan(None),
+        ]
+        if proba:
+            columns += [pl.Series(f"p({c})", d.posterior[:, j]) for j, c in enumerate(d.classes.tolist())]
+        columns += [pl.Series("novel", self.novel), pl.Series("reason", self.reasons(), dtype=pl.String)]
+        taken = {column.name for column in columns}
+        kept = self.kept.rename({name: f"input {name}" for name in self.kept.columns if name in taken})
+        return pl.DataFrame([*kept.iter_columns(), *columns]).write_csv(include_header=header)
+
+    def json_lines(self, proba: bool) -> str:
+        """One JSON object a line."""
+        import json
+
+        d, reasons, novel, cost = self.decisions, self.reasons(), self.novel.tolist(), self.decisions.cost.tolist()
+        names = [str(c) for c in d.classes.tolist()]
+        choices = [choice if isinstance(choice, str | int | float) else str(choice) for choice in d.choice.tolist()]
+        lines = []
+        for i, (choice, kept) in enumerate(zip(choices, self._kept_rows(), strict=True)):
+            record = {**kept, "decision": choice, "cost": None if cost[i] != cost[i] else cost[i]}
+            if proba:
+                record["posterior"] = dict(zip(names, d.posterior[i].tolist(), strict=True))
+            lines.append(json.dumps(record | {"novel": novel[i], "reason": reasons[i] or None}, default=str))
+        return "".join(f"{line}\n" for line in lines)
+
+    def _kept_rows(self) -> Any:
+        return self.kept.iter_rows(named=True) if self.kept.width else [{}] * len(self.decisions)

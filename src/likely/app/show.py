@@ -1,0 +1,147 @@
+"""`likely show`: what is inside a model file, whoever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import numpy as np
+
+from likely.app.talk import clipped, columns
+
+SHOWN = 30  # columns, classes and fields that a terminal shows
+
+
+@click.command(epilog="\b\nExample:\n  likely show model.likely\n")
+@click.argument("model")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def show(model: str, as_json: bool) -> None:
+    """Say what a model file holds: its class, classes, columns, parameters, and how it decides."""
+    from likely.files import describe, load
+
+    outline = describe(model)
+    thing = load(model)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(as_plain(outline, thing), indent=2))
+    else:
+        click.echo("\n".join(lines(outline, thing)))
+
+
+def as_plain(outline: dict[str, Any], thing: Any) -> dict[str, Any]:
+    """The file's own outline, and what a table's classifier says of itself."""
+    from likely.decisions.summary import plain
+
+    more = {}
+    if hasattr(thing, "schema_"):
+        more = {"classes": plain(thing.classes_), "class_prior": plain(thing.class_prior_), "columns": thing.schema,
+                "card": thing.card}  # fmt: skip
+    return {**plain(outline), **more}
+
+
+def lines(outline: dict[str, Any], thing: Any) -> Iterator[str]:
+    """The same for people."""
+    yield f"{type(thing).__name__}, written by likely {outline['likely']} (format {outline['format']})"
+    inner = getattr(thing, "classifier_", thing)
+    if hasattr(thing, "schema_"):
+        yield from _origin(thing)
+    if hasattr(inner, "classes_"):
+        yield from _classifier(inner)
+    if hasattr(thing, "schema_"):
+        yield from _columns(thing.schema)
+    if hasattr(inner, "classes_"):
+        yield from _rules(inner)
+    elif hasattr(inner, "summary") and hasattr(inner, "model_"):
+        yield str(inner.summary())
+    else:
+        yield from _fields(outline["content"])
+
+
+def _origin(model: Any) -> Iterator[str]:
+    card = model.card
+    if card:
+        yield f"learnt from {', '.join(card['source'])}: {card['rows']:,} rows, target {card['target']}"
+        yield f"{card['verdict']}"
+    yield f"model: {type(model.classifier_).__name__}" + (f", {card['what']}" if card else "")
+
+
+def _classifier(clf: Any) -> Iterator[str]:
+    yield ""
+    yield "classes"
+    count = getattr(clf, "class_count_", np.full(len(clf.classes_), np.nan))
+    rows = [["", "class", "probability", "weight in training"]]
+    rows += [
+        ["", clipped(str(c), 40), f"{p:.4f}", f"{n:,.6g}"]
+        for c, p, n in zip(clf.classes_.tolist(), clf.class_prior_, count, strict=True)
+    ][:SHOWN]
+    yield columns(rows, right=(2, 3))
+    yield from _more(len(clf.classes_), "classes")
+    if hasattr(clf, "model_"):
+        yield ""
+        yield "parameters"
+        yield from _parameters(clf.model_.parts)
+
+
+def _parameters(law: Any, indent: str = "  ") -> Iterator[str]:
+    """Each law with the shapes of its parameters, parts of products below each other."""
+    if hasattr(law, "names") and hasattr(law, "parts"):
+        for name, part in law.parts[:SHOWN]:
+            yield f"{indent}{clipped(str(name), 30)}: {_law(part)}"
+        yield from _more(len(law.parts), "parts", indent)
+    else:
+        yield f"{indent}{_law(law)}"
+
+
+def _law(law: Any) -> str:
+    shapes = [f"{n} {np.shape(v)}" for n, v in vars(law).items() if isinstance(v, np.ndarray) and v.dtype.kind == "f"]
+    kind = f" ({law.kind})" if isinstance(getattr(law, "kind", None), str) else ""
+    return f"{type(law).__name__}{kind}: {', '.join(shapes)}"
+
+
+def _columns(schema: dict[str, Any]) -> Iterator[str]:
+    yield ""
+    yield "columns"
+    rows = [["", "column", "kind", "levels"]]
+    for name, entry in list(schema.items())[:SHOWN]:
+        rows.append(["", clipped(name, 40), entry["kind"], clipped(", ".join(entry.get("levels", ())), 60)])
+    yield columns(rows)
+    yield from _more(len(schema), "columns")
+
+
+def _rules(clf: Any) -> Iterator[str]:
+    """How it decides: costs, and when it refuses."""
+    yield ""
+    yield "decides"
+    if getattr(clf, "cost", None) is None:
+        yield "  every mistake costs 1"
+    else:
+        from likely.decisions.cost import Cost
+
+        cost = Cost.of(clf.cost, clf.classes_)
+        head = ["", "cost of deciding", *(clipped(str(c), 16) for c in clf.classes_.tolist())]
+        body = [["", clipped(str(a), 30), *(f"{v:g}" for v in row)]
+                for a, row in zip(cost.names(clf.classes_).tolist(), cost.table, strict=True)]  # fmt: skip
+        yield columns([head, *body[:SHOWN]], right=tuple(range(2, len(head))))
+    words = {"reject_cost": "refuses where that is cheaper: refusing costs {:g}",
+             "reject_below": "refuses where the largest posterior is below {:g}",
+             "novelty": "refuses rows unlike training, with {:g} of false alarms"}  # fmt: skip
+    told = [text.format(getattr(clf, name)) for name, text in words.items() if getattr(clf, name, None) is not None]
+    yield from (f"  {text}" for text in told or ["never refuses"])
+
+
+def _fields(content: Any, indent: str = "  ") -> Iterator[str]:
+    """The outline of any value, as the file itself tells it."""
+    for name, value in list(content.items())[:SHOWN]:
+        if isinstance(value, dict):
+            yield f"{indent}{name}:"
+            yield from _fields(value, indent + "  ")
+        else:
+            yield f"{indent}{name}: {clipped(str(value), 100)}"
+    yield from _more(len(content), "fields", indent)
+
+
+def _more(n: int, what: str, indent: str = "  ") -> Iterator[str]:
+    if n > SHOWN:
+        yield f"{indent}… and {n - SHOWN} more {what}"

@@ -1,0 +1,72 @@
+"""`likely warm`: compile every loop now, so that the first model of the day does not wait."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import click
+
+
+@click.command(epilog="\b\nExample:\n  likely warm\nCompiled loops are kept where `likely info` says.\n")
+def warm() -> None:
+    """Compile all loops now: the machine code is kept, and later runs load it in milliseconds."""
+    start = perf_counter()
+    for name, job in JOBS.items():
+        began = perf_counter()
+        job()
+        click.echo(f"{name}: {perf_counter() - began:.1f} s", err=True)
+    click.echo(f"{len(compiled_loops())} loops are ready after {perf_counter() - start:.1f} s")
+
+
+def compiled_loops() -> dict[str, int]:
+    """The compiled functions that are loaded, and for how many signatures each is ready."""
+    loaded = {name: module for name, module in sys.modules.items() if name.startswith("likely.loops.")}
+    return {
+        f"{name.removeprefix('likely.loops.')}.{function}": len(value.signatures)
+        for name, module in loaded.items()
+        for function, value in vars(module).items()
+        if hasattr(value, "signatures") and hasattr(value, "py_func")
+    }
+
+
+def _rows(dtype: Any) -> tuple[Any, Any]:
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 3
+    return (rng.normal(size=(600, 5)) + y[:, None]).astype(dtype), y
+
+
+def _complete() -> None:
+    """Classifiers without gaps, in both precisions."""
+    import likely as lk
+
+    for dtype in ("float64", "float32"):
+        X, y = _rows(dtype)
+        for kind in ("full", "pooled", "diagonal", "spherical"):
+            lk.BayesClassifier(lk.GaussianDensity(kind)).fit(X, y).predict_proba(X[:1])
+        lk.NaiveBayes().fit(X, y).predict(X)
+
+
+def _gaps() -> None:
+    """The same with gaps: few and many in a row, which take different ways."""
+    import warnings
+
+    import numpy as np
+
+    import likely as lk
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for dtype in ("float64", "float32"):
+            for share in (0.1, 0.7):
+                X, y = _rows(dtype)
+                X[np.random.default_rng(1).random(X.shape) < share] = np.nan
+                for kind in ("full", "diagonal"):
+                    lk.BayesClassifier(lk.GaussianDensity(kind, max_iter=2)).fit(X, y).predict_proba(X)
+
+
+JOBS: dict[str, Callable[[], None]] = {"rows without gaps": _complete, "rows with gaps": _gaps}

@@ -1,0 +1,163 @@
+"""Evaluation tests on what was not learnt from: against scikit-learn's own cross-validation and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+import likely as lk
+from likely.estimators.calibrated import Calibrated
+from likely.estimators.validation import evaluate, out_of_fold
+
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"], dtype=object)
+
+
+def test_posteriors_are_those_of_cross_val_predict():
+    held = out_of_fold(GaussianNB(), X, NAMES[Y], cv=KFold(5, shuffle=True, random_state=1))
+    theirs = cross_val_predict(
+        GaussianNB(), X, Y, cv=KFold(5, shuffle=True, random_state=1), method="predict_log_proba"
+    )
+    np.testing.assert_array_equal(held.row, np.arange(150))
+    np.testing.assert_allclose(np.exp(held.log_posterior), np.exp(theirs), atol=1e-12)
+    np.testing.assert_array_equal(held.truth, Y)
+    assert held.classes.tolist() == NAMES.tolist()
+
+
+def test_folds_are_stratified_and_known():
+    e = evaluate(GaussianNB(), X, NAMES[Y], cv=5)
+    assert len(e) == 150 and np.bincount(e.fold).tolist() == [30] * 5
+    assert all(np.bincount(Y[e.fold == k]).tolist() == [10, 10, 10] for k in range(5))
+    assert e.error.value < 0.08
+
+
+def test_leave_one_out_equals_scikit_learns():
+    rows = np.unique(X, axis=0, return_index=True)[1]
+    e = evaluate(GaussianNB(), X[rows], Y[rows], cv="leave-one-out")
+    theirs = cross_val_predict(GaussianNB(), X[rows], Y[rows], cv=LeaveOneOut(), method="predict_proba")
+    np.testing.assert_allclose(np.exp(e.log_posterior), theirs, atol=1e-9)
+
+
+def test_leave_one_out_from_statistics_equals_learning_anew():
+    clf = lk.BayesClassifier(lk.GaussianDensity("pooled"))
+    rows = np.unique(X, axis=0, return_index=True)[1]
+    fast = evaluate(clf, X[rows], Y[rows], cv="leave-one-out")
+    slow = evaluate(clf, X[rows], Y[rows], cv=LeaveOneOut())
+    np.testing.assert_allclose(fast.log_posterior, slow.log_posterior, rtol=1e-6, atol=1e-8)
+    w = np.arange(len(rows)) % 3
+    weighted = evaluate(clf, X[rows], Y[rows], cv="leave-one-out", sample_weight=w)
+    assert len(weighted) == (w > 0).sum()
+
+
+def test_time_tests_what_came_later(rng):
+    order = rng.permutation(150)
+    e = out_of_fold(GaussianNB(), X[order], Y[order], cv="time")
+    assert e.row.min() == 25 and len(e.row) == 125
+    by_hand = GaussianNB().fit(X[order][:25], Y[order][:25]).predict_proba(X[order][25:50])
+    np.testing.assert_allclose(np.exp(e.log_posterior[:25]), by_hand, atol=1e-12)
+    moment = rng.permutation(150)
+    later = out_of_fold(GaussianNB(), X[order], Y[order], cv="time", time=moment)
+    assert moment[later.row].min() == 25
+
+
+def test_hold_out_and_repeated_splits():
+    assert len(evaluate(GaussianNB(), X, Y, cv=0.2)) == 30
+    repeated = out_of_fold(GaussianNB(), X, Y, cv=ShuffleSplit(4, test_size=15, random_state=0))
+    assert len(repeated.row) == 60 and np.bincount(repeated.fold).tolist() == [15] * 4
+    np.testing.assert_array_equal(repeated.truth, Y[repeated.row])
+
+
+def test_groups_make_memory_useless(rng):
+    groups = np.repeat(np.arange(50), 4)
+    rows = 30 * rng.normal(size=(50, 3))[groups] + rng.normal(size=(200, 3))
+    labels = rng.integers(0, 2, 50)[groups]
+    tree = DecisionTreeClassifier(random_state=0)
+    assert evaluate(tree, rows, labels).error.value < 0.25
+    assert evaluate(tree, rows, labels, groups=groups).error.value > 0.3
+
+
+def test_weights_are_copies(rng):
+    w = rng.integers(0, 4, 150)
+    again = rng.permutation(np.repeat(np.arange(150), w))
+    weighted = evaluate(GaussianNB(), X, Y, sample_weight=w)
+    repeated = evaluate(GaussianNB(), X[again], Y[again])
+    assert weighted.error == pytest.approx(tuple(repeated.error), rel=1e-9)
+    assert weighted.log_loss.value == pytest.approx(repeated.log_loss.value, rel=1e-6)
+    assert weighted.mean_cost.value == pytest.approx(repeated.mean_cost.value, rel=1e-9)
+
+
+def test_threads_change_nothing():
+    a, b = (evaluate(lk.BayesClassifier(), X, Y, n_jobs=n).log_posterior for n in (1, 3))
+    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "list", "columns"])
+def test_any_table_will_do(kind):
+    names = ["a", "b", "c", "d"]
+    rows = {
+        "pandas": lambda: pd.DataFrame(X, columns=names, index=np.arange(150)[::-1]),
+        "polars": lambda: pl.DataFrame(dict(zip(names, X.T, strict=True))),
+        "list": lambda: X.tolist(),
+        "columns": lambda: lk.Columns(size=X[:, :2], rest=X[:, 2:]),
+    }[kind]()
+    clf = GaussianNB()
+    if kind == "columns":
+        clf = lk.BayesClassifier(lk.ProductDensity([("size", lk.GaussianDensity()), ("rest", lk.GaussianDensity())]))
+    plain = evaluate(GaussianNB(), X, NAMES[Y])
+    e = evaluate(clf, rows, NAMES[Y].tolist())
+    if kind != "columns":
+        np.testing.assert_allclose(e.log_posterior, plain.log_posterior, rtol=1e-9, atol=1e-12)
+    assert e.error.value < 0.08
+
+
+def test_costs_are_the_estimators_own_unless_given():
+    table = [[0, 5, 5], [1, 0, 1], [1, 1, 0]]
+    clf = lk.BayesClassifier(cost=table, reject_cost=0.2)
+    own, given = evaluate(clf, X, Y), evaluate(lk.BayesClassifier(), X, Y, cost=table, reject_cost=0.2)
+    assert own.mean_cost.value == pytest.approx(given.mean_cost.value)
+    assert own.reject_cost == 0.2 and own.cost is not None
+
+
+def test_models_of_x_say_how_usual_a_row_is():
+    e = evaluate(lk.BayesClassifier(), X, Y)
+    assert e.score is not None and e.score.shape == (150,)
+    assert evaluate(GaussianNB(), X, Y).score is None
+
+
+def test_a_class_absent_from_training_is_named_and_has_posterior_0():
+    labels = NAMES[Y]
+    labels[3] = "lost"
+    with pytest.warns(lk.FitWarning, match="class 'lost' is absent"):
+        e = evaluate(GaussianNB(), X, labels)
+    assert e.log_posterior[3, 0] == -np.inf
+    assert e.predicted[3] != 0
+
+
+def test_calibrated_classifiers_are_evaluated_like_any():
+    rows, labels = load_breast_cancer(return_X_y=True)
+    plain = make_pipeline(StandardScaler(), LogisticRegression(C=1e3, max_iter=500))
+    before, after = evaluate(plain, rows, labels, cv=3), evaluate(Calibrated(plain, cv=3), rows, labels, cv=3)
+    assert after.log_loss.value < before.log_loss.value
+
+
+def test_bad_input_is_named():
+    with pytest.raises(lk.DomainError, match=r"lk\.Calibrated\(SVC"):
+        evaluate(SVC(), X, Y)
+    with pytest.raises(lk.DomainError, match="cv must be"):
+        evaluate(GaussianNB(), X, Y, cv="twice")
+    with pytest.raises(lk.DataError, match="one label a row"):
+        evaluate(GaussianNB(), X, Y[:7])
+    with pytest.raises(lk.DataError, match="label"):
+        evaluate(GaussianNB(), X, np.where(Y == 1, np.nan, Y))
+    with pytest.raises(lk.DataError, match="weight"):
+        evaluate(GaussianNB(), X, Y, sample_weight=np.zeros(150))
