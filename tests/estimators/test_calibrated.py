@@ -155,7 +155,7 @@ def expected_error(clf, X, y, bins=10):
         RidgeClassifier(),
         LinearSVC(random_state=0),
         KNeighborsClassifier(),
-        HistGradientBoostingClassifier(max_iter=10),
+        HistGradientBoostingClassifier(max_iter=3),
         RandomForestClassifier(10, random_state=0),
     ],
     ids=lambda e: type(e).__name__,
@@ -183,7 +183,7 @@ def test_decisions_and_refusals_work(table):
 def test_missing_entries_reach_who_can_use_them(table, rng):
     X, y = table
     X = np.where(rng.random(X.shape) < 0.2, np.nan, X)
-    assert is_sound(Calibrated(HistGradientBoostingClassifier(max_iter=10)).fit(X, y), X)
+    assert is_sound(Calibrated(HistGradientBoostingClassifier(max_iter=3)).fit(X, y), X)
     with pytest.raises(ValueError, match="NaN"):
         Calibrated(LogisticRegression()).fit(X, y)
 
@@ -326,6 +326,6 @@ def test_what_cannot_be_calibrated_is_said(table):
 
 def test_saving_says_why_not_and_what_to_do(table, tmp_path):
     clf = Calibrated(TREE).fit(*table)
-    with pytest.raises(lk.DomainError, match="DecisionTreeClassifier.*BayesClassifier"):
+    with pytest.raises(lk.DomainError, match=r"DecisionTreeClassifier.*BayesClassifier"):
         clf.save(tmp_path / "x.likely")
     assert not list(tmp_path.iterdir())

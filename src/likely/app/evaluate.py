@@ -10,6 +10,7 @@ import numpy as np
 
 from likely.app import options
 from likely.app.outputs import check_writable, whole_file
+from likely.app.talk import Talk
 from likely.errors import DataError, sentence
 
 EPILOG = """\b
@@ -35,6 +36,8 @@ def evaluate(
     """Measure a model on labelled rows that it was not trained on: error, cost, calibration, each with its interval."""
     from likely.app.models import table_model
     from likely.app.predict import decision_rules
+    from likely.data.fingerprint import fingerprint
+    from likely.estimators.table_classifier import laid_out
 
     if report is not None:
         check_writable(report)
@@ -45,6 +48,8 @@ def evaluate(
     table = labelled(loaded, files, target, weight, (sql, format_, missing), allow_missing)
     how = decision_rules(loaded, rules)
     e, decisions = measured(loaded, table, how)
+    if loaded.card.get("rows_fingerprint") == fingerprint(laid_out(table.frame, list(loaded.schema))):
+        Talk()("these are the rows that the model learnt from: it will do worse on others")
     if report is not None:
         _write_report(report, model, loaded, table, e, files, target)
     click.echo(_json(e, decisions) if as_json else f"{e.summary()}\n\n{told(decisions)}")

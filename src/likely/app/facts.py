@@ -16,6 +16,8 @@ NOT_SAVED = "for comparison; cannot be written to a model file"
 
 def card_of(journey: Journey) -> dict[str, Any]:
     """All that `likely card` writes about."""
+    from likely.data.fingerprint import fingerprint
+
     job, table, e = journey.job, journey.table, journey.contest.winner.evaluation
     assert e is not None  # a winner was measured
     told = table.as_dict()
@@ -23,6 +25,7 @@ def card_of(journey: Journey) -> dict[str, Any]:
         "made": journey.made, "command": job.command, "seed": job.seed, "source": list(job.files),
         "target": job.target, "rows": told["rows"], "unlabelled": told["unlabelled"], "classes": told["classes"],
         "roles": told["roles"], "fingerprint": told["fingerprint"],
+        "rows_fingerprint": fingerprint(journey.field.X),
         "columns": [{k: v for k, v in c.items() if k != "levels"} for c in told["columns"] if c["used"]],
         "set_aside": table.set_aside, "hazards": list(journey.hazards), "cv": journey.cv,
         "chosen": journey.contest.winner.rung.key, "what": journey.contest.winner.rung.what,

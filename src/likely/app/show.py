@@ -64,7 +64,7 @@ def _origin(model: Any) -> Iterator[str]:
     if card:
         yield f"learnt from {', '.join(card['source'])}: {card['rows']:,} rows, target {card['target']}"
         yield f"{card['verdict']}"
-    yield f"model: {type(model.classifier_).__name__}" + (f", {card['what']}" if card else "")
+    yield f"model: {type(model.classifier_).__name__}" + (f" ({card['what'].rstrip('.')})" if card else "")
 
 
 def _classifier(clf: Any) -> Iterator[str]:

@@ -67,13 +67,16 @@ class Cost(Value):
         return cls(table[first + rest], tuple(names[i] for i in rest), columns)
 
     @classmethod
-    def of(cls, given: Any, classes: Any) -> Cost:
-        """Anything that says costs, for these classes: None (0/1), a Cost, a table, nested dicts, a data frame."""
+    def of(cls, given: Any, classes: Any, named: bool = True) -> Cost:
+        """Anything that says costs, for these classes: None (0/1), a Cost, a table, nested dicts, a data frame.
+
+        Where the classes are only counted (`named` False), columns are taken in the order of the table.
+        """
         classes = labels(classes)
         if given is None:
             return cls.zero_one(len(classes))
         cost = given if isinstance(given, Cost) else _understood(given)
-        if cost.classes is not None:
+        if cost.classes is not None and named:
             return cost._in_order_of(classes)
         if cost.table.shape[1] != len(classes):
             expected = f"a cost table needs a column for each of the {len(classes)} classes {classes.tolist()}"

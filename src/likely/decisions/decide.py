@@ -81,7 +81,8 @@ def settled(
 
 
 def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: bool, indices: bool = False) -> Any:
-    cost, below = Cost.of(rules["cost"], classes), _share(rules["reject_below"], "reject_below")
+    cost = Cost.of(rules["cost"], classes, named=not indices)
+    below = _share(rules["reject_below"], "reject_below")
     with_refusal = cost if rules["reject_cost"] is None else cost.with_refusal(rules["reject_cost"])
     R = with_refusal.expected_of(P)
     at = R.argmin(axis=1)

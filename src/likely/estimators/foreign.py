@@ -31,10 +31,6 @@ def checked_targets(X: Any, y: Any, sample_weight: Any, whose: Any) -> tuple[NDA
         weight = _check_sample_weight(
             sample_weight, np.empty((len(labels), 0)), dtype=np.float64, ensure_non_negative=True
         )
-        if not weight.any():
-            raise DataError(
-                sentence(type(whose).__name__, "some row needs a weight above zero", "sample weights all zero")
-            )
     counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
     owner = np.zeros(len(labels), dtype=np.intp)  # a row without weight may have any class
     classes, owner[counted] = encoded(labels[counted])

@@ -68,7 +68,9 @@ def _coded(X: Any) -> list[NDArray[Any]]:
     if issparse(X):
         return [_sparse_rows(X.tocsr(copy=True))]
     if hasattr(X, "columns"):
-        return [_column(X[name]) for name in X.columns]
+        parts = [_column(X[name]) for name in X.columns]
+        numeric = bool(parts) and all(part.dtype.kind in "biuf" for part in parts)
+        return [np.stack(parts, axis=1)] if numeric else parts  # a frame of numbers is numbered as its array is
     return [_array(X)]
 
 
