@@ -14,6 +14,7 @@ from likely._version import __version__
 # so that `import likely` costs little more than `import numpy`.
 _HOMES = {
     "likely.core.blocks": ["Block", "Blocks"],
+    "likely.core.classifier": ["Classifier"],
     "likely.core.columns": ["Columns"],
     "likely.core.density": ["Density", "Learnable"],
     "likely.core.engine": ["Engine", "Serial", "Threads"],
@@ -68,6 +69,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
     from likely.core.blocks import Block, Blocks
+    from likely.core.classifier import Classifier
     from likely.core.columns import Columns
     from likely.core.density import Density, Learnable
     from likely.core.engine import Engine, Serial, Threads
@@ -117,8 +119,8 @@ if TYPE_CHECKING:
     from likely.priors.product import ProductPrior
 
 __all__ = [  # noqa: PLE0604, RUF100
-    "BayesClassifier", "Block", "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Columns", "Cost",
-    "DataError", "Decisions", "Density", "Dirichlet", "DomainError", "Engine", "Evaluation", "FitReport",
+    "BayesClassifier", "Block", "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Classifier", "Columns",
+    "Cost", "DataError", "Decisions", "Density", "Dirichlet", "DomainError", "Engine", "Evaluation", "FitReport",
     "FitWarning", "Gamma", "Gaussian", "GaussianDensity", "Learnable", "LikelyError", "Mixture", "MixturePrior",
     "ModelFileError", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart",
     "NormalMean", "NotConverged", "Poisson", "PoissonDensity", "Prior", "ProbabilityTable", "Product",

@@ -73,19 +73,18 @@ def labelled(model: Any, files: Any, target: str, weight: str | None, how: Any, 
 def measured(model: Any, table: Any, how: dict[str, Any]) -> tuple[Any, Any]:
     """The evaluation, and the decisions under all rules."""
     from likely.decisions.evaluation import Evaluation
-    from likely.estimators.table_classifier import laid_out
+    from likely.estimators.table_classifier import Typed, laid_out
 
-    rows, truth = laid_out(table.frame, list(model.schema)), _places(model, table)
-    classifier = model.classifier_
-    posterior = classifier.log_posterior(rows)
+    rows, truth = Typed(laid_out(table.frame, list(model.schema))), _places(model, table)
+    posterior = model.log_posterior(rows)
     if how.get("class_prior") is not None:
         with np.errstate(divide="ignore"):
-            posterior = posterior + np.log(how["class_prior"]) - np.log(classifier.class_prior_)
+            posterior = posterior + np.log(how["class_prior"]) - np.log(model.class_prior_)
         posterior -= np.logaddexp.reduce(posterior, axis=1, keepdims=True)
-    cost = classifier.cost if how.get("cost") is None else how["cost"]
-    price = classifier.reject_cost if how.get("reject_cost") is None else how["reject_cost"]
+    cost = model.cost if how.get("cost") is None else how["cost"]
+    price = model.reject_cost if how.get("reject_cost") is None else how["reject_cost"]
     e = Evaluation(posterior, truth, model.classes_, cost=cost, reject_cost=price, weight=table.weight)
-    return e, classifier.decide(rows, full=True, **how)
+    return e, model.decide(rows, full=True, **how)
 
 
 def _places(model: Any, table: Any) -> Any:

@@ -30,7 +30,8 @@ def card_of(journey: Journey) -> dict[str, Any]:
         "set_aside": table.set_aside, "hazards": list(journey.hazards), "cv": journey.cv,
         "chosen": journey.contest.winner.rung.key, "what": journey.contest.winner.rung.what,
         "verdict": verdict(journey.contest), "leaderboard": leaderboard(journey.contest),
-        "figures": figures(e), "class_prior": None if job.class_prior is None else job.class_prior,
+        "figures": figures(e),
+        "calibrated": journey.contest.winner.calibration and journey.contest.winner.calibration.words, "class_prior": None if job.class_prior is None else job.class_prior,
         "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty,
     }  # fmt: skip
 
@@ -56,11 +57,13 @@ def contender(standing: Standing, chosen: bool) -> Contender:
     rung, e = standing.rung, standing.evaluation
     name = rung.name[0].upper() + rung.name[1:]
     note = " ".join(part for part in (NOT_SAVED if rung.rival else "", standing.failure) if part)
+    calibrated = f"{standing.calibration.words}; " if standing.calibration is not None else ""
     if e is None:
         return Contender(name, rung.what, seconds=standing.seconds, note=f"failed: {note}")
     told = standing.behind
     if told is not None and told.value != 0 and not rung.rival:
         note = f"{told.value:.4f} (± {told.se:.4f}) dearer than the cheapest, row by row"
+    note = (calibrated + note).removesuffix("; ")
     return Contender(
         name, rung.what, e.decision_cost.value, e.decision_cost.se, *e.error, log_loss=e.log_loss.value,
         seconds=standing.seconds, chosen=chosen, note=note,

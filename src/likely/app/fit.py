@@ -34,6 +34,7 @@ rows beyond the classes are further actions, such as "ask an expert".
 @click.option("--cv", type=options.CrossValidation(), help="Folds, loo, time, or the share of one hold-out.  [5]")
 @click.option("--models", default="all", metavar="all|NAMES", help="Models to compare, with commas between them.")
 @click.option("--rivals/--no-rivals", default=None, help="Compare with other libraries' models.  [small tables]")
+@click.option("--calibrate/--no-calibrate", default=True, help="Soften probabilities that are too sure.  [yes]")
 @click.option("-o", "--out", default="model.likely", show_default=True, help="The model file.")
 @click.option("--report", metavar="FILE", help="Write a report in HTML.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="For folds and shuffles.")

@@ -14,7 +14,7 @@ ROWS = 4000  # that are shuffled, at most: enough for three digits
 SPLITS = 200  # that are refitted, at most
 
 
-def importance(field: Any, estimator: Any, *, seed: int = 0, jobs: int | None = None) -> tuple[Driver, ...]:
+def importance(field: Any, estimator: Any, calibration: Any = None, *, seed: int = 0, jobs: int | None = None) -> tuple[Driver, ...]:
     """For each column, the rise of the mean cost on out-of-fold rows when it is shuffled among them, largest first.
 
     Models are those of the splits, so each row is judged by one that had not seen it. A shuffled column keeps its
@@ -30,7 +30,7 @@ def importance(field: Any, estimator: Any, *, seed: int = 0, jobs: int | None = 
     repeats = int(np.clip(ROWS // (2 * len(taken)), 1, 5))
     other = np.stack([rng.permutation(taken) for _ in range(repeats)])  # (repeats, m): whose cell each row gets
     with silence():
-        found = in_threads(lambda split: _rises(field, estimator, split, taken, other), splits, jobs)
+        found = in_threads(lambda split: _rises(field, estimator, split, taken, other, calibration), splits, jobs)
     rises, rows = np.concatenate([rise for rise, _ in found], axis=1), np.concatenate([row for _, row in found])
     weight = None if field.judging is None else field.judging[rows]
     drivers = [_driver(name, rise, weight) for name, rise in zip(field.X.columns, rises, strict=True)]
@@ -42,21 +42,25 @@ def _driver(name: str, rise: Array, weight: Array | None) -> Driver:
     return Driver(name, told.value, told.se if np.isfinite(told.se) else None)
 
 
-def _rises(field: Any, estimator: Any, split: Any, taken: Index, other: Index) -> tuple[Array, Index]:
+def _rises(
+    field: Any, estimator: Any, split: Any, taken: Index, other: Index, calibration: Any
+) -> tuple[Array, Index]:
     """By how much each tested row (columns, m) becomes dearer, and which rows these are (m,)."""
     from likely.estimators.contest import learnt
+    from likely.estimators.recalibrated import applied
 
     at = np.flatnonzero(np.isin(taken, split.test))
     rows = taken[at]
     if not len(rows):
         return np.empty((field.X.width, 0)), rows
     model, X = learnt(estimator, field, split), field.X[rows]
-    paid = _paid(field, field.posteriors(model, X, split), rows)
+    paid = _paid(field, applied(calibration, field.posteriors(model, X, split)), rows)
     rise = np.zeros((X.width, len(rows)))
     for j, name in enumerate(X.columns):
         for lent in other[:, at]:
             shuffled = X.with_columns(field.X[name][lent])
-            rise[j] += (_paid(field, field.posteriors(model, shuffled, split), rows) - paid) / len(other)
+            found = applied(calibration, field.posteriors(model, shuffled, split))
+            rise[j] += (_paid(field, found, rows) - paid) / len(other)
     return rise, rows
 
 

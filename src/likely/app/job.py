@@ -28,6 +28,7 @@ class Job:
     sql: str | None = None
     format: str | None = None
     cv: Any = None  # None: by time where there is one, else five folds
+    calibrate: bool = True
     models: str = "all"
     rivals: bool | None = None  # None: where the table is small
     out: str = "model.likely"
@@ -63,6 +64,8 @@ class Job:
         for name, flag in (("models", "--models"), ("out", "-o"), ("seed", "--seed")):
             if getattr(self, name) != getattr(usual, name):
                 yield from (flag, str(getattr(self, name)))
+        if not self.calibrate:
+            yield "--no-calibrate"
         if self.rivals is not None:
             yield "--rivals" if self.rivals else "--no-rivals"
 

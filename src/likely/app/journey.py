@@ -87,7 +87,7 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any]]:
     prior = None if job.class_prior is None else np.array(read_class_prior(job.class_prior, classes))
     field = Field.of(
         X, classes, owner, job.splitting, groups=table.group, time=table.time, seed=job.seed, weight=table.weight,
-        cost=cost, reject_cost=job.reject_cost, class_prior=prior,
+        cost=cost, reject_cost=job.reject_cost, class_prior=prior, calibrate=job.calibrate,
     )  # fmt: skip
     kinds = {name: entry["kind"] for name, entry in schema.items()}
     rules = {"cost": cost, "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty}
@@ -136,7 +136,8 @@ def learnt(table: Table, field: Field, contest: Contest) -> tuple[TableClassifie
         warnings.simplefilter("always")
         classifier = from_all_rows(contest.winner.rung.estimator, field)
     hazards = tuple(dict.fromkeys([*_hazards(table, field, contest), *(str(w.message) for w in caught)]))
-    model = TableClassifier.around(classifier, arranged_schema(table.schema()))
+    found = contest.winner.calibration
+    model = TableClassifier.around(classifier, arranged_schema(table.schema()), None if found is None else found.map)
     return model, hazards
 
 
@@ -168,6 +169,9 @@ def _absent(field: Field, split: Any) -> list[Any]:
 def _of_the_winner(contest: Contest) -> Iterator[str]:
     e = contest.winner.evaluation
     assert e is not None  # a winner was measured
+    if contest.winner.calibration is not None:
+        how = contest.winner.calibration.words
+        yield f"The winner's own probabilities did not keep their word; they were {how} on rows not seen in training."
     verdict = e.calibration().verdict
     if "do not contradict" not in verdict:
         yield verdict

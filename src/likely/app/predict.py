@@ -100,12 +100,12 @@ class Decided:
         """Decide about a frame of cells."""
         from likely.data.reading import chosen
         from likely.data.table import Table
-        from likely.estimators.table_classifier import laid_out
+        from likely.estimators.table_classifier import Typed, laid_out
 
         kept = chosen(frame, keep)
         table = Table.like(model.schema, frame, missing=missing, allow_missing=allow)
         rows = laid_out(table.frame, list(model.schema))
-        return cls(model.classifier_.decide(rows, full=True, **how), kept, model._unseen(rows))
+        return cls(model.decide(Typed(rows), full=True, **how), kept, model._unseen(rows))
 
     @property
     def novel(self) -> Any:

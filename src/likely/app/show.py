@@ -52,7 +52,7 @@ def lines(outline: dict[str, Any], thing: Any) -> Iterator[str]:
     if hasattr(thing, "schema_"):
         yield from _columns(thing.schema)
     if hasattr(inner, "classes_"):
-        yield from _rules(inner)
+        yield from _rules(inner, thing.card.get("calibrated") if hasattr(thing, "schema_") else None)
     elif hasattr(inner, "summary") and hasattr(inner, "model_"):
         yield str(inner.summary())
     else:
@@ -110,7 +110,7 @@ def _columns(schema: dict[str, Any]) -> Iterator[str]:
     yield from _more(len(schema), "columns")
 
 
-def _rules(clf: Any) -> Iterator[str]:
+def _rules(clf: Any, calibrated: str | None) -> Iterator[str]:
     """How it decides: costs, and when it refuses."""
     yield ""
     yield "decides"
@@ -129,6 +129,8 @@ def _rules(clf: Any) -> Iterator[str]:
              "novelty": "refuses rows unlike training, with {:g} of false alarms"}  # fmt: skip
     told = [text.format(getattr(clf, name)) for name, text in words.items() if getattr(clf, name, None) is not None]
     yield from (f"  {text}" for text in told or ["never refuses"])
+    if calibrated:
+        yield f"  with probabilities that were {calibrated} on rows not seen in training"
 
 
 def _fields(content: Any, indent: str = "  ") -> Iterator[str]:

@@ -31,7 +31,9 @@ def study_of(journey: Journey) -> Study:
     job, table, field, contest = journey.job, journey.table, journey.field, journey.contest
     e = contest.winner.evaluation
     assert e is not None  # a winner was measured
-    drivers = importance(field, contest.winner.rung.estimator, seed=job.seed, jobs=job.jobs)
+    drivers = importance(
+        field, contest.winner.rung.estimator, journey.model.calibration, seed=job.seed, jobs=job.jobs
+    )
     first = [driver.column for driver in drivers][:CELLS]
     return Study(
         title=f"Deciding “{job.target}” from {', '.join(Path(f).name for f in job.files)}", target=job.target,
@@ -110,13 +112,15 @@ def _decider(model: Any, X: Any, numbers: list[str], e: Evaluation) -> Callable[
     """Decisions of the model for rows of numbers alone, what else there is being unobserved."""
     import polars as pl
 
+    from likely.estimators.table_classifier import Typed
+
     counts = [name for name in numbers if model.schema[name]["kind"] == "count"]
 
     def decide(rows: Array) -> Any:
         frame = pl.DataFrame({name: rows[:, j] for j, name in enumerate(numbers)})
         frame = frame.with_columns(pl.col(name).round().clip(0) for name in counts)  # counts are whole
         rest = [pl.lit(None, dtype=X[name].dtype).alias(name) for name in X.columns if name not in numbers]
-        found = model.classifier_.log_posterior(frame.with_columns(rest).select(X.columns))
+        found = model.log_posterior(Typed(frame.with_columns(rest).select(X.columns)))
         return _marks(e.costs.decide(found), e)
 
     return decide

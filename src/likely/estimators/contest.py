@@ -21,6 +21,7 @@ from likely.errors import DataError, sentence
 from likely.estimators.foreign import fitted, log_posteriors
 from likely.estimators.ladder import Rung
 from likely.estimators.parallel import in_threads
+from likely.estimators.recalibrated import Recalibration, recalibrated
 from likely.estimators.splits import Split, fold_of, make_splits
 from likely.estimators.tables import take_rows
 
@@ -37,6 +38,7 @@ class Field:
     reject_cost: float | None = None
     weight: Array | None = None  # (n,) for learning
     class_prior: Array | None = None  # (C,) what is expected in use, where that is not as in the sample
+    calibrate: bool = True  # soften posteriors where out-of-fold ones say so
     cluster: Index | None = None  # (n,) rows of one cluster are no independent witnesses
 
     @classmethod
@@ -106,6 +108,7 @@ class Standing(NamedTuple):
     seconds: float
     failure: str = ""
     behind: Mean | None = None
+    calibration: Recalibration | None = None
 
     @property
     def cost(self) -> float:
@@ -224,9 +227,19 @@ def _joined(field: Field, rung: Rung, heats: Sequence[_Heat]) -> Standing:
     for heat in heats:
         posterior[heat.rows] = heat.log_posterior
     try:
-        return Standing(rung, field.evaluation(posterior), seconds)
+        return _measured(field, rung, field.evaluation(posterior), seconds)
     except DataError as error:
         return Standing(rung, None, seconds, _words(error))
+
+
+def _measured(field: Field, rung: Rung, e: Evaluation, seconds: float) -> Standing:
+    """A standing with posteriors that were calibrated where that helps; rivals have been, frequencies need none."""
+    if rung.rival or not field.calibrate or rung.key == "frequencies":
+        return Standing(rung, e, seconds)
+    found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight)
+    if found is None:
+        return Standing(rung, e, seconds)
+    return Standing(rung, e.replace(log_posterior=found.log_posterior), seconds, calibration=found)
 
 
 def _words(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -13,9 +14,12 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask
+from likely.decisions.calibrators import LogisticMap
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.deciding import Deciding
+from likely.estimators.explain import Explanation
 from likely.estimators.ladder import WORDS, arranged, ladder
+from likely.estimators.recalibrated import RecalibratedModel, applied
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 
@@ -38,8 +42,10 @@ class TableClassifier(Deciding, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "classifier": [HasMethods(["fit", "decide"]), None], "kinds": [dict, None],
     }  # fmt: skip
-    _saved: tuple[str, ...] = ("classifier_", "schema_", "card_")
+    _saved: tuple[str, ...] = ("classifier_", "schema_", "card_", "slope_", "offset_")
     card_: str = ""  # JSON: how it came about
+    slope_: Array | None = None  # (C, C) and offset (C,): log p = log softmax(slope · log p' + offset), where calibrated
+    offset_: Array | None = None
 
     def __init__(self, classifier: Any = None, kinds: Any = None) -> None:
         self.classifier = classifier
@@ -58,11 +64,12 @@ class TableClassifier(Deciding, BaseEstimator):
         return self
 
     @classmethod
-    def around(cls, classifier: Any, schema: Schema, card: Mapping[str, Any] | None = None) -> Self:
+    def around(cls, classifier: Any, schema: Schema, calibration: LogisticMap | None = None) -> Self:
         """A fitted classifier together with the columns that it was fitted to, in that order."""
         made = cls(clone(classifier))
         made.classifier_, made.schema_ = classifier, json.dumps(schema)
-        made.card_ = json.dumps(card or {})
+        if calibration is not None:
+            made.slope_, made.offset_ = calibration.slope, calibration.offset
         return made
 
     # ----------------------------------------------------------------------- facts
@@ -73,6 +80,11 @@ class TableClassifier(Deciding, BaseEstimator):
         check_is_fitted(self, "classifier_")
         found: Schema = json.loads(self.schema_)
         return found
+
+    @property
+    def calibration(self) -> LogisticMap | None:
+        """The map from the classifier's own log-posteriors to those it gives; None: they stand as they are."""
+        return None if self.slope_ is None else LogisticMap(self.slope_, self.offset_)
 
     @property
     def card(self) -> dict[str, Any]:
@@ -107,23 +119,17 @@ class TableClassifier(Deciding, BaseEstimator):
         """Rows as the classifier takes them: a Polars frame of the learnt columns, numbers and words."""
         from likely.data.table import Table
 
+        if isinstance(X, Typed):
+            return X.frame
         return laid_out(Table.like(self.schema, _named(X, list(self.schema))).frame, list(self.schema))
 
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
-        return self.classifier_.log_posterior(self.frame(X))
-
-    def predict_proba(self, X: Any) -> Array:
-        """p(c | x) of each row (n, C), columns in the order of `classes_`."""
-        return self.classifier_.predict_proba(self.frame(X))
-
-    def predict(self, X: Any) -> Any:
-        """The class of least expected cost among the classes (n,): it never refuses; `decide` may."""
-        return self.classifier_.predict(self.frame(X))
+        return applied(self.calibration, self.classifier_.log_posterior(self.frame(X)))
 
     def decide(self, X: Any, **how: Any) -> Any:
         """The cheapest action for each row, or a refusal (see `BayesClassifier.decide`)."""
-        return self.classifier_.decide(self.frame(X), **how)
+        return super().decide(Typed(self.frame(X)), **how)
 
     def unseen(self, X: Any) -> dict[str, Mask]:
         """Which rows (n,) hold a word that training never saw, by column; only columns that have some."""
@@ -147,7 +153,9 @@ class TableClassifier(Deciding, BaseEstimator):
         if not hasattr(self.classifier_, "explain"):
             expected, remedy = "there is nothing to explain", "it decides by class frequencies and looks at no column"
             raise DomainError(sentence(type(self.classifier_).__name__, expected, remedy=remedy))
-        return self.classifier_.explain(self.frame(X))
+        if self.calibration is None:
+            return self.classifier_.explain(self.frame(X))
+        return Explanation.of(self._recalibrated(), self.frame(X))
 
     def save(self, path: Any) -> None:
         """Write a model file that `lk.load` reads back."""
@@ -157,10 +165,20 @@ class TableClassifier(Deciding, BaseEstimator):
 
     # ---------------------------------------------------------------------- inside
 
-    @property
-    def cost(self) -> Any:
-        """The costs by which it decides."""
-        return getattr(getattr(self, "classifier_", None), "cost", None)
+    def __getattr__(self, name: str) -> Any:
+        """How to decide is the classifier's own affair."""
+        if name in ("cost", "reject_cost", "reject_below", "novelty") and "classifier_" in vars(self):
+            return getattr(self.classifier_, name, None)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
+        return self.classifier_._novel(self.frame(X), rate)
+
+    def _recalibrated(self) -> Any:
+        """The classifier as `Explanation` needs it, with posteriors behind the map."""
+        other = copy(self.classifier_)
+        other.model_ = RecalibratedModel(other.model_, self.calibration)
+        return other
 
     def _check_state(self) -> None:
         """After a file was read: texts are JSON, and the classifier is one for these columns."""
@@ -171,10 +189,19 @@ class TableClassifier(Deciding, BaseEstimator):
         sound = bool(schema) and isinstance(card, dict) and isinstance(self.classifier_, Deciding)
         sound = sound and all(isinstance(e, dict) and e.get("kind") in kinds for e in schema.values())
         sound = sound and all(_are_texts(e.get("levels")) for e in schema.values() if e["kind"] in WORDS)
+        if sound and self.slope_ is not None:
+            sound = LogisticMap(self.slope_, self.offset_).classes == len(self.classifier_.classes_)
         names = getattr(self.classifier_, "feature_names_in_", None)
         sound = sound and (names is None or list(names) == list(schema))
         if not sound:
             raise DataError(sentence("TableClassifier", "schema, card and classifier must fit together"))
+
+
+class Typed:
+    """Rows that have crossed the border already."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
 
 
 def naive_bayes(kinds: dict[str, str]) -> Any:

@@ -1,0 +1,168 @@
+"""What an evaluation looks like: curves of errors, trust in probabilities, and what refusing buys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.decisions.evaluation import Evaluation
+from likely.decisions.refusals import NOVEL, REJECT
+from likely.errors import DomainError, sentence
+from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
+
+CURVES = 8  # classes that get a curve of their own
+TICKS = (0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95)  # of a DET plot
+
+
+@dataclass
+class EvaluationDisplay:
+    """The pictures of an `Evaluation`; each method draws one on the axes given, or on new ones.
+
+    `EvaluationDisplay.from_estimator(clf, X, y)` evaluates out of fold first; `plot()` draws four of them.
+    """
+
+    evaluation: Evaluation
+    ax_: Any = None
+    figure_: Any = None
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, **how: Any) -> EvaluationDisplay:
+        """Evaluate by cross-validation (`how` as in `lk.evaluate`) and draw."""
+        from likely.estimators.validation import evaluate
+
+        return cls(evaluate(estimator, X, y, **how)).plot()
+
+    def plot(self) -> EvaluationDisplay:
+        """Confusion, calibration, ROC and risk against coverage on one figure."""
+        with themed() as plt:
+            self.figure_, grid = plt.subplots(2, 2, figsize=(10, 8.4), layout="constrained")
+            for draw, ax in zip(
+                (self.confusion, self.calibration, self.roc, self.risk_coverage), grid.flat, strict=True
+            ):
+                draw(ax)
+        self.ax_ = grid
+        return self
+
+    def roc(self, ax: Any = None) -> Any:
+        """Detections against false alarms, a curve a class against the rest (one for two classes)."""
+        ax = axes(ax)
+        for label, color in self._positives():
+            curve = self.evaluation.roc(label)
+            ax.plot(curve.false_alarm, curve.detection, color=color, label=f"{label}: area {curve.auc:.3f}")
+        ax.plot([0, 1], [0, 1], color=SOFT, lw=1, ls=":")
+        ax.set(
+            xlabel="false alarms", ylabel="detections", title="Detections against false alarms (ROC)", aspect="equal"
+        )
+        ax.legend(loc="lower right")
+        return ax
+
+    def det(self, ax: Any = None) -> Any:
+        """Misses against false alarms in normal deviates: straight lines for Gaussian scores."""
+        from scipy.special import ndtri
+
+        ax = axes(ax)
+        for label, color in self._positives():
+            curve, equal = self.evaluation.det(label), self.evaluation.equal_error_rate(label)
+            ax.plot(curve.false_alarm, curve.miss, color=color, label=f"{label}: equal error {equal.rate:.3f}")
+        at, words = ndtri(TICKS), [f"{100 * t:g}" for t in TICKS]
+        ax.set_xticks(at, words)
+        ax.set_yticks(at, words)
+        ax.set(xlabel="false alarms, %", ylabel="misses, %", title="Misses against false alarms (DET)", aspect="equal",
+               xlim=(at[0], at[-1]), ylim=(at[0], at[-1]))  # fmt: skip
+        ax.legend()
+        return ax
+
+    def calibration(self, ax: Any = None, bins: int = 10) -> Any:
+        """How often the decision was right, against how probable it was said to be."""
+        ax = axes(ax)
+        found = self.evaluation.calibration(bins=bins)
+        spread = np.abs(np.stack([found.frequency - found.low, found.high - found.frequency]))
+        ax.plot([0, 1], [0, 1], color=SOFT, lw=1, ls=":")
+        ax.errorbar(found.confidence, found.frequency, spread, fmt="o-", color=PALETTE[0], ms=4, lw=1, capsize=2)
+        ax.set(xlabel="said probability", ylabel="observed frequency", xlim=(0, 1), ylim=(0, 1.02), aspect="equal",
+               title=f"Calibration: off by {found.ece:.3f} on average")  # fmt: skip
+        return ax
+
+    def risk_coverage(self, ax: Any = None) -> Any:
+        """Mean cost of the rows that are decided, against their share, the surest first."""
+        ax, curve = axes(ax), self.evaluation.risk_coverage().thinned()
+        ax.plot(curve.coverage, curve.risk, color=PALETTE[0])
+        ax.set(xlabel="share of rows decided", ylabel="mean cost of these", xlim=(0, 1), ylim=(0, None),
+               title=f"What refusing buys (area {curve.area:.3f})")  # fmt: skip
+        return ax
+
+    def confusion(self, ax: Any = None) -> Any:
+        """Which class was decided for which: shares of each true class, with counts."""
+        ax, counts = axes(ax), np.asarray(self.evaluation.confusion)
+        total = counts.sum(axis=1, keepdims=True)
+        share = counts / np.where(total > 0, total, 1.0)
+        ax.imshow(share, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        for (i, j), n in np.ndenumerate(counts):
+            if n and counts.size <= 400:
+                ax.text(j, i, f"{n:g}", ha="center", va="center", color="white" if share[i, j] > 0.5 else INK)
+        names = [str(a) for a in self.evaluation.actions]
+        ax.set_xticks(range(len(names)), names, rotation=30 if len(names) > 3 else 0)
+        ax.set_yticks(range(len(counts)), [str(c) for c in self.evaluation.classes])
+        ax.set(xlabel="decided", ylabel="true", title="Confusion")
+        ax.spines[:].set_visible(False)
+        return ax
+
+    def _positives(self) -> list[tuple[Any, str]]:
+        """Classes with a curve each, and its colour: of two classes the second says it all."""
+        classes = self.evaluation.classes.tolist()
+        shown = classes[1:] if len(classes) == 2 else classes[:CURVES]
+        return [(label, PALETTE[i % len(PALETTE)]) for i, label in enumerate(shown)]
+
+
+def decision_map(
+    clf: Any, X: Any, y: Any = None, *, columns: tuple[int, int] = (0, 1), ax: Any = None, steps: int = 160, **how: Any
+) -> Any:
+    """What a classifier decides over the plane of two columns, refusals included; other columns count as unobserved.
+
+    `how` goes to `decide`: cost, reject_cost, reject_below, novelty.
+    """
+    rows, (a, b) = np.asarray(X, dtype=np.float64), columns
+    if rows.ndim != 2 or max(a, b) >= rows.shape[1]:
+        raise DomainError(sentence("decision_map", f"columns {a} and {b} are needed", f"rows of shape {rows.shape}"))
+    ax = axes(ax)
+    xs, ys = (_span(rows[:, j], steps) for j in (a, b))
+    grid = np.full((steps * steps, rows.shape[1]), np.nan)
+    grid[:, a], grid[:, b] = (part.ravel() for part in np.meshgrid(xs, ys))
+    region = _places(clf.decide(grid, **how), clf.classes_).reshape(steps, steps)
+    _regions(ax, xs, ys, region, len(clf.classes_))
+    if y is not None:
+        for k, label in enumerate(clf.classes_.tolist()):
+            mine = np.asarray(y) == label
+            ax.scatter(
+                rows[mine, a], rows[mine, b], s=14, color=PALETTE[k % len(PALETTE)], linewidths=0, label=str(label)
+            )
+        ax.legend()
+    names = clf._column_names() if hasattr(clf, "_column_names") else [f"x{j}" for j in range(rows.shape[1])]
+    ax.set(xlabel=names[a], ylabel=names[b], xlim=(xs[0], xs[-1]), ylim=(ys[0], ys[-1]))
+    return ax
+
+
+def _span(values: Array, steps: int) -> Array:
+    low, high = np.nanmin(values), np.nanmax(values)
+    margin = 0.06 * (high - low or 1.0)
+    return np.linspace(low - margin, high + margin, steps)
+
+
+def _places(decided: Any, classes: Any) -> Index:
+    """Decisions as numbers: classes 0 … C − 1, then other actions, refusals −1 and −2."""
+    names = {label: k for k, label in enumerate(classes.tolist())}
+    found = {d: d.code if d in (REJECT, NOVEL) else names.get(d, len(names)) for d in set(decided.tolist())}
+    return np.array([found[d] for d in decided.tolist()], dtype=np.intp)
+
+
+def _regions(ax: Any, xs: Array, ys: Array, region: Index, classes: int) -> None:
+    from matplotlib.colors import ListedColormap
+
+    colors = ["#c9ced2", "#eceff1", *(PALETTE[k % len(PALETTE)] for k in range(classes)), SOFT]
+    ax.pcolormesh(
+        xs, ys, region, cmap=ListedColormap(colors), vmin=-2.5, vmax=classes + 0.5, alpha=0.28, shading="nearest",
+        linewidth=0, rasterized=True,
+    )  # fmt: skip
