@@ -25,6 +25,7 @@ FORMAT = 1  # of the files written here; every lower one can still be read
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "BayesClassifier": lambda: import_module("likely.estimators.bayes").BayesClassifier,
+    "Calibrated": lambda: import_module("likely.estimators.calibrated").Calibrated,
     "CategoricalDensity": lambda: import_module("likely.estimators.categorical").CategoricalDensity,
     "ClassFrequencies": lambda: import_module("likely.estimators.frequencies").ClassFrequencies,
     "GaussianDensity": lambda: import_module("likely.estimators.gaussian").GaussianDensity,
@@ -241,12 +242,22 @@ class _Catalogue:
         name = type(thing).__name__
         if name not in ESTIMATORS or ESTIMATORS[name]() is not type(thing):
             return self.values.take_apart(thing)
+        _refuse_what_says_so(thing)
         learnt = {n: vars(thing)[n] for n in thing._saved if n in vars(thing)}
         return name, {**thing.get_params(deep=False), **learnt}
 
     def build(self, name: str, parts: dict[str, Any], where: str) -> Any:
         """The value, or the estimator with its settings and what it learnt."""
         return _estimator(name, parts, where) if name in ESTIMATORS else self.values.build(name, parts, where)
+
+
+def _refuse_what_says_so(estimator: Any) -> None:
+    """An estimator may know that it has no file, and why: `_cannot_be_saved` gives expected, got and remedy."""
+    from likely.io.container import Refusal
+
+    why = getattr(estimator, "_cannot_be_saved", lambda: None)()
+    if why is not None:
+        raise Refusal(*why)
 
 
 def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:

@@ -326,6 +326,19 @@ def test_what_cannot_be_calibrated_is_said(table):
 
 def test_saving_says_why_not_and_what_to_do(table, tmp_path):
     clf = Calibrated(TREE).fit(*table)
-    with pytest.raises(lk.DomainError, match=r"DecisionTreeClassifier.*BayesClassifier"):
+    with pytest.raises(lk.ModelFileError, match=r"DecisionTreeClassifier.*BayesClassifier"):
         clf.save(tmp_path / "x.likely")
+    with pytest.raises(lk.ModelFileError, match=r"DecisionTreeClassifier.*BayesClassifier"):
+        lk.save(clf, tmp_path / "x.likely")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_the_estimator_inside_can_do(table, tmp_path):
+    X, y = table
+    clf = Calibrated(lk.BayesClassifier(lk.GaussianDensity("pooled"))).fit(X, y)
+    assert (clf.explain(X[:3]).decided == clf.estimator_.predict(X[:3])).all()
+    assert (clf.decide(X + 1e6, novelty=0.05) == lk.NOVEL).all()
+    assert np.array_equal(clf.score_samples(X), clf.estimator_.score_samples(X))
+    assert not hasattr(Calibrated(TREE), "explain")
+    clf.save(tmp_path / "c.likely")
+    assert np.array_equal(lk.load(tmp_path / "c.likely").predict_proba(X), clf.predict_proba(X))

@@ -86,6 +86,15 @@ def test_groups_make_memory_useless(rng):
     assert evaluate(tree, rows, labels, groups=groups).error.value > 0.3
 
 
+def test_groups_reach_who_calibrates(rng):
+    groups = np.repeat(np.arange(60), 4)
+    rows = 30 * rng.normal(size=(60, 3))[groups] + rng.normal(size=(240, 3))
+    labels = rng.integers(0, 2, 60)[groups]
+    clf = Calibrated(DecisionTreeClassifier(random_state=0), "temperature")
+    # folds of its own that tore groups apart would make it sure of what cannot be known
+    assert evaluate(clf, rows, labels, groups=groups).log_loss.value < 0.8
+
+
 def test_weights_are_copies(rng):
     w = rng.integers(0, 4, 150)
     again = rng.permutation(np.repeat(np.arange(150), w))

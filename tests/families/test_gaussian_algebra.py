@@ -319,3 +319,11 @@ def test_results_own_their_memory_and_are_read_only(g, rng):
     for out in (g.marginal([0, 1]), g.condition({0: v}), g.affine(np.eye(4)), g.noisy(1.0), g.sum(g), g.product(g)):
         assert not out.mean.flags.writeable and not out.covariance.flags.writeable
         assert not np.shares_memory(out.covariance, g.covariance)
+
+
+def test_spread_over_noise_is_a_ratio_of_determinants():
+    stack = Gaussian([[0.0, 0.0], [1.0, 1.0]], np.array([[[2.0, 0.5], [0.5, 1.0]], [[4.0, 0.0], [0.0, 9.0]]]))
+    assert np.allclose(stack.log_spread_over_noise([0.5, 2.0]), np.log([1.75, 36.0]))
+    assert Gaussian([0.0, 0.0], 3.0).log_spread_over_noise(3.0) == pytest.approx(0.0)
+    with pytest.raises(DomainError, match="every direction"):
+        stack.log_spread_over_noise([0.0, 1.0])

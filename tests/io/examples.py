@@ -9,6 +9,8 @@ import numpy as np
 
 import likely as lk
 from likely.core.value import Value
+from likely.decisions.calibrators import IsotonicMap, LogisticMap, Temperature
+from likely.decisions.floor import Floor
 
 SPREAD = np.array([[2.0, 0.3], [0.3, 1.0]])
 FLAT = np.outer([1.0, 2.0], [1.0, 2.0])  # a covariance of rank 1
@@ -119,6 +121,10 @@ STATS: dict[str, Callable[[], Any]] = {
 
 COSTS: dict[str, Callable[[], Any]] = {
     "probability table": lambda: lk.ProbabilityTable(S={"forged": 0.25, "genuine": 0.75}),
+    "floor": lambda: Floor(-3.0, True),
+    "temperature": lambda: Temperature(2.0, 3),
+    "logistic map": lambda: LogisticMap(np.eye(2), [0.0, 1.0]),
+    "isotonic map": lambda: IsotonicMap([-1.0, 1.0, -2.0, 2.0], [0.1, 0.9, 0.2, 0.8], [0, 2, 4]),
     "cost": lambda: lk.Cost([[0, 1], [5, 0]]),
     "cost with names": lambda: lk.Cost([[0, 1], [5, 0], [2, 2]], ["ask"], np.array(["no", "yes"])),
     "cost of numbers": lambda: lk.Cost([[0, 1], [5, 0]], classes=np.array([3, 7])),
@@ -157,6 +163,7 @@ ESTIMATORS |= {
     "classifier by t": lambda: classifier(lk.GaussianDensity(predictive="all"), class_prior=lk.Dirichlet([1.0, 2.0])),
     "classifier blended": lambda: classifier(lk.GaussianDensity("interpolated"), class_prior={"a": 0.3, "b": 0.7}),
     "classifier with rules": lambda: classifier(cost=COSTS["cost"](), reject_cost=0.2, reject_below=0.5, novelty=0.1),
+    "calibrated": lambda: (lk.Calibrated(lk.NaiveBayes(), cv=2).fit(table(), LABELS), table()),
     "naive bayes": lambda: (lk.NaiveBayes({"colour": "categorical"}).fit(MIXED, [1, 2, 2]), MIXED),
 }
 

@@ -339,9 +339,19 @@ def survive(thing: Any) -> None:
         elif hasattr(type(thing), "log_prob"):
             thing.sample(2, rng)
             assert len(thing.log_prob(rows_like(thing))) == 2
+        if hasattr(thing, "classes_"):
+            survive_as_classifier(thing)
         if hasattr(type(thing), "total_weight"):
             with suppress(LikelyError):  # two huge scatters may overflow, and say so
                 _ = thing + thing, thing * 0.5, thing.total_weight
+
+
+def survive_as_classifier(clf: Any) -> None:
+    """Whatever numbers it holds, it decides, or says in a sentence of ours why not."""
+    with suppress(LikelyError):
+        rows = rows_like(getattr(clf, "estimator_", clf).model_)
+        assert len(clf.predict(rows)) == 2 and clf.predict_proba(rows).shape == (2, len(clf.classes_))
+        assert len(clf.decide(rows, reject_below=0.9, novelty=0.1)) == 2
 
 
 def survive_as_prior(prior: Any, rng: np.random.Generator) -> None:
@@ -356,6 +366,10 @@ def rows_like(law: Any) -> Any:
     """Two rows of the right form, moderate ones."""
     if isinstance(law, lk.Several):
         return rows_like(law.parts[0])
+    if isinstance(law, lk.Mixture):
+        return rows_like(law.parts)
+    if isinstance(law, lk.ProbabilityTable):
+        return {name: levels[[0, 0]] for name, levels in zip(law.names, law.levels, strict=True)}
     if hasattr(law, "names"):  # a product
         return {name: rows_like(law[name]) for name in law.names}
     if hasattr(law, "levels"):

@@ -19,6 +19,7 @@ from likely import (
     Dirichlet,
     Gamma,
     Gaussian,
+    Mixture,
     NegativeBinomial,
     Poisson,
     Product,
@@ -210,3 +211,12 @@ register(
     lambda: Shared(Gaussian(MEANS3[:3], [[1.0, 2.0, 3.0]] * 3, kind="diagonal"), [1, 1, 1], what="covariance"),
     *("real",) * 3,
 )
+
+# -------------------------------------------------------------------- mixtures
+
+register(
+    "Mixture-Gaussians", lambda: Mixture([0.5, 0.25, 0.25], Gaussian(MEANS3[:3], STACK3[:3])), *("real",) * 3,
+    hidden=True,
+)  # fmt: skip
+register("Mixture-tied", lambda: Mixture([0.5, 0.5], Gaussian(MEANS3[:2, :2], FULL2)), "real", "real", hidden=True)
+register("Mixture-Poissons", lambda: Mixture([0.5, 0.5], Poisson(RATES[:2])), "count", "count", hidden=True)

@@ -74,25 +74,29 @@ def _what(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## What it is"
     yield ""
     chosen = next(line for line in facts["leaderboard"] if line["chosen"])
-    yield f"A classifier that decides about `{facts['target']}` ({len(model.classes_)} classes) from {len(model.schema)}"
-    yield f"columns. Model: **{chosen['name']}** ({facts['what'].rstrip('.')}), a generative classifier: one density a"
-    yield "class, and Bayes' theorem."
+    size = f"{len(model.classes_)} classes, {len(model.schema)} columns"
+    yield f"A classifier that decides about `{facts['target']}` ({size})."
+    yield f"Model: **{chosen['name']}** ({facts['what'].rstrip('.')})."
+    yield "It is generative: one density a class, and Bayes' theorem."
+    if facts["calibrated"]:
+        yield f"Its probabilities were {facts['calibrated']} on rows not seen in training."
     yield f"Made by {facts['made']}; file `{path}`."
 
 
 def _use(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Intended use"
     yield ""
-    yield f"Rows that come about as those of the training table did, and the decision about `{facts['target']}` with the"
-    yield "costs below. It gives probabilities, the action of least expected cost, and may refuse. A person should look at"
-    yield "what it refuses, and at rows that it marks as novel."
+    yield f"Decisions about `{facts['target']}`, at the costs below, for rows that come about as these did."
+    yield "It gives probabilities and the action of least expected cost, and may refuse."
+    yield "A person should look at what it refuses, and at rows that it marks as novel."
 
 
 def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Data"
     yield ""
     aside = f", {facts['unlabelled']:,} more without a label were set aside" if facts["unlabelled"] else ""
-    yield f"{', '.join(map(_safe, facts['source']))}: {facts['rows']:,} rows{aside}. Fingerprint `{facts['fingerprint']}`."
+    yield f"{', '.join(map(_safe, facts['source']))}: {facts['rows']:,} rows{aside}."
+    yield f"Fingerprint `{facts['fingerprint']}`."
     roles = {role: name for role, name in facts["roles"].items() if role != "target"}
     if roles:
         yield f"Roles: {', '.join(f'{role} = {_safe(name)}' for role, name in roles.items())}."
@@ -112,8 +116,9 @@ def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 def _chosen(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## How it was chosen"
     yield ""
-    yield f"By expected cost on rows not seen in training ({facts['cv']}); of the models within one standard error of the"
-    yield f"cheapest, the simplest. {facts['verdict']}"
+    yield f"By expected cost on rows not seen in training ({facts['cv']});"
+    yield "of the models within one standard error of the cheapest, the simplest."
+    yield facts["verdict"]
     yield ""
     rows = [[("**" + line["name"] + "**") if line["chosen"] else line["name"], _number(line["cost"]),
              _number(line["cost_se"]), _number(line["error"]), _number(line["log_loss"]), line["note"]]
@@ -154,7 +159,8 @@ def _costs(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     rows = [[a, *(f"{v:g}" for v in row)] for a, row in zip(told["actions"], told["cost_table"], strict=True)]
     yield from table(["decision \\ truth", *(_safe(c) for c in told["classes"])], rows)
     yield ""
-    yield f"Refusing costs: {_said(facts['reject_cost'])}. Refuses below a posterior of: {_said(facts['reject_below'])}."
+    yield f"Refusing costs: {_said(facts['reject_cost'])}."
+    yield f"Refuses below a posterior of: {_said(facts['reject_below'])}."
     yield f"Refuses as novel, at a false-alarm rate of: {_said(facts['novelty'])}."
     prior = "as in the data" if facts["class_prior"] is None else facts["class_prior"]
     yield f"Class probabilities in use: {_safe(prior)}."

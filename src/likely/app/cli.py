@@ -61,7 +61,25 @@ class Deferred(click.Command):
         return self.load().make_context(info_name, args, parent, **extra)
 
 
+class PipeClosed(Exception):
+    """Whoever read our output has enough, as in `| head`."""
+
+
+class Commands(click.Group):
+    """A group that tells a closed pipe from other errors before click has its own idea of it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            done = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise PipeClosed from error
+        return done
+
+
 @click.group(
+    cls=Commands,
     commands=[Deferred(name, *entry) for name, entry in COMMANDS.items()],
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -86,13 +104,12 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     color = False if os.environ.get("NO_COLOR") else None
     try:
         done = likely.main(args, prog_name="likely", color=color, standalone_mode=False)
-        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:  # whoever read has enough, as in `| head`
+    except PipeClosed:
         _forget_stdout()
         sys.exit(PIPE_CLOSED)
     except Exception as error:

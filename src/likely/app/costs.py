@@ -108,7 +108,9 @@ def _near(name: str, names: list[str]) -> str:
 
 
 def read_class_prior(given: str, classes: Any) -> list[float]:
-    """Class probabilities in the order of the classes: "uniform", "a=0.2,b=0.8", "0.2,0.8", or a CSV file class,probability.
+    """Class probabilities in the order of the classes, from "uniform", "a=0.2,b=0.8", "0.2,0.8" or a CSV file.
+
+    The file has two columns, class and probability.
 
     >>> import numpy as np
     >>> read_class_prior("yes=0.1,no=0.9", np.array(["no", "yes"]))

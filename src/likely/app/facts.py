@@ -20,7 +20,7 @@ def card_of(journey: Journey) -> dict[str, Any]:
 
     job, table, e = journey.job, journey.table, journey.contest.winner.evaluation
     assert e is not None  # a winner was measured
-    told = table.as_dict()
+    told, calibrated = table.as_dict(), journey.contest.winner.calibration
     return {
         "made": journey.made, "command": job.command, "seed": job.seed, "source": list(job.files),
         "target": job.target, "rows": told["rows"], "unlabelled": told["unlabelled"], "classes": told["classes"],
@@ -31,7 +31,7 @@ def card_of(journey: Journey) -> dict[str, Any]:
         "chosen": journey.contest.winner.rung.key, "what": journey.contest.winner.rung.what,
         "verdict": verdict(journey.contest), "leaderboard": leaderboard(journey.contest),
         "figures": figures(e),
-        "calibrated": journey.contest.winner.calibration and journey.contest.winner.calibration.words, "class_prior": None if job.class_prior is None else job.class_prior,
+        "calibrated": calibrated and calibrated.words, "class_prior": job.class_prior,
         "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty,
     }  # fmt: skip
 
@@ -87,11 +87,11 @@ def verdict(contest: Contest) -> str:
     winner, best = contest.winner, contest.best
     words = [f"{winner.rung.name[0].upper()}{winner.rung.name[1:]} wins: it costs {_cost(winner)} a row."]
     if winner.rung is not best.rung and winner.behind is not None:
-        more = f"{winner.behind.value:.4f}, with a standard error of {winner.behind.se:.4f}"
-        words.append(f"The cheapest, {best.rung.name}, costs {_cost(best)}: less by {more}, so the simpler one is taken.")
+        less = f"less by {winner.behind.value:.4f}, with a standard error of {winner.behind.se:.4f}"
+        words.append(f"The cheapest, {best.rung.name}, costs {_cost(best)}: {less}, so the simpler one is taken.")
     elif (beside := contest.next) is not None and beside.behind is not None:
-        more = f"{beside.behind.value:.4f}, with a standard error of {beside.behind.se:.4f}"
-        words.append(f"The next, {beside.rung.name}, costs more by {more}.")
+        more = f"more by {beside.behind.value:.4f}, with a standard error of {beside.behind.se:.4f}"
+        words.append(f"The next, {beside.rung.name}, costs {more if beside.behind.value else 'the same'}.")
     if (rival := contest.rival) is not None:
         words.append(f"For comparison, {rival.rung.name} costs {_cost(rival)}; it cannot be written to a model file.")
     return " ".join(words)

@@ -109,7 +109,7 @@ def grid(points: Array, nx: int = 100, ny: int = 75) -> tuple[Array, Array]:
 
 def _centres(low: float, high: float, n: int) -> Array:
     step = (high - low) / n
-    return low + step * (np.arange(n) + 0.5)
+    return np.asarray(low + step * (np.arange(n) + 0.5), dtype=np.float64)
 
 
 def regions(plane: FisherPlane, xs: Array, ys: Array, decide: Callable[[Array], Any]) -> Any:

@@ -14,7 +14,9 @@ ROWS = 4000  # that are shuffled, at most: enough for three digits
 SPLITS = 200  # that are refitted, at most
 
 
-def importance(field: Any, estimator: Any, calibration: Any = None, *, seed: int = 0, jobs: int | None = None) -> tuple[Driver, ...]:
+def importance(
+    field: Any, estimator: Any, calibration: Any = None, *, seed: int = 0, jobs: int | None = None
+) -> tuple[Driver, ...]:
     """For each column, the rise of the mean cost on out-of-fold rows when it is shuffled among them, largest first.
 
     Models are those of the splits, so each row is judged by one that had not seen it. A shuffled column keeps its
@@ -42,9 +44,7 @@ def _driver(name: str, rise: Array, weight: Array | None) -> Driver:
     return Driver(name, told.value, told.se if np.isfinite(told.se) else None)
 
 
-def _rises(
-    field: Any, estimator: Any, split: Any, taken: Index, other: Index, calibration: Any
-) -> tuple[Array, Index]:
+def _rises(field: Any, estimator: Any, split: Any, taken: Index, other: Index, calibration: Any) -> tuple[Array, Index]:
     """By how much each tested row (columns, m) becomes dearer, and which rows these are (m,)."""
     from likely.estimators.contest import learnt
     from likely.estimators.recalibrated import applied

@@ -177,7 +177,8 @@ def _of_the_winner(contest: Contest) -> Iterator[str]:
         yield verdict
     rival = contest.rival
     if rival is not None and rival.behind is not None and rival.behind.value < -2 * rival.behind.se:
-        yield f"{rival.rung.name} costs {-rival.behind.value:.4f} a row less: there is structure that no model here has."
+        less = f"{rival.rung.name} costs {-rival.behind.value:.4f} a row less"
+        yield f"{less[0].upper()}{less[1:]}: there is structure that none of likely's models has."
     ground = next((s for s in contest.standings if s.rung.key == "frequencies" and s.evaluation is not None), None)
     if ground is not None and contest.winner.rung is ground.rung:
         yield "No model decides clearly cheaper than the class frequencies alone: the columns say little of the target."

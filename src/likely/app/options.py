@@ -47,7 +47,7 @@ deciding = together(
 )  # fmt: skip
 
 
-class CrossValidation(click.ParamType):
+class CrossValidation(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """How rows are split: a number of folds, "loo", "time", or the share of one hold-out."""
 
     name = "5|loo|time|0.25"

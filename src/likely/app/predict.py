@@ -136,7 +136,8 @@ class Decided:
         ]
         if proba:
             columns += [pl.Series(f"p({c})", d.posterior[:, j]) for j, c in enumerate(d.classes.tolist())]
-        columns += [pl.Series("novel", self.novel), pl.Series("reason", [why or None for why in self.reasons()], dtype=pl.String)]
+        why = pl.Series("reason", [reason or None for reason in self.reasons()], dtype=pl.String)
+        columns += [pl.Series("novel", self.novel), why]
         taken = {column.name for column in columns}
         kept = self.kept.rename({name: f"input {name}" for name in self.kept.columns if name in taken})
         return pl.DataFrame([*kept.iter_columns(), *columns]).write_csv(include_header=header)

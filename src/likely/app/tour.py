@@ -11,7 +11,7 @@ import click
 @click.command()
 @click.option("-o", "--out", default="likely-tour", show_default=True, help="Folder for what the tour writes.")
 def tour(out: str) -> None:
-    """Learn densities of 178 wines, fill gaps, ask how sure we are, save, and draw."""
+    """Learn densities of 178 wines, fill gaps, ask how sure we are, save, draw, and decide at a cost."""
     from likely.estimators.examples import wine
 
     folder = Path(out)
@@ -20,7 +20,7 @@ def tour(out: str) -> None:
     for title, chapter in _CHAPTERS:
         click.secho(f"\n{title}", bold=True)
         chapter(X, y, names, folder)
-    click.echo(f"\nLook at {folder / 'tour.png'} and {folder / 'summary.html'}.")
+    click.echo(f"\nLook at {folder / 'tour.png'}, {folder / 'summary.html'} and {folder / 'report.html'}.")
 
 
 def _learn(X: Any, y: Any, names: list[str], folder: Path) -> None:
@@ -102,6 +102,37 @@ def _draw(X: Any, y: Any, names: list[str], folder: Path) -> None:
     click.echo(f"drawn: {folder / 'tour.png'}")
 
 
+COSTS = """\
+action,Barolo,Grignolino,Barbera
+Barolo,0,9,9
+Grignolino,2,0,1
+Barbera,2,1,0
+"""
+
+
+def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
+    """The same as `likely fit wine.csv --target class --cost cost.csv --reject-cost 0.3 --report report.html`."""
+    import polars as pl
+
+    import likely as lk
+    from likely.app.facts import verdict
+    from likely.app.job import Job
+    from likely.app.journey import travel
+    from likely.app.talk import Talk
+
+    table = pl.DataFrame({name: X[:, j] for j, name in enumerate(names)}).with_columns(pl.Series("class", y))
+    table.write_csv(folder / "wine.csv")
+    (folder / "cost.csv").write_text(COSTS, encoding="utf-8")
+    told = {name: str(folder / file) for name, file in
+            {"cost": "cost.csv", "report": "report.html", "out": "model.likely"}.items()}  # fmt: skip
+    job = Job((str(folder / "wine.csv"),), "class", reject_cost=0.3, rivals=False, **told)  # type: ignore[arg-type]
+    journey = travel(job, Talk(quiet=True))
+    click.echo(f"$ {job.command}")
+    click.echo(f"{len(journey.contest.standings)} models were compared. {verdict(journey.contest)}")
+    click.echo(f"$ likely predict {job.out} {job.files[0]}")
+    click.echo(str(lk.load(job.out).decide(table[83], full=True)))
+
+
 _CHAPTERS = (
     ("A density learns", _learn),
     ("Learning adds up statistics", _add),
@@ -109,4 +140,5 @@ _CHAPTERS = (
     ("Few data, honest predictions", _few),
     ("Unlike parts in one model, and a file that is safe to open", _mixed),
     ("Pictures", _draw),
+    ("From a table to a decision", _decide),
 )

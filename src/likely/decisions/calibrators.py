@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp
 
 from likely.core.arrays import Array, Index, numbers, parameter, weights
+from likely.core.engine import one_blas_thread
 from likely.core.value import Value
 from likely.decisions.isotonic import rising_curve
 from likely.decisions.softmax import common_size, common_slope, platt, shrunken_matrix, smoothed_targets
@@ -173,7 +174,8 @@ def calibrate(scores: Any, owner: Any, weight: Any = None, *, method: str = "tem
     """
     if method not in METHODS:
         raise DomainError(sentence("calibrate", f"method must be one of {', '.join(METHODS)}", repr(method)))
-    return METHODS[method](scores, owner, weight)
+    with one_blas_thread():  # the products are small: two threads would mostly wait for each other
+        return METHODS[method](scores, owner, weight)
 
 
 def choose_method(scores: Any, owner: Any, fold: Any, weight: Any = None) -> tuple[str, dict[str, float]]:
@@ -186,7 +188,8 @@ def choose_method(scores: Any, owner: Any, fold: Any, weight: Any = None) -> tup
     fold = np.asarray(fold) if weight is None else np.asarray(fold)[np.asarray(weight) > 0]
     if len(np.unique(fold)) < 2:
         return next(iter(METHODS)), {}
-    losses = {name: _tried(fit, z, owner, w, fold) for name, fit in METHODS.items()}
+    with one_blas_thread():
+        losses = {name: _tried(fit, z, owner, w, fold) for name, fit in METHODS.items()}
     mean = {name: float(np.average(loss, weights=w)) for name, loss in losses.items()}
     best = losses[min(mean, key=mean.__getitem__)]
     return next(name for name, loss in losses.items() if _is_near(loss - best, w)), mean

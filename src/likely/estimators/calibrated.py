@@ -5,22 +5,23 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index
 from likely.core.notes import said_once
 from likely.decisions.calibrators import METHODS, Temperature, calibrate, choose_method
+from likely.decisions.floor import Floor
 from likely.errors import DataError, DomainError, FitWarning, sentence
 from likely.estimators.deciding import RULES, Deciding
 from likely.estimators.foreign import (
-    Floor,
     checked_targets,
     fitted,
     one_score_a_class,
@@ -31,6 +32,11 @@ from likely.estimators.foreign import (
 from likely.estimators.parallel import in_threads
 from likely.estimators.splits import Split, make_splits
 from likely.estimators.tables import as_table, take_rows
+
+
+def _inside(name: str) -> Any:
+    """True for a wrapper whose estimator has that method."""
+    return lambda self: hasattr(getattr(self, "estimator_", self.estimator), name)
 
 
 class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
@@ -63,6 +69,11 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         **RULES,
         "random_state": ["random_state"],
     }
+
+    _saved: tuple[str, ...] = (
+        *("estimator_", "calibration_", "floor_", "method_", "classes_", "class_prior_"),
+        *("n_features_in_", "feature_names_in_"),
+    )
 
     def __init__(
         self, estimator: Any, method: str = "auto", cv: Any = 5, *, cost: Any = None,
@@ -101,9 +112,48 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         raw = raw_scores(self.estimator_, X, self.classes_, response_of(self.estimator_))
         return self.calibration_.log_posterior(self.floor_.applied(raw))
 
-    def save(self, path: Any) -> NoReturn:
-        """Model files hold numbers and settings only: another library's estimator cannot be among them."""
-        raise DomainError(cannot_be_saved(self))
+    def save(self, path: Any) -> None:
+        """Write a model file, if the estimator inside is one of ours: files hold numbers and settings, never code."""
+        from likely.files import save
+
+        save(self, path)
+
+    # ------------------------------------------------- what the estimator can do
+
+    def _novel(self, X: Any, rate: float) -> Any:
+        inside = getattr(self.estimator_, "_novel", None)
+        return super()._novel(X, rate) if inside is None else inside(X, rate)
+
+    @available_if(_inside("explain"))  # type: ignore[untyped-decorator]
+    def explain(self, X: Any) -> Any:
+        """Why each row is decided as it is, before calibration (`Explanation`)."""
+        return self.estimator_.explain(X)
+
+    @available_if(_inside("score_samples"))  # type: ignore[untyped-decorator]
+    def score_samples(self, X: Any) -> Array:
+        """log p(x) of each row (n,), whatever its class."""
+        return self.estimator_.score_samples(X)
+
+    def _cannot_be_saved(self) -> tuple[str, str, str] | None:
+        """Why there is no model file of it, and what to do."""
+        foreign = getattr(self, "estimator_", self.estimator)
+        if hasattr(foreign, "_saved"):
+            return None
+        expected = (
+            "a model file holds numbers and settings, never code, so an estimator of another library cannot be in it"
+        )
+        remedy = "keep it by that library's own means, or use one of likely's classifiers, such as BayesClassifier"
+        return expected, type(foreign).__name__, remedy
+
+    def _check_state(self) -> None:
+        """After a file was read: what was learnt must fit together."""
+        if not hasattr(self, "estimator_"):
+            return
+        C = len(getattr(self, "classes_", ()))
+        sound = C > 0 and isinstance(self.floor_, Floor) and getattr(self.calibration_, "classes", None) == C
+        sound = sound and isinstance(self.estimator_, Deciding) and len(self.estimator_.classes_) <= C
+        if not sound:
+            raise DataError(sentence("Calibrated", "what was learnt must fit together"))
 
     # ------------------------------------------------------------ held-out scores
 
@@ -221,17 +271,6 @@ class HeldOut(NamedTuple):
             return cls.nothing(classes)
         fold = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
         return cls(np.concatenate(raw), np.concatenate(rows), fold)
-
-
-def cannot_be_saved(estimator: Any) -> str:
-    """Why a calibrated foreign estimator has no model file, and what to do."""
-    foreign = type(getattr(estimator, "estimator", estimator)).__name__
-    remedy = (
-        "fit it again from a script (random_state makes that exact), export it with its own library's means, or use "
-        "one of likely's classifiers, such as BayesClassifier"
-    )
-    expected = f"a model file holds numbers and settings, never code, so it cannot hold another library's {foreign}"
-    return sentence("Calibrated", expected, remedy=remedy)
 
 
 def _singles_always_train(splits: list[Split], owner: Index, classes: NDArray[Any]) -> Iterator[Split]:

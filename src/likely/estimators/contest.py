@@ -239,7 +239,11 @@ def _measured(field: Field, rung: Rung, e: Evaluation, seconds: float) -> Standi
     found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight)
     if found is None:
         return Standing(rung, e, seconds)
-    return Standing(rung, e.replace(log_posterior=found.log_posterior), seconds, calibration=found)
+    better = e.replace(log_posterior=found.log_posterior)
+    dearer = mean(_paid(better) - _paid(e), e.weight)
+    if dearer.value > dearer.se:  # truer on average, but not where decisions are made
+        return Standing(rung, e, seconds)
+    return Standing(rung, better, seconds, calibration=found)
 
 
 def _words(error: BaseException) -> str:

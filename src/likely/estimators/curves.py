@@ -73,8 +73,8 @@ def learning_curve(
     >>> bool(curve.test_error[0] > curve.test_error[1])
     True
     """
-    table = _Table.of(estimator, X, y, sample_weight)
-    seed, splits = table.split(cv, groups, time, random_state)
+    table = _Table.of(estimator, X, y, sample_weight, groups)
+    seed, splits = table.split(cv, time, random_state)
     order = [_stratified_order(split.train, table.owner, seed + k) for k, split in enumerate(splits)]
     at = _sizes(sizes, min(map(len, order)), len(table.classes))
 
@@ -94,8 +94,8 @@ def hughes_curve(
       anew, so that the test rows have no say), "random" (another order in each fold), "given", or a list of columns.
     - **dims**: numbers of columns to try; None: 1, 2, 4 … all. Other parameters as in `evaluate`.
     """
-    table = _Table.of(estimator, X, y, sample_weight)
-    seed, splits = table.split(cv, groups, time, random_state)
+    table = _Table.of(estimator, X, y, sample_weight, groups)
+    seed, splits = table.split(cv, time, random_state)
     orders = [_column_order(columns_order, table, split.train, seed + k) for k, split in enumerate(splits)]
     at = _dims(dims, len(orders[0]))
 
@@ -128,20 +128,21 @@ class _Table:
     owner: Index
     weight: Array | None
     count: Array  # (n,): what rows count for in intervals
+    groups: Any
 
     @classmethod
-    def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any) -> _Table:
+    def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> _Table:
         X = as_table(X)
         classes, owner, weight = checked_targets(X, y, sample_weight, estimator)
-        return cls(estimator, X, classes, owner, weight, as_counts(weight, len(owner)))
+        return cls(estimator, X, classes, owner, weight, as_counts(weight, len(owner)), groups)
 
-    def split(self, cv: Any, groups: Any, time: Any, random_state: Any) -> tuple[int, list[Split]]:
+    def split(self, cv: Any, time: Any, random_state: Any) -> tuple[int, list[Split]]:
         seed = int(check_random_state(random_state).randint(2**31))
-        splits = make_splits(self.X, self.owner, cv, weight=self.weight, groups=groups, time=time, seed=seed)
+        splits = make_splits(self.X, self.owner, cv, weight=self.weight, groups=self.groups, time=time, seed=seed)
         return seed, [split for split in splits if len(split.test)]
 
     def errors(self, X: Any, split: Split) -> _Errors:
-        model = fitted(self.estimator, X, self.classes[self.owner], self.weight, split.train)
+        model = fitted(self.estimator, X, self.classes[self.owner], self.weight, split.train, self.groups)
         return _Errors(*self._wrong(model, X, split.train), *self._wrong(model, X, split.test))
 
     def _wrong(self, model: Any, X: Any, rows: Index) -> tuple[float, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,15 +36,17 @@ def checked_targets(X: Any, y: Any, sample_weight: Any, whose: Any) -> tuple[NDA
     return classes, owner, weight
 
 
-def fitted(estimator: Any, X: Any, y: Any, weight: Array | None, rows: Index | None = None) -> Any:
-    """A fresh copy, learnt from those rows (None: from all that weigh something)."""
+def fitted(estimator: Any, X: Any, y: Any, weight: Array | None, rows: Index | None = None, groups: Any = None) -> Any:
+    """A fresh copy, learnt from those rows (None: from all that weigh something); groups go to who asks for them."""
     rows = rows if rows is not None or weight is None else np.flatnonzero(weight > 0)
     if rows is not None and len(rows) < len(y):
         X, y = take_rows(X, rows), y[rows]
         weight = None if weight is None else weight[rows]
+        groups = None if groups is None else np.asarray(groups)[rows]
     fresh = clone(estimator)
-    name = None if weight is None else weight_argument(fresh)
-    return fresh.fit(X, y) if name is None else fresh.fit(X, y, **{name: weight})
+    given = {weight_argument(fresh): weight} if weight is not None else {}
+    given |= {"groups": groups} if groups is not None and has_fit_parameter(fresh, "groups") else {}
+    return fresh.fit(X, y, **{name: value for name, value in given.items() if name is not None})
 
 
 def weight_argument(estimator: Any) -> str | None:
@@ -111,33 +112,6 @@ def aligned_to(classes: NDArray[Any], seen: NDArray[Any], out: Array) -> Array:
     full = np.full((len(out), len(classes)), -np.inf)
     full[:, [place[c] for c in seen.tolist()]] = out
     return full
-
-
-@dataclass(frozen=True)
-class Floor:
-    """What stands for a log-score of −inf: no classifier has counted far enough to say 0.
-
-    Half of the smallest probability above 0, or below 1, among rows that were not trained on; where only 0 and 1 were
-    seen, 1 / (N + 2). If −inf was not seen at all, it stands for the smallest score.
-    """
-
-    log: float
-    clips: bool  # True: probabilities below it are 0 too
-
-    @classmethod
-    def of(cls, raw: Array, total: float, response: str) -> Floor:
-        """Learn it from scores (n, C) of rows with that weight in total."""
-        finite = raw[np.isfinite(raw)]
-        if response == "decision_function" or len(finite) == raw.size:
-            return cls(float(finite.min(initial=0.0)), False)
-        below = finite[finite < 0]
-        rare = np.concatenate([below, np.log(-np.expm1(below))])
-        smallest = float(rare.min()) - np.log(2) if rare.size else -np.log(total + 2)
-        return cls(float(smallest), True)
-
-    def applied(self, raw: Array) -> Array:
-        """Finite scores."""
-        return np.maximum(raw, self.log) if self.clips else np.where(np.isneginf(raw), self.log, raw)
 
 
 def log_posteriors(estimator: Any, X: Any, classes: NDArray[Any]) -> Array:

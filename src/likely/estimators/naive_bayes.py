@@ -68,7 +68,8 @@ class NaiveBayes(BayesClassifier):
             )
         laws = {name: chosen.get(name, default) for name in kinds}
         plain = {_plain(law, kinds[name]) for name, law in laws.items() if isinstance(law, str)}
-        if len(plain) <= 1 and all(isinstance(law, str) for law in laws.values()):
+        alike = len(plain) <= 1 and all(isinstance(law, str) for law in laws.values())
+        if alike and not isinstance(X, dict | Columns):  # named parts of any width need a product
             return LAWS[plain.pop() if plain else "gaussian"]()
         return ProductDensity([(str(name), _law(law, kinds[name]), [name]) for name, law in laws.items()])
 

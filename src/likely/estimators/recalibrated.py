@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.decisions.calibrators import LogisticMap, calibrate
+from likely.decisions.calibrators import (
+    Calibration,
+    IsotonicMap,
+    LogisticMap,
+    Temperature,
+    calibrate,
+    choose_method,
+)
 from likely.decisions.intervals import mean
+from likely.errors import DomainError, sentence
 
 FLOOR = -1000.0  # what stands for a log-posterior of −∞, or of a row that no class explains
 FOLDS = 5  # of tested rows, where the splits themselves are too few or too many for it
@@ -18,40 +27,57 @@ FEWEST = 50  # rows from which a map can be learnt
 class Recalibration(NamedTuple):
     """A map that was learnt from out-of-fold posteriors, and the posteriors that it gives where it was not learnt."""
 
-    map: LogisticMap
+    map: Calibration
     method: str
     log_posterior: Array  # (n, C), each row by a map of the other folds
 
     @property
     def words(self) -> str:
         """How it changes posteriors."""
-        return f"calibrated (temperature {1 / self.map.slope[0, 0]:.3g})" if self.method == "temperature" else "calibrated"
+        how = f"temperature {float(self.map.temperature):.3g}" if isinstance(self.map, Temperature) else self.method
+        return f"calibrated ({how})"
 
 
 def recalibrated(log_posterior: Array, owner: Index, fold: Index | None, weight: Array | None) -> Recalibration | None:
-    """The map that makes posteriors (n, C) better by more than a standard error of their log-loss; None where none does.
+    """The map that makes posteriors (n, C) better by more than a standard error of their log-loss, if there is one.
 
-    Two classes: a temperature, or a slope and an offset. More: a temperature. Each is tried on folds that it was not
-    learnt from.
+    Two classes: whichever of temperature, logistic and isotonic does best. More: a temperature. Each is tried on folds
+    that it was not learnt from.
     """
     n, C = log_posterior.shape
     fold = _folds(fold, n)
     if n < FEWEST or C < 2 or any(len(np.unique(owner[fold != k])) < C for k in np.unique(fold)):
         return None
     scores = floored(log_posterior)
-    methods = ("temperature", "logistic") if C == 2 else ("temperature",)
-    tried = {method: _cross_fitted(scores, owner, fold, weight, method) for method in methods}
-    loss = {method: mean(-_of_truth(found, owner), weight).value for method, found in tried.items()}
-    method = min(methods, key=lambda name: loss[name])
-    gain = mean(_of_truth(tried[method], owner) - _of_truth(scores, owner), weight)
+    method = choose_method(scores, owner, fold, weight)[0] if C == 2 else "temperature"
+    found = _cross_fitted(scores, owner, fold, weight, method)
+    gain = mean(_of_truth(found, owner) - _of_truth(scores, owner), weight)
     if not gain.value > gain.se:
         return None
-    return Recalibration(_as_logistic(calibrate(scores, owner, weight, method=method)), method, tried[method])
+    return Recalibration(calibrate(scores, owner, weight, method=method), method, found)
 
 
-def applied(map: LogisticMap | None, log_posterior: Array) -> Array:
+def applied(map: Calibration | None, log_posterior: Array) -> Array:
     """Posteriors under a map; None leaves them as they are."""
     return log_posterior if map is None else map.log_posterior(floored(log_posterior))
+
+
+def as_parts(map: Calibration | None) -> dict[str, Any] | None:
+    """A map as a model file keeps it: its name and its arrays."""
+    if map is None:
+        return None
+    return {"map": type(map).__name__, **{f.name: getattr(map, f.name) for f in fields(map)}}  # type: ignore[arg-type]
+
+
+def from_parts(parts: Any) -> Calibration | None:
+    """The map again; what makes none is refused by the class that it names."""
+    if parts is None:
+        return None
+    kind = {m.__name__: m for m in (Temperature, LogisticMap, IsotonicMap)}.get(parts["map"])
+    if kind is None:
+        raise DomainError(sentence("calibration", "the map must be a known one", parts["map"]))
+    made: Calibration = kind(**{name: part for name, part in parts.items() if name != "map"})
+    return made
 
 
 def floored(log_posterior: Array) -> Array:
@@ -61,27 +87,23 @@ def floored(log_posterior: Array) -> Array:
 
 
 class RecalibratedModel:
-    """A mixture whose posteriors go through a map: what `Explanation` needs of one, on the map's scale.
+    """A mixture whose posteriors go through a map: what `Explanation` needs of one, on the map's scale."""
 
-    The map is linear, so evidence that adds up before it adds up behind it.
-    """
-
-    def __init__(self, model: Any, map: LogisticMap) -> None:
+    def __init__(self, model: Any, map: Calibration) -> None:
         self.model, self.map = model, map
 
     def log_joint(self, rows: Any) -> Array:
-        """Scores (n, C) whose softmax is the posterior."""
-        return np.asarray(floored(self.model.log_joint(rows)) @ self.map.slope.T + self.map.offset)
+        """Log-posteriors (n, C) behind the map."""
+        return applied(self.map, self.model.log_joint(rows))
 
     def _shares(self, joint: Array) -> Array:
-        p = np.exp(joint - joint.max(axis=1, keepdims=True))
-        return np.asarray(p / p.sum(axis=1, keepdims=True))
+        return np.exp(joint)
 
     @property
     def weights(self) -> Array:
-        """What the class probabilities are on the map's scale."""
+        """What the class probabilities are behind the map."""
         with np.errstate(divide="ignore"):
-            return self._shares(floored(np.log(self.model.weights)[None]) @ self.map.slope.T + self.map.offset)[0]
+            return np.asarray(np.exp(applied(self.map, np.log(self.model.weights)[None]))[0])
 
 
 def _folds(fold: Index | None, n: int) -> Index:
@@ -103,9 +125,3 @@ def _cross_fitted(scores: Array, owner: Index, fold: Index, weight: Array | None
 def _of_truth(log_posterior: Array, owner: Index) -> Array:
     normal = log_posterior - np.logaddexp.reduce(log_posterior, axis=1, keepdims=True)
     return np.asarray(np.take_along_axis(normal, owner[:, None], axis=1)[:, 0])
-
-
-def _as_logistic(map: Any) -> LogisticMap:
-    if isinstance(map, LogisticMap):
-        return map
-    return LogisticMap(np.eye(map.classes) / map.temperature, np.zeros(map.classes))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from copy import copy
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,12 +14,12 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask
-from likely.decisions.calibrators import LogisticMap
+from likely.decisions.calibrators import Calibration
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.deciding import Deciding
 from likely.estimators.explain import Explanation
 from likely.estimators.ladder import WORDS, arranged, ladder
-from likely.estimators.recalibrated import RecalibratedModel, applied
+from likely.estimators.recalibrated import RecalibratedModel, applied, as_parts, from_parts
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 
@@ -42,10 +42,9 @@ class TableClassifier(Deciding, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "classifier": [HasMethods(["fit", "decide"]), None], "kinds": [dict, None],
     }  # fmt: skip
-    _saved: tuple[str, ...] = ("classifier_", "schema_", "card_", "slope_", "offset_")
+    _saved: tuple[str, ...] = ("classifier_", "schema_", "card_", "calibration_")
     card_: str = ""  # JSON: how it came about
-    slope_: Array | None = None  # (C, C) and offset (C,): log p = log softmax(slope · log p' + offset), where calibrated
-    offset_: Array | None = None
+    calibration_: dict[str, Any] | None = None  # a map of posteriors and its arrays, where there is one
 
     def __init__(self, classifier: Any = None, kinds: Any = None) -> None:
         self.classifier = classifier
@@ -64,12 +63,11 @@ class TableClassifier(Deciding, BaseEstimator):
         return self
 
     @classmethod
-    def around(cls, classifier: Any, schema: Schema, calibration: LogisticMap | None = None) -> Self:
+    def around(cls, classifier: Any, schema: Schema, calibration: Calibration | None = None) -> Self:
         """A fitted classifier together with the columns that it was fitted to, in that order."""
         made = cls(clone(classifier))
         made.classifier_, made.schema_ = classifier, json.dumps(schema)
-        if calibration is not None:
-            made.slope_, made.offset_ = calibration.slope, calibration.offset
+        made.calibration_ = as_parts(calibration)
         return made
 
     # ----------------------------------------------------------------------- facts
@@ -82,9 +80,9 @@ class TableClassifier(Deciding, BaseEstimator):
         return found
 
     @property
-    def calibration(self) -> LogisticMap | None:
+    def calibration(self) -> Calibration | None:
         """The map from the classifier's own log-posteriors to those it gives; None: they stand as they are."""
-        return None if self.slope_ is None else LogisticMap(self.slope_, self.offset_)
+        return from_parts(self.calibration_)
 
     @property
     def card(self) -> dict[str, Any]:
@@ -93,13 +91,13 @@ class TableClassifier(Deciding, BaseEstimator):
         return found
 
     @property
-    def classes_(self) -> NDArray[Any]:  # type: ignore[override]
+    def classes_(self) -> NDArray[Any]:
         """The classes (C,)."""
         check_is_fitted(self, "classifier_")
         return self.classifier_.classes_
 
     @property
-    def class_prior_(self) -> Array:  # type: ignore[override]
+    def class_prior_(self) -> Array:
         """Class probabilities (C,)."""
         return self.classifier_.class_prior_
 
@@ -176,8 +174,9 @@ class TableClassifier(Deciding, BaseEstimator):
 
     def _recalibrated(self) -> Any:
         """The classifier as `Explanation` needs it, with posteriors behind the map."""
-        other = copy(self.classifier_)
-        other.model_ = RecalibratedModel(other.model_, self.calibration)
+        other, map = copy(self.classifier_), self.calibration
+        assert map is not None  # asked only where there is one
+        other.learnt_, other.model_ = other._learnt, RecalibratedModel(other.model_, map)
         return other
 
     def _check_state(self) -> None:
@@ -189,8 +188,8 @@ class TableClassifier(Deciding, BaseEstimator):
         sound = bool(schema) and isinstance(card, dict) and isinstance(self.classifier_, Deciding)
         sound = sound and all(isinstance(e, dict) and e.get("kind") in kinds for e in schema.values())
         sound = sound and all(_are_texts(e.get("levels")) for e in schema.values() if e["kind"] in WORDS)
-        if sound and self.slope_ is not None:
-            sound = LogisticMap(self.slope_, self.offset_).classes == len(self.classifier_.classes_)
+        map = self.calibration
+        sound = sound and (map is None or map.classes == len(self.classifier_.classes_))
         names = getattr(self.classifier_, "feature_names_in_", None)
         sound = sound and (names is None or list(names) == list(schema))
         if not sound:

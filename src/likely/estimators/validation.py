@@ -72,11 +72,15 @@ def out_of_fold(
         return _in_closed_form(estimator, X, classes, owner, weight)
     seed = int(check_random_state(random_state).randint(2**31))
     splits = make_splits(X, owner, cv, weight=weight, groups=groups, time=time, seed=seed)
-    splits = [split for split in splits if len(split.test)]
+    splits, labels = [split for split in splits if len(split.test)], classes[owner]
+
+    def tested_on(split: Split) -> _Tested:
+        return _tested(fitted(estimator, X, labels, weight, split.train, groups), take_rows(X, split.test), classes)
+
     with said_once(3):
         for split in splits:
             _tell_of_absent(split, owner, classes)
-        tested = in_threads(lambda split: _tested(estimator, X, classes, owner, weight, split), splits, n_jobs)
+        tested = in_threads(tested_on, splits, n_jobs)
     return _joined(tested, splits, classes, owner, weight)
 
 
@@ -85,9 +89,8 @@ class _Tested(NamedTuple):
     score: Array | None
 
 
-def _tested(estimator: Any, X: Any, classes: NDArray[Any], owner: Index, weight: Array | None, split: Split) -> _Tested:
-    """What a model of the training rows says of the test rows."""
-    model, rows = fitted(estimator, X, classes[owner], weight, split.train), take_rows(X, split.test)
+def _tested(model: Any, rows: Any, classes: NDArray[Any]) -> _Tested:
+    """What a model says of rows that it has not seen."""
     score = np.asarray(model.score_samples(rows), dtype=np.float64) if hasattr(model, "score_samples") else None
     return _Tested(log_posteriors(model, rows, classes), score)
 

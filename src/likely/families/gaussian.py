@@ -93,7 +93,13 @@ class Gaussian(Algebra):
 
     def log_prob(self, x: Any) -> Array:
         """log N(x | μ, Σ) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
-        return map_rows(self.log_prob_block, _rows_like(x), self.members)
+        x = _rows_like(x)
+        self.prepare(n_rows(x))
+        return map_rows(self.log_prob_block, x, self.members)
+
+    def prepare(self, n: int) -> None:
+        """Before n rows are scored: whatever pays for itself over so many."""
+        self.form.prepare(n)
 
     def log_prob_block(self, block: Any) -> Array:
         """The same for rows that the cache holds, where NumPy was told to say nothing (as by `map_rows`).

@@ -114,6 +114,17 @@ class Algebra(Law):
         """What a sensor with additive noise of known covariance sees: the convolution N(μ, Σ + β) (Crowley)."""
         return _gaussian(self.mean, self._shared_matrix() + _noise(noise, self.dim, "Gaussian.noisy"), "full")
 
+    def log_spread_over_noise(self, noise: Any) -> Any:
+        """log(det Σ / det β): how much a class varies beside what observing adds (Crowley); one a member for a stack.
+
+        Far above 0 the class's own shape decides; below 0 the noise drowns it, and simpler methods do as well.
+        """
+        beta = np.linalg.slogdet(_noise(noise, self.dim, "Gaussian.log_spread_over_noise"))
+        if not beta.sign > 0:
+            raise DomainError(sentence("Gaussian", "the noise must be positive in every direction", "a singular one"))
+        value = np.linalg.slogdet(self.covariance_matrix).logabsdet - beta.logabsdet
+        return value if self.mean.ndim == 2 else float(value)
+
     def product(self, other: Gaussian) -> Gaussian:
         """The normalised product of two densities of the same x: precisions add.
 

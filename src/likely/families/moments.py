@@ -223,7 +223,7 @@ PIVOT_ROWS = 64  # enough rows for a pivot within a fraction of a standard devia
 STRIP = 1 << 17  # numbers centred at a time: a megabyte, still in the second-level cache for the product
 PACKED = 48  # columns up to which pairs of columns are packed
 FEATURES = 1 << 17  # features of rows formed at a time, for the same reason
-SMALL = 1_000_000  # multiplications up to which OpenBLAS has a kernel for small products: twice as fast, 10 members wide
+SMALL = 1_000_000  # multiplications up to which OpenBLAS has a kernel for small products, twice as fast with 10 members
 FEW = 16  # rows below which pairs are picked by index: making windows costs more than they save
 FAR = 400.0  # squared distance from pivot to mean, in variances, at which scatters are still right to 1e-12
 
@@ -360,7 +360,7 @@ def feature_strips(n: int, d: int, p: int, members: int) -> Iterator[tuple[slice
     if n < FEW:
         yield slice(0, n), np.empty((d + d // 2, n)), np.empty((p, n))
         return
-    step = min(_feature_rows(p, members), n)
+    step = min(feature_rows(p, members), n)
     circle, features = scratch("circle", d + d // 2, step), scratch("features", p, step)
     for a in range(0, n, step):
         rows = min(step, n - a)
@@ -368,7 +368,7 @@ def feature_strips(n: int, d: int, p: int, members: int) -> Iterator[tuple[slice
 
 
 @cache
-def _feature_rows(p: int, members: int) -> int:
+def feature_rows(p: int, members: int) -> int:
     """Rows a strip: what the cache holds, and no more than the small kernel takes unless strips become short."""
     rows, small = max(256, FEATURES // p), SMALL // (p * members)
     return min(rows, small if small >= 256 else rows) // 8 * 8

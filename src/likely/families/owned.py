@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from likely.core.arrays import Array, Index
 from likely.families.moments import scratch
 
-GATHER = 1 << 19  # numbers sorted at a time, 4 MB: fewer make many small products, more only take memory
+GATHER = 1 << 21  # numbers sorted at a time, a part of 32 columns: after many short calls threads wait for each other
 LEAST = 4096  # rows sorted at a time in very wide tables
 
 
@@ -36,7 +37,7 @@ def members_of(x: Array, weight: Array | None, owner: Index, members: int) -> It
     order, edges = by_owner(owner, members)
     ordered = np.take(x, order, axis=0, out=scratch("ordered", *x.shape), mode="clip")
     weight = None if weight is None else weight[order]
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in pairwise(edges):
         yield ordered[a:b], None if weight is None else weight[a:b], order[a:b]
 
 

@@ -7,12 +7,15 @@ that the product would lose digits: the factor form, which is also its oracle.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array, Mask, refuse_infinite
+from likely.core.arrays import Array, Index, Mask, refuse_infinite
 from likely.families import moments
 from likely.families.gaps import Patterns, observed
 from likely.maths import spd
@@ -20,6 +23,7 @@ from likely.maths import spd
 MANY = 4  # members from which the product beats the factors (measured at d = 2 … 64)
 WIDE = 64  # columns up to which it does: the features of a full spread grow with their square
 CHUNK = 1 << 20  # numbers of an intermediate array at a time
+LONG = 10**10  # rows × members × entries of a spread beyond which a compiled loop, 0.3 s to load, pays within one call
 ALLOWED = 1e-9  # absolute error of a distance that the product may make; beyond it, factors
 
 
@@ -83,6 +87,11 @@ class Quadratic:
         variance = self.spread if self.diagonal else np.diagonal(self.spread, axis1=1, axis2=2)
         unit = np.sqrt(variance.mean(axis=0))
         return self.mean.mean(axis=0), np.where(unit > 0, unit, 1.0)
+
+    def prepare(self, n: int) -> None:
+        """Before many rows: load the compiled loop if it will save more than the time of loading it."""
+        if self.reach > 0 and n * self.mean.size * (1 if self.diagonal or self.shared else self.mean.shape[1]) > LONG:
+            import likely.loops.features  # noqa: F401
 
     @cached_property
     def _in_frame(self) -> tuple[Array, Array, float]:
@@ -148,16 +157,21 @@ class Quadratic:
         u[:] = x.T
         u -= origin
         u /= unit
-        if self.shared and not self.diagonal:
-            out[0], out[1 : d + 1] = 1.0, self._in_frame[1] @ u
-            np.einsum("in,in->n", out[1 : d + 1], out[1 : d + 1], out=out[d + 1])
-            return self._stretched(out[d + 1], np.einsum("in,in->n", u, u))
+        if self._white:
+            return self._whitened(u, np.einsum("in,in->n", u, u), out)
         if self.diagonal:
             out[0], out[1 : d + 1] = 1.0, u
             np.multiply(u, u, out=out[d + 1 :])
         else:
             moments.expand(circle, d, out)
         return np.add.reduce(out[d + 1 : 2 * d + 1], axis=0)  # the squares come first among the pairs
+
+    def _whitened(self, u: Array, length: Array, out: Array) -> Array:
+        """Write 1, white coordinates v = Wu and |v|² into out (d + 2, n); how long u of that length counts as."""
+        d = len(u)
+        out[0], out[1 : d + 1] = 1.0, self._in_frame[1] @ u
+        np.einsum("in,in->n", out[1 : d + 1], out[1 : d + 1], out=out[d + 1])
+        return self._stretched(out[d + 1], length)
 
     @cached_property
     def _upright(self) -> tuple[Array, Array]:
@@ -188,13 +202,49 @@ class Quadratic:
 
         A member's numbers stand side by side: so the product is fastest, and so are sums over members.
         """
+        loop = None if len(x) < moments.FEW else _loop()
+        if loop is not None:
+            return self._by_loop(loop, x, natural)
         n, d = x.shape
-        p, K = natural.shape
-        out, length = np.empty((K, n)), np.empty(n)
-        for at, circle, features in moments.feature_strips(n, d, p, max(K, d) if self.shared else K):
+        out, length = np.empty((natural.shape[1], n)), np.empty(n)
+        for at, circle, features in moments.feature_strips(n, d, *self._size(natural)):
             length[at] = self.features(x[at], circle, features)
             np.matmul(natural.T, features, out=out[:, at])
         return out.T, length
+
+    def _by_loop(self, loop: Callable[..., Any], x: Array, natural: Array) -> tuple[Array, Array]:
+        """The same to the bit, a strip's features in one sweep."""
+        n, (p, K), (origin, unit) = len(x), natural.shape, self.frame
+        out, length = np.empty((K, n)), np.empty(n)
+        step = min(moments.feature_rows(*self._size(natural)), n)
+        features = moments.scratch("features", p, step)
+        plain = moments.scratch("circle", 1 + x.shape[1], step) if self._white else features
+        for a in range(0, n, step):
+            at = slice(a, min(a + step, n))
+            loop(_for_loop(x[at]), origin, unit, *self._pairs, plain, length[at])
+            part = features[:, : at.stop - a]
+            if self._white:
+                length[at] = self._whitened(plain[1:, : at.stop - a], length[at], part)
+            np.matmul(natural.T, part, out=out[:, at])
+        return out.T, length
+
+    def _size(self, natural: Array) -> tuple[int, int]:
+        """Number of features, and of rows of the widest product with them."""
+        p, K = natural.shape
+        return p, max(K, self.mean.shape[1]) if self._white else K
+
+    @property
+    def _white(self) -> bool:
+        """True if one full spread serves all members, so that features are white coordinates and their length."""
+        return self.shared and not self.diagonal
+
+    @cached_property
+    def _pairs(self) -> Index:
+        """Columns whose products are features (2, pairs)."""
+        d = self.mean.shape[1]
+        if self._white:
+            return np.empty((2, 0), np.intp)
+        return np.stack([np.arange(d)] * 2) if self.diagonal else moments.packing(d)
 
     def by_factors(self, x: Array, factor: float, constant: Array) -> Array:
         """The same by one factor a member: slower, and as exact as the spread allows."""
@@ -375,3 +425,14 @@ class Quadratic:
             q[rows] = part.by_factors(x[np.ix_(rows, at)], 1.0, np.zeros(len(self.mean)))
             logdet[rows], seen[rows] = part.logdet, part.rank
         return q, logdet, seen
+
+
+def _loop() -> Any:
+    """The compiled twin of `features`, if somebody loaded it (`prepare`, or whoever met gaps); it changes no bit."""
+    module = sys.modules.get("likely.loops.features")
+    return getattr(module, "expand_rows", None)
+
+
+def _for_loop(x: Array) -> Array:
+    """Rows as the loop was compiled for: read-only ones would be another type."""
+    return x if x.flags.writeable and x.flags.aligned else x.copy()

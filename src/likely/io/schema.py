@@ -275,6 +275,17 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.models.mixture").MixtureStats, counts=numbers("K", 0), parts=stats,
         entropy=numbers(""), seen=flag,
     ),
+    "Floor": entry(lambda: import_module("likely.decisions.floor").Floor, log=number(), clips=flag),
+    "IsotonicMap": entry(
+        lambda: import_module("likely.decisions.calibrators").IsotonicMap, knots=numbers("M"), levels=numbers("M", 0),
+        offsets=numbers("B", 0, np.int64),
+    ),
+    "LogisticMap": entry(
+        lambda: import_module("likely.decisions.calibrators").LogisticMap, slope=numbers("C C"), offset=numbers("C")
+    ),
+    "Temperature": entry(
+        lambda: import_module("likely.decisions.calibrators").Temperature, temperature=numbers("", 0), classes=whole
+    ),
     "ProbabilityTable": entry(
         lambda: import_module("likely.families.probability_table").ProbabilityTable, finite_table,
         probs=numbers("?", 0), names=items(text()), levels=items(levels), total=maybe(number(0)),

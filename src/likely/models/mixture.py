@@ -84,19 +84,25 @@ class Mixture(Law):
 
     def log_joint(self, x: Any) -> Array:
         """log w_k p_k(x) of each row under each part (n, K)."""
-        return map_rows(self._joint, _rows_like(x), self.size)
+        return self._over(x, self._joint, self.size)
 
     def log_prob(self, x: Any) -> Array:
         """log Σ_k w_k p_k(x) of each row (n,)."""
-        return map_rows(lambda block: _log_total(self._joint(block)), _rows_like(x), None)
+        return self._over(x, lambda block: _log_total(self._joint(block)), None)
 
     def log_posterior(self, x: Any) -> Array:
         """log p(k | x) of each row (n, K), in float64 whatever the rows are: costs weigh small probabilities."""
-        return map_rows(lambda block: self._settled(self._joint(block)), _rows_like(x), self.size, np.float64)
+        return self._over(x, lambda block: self._settled(self._joint(block)), self.size, np.float64)
 
     def posterior(self, x: Any) -> Array:
         """p(k | x) of each row (n, K): one exponential each, where exp(log_posterior) would take two."""
-        return map_rows(lambda block: self._shares(self._joint(block)), _rows_like(x), self.size, np.float64)
+        return self._over(x, lambda block: self._shares(self._joint(block)), self.size, np.float64)
+
+    def _over(self, x: Any, f: Callable[[Any], Array], columns: int | None, dtype: Any = None) -> Array:
+        x = _rows_like(x)
+        if isinstance(self.parts, Gaussian):
+            self.parts.prepare(n_rows(x))
+        return map_rows(f, x, columns, dtype)
 
     def _joint(self, block: Any) -> Array:
         if isinstance(block, np.ndarray) and block.dtype == np.float32:
@@ -154,6 +160,8 @@ class Mixture(Law):
         """
         n = n_rows(x)
         w = weights(weight, n, "Mixture")
+        if w is not None and w.ndim == 2:
+            raise ShapeError(sentence("Mixture", f"weight must have one entry a row ({n})", w.shape))
         whole = owner is not None and isinstance(self.parts, Gaussian)  # which sorts many rows by owner at once
         if n > (ROWS * BLOCKS if whole else ROWS):
             blocks = Blocks.of(x, w, owner=owner, given=given)

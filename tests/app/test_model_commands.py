@@ -1,0 +1,133 @@
+"""`likely evaluate`, `show`, `explain`, `card` and `warm`: what one asks of a model that exists."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import log_loss
+
+import likely as lk
+from likely.app.warm import compiled_loops
+from tests.app.tables import mixed_frame, run, wine_frame, write
+
+
+def test_evaluate_measures_new_rows(mixed_folder, tmp_path):
+    frame = mixed_frame(300, 11)
+    table = write(frame, tmp_path / "new.csv")
+    told = json.loads(run("evaluate", mixed_folder / "model.likely", table, "--json").stdout)
+    model = lk.load(mixed_folder / "model.likely")
+    wrong = (model.predict(frame) != frame["sick"].to_numpy()).mean()
+    assert told["error"]["value"] == pytest.approx(wrong)
+    assert told["log_loss"]["value"] == pytest.approx(log_loss(frame["sick"].to_list(), model.predict_proba(frame)))
+    done = run("evaluate", mixed_folder / "model.likely", table, "--report", tmp_path / "r.html")
+    assert "300 rows, 2 classes" in done.stdout and "300 got a class" in done.stdout and done.stderr == ""
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "model.likely on new.csv" in page and len(page) < 500_000
+
+
+def test_evaluate_knows_the_training_rows(wine_folder):
+    done = run("evaluate", wine_folder / "model.likely", wine_folder / "wine.csv")
+    assert "rows that the model learnt from" in done.stderr
+
+
+def test_evaluate_takes_weights_and_other_targets(mixed_folder, tmp_path):
+    frame = mixed_frame(60, 4).rename({"sick": "truth"}).with_columns(w=pl.Series([3] + [0] * 59))
+    table = write(frame, tmp_path / "t.csv")
+    done = run("evaluate", mixed_folder / "model.likely", table, "--target", "truth", "--weight", "w", "--json")
+    told = json.loads(done.stdout)
+    assert told["error"]["value"] in (0.0, 1.0) and np.sum(told["confusion"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "code", "words"),
+    [
+        (lambda f: f, ("--target", "clas"), 3, 'did you mean "class"'),
+        (lambda f: f.with_columns(pl.lit("Merlot").alias("class")), (), 3, 'row 1: labels must be among'),
+        (lambda f: f.with_columns(pl.lit(None, dtype=pl.String).alias("class")), (), 3, "labels are needed"),
+        (lambda f: f, ("--report", "nowhere/r.html"), 1, "make the folder first"),
+    ],
+)  # fmt: skip
+def test_evaluate_refuses(wine_folder, tmp_path, change, options, code, words):
+    table = write(change(wine_frame()), tmp_path / "t.csv")
+    done = run("evaluate", wine_folder / "model.likely", table, *options)
+    assert (done.exit_code, done.stdout) == (code, "") and words in done.stderr
+
+
+def test_show_tells_classes_columns_and_costs(wine_folder, mixed_folder):
+    text = run("show", wine_folder / "model.likely").stdout
+    assert "learnt from" in text and "ask an expert" in text and "refusing costs 0.3" in text and "flavanoids" in text
+    told = json.loads(run("show", mixed_folder / "model.likely", "--json").stdout)
+    assert told["columns"]["colour"] == {"kind": "category", "levels": ["blue", "green", "red"]}
+    assert sum(told["class_prior"]) == pytest.approx(1) and told["card"]["target"] == "sick"
+
+
+@pytest.mark.parametrize("thing", ["value", "density", "classifier", "unfitted"])
+def test_show_opens_any_model_file(tmp_path, thing):
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    y = np.repeat([0, 1], 25)
+    made = {
+        "value": lk.Gaussian([0.0, 1.0], [2.0, 3.0]), "density": lk.GaussianDensity().fit(X),
+        "classifier": lk.BayesClassifier().fit(X, y), "unfitted": lk.GaussianDensity("diagonal"),
+    }[thing]  # fmt: skip
+    lk.save(made, tmp_path / "m")
+    done = run("show", tmp_path / "m")
+    assert done.exit_code == 0 and done.stdout.startswith(type(made).__name__)
+    assert json.loads(run("show", tmp_path / "m", "--json").stdout)["content"]["class"] == type(made).__name__
+
+
+def test_explain_says_which_columns_decide(wine_folder):
+    done = run("explain", wine_folder / "model.likely", wine_folder / "wine.csv", "--row", 84, "--row", 1)
+    assert done.stdout.startswith("row 84: Grignolino") and "\nrow 1: Barolo" in done.stdout
+    lines = run("explain", wine_folder / "model.likely", wine_folder / "wine.csv", "--row", 84, "--json").stdout
+    told = json.loads(lines)
+    assert told["row"] == 84 and told["decided"] == "Grignolino"
+    assert {c["column"] for c in told["columns"]} == set(wine_frame().columns) - {"class"}
+    assert {c["column"]: c["value"] for c in told["columns"]}["hue"] == wine_frame()["hue"][83]
+
+
+def test_explain_names_columns_of_all_kinds_rightly(mixed_folder):
+    done = run("explain", mixed_folder / "model.likely", mixed_folder / "sick.csv", "--row", 2, "--json")
+    values = {c["column"]: c["value"] for c in json.loads(done.stdout)["columns"]}
+    row = mixed_frame().row(1, named=True)
+    assert values == {name: row[name] for name in ("size", "width", "visits", "colour", "smokes")}
+
+
+def test_explain_refuses_rows_beyond(wine_folder):
+    done = run("explain", wine_folder / "model.likely", wine_folder / "wine.csv", "--row", 999)
+    assert done.exit_code == 3 and "has 178 rows" in done.stderr
+
+
+def test_card_has_its_chapters(wine_folder, tmp_path):
+    run("card", wine_folder / "model.likely", "-o", tmp_path / "card.md")
+    text = (tmp_path / "card.md").read_text(encoding="utf-8")
+    chapters = [line for line in text.splitlines() if line.startswith("## ")]
+    assert chapters == [
+        "## What it is", "## Intended use", "## Data", "## How it was chosen", "## Performance",
+        "## Costs and refusal", "## Hazards met", "## Limits", "## How to reproduce",
+    ]  # fmt: skip
+    told = json.loads((wine_folder / "fit.json").read_text())
+    assert told["fingerprint"] in text and told["command"] in text and "| ask an expert | 2 | 2 | 2 |" in text
+    assert text == run("card", wine_folder / "model.likely").stdout
+
+
+def test_card_needs_a_model_that_was_fitted_here(tmp_path):
+    frame = wine_frame()
+    lk.BayesClassifier().fit(frame.drop("class"), frame["class"].to_numpy()).save(tmp_path / "m")
+    done = run("card", tmp_path / "m")
+    assert done.exit_code == 4 and "likely fit" in done.stderr
+
+
+def test_warm_compiles_every_loop():
+    done = run("warm")
+    loops = compiled_loops()
+    assert done.exit_code == 0 and f"{len(loops)} loops are ready" in done.stdout
+    assert [name for name, signatures in loops.items() if not signatures] == []
+
+
+@pytest.mark.parametrize("name", ["fit", "predict", "evaluate", "explain", "show", "card", "warm"])
+def test_help_has_an_example(name):
+    done = run(name, "--help")
+    assert done.exit_code == 0 and f"likely {name} " in done.stdout.replace("\n", " ")

@@ -1,0 +1,47 @@
+"""The short way over the border is taken only where the long one would change and say nothing."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils.validation import validate_data
+
+from likely import GaussianDensity
+from likely.estimators.fast import is_plain
+
+X = np.random.default_rng(0).standard_normal((30, 3))
+
+
+def same_as_validated(fitted, rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        out = validate_data(fitted, rows, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    return out is rows
+
+
+@pytest.mark.parametrize(
+    "rows", [X[:1], X[:1].copy(), X, X[5:9], np.full((2, 3), np.nan), np.array([[np.inf, 0.0, 1.0]])]
+)
+def test_plain_rows_are_what_validation_gives_back(rows):
+    fitted = GaussianDensity().fit(X)
+    assert is_plain(rows, fitted) and same_as_validated(fitted, rows)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        X.tolist(), X[:, :2], X[0], X[:0], X.astype(np.float32), X.astype(int), np.asfortranarray(X), X[:, ::-1],
+        X.astype(">f8"), X.astype(object), np.ma.array(X), pd.DataFrame(X), X[None],
+    ],
+)  # fmt: skip
+def test_everything_else_takes_the_long_way(rows):
+    assert not is_plain(rows, GaussianDensity().fit(X))
+
+
+def test_names_and_strangers_take_the_long_way():
+    named = GaussianDensity().fit(pd.DataFrame(X, columns=list("abc")))
+    assert not is_plain(X, named)  # scikit-learn warns of names that are missing
+    assert not is_plain(X, GaussianDensity())
