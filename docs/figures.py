@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 import likely as lk
 from likely.estimators.examples import wine
+from likely.plots.evaluation import decision_map
 from likely.plots.theme import PALETTE, themed
 from likely.plots.tour import tour_picture
 
@@ -29,7 +35,42 @@ def ney_3_8() -> None:
         figure.savefig(STATIC / "ney-3-8.png", dpi=130)
 
 
+def decisions() -> None:
+    """What is decided where: three cultivars, a band where it refuses, and grey where nothing like it was seen."""
+    X, y, names = wine()
+    at = [names.index("flavanoids"), names.index("color intensity")]
+    clf = lk.BayesClassifier().fit(X[:, at], y)
+    with themed() as plt:
+        figure, ax = plt.subplots(figsize=(6.5, 4.6), layout="constrained")
+        decision_map(clf, X[:, at], y, ax=ax, steps=400, reject_below=0.8, novelty=0.02)
+        ax.set(xlabel=names[at[0]], ylabel=names[at[1]], title="White: refused. Grey: unlike any wine seen")
+        figure.savefig(STATIC / "decisions.png", dpi=130)
+
+
+def report() -> None:
+    """The head and the map of a report on the wines, photographed by a browser where there is one."""
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        print("figures: no browser on the path, report.png stays as it is")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        X, y, names = wine()
+        costs = "action,Barolo,Grignolino,Barbera\nBarolo,0,1,9\nGrignolino,5,0,1\nBarbera,1,1,0\n"
+        Path(folder, "cost.csv").write_text(costs, encoding="utf-8")
+        pl.DataFrame(X, schema=names).with_columns(pl.Series("cultivar", y.tolist())).write_csv(f"{folder}/wine.csv")
+        command = "fit wine.csv --target cultivar --cost cost.csv --reject-cost 0.3 --no-rivals --report r.html --quiet"
+        subprocess.run([sys.executable, "-m", "likely", *command.split()], cwd=folder, check=True)
+        page = Path(folder, "r.html").read_text(encoding="utf-8")
+        hidden = "section:not(#plane){display:none}section#plane{border:0}nav{display:none}"
+        Path(folder, "r.html").write_text(page.replace("</style>", hidden + "</style>", 1), encoding="utf-8")
+        flags = "--headless --no-sandbox --disable-gpu --no-first-run --hide-scrollbars --force-device-scale-factor=1"
+        shot = [f"--user-data-dir={folder}/browser", f"--screenshot={STATIC / 'report.png'}", "--window-size=980,1390"]
+        subprocess.run([browser, *flags.split(), *shot, f"file://{folder}/r.html"], check=True, capture_output=True)
+
+
 if __name__ == "__main__":
     STATIC.mkdir(exist_ok=True)
     ney_3_8()
+    decisions()
+    report()
     tour_picture(*wine()).savefig(STATIC / "tour.png", dpi=130)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from contextlib import redirect_stdout
 from io import StringIO
@@ -13,13 +15,23 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|text|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WITH_COMMANDS = {"table"}  # pages whose commands run, too; elsewhere they are for people to type
 
 
 def blocks(page: Path) -> list[tuple[str, str, int]]:
     """Kind, content and line of each fenced block of code or output."""
     text = page.read_text(encoding="utf-8")
-    return [(m[1], m[2], text[: m.start()].count("\n") + 2) for m in BLOCK.finditer(text)]
+    found = [(m[1], m[2], text[: m.start()].count("\n") + 2) for m in BLOCK.finditer(text)]
+    return [block for block in found if block[0] != "sh" or page.stem in WITH_COMMANDS]
+
+
+def shell(script: str) -> str:
+    """What commands print on standard output; `likely` is the one of this Python."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(["sh", "-e"], input=script, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def words(text: str) -> list[str]:
@@ -36,6 +48,9 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for kind, content, line in blocks(page):
         if kind == "text":
             assert words(printed) == words(content), f"{page.name}:{line} prints otherwise"
+            continue
+        if kind == "sh":
+            printed = shell(content)
             continue
         out = StringIO()
         with redirect_stdout(out):

@@ -22,6 +22,8 @@ p(class) for each class, novel (a word that training never saw, or NOVEL),
 and the reason where the row was refused or is novel.
 """
 
+PIECE = 1 << 16  # characters
+
 
 @click.command(epilog=EPILOG)
 @click.argument("model")
@@ -54,7 +56,7 @@ def predict(
         for before, frame in _parts(files, sql, format_, missing):
             with counted_from(before):
                 decided = Decided.of(loaded, frame, how, kept, missing, allow_missing)
-            stream.write(decided.json_lines(proba) if as_json else decided.csv(proba, header))
+            _put(stream, decided.json_lines(proba) if as_json else decided.csv(proba, header))
             header = False
 
 
@@ -79,11 +81,17 @@ def _parts(files: tuple[str, ...], sql: str | None, format: str | None, missing:
     yield 0, read(list(files), sql=sql, format=format, missing=missing)
 
 
+def _put(stream: IO[str], text: str) -> None:
+    """Write in pieces: of one large write to a pipe that closes halfway, Python does not tell."""
+    for start in range(0, len(text), PIECE):
+        stream.write(text[start : start + PIECE])
+    stream.flush()
+
+
 @contextmanager
 def _written_to(out: str | None) -> Iterator[IO[str]]:
     if out is None:
         yield sys.stdout
-        sys.stdout.flush()
         return
     with written_whole(out) as stream:
         yield stream

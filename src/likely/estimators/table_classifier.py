@@ -56,10 +56,11 @@ class TableClassifier(Deciding, BaseEstimator):
 
         self._validate_params()
         table = Table.of(_named(X, None), kinds=self.kinds)
-        self.schema_ = json.dumps(arranged_schema(table.schema()))
-        kinds = {name: entry["kind"] for name, entry in self.schema.items()}
+        schema = arranged_schema(table.schema())
+        kinds = {name: entry["kind"] for name, entry in schema.items()}
         model = naive_bayes(kinds) if self.classifier is None else clone(self.classifier)
-        self.classifier_ = model.fit(laid_out(table.frame, list(self.schema)), y, sample_weight)
+        self.classifier_ = model.fit(laid_out(table.frame, list(schema)), y, sample_weight)
+        self.schema_ = json.dumps(schema)
         return self
 
     @classmethod
@@ -163,11 +164,11 @@ class TableClassifier(Deciding, BaseEstimator):
 
     # ---------------------------------------------------------------------- inside
 
-    def __getattr__(self, name: str) -> Any:
-        """How to decide is the classifier's own affair."""
-        if name in ("cost", "reject_cost", "reject_below", "novelty") and "classifier_" in vars(self):
-            return getattr(self.classifier_, name, None)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+    # how to decide is the classifier's own affair
+    cost = property(lambda self: self.classifier_.cost)
+    reject_cost = property(lambda self: self.classifier_.reject_cost)
+    reject_below = property(lambda self: self.classifier_.reject_below)
+    novelty = property(lambda self: self.classifier_.novelty)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
         return self.classifier_._novel(self.frame(X), rate)

@@ -357,10 +357,7 @@ def _weighted_products(x: Array, weight: Array, pivot: Array) -> tuple[Array, Ar
 
 def feature_strips(n: int, d: int, p: int, members: int) -> Iterator[tuple[slice, Array, Array]]:
     """Some rows after others, each time with the same two buffers: (d + d // 2, rows) and p features (p, rows)."""
-    if n < FEW:
-        yield slice(0, n), np.empty((d + d // 2, n)), np.empty((p, n))
-        return
-    step = min(feature_rows(p, members), n)
+    step = max(min(feature_rows(p, members), n), 1)
     circle, features = scratch("circle", d + d // 2, step), scratch("features", p, step)
     for a in range(0, n, step):
         rows = min(step, n - a)

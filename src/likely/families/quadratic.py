@@ -202,10 +202,14 @@ class Quadratic:
 
         A member's numbers stand side by side: so the product is fastest, and so are sums over members.
         """
-        loop = None if len(x) < moments.FEW else _loop()
+        n, d = x.shape
+        if n < moments.FEW:
+            features = np.empty((len(natural), n))
+            length = self.features(x, np.empty((d + d // 2, n)), features)
+            return np.matmul(natural.T, features).T, length
+        loop = _loop()
         if loop is not None:
             return self._by_loop(loop, x, natural)
-        n, d = x.shape
         out, length = np.empty((natural.shape[1], n)), np.empty(n)
         for at, circle, features in moments.feature_strips(n, d, *self._size(natural)):
             length[at] = self.features(x[at], circle, features)

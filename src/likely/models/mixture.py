@@ -22,6 +22,7 @@ from likely.families.gaussian import Gaussian
 from likely.families.law import Law
 
 SUM_TO_ONE = 1e-9
+WHOLE = 16  # parts up to which any law may take many rows with owners at once: some need a number a row and part
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +101,9 @@ class Mixture(Law):
 
     def _over(self, x: Any, f: Callable[[Any], Array], columns: int | None, dtype: Any = None) -> Array:
         x = _rows_like(x)
-        if isinstance(self.parts, Gaussian):
-            self.parts.prepare(n_rows(x))
+        n = n_rows(x)
+        if n > ROWS and isinstance(self.parts, Gaussian):
+            self.parts.prepare(n)
         return map_rows(f, x, columns, dtype)
 
     def _joint(self, block: Any) -> Array:
@@ -162,7 +164,7 @@ class Mixture(Law):
         w = weights(weight, n, "Mixture")
         if w is not None and w.ndim == 2:
             raise ShapeError(sentence("Mixture", f"weight must have one entry a row ({n})", w.shape))
-        whole = owner is not None and isinstance(self.parts, Gaussian)  # which sorts many rows by owner at once
+        whole = owner is not None and (isinstance(self.parts, Gaussian) or self.size <= WHOLE)
         if n > (ROWS * BLOCKS if whole else ROWS):
             blocks = Blocks.of(x, w, owner=owner, given=given)
             blocks = blocks.whole() if whole else blocks

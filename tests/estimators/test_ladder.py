@@ -1,0 +1,320 @@
+"""The ladder, the contest on it, the rivals, and the classifier that goes into a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+
+import likely as lk
+from likely.decisions.calibrators import IsotonicMap, LogisticMap, Temperature
+from likely.errors import DataError, DomainError, ModelFileError
+from likely.estimators.calibrated import Calibrated
+from likely.estimators.contest import Field, compete, from_all_rows
+from likely.estimators.examples import wine
+from likely.estimators.frequencies import ClassFrequencies
+from likely.estimators.ladder import Rung, arranged, chosen_rungs, ladder
+from likely.estimators.recalibrated import applied, as_parts, from_parts, recalibrated
+from likely.estimators.rivals import rivals
+from likely.estimators.table_classifier import TableClassifier
+from tests.app.tables import mixed_frame
+
+KINDS = {"size": "real", "width": "real", "visits": "count", "colour": "category", "smokes": "binary"}
+
+
+def mixed() -> tuple[pl.DataFrame, np.ndarray]:
+    frame = mixed_frame().with_columns(pl.col("visits").cast(pl.Float64))
+    return frame.select(list(KINDS)), frame["sick"].to_numpy()
+
+
+def wine_field(**more) -> Field:
+    X, y, names = wine()
+    classes, owner = np.unique(y, return_inverse=True)
+    return Field.of(pl.DataFrame({n: X[:, j] for j, n in enumerate(names)}), classes, owner, 5, **more)
+
+
+def rungs_of(keys: str) -> list[Rung]:
+    return chosen_rungs(ladder(dict.fromkeys(wine().names, "real")), keys)
+
+
+# ------------------------------------------------------------------------- the ladder
+
+
+OTHERS = (
+    {"size": "real", "width": "real"},
+    {"visits": "count"},
+    {"colour": "category"},
+    {"visits": "count", "size": "real"},
+)
+    {"size": "real", "width": "real"},
+    {"visits": "count"},
+    {"colour": "category"},
+    {"visits": "count", "size": "real"},
+)
+
+
+@pytest.mark.parametrize("kinds", [KINDS, *OTHERS])
+def test_every_rung_learns_its_columns(kinds):
+    X, y = mixed()
+    X = X.select(list(kinds))
+    rungs = ladder(kinds, {"reject_cost": 0.2}, dict.fromkeys(kinds, 15))
+    assert [rung.rank for rung in rungs] == list(range(len(rungs))) and rungs[0].key == "frequencies"
+    assert len({rung.key for rung in rungs}) == len(rungs)
+    for rung in rungs:
+        P = clone(rung.estimator).fit(X, y).predict_proba(X)
+        np.testing.assert_allclose(P.sum(axis=1), 1.0)
+
+
+def test_naive_bayes_of_the_ladder_is_naive_bayes():
+    X, y = mixed()
+    ours = next(rung for rung in ladder(KINDS) if rung.key == "naive-bayes").estimator
+    other = lk.NaiveBayes({"visits": "poisson"})
+    np.testing.assert_allclose(clone(ours).fit(X, y).predict_proba(X), other.fit(X, y).predict_proba(X), rtol=1e-7)
+
+
+def test_counts_are_levels_where_they_are_few():
+    keys = [rung.key for rung in ladder(KINDS, distinct={"visits": 9})]
+    assert "naive-bayes-levels" in keys
+    assert "naive-bayes-levels" not in [rung.key for rung in ladder(KINDS, distinct={"visits": 300})]
+    assert arranged({"a": "binary", "b": "count", "c": "real"}) == ["c", "b", "a"]
+
+
+def test_a_column_may_be_called_as_a_part():
+    X = pl.DataFrame({"x": [0.0, 1.0, 5.0, 6.0], "numbers": ["a", "b", "a", "b"], "counts": ["u", "u", "v", "v"]})
+    for rung in ladder({"x": "real", "numbers": "category", "counts": "category"}):
+        clone(rung.estimator).fit(X, [0, 0, 1, 1]).predict(X)
+
+
+def test_unknown_models_are_refused_with_the_known_ones():
+    with pytest.raises(DomainError, match="there are frequencies, spherical"):
+        chosen_rungs(ladder({"a": "real", "b": "real"}), "spherical,cubic")
+    assert [r.key for r in chosen_rungs(ladder({"a": "real", "b": "real"}), "full, pooled")] == ["pooled", "full"]
+
+
+def test_rivals_take_the_table_as_it_is():
+    X, y = mixed()
+    for rung in rivals(KINDS, {"cost": None, "reject_cost": 0.1, "novelty": None}):
+        assert rung.rival and isinstance(rung.estimator, Calibrated)
+        model = clone(rung.estimator).fit(X, y)
+        assert (model.predict(X) == y).mean() > 0.75
+        strange = X.with_columns(pl.lit("ultraviolet").alias("colour"))
+        assert np.isfinite(model.predict_proba(strange)).all()
+
+
+# ------------------------------------------------------------------------ the contest
+
+
+def test_costs_are_those_of_scikit_learns_folds_by_hand():
+    field = wine_field(calibrate=False)
+    contest = compete(field, rungs_of("pooled,diagonal"))
+    for standing in contest.standings:
+        wrong = 0
+        for train, test in field.splits:
+            model = clone(standing.rung.estimator).fit(field.X[train], field.classes[field.owner[train]])
+            wrong += (model.predict(field.X[test]) != field.classes[field.owner[test]]).sum()
+        assert standing.cost == pytest.approx(wrong / 178)
+
+
+def test_the_simplest_within_one_standard_error_wins():
+    contest = compete(wine_field(), rungs_of("all"))
+    near = [s for s in contest.standings if s.behind.value <= s.behind.se]
+    assert contest.winner.rung.rank == min(s.rung.rank for s in near)
+    assert contest.best.behind.value == 0 and contest.standings[0].cost == contest.best.cost
+    paid = [s.evaluation.costs.table[s.evaluation.decided, s.evaluation.truth] for s in (contest.winner, contest.best)]
+    gap = paid[0] - paid[1]
+    assert contest.winner.behind.se == pytest.approx(gap.std(ddof=1) / np.sqrt(len(gap)))
+
+
+class Fragile(DummyClassifier):
+    """Fails where it is told to."""
+
+    def fit(self, X, y, sample_weight=None):
+        raise ValueError("this model\ncannot")
+
+
+def test_who_fails_is_shown_and_the_others_go_on():
+    bad = Rung("bad", "bad", "", 99, Fragile())
+    heard = []
+    contest = compete(wine_field(), [*rungs_of("pooled"), bad], tell=lambda rung: heard.append(rung.key))
+    (failed,) = [s for s in contest.standings if s.evaluation is None]
+    assert failed.failure == "ValueError: this model cannot" and contest.winner.rung.key == "pooled"
+    assert sorted(heard) == ["bad"] * 5 + ["pooled"] * 5
+    with pytest.raises(DataError, match="bad: ValueError"):
+        compete(wine_field(), [bad])
+
+
+def test_rivals_are_measured_but_do_not_win():
+    rival = Rung("logistic", "logistic", "", 0, LogisticRegression(C=1e-3, max_iter=5000), rival=True)
+    contest = compete(wine_field(), [rival, *rungs_of("frequencies")])
+    assert contest.winner.rung.key == "frequencies" and contest.rival.rung is rival
+    assert contest.rival.behind.value < 0
+
+
+def test_costs_and_refusal_count():
+    cost = lk.Cost([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0.05, 0.05, 0.05]], actions=["ask"])
+    contest = compete(wine_field(cost=cost, reject_cost=0.01), rungs_of("frequencies,pooled"))
+    by = {s.rung.key: s.cost for s in contest.standings}
+    assert by["frequencies"] == pytest.approx(0.01) and by["pooled"] <= 0.01
+
+
+def test_other_class_probabilities_are_as_if_the_model_had_them():
+    prior = np.array([0.8, 0.1, 0.1])
+    field = wine_field(class_prior=prior, calibrate=False)
+    (rung,) = rungs_of("pooled")
+    split = field.splits[0]
+    plain = clone(rung.estimator).fit(field.X[split.train], field.classes[field.owner[split.train]])
+    fixed = clone(rung.estimator).set_params(class_prior=prior.tolist())
+    fixed.fit(field.X[split.train], field.classes[field.owner[split.train]])
+    rows = field.X[split.test]
+    np.testing.assert_allclose(np.exp(field.posteriors(plain, rows, split)), fixed.predict_proba(rows), atol=1e-9)
+    share = np.bincount(field.owner, field.judging) / field.judging.sum()
+    np.testing.assert_allclose(share, prior)
+    assert from_all_rows(rung.estimator, field).class_prior_.tolist() == prior.tolist()
+
+
+def test_groups_are_the_witnesses():
+    groups = np.arange(178) // 6
+    field = wine_field(groups=groups)
+    for train, test in field.splits:
+        assert not set(groups[train]) & set(groups[test])
+    rows = compete(wine_field(), rungs_of("diagonal,pooled"))
+    assert compete(field, rungs_of("diagonal,pooled")).standings[-1].behind.se != rows.standings[-1].behind.se
+
+
+# ------------------------------------------------------------------------ calibration
+
+
+def too_sure(n: int, C: int, factor: float) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(n, C))
+    P = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    owner = np.array([rng.choice(C, p=p) for p in P])
+    scores = factor * logits
+    return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True), owner
+
+
+@pytest.mark.parametrize("C", [2, 4])
+def test_too_sure_posteriors_are_softened(C):
+    scores, owner = too_sure(3000, C, 4.0)
+    found = recalibrated(scores, owner, np.arange(3000) % 5, None)
+    softened = np.exp(found.log_posterior[np.arange(3000), owner])
+    assert -np.log(softened).mean() < -scores[np.arange(3000), owner].mean() - 0.3
+    if C == 4:
+        assert float(found.map.temperature) == pytest.approx(4.0, rel=0.1) and "temperature" in found.words
+
+
+def test_honest_posteriors_stay_as_they_are():
+    scores, owner = too_sure(3000, 3, 1.0)
+    assert recalibrated(scores, owner, np.arange(3000) % 5, None) is None
+    assert recalibrated(scores[:20], owner[:20], None, None) is None
+
+
+def test_impossible_classes_have_a_floor():
+    scores, owner = too_sure(500, 2, 6.0)
+    scores[:7] = [0.0, -np.inf]
+    found = recalibrated(scores, owner, None, None)
+    assert np.isfinite(found.log_posterior).all() and np.isfinite(applied(found.map, scores)).all()
+    assert applied(None, scores) is scores
+
+
+CURVE = IsotonicMap([-1.0, 1.0, -1.0, 1.0], [0.2, 0.8, 0.2, 0.8], [0, 2, 4])
+
+
+@pytest.mark.parametrize("map", [Temperature(2.0, 2), LogisticMap(np.eye(2), [0.0, 1.0]), CURVE, None])
+def test_maps_come_back_from_their_parts(map):
+    again = from_parts(as_parts(map))
+    scores = np.log([[0.3, 0.7], [0.9, 0.1]])
+    assert np.array_equal(applied(again, scores), applied(map, scores))
+
+
+# --------------------------------------------------------------------------- the file
+
+
+@pytest.mark.parametrize("calibration", [None, Temperature(2.0, 2), CURVE])
+def test_a_table_classifier_comes_back_as_it_was(tmp_path, calibration):
+    X, y = mixed()
+    made = TableClassifier().fit(X, y)
+    model = TableClassifier.around(made.classifier_, made.schema, calibration)
+    model.card_ = '{"target": "sick"}'
+    model.save(tmp_path / "m")
+    again = lk.load(tmp_path / "m")
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X)) and again.card == {"target": "sick"}
+    assert again.schema == model.schema and again.explain(X[:2]).decided.tolist() == model.predict(X[:2]).tolist()
+    np.testing.assert_allclose(again.explain(X[:5]).posterior, again.predict_proba(X[:5]), atol=1e-12)
+    np.testing.assert_allclose(again.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_explanations_add_up_behind_a_linear_map():
+    X, y = mixed()
+    made = TableClassifier().fit(X, y)
+    model = TableClassifier.around(made.classifier_, made.schema, LogisticMap(np.eye(2) / 3, [0.2, -0.2]))
+    told = model.explain(X[1:9])
+    P = model.log_posterior(X[1:9])
+    at = [model.classes_.tolist().index(c) for c in told.decided]
+    odds = [P[i, c] - P[i, 1 - c] for i, c in enumerate(at)]
+    np.testing.assert_allclose(told.log_odds.sum(axis=1) + told.prior_log_odds, odds, atol=1e-9)
+
+
+def test_a_table_classifier_types_its_columns():
+    frame = mixed_frame()
+    model = TableClassifier(kinds={"id": "ignore"}).fit(frame.drop("sick"), frame["sick"].to_numpy())
+    assert {name: entry["kind"] for name, entry in model.schema.items()} == KINDS
+    assert model.n_features_in_ == 5 and model.score(frame, frame["sick"].to_numpy()) > 0.75
+    assert model.unseen(frame) == {}
+    with pytest.raises(DataError, match='the model needs column "size"'):
+        model.predict(frame.drop("size"))
+
+
+def test_a_table_classifier_takes_arrays_and_refuses_others():
+    X, y, _ = wine()
+    model = TableClassifier().fit(X, y)
+    assert np.array_equal(model.predict(X), lk.BayesClassifier(lk.GaussianDensity("diagonal")).fit(X, y).predict(X))
+    with pytest.raises(DataError, match="rows need columns"):
+        model.predict(X[:, :3])
+
+
+def test_a_table_classifier_decides_as_it_was_told():
+    X, y = mixed()
+    clf = clone(next(r for r in ladder(KINDS, {"reject_below": 0.99}) if r.key == "naive-bayes").estimator)
+    model = TableClassifier(clf).fit(X, y)
+    assert lk.REJECT in model.decide(X) and model.reject_below == 0.99
+    assert lk.NOVEL in model.decide(X.with_columns(size=pl.lit(1e9)), novelty=0.01)
+    assert lk.REJECT not in model.predict(X)
+    with pytest.raises(AttributeError):
+        _ = model.price
+
+
+ODD = '{"a": {"kind": "odd"}}'
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"schema_": "[]"}, {"schema_": "{"}, {"card_": "3"}, {"schema_": ODD}, {"calibration_": {"map": "Eval"}}],
+)
+def test_what_does_not_fit_together_is_no_model(tmp_path, change):
+    X, y = mixed()
+    model = TableClassifier().fit(X, y)
+    vars(model).update(change)
+    with pytest.raises(ModelFileError):
+        lk.save(model, tmp_path / "m")
+
+
+# ------------------------------------------------------------------- class frequencies
+
+
+def test_class_frequencies_are_a_dummy_with_costs(tmp_path):
+    X, y = mixed()
+    w = np.arange(len(y)) % 3
+    model = ClassFrequencies().fit(X, y, w)
+    dummy = DummyClassifier(strategy="prior").fit(np.zeros((len(y), 1)), y, w)
+    np.testing.assert_allclose(model.predict_proba(X[:2]), dummy.predict_proba(np.zeros((2, 1))))
+    dear = ClassFrequencies(cost=[[0, 1], [99, 0]]).fit(X, y)
+    assert set(dear.predict(X)) == {"ill"} and set(model.predict(X)) == {"well"}
+    dear.save(tmp_path / "m")
+    assert np.array_equal(lk.load(tmp_path / "m").predict(X), dear.predict(X))
+    assert set(model.decide(X, novelty=0.1)) == {"well"}
+    with pytest.raises(DomainError, match="nothing to explain"):
+        TableClassifier(ClassFrequencies()).fit(X, y).explain(X)
