@@ -186,3 +186,15 @@ def test_an_error_names_the_row_as_the_caller_counts(row, rng):
     for attempt in (model.log_prob, model.mahalanobis, model.collect, lambda x: fit(model, x), Gaussian.fit):
         with pytest.raises(DataError, match=f"inf at row {row}, column 1"):
             attempt(x)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n", [0, 1, 256, 257, 5000])
+def test_map_rows_gives_an_array_of_its_own_and_says_nothing(n):
+    """Few rows go straight through, many in blocks; what f returns (a transpose, its input) is never handed out."""
+    x = np.full((n, 2), 1e300)
+    same = map_rows(lambda block: block, x, 2)
+    assert same.flags.c_contiguous and not np.shares_memory(same, x) and np.array_equal(same, x)
+    assert map_rows(lambda block: np.ones((3, len(block))).T, x, 3).flags.c_contiguous
+    assert np.isinf(map_rows(lambda block: block[:, 0] * block[:, 1], x, None)).all()
+    assert map_rows(lambda block: block[:, 0], x, None, np.float32).dtype == np.float32

@@ -49,11 +49,6 @@ OTHERS = (
     {"colour": "category"},
     {"visits": "count", "size": "real"},
 )
-    {"size": "real", "width": "real"},
-    {"visits": "count"},
-    {"colour": "category"},
-    {"visits": "count", "size": "real"},
-)
 
 
 @pytest.mark.parametrize("kinds", [KINDS, *OTHERS])

@@ -219,7 +219,15 @@ def one_against_rest(scores: Array) -> Array:
     if C == 2:
         odds = scores[:, 1] - scores[:, 0]
         return np.stack([-odds, odds], axis=1)
-    return np.stack([scores[:, c] - logsumexp(np.delete(scores, c, axis=1), axis=1) for c in range(C)], axis=1)
+    top = scores.argmax(axis=1)[:, None]
+    largest = np.take_along_axis(scores, top, axis=1)
+    shares = np.exp(scores - largest)
+    others = scores.copy()
+    np.put_along_axis(others, top, -np.inf, axis=1)
+    with np.errstate(divide="ignore"):  # the largest's own place, which comes from the others alone
+        rest = largest + np.log(shares.sum(axis=1, keepdims=True) - shares)
+    np.put_along_axis(rest, top, logsumexp(others, axis=1, keepdims=True), axis=1)
+    return np.asarray(scores - rest)
 
 
 def _check_curves(knots: Array, levels: Array, offsets: Index) -> None:

@@ -112,7 +112,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         owner = owners_among(y, self.classes_, type(self).__name__)
         before = None if first else surprise_of(self, X)
         model, known = (self._blank(X), None) if first else self._grown(X)
-        new = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight, owner=owner))
+        new = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight, owner=owner).whole())
         stats = new if known is None else known + new
         with self._in_words():
             prior = resolve_prior(model, stats, self._prior_rule)
@@ -202,7 +202,8 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def _rows(self, X: Any) -> Any:
         """Foreign rows as the model takes them; what was never seen counts as unobserved."""
-        check_is_fitted(self)
+        if "model_" not in self.__dict__:  # asking scikit-learn costs as much as a decision
+            check_is_fitted(self)
         X = self.density_._rows(X, reset=False)
         return self.density_._known(X, self._learnt.parts)[0]
 

@@ -18,7 +18,8 @@ from likely.decisions.cost import Cost
 from likely.decisions.evaluation import Evaluation
 from likely.decisions.intervals import Mean, mean
 from likely.errors import DataError, sentence
-from likely.estimators.foreign import fitted, log_posteriors
+from likely.estimators.bayes import BayesClassifier
+from likely.estimators.foreign import fitted, log_posteriors, weight_argument
 from likely.estimators.ladder import Rung
 from likely.estimators.parallel import in_threads
 from likely.estimators.recalibrated import Recalibration, recalibrated
@@ -150,10 +151,12 @@ def compete(
         tell(task[0])
         return done
 
+    size = len(field.splits)
     with silence():
         heats = in_threads(run, tasks, jobs)
-    size = len(field.splits)
-    return judged(field, [_joined(field, rung, heats[i * size : (i + 1) * size]) for i, rung in enumerate(rungs)])
+        of_rung = [(rung, heats[i * size : (i + 1) * size]) for i, rung in enumerate(rungs)]
+        standings = in_threads(lambda pair: _joined(field, *pair), of_rung, jobs)
+    return judged(field, standings)
 
 
 def judged(field: Field, standings: Sequence[Standing]) -> Contest:
@@ -207,7 +210,12 @@ def _heat(field: Field, rung: Rung, split: Split) -> _Heat:
 
 def learnt(estimator: Any, field: Field, split: Split) -> Any:
     """A fresh copy, fitted to the training rows of a split."""
-    return fitted(estimator, field.X, field.classes[field.owner], field.weight, split.train)
+    fresh, rows = clone(estimator), split.train
+    if isinstance(fresh, BayesClassifier):  # alarms of novelty, two thirds of a fit's time, are not asked for here
+        vars(fresh)["_left_out_surprises"] = lambda X, owner, weight: np.empty((2, 0))
+    name = None if field.weight is None else weight_argument(fresh)
+    weights = {} if field.weight is None or name is None else {name: field.weight[rows]}
+    return fresh.fit(take_rows(field.X, rows), field.classes[field.owner[rows]], **weights)
 
 
 def from_all_rows(estimator: Any, field: Field) -> Any:
@@ -236,14 +244,15 @@ def _measured(field: Field, rung: Rung, e: Evaluation, seconds: float) -> Standi
     """A standing with posteriors that were calibrated where that helps; rivals have been, frequencies need none."""
     if rung.rival or not field.calibrate or rung.key == "frequencies":
         return Standing(rung, e, seconds)
-    found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight)
+
+    def as_cheap(log_posterior: Array) -> bool:  # truer on average may be worse where decisions are made
+        dearer = mean(_paid(e.replace(log_posterior=log_posterior)) - _paid(e), e.weight)
+        return bool(dearer.value <= dearer.se)
+
+    found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight, as_cheap)
     if found is None:
         return Standing(rung, e, seconds)
-    better = e.replace(log_posterior=found.log_posterior)
-    dearer = mean(_paid(better) - _paid(e), e.weight)
-    if dearer.value > dearer.se:  # truer on average, but not where decisions are made
-        return Standing(rung, e, seconds)
-    return Standing(rung, better, seconds, calibration=found)
+    return Standing(rung, e.replace(log_posterior=found.log_posterior), seconds, calibration=found)
 
 
 def _words(error: BaseException) -> str:

@@ -13,6 +13,7 @@ from likely.core.arrays import Index
 from likely.errors import DataError, sentence
 from likely.families.categorical import is_missing
 
+LOOK = 10_000  # labels up to which scikit-learn is asked whether they are some
 SPAN = 4096  # labels that are whole numbers within such a span are counted rather than sorted
 
 
@@ -27,7 +28,8 @@ def checked_labels(y: Any, n: int, whose: str) -> NDArray[Any]:
         raise DataError(sentence(whose, "one label a row is needed", text))
     _refuse_missing(y, whose)
     _refuse_mixed(y, whose)
-    check_classification_targets(y)
+    if y.dtype.kind not in "biu" or len(y) <= LOOK:  # it hashes them three times; many whole numbers are labels
+        check_classification_targets(y)
     return y
 
 

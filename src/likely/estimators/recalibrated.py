@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -9,12 +10,12 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.decisions.calibrators import (
+    METHODS,
     Calibration,
     IsotonicMap,
     LogisticMap,
     Temperature,
     calibrate,
-    choose_method,
 )
 from likely.decisions.intervals import mean
 from likely.errors import DomainError, sentence
@@ -22,6 +23,7 @@ from likely.errors import DomainError, sentence
 FLOOR = -1000.0  # what stands for a log-posterior of −∞, or of a row that no class explains
 FOLDS = 5  # of tested rows, where the splits themselves are too few or too many for it
 FEWEST = 50  # rows from which a map can be learnt
+ENOUGH = 1000  # rows from which steps beat a line (Niculescu-Mizil and Caruana, 2005)
 
 
 class Recalibration(NamedTuple):
@@ -38,23 +40,39 @@ class Recalibration(NamedTuple):
         return f"calibrated ({how})"
 
 
-def recalibrated(log_posterior: Array, owner: Index, fold: Index | None, weight: Array | None) -> Recalibration | None:
-    """The map that makes posteriors (n, C) better by more than a standard error of their log-loss, if there is one.
+def recalibrated(
+    log_posterior: Array, owner: Index, fold: Index | None, weight: Array | None,
+    allowed: Callable[[Array], bool] = lambda log_posterior: True,
+) -> Recalibration | None:  # fmt: skip
+    """A map that makes posteriors (n, C) truer: their log-loss falls by more than its standard error; else None.
 
-    Two classes: whichever of temperature, logistic and isotonic does best. More: a temperature. Each is tried on folds
-    that it was not learnt from.
+    Temperature, logistic and isotonic are tried, each on folds that it was not learnt from; of those that help and
+    whose posteriors are `allowed`, the simplest within one standard error of the best is taken.
     """
     n, C = log_posterior.shape
     fold = _folds(fold, n)
     if n < FEWEST or C < 2 or any(len(np.unique(owner[fold != k])) < C for k in np.unique(fold)):
         return None
     scores = floored(log_posterior)
-    method = choose_method(scores, owner, fold, weight)[0] if C == 2 else "temperature"
-    found = _cross_fitted(scores, owner, fold, weight, method)
-    gain = mean(_of_truth(found, owner) - _of_truth(scores, owner), weight)
-    if not gain.value > gain.se:
+    tried = {method: _cross_fitted(scores, owner, fold, weight, method) for method in _methods(n, C)}
+    helpful = {name: lp for name, lp in tried.items() if _gains(lp, scores, owner, weight) and allowed(lp)}
+    if not helpful:
         return None
-    return Recalibration(calibrate(scores, owner, weight, method=method), method, found)
+    best = max(helpful.values(), key=lambda lp: mean(_of_truth(lp, owner), weight).value)
+    method = next(name for name, lp in helpful.items() if not _gains(best, lp, owner, weight))
+    return Recalibration(calibrate(scores, owner, weight, method=method), method, helpful[method])
+
+
+def _methods(n: int, C: int) -> list[str]:
+    """The simplest first; a matrix of many classes takes too long, and steps of few rows are coarse."""
+    fit = {"logistic": C <= 10 and n * C * C <= 4_000_000, "isotonic": n >= ENOUGH}  # 26 classes, 20,000 rows: 7 s
+    return [name for name in METHODS if fit.get(name, True)]
+
+
+def _gains(log_posterior: Array, other: Array, owner: Index, weight: Array | None) -> bool:
+    """Whether one explains the labels better than the other, by more than a standard error."""
+    gain = mean(_of_truth(log_posterior, owner) - _of_truth(other, owner), weight)
+    return bool(gain.value > gain.se)
 
 
 def applied(map: Calibration | None, log_posterior: Array) -> Array:

@@ -19,6 +19,7 @@ from likely.core.learn import FitReport, Stop, fit, gather, resolve_prior
 from likely.core.notes import said_once
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, FitWarning, sentence
+from likely.estimators.fast import is_plain
 from likely.families.law import Law
 
 PRIOR = [StrOptions({"weak"}), HasMethods(["update", "point"]), None]
@@ -119,6 +120,8 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
     def _rows(self, X: Any, reset: bool) -> Any:
         """Foreign rows as the model takes them; infinities are refused later, by row and column."""
+        if not reset and is_plain(X, self):
+            return X
         refuse_dates(X, type(self).__name__)
         try:
             return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
