@@ -41,10 +41,12 @@ _HOMES = {
     "likely.estimators.calibrated": ["Calibrated"],
     "likely.estimators.categorical": ["CategoricalDensity"],
     "likely.estimators.curves": ["hughes_curve", "learning_curve"],
+    "likely.estimators.frequencies": ["ClassFrequencies"],
     "likely.estimators.gaussian": ["GaussianDensity"],
     "likely.estimators.naive_bayes": ["NaiveBayes"],
     "likely.estimators.poisson": ["PoissonDensity"],
     "likely.estimators.product": ["ProductDensity"],
+    "likely.estimators.table_classifier": ["TableClassifier"],
     "likely.estimators.validation": ["evaluate"],
     "likely.families.categorical": ["Categorical"],
     "likely.families.gaussian": ["Gaussian"],
@@ -94,10 +96,12 @@ if TYPE_CHECKING:
     from likely.estimators.calibrated import Calibrated
     from likely.estimators.categorical import CategoricalDensity
     from likely.estimators.curves import hughes_curve, learning_curve
+    from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.gaussian import GaussianDensity
     from likely.estimators.naive_bayes import NaiveBayes
     from likely.estimators.poisson import PoissonDensity
     from likely.estimators.product import ProductDensity
+    from likely.estimators.table_classifier import TableClassifier
     from likely.estimators.validation import evaluate
     from likely.families.categorical import Categorical
     from likely.families.gaussian import Gaussian
@@ -119,15 +123,15 @@ if TYPE_CHECKING:
     from likely.priors.product import ProductPrior
 
 __all__ = [  # noqa: PLE0604, RUF100
-    "BayesClassifier", "Block", "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Classifier", "Columns",
-    "Cost", "DataError", "Decisions", "Density", "Dirichlet", "DomainError", "Engine", "Evaluation", "FitReport",
-    "FitWarning", "Gamma", "Gaussian", "GaussianDensity", "Learnable", "LikelyError", "Mixture", "MixturePrior",
-    "ModelFileError", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart",
-    "NormalMean", "NotConverged", "Poisson", "PoissonDensity", "Prior", "ProbabilityTable", "Product",
-    "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Serial", "Several", "ShapeError", "Shared", "Stats",
-    "Step", "Stop", "StudentT", "Table", "Threads", "__version__", "change_prior", "check_squared_distances",
-    "check_unimodality", "combine", "decide", "evaluate", "fit", "hughes_curve", "iterate", "learning_curve", "load",
-    "online", "operating_threshold", "proportion", "read", "save", "shell_share",
+    "BayesClassifier", "Block", "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "ClassFrequencies",
+    "Classifier", "Columns", "Cost", "DataError", "Decisions", "Density", "Dirichlet", "DomainError", "Engine",
+    "Evaluation", "FitReport", "FitWarning", "Gamma", "Gaussian", "GaussianDensity", "Learnable", "LikelyError",
+    "Mixture", "MixturePrior", "ModelFileError", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma",
+    "NormalInverseWishart", "NormalMean", "NotConverged", "Poisson", "PoissonDensity", "Prior", "ProbabilityTable",
+    "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Serial", "Several", "ShapeError", "Shared",
+    "Stats", "Step", "Stop", "StudentT", "Table", "TableClassifier", "Threads", "__version__", "change_prior",
+    "check_squared_distances", "check_unimodality", "combine", "decide", "evaluate", "fit", "hughes_curve", "iterate",
+    "learning_curve", "load", "online", "operating_threshold", "proportion", "read", "save", "shell_share",
 ]  # fmt: skip
 
 

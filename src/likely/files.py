@@ -244,7 +244,8 @@ class _Catalogue:
             return self.values.take_apart(thing)
         _refuse_what_says_so(thing)
         learnt = {n: vars(thing)[n] for n in thing._saved if n in vars(thing)}
-        return name, {**thing.get_params(deep=False), **learnt}
+        settings = getattr(thing, "_settings_for_file", lambda: thing.get_params(deep=False))()
+        return name, {**settings, **learnt}
 
     def build(self, name: str, parts: dict[str, Any], where: str) -> Any:
         """The value, or the estimator with its settings and what it learnt."""

@@ -52,7 +52,9 @@ CASES = {
     "a few rows of words": ("category", ["a", "b", "c"]),
     "row numbers": ("identifier", words(range(1, N + 1))),
     "restarting row numbers": ("identifier", words([*range(1, 51)] * 4)),
-    "ids with gaps": ("identifier", words(np.sort(rng.choice(3 * N, N, replace=False) + 5))),
+    "ids with few gaps": ("identifier", words(np.sort(rng.choice(int(1.1 * N), N, replace=False) + 5))),
+    "consumer_price_index": ("real", words(rng.permutation(9000)[:N])),
+    "sorted incomes": ("real", words(np.sort(rng.choice(3 * N, N, replace=False) + 5000))),
     "customer_id": ("identifier", words(rng.permutation(90_000)[:N])),
     "long keys": ("identifier", words(rng.integers(2**60, 2**62, N))),
     "user names": ("identifier", [f"user{i}" for i in rng.permutation(9999)[:N]]),
@@ -150,8 +152,10 @@ def test_poisson_counts_are_seldom_missed(mean):
 
 
 def test_names_of_keys():
-    assert all(map(is_name_of_key, ["id", "PatientID", "row nr.", "sample_no", "UUID", "index"]))
-    assert not any(map(is_name_of_key, ["humidity", "width", "paid", "notes", "keyboard", "x1"]))
+    assert all(map(is_name_of_key, ["id", "PatientID", "row nr.", "UUID", "index", "Row No"]))
+    assert not any(
+        map(is_name_of_key, ["humidity", "width", "paid", "notes", "keyboard", "x1", "price index", "serial_sevens"])
+    )
 
 
 EXPECTED = {  # file → target, {column: kind} for the telling ones, number of columns in use

@@ -7,6 +7,7 @@ import json
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.svm import LinearSVC
@@ -125,3 +126,41 @@ def test_evidence_that_contradicts_itself_is_said():
         lk.combine([[[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]]], [0.5, 0.5])
     with pytest.raises(lk.DomainError, match="possible in training"):
         lk.change_prior([[1.0, 0.0]], [1.0, 0.0], [0.5, 0.5])
+
+
+def test_a_refusal_by_threshold_names_the_most_probable_class():
+    reason = lk.decide([[0.2, 0.45, 0.35]], reject_below=0.7, full=True).reasons[0]
+    assert "class, 1," in reason and "0.45" in reason
+
+
+def test_a_further_action_stands_where_the_posterior_is_low():
+    assert lk.decide([[0.5, 0.5]], cost=[[0, 9], [9, 0], [1, 1]], reject_below=0.8).tolist() == [2]
+
+
+def test_refusals_have_no_cost_of_their_own():
+    decided = lk.decide([[0.5, 0.5], [0.9, 0.1]], reject_below=0.8)
+    with pytest.raises(lk.DomainError, match="reject_cost"):
+        lk.Cost([[0, 9], [9, 0]]).risk(decided, [1, 0])
+    assert lk.Cost([[0, 9], [9, 0]]).risk(decided, [1, 0], reject_cost=2.0) == 1.0
+
+
+def test_whole_numbers_may_name_actions():
+    frame = pd.DataFrame([[1, 0], [0, 5]], index=[1, 0], columns=[0, 1])
+    assert lk.Cost.of(frame, np.array([0, 1])).table.tolist() == [[0, 5], [1, 0]]
+
+
+def test_an_action_is_not_a_class():
+    with pytest.raises(lk.DomainError, match="which is a class"):
+        lk.Cost([[0, 1], [1, 0], [1, 1]], ["a"], ["a", "b"])
+    twice = lk.Cost([[0, 1], [1, 0], [1, 1]], ["refuse"]).with_refusal(0.5)
+    assert len(set(twice.actions)) == 2
+
+
+def test_reasons_of_many_rows_take_moments():
+    P = np.random.default_rng(0).dirichlet(np.ones(3), 20_000)
+    assert len(list(lk.decide(P, reject_cost=0.4, full=True).records())) == 20_000  # quadratic, it took a minute
+
+
+def test_rows_that_are_no_posteriors_are_refused():
+    with pytest.raises(lk.DataError, match="add to 1"):
+        lk.change_prior([[30.0, 1.0]], [0.5, 0.5], [0.1, 0.9])

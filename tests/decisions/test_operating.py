@@ -89,3 +89,8 @@ def test_bad_input_is_named():
         operating_threshold([0, 1], [0, 1], 0.5, np.zeros((3, 3)))
     with pytest.raises(DomainError, match="prior and share"):
         equal_error_needed(0.0)
+
+
+def test_a_threshold_that_accepts_all_accepts_minus_infinity():
+    found = operating_threshold([-np.inf, 1.0, 2.0], [1, 0, 1], class_prior=0.99)
+    assert found.threshold == -np.inf and found.miss == 0.0

@@ -185,7 +185,9 @@ def test_the_blend_is_what_leaving_one_out_says(seed, n):
     grid = np.linspace(0, 1, 41)
     exact = np.array([exact_left_out(X, s, others) for s in grid])
     ours = exact_left_out(X, clf.density_.shares_[0], others)
-    assert ours > exact.max() - 0.25  # nats a row, of the best weight that leaving out row by row could find
+    assert ours > exact.max() - (
+        0.4 if n == 6 else 0.1
+    )  # nats a row, of the best weight that leaving out row by row could find
     assert ours > exact_left_out(X, 0.0, others) or clf.density_.shares_[0] < 0.05
 
 
@@ -415,12 +417,12 @@ def test_a_row_beyond_all_numbers_gives_the_prior_and_is_novel(iris):
 @pytest.mark.parametrize("name", [*DENSITIES, "naive"])
 def test_leave_one_out_equals_fitting_without_the_row(iris, name):
     X, y = iris
-    X, y = np.concatenate([X, X[:3]]), np.append(y, y[:3])  # copies are left out together
+    X, y = np.concatenate([X, X[:3]]), np.append(y, y[:3])  # of copies, one is left out
     clf = lk.NaiveBayes() if name == "naive" else lk.BayesClassifier(DENSITIES[name]())
     L = clf.leave_one_out(X, y)
     for i in (0, 1, 57, 120, 152):
-        same = (X == X[i]).all(axis=1) & (y == y[i])
-        assert np.allclose(clf.fit(X[~same], y[~same]).predict_log_proba(X[i : i + 1]), L[i], rtol=1e-9, atol=1e-9)
+        rest = np.arange(len(X)) != i
+        assert np.allclose(clf.fit(X[rest], y[rest]).predict_log_proba(X[i : i + 1]), L[i], rtol=1e-9, atol=1e-9)
 
 
 def test_leave_one_out_with_gaps(iris):
@@ -431,3 +433,122 @@ def test_leave_one_out_with_gaps(iris):
     for i in (0, 13, 29):
         rest = np.arange(len(X)) != i
         assert np.allclose(clf.fit(X[rest], y[rest]).predict_log_proba(X[i : i + 1]), L[i], atol=1e-3)
+
+
+def test_leave_one_out_takes_one_copy_of_a_weight(iris):
+    X, y = iris
+    w = np.random.default_rng(3).integers(1, 4, len(X))
+    clf = lk.BayesClassifier(lk.GaussianDensity("pooled"))
+    a = clf.leave_one_out(X, y, sample_weight=w)
+    b = clf.leave_one_out(np.repeat(X, w, axis=0), np.repeat(y, w))
+    assert np.allclose(np.repeat(a, w, axis=0), b, atol=1e-9)
+
+
+def test_leave_one_out_of_a_table_of_categories():
+    X = np.array([[0]] * 50 + [[1]] * 50)
+    y = np.array([0] * 40 + [1] * 10 + [1] * 40 + [0] * 10)
+    L = lk.NaiveBayes("categorical").leave_one_out(X, y)
+    assert np.mean(L.argmax(axis=1) != y) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("far", [-999999999.0, 1e8, 1e10])
+def test_leave_one_out_beside_an_outlier(far):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    X[0] = far
+    clf = lk.BayesClassifier()
+    L = clf.leave_one_out(X, y)
+    for i in (0, 1, 2):
+        rest = np.arange(60) != i
+        assert np.allclose(clf.fit(X[rest], y[rest]).predict_log_proba(X[i : i + 1]), L[i], rtol=1e-4, atol=1e-4)
+
+
+def test_rows_that_no_class_explains_are_decided_by_the_prior_everywhere():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 2)), np.array(["a"] * 20 + ["b"] * 80)
+    clf, far = lk.BayesClassifier().fit(X, y), np.full((1, 2), 1e160)
+    assert clf.predict_proba(far).tolist() == [[0.2, 0.8]]
+    assert clf.predict(far).tolist() == clf.decide(far).tolist() == ["b"]
+
+
+def test_another_prior_counts_for_novelty_and_in_logs():
+    rng = np.random.default_rng(1)
+    y = np.repeat(["a", "b"], [990, 10])
+    X = rng.normal(size=(1000, 2)) + 30.0 * (y == "b")[:, None]
+    clf = lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(X, y)
+    new = np.concatenate([rng.normal(size=(500, 2)), rng.normal(size=(500, 2)) + 30.0])
+    rare = clf.decide(new, novelty=0.05)
+    even = clf.decide(new, novelty=0.05, class_prior="uniform")
+    assert (even == clf.with_class_prior("uniform").decide(new, novelty=0.05)).all()
+    assert np.mean(even == lk.NOVEL) < 0.12 < np.mean(rare == lk.NOVEL)
+    assert clf.decide(new[:1], class_prior={"a": 0.0, "b": 1.0}).tolist() == ["b"]  # exp(−748) is not 0
+    assert clf.decide(X[:5], class_prior=[0.2, 0.8]).tolist() == ["a"] * 5
+
+
+def test_notes_on_blends_are_of_the_model_and_not_of_its_folds(iris):
+    X, y = iris
+    clf = lk.BayesClassifier(lk.GaussianDensity("interpolated")).fit(X, y)
+    own = clf.stats_.parts.scatter / clf.class_count_[:, None, None]
+    pooled = np.tensordot(clf.class_prior_, own, axes=1)
+    s = clf.density_.shares_[:, None, None]
+    assert np.allclose(clf.model_.parts.covariance, (1 - s) * own + s * pooled)
+
+
+def test_names_of_columns_follow_the_parts():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    frame = pd.DataFrame({"u": rng.normal(size=60), "v": rng.normal(size=60) + 5 * y, "k": np.where(y, "p", "q")})
+    parts = [("k", lk.CategoricalDensity(), ["k"]), ("xy", lk.GaussianDensity(), ["v", "u"])]
+    why = lk.BayesClassifier(lk.ProductDensity(parts)).fit(frame, y).explain(frame[:1])
+    assert why.columns == ["k", "v", "u"] and why.values[0] == ["q", frame["v"][0], frame["u"][0]]
+    frame.loc[y == 0, "v"] = 1.0
+    with pytest.warns(lk.FitWarning, match="does not vary in 'v'"):
+        lk.BayesClassifier(lk.ProductDensity(parts[1:])).fit(frame, y)
+
+
+def test_weights_that_sum_to_one_are_told_of(iris):
+    X, y = iris
+    with pytest.warns(lk.FitWarning, match="weights sum to 1 for 150 rows"):
+        lk.BayesClassifier().fit(X, y, sample_weight=np.full(150, 1 / 150))
+
+
+def test_a_fixed_blend_gives_a_lone_row_the_whole_target(iris):
+    X, y = iris
+    X, y = np.concatenate([X, [[9.0, 9.0, 9.0, 9.0]]]), np.append(y, "lone")
+    clf = lk.BayesClassifier(lk.GaussianDensity("interpolated", blend=0.25)).fit(X, y)
+    assert clf.density_.shares_[clf.classes_.tolist().index("lone")] == 1.0
+
+
+def test_the_integrated_mean_widens_by_one_row_in_n(iris):
+    X, y = iris
+    plain = lk.BayesClassifier(lk.GaussianDensity()).fit(X, y).model_.parts.covariance
+    wide = lk.BayesClassifier(lk.GaussianDensity(predictive="mean")).fit(X, y).model_.parts.covariance
+    assert np.allclose(wide / plain, 1 + 1 / 50.01)
+
+
+def test_threads_leave_the_warnings_of_the_process_alone(iris):
+    from concurrent.futures import ThreadPoolExecutor
+
+    X, y = iris
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: lk.BayesClassifier().fit(X, y), range(40)))
+    assert warnings.filters == before
+
+
+@pytest.mark.parametrize(
+    ("cost", "prior"),
+    [
+        (pd.DataFrame([[0, 5], [1, 0]], index=[0, 1], columns=[0, 1]), None),
+        ({0: {0: 0, 1: 5}, 1: {0: 1, 1: 0}}, {0: 0.3, 1: 0.7}),
+    ],
+)
+def test_settings_of_every_form_are_saved(tmp_path, cost, prior):
+    X, y = [[0.0], [1.0], [5.0], [6.5]], [0, 0, 1, 1]
+    clf = lk.BayesClassifier(cost=cost, class_prior=prior).fit(X, y)
+    clf.save(tmp_path / "c.likely")
+    again = lk.load(tmp_path / "c.likely")
+    assert (again.decide(X) == clf.decide(X)).all() and np.array_equal(again.predict_proba(X), clf.predict_proba(X))
+    moved = clf.with_class_prior({0: 0.2, 1: 0.8})
+    moved.save(tmp_path / "m.likely")
+    assert np.array_equal(lk.load(tmp_path / "m.likely").predict_proba(X), moved.predict_proba(X))

@@ -319,3 +319,9 @@ def test_fields_of_a_file_are_checked():
         {"probs": np.full((2, 2), np.nan)}, {"total": np.nan},
     ):  # fmt: skip
         assert complaint({**good, **change})
+
+
+def test_rare_events_may_depend_on_each_other():
+    rows = {"f": {"reject": 0.96, "accept": 0.04}, "g": {"reject": 0.04, "accept": 0.96}}
+    p = ProbabilityTable(S={"f": 1e-10, "g": 1 - 1e-10}).times("M", given="S", rows=rows)
+    assert not p.independent("S", "M")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from likely.decisions.intervals import mean
 
 ROWS = 4000  # that are shuffled, at most: enough for three digits
 SPLITS = 200  # that are refitted, at most
+SECONDS = 15.0  # that shuffles may take: wide tables get fewer splits, then only columns that tell classes apart
+QUICK = 0.01  # seconds of one shuffle
 
 
 def importance(
@@ -27,16 +30,63 @@ def importance(
 
     rng = np.random.default_rng(seed)
     splits = [field.splits[i] for i in sorted(rng.permutation(len(field.splits))[:SPLITS])]
-    tested = np.concatenate([split.test for split in splits])
-    taken = np.sort(rng.permutation(tested)[:ROWS])
-    repeats = int(np.clip(ROWS // (2 * len(taken)), 1, 5))
-    other = np.stack([rng.permutation(taken) for _ in range(repeats)])  # (repeats, m): whose cell each row gets
     with silence():
-        found = in_threads(lambda split: _rises(field, estimator, split, taken, other, calibration), splits, jobs)
+        shuffles = _affordable(field, estimator, splits[0])
+    splits = splits[: max(1, shuffles // field.X.width)] if len(splits) <= 20 else splits
+    names = _telling(field, max(10, shuffles))
+    taken = np.sort(rng.permutation(np.concatenate([split.test for split in splits]))[:ROWS])
+    most = max(1, min(5, shuffles // (field.X.width * len(splits))))
+    repeats = int(np.clip(ROWS // (2 * len(taken)), 1, most))
+    other = np.stack([rng.permutation(taken) for _ in range(repeats)])  # (repeats, m): whose cell each row gets
+
+    def rises_of(split: Any) -> tuple[Array, Index]:
+        return _rises(field, estimator, split, taken, other, calibration, names)
+
+    with silence():
+        found = in_threads(rises_of, splits, jobs)
     rises, rows = np.concatenate([rise for rise, _ in found], axis=1), np.concatenate([row for _, row in found])
     weight = None if field.judging is None else field.judging[rows]
-    drivers = [_driver(name, rise, weight) for name, rise in zip(field.X.columns, rises, strict=True)]
+    drivers = [_driver(name, rise, weight) for name, rise in zip(names, rises, strict=True)]
     return tuple(sorted(drivers, key=lambda driver: -driver.increase))
+
+
+def _affordable(field: Any, estimator: Any, split: Any) -> int:
+    """How many shuffles there is time for, by a trial with one split's rows."""
+    from likely.estimators.contest import learnt
+
+    rows = split.test[: ROWS // len(field.splits) + 1]
+    model, X = learnt(estimator, field, split), field.X[rows]
+    start = perf_counter()
+    field.posteriors(model, X, split)
+    seconds = max(perf_counter() - start, QUICK)  # below that every table has time, so the clock changes nothing
+    return int(SECONDS / seconds)
+
+
+def _telling(field: Any, most: int) -> list[str]:
+    """All columns, or of very many those that tell the classes apart best on their own."""
+    names = list(field.X.columns)
+    if len(names) <= most:
+        return names
+    apart = [_apart(field.X[name], field.owner, len(field.classes)) for name in names]
+    kept = set(np.argsort(-np.array(apart), kind="stable")[:most].tolist())
+    return [name for j, name in enumerate(names) if j in kept]
+
+
+def _apart(column: Any, owner: Index, n_classes: int) -> float:
+    """The share of a column's variance that lies between classes; of words, their χ² a row."""
+    seen = column.is_not_null().to_numpy()
+    owner = owner[seen]
+    if not len(owner):
+        return 0.0
+    if not column.dtype.is_numeric():
+        codes = column.drop_nulls().rank("dense").to_numpy().astype(np.intp) - 1
+        table = np.zeros((n_classes, int(codes.max()) + 1))
+        np.add.at(table, (owner, codes), 1.0 / len(owner))
+        expected = np.outer(table.sum(axis=1), table.sum(axis=0))
+        return float((table**2 / np.maximum(expected, 1e-300)).sum() - 1)
+    x = column.drop_nulls().to_numpy()
+    means = np.bincount(owner, x, n_classes) / np.maximum(np.bincount(owner, minlength=n_classes), 1)
+    return float(np.var(means[owner]) / max(float(np.var(x)), 1e-300))
 
 
 def _driver(name: str, rise: Array, weight: Array | None) -> Driver:
@@ -44,7 +94,9 @@ def _driver(name: str, rise: Array, weight: Array | None) -> Driver:
     return Driver(name, told.value, told.se if np.isfinite(told.se) else None)
 
 
-def _rises(field: Any, estimator: Any, split: Any, taken: Index, other: Index, calibration: Any) -> tuple[Array, Index]:
+def _rises(
+    field: Any, estimator: Any, split: Any, taken: Index, other: Index, calibration: Any, names: list[str]
+) -> tuple[Array, Index]:
     """By how much each tested row (columns, m) becomes dearer, and which rows these are (m,)."""
     from likely.estimators.contest import learnt
     from likely.estimators.recalibrated import applied
@@ -52,11 +104,11 @@ def _rises(field: Any, estimator: Any, split: Any, taken: Index, other: Index, c
     at = np.flatnonzero(np.isin(taken, split.test))
     rows = taken[at]
     if not len(rows):
-        return np.empty((field.X.width, 0)), rows
+        return np.empty((len(names), 0)), rows
     model, X = learnt(estimator, field, split), field.X[rows]
     paid = _paid(field, applied(calibration, field.posteriors(model, X, split)), rows)
-    rise = np.zeros((X.width, len(rows)))
-    for j, name in enumerate(X.columns):
+    rise = np.zeros((len(names), len(rows)))
+    for j, name in enumerate(names):
         for lent in other[:, at]:
             shuffled = X.with_columns(field.X[name][lent])
             found = applied(calibration, field.posteriors(model, shuffled, split))

@@ -22,7 +22,17 @@ WISHES = ("real", "count", "binary", "category", "ignore")  # what a user may sa
 NEARLY_ALL = 0.95
 FEWEST_ROWS = 10  # below, that all values differ says nothing
 MANY_LEVELS = 1000
-NAMES_OF_KEYS = {"id", "ids", "idx", "index", "nr", "no", "key", "uuid", "guid", "row", "rowid", "serial"}
+LAST_WORDS_OF_KEYS = {"id", "ids", "idx", "nr", "uuid", "guid", "rowid"}
+NAMES_OF_KEYS = {
+    "index",
+    "no",
+    "key",
+    "row",
+    "serial",
+    "row no",
+    "serial no",
+    "row index",
+}  # whole: a price index is none
 
 
 def kind_of(column: pl.Series) -> Kind:
@@ -95,7 +105,7 @@ def _why_key(values: pl.Series) -> str | None:
     if distinct < NEARLY_ALL * n:
         return None
     span = _number(values.max()) - _number(values.min())
-    if n >= FEWEST_ROWS and span <= 3 * n and bool((steps > 0).all() or (steps < 0).all()):
+    if n >= FEWEST_ROWS and span <= 1.2 * n and bool((steps > 0).all() or (steps < 0).all()):
         return "values differ and follow the order of the rows"
     if n >= FEWEST_ROWS and _number(values.abs().max()) > 2**53:
         return "values differ and have more digits than a measurement"
@@ -103,13 +113,14 @@ def _why_key(values: pl.Series) -> str | None:
 
 
 def is_name_of_key(name: str) -> bool:
-    """Whether a column's name has a word such as id or nr in it.
+    """Whether a column's name ends in a word such as id or nr, or is one such as index.
 
-    >>> is_name_of_key("PatientID"), is_name_of_key("row nr."), is_name_of_key("humidity")
+    >>> is_name_of_key("PatientID"), is_name_of_key("row nr."), is_name_of_key("consumer_price_index")
     (True, True, False)
     """
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return not NAMES_OF_KEYS.isdisjoint(re.split(r"[\W_]+", spaced.lower()))
+    words = [word for word in re.split(r"[\W_]+", spaced.lower()) if word]
+    return bool(words) and (words[-1] in LAST_WORDS_OF_KEYS or " ".join(words) in NAMES_OF_KEYS)
 
 
 def is_count(values: pl.Series) -> bool:

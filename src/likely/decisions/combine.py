@@ -21,13 +21,19 @@ def change_prior(posterior: Any, trained: Any, new: Any) -> Array:
     array([[0.0095, 0.9905]])
     """
     P = _rows(posterior)
-    old, wished = _prior(trained, P.shape[1], "trained"), _prior(new, P.shape[1], "new")
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp(change_log_prior(np.log(P), trained, new)))
+
+
+def change_log_prior(log_posterior: Array, trained: Any, new: Any) -> Array:
+    """The same for log-posteriors (n, C), in which no probability is too small to count."""
+    old, wished = (_prior(p, log_posterior.shape[1], name) for p, name in ((trained, "trained"), (new, "new")))
     if ((old == 0) & (wished > 0)).any():
         c = int(np.flatnonzero((old == 0) & (wished > 0))[0])
         raise DomainError(sentence("change_prior", f"class {c} must have been possible in training", "probability 0"))
     with np.errstate(divide="ignore"):
         shift = np.where(wished > 0, np.log(wished) - np.log(np.where(old > 0, old, 1.0)), -np.inf)
-        return _normalised(np.log(P) + shift, "change_prior")
+    return _normalised(log_posterior + shift, "change_prior")
 
 
 def combine(posteriors: Sequence[Any], class_prior: Any) -> Array:
@@ -46,13 +52,17 @@ def combine(posteriors: Sequence[Any], class_prior: Any) -> Array:
     with np.errstate(divide="ignore"):
         logs = sum(np.log(p) for p in parts)
         shift = np.where(prior > 0, (1 - len(parts)) * np.log(np.where(prior > 0, prior, 1.0)), -np.inf)
-    return _normalised(logs + shift, "combine")
+    return np.asarray(np.exp(_normalised(logs + shift, "combine")))
 
 
 def _rows(P: Any) -> Array:
     a = parameter(P, "combine", "posteriors")
-    if a.ndim != 2 or (a < 0).any():
-        raise ShapeError(sentence("combine", "posteriors must be probabilities (n, C)", a.shape))
+    if a.ndim != 2:
+        raise ShapeError(sentence("combine", "posteriors must have shape (n, C)", a.shape))
+    sound = (a >= 0).all(axis=1) & (np.abs(a.sum(axis=1) - 1) <= 1e-6)
+    if not sound.all():
+        i = int(np.flatnonzero(~sound)[0])
+        raise DataError(sentence("combine", "each row must be probabilities that add to 1", f"{a[i]} at row {i}"))
     return a
 
 
@@ -71,4 +81,4 @@ def _normalised(logs: Array, whose: str) -> Array:
         raise DataError(
             sentence(whose, "some class must be possible", f"none at row {i}: the evidence contradicts itself")
         )
-    return np.asarray(np.exp(logs - total))
+    return np.asarray(logs - total)

@@ -41,6 +41,7 @@ class Cost(Value):
             expected = f"actions must name the {extra} rows beyond the classes, each name once"
             raise ShapeError(sentence("Cost", expected, list(actions)))
         classes = None if self.classes is None else labels(self.classes)
+        _refuse_two_meanings(actions, classes)
         if classes is not None and (classes.shape != table.shape[1:] or len(set(classes.tolist())) < len(classes)):
             expected = f"classes must name the {table.shape[1]} columns, each once"
             raise ShapeError(sentence("Cost", expected, classes.tolist()))
@@ -75,13 +76,18 @@ class Cost(Value):
         classes = labels(classes)
         if given is None:
             return cls.zero_one(len(classes))
-        cost = given if isinstance(given, Cost) else _understood(given)
+        cost = cls.understood(given)
         if cost.classes is not None and named:
             return cost._in_order_of(classes)
         if cost.table.shape[1] != len(classes):
             expected = f"a cost table needs a column for each of the {len(classes)} classes {classes.tolist()}"
             raise ShapeError(sentence("Cost", expected, f"a table {cost.table.shape[0]} × {cost.table.shape[1]}"))
         return cost
+
+    @classmethod
+    def understood(cls, given: Any) -> Cost:
+        """Anything that says costs, in its own order: a Cost, a table, nested dicts, a data frame."""
+        return given if isinstance(given, Cost) else _understood(given)
 
     def _in_order_of(self, classes: NDArray[Any]) -> Cost:
         mine = [str(c) for c in labels(self.classes).tolist()]
@@ -108,6 +114,8 @@ class Cost(Value):
 
     def with_refusal(self, cost: float, name: str = "refuse") -> Cost:
         """The same with one more action that costs the same whatever the truth is."""
+        while name in self.actions:
+            name += " to decide"
         if not (np.isfinite(cost) and cost >= 0):
             raise DomainError(sentence("Cost", "the cost of refusing must be finite and not negative", cost))
         row = np.full((1, self.n_classes), float(cost))
@@ -125,9 +133,17 @@ class Cost(Value):
         """The action of least expected cost (n,): a row of the table; of equal ones the first."""
         return self.expected(log_posterior).argmin(axis=1)
 
-    def risk(self, decided: Any, truth: Any, weight: Any = None) -> float:
-        """Mean cost of decisions that were made: rows `decided` (n,) of the table against true classes (n,)."""
-        paid = self.table[np.asarray(decided), np.asarray(truth)]
+    def risk(self, decided: Any, truth: Any, weight: Any = None, reject_cost: float | None = None) -> float:
+        """Mean cost of decisions that were made: rows `decided` (n,) of the table against true classes (n,).
+
+        Refusals (negative rows) cost `reject_cost`, which must then be given.
+        """
+        decided, truth = np.asarray(decided), np.asarray(truth)
+        refused = decided < 0
+        if refused.any() and reject_cost is None:
+            expected = "refusals need a cost"
+            raise DomainError(sentence("Cost.risk", expected, f"{refused.sum()} of them", "pass reject_cost"))
+        paid = np.where(refused, reject_cost or 0.0, self.table[np.maximum(decided, 0), truth])
         return float(np.average(paid, weights=weight))
 
     def _checked(self, log_posterior: Any) -> Array:
@@ -161,11 +177,18 @@ def _understood(given: Any) -> Cost:
 def _of_frame(frame: Any) -> Cost:
     """Columns are true classes; actions stand in the index, or in the first column where that holds texts."""
     names, values = [str(c) for c in frame.columns], frame.to_numpy()
-    if hasattr(frame, "index") and frame.index.dtype.kind not in "iu":
+    if hasattr(frame, "index") and type(frame.index).__name__ != "RangeIndex":
         return Cost.named([str(i) for i in frame.index], names, values.astype(float))
     if not _are_numbers(values[:, 0]):
         return Cost.named(values[:, 0].tolist(), names[1:], values[:, 1:].astype(float))
     return Cost(values.astype(float), classes=np.array(names, dtype=object))
+
+
+def _refuse_two_meanings(actions: tuple[str, ...], classes: NDArray[Any] | None) -> None:
+    shared = [a for a in actions if classes is not None and a in {str(c) for c in classes.tolist()}]
+    if shared:
+        expected = "an action beyond the classes needs a name of its own"
+        raise DomainError(sentence("Cost", expected, f"{shared[0]!r}, which is a class", "rename it"))
 
 
 def _are_numbers(cells: Any) -> bool:

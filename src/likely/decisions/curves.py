@@ -134,7 +134,7 @@ def roc(score: Any, positive: Any, weight: Any = None) -> Roc:
     return Roc.trusted(
         false_alarm=np.append(0.0, alarms / alarms[-1]),
         detection=np.append(0.0, hits / hits[-1]),
-        threshold=np.append(np.inf, s[last]),
+        threshold=np.append(np.inf, np.where(s[last] == -LARGEST, -np.inf, s[last])),  # which accepts −∞, too
     )
 
 

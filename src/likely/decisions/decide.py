@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,10 @@ def decide(
     - **posterior**: an array of posteriors (n, C), which gives rows of the cost table (−1 where it refuses);
       or a fitted classifier, which gives labels, names of further actions and `lk.REJECT` or `lk.NOVEL`.
     - **cost**: (A, C) costs, rows are actions, columns true classes; None: every mistake costs 1.
-    - **reject_cost**: refuse where that is cheaper than the cheapest action. **reject_below**: refuse where the
-      largest posterior is smaller. **novelty**: a false-alarm rate; refuse rows unlike any in training (for models
-      that know p(x)). **class_prior**: class probabilities other than those of training (classifiers only).
+    - **reject_cost**: refuse where that is cheaper than the cheapest action. **reject_below**: refuse to decide for a
+      class where the largest posterior is smaller. **novelty**: a false-alarm rate; refuse rows unlike any in
+      training (for models that know p(x)). **class_prior**: class probabilities other than those of training
+      (classifiers only).
     - **full**: expected costs, runner-up and reasons too (`Decisions`).
 
     >>> decide(np.array([[0.9, 0.1], [0.6, 0.4]]), cost=[[0, 5], [1, 0]])
@@ -88,8 +90,8 @@ def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: b
     at = R.argmin(axis=1)
     best = at.copy()
     at[at == len(cost.table)] = REJECT.code
-    if below is not None:
-        at[P.max(axis=1) < below] = REJECT.code
+    if below is not None:  # a further action claims no class: it stands
+        at[(P.max(axis=1) < below) & (best < P.shape[1])] = REJECT.code
     novel, why = novelty or (None, None)
     if novel is not None:
         at[novel] = NOVEL.code
@@ -160,26 +162,26 @@ class Decisions:
     def __len__(self) -> int:
         return len(self.choice)
 
-    @property
+    @cached_property
     def cost(self) -> Array:
         """Expected cost of what was decided (n,); NaN where it refused and refusing has no price."""
         refused = np.nan if self.reject_cost is None else self.reject_cost
         taken = self.expected[np.arange(len(self)), np.maximum(self.index, 0)]
         return np.where(self.index >= 0, taken, refused)
 
-    @property
+    @cached_property
     def ranking(self) -> Index:
         """Rows of the table from cheap to dear (n, A)."""
         return np.argsort(self.expected[:, : len(self.actions)], axis=1, kind="stable")
 
-    @property
+    @cached_property
     def runner_up(self) -> NDArray[Any]:
         """The next best action; where it refused, the best (n,)."""
         order = self.ranking
         second = order[:, min(1, order.shape[1] - 1)]
         return self.actions[np.where(self.index >= 0, second, order[:, 0])]
 
-    @property
+    @cached_property
     def runner_up_cost(self) -> Array:
         """Expected cost of the runner-up (n,)."""
         order = self.ranking

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import FitWarning, sentence
+from likely.core.notes import tell
+from likely.errors import sentence
 
 Curvature = Callable[[Array], Array]  # v ↦ H v
 Loss = Callable[[Array], tuple[float, Array, Curvature]]  # θ ↦ loss, gradient, curvature there
@@ -40,7 +40,7 @@ def minimise(loss: Loss, start: Array, whose: str) -> Array:
         theta, (value, gradient, curvature) = theta + share * step, ahead
     expected = f"calibration should settle within {STEPS} steps"
     remedy = "look for scores of very unlike sizes, or use method='isotonic'"
-    warnings.warn(sentence(whose, expected, "one that did not", remedy), FitWarning, stacklevel=2)
+    tell(sentence(whose, expected, "one that did not", remedy), stacklevel=2)
     return theta
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from copy import copy
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -17,10 +16,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.hashing import row_hashes
 from likely.core.learn import FitReport, Stop, fit, gather, resolve_prior
-from likely.core.notes import said_once
-from likely.errors import DataError, FitWarning, sentence
+from likely.core.notes import said_once, tell
+from likely.errors import DataError, sentence
+from likely.estimators import alarms
 from likely.estimators import novelty as novelties
 from likely.estimators.deciding import RULES, Deciding, class_probabilities
 from likely.estimators.gaussian import GaussianDensity
@@ -28,9 +27,6 @@ from likely.estimators.labels import checked_labels, encoded, owners_among
 from likely.models.mixture import Mixture
 from likely.models.mixture_prior import MixturePrior
 from likely.priors.dirichlet import Dirichlet
-
-FOLDS = 5  # of the rows by which alarms are set
-MANY = 20_000  # rows beyond which a model hardly knows any one of them: no folds
 
 
 class BayesClassifier(Deciding, BaseEstimator):
@@ -90,11 +86,13 @@ class BayesClassifier(Deciding, BaseEstimator):
             report = fit(blank, data, prior=self._prior_rule, stop=stop)
             self._adopt(report)
         if not report.converged:
-            warnings.warn(f"{type(self).__name__}: not converged: {report.reason}", FitWarning, stacklevel=2)
-        self._warn_of_small_classes()
+            tell(f"{type(self).__name__}: not converged: {report.reason}", stacklevel=2)
+        self._warn_of_small_classes(n_rows(X))
         self._check_cost()
-        self.calm_ = self._left_out_surprises(X, owner, weight)
+        self.calm_ = alarms.left_out(self, X, owner, weight) if self._alarms else np.empty((3, 0))
         return self
+
+    _alarms = True  # whoever asks for posteriors only, as folds do, need not know what is novel
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows: statistics are added. The first call may name all `classes` that will ever come."""
@@ -123,11 +121,9 @@ class BayesClassifier(Deciding, BaseEstimator):
             self._adopt(FitReport(model, stats, prior, stats.complete, reason, [model.objective(stats, prior)]))
         self._check_cost()
         if before is None:
-            self.calm_ = self._left_out_surprises(X, owner, weight)
+            self.calm_ = alarms.left_out(self, X, owner, weight)
         else:  # rows that the model had not seen when it was asked about them
-            self.calm_ = np.concatenate([self.calm_, novelties.spread_out(before, weight)], axis=1)[
-                :, -novelties.KEPT :
-            ]
+            self.calm_ = alarms.streamed(self.calm_, before, weight, self.stats_.total_weight)
         return self
 
     def _fresh_density(self, X: Any) -> Any:
@@ -228,11 +224,18 @@ class BayesClassifier(Deciding, BaseEstimator):
 
         def best(block: Any) -> Index:
             if table is None:
-                return self.model_._joint(block).argmax(axis=1)
+                return self.model_.most_probable(block)
             return (self.model_._shares(self.model_._joint(block)) @ table.T).argmin(axis=1)
 
         small = np.min_scalar_type(len(self.classes_))  # a place takes a byte: no second column of eight bytes a row
         return self.classes_[map_rows(best, rows, None, small)]
+
+    def decide(self, X: Any, *, class_prior: Any = None, **how: Any) -> Any:
+        """The cheapest action for each row, or a refusal: see `Deciding.decide`; a `class_prior` changes p(x), too."""
+        if class_prior is not None:
+            check_is_fitted(self)
+            return self.with_class_prior(class_prior).decide(X, **how)
+        return super().decide(X, **how)
 
     def score_samples(self, X: Any) -> Array:
         """log p(x) of each row (n,), whatever its class."""
@@ -301,54 +304,27 @@ class BayesClassifier(Deciding, BaseEstimator):
         found = surprise_of(self, rows)
         return found > limit, _Why(found, limit, rate, strange, rows)
 
-    def _left_out_surprises(self, X: Any, owner: Index, weight: Any) -> Array:
-        """Surprises of training rows under models that had not seen them: fold statistics add, so this is cheap."""
-        n = n_rows(X)
-        if n > MANY or not self.stats_.complete:
-            step = max(n // novelties.KEPT, 1)
-            found = novelties.surprise(self.model_, X[::step])
-            return novelties.spread_out(found, None if weight is None else weight[::step] * step)
-        fold = (row_hashes(X) % np.uint64(FOLDS)).astype(np.intp)
-        learnt = self._learnt
-        each = [
-            learnt.collect(X[fold == f], None if weight is None else weight[fold == f], owner[fold == f])
-            for f in range(FOLDS)
-        ]
-        scores = np.empty(n)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a fold lacks, the whole may have
-            for f in np.unique(fold):
-                rest = [s for g, s in enumerate(each) if g != f and s.total_weight > 0]
-                model = self._finished(sum(rest)) if rest else self.model_
-                scores[fold == f] = model.log_prob(X[fold == f])
-        return novelties.spread_out(novelties.surprise(self.model_, X, scores), weight)
-
-    def _finished(self, stats: Any) -> Mixture:
-        """The model that these statistics alone would have given."""
-        learnt = self._learnt.refit(stats, self.prior_)
-        parts = self.density_._finish(learnt.parts, stats.parts, self.prior_.parts)
-        return Mixture.trusted(weights=np.array(self._final_weights(learnt, stats)), parts=parts)
-
     # -------------------------------------------------------------------- inside
 
     def _check_cost(self) -> None:
         self._cost_of(None)
 
-    def _warn_of_small_classes(self) -> None:
+    def _warn_of_small_classes(self, rows: int) -> None:
         single = [repr(c) for c, n in zip(self.classes_.tolist(), self.class_count_, strict=True) if n <= 1]
-        if single:
+        if single and rows > 2 * self.stats_.total_weight:
+            text = f"weights sum to {self.stats_.total_weight:.3g} for {rows} rows, so the prior outweighs them"
+            tell(f"{type(self).__name__}: {text}: a weight counts rows, multiply them", stacklevel=3)
+        elif single:
             text = f"class {', '.join(single)} has one row: its spread is what the prior says"
             text = (
                 text.replace("class ", "classes ", 1).replace("has one row: its", "have one row each: their", 1)
                 if len(single) > 1
                 else text
             )
-            warnings.warn(f"{type(self).__name__}: {text}", FitWarning, stacklevel=3)
+            tell(f"{type(self).__name__}: {text}", stacklevel=3)
         for c, columns in self._constant_columns():
             text = f"class {c!r} does not vary in {', '.join(map(repr, columns))}"
-            warnings.warn(
-                f"{type(self).__name__}: {text}: its spread there is what the prior says", FitWarning, stacklevel=3
-            )
+            tell(f"{type(self).__name__}: {text}: its spread there is what the prior says", stacklevel=3)
 
     def _constant_columns(self) -> list[tuple[Any, list[str]]]:
         """Classes of several rows with columns that vary elsewhere, but not within them."""
@@ -364,7 +340,7 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def _in_words(self) -> Any:
         """Warnings speak of members and columns by number: say the classes' and columns' names, and whose it is."""
-        return said_once(3, lambda text: self._reworded(text))
+        return said_once(2, self._reworded)
 
     def _reworded(self, text: str) -> str:
         names = [repr(c) for c in self.classes_.tolist()]
@@ -377,23 +353,12 @@ class BayesClassifier(Deciding, BaseEstimator):
         """After a file was read: what was learnt must fit together."""
         if not hasattr(self, "model_"):
             return
-        C = len(getattr(self, "classes_", ()))
-        learnt, width = self._learnt, getattr(self, "n_features_in_", None)
-        sound = all(isinstance(m, Mixture) and m.size == C for m in (self.model_, learnt))
-        sound = (
-            sound
-            and type(width) is int
-            and self.density_._fits(learnt.parts, width, C)
-            and self.model_.dim == learnt.dim
-        )
-        calm = getattr(self, "calm_", np.empty((2, 0)))
-        sound = (
-            sound
-            and isinstance(calm, np.ndarray)
-            and calm.ndim == 2
-            and len(calm) == 2
-            and self.stats_.counts.shape == (C,)
-        )
+        C, width = len(getattr(self, "classes_", ())), getattr(self, "n_features_in_", None)
+        learnt, calm = self._learnt, getattr(self, "calm_", np.empty((3, 0)))
+        sound = all(isinstance(m, Mixture) and m.size == C for m in (self.model_, learnt)) and type(width) is int
+        sound = sound and self.density_.__dict__.get("n_features_in_") == width and self.model_.dim == learnt.dim
+        sound = sound and self.density_._fits(learnt.parts, width, C) and self.stats_.counts.shape == (C,)
+        sound = sound and isinstance(calm, np.ndarray) and calm.ndim == 2 and len(calm) == 3
         try:
             with np.errstate(all="ignore"):
                 sound = sound and isinstance(learnt.objective(self.stats_), float)

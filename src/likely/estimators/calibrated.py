@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
@@ -16,10 +15,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index
-from likely.core.notes import said_once
+from likely.core.notes import said_once, tell
 from likely.decisions.calibrators import METHODS, Temperature, calibrate, choose_method
 from likely.decisions.floor import Floor
-from likely.errors import DataError, DomainError, FitWarning, sentence
+from likely.errors import DataError, DomainError, sentence
 from likely.estimators.deciding import RULES, Deciding
 from likely.estimators.foreign import (
     checked_targets,
@@ -30,7 +29,7 @@ from likely.estimators.foreign import (
     weight_argument,
 )
 from likely.estimators.parallel import in_threads
-from likely.estimators.splits import Split, make_splits
+from likely.estimators.splits import Copies, Split, make_splits
 from likely.estimators.tables import as_table, take_rows
 
 
@@ -96,13 +95,15 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
             if isinstance(self.cv, str):
                 self._adopt(self.estimator, *self._seen_classes(classes, owner))
                 held_out = self._own_scores(X, owner, weight, groups)
+                self._learn_map(held_out, owner, weight)
             else:
                 self._refuse_pairwise()
                 estimator = one_score_a_class(self.estimator)
                 self._note_weights(estimator, weight)
-                held_out = self._cross_scores(estimator, X, classes, owner, weight, groups)
+                copies = Copies(X, owner, weight, groups).written_out(self.cv)
+                held_out = self._cross_scores(estimator, copies.X, classes, copies.owner, copies.weight, copies.groups)
                 self._adopt(fitted(estimator, X, classes[owner], weight), classes, owner)
-            self._learn_map(held_out, owner, weight)
+                self._learn_map(held_out, copies.owner, copies.weight)
         self.class_prior_ = _shares(owner, weight, len(self.classes_))
         return self
 
@@ -212,7 +213,7 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
             if len(self.classes_) > 1:
                 remedy = "pass more rows of each class"
                 told = sentence("Calibrated", "no row could be held out, scores stay as they are", remedy=remedy)
-                warnings.warn(told, FitWarning, stacklevel=2)
+                tell(told, stacklevel=2)
             return
         scores = self.floor_.applied(raw)
         self.method_ = self.method
@@ -236,7 +237,7 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         if uneven and weight_argument(estimator) is None:
             expected = f"{type(estimator).__name__} takes no weights: they count for the calibration alone"
             remedy = "repeat rows, or choose an estimator that takes sample_weight"
-            warnings.warn(sentence("Calibrated", expected, remedy=remedy), FitWarning, stacklevel=2)
+            tell(sentence("Calibrated", expected, remedy=remedy), stacklevel=2)
 
     def _refuse_pairwise(self) -> None:
         if get_tags(self.estimator).input_tags.pairwise:
@@ -281,7 +282,7 @@ def _singles_always_train(splits: list[Split], owner: Index, classes: NDArray[An
         if alone.any():
             named = ", ".join(repr(c) for c in classes[absent].tolist())
             told = f"class {named} has one distinct row: it is learnt from, but its posteriors cannot be calibrated"
-            warnings.warn(sentence("Calibrated", told, remedy="pass more rows of it"), FitWarning, stacklevel=2)
+            tell(sentence("Calibrated", told, remedy="pass more rows of it"), stacklevel=2)
         yield Split(np.sort(np.concatenate([split.train, split.test[alone]])), split.test[~alone])
 
 
@@ -290,7 +291,7 @@ def _tell_of_absent(split: Split, owner: Index, classes: NDArray[Any]) -> None:
     if len(absent):
         named = ", ".join(repr(c) for c in classes[absent].tolist())
         told = f"class {named} is absent from a training fold: its rows there count as never expected"
-        warnings.warn(sentence("Calibrated", told, remedy="use fewer folds or other groups"), FitWarning, stacklevel=2)
+        tell(sentence("Calibrated", told, remedy="use fewer folds or other groups"), stacklevel=2)
 
 
 def _shares(owner: Index, weight: Array | None, classes: int) -> Array:

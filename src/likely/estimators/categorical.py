@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -10,7 +9,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from likely.errors import DataError, FitWarning, sentence
+from likely.core.notes import tell
+from likely.errors import DataError, sentence
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive, refuse_dates
 from likely.families.categorical import UNKNOWN, Categorical, LevelCounts, found_levels, is_missing
 from likely.families.product import Product, ProductStats
@@ -55,7 +55,7 @@ class CategoricalDensity(DensityEstimator):
     def _blank(self, X: Any, members: int | None = None) -> Categorical | Product:
         if len(X) >= 20 and any(len(np.unique(X[:, j].astype(str))) == len(X) for j in range(X.shape[1])):
             text = "CategoricalDensity: a column has as many levels as rows: is it a number, or an identifier?"
-            warnings.warn(text, FitWarning, stacklevel=4)
+            tell(text, stacklevel=4)
         columns = [Categorical.over(_levels([X[:, j]]), members) for j in range(X.shape[1])]
         return columns[0] if len(columns) == 1 else Product(tuple(zip(self._column_names(), columns, strict=True)))
 

@@ -17,7 +17,7 @@ from likely.decisions.intervals import as_counts, proportion
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.foreign import checked_targets, fitted
 from likely.estimators.parallel import in_threads
-from likely.estimators.splits import Split, make_splits
+from likely.estimators.splits import Copies, Split, make_splits
 from likely.estimators.tables import as_table, column_keys, take_columns, take_rows
 
 POINTS = 8  # on a curve, unless others are asked for
@@ -134,6 +134,7 @@ class _Table:
     def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> _Table:
         X = as_table(X)
         classes, owner, weight = checked_targets(X, y, sample_weight, estimator)
+        X, owner, weight, groups, _, _ = Copies(X, owner, weight, groups).written_out(None)
         return cls(estimator, X, classes, owner, weight, as_counts(weight, len(owner)), groups)
 
     def split(self, cv: Any, time: Any, random_state: Any) -> tuple[int, list[Split]]:

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask
-from likely.decisions.combine import change_prior
+from likely.decisions.combine import change_log_prior
 from likely.decisions.cost import Cost
 from likely.decisions.decide import settled
 from likely.errors import DomainError, ShapeError, sentence
@@ -65,9 +65,10 @@ class Deciding(ClassifierMixin):
         reject_below = getattr(self, "reject_below", None) if reject_below is None else reject_below
         novelty = getattr(self, "novelty", None) if novelty is None else novelty
         novel, why = (None, None) if novelty is None else self._novel(X, novelty)
-        P = self.predict_proba(X).astype(np.float64, copy=False)
-        if class_prior is not None:
-            P = change_prior(P, self.class_prior_, self._prior_for(class_prior))
+        if class_prior is None:
+            P = self.predict_proba(X).astype(np.float64, copy=False)
+        else:
+            P = np.exp(change_log_prior(self.log_posterior(X), self.class_prior_, self._prior_for(class_prior)))
         return settled(
             P, self.classes_, cost=cost, reject_cost=reject_cost, reject_below=reject_below, novel=novel,
             why_novel=why, full=full, refusing=novelty is not None,
@@ -84,6 +85,16 @@ class Deciding(ClassifierMixin):
         return nw.from_dict(columns, backend=frame.implementation).to_native()
 
     # ------------------------------------------------------------------- inside
+
+    def _settings_for_file(self) -> dict[str, Any]:
+        """Settings as a file can hold them: costs as a `Cost`, class probabilities in the order of the classes."""
+        settings: dict[str, Any] = self.get_params(deep=False)
+        classes = getattr(self, "classes_", None)
+        if hasattr(settings.get("cost"), "columns") or not _has_text_keys(settings.get("cost")):
+            settings["cost"] = Cost.understood(settings["cost"])
+        if not _has_text_keys(settings.get("class_prior")) and classes is not None:
+            settings["class_prior"] = self._prior_for(settings["class_prior"]).tolist()
+        return settings
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
         remedy = "use BayesClassifier, or leave novelty out"
@@ -118,5 +129,13 @@ def class_probabilities(given: Any, classes: Any, whose: str) -> Array:
     return prior
 
 
+def _has_text_keys(setting: Any) -> bool:
+    """True for what is no dict, or one whose keys are texts, all the way down."""
+    if not isinstance(setting, dict):
+        return True
+    return all(isinstance(key, str) and _has_text_keys(value) for key, value in setting.items())
+
+
 def _plain(choice: Any) -> Any:
+    choice = choice.item() if isinstance(choice, np.generic) else choice
     return choice if isinstance(choice, str | int | float) else str(choice)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
 from likely.decisions.cost import Cost
+from likely.families.gaussian import LOG_2PI, Gaussian
 
 SHOWN = 12  # columns that the text shows for each row
 
@@ -49,8 +50,9 @@ class Explanation:
         (decided, rival), least = _best_two(expected), expected.min(axis=1)
         at, prior = np.arange(len(P)), np.log(np.maximum(clf.model_.weights, 1e-300))
         odds, change, without = [], [], []
+        conditional = _conditional(clf.model_, rows)
         for j in range(_width(rows)):
-            hidden = clf.model_.log_joint(_hidden(rows, j))
+            hidden = joint - conditional[:, :, j] if conditional is not None else clf.model_.log_joint(_hidden(rows, j))
             with np.errstate(invalid="ignore"):
                 gain = joint - hidden  # log p(x_j | x_rest, c)
                 odds.append(np.nan_to_num(gain[at, decided] - gain[at, rival], nan=0.0))
@@ -103,6 +105,23 @@ class Explanation:
         if len(self.columns) > SHOWN:
             lines.append(f"  … and {len(self.columns) - SHOWN} columns with less evidence")
         return "\n".join(lines)
+
+
+def _conditional(model: Any, rows: Any) -> Array | None:
+    """log p(x_j | all other columns, c) (n, C, d) of complete rows under Gaussians, from the precision matrix at once.
+
+    With Λ = Σ⁻¹ and z = Λ(x − μ): log N(z_j/Λ_jj | 0, 1/Λ_jj). None where another way is needed.
+    """
+    parts = getattr(model, "parts", None)
+    if not isinstance(parts, Gaussian) or not isinstance(rows, np.ndarray) or parts.form.roots is None:
+        return None
+    x = rows.astype(np.float64)
+    if np.isnan(x).any():
+        return None
+    precision = np.linalg.inv(parts.covariance_matrix)
+    z = np.einsum("cij,ncj->nci", precision, x[:, None, :] - parts.mean)
+    own = np.diagonal(precision, axis1=1, axis2=2)
+    return np.asarray(0.5 * (np.log(own) - LOG_2PI - z**2 / own))
 
 
 def _best_two(expected: Array) -> tuple[Index, Index]:

@@ -120,7 +120,7 @@ class GaussianDensity(DensityEstimator):
             diagonal = np.maximum(np.diagonal(own, axis1=1, axis2=2), floor)
             pooled = np.maximum(np.diagonal(pooled_covariance(own, n, "observation")), floor)
             diagonal = np.where((n > 1)[:, None], diagonal, pooled)  # one row has no spread of its own
-            return diagonal[:, None, :] * eye, np.zeros(len(n))
+            return diagonal[:, None, :] * eye, np.full(len(n), -1.0)
         one = pooled_covariance(own, n, self.pooling)
         one[np.diag_indices(len(one))] = np.maximum(np.diagonal(one), floor)
         one = _regular(one)

@@ -28,6 +28,8 @@ def checked_labels(y: Any, n: int, whose: str) -> NDArray[Any]:
         raise DataError(sentence(whose, "one label a row is needed", text))
     _refuse_missing(y, whose)
     _refuse_mixed(y, whose)
+    if y.dtype == object and len(y) and not isinstance(y[0], str):
+        y = np.array(y.tolist())
     if y.dtype.kind not in "biu" or len(y) <= LOOK:  # it hashes them three times; many whole numbers are labels
         check_classification_targets(y)
     return y

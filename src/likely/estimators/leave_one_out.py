@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,56 +12,67 @@ from likely.core.arrays import Array, Index
 from likely.core.blocks import Blocks
 from likely.core.hashing import row_hashes
 from likely.core.learn import Stop, fit, resolve_prior
+from likely.core.notes import unheard
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.labels import owners_among
 from likely.models.mixture import Mixture
-from likely.models.taking_away import without
+from likely.models.taking_away import Cancelled, without
 
 
 def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Any, Index]:
     """Log-posteriors (n, C) of rows under a classifier learnt from all the others; classes; true places (n,).
 
-    A row and its copies are one row of more weight, and are left out together: else a copy would vouch for it.
-    Without gaps no row is learnt from twice; with gaps each row costs a fit.
+    A whole weight of k is k rows, and one of them is left out; of other weights the whole row is. Without gaps no row
+    is learnt from twice; with gaps, or where subtraction would leave too few digits, a row costs a fit.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is said of the whole has been said by `fit`
+    with unheard():  # what is to be said of the whole, `fit` says
         whole = clone(clf).fit(X, y, sample_weight=sample_weight)
-    rows, labels, weight = whole._checked(X, y, sample_weight, reset=False)
-    owner = owners_among(labels, whole.classes_, type(clf).__name__)
-    judged = _by_statistics if whole.stats_.complete else _by_fitting
-    out = np.empty((len(owner), len(whole.classes_)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for group in _copies(rows, owner):
-            out[group] = judged(whole, rows, owner, weight, group)
+        rows, labels, weight = whole._checked(X, y, sample_weight, reset=False)
+        owner = owners_among(labels, whole.classes_, type(clf).__name__)
+        weight = np.ones(len(owner)) if weight is None else weight
+        out = np.empty((len(owner), len(whole.classes_)))
+        for group in _alike(rows, owner, weight):
+            out[group] = _judged(whole, rows, owner, weight, int(group[0]))
     return out, whole.classes_, owner
 
 
-def _by_statistics(whole: BayesClassifier, rows: Any, owner: Index, weight: Any, group: Index) -> Array:
-    learnt = whole._learnt
-    own = learnt.collect(rows[group], None if weight is None else weight[group], owner[group])
-    rest = without(whole.stats_, own)
+def _judged(whole: BayesClassifier, rows: Any, owner: Index, weight: Array, i: int) -> Array:
+    """Log-posteriors (1, C) of row i under a model of the others."""
+    unit = 1.0 if weight[i] == round(weight[i]) else weight[i]
+    if whole.stats_.complete:
+        try:
+            return _by_statistics(whole, rows, owner, unit, i)
+        except Cancelled:
+            pass
+    rest = weight.copy()
+    rest[i] -= unit
+    return _by_fitting(whole, rows, owner, rest, i)
+
+
+def _by_statistics(whole: BayesClassifier, rows: Any, owner: Index, unit: float, i: int) -> Array:
+    learnt, one = whole._learnt, slice(i, i + 1)
+    rest = without(whole.stats_, learnt.collect(rows[one], np.array([unit]), owner[one]))
     prior = resolve_prior(learnt, rest, whole._prior_rule)
-    return _finished(whole, learnt.refit(rest, prior), rest, prior).log_posterior(rows[group])
+    return _finished(whole, learnt.refit(rest, prior), rest, prior).log_posterior(rows[one])
 
 
-def _by_fitting(whole: BayesClassifier, rows: Any, owner: Index, weight: Any, group: Index) -> Array:
-    keep = np.ones(len(owner), bool)
-    keep[group] = False
-    data = Blocks.of(rows[keep], None if weight is None else weight[keep], owner=owner[keep])
+def _by_fitting(whole: BayesClassifier, rows: Any, owner: Index, weight: Array, i: int) -> Array:
+    keep = weight > 0
+    data = Blocks.of(rows[keep], weight[keep], owner=owner[keep])
     density = whole.density_
     report = fit(whole._blank(rows[keep]), data, prior=whole._prior_rule, stop=Stop(density.max_iter, density.tol))
-    return _finished(whole, report.model, report.stats, report.prior).log_posterior(rows[group])
+    return _finished(whole, report.model, report.stats, report.prior).log_posterior(rows[i : i + 1])
 
 
 def _finished(whole: BayesClassifier, learnt: Mixture, stats: Any, prior: Any) -> Mixture:
-    """What scores, made of what was learnt."""
-    parts = whole.density_._finish(learnt.parts, stats.parts, prior.parts)
+    """What scores, made of what was learnt; a copy of the density finishes, for it may note how."""
+    parts = copy(whole.density_)._finish(learnt.parts, stats.parts, prior.parts)
     return Mixture.trusted(weights=np.array(whole._final_weights(learnt, stats)), parts=parts)
 
 
-def _copies(rows: Any, owner: Index) -> list[Index]:
-    """Rows grouped so that equal ones of one class stand together."""
+def _alike(rows: Any, owner: Index, weight: Array) -> list[Index]:
+    """Rows that are judged alike: equal ones of one class, where each counts whole; else every row by itself."""
+    if (weight != np.round(weight)).any():
+        return list(np.arange(len(owner))[:, None])
     which = np.unique(row_hashes(rows) + np.uint64(0x9E3779B9) * owner.astype(np.uint64), return_inverse=True)[1]
     return np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])

@@ -7,60 +7,82 @@ stated share of rows that the model had *not* learnt from would raise it.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.columns import Columns
-from likely.errors import DomainError, FitWarning, sentence
+from likely.core.notes import tell
+from likely.errors import DomainError, sentence
 from likely.families.categorical import is_missing
 
-DRAWS = 2048  # rows drawn from the model to know what it finds ordinary
-KEPT = 4096  # surprises of training rows that are kept to set alarms
+DRAWS, WITH_GAPS = 2048, 256  # rows drawn from the model to know what it finds ordinary, whole and with gaps
+PATTERNS = 4096  # of gaps that are remembered
 
 
 def surprise(model: Any, X: Any, log_prob: Array | None = None) -> Array:
     """(median − log p(x)) / spread of each row (n,), against the model's own draws with the same gaps."""
     scores = np.asarray(model.log_prob(X) if log_prob is None else log_prob, dtype=np.float64)
-    draws = model.sample(DRAWS, np.random.default_rng(0))
+    ordinary = Ordinary.of(model)
     out = np.empty(len(scores))
     for rows, gaps in _patterns(X):
-        middle, spread = _ordinary(model.log_prob(_with_gaps(draws, gaps)))
+        middle, spread = ordinary.scores(gaps)
         out[rows] = (middle - scores[rows]) / spread
     return out
 
 
+class Ordinary:
+    """What a model finds ordinary: median and spread of log p over its own draws, by pattern of gaps."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.known = model, {}
+        self.draws = model.sample(DRAWS, np.random.default_rng(0))
+
+    known: dict[bytes, tuple[float, float]]
+
+    @classmethod
+    def of(cls, model: Any) -> Ordinary:
+        """Made once a model: values do not change, so it is kept with them."""
+        found: Ordinary | None = model.__dict__.get("_ordinary")
+        if found is None:
+            found = model.__dict__["_ordinary"] = cls(model)
+        return found
+
+    def scores(self, gaps: Any) -> tuple[float, float]:
+        """Median and interquartile range of log p over draws in which these columns are missing."""
+        key = b"" if gaps is None else gaps.tobytes()
+        if key not in self.known:
+            draws = self.draws if gaps is None else _with_gaps(self.draws[:WITH_GAPS], gaps)
+            if len(self.known) > PATTERNS:
+                self.known.clear()
+            self.known[key] = _quartiles(self.model.log_prob(draws))
+        return self.known[key]
+
+
 def alarm(kept: Array, rate: float, whose: str) -> float:
-    """The surprise that a share `rate` of the kept ones (weights (m,), surprises (m,)) exceeds."""
+    """The surprise that new rows exceed at that rate, by kept surprises and their weights (2 or more rows, m).
+
+    Of n exchangeable rows the next one exceeds the k-th largest with probability k / (n + 1).
+    """
     if not 0 < rate < 1:
         raise DomainError(sentence(whose, "novelty is a false-alarm rate between 0 and 1", rate))
-    value, weight = kept
+    value, weight = kept[0], kept[1]
     if not len(value):
         raise DomainError(sentence(whose, "novelty needs rows to set its alarm by", "none", "fit first"))
-    if weight.sum() * rate < 1:
+    allowed = rate * (weight.sum() + 1)
+    if allowed < 1:
         n = weight.sum()
         text = f"a false-alarm rate of {rate:g} is finer than {n:.0f} rows can set; {1 / (n + 1):.2g} is used"
-        warnings.warn(f"{whose}: {text}", FitWarning, stacklevel=4)
+        tell(f"{whose}: {text}", stacklevel=4)
     order = np.argsort(value)[::-1]
-    above = np.cumsum(weight[order])  # rows that would raise an alarm set at each value
-    k = int(np.searchsorted(above, rate * (weight.sum() + 1), side="right"))
-    return float(value[order[min(k, len(value) - 1)]])
+    k = int(np.searchsorted(np.cumsum(weight[order]), allowed * (1 + 1e-12), side="right"))
+    return float(value[order[max(k - 1, 0)]])
 
 
-def spread_out(value: Array, weight: Array | None) -> Array:
-    """At most `KEPT` surprises with their weights (2, m), evenly over their order."""
-    weight = np.ones(len(value)) if weight is None else np.asarray(weight, dtype=np.float64)
-    if len(value) > KEPT:
-        pick = np.linspace(0, len(value) - 1, KEPT).round().astype(int)
-        order = np.argsort(value, kind="stable")[pick]
-        value, weight = value[order], weight[order] * (weight.sum() / weight[order].sum())
-    return np.stack([value, weight])
-
-
-def _ordinary(scores: Array) -> tuple[float, float]:
-    low, middle, high = np.quantile(scores[np.isfinite(scores)], [0.25, 0.5, 0.75]) if len(scores) else (0, 0, 0)
+def _quartiles(scores: Array) -> tuple[float, float]:
+    finite = scores[np.isfinite(scores)]
+    low, middle, high = np.quantile(finite, [0.25, 0.5, 0.75]) if len(finite) else (0.0, 0.0, 0.0)
     return float(middle), float(high - low) or 1.0  # all alike: then nats are the unit
 
 
@@ -95,8 +117,6 @@ def missing_entries(X: Any) -> Mask:
 
 def _with_gaps(draws: Any, gaps: Any) -> Any:
     """Draws in which the same columns are missing."""
-    if gaps is None:
-        return draws
     if isinstance(draws, Columns):
         parts, at = {}, 0
         for name, part in draws.parts.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextvars import Context, copy_context
 from functools import cache
 from typing import Any, TypeVar
 
@@ -21,13 +22,14 @@ def in_threads(f: Callable[[A], B], items: Iterable[A], n_jobs: int | None = Non
     if min(many, len(items)) < 2:
         return [f(item) for item in items]
 
-    def inside(item: A) -> B:
+    def inside(task: tuple[Context, A]) -> B:
+        context, item = task
         # scikit-learn keeps its settings a thread, and so does OpenMP: two teams of threads would wait for each other
         with config_context(**settings), _pools().limit(limits=1, user_api="openmp"):
-            return f(item)
+            return context.run(f, item)  # so that whoever listens to the caller hears this, too
 
     with one_blas_thread():
-        return list(ordered_map(inside, items, many))
+        return list(ordered_map(inside, [(copy_context(), item) for item in items], many))
 
 
 @cache

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from likely.errors import DataError, FitWarning, sentence
+from likely.core.notes import tell
+from likely.errors import DataError, sentence
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
 from likely.families.poisson import Poisson
 
@@ -62,7 +62,7 @@ class PoissonDensity(DensityEstimator):
         if reset and len(broken):
             which = ", ".join(self._column_names()[j] for j in broken)
             text = f"PoissonDensity: {which} is not all whole numbers: the others have probability 0"
-            warnings.warn(text, FitWarning, stacklevel=4)
+            tell(text, stacklevel=4)
         with np.errstate(invalid="ignore"):
             low = np.argwhere(X < 0) if reset and X.size and np.nanmin(X, initial=0.0) < 0 else np.empty((0, 2), int)
         if len(low):

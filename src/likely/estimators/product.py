@@ -110,7 +110,13 @@ class ProductDensity(DensityEstimator, _BaseComposition):
             return [(str(p[0]), clone(p[1]), self._own(p, i, names, width)) for i, p in enumerate(self.parts)]
         one = GaussianDensity("diagonal") if self.parts is None else self.parts
         keys = names if names is not None else list(range(X.shape[1]))
-        return [(title, clone(one), [key]) for title, key in zip(self._column_names(), keys, strict=True)]
+        return [(title, clone(one), [key]) for title, key in zip(super()._column_names(), keys, strict=True)]
+
+    def _column_names(self) -> list[str]:
+        """The columns in the order of the parts, which is that of the rows inside."""
+        outside = super()._column_names()
+        own = [column for _, _, columns in self.parts_ for column in columns]
+        return [outside[c] if isinstance(c, int | np.integer) and not isinstance(c, bool) else str(c) for c in own]
 
     def _own(self, part: Any, i: int, names: list[Any] | None, width: int) -> list[Any]:
         """The columns of one part."""

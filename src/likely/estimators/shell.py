@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from contextlib import AbstractContextManager
 from numbers import Integral, Real
 from typing import Any, Self
@@ -16,9 +15,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads
 from likely.core.learn import FitReport, Stop, fit, gather, resolve_prior
-from likely.core.notes import said_once
+from likely.core.notes import said_once, tell
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, FitWarning, sentence
+from likely.errors import DataError, DomainError, sentence
 from likely.estimators.fast import is_plain
 from likely.families.law import Law
 
@@ -52,7 +51,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
                 self._blank(X), Blocks.of(X, weight), prior=self._prior_rule(), stop=Stop(self.max_iter, self.tol)
             )
         if not report.converged:
-            warnings.warn(f"{type(self).__name__}: not converged: {report.reason}", FitWarning, stacklevel=2)
+            tell(f"{type(self).__name__}: not converged: {report.reason}", stacklevel=2)
         return self._adopt(report)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -192,7 +191,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
     def _named_columns(self) -> AbstractContextManager[None]:
         """Warnings speak of columns by number, and of the law: say the columns' names, and whose it is."""
-        return said_once(3, lambda text: self._in_names(text).replace("Gaussian", type(self).__name__, 1))
+        return said_once(2, lambda text: self._in_names(text).replace("Gaussian", type(self).__name__, 1))
 
     def _in_names(self, text: str) -> str:
         names = getattr(self, "feature_names_in_", None)

@@ -11,9 +11,9 @@ from sklearn.model_selection import check_cv
 
 from likely.core.arrays import Array, Index
 from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.estimators.tables import equal_rows
+from likely.estimators.tables import equal_rows, take_rows
 
-CATEGORIES = 10  # copies of a row, on average, from which on equal rows are taken for different cases
+MOST = 20  # copies of a row, on average, up to which they are written out
 HEAVY = 0.01  # the share of a class from which on a unit could unbalance the folds
 
 
@@ -24,14 +24,35 @@ class Split(NamedTuple):
     test: Index
 
 
+class Copies(NamedTuple):
+    """Rows as they are dealt to folds: a whole weight of k is k rows, which may go to different ones."""
+
+    X: Any
+    owner: Index
+    weight: Array | None
+    groups: Any = None
+    time: Any = None
+    row: Index | None = None  # (m,): which row each copy is of; None: itself
+
+    def written_out(self, cv: Any) -> Copies:
+        """One row a copy, where weights are whole and not too many; a splitter knows the rows as they came."""
+        w = self.weight
+        ours = cv is None or isinstance(cv, str | Real)
+        if w is None or not ours or (w != np.floor(w)).any() or w.sum() > MOST * len(w):
+            return self
+        at = np.repeat(np.arange(len(w)), w.astype(np.intp))
+        groups, time = (None if part is None else np.asarray(part)[at] for part in (self.groups, self.time))
+        return Copies(take_rows(self.X, at), self.owner[at], None, groups, time, at)
+
+
 def make_splits(
     X: Any, owner: Index, cv: Any, *, weight: Array | None = None, groups: Any = None, time: Any = None, seed: Any = 0
 ) -> list[Split]:
     """The splits that `cv` means for rows X with classes `owner` (n,); rows without weight are in none.
 
-    - a whole number: that many stratified folds; with `groups`, each group in one fold. Equal rows stay together, so
-      that a weight of k equals k copies, unless rows are repeated ten times on average (a table of categories).
-    - "leave-one-out": each distinct row, or group, on its own.
+    - a whole number: that many stratified folds; with `groups`, each group in one fold. What rows hold and the seed
+      decide who goes where, not where they stand.
+    - "leave-one-out": each row, or group, on its own.
     - "time": an expanding window; the last five sixths of the rows in the order of `time` in five blocks, each tested
       by what came before it. Equal times are never torn apart.
     - a share between 0 and 1: one hold-out of that size, stratified and grouped alike.
@@ -44,7 +65,7 @@ def make_splits(
         return list(_foreign(X, owner, cv, groups, weight))
     if cv == "time":
         return [Split(here[a], here[b]) for a, b in _by_time(_ordered(time, len(owner))[here])]
-    unit = _units(X, groups, owner, here, weight)
+    unit = _units(X, groups, owner, here)
     fold = _folds(unit, owner[here], None if weight is None else weight[here], cv, seed)
     return [Split(here[fold != k], here[fold == k]) for k in range(fold.max() + 1) if (fold == k).any()]
 
@@ -59,7 +80,7 @@ def fold_of(splits: list[Split], n: int) -> Index | None:
     return fold
 
 
-def _units(X: Any, groups: Any, owner: Index, here: Index, weight: Array | None) -> Index:
+def _units(X: Any, groups: Any, owner: Index, here: Index) -> Index:
     """What must not be torn apart: a number (m,) for each row that counts."""
     if groups is not None:
         groups = np.asarray(groups)
@@ -68,10 +89,9 @@ def _units(X: Any, groups: Any, owner: Index, here: Index, weight: Array | None)
                 sentence("cross-validation", f"groups must have one entry a row ({len(owner)})", groups.shape)
             )
         return np.unique(groups[here].astype(str), return_inverse=True)[1].astype(np.intp)
-    unit = np.unique(equal_rows(X)[here], return_inverse=True)[1].astype(np.intp)
-    plain = weight is None or np.ptp(weight[here]) == 0
-    separate = plain and len(unit) > CATEGORIES * (unit.max() + 1)
-    return np.arange(len(unit)) if separate else unit
+    unit = np.empty(len(here), dtype=np.intp)
+    unit[np.lexsort((owner[here], equal_rows(X)[here]))] = np.arange(len(here))  # copies are interchangeable
+    return unit
 
 
 def _folds(unit: Index, owner: Index, weight: Array | None, cv: Any, seed: Any) -> Index:
@@ -94,9 +114,7 @@ def _folds(unit: Index, owner: Index, weight: Array | None, cv: Any, seed: Any) 
 def _refuse_one(count: int) -> None:
     if count < 2:
         remedy = "pass more rows, or fewer of them in one group"
-        raise DataError(
-            sentence("cross-validation", "at least two distinct rows or groups are needed", "one sample", remedy)
-        )
+        raise DataError(sentence("cross-validation", "at least two rows or groups are needed", "one sample", remedy))
 
 
 def _dealt(unit: Index, owner: Index, weight: Array | None, shares: Array, seed: Any) -> Index:

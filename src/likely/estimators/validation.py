@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,9 +11,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from likely.core.arrays import Array, Index
-from likely.core.notes import said_once
+from likely.core.notes import said_once, tell
 from likely.decisions.evaluation import Evaluation
-from likely.errors import DataError, FitWarning, sentence
+from likely.errors import DataError, sentence
 from likely.estimators.foreign import aligned_to, checked_targets, fitted, log_posteriors
 from likely.estimators.parallel import in_threads
 from likely.estimators.splits import Split, make_splits
@@ -52,7 +51,7 @@ def evaluate(
 class OutOfFold(NamedTuple):
     """Posteriors of rows that were not trained on."""
 
-    row: Index  # (m,): which row of X; in the order of X, fold after fold where rows are tested repeatedly
+    row: Index  # (m,): which row of X, in the order of X; one that was tested repeatedly stands once
     log_posterior: Array  # (m, C)
     truth: Index  # (m,)
     classes: NDArray[Any]  # (C,)
@@ -71,6 +70,7 @@ def out_of_fold(
     if isinstance(cv, str) and cv == "leave-one-out" and groups is None and hasattr(estimator, "leave_one_out"):
         return _in_closed_form(estimator, X, classes, owner, weight)
     seed = int(check_random_state(random_state).randint(2**31))
+    X, owner, weight, groups, time, copy_of = Copies(X, owner, weight, groups, time).written_out(cv)
     splits = make_splits(X, owner, cv, weight=weight, groups=groups, time=time, seed=seed)
     splits, labels = [split for split in splits if len(split.test)], classes[owner]
 
@@ -81,7 +81,8 @@ def out_of_fold(
         for split in splits:
             _tell_of_absent(split, owner, classes)
         tested = in_threads(tested_on, splits, n_jobs)
-    return _joined(tested, splits, classes, owner, weight)
+    found = _joined(tested, splits, classes, owner, weight)
+    return found if copy_of is None else found._replace(row=copy_of[found.row])
 
 
 class _Tested(NamedTuple):
@@ -106,12 +107,25 @@ def _joined(
     log_posterior = np.concatenate([t.log_posterior for t in tested])
     known = [t.score for t in tested if t.score is not None]
     score = np.concatenate(known) if len(known) == len(tested) else None
-    order = np.argsort(row, kind="stable") if len(np.unique(row)) == len(row) else np.arange(len(row))
-    row = row[order]
+    rows, first, at, tests = np.unique(row, return_index=True, return_inverse=True, return_counts=True)
     return OutOfFold(
-        row, log_posterior[order], owner[row], classes, None if weight is None else weight[row], fold[order],
-        None if score is None else score[order],
+        rows, _averaged(log_posterior, at, tests), owner[rows], classes, None if weight is None else weight[rows],
+        fold[first], None if score is None else _mean_of(score, at, tests),
     )  # fmt: skip
+
+
+def _averaged(log_posterior: Array, at: Index, tests: Index) -> Array:
+    """Rows that were tested repeatedly get the mean of their posteriors: each row counts once."""
+    if (tests == 1).all():
+        return log_posterior[np.argsort(at, kind="stable")]
+    total = np.zeros((len(tests), log_posterior.shape[1]))
+    np.add.at(total, at, np.exp(log_posterior))
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(total / tests[:, None]))
+
+
+def _mean_of(score: Array, at: Index, tests: Index) -> Array:
+    return np.bincount(at, score) / tests
 
 
 def _in_closed_form(estimator: Any, X: Any, classes: NDArray[Any], owner: Index, weight: Array | None) -> OutOfFold:
@@ -132,4 +146,4 @@ def _tell_of_absent(split: Split, owner: Index, classes: NDArray[Any]) -> None:
         named = ", ".join(repr(c) for c in classes[absent].tolist())
         told = f"class {named} is absent from the training rows of a fold, where its posterior is 0"
         remedy = "pass more rows of it, or use fewer folds or other groups"
-        warnings.warn(sentence("evaluate", told, remedy=remedy), FitWarning, stacklevel=2)
+        tell(sentence("evaluate", told, remedy=remedy), stacklevel=2)

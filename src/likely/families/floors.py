@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
-from likely.errors import DataError, FitWarning, sentence
+from likely.core.notes import tell
+from likely.errors import DataError, sentence
 from likely.families.moments import ColumnMoments, Moments
 from likely.maths import spd
 
@@ -42,10 +41,10 @@ def warn_of_unseen(stats: Moments | ColumnMoments) -> None:
     never, once = np.flatnonzero((seen == 0) & (total > 0)), np.flatnonzero((seen > 0) & (seen <= 1) & (total >= 2))
     if len(never):
         text = f"Gaussian: {columns(never)} is never observed: its law is only what the model began with; leave it out"
-        warnings.warn(text, FitWarning, stacklevel=4)
+        tell(text, stacklevel=4)
     if len(once):
         text = f"Gaussian: {columns(once)} is observed once only: its spread cannot be learnt; leave it out"
-        warnings.warn(text, FitWarning, stacklevel=4)
+        tell(text, stacklevel=4)
 
 
 def warn_of_constants(pooled: Moments | ColumnMoments, kind: str = "full") -> None:
@@ -56,7 +55,7 @@ def warn_of_constants(pooled: Moments | ColumnMoments, kind: str = "full") -> No
         note = _constant_note(constant)
         if kind == "spherical" and len(constant) < seen.sum():
             note = f"{columns(constant)} is constant over all data: the one variance of all columns is smaller for it"
-        warnings.warn(f"Gaussian: {note}", FitWarning, stacklevel=4)
+        tell(f"Gaussian: {note}", stacklevel=4)
 
 
 def columns(at: Index) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +13,8 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from likely.core.arrays import Array, Index, n_rows, numbers, owners, parameter, refuse_infinite, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.errors import DataError, DomainError, FitWarning, ShapeError, sentence
+from likely.core.notes import tell
+from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families import moments
 from likely.families.covariance_kinds import KINDS, check_spread, understood
 from likely.families.floors import column_floor, lift, warn_of_unseen
@@ -457,7 +457,7 @@ class Gaussian(Algebra):
                 said.setdefault(note, []).append(k)
         for note, members in said.items():
             where = f" (member {', '.join(map(str, members))})" if self.members and not self.tied else ""
-            warnings.warn(f"Gaussian{where}: {note}", FitWarning, stacklevel=3)
+            tell(f"Gaussian{where}: {note}", stacklevel=3)
         return flat.reshape(spread.shape)
 
     def objective(self, stats: Any, prior: Any = None) -> float:

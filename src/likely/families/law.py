@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -13,8 +12,9 @@ from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.engine import Engine
 from likely.core.learn import Stop, fit
+from likely.core.notes import tell
 from likely.core.value import Value
-from likely.errors import DomainError, FitWarning, sentence
+from likely.errors import DomainError, sentence
 
 LOG_2 = float(np.log(2.0))
 
@@ -45,7 +45,7 @@ class Law(Value):
             cls.blank(blocks.first.x, **options), blocks, prior=prior, engine=engine, stop=stop or Stop(500, 1e-8)
         )
         if not report.converged:
-            warnings.warn(f"{cls.__name__}: not converged: {report.reason}", FitWarning, stacklevel=2)
+            tell(f"{cls.__name__}: not converged: {report.reason}", stacklevel=2)
         return report.model
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:

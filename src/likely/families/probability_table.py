@@ -237,14 +237,13 @@ class ProbabilityTable(Value):
         return float(in_units(max(0.0, rel_entr(joint, product).sum()), bits))
 
     def independent(self, a: Names, b: Names, given: Names | None = None, tolerance: float = 1e-9) -> bool:
-        """Whether p(a, b | given) = p(a | given) p(b | given) in every cell, up to the tolerance.
+        """Whether p(a, b | given) = p(a | given) p(b | given) in every cell, up to that share of it.
 
         >>> ProbabilityTable(A={0: 0.3, 1: 0.7}, B={0: 0.5, 1: 0.5}).independent("A", "B")
         True
         """
         joint, product = self._against(a, b, given)
-        weight = joint.sum(axis=(0, 1))
-        return bool((np.abs(joint - product) <= tolerance * weight).all())
+        return bool((np.abs(joint - product) <= tolerance * np.maximum(joint, product)).all())
 
     def independence_test(self, a: Names, b: Names, given: Names | None = None, kind: str = "chi2") -> Independence:
         """Pearson's χ² (or "g", the likelihood ratio) of counts against independence, summed over `given`.

@@ -106,6 +106,15 @@ class Mixture(Law):
             self.parts.prepare(n)
         return map_rows(f, x, columns, dtype)
 
+    def most_probable(self, block: Any) -> Index:
+        """The part of the largest posterior for each row of a block (n,)."""
+        joint = self._joint(block)
+        best = joint.argmax(axis=1)
+        none = np.isneginf(joint[np.arange(len(best)), best])
+        if none.any():  # no part can explain these: the prior decides
+            best[none] = self.weights.argmax()
+        return best
+
     def _joint(self, block: Any) -> Array:
         if isinstance(block, np.ndarray) and block.dtype == np.float32:
             block = block.astype(np.float64)

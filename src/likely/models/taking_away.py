@@ -16,6 +16,11 @@ from likely.families.several import SeveralStats
 from likely.models.mixture import MixtureStats
 
 NOTHING = 1e-12  # of the weight there was: what is left below it is rounding
+DIGITS = 1e-7  # of a column's scatter: where less is left of it, too many digits went with what was taken
+
+
+class Cancelled(ArithmeticError):
+    """Taking away left fewer digits than an answer needs: learn from the rest instead."""
 
 
 @singledispatch
@@ -58,6 +63,7 @@ def _(stats: Moments, part: Any) -> Any:
     scatter = stats.scatter - part.scatter
     scatter = scatter - (factor[..., None, None] * delta[..., :, None]) * delta[..., None, :]
     i = np.arange(scatter.shape[-1])
+    _refuse_cancelled(stats.scatter[..., i, i], scatter[..., i, i], n[..., None] > 1)
     scatter[..., i, i] = np.maximum(scatter[..., i, i], 0.0)
     scatter[n == 0] = 0.0
     seen = None if stats.seen is None and part.seen is None else _less(stats.observed, part.observed)
@@ -67,10 +73,17 @@ def _(stats: Moments, part: Any) -> Any:
 @without.register
 def _(stats: ColumnMoments, part: Any) -> Any:
     n, shift, delta, factor = _unmerged(stats.weight, stats.shift, part.weight, _moved(part, stats.origin))
-    scatter = np.maximum(stats.scatter - part.scatter - factor * delta**2, 0.0)
+    scatter = stats.scatter - part.scatter - factor * delta**2
+    _refuse_cancelled(stats.scatter, scatter, n > 1)
+    scatter = np.maximum(scatter, 0.0)
     return stats.replace(
         rows=np.asarray(_less(stats.rows, part.rows)), weight=n, shift=shift, scatter=np.where(n > 0, scatter, 0.0)
     )
+
+
+def _refuse_cancelled(before: Array, after: Array, several: Any) -> None:
+    if (several & (after < DIGITS * before) & (before > 0)).any():
+        raise Cancelled
 
 
 def _unmerged(n: Array, shift: Array, m: Array, shift_b: Array) -> tuple[Array, Array, Array, Array]:
