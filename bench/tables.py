@@ -4,8 +4,8 @@
     python bench/tables.py --only letter,wine    tables whose name contains one of these
     python bench/tables.py --markdown            for the documentation
 
-Tables come from LIKELY_DATA, else from ../shared/data. A table with a test part is judged on that; the others by ten-fold
-cross-validation, the same folds for all. Published figures: [S] seen in a public source, [M] from memory.
+Tables come from LIKELY_DATA, else from ../shared/data. A table with a test part is judged on that; the others by
+ten-fold cross-validation, the same folds for all. Published figures: [S] seen in a public source, [M] from memory.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ def oil_flow() -> Problem:
 
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
-    "ripley": two_files("ripley_synth_tr.csv", "ripley_synth_te.csv", "yc", {"pooled": "10–11 [M]", "other": "Bayes error 8.0 [M]"}),
+    "ripley": two_files("ripley_synth_tr.csv", "ripley_synth_te.csv", "yc", {
+        "pooled": "10–11 [M]", "other": "Bayes error 8.0 [M]",
+    }),
     "satimage": two_files("satimage_trn.csv", "satimage_tst.csv", "label", {
         "pooled": "17.1 (Statlog) [M]", "full": "15.5 (Statlog) [M]", "other": "5 nearest neighbours 9.5 [S]",
     }),
@@ -111,7 +113,8 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "glass": whole("forensic_glass.csv", {}, "type"),
     "crabs": whole("crabs.csv", {}, "sp", ("index", "sex")),
     "shuttle": whole("shuttle_trn.csv.gz", {
-        "pooled": "4.8 (Statlog, other test) [M]", "full": "6.7 (Statlog, other test) [M]", "other": "tree 0.062, bagged 0.014 [S]",
+        "pooled": "4.8 (Statlog, other test) [M]", "full": "6.7 (Statlog, other test) [M]",
+        "other": "tree 0.062, bagged 0.014 [S]",
     }),
 }  # fmt: skip
 

@@ -102,8 +102,6 @@ GAPS = {
 NOTHING_TO_GO_BY = {
     ("density product", "a column never seen"),
     ("classifier of products", "a column never seen"),
-    ("classifier maximum likelihood", "everything missing but one"),
-    ("classifier maximum likelihood pooled", "everything missing but one"),
 }
 REFUSED = {
     "infinity": (changed(lambda X, y: X.__setitem__((4, 1), np.inf)), "infinity|finite|inf"),

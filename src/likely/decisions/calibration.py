@@ -10,7 +10,7 @@ from scipy.special import chdtrc, ndtr, rel_entr, xlogy
 
 from likely.core.arrays import Array, Index
 from likely.core.value import Value
-from likely.decisions.intervals import as_counts, proportion
+from likely.decisions.intervals import as_counts, proportion, shown_p
 from likely.errors import DataError, DomainError, ShapeError, sentence
 
 
@@ -74,11 +74,11 @@ class Reliability(Value):
         """What the tests say, in a sentence."""
         p = min(self.spiegelhalter.p_value, self.chi2.p_value)
         if p >= 0.025:  # two tests at 5 % together
-            return f"The data do not contradict the probabilities (p = {p:.2g})."
+            return f"The data do not contradict the probabilities ({shown_p(p)})."
         z, p_of_z = self.spiegelhalter  # above 0, the Brier score is worse than the forecasts promised
         how = "off" if p_of_z >= 0.05 else "too sure" if z > 0 else "not sure enough"
         off = f"on average by {abs(self.bias):.3f}, in bins by {self.ece:.3f}"
-        return f"The probabilities are {how} (p = {p:.2g}): {off}."
+        return f"The probabilities are {how} ({shown_p(p)}): {off}."
 
 
 def reliability(

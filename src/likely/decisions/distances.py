@@ -11,7 +11,7 @@ from scipy.special import chdtr, chdtrc, chdtri, kolmogorov
 from likely.core.arrays import Array
 from likely.core.value import Value
 from likely.decisions.calibration import Statistic
-from likely.decisions.intervals import Interval, as_counts, proportion
+from likely.decisions.intervals import Interval, as_counts, proportion, shown_p
 from likely.errors import DataError, DomainError, ShapeError, sentence
 
 TINY = 1e-300
@@ -37,12 +37,12 @@ class DistanceCheck(Value):
         p = min(self.kolmogorov.p_value, self.anderson.p_value)
         share = f"{self.beyond.value:.1%} of rows lie beyond the 99 % ellipsoid"
         if p >= 0.025:  # two tests at 5 % together
-            return f"The distances agree with χ² of {self.dim} degrees (p = {p:.2g}); {share}."
+            return f"The distances agree with χ² of {self.dim} degrees ({shown_p(p)}); {share}."
         if self.beyond.low > 1 - OUTER:
             return f"The tails are heavier than Gaussian: {share}. Look for outliers, several modes, or use a t law."
         if self.observed[len(self.observed) // 2] < self.expected[len(self.expected) // 2]:
             return f"Most rows lie nearer than a Gaussian law says ({share}): a few far ones stretch the covariance."
-        return f"The distances do not follow χ² of {self.dim} degrees (p = {p:.2g}); {share}. Columns may be bounded."
+        return f"The distances do not follow χ² of {self.dim} degrees ({shown_p(p)}); {share}. Columns may be bounded."
 
 
 def check_squared_distances(d2: Any, dim: Any, weight: Any = None) -> DistanceCheck:

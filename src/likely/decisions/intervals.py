@@ -36,6 +36,15 @@ class Mean(NamedTuple):
         return f"{self.value:.4f} ({self.low:.4f}–{self.high:.4f})"
 
 
+def shown_p(p: float) -> str:
+    """A p-value in words that people use.
+
+    >>> shown_p(0.042), shown_p(1e-200)
+    ('p = 0.042', 'p < 0.001')
+    """
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
 # ------------------------------------------------------------------------ weights
 
 

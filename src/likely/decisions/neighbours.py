@@ -11,7 +11,7 @@ from scipy.special import betainc
 from likely.core.arrays import Array, Index, Mask, refuse_infinite, rows
 from likely.core.value import Value
 from likely.decisions.calibration import Statistic
-from likely.decisions.intervals import Interval, as_counts, proportion
+from likely.decisions.intervals import Interval, as_counts, proportion, shown_p
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.maths.spd import cholesky, solve_factor
 
@@ -35,7 +35,7 @@ class NeighbourCheck(Value):
     def verdict(self) -> str:
         """What it means, in a sentence."""
         errors = f"nearest neighbour {self.neighbour.value:.1%}, classifier {self.classifier.value:.1%}"
-        p = f"p = {self.mcnemar.p_value:.2g}"
+        p = shown_p(self.mcnemar.p_value)
         if self.mcnemar.p_value >= 0.05:
             found = f"No sign of several modes: {errors} ({p})."
         elif self.neighbour.value < self.classifier.value:

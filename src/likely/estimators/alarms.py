@@ -5,7 +5,9 @@ They are kept as (3, m): surprise, weight, and how much the classifier had learn
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from likely.core.blocks import Blocks
 from likely.core.hashing import row_hashes
 from likely.core.learn import Stop, fit, resolve_prior
 from likely.core.notes import unheard
+from likely.errors import DataError, LikelyError, sentence
 from likely.estimators.novelty import surprise
 from likely.models.mixture import Mixture
 
@@ -79,18 +82,29 @@ def _without_each_fold(clf: Any, X: Any, owner: Index, weight: Any, fold: Index)
     learnt, folds = clf._learnt, np.unique(fold)
     if not clf.stats_.complete:
         for f in folds:
-            yield f, _iterated(clf, X, owner, weight, fold != f)
+            yield f, _or_whole(clf, partial(_iterated, clf, X, owner, weight, fold != f))
         return
     each = {
         f: learnt.collect(X[fold == f], None if weight is None else weight[fold == f], owner[fold == f]) for f in folds
     }
     for f in folds:
         rest = [stats for g, stats in each.items() if g != f]
-        yield f, clf.model_ if not rest else _finished(clf, learnt, sum(rest))
+        yield f, _or_whole(clf, partial(_finished, clf, learnt, rest))
 
 
-def _finished(clf: Any, learnt: Mixture, stats: Any) -> Mixture:
+def _or_whole(clf: Any, learn: Callable[[], Mixture]) -> Mixture:
+    """The model of the other folds; where they hold too little to learn from, that of all rows."""
+    try:
+        return learn()
+    except LikelyError:
+        return clf.model_
+
+
+def _finished(clf: Any, learnt: Mixture, rest: list[Any]) -> Mixture:
     """What these statistics alone would have given; a copy of the density finishes, for it may note how."""
+    if not rest:
+        raise DataError(sentence("folds", "at least one other fold is needed", "none"))
+    stats: Any = sum(rest)
     prior = resolve_prior(learnt, stats, clf._prior_rule)
     model = learnt.refit(stats, prior)
     parts = copy(clf.density_)._finish(model.parts, stats.parts, prior.parts)
@@ -98,9 +112,7 @@ def _finished(clf: Any, learnt: Mixture, stats: Any) -> Mixture:
 
 
 def _iterated(clf: Any, X: Any, owner: Index, weight: Any, keep: Any) -> Mixture:
-    """A few steps of EM on some of the rows, from the model of all."""
-    if not keep.any():
-        return clf.model_
+    """A few steps of EM on some of the rows."""
     data = Blocks.of(X[keep], None if weight is None else weight[keep], owner=owner[keep])
     report = fit(clf._blank(X[keep]), data, prior=clf._prior_rule, stop=Stop(STEPS, clf.density_.tol))
     parts = copy(clf.density_)._finish(report.model.parts, report.stats.parts, report.prior.parts)

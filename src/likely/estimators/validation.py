@@ -16,7 +16,7 @@ from likely.decisions.evaluation import Evaluation
 from likely.errors import DataError, sentence
 from likely.estimators.foreign import aligned_to, checked_targets, fitted, log_posteriors
 from likely.estimators.parallel import in_threads
-from likely.estimators.splits import Split, make_splits
+from likely.estimators.splits import Copies, Split, make_splits
 from likely.estimators.tables import as_table, equal_rows, take_rows
 
 
