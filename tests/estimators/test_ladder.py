@@ -17,7 +17,7 @@ from likely.estimators.contest import Field, compete, from_all_rows
 from likely.estimators.examples import wine
 from likely.estimators.frequencies import ClassFrequencies
 from likely.estimators.ladder import Rung, arranged, chosen_rungs, ladder
-from likely.estimators.recalibrated import applied, as_parts, from_parts, recalibrated
+from likely.estimators.recalibrated import applied, recalibrated
 from likely.estimators.rivals import rivals
 from likely.estimators.table_classifier import TableClassifier
 from tests.app.tables import mixed_frame
@@ -216,13 +216,6 @@ def test_impossible_classes_have_a_floor():
 
 
 CURVE = IsotonicMap([-1.0, 1.0, -1.0, 1.0], [0.2, 0.8, 0.2, 0.8], [0, 2, 4])
-
-
-@pytest.mark.parametrize("map", [Temperature(2.0, 2), LogisticMap(np.eye(2), [0.0, 1.0]), CURVE, None])
-def test_maps_come_back_from_their_parts(map):
-    again = from_parts(as_parts(map))
-    scores = np.log([[0.3, 0.7], [0.9, 0.1]])
-    assert np.array_equal(applied(again, scores), applied(map, scores))
 
 
 # --------------------------------------------------------------------------- the file

@@ -152,6 +152,9 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with rows that it can score
 LABELS = np.array(["a", "b"], dtype=object)[np.arange(40) % 2]
 
 
+TABLE = {"size": table()[:, 0].tolist(), "colour": [("red", "blue", None)[i % 3] for i in range(40)]}
+
+
 def classifier(density: Any = None, X: Any = None, **how: Any) -> Any:
     X = table() if X is None else X
     return lk.BayesClassifier(density, **how).fit(X, LABELS), X
@@ -164,6 +167,8 @@ ESTIMATORS |= {
     "classifier blended": lambda: classifier(lk.GaussianDensity("interpolated"), class_prior={"a": 0.3, "b": 0.7}),
     "classifier with rules": lambda: classifier(cost=COSTS["cost"](), reject_cost=0.2, reject_below=0.5, novelty=0.1),
     "calibrated": lambda: (lk.Calibrated(lk.NaiveBayes(), cv=2).fit(table(), LABELS), table()),
+    "table": lambda: (lk.TableClassifier().fit(TABLE, LABELS), TABLE),
+    "frequencies": lambda: (lk.ClassFrequencies().fit(table(), LABELS), table()),
     "naive bayes": lambda: (lk.NaiveBayes({"colour": "categorical"}).fit(MIXED, [1, 2, 2]), MIXED),
 }
 

@@ -349,9 +349,23 @@ def survive(thing: Any) -> None:
 def survive_as_classifier(clf: Any) -> None:
     """Whatever numbers it holds, it decides, or says in a sentence of ours why not."""
     with suppress(LikelyError):
-        rows = rows_like(getattr(clf, "estimator_", clf).model_)
+        rows = rows_for(clf)
         assert len(clf.predict(rows)) == 2 and clf.predict_proba(rows).shape == (2, len(clf.classes_))
-        assert len(clf.decide(rows, reject_below=0.9, novelty=0.1)) == 2
+        assert len(clf.decide(rows, reject_below=0.9)) == 2
+        if isinstance(clf, lk.BayesClassifier):
+            assert len(clf.decide(rows, novelty=0.1)) == 2
+
+
+def rows_for(clf: Any) -> Any:
+    """Two rows that a classifier could take."""
+    if isinstance(clf, lk.TableClassifier):
+        cells = {
+            name: [entry["levels"][0]] * 2 if "levels" in entry else [0.0, 1.0] for name, entry in clf.schema.items()
+        }
+        return cells
+    if isinstance(clf, lk.ClassFrequencies):
+        return np.zeros((2, 2))
+    return rows_like(getattr(clf, "estimator_", clf).model_)
 
 
 def survive_as_prior(prior: Any, rng: np.random.Generator) -> None:

@@ -43,11 +43,12 @@ def _rows(dtype: Any) -> tuple[Any, Any]:
 def _complete() -> None:
     """Classifiers without gaps, in both precisions."""
     import likely as lk
+    import likely.loops.features  # else only large jobs load it
 
     for dtype in ("float64", "float32"):
         X, y = _rows(dtype)
         for kind in ("full", "pooled", "diagonal", "spherical"):
-            lk.BayesClassifier(lk.GaussianDensity(kind)).fit(X, y).predict_proba(X[:1])
+            lk.BayesClassifier(lk.GaussianDensity(kind)).fit(X, y).predict_proba(X.repeat(8, axis=0))
         lk.NaiveBayes().fit(X, y).predict(X)
 
 

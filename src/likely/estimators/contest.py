@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from likely.core.arrays import Array, Index
+from likely.core.notes import unheard
 from likely.decisions.cost import Cost
 from likely.decisions.evaluation import Evaluation
 from likely.decisions.intervals import Mean, mean
@@ -267,6 +268,6 @@ def silence() -> Iterator[None]:
 
     Recording holds whatever order threads open and close their own records in: none was opened before this one.
     """
-    with warnings.catch_warnings(record=True):
+    with warnings.catch_warnings(record=True), unheard():
         warnings.simplefilter("ignore")
         yield

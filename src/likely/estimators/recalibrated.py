@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +11,10 @@ from likely.core.arrays import Array, Index
 from likely.decisions.calibrators import (
     METHODS,
     Calibration,
-    IsotonicMap,
-    LogisticMap,
     Temperature,
     calibrate,
 )
 from likely.decisions.intervals import mean
-from likely.errors import DomainError, sentence
 
 FLOOR = -1000.0  # what stands for a log-posterior of −∞, or of a row that no class explains
 FOLDS = 5  # of tested rows, where the splits themselves are too few or too many for it
@@ -78,24 +74,6 @@ def _gains(log_posterior: Array, other: Array, owner: Index, weight: Array | Non
 def applied(map: Calibration | None, log_posterior: Array) -> Array:
     """Posteriors under a map; None leaves them as they are."""
     return log_posterior if map is None else map.log_posterior(floored(log_posterior))
-
-
-def as_parts(map: Calibration | None) -> dict[str, Any] | None:
-    """A map as a model file keeps it: its name and its arrays."""
-    if map is None:
-        return None
-    return {"map": type(map).__name__, **{f.name: getattr(map, f.name) for f in fields(map)}}  # type: ignore[arg-type]
-
-
-def from_parts(parts: Any) -> Calibration | None:
-    """The map again; what makes none is refused by the class that it names."""
-    if parts is None:
-        return None
-    kind = {m.__name__: m for m in (Temperature, LogisticMap, IsotonicMap)}.get(parts["map"])
-    if kind is None:
-        raise DomainError(sentence("calibration", "the map must be a known one", parts["map"]))
-    made: Calibration = kind(**{name: part for name, part in parts.items() if name != "map"})
-    return made
 
 
 def floored(log_posterior: Array) -> Array:

@@ -14,12 +14,12 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask
-from likely.decisions.calibrators import Calibration
+from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.deciding import Deciding
 from likely.estimators.explain import Explanation
 from likely.estimators.ladder import WORDS, arranged, ladder
-from likely.estimators.recalibrated import RecalibratedModel, applied, as_parts, from_parts
+from likely.estimators.recalibrated import RecalibratedModel, applied
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 
@@ -44,7 +44,7 @@ class TableClassifier(Deciding, BaseEstimator):
     }  # fmt: skip
     _saved: tuple[str, ...] = ("classifier_", "schema_", "card_", "calibration_")
     card_: str = ""  # JSON: how it came about
-    calibration_: dict[str, Any] | None = None  # a map of posteriors and its arrays, where there is one
+    calibration_: Calibration | None = None  # a map of posteriors, where there is one
 
     def __init__(self, classifier: Any = None, kinds: Any = None) -> None:
         self.classifier = classifier
@@ -68,7 +68,7 @@ class TableClassifier(Deciding, BaseEstimator):
         """A fitted classifier together with the columns that it was fitted to, in that order."""
         made = cls(clone(classifier))
         made.classifier_, made.schema_ = classifier, json.dumps(schema)
-        made.calibration_ = as_parts(calibration)
+        made.calibration_ = calibration
         return made
 
     # ----------------------------------------------------------------------- facts
@@ -83,7 +83,7 @@ class TableClassifier(Deciding, BaseEstimator):
     @property
     def calibration(self) -> Calibration | None:
         """The map from the classifier's own log-posteriors to those it gives; None: they stand as they are."""
-        return from_parts(self.calibration_)
+        return self.calibration_
 
     @property
     def card(self) -> dict[str, Any]:
@@ -190,7 +190,8 @@ class TableClassifier(Deciding, BaseEstimator):
         sound = sound and all(isinstance(e, dict) and e.get("kind") in kinds for e in schema.values())
         sound = sound and all(_are_texts(e.get("levels")) for e in schema.values() if e["kind"] in WORDS)
         map = self.calibration
-        sound = sound and (map is None or map.classes == len(self.classifier_.classes_))
+        known = isinstance(map, Temperature | LogisticMap | IsotonicMap)
+        sound = sound and (map is None or (known and map.classes == len(self.classifier_.classes_)))
         names = getattr(self.classifier_, "feature_names_in_", None)
         sound = sound and (names is None or list(names) == list(schema))
         if not sound:

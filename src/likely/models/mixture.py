@@ -267,7 +267,7 @@ def _log_total(joint: Array) -> Array:
 
 def _stacked(draws: list[Any]) -> Any:
     if isinstance(draws[0], Columns):
-        return Columns({name: np.concatenate([d[name] for d in draws]) for name in draws[0]})
+        return Columns({name: _stacked([d[name] for d in draws]) for name in draws[0]})
     return np.concatenate(draws)
 
 
