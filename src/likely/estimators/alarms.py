@@ -14,16 +14,17 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
+from likely.core.engine import one_blas_thread
 from likely.core.hashing import row_hashes
 from likely.core.learn import Stop, fit, resolve_prior
 from likely.core.notes import unheard
 from likely.errors import DataError, LikelyError, sentence
-from likely.estimators.novelty import surprise
+from likely.estimators.novelty import missing_entries, surprise
 from likely.models.mixture import Mixture
 
 FOLDS = 10
 MANY = 20_000  # rows beyond which a model hardly knows any one of them: no folds
-MANY_WITH_GAPS, SHOWN_WITH_GAPS = 2000, 400  # gaps make each fold an iteration, and each pattern a question of its own
+MANY_WITH_GAPS, SHOWN_WITH_GAPS = 2000, 256  # gaps make each fold an iteration, and each pattern a question of its own
 STEPS = 5  # of EM for a fold, from where the whole has settled
 KEPT = 4096
 
@@ -33,14 +34,14 @@ def left_out(clf: Any, X: Any, owner: Index, weight: Any) -> Array:
     n, whole = n_rows(X), clf.stats_.complete
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     if n > (MANY if whole else MANY_WITH_GAPS):
-        step = max(n // (KEPT if whole else SHOWN_WITH_GAPS), 1)
+        step = max(n // (SHOWN_WITH_GAPS if missing_entries(X[:KEPT]).any() else KEPT), 1)
         return _kept(surprise(clf.model_, X[::step]), w[::step] * (w.sum() / w[::step].sum()), w.sum())
     fold = _folds(X)
     scores = np.empty(n)
-    with unheard():  # what a fold lacks, the whole may have
+    with unheard(), one_blas_thread():  # what a fold lacks, the whole may have; and many small solves
         for f, model in _without_each_fold(clf, X, owner, weight, fold):
             scores[fold == f] = model.log_prob(X[fold == f])
-    some = slice(None) if whole else slice(None, None, max(n // SHOWN_WITH_GAPS, 1))
+    some = slice(None, None, max(n // SHOWN_WITH_GAPS, 1) if missing_entries(X).any() else 1)
     scale = w.sum() / w[some].sum()
     return _kept(surprise(clf.model_, X[some], scores[some]), w[some] * scale, w.sum())
 

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from likely.core.arrays import Array, Index
 from likely.core.blocks import Blocks
+from likely.core.engine import one_blas_thread
 from likely.core.hashing import row_hashes
 from likely.core.learn import Stop, fit, resolve_prior
 from likely.core.notes import unheard
@@ -25,7 +26,7 @@ def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = Non
     A whole weight of k is k rows, and one of them is left out; of other weights the whole row is. Without gaps no row
     is learnt from twice; with gaps, or where subtraction would leave too few digits, a row costs a fit.
     """
-    with unheard():  # what is to be said of the whole, `fit` says
+    with unheard(), one_blas_thread():  # what is to be said of the whole, `fit` says; and many small solves
         whole = clone(clf).fit(X, y, sample_weight=sample_weight)
         rows, labels, weight = whole._checked(X, y, sample_weight, reset=False)
         owner = owners_among(labels, whole.classes_, type(clf).__name__)
