@@ -184,7 +184,7 @@ CASES = {
     "mixed": ("a,b,class\n" + "1.5,2,x\n1.7,3,y\n" * 6 + "oops,2,x\n", "--target class", 3, '--missing "oops"'),
     "ragged": ("a,b,class\n1,2,x\n1,2\n", "--target class", 3, "line 3"),
     "nothing to measure": ("class\nx\ny\n", "--target class", 3, "at least one column"),
-    "unknown models": ((), "--target class --models nonsense", 1, "for these columns there are frequencies"),
+    "unknown models": ((), "--target class --models nonsense", 2, "for these columns there are frequencies"),
     "only rivals": ((), "--target class --models forest", 3, "able to go into a model file"),
     "bad folds": ((), "--target class --cv 1", 2, "number of folds"),
     "bad kind": ((), "--target class --as hue=colour", 2, "NAME=KIND"),

@@ -233,8 +233,10 @@ def test_the_verdict_is_what_was_measured():
     s = study(3, reject_cost=0.2)
     e, text = s.evaluation, Page(report_html(s)).text
     plain = text.replace("\u202f", " ")
-    assert f"simple decides {100 * (1 - e.error.value):.1f} % of rows rightly" in plain
-    assert f"It refuses {100 * e.refused.value:.1f} % of rows" in plain
+    right, refused = np.mean(e.decided == e.truth), e.refused.value
+    shares = f"{100 * right:.1f} % of rows rightly and {100 * (1 - right - refused):.1f} % wrongly"
+    assert f"simple decides {shares}, and refuses {100 * refused:.1f} %" in plain
+    assert f"if it had to decide every row, {100 * (1 - e.error.value):.1f} % would be right" in plain
     assert f"cost {number(e.decision_cost.value)} a row" in plain
     share = np.bincount(e.truth) / len(e)
     assert f"“class {share.argmax()}” would be right in {100 * share.max():.1f} %" in plain
@@ -534,7 +536,7 @@ def test_a_report_on_real_wines(tmp_path, data_dir):
     [
         ({"reject_cost": 0.0}, "It decides no class at all"),
         ({"reject_cost": 5.0}, "It never had to refuse"),
-        ({"cost": [[0, 9], [9, 0], [1, 1], [2, 0.1]]}, "It hands on"),
+        ({"cost": [[0, 9], [9, 0], [1, 1], [2, 0.1]]}, "and hands on"),
         ({"cost": [[0, 3], [8, 0]]}, "Its decisions cost"),
     ],
 )

@@ -280,3 +280,15 @@ def test_posteriors_must_be_normalised_logarithms(row, words):
         Evaluation(np.array([np.log([0.2, 0.3, 0.5]), row]), [0, 1], CLASSES)
     with pytest.raises(DomainError, match="classes are"):
         example().roc("z")
+
+
+def test_rows_of_one_cluster_are_one_witness():
+    """Each row written ten times, as a cluster, says no more than once."""
+    rng = np.random.default_rng(0)
+    P, truth = rng.dirichlet([2.0, 2.0], 60), rng.integers(0, 2, 60)
+    once = Evaluation(np.log(P), truth, ["a", "b"])
+    ten = Evaluation(
+        np.log(np.repeat(P, 10, 0)), np.repeat(truth, 10), ["a", "b"], cluster=np.repeat(np.arange(60), 10)
+    )
+    assert ten.mean_cost.se == pytest.approx(once.mean_cost.se, rel=0.02)
+    assert ten.error.high - ten.error.low == pytest.approx(once.error.high - once.error.low, rel=0.1)

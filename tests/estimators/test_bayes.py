@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -552,3 +553,14 @@ def test_settings_of_every_form_are_saved(tmp_path, cost, prior):
     moved = clf.with_class_prior({0: 0.2, 1: 0.8})
     moved.save(tmp_path / "m.likely")
     assert np.array_equal(lk.load(tmp_path / "m.likely").predict_proba(X), moved.predict_proba(X))
+
+
+@pytest.mark.parametrize("settings", [{"covariance": "poled"}, {"predictive": "al"}, {"blend": 7}])
+def test_misspelt_settings_of_a_density_are_refused(iris, settings):
+    X, y = iris
+    density = lk.GaussianDensity(**settings)
+    for clf in (lk.BayesClassifier(density), lk.NaiveBayes(density), lk.BayesClassifier(lk.ProductDensity(density))):
+        with pytest.raises(ValueError, match=next(iter(settings))):
+            clf.fit(X, y)
+        with pytest.raises(ValueError, match=next(iter(settings))):
+            clone(clf).partial_fit(X, y)

@@ -38,12 +38,17 @@ def explain(
     beyond = [row for row in rows if row > len(table)]
     if beyond:
         raise DataError(sentence(f"--row {beyond[0]}", f"the table has {len(table)} rows", remedy="rows count from 1"))
-    found = loaded.explain(table.frame[[row - 1 for row in rows]])
-    click.echo(_json(found, rows) if as_json else _text(found, rows))
+    asked = table.frame[[row - 1 for row in rows]]
+    found, unseen = loaded.explain(asked), loaded.unseen(asked)
+    click.echo(_json(found, rows) if as_json else _text(found, rows, unseen))
 
 
-def _text(found: Any, rows: tuple[int, ...]) -> str:
-    pages = (found._page(i).replace(f"row {i}:", f"row {row}:", 1) for i, row in enumerate(rows))
+def _text(found: Any, rows: tuple[int, ...], unseen: dict[str, Any]) -> str:
+    pages = []
+    for i, row in enumerate(rows):
+        strange = [f'"{name}"' for name, mask in unseen.items() if mask[i]]
+        note = f"\n  novel: a value of {', '.join(strange)} was not seen in training and counts as missing"
+        pages.append(found._page(i).replace(f"row {i}:", f"row {row}:", 1) + (note if strange else ""))
     return "\n\n".join(pages)
 
 

@@ -17,6 +17,8 @@ Examples:
   likely fit --sql "select * from a join b using (id)" a.csv b.parquet --target y
 cost.csv: the header names true classes, the first column actions;
 rows beyond the classes are further actions, such as "ask an expert".
+--models: frequencies, spherical, naive-bayes, diagonal, pooled, interpolated,
+emphasised, full and more; a wrong name lists those for your columns.
 """
 
 
@@ -52,6 +54,8 @@ def fit(as_json: bool, quiet: bool, format_: str | None, **told: Any) -> None:
     """
     from likely.app.journey import travel
 
+    if told["cv"] == "time" and not told["time"]:
+        raise click.UsageError("--cv time needs --time COL: the column that says when rows happened.")
     talk = Talk(quiet)
     job = Job(format=format_, **told)
     journey = travel(job, talk)

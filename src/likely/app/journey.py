@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 
 from likely._version import __version__
@@ -15,7 +16,7 @@ from likely.app.costs import read_class_prior, read_cost
 from likely.app.job import Job, splitting_words
 from likely.app.outputs import check_model_path, check_writable, whole_file
 from likely.app.talk import Talk
-from likely.errors import DataError, sentence
+from likely.errors import DataError, DomainError, sentence
 
 if TYPE_CHECKING:
     from likely.data.table import Table
@@ -96,7 +97,10 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any]]:
         from likely.estimators.rivals import rivals
 
         rungs += rivals(kinds, rules, job.seed)
-    rungs = chosen_rungs(rungs, job.models)
+    try:
+        rungs = chosen_rungs(rungs, job.models)
+    except DomainError as error:
+        raise click.UsageError(str(error)) from error
     if all(rung.rival for rung in rungs):
         remedy = "add one of likely's own to --models"
         raise DataError(sentence("--models", "one model must be able to go into a model file", job.models, remedy))
@@ -153,6 +157,10 @@ def _hazards(table: Table, field: Field, contest: Contest) -> Iterator[str]:
     if absent:
         named = ", ".join(f'"{c}"' for c in sorted(map(str, absent)))
         yield f"Absent from the training rows of a split, and so never decided for there: {named}."
+    copies = int(table.frame.is_duplicated().sum())
+    if copies > len(table) / 10 and field.cluster is None and any(column.kind == "real" for column in table.used):
+        told = f"{copies / len(table):.0%} of rows are copies of others, and copies on both sides of a split flatter"
+        yield f"{told} the figures: leave them out, or keep them together with --group."
     for column in table.used:
         if column.n_missing > len(table) / 2:
             yield f'Column "{column.name}" is missing in {column.n_missing / len(table):.0%} of rows.'

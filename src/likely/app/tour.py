@@ -129,7 +129,7 @@ def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
     journey = travel(job, Talk(quiet=True))
     click.echo(f"$ {job.command}")
     click.echo(f"{len(journey.contest.standings)} models were compared. {verdict(journey.contest)}")
-    click.echo(f"$ likely predict {job.out} {job.files[0]}")
+    click.echo(f">>> print(lk.load({job.out!r}).decide(wines[83], full=True))")
     click.echo(str(lk.load(job.out).decide(table[83], full=True)))
 
 

@@ -36,7 +36,7 @@ def _rows(dtype: Any) -> tuple[Any, Any]:
     import numpy as np
 
     rng = np.random.default_rng(0)
-    y = np.arange(600) % 3
+    y = np.arange(600) % 5
     return (rng.normal(size=(600, 5)) + y[:, None]).astype(dtype), y
 
 

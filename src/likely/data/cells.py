@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -88,7 +89,7 @@ def as_numbers(column: pl.Series, *, missing: tuple[str, ...] = (), strict: bool
     if column.dtype.is_numeric():
         return _finite(column.fill_nan(None) if column.dtype.is_float() else column, column)
     if strict:
-        raise bad_cell(column, column.is_not_null(), "is not a number", f"--as {column.name}=category")
+        raise bad_cell(column, column.is_not_null(), "is not a number", as_kind(column.name, "category"))
     return None
 
 
@@ -118,6 +119,11 @@ def bad_cell(column: pl.Series, where: pl.Series, problem: str, *ways_out: str) 
     return at_row(at + 1, column.name, f'"{shown(value)}" {problem}. Use {ways}')
 
 
+def as_kind(name: str, kind: str) -> str:
+    """The option that says what a column is, as a shell takes it."""
+    return f"--as {shlex.quote(f'{name}={kind}')}"
+
+
 def at_row(row: int, column: str, told: str) -> DataError:
     """An error at one cell: row 18, column "petal_width": ..."""
     return DataError(sentence(f'row {row}, column "{column}"', told))
@@ -145,7 +151,7 @@ def _parsed(column: pl.Series, missing: tuple[str, ...], strict: bool) -> pl.Ser
     if not strict and not _meant_as_numbers(column, good, present):
         return None
     if good < present:
-        raise bad_cell(column, wrong, "is not a number", f"--as {column.name}=category")
+        raise bad_cell(column, wrong, "is not a number", as_kind(column.name, "category"))
     values = without_values(values.fill_nan(None), missing)
     return _whole_if_written_so(column, _finite(values, column))
 
@@ -165,7 +171,9 @@ def _refuse_dressed(column: pl.Series, present: int) -> None:
     if present >= FEWEST_NUMBERS and int(dressed.sum()) >= MEANT_AS_NUMBERS * present:
         at = int(dressed.arg_max() or 0)
         told = f'"{shown(column[at])}" looks like a number with a comma or a sign, which is not guessed'
-        raise at_row(at + 1, column.name, f"{told}. Write plain numbers (3.14), or use --as {column.name}=category")
+        raise at_row(
+            at + 1, column.name, f"{told}. Write plain numbers (3.14), or use {as_kind(column.name, 'category')}"
+        )
 
 
 def _finite(values: pl.Series, cells: pl.Series) -> pl.Series:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,7 +75,9 @@ class Table:
         frame = as_frame(source, missing, sql, format)
         roles = Roles(target, weight, group, time)
         roles.check(frame.columns)
-        wishes = checked_wishes(kinds, frame.columns) | checked_wishes(dict.fromkeys(drop, "ignore"), frame.columns)
+        wishes = checked_wishes(kinds, frame.columns) | checked_wishes(
+            dict.fromkeys(drop, "ignore"), frame.columns, "--drop"
+        )
         if target is not None:
             refuse_unlearnable(frame[target], f'target "{target}"', many=wishes.get(target) == "category")
         kept = _labelled(frame, target)
@@ -236,7 +239,10 @@ def _as_learnt(
     """A column of new data in the form of a learnt one."""
     kind = entry["kind"]
     if kind in ("real", "count"):  # 2.5 where counts were learnt is for the model to judge
-        column = typed_column(column, "real", tokens(missing))
+        try:
+            column = typed_column(column, "real", tokens(missing))
+        except DataError as error:  # what a column is was settled when the model was learnt
+            raise DataError(re.sub(r",? or (use )?--as [^.]*", "", str(error))) from error
     values = column.filter(kept)
     values = settled(values, kind, entry.get("levels", ()))
     return described(values, kind, "as learnt"), values

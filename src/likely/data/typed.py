@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from likely.data.cells import as_numbers, as_words, bad_cell, tidy, tokens
+from likely.data.cells import as_kind, as_numbers, as_words, bad_cell, tidy, tokens
 from likely.data.delimited import refuse_names
 from likely.data.kinds import WISHES, are_answers
 from likely.data.reading import read, require
@@ -45,13 +45,13 @@ def refuse_no_counts(numbers: pl.Series) -> None:
     """Counts are whole and not negative."""
     wrong = (numbers % 1 != 0) | (numbers < 0)
     if wrong.any():
-        raise bad_cell(numbers, wrong, "is not a count", f"--as {numbers.name}=real")
+        raise bad_cell(numbers, wrong, "is not a count", as_kind(numbers.name, "real"))
 
 
-def checked_wishes(kinds: Mapping[str, str] | None, names: list[str]) -> dict[str, str]:
+def checked_wishes(kinds: Mapping[str, str] | None, names: list[str], option: str = "--as") -> dict[str, str]:
     """The user's word on columns, about columns that exist and in words that we know."""
     for name, wish in (kinds or {}).items():
-        require(name, names, "--as")
+        require(name, names, option)
         if wish not in WISHES:
             expected = f'column "{name}" can be one of {", ".join(WISHES)}'
             raise DomainError(sentence("--as", expected, repr(wish)))

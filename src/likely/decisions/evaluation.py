@@ -16,7 +16,7 @@ from likely.decisions.calibration import Reliability, reliability
 from likely.decisions.cost import Cost, labels
 from likely.decisions.coverage import RiskCoverage, risk_coverage
 from likely.decisions.curves import Det, EqualError, Roc, roc
-from likely.decisions.intervals import Interval, Mean, as_counts, mean, weighted_proportion
+from likely.decisions.intervals import Interval, Mean, as_counts, mean, mean_over_clusters, weighted_proportion
 from likely.errors import DataError, DomainError, ShapeError, sentence
 
 SUM_TO_ONE = 1e-6
@@ -64,6 +64,7 @@ class Evaluation(Value):
     fold: Index | None = None  # (n,) the fold that tested the row
     reject_cost: float | None = None
     score: Array | None = None  # (n,) log p(x): how usual the row is
+    cluster: Index | None = None  # (n,) rows of one cluster are no independent witnesses
 
     def __post_init__(self) -> None:
         classes = labels(self.classes)
@@ -80,6 +81,7 @@ class Evaluation(Value):
             fold=None if self.fold is None else _whole(self.fold, n, "fold"),
             reject_cost=reject,
             score=None if self.score is None else _scores(self.score, n),
+            cluster=None if self.cluster is None else _whole(self.cluster, n, "cluster"),
         )
         if reject is not None:
             _ = self.costs  # refuses a cost that is negative or no number
@@ -174,12 +176,17 @@ class Evaluation(Value):
         return weighted_proportion(self.decided[taken] != self.truth[taken], self.counts[taken])
 
     def _share(self, hit: Any, level: float = 0.95, method: str = "exact") -> Interval:
+        if self.cluster is not None:
+            found = self._mean(np.asarray(hit, dtype=np.float64), level)
+            return Interval(found.value, max(found.low, 0.0), min(found.high, 1.0))
         share = weighted_proportion(hit, self.counts, level, method)
         assert share is not None  # the constructor saw to it that some row counts
         return share
 
-    def _mean(self, values: Array) -> Mean:
-        return mean(values, self.counts, self.fold)
+    def _mean(self, values: Array, level: float = 0.95) -> Mean:
+        if self.cluster is None:
+            return mean(values, self.counts, self.fold, level)
+        return mean_over_clusters(values, self.counts, self.cluster, level)
 
     # ------------------------------------------------------------------ proper scores
 

@@ -140,6 +140,16 @@ def mean(values: Any, weight: Any = None, fold: Index | None = None, level: floa
     return Mean(middle, middle - half, middle + half, float(se), _over_folds(x, w, fold, middle))
 
 
+def mean_over_clusters(values: Any, weight: Any, cluster: Index, level: float = 0.95) -> Mean:
+    """A weighted mean whose standard error is that of clusters: rows of one group, person or day go together."""
+    found = mean(values, weight, cluster, level)
+    groups = len(np.unique(cluster))
+    if found.se_folds is None or not np.isfinite(found.se_folds) or groups < 2:
+        return found
+    half = float(-stdtrit(groups - 1, _tail(level)) * found.se_folds)
+    return Mean(found.value, found.value - half, found.value + half, found.se_folds, found.se_folds)
+
+
 def _present(x: Array, w: Array, fold: Index | None) -> tuple[Array, Array, Index | None]:
     """Rows that count: what has no weight may be anything."""
     if not len(x):

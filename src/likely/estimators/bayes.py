@@ -78,6 +78,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         """Learn from rows X (n, d) with labels y (n,): strings, numbers or booleans."""
         self._validate_params()
         self.density_ = self._fresh_density(X)
+        self.density_._validate_params()
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
         self.classes_, owner = encoded(y)
         blank, data = self._blank(X), Blocks.of(X, weight, owner=owner)
@@ -100,6 +101,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         first = not hasattr(self, "model_")
         if first:
             self.density_ = self._fresh_density(X)
+            self.density_._validate_params()
         X, y, weight = self._checked(X, y, sample_weight, reset=first)
         if first:
             self.classes_ = encoded(

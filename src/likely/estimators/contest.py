@@ -99,6 +99,7 @@ class Field:
         return Evaluation(
             log_posterior[at], self.owner[at], self.classes, cost=self.cost, reject_cost=self.reject_cost,
             weight=None if weight is None else weight[at], fold=fold[at] if len(self.splits) > 1 else None,
+            cluster=None if self.cluster is None else self.cluster[at],
         )  # fmt: skip
 
 

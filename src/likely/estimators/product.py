@@ -81,6 +81,8 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         X = self._table(X, reset)
         if reset:
             self.parts_ = self._laid_out(X)
+            for _, part, _ in self.parts_:
+                part._validate_params()
         if hasattr(X, "columns"):
             refuse_dates(X, "ProductDensity", [column for _, _, own in self.parts_ for column in own])
         return Columns({name: part._rows(_taken(X, at), reset) for name, part, at in self.parts_})

@@ -235,7 +235,7 @@ def _text_among(X: Any, whose: str) -> DataError:
             float(cell)
         except (TypeError, ValueError):
             where = repr(names[j]) if names else j
-            remedy = "leave the column out, or learn it with CategoricalDensity"
+            remedy = "leave the column out, or use NaiveBayes or CategoricalDensity, which take categories"
             return DataError(sentence(whose, f"column {where} must be numbers", f"{cell!r} at row {i}", remedy))
     return DataError(sentence(whose, "rows must be numbers", "text"))
 

@@ -37,10 +37,19 @@ def origin(study: Study) -> str:
 def sentences(study: Study, e: Evaluation) -> Markup:
     """The verdict in plain words."""
     name = study.winner.name if study.winner else "The model"
-    right = f"{percent(1 - e.error.value)} of rows rightly ({percent_range(1 - e.error.high, 1 - e.error.low)})"
     how = f", measured by {study.cv} on rows it had not seen" if study.cv else ""
-    first = join([tag("strong", name), f" decides {right}{how}."])
+    first = join([tag("strong", name), f" decides {_right_words(e)}{how}."])
     return join([first, *_cost_words(e), *_refusal_words(e)], " ")
+
+
+def _right_words(e: Evaluation) -> str:
+    """Right, wrong and handed on, which together are all rows; an interval where nothing is handed on."""
+    if not may_refuse(e) or e.refused.value == 0:
+        return f"{percent(1 - e.error.value)} of rows rightly ({percent_range(1 - e.error.high, 1 - e.error.low)})"
+    kept = 1 - e.refused.value
+    wrong = 0.0 if e.error_of_accepted is None else kept * e.error_of_accepted.value
+    what = "refuses" if only_refuses(e) else "hands on"
+    return f"{percent(kept - wrong)} of rows rightly and {percent(wrong)} wrongly, and {what} {percent(1 - kept)}"
 
 
 def _cost_words(e: Evaluation) -> Iterator[str]:
@@ -57,8 +66,9 @@ def _refusal_words(e: Evaluation) -> Iterator[str]:
     elif e.refused.value == 0:
         yield "It never had to refuse."
     else:
-        what = "refuses" if only_refuses(e) else "hands on"
-        yield f"It {what} {percent(e.refused.value)} of rows; of the others {percent(1 - kept.value)} are right."
+        forced = f"if it had to decide every row, {percent(1 - e.error.value)} would be right"
+        span = percent_range(1 - e.error.high, 1 - e.error.low)
+        yield f"Of the rows that it decides {percent(1 - kept.value)} are right; {forced} ({span})."
 
 
 def may_refuse(e: Evaluation) -> bool:
