@@ -18,6 +18,7 @@ from likely.decisions.intervals import mean
 
 FLOOR = -1000.0  # what stands for a log-posterior of −∞, or of a row that no class explains
 FOLDS = 5  # of tested rows, where the splits themselves are too few or too many for it
+MOST = 50_000  # rows to learn a map from: a handful of numbers need no more
 FEWEST = 50  # rows from which a map can be learnt
 ENOUGH = 1000  # rows from which steps beat a line (Niculescu-Mizil and Caruana, 2005)
 
@@ -50,13 +51,13 @@ def recalibrated(
     if n < FEWEST or C < 2 or any(len(np.unique(owner[fold != k])) < C for k in np.unique(fold)):
         return None
     scores = floored(log_posterior)
-    tried = {method: _cross_fitted(scores, owner, fold, weight, method) for method in _methods(n, C)}
+    tried = {method: _cross_fitted(scores, owner, fold, weight, method) for method in _methods(min(n, MOST), C)}
     helpful = {name: lp for name, lp in tried.items() if _gains(lp, scores, owner, weight) and allowed(lp)}
     if not helpful:
         return None
     best = max(helpful.values(), key=lambda lp: mean(_of_truth(lp, owner), weight).value)
     method = next(name for name, lp in helpful.items() if not _gains(best, lp, owner, weight))
-    return Recalibration(calibrate(scores, owner, weight, method=method), method, helpful[method])
+    return Recalibration(_learnt(scores, owner, weight, np.arange(n), method), method, helpful[method])
 
 
 def _methods(n: int, C: int) -> list[str]:
@@ -112,10 +113,18 @@ def _folds(fold: Index | None, n: int) -> Index:
 def _cross_fitted(scores: Array, owner: Index, fold: Index, weight: Array | None, method: str) -> Array:
     out = np.empty_like(scores)
     for k in np.unique(fold):
-        rest, here = fold != k, fold == k
-        found = calibrate(scores[rest], owner[rest], None if weight is None else weight[rest], method=method)
-        out[here] = found.log_posterior(scores[here])
+        here = fold == k
+        out[here] = _learnt(scores, owner, weight, np.flatnonzero(~here), method).log_posterior(scores[here])
     return out
+
+
+def _learnt(scores: Array, owner: Index, weight: Array | None, rows: Index, method: str) -> Calibration:
+    """The map of these rows, or of MOST of them, taken evenly from each class, where they are more."""
+    if len(rows) > MOST:
+        rows = rows[np.argsort(owner[rows], kind="stable")]
+        first = np.unique(owner[rows], return_index=True)[1]  # no class is left out
+        rows = rows[np.union1d(first, np.linspace(0, len(rows) - 1, MOST).round().astype(np.intp))]
+    return calibrate(scores[rows], owner[rows], None if weight is None else weight[rows], method=method)
 
 
 def _of_truth(log_posterior: Array, owner: Index) -> Array:
