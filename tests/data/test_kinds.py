@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 import scipy.stats
 
+from likely.data.cells import as_words
 from likely.data.kinds import count_tail, is_count, is_name_of_key, judged, kind_of
 from likely.data.table import Table
 from likely.errors import DataError
@@ -193,3 +194,8 @@ def test_published_sizes():
     assert adult.class_counts == {"<=50K": 24720, ">50K": 7841}  # the file's own documentation
     gaps = {column.name: column.n_missing for column in adult.columns if column.n_missing}
     assert gaps == {"workclass": 1836, "occupation": 1843, "native_country": 583}
+
+
+def test_huge_whole_numbers_stay_what_they_are():
+    words = as_words(pl.Series("x", [1e20, 3e20, None]))
+    assert words.null_count() == 1 and words.n_unique() == 3

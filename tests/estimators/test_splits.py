@@ -184,3 +184,13 @@ def test_columns_are_taken_in_order(rng):
     np.testing.assert_array_equal(take_columns(sp.csr_array(X), [2, 0]).toarray(), X[:, [2, 0]])
     assert list(take_columns(pd.DataFrame(X, columns=list("abc")), ["c", "a"]).columns) == ["c", "a"]
     assert list(take_columns(lk.Columns(a=X, b=X), ["b"])) == ["b"]
+
+
+def test_time_and_groups_together_keep_groups_apart(rng):
+    time, groups = np.repeat(np.arange(20), 6), rng.integers(0, 30, 120)
+    splits = make_splits(np.zeros((120, 1)), np.arange(120) % 2, "time", time=time, groups=groups)
+    for split in splits:
+        assert time[split.train].max() < time[split.test].min()
+        assert not set(groups[split.train]) & set(groups[split.test])
+    with pytest.raises(ValueError, match="other groups"):
+        make_splits(np.zeros((120, 1)), np.arange(120) % 2, "time", time=time, groups=np.zeros(120))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 ROWS = 100_000  # of a batch, at most
 PIECE = 8 << 20  # bytes that are read at once
+RECORD = 1 << 20  # bytes of a row, at most
 STDIN = "standard input"
 
 
@@ -140,15 +141,21 @@ def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _last_end(text: bytes) -> int:
-    """Where the last whole record ends; 0 where none does.
+    """Where the last whole record ends, at a line's end behind an even number of quotes; 0 where none does.
+
+    A record is not longer than RECORD: where that says otherwise, a stray quote has been counted, and the last line's
+    end is taken.
 
     >>> _last_end(b'a,"b\\nc"\\nd,"e\\n')
     8
     """
-    cut = text.rfind(b"\n") + 1
-    while cut and text.count(b'"', 0, cut) % 2:
-        cut = text.rfind(b"\n", 0, cut - 1) + 1
-    return cut
+    import numpy as np
+
+    cells = np.frombuffer(text, dtype=np.uint8)
+    ends = np.flatnonzero(cells == ord("\n"))
+    outside = ends[np.cumsum(cells == ord('"'), dtype=np.int32)[ends] % 2 == 0]
+    last = int(outside[-1]) + 1 if len(outside) else 0
+    return int(ends[-1]) + 1 if len(ends) and len(text) - last > RECORD else last
 
 
 def _end_of_record(text: bytes) -> int:

@@ -16,7 +16,7 @@ from likely.errors import ModelFileError, sentence
 @click.option("-o", "--out", metavar="FILE", help="Write to a file.  [stdout]")
 def card(model: str, out: str | None) -> None:
     """Write a model card in Markdown: what it is, from which data, how chosen, how good, at what costs, its limits."""
-    from likely.app.models import table_model
+    from likely.app.models import card_as_written, table_model
 
     if out is not None:
         check_writable(out)
@@ -24,7 +24,8 @@ def card(model: str, out: str | None) -> None:
     if not loaded.card:
         remedy = "make it with `likely fit`, which notes how"
         raise ModelFileError(sentence(model, "the file does not say how the model came about", remedy=remedy))
-    text = markdown(loaded, model)
+    with card_as_written(model):
+        text = markdown(loaded, model)
     if out is None:
         click.echo(text, nl=False)
     else:

@@ -42,7 +42,7 @@ def evaluate(
     if report is not None:
         check_writable(report)
     loaded = table_model(model)
-    target = target or loaded.card.get("target")
+    target = target or str(loaded.card.get("target") or "") or None
     if target is None:
         raise click.UsageError("say which column holds the truth: --target NAME")
     table = labelled(loaded, files, target, weight, (sql, format_, missing), allow_missing)

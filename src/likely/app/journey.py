@@ -83,11 +83,12 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any]]:
 
     schema = arranged_schema(table.schema())
     assert table.y is not None  # a target was named
-    X, (classes, owner) = laid_out(table.frame, list(schema)), encoded(table.y)
+    X, y, weight, group, time = _counted(laid_out(table.frame, list(schema)), table)
+    classes, owner = encoded(y)
     cost = None if job.cost is None else read_cost(job.cost, classes)
     prior = None if job.class_prior is None else np.array(read_class_prior(job.class_prior, classes))
     field = Field.of(
-        X, classes, owner, job.splitting, groups=table.group, time=table.time, seed=job.seed, weight=table.weight,
+        X, classes, owner, job.splitting, groups=group, time=time, seed=job.seed, weight=weight,
         cost=cost, reject_cost=job.reject_cost, class_prior=prior, calibrate=job.calibrate,
     )  # fmt: skip
     kinds = {name: entry["kind"] for name, entry in schema.items()}
@@ -105,6 +106,16 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any]]:
         remedy = "add one of likely's own to --models"
         raise DataError(sentence("--models", "one model must be able to go into a model file", job.models, remedy))
     return field, rungs
+
+
+def _counted(X: Any, table: Table) -> tuple[Any, Any, Any, Any, Any]:
+    """Rows, labels, weights, groups and times of the rows that count; a row without weight is not there."""
+    parts = (table.y, table.weight, table.group, table.time)
+    if table.weight is None or (table.weight > 0).all():
+        return (X, *parts)
+    here = np.flatnonzero(table.weight > 0)
+    y, weight, group, time = (None if part is None else part[here] for part in parts)
+    return X[here], y, weight, group, time
 
 
 def rivals_take_part(job: Job, X: Any, splits: int) -> bool:
@@ -181,7 +192,7 @@ def _of_the_winner(contest: Contest) -> Iterator[str]:
         how = contest.winner.calibration.words
         yield f"The winner's own probabilities did not keep their word; they were {how} on rows not seen in training."
     verdict = e.calibration().verdict
-    if "do not contradict" not in verdict:
+    if "do not contradict" not in verdict and "too few rows" not in verdict:
         yield verdict
     rival = contest.rival
     if rival is not None and rival.behind is not None and rival.behind.value < -2 * rival.behind.se:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from likely.errors import ModelFileError, sentence
+from likely.errors import LikelyError, ModelFileError, sentence
 
 if TYPE_CHECKING:
     from likely.estimators.table_classifier import TableClassifier
@@ -23,6 +25,17 @@ def table_model(path: str) -> TableClassifier:
         return TableClassifier.around(model, _schema(model, path))
     remedy = "`likely fit` writes such a file, `likely show` says what this one holds"
     raise ModelFileError(sentence(path, "a fitted classifier is needed", type(model).__name__, remedy))
+
+
+@contextmanager
+def card_as_written(path: str) -> Iterator[None]:
+    """A card that is not as `likely fit` writes it is a fault of the file, whatever it trips over."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, LikelyError):
+            raise
+        raise ModelFileError(sentence(path, "the card must be as likely writes it", f"{error!r}"[:80])) from error
 
 
 def _schema(model: Any, path: str) -> dict[str, dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from json import dumps
 from typing import Any
 
 import click
@@ -18,16 +19,14 @@ SHOWN = 30  # columns, classes and fields that a terminal shows
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def show(model: str, as_json: bool) -> None:
     """Say what a model file holds: its class, classes, columns, parameters, and how it decides."""
+    from likely.app.models import card_as_written
     from likely.files import describe, load
 
     outline = describe(model)
     thing = load(model)
-    if as_json:
-        import json
-
-        click.echo(json.dumps(as_plain(outline, thing), indent=2))
-    else:
-        click.echo("\n".join(lines(outline, thing)))
+    with card_as_written(model):
+        told = dumps(as_plain(outline, thing), indent=2) if as_json else "\n".join(lines(outline, thing))
+    click.echo(told)
 
 
 def as_plain(outline: dict[str, Any], thing: Any) -> dict[str, Any]:

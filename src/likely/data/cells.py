@@ -196,6 +196,7 @@ def is_whole(values: pl.Series) -> bool:
 def as_words(column: pl.Series, lower: bool = False) -> pl.Series:
     """Any column as words: true and false, 3 for 3 and for 3.0, so that one level has one spelling."""
     if column.dtype.is_float() and is_whole(column):
-        column = column.cast(pl.Int64, strict=False)
+        whole = column.cast(pl.Int64, strict=False)
+        column = whole if whole.null_count() == column.null_count() else column  # beyond 2⁶³ it stays as it is
     words = column.cast(pl.String).str.replace(r"^([-+]?\d+)\.0+$", "$1")
     return words.str.to_lowercase() if lower else words

@@ -13,6 +13,8 @@ from likely.core.value import Value
 from likely.decisions.intervals import as_counts, proportion, shown_p
 from likely.errors import DataError, DomainError, ShapeError, sentence
 
+FEW = 20  # rows below which no test of probabilities says anything
+
 
 class Decomposition(NamedTuple):
     """A proper score in parts: score = reliability − resolution + uncertainty + within (Murphy).
@@ -72,6 +74,8 @@ class Reliability(Value):
     @property
     def verdict(self) -> str:
         """What the tests say, in a sentence."""
+        if self.weight.sum() < FEW:
+            return "There are too few rows to judge the probabilities."
         p = min(self.spiegelhalter.p_value, self.chi2.p_value)
         if p >= 0.025:  # two tests at 5 % together
             return f"The data do not contradict the probabilities ({shown_p(p)})."

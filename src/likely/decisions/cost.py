@@ -185,6 +185,9 @@ def _of_frame(frame: Any) -> Cost:
 
 
 def _refuse_two_meanings(actions: tuple[str, ...], classes: NDArray[Any] | None) -> None:
+    reserved = [a for a in actions if a in ("REJECT", "NOVEL")]
+    if reserved:
+        raise DomainError(sentence("Cost", "REJECT and NOVEL are refusals", f"an action {reserved[0]!r}", "rename it"))
     shared = [a for a in actions if classes is not None and a in {str(c) for c in classes.tolist()}]
     if shared:
         expected = "an action beyond the classes needs a name of its own"

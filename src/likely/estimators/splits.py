@@ -64,7 +64,8 @@ def make_splits(
     if not isinstance(cv, str | Real) and cv is not None:
         return list(_foreign(X, owner, cv, groups, weight))
     if cv == "time":
-        return [Split(here[a], here[b]) for a, b in _by_time(_ordered(time, len(owner))[here])]
+        splits = [Split(here[a], here[b]) for a, b in _by_time(_ordered(time, len(owner))[here])]
+        return splits if groups is None else [_apart(split, _checked_groups(groups, owner)) for split in splits]
     unit = _units(X, groups, owner, here)
     fold = _folds(unit, owner[here], None if weight is None else weight[here], cv, seed)
     return [Split(here[fold != k], here[fold == k]) for k in range(fold.max() + 1) if (fold == k).any()]
@@ -83,15 +84,28 @@ def fold_of(splits: list[Split], n: int) -> Index | None:
 def _units(X: Any, groups: Any, owner: Index, here: Index) -> Index:
     """What must not be torn apart: a number (m,) for each row that counts."""
     if groups is not None:
-        groups = np.asarray(groups)
-        if groups.shape != owner.shape:
-            raise ShapeError(
-                sentence("cross-validation", f"groups must have one entry a row ({len(owner)})", groups.shape)
-            )
+        groups = _checked_groups(groups, owner)
         return np.unique(groups[here].astype(str), return_inverse=True)[1].astype(np.intp)
     unit = np.empty(len(here), dtype=np.intp)
     unit[np.lexsort((owner[here], equal_rows(X)[here]))] = np.arange(len(here))  # copies are interchangeable
     return unit
+
+
+def _checked_groups(groups: Any, owner: Index) -> Any:
+    groups = np.asarray(groups)
+    if groups.shape != owner.shape:
+        expected = f"groups must have one entry a row ({len(owner)})"
+        raise ShapeError(sentence("cross-validation", expected, groups.shape))
+    return groups
+
+
+def _apart(split: Split, groups: Any) -> Split:
+    """The split without training rows of groups that it tests."""
+    train = split.train[~np.isin(groups[split.train], groups[split.test])]
+    if not len(train):
+        expected, remedy = "each block needs earlier rows of other groups", "use groups or time, not both"
+        raise DataError(sentence("cross-validation", expected, "none", remedy))
+    return Split(train, split.test)
 
 
 def _folds(unit: Index, owner: Index, weight: Array | None, cv: Any, seed: Any) -> Index:
