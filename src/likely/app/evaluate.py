@@ -50,9 +50,19 @@ def evaluate(
     e, decisions = measured(loaded, table, how)
     if loaded.card.get("rows_fingerprint") == fingerprint(laid_out(table.frame, list(loaded.schema))):
         Talk()("these are the rows that the model learnt from: it will do worse on others")
+    _tell_of_other_shares(e, loaded.class_prior_)
     if report is not None:
         _write_report(report, model, loaded, table, e, files, target)
     click.echo(_json(e, decisions) if as_json else f"{e.summary()}\n\n{told(decisions)}")
+
+
+def _tell_of_other_shares(e: Any, expected: Any) -> None:
+    """Figures are of these rows; a model that expects other shares of classes is not at its best on them."""
+    share = e.confusion.sum(axis=1) / e.confusion.sum()
+    c = int(abs(share - expected).argmax())
+    if abs(share[c] - expected[c]) > 0.1:
+        there = f'class "{e.classes[c]}" is {share[c]:.0%} of these rows, the model expects {expected[c]:.0%}'
+        Talk()(f"{there}: --class-prior tells it what to expect")
 
 
 def labelled(model: Any, files: Any, target: str, weight: str | None, how: Any, allow_missing: bool) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from likely.app.report.study import Contender
+from likely.app.talk import figure
 
 if TYPE_CHECKING:
     from likely.app.journey import Journey
@@ -62,7 +63,7 @@ def contender(standing: Standing, chosen: bool) -> Contender:
         return Contender(name, rung.what, seconds=standing.seconds, note=f"failed: {note}")
     told = standing.behind
     if told is not None and told.value != 0 and not rung.rival:
-        note = f"{told.value:.4f} (± {told.se:.4f}) dearer than the cheapest, row by row"
+        note = f"{figure(told.value)} (± {figure(told.se)}) dearer than the cheapest, row by row"
     note = (calibrated + note).removesuffix("; ")
     return Contender(
         name, rung.what, e.decision_cost.value, e.decision_cost.se, *e.error, log_loss=e.log_loss.value,
@@ -87,10 +88,10 @@ def verdict(contest: Contest) -> str:
     winner, best = contest.winner, contest.best
     words = [f"{winner.rung.name[0].upper()}{winner.rung.name[1:]} wins: it costs {_cost(winner)} a row."]
     if winner.rung is not best.rung and winner.behind is not None:
-        less = f"less by {winner.behind.value:.4f}, with a standard error of {winner.behind.se:.4f}"
+        less = f"less by {figure(winner.behind.value)}, with a standard error of {figure(winner.behind.se)}"
         words.append(f"The cheapest, {best.rung.name}, costs {_cost(best)}: {less}, so the simpler one is taken.")
     elif (beside := contest.next) is not None and beside.behind is not None:
-        more = f"more by {beside.behind.value:.4f}, with a standard error of {beside.behind.se:.4f}"
+        more = f"more by {figure(beside.behind.value)}, with a standard error of {figure(beside.behind.se)}"
         words.append(f"The next, {beside.rung.name}, costs {more if beside.behind.value else 'the same'}.")
     if (rival := contest.rival) is not None:
         words.append(f"For comparison, {rival.rung.name} costs {_cost(rival)}; it cannot be written to a model file.")
@@ -100,4 +101,4 @@ def verdict(contest: Contest) -> str:
 def _cost(standing: Standing) -> str:
     e = standing.evaluation
     assert e is not None  # only those measured are compared
-    return f"{e.decision_cost.value:.4f} (± {e.decision_cost.se:.4f})"
+    return f"{figure(e.decision_cost.value)} (± {figure(e.decision_cost.se)})"

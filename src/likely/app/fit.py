@@ -8,7 +8,7 @@ import click
 
 from likely.app import options
 from likely.app.job import Job
-from likely.app.talk import Talk, clipped, columns
+from likely.app.talk import Talk, clipped, columns, figure
 
 EPILOG = """\b
 Examples:
@@ -92,7 +92,7 @@ def _line(standing: Any, won: bool) -> list[str]:
     if e is None:
         return [*name, "", "", "", "", f"{standing.seconds:.1f}", f"failed: {clipped(standing.failure, 90)}"]
     cost, loss = e.decision_cost, e.log_loss.value
-    figures = [f"{cost.value:.4f}", f"{cost.se:.4f}", f"{e.error.value:.4f}", f"{loss:.3f}", f"{standing.seconds:.1f}"]
+    figures = [figure(cost.value), figure(cost.se), f"{e.error.value:.4f}", f"{loss:.3f}", f"{standing.seconds:.1f}"]
     return [*name, *figures, "for comparison" if rung.rival else ""]
 
 

@@ -53,3 +53,12 @@ def columns(rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
 def clipped(text: str, most: int) -> str:
     """A text of at most so many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def figure(value: float) -> str:
+    """A cost with four decimals, or with two digits where these would all be noughts.
+
+    >>> figure(0.01236), figure(0.00003)
+    ('0.0124', '3e-05')
+    """
+    return f"{value:.4f}" if value == 0 or abs(value) >= 0.001 or value != value else f"{value:.2g}"
