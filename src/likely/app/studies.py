@@ -31,7 +31,7 @@ def study_of(journey: Journey) -> Study:
     job, table, field, contest = journey.job, journey.table, journey.field, journey.contest
     e = contest.winner.evaluation
     assert e is not None  # a winner was measured
-    drivers = importance(field, contest.winner.rung.estimator, journey.model.calibration, seed=job.seed, jobs=job.jobs)
+    drivers = importance(field, contest.winner.rung.estimator, journey.model.calibration_, seed=job.seed, jobs=job.jobs)
     first = [driver.column for driver in drivers][:CELLS]
     return Study(
         title=f"Deciding “{job.target}” from {', '.join(Path(f).name for f in job.files)}", target=job.target,

@@ -123,9 +123,8 @@ def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
     table = pl.DataFrame({name: X[:, j] for j, name in enumerate(names)}).with_columns(pl.Series("class", y))
     table.write_csv(folder / "wine.csv")
     (folder / "cost.csv").write_text(COSTS, encoding="utf-8")
-    told = {name: str(folder / file) for name, file in
-            {"cost": "cost.csv", "report": "report.html", "out": "model.likely"}.items()}  # fmt: skip
-    job = Job((str(folder / "wine.csv"),), "class", reject_cost=0.3, rivals=False, **told)  # type: ignore[arg-type]
+    wines, cost, report, out = (str(folder / name) for name in ("wine.csv", "cost.csv", "report.html", "model.likely"))
+    job = Job((wines,), "class", cost=cost, reject_cost=0.3, rivals=False, report=report, out=out)
     journey = travel(job, Talk(quiet=True))
     click.echo(f"$ {job.command}")
     click.echo(f"{len(journey.contest.standings)} models were compared. {verdict(journey.contest)}")

@@ -75,11 +75,11 @@ def foreign_posterior(classifier: Any, X: Any) -> tuple[NDArray[Any], Array]:
 def settled(
     posterior: Array, classes: Any, *, cost: Any = None, reject_cost: float | None = None,
     reject_below: float | None = None, novel: Mask | None = None, why_novel: Any = None,
-    full: bool = False, refusing: bool = False,
+    full: bool = False,
 ) -> Any:  # fmt: skip
     """The decisions of a classifier with these posteriors (n, C): labels, action names, REJECT and NOVEL."""
     rules = {"cost": cost, "reject_cost": reject_cost, "reject_below": reject_below}
-    return _result(posterior, classes, rules, (novel, why_novel) if refusing else None, full)
+    return _result(posterior, classes, rules, None if novel is None else (novel, why_novel), full)
 
 
 def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: bool, indices: bool = False) -> Any:
@@ -100,7 +100,7 @@ def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: b
     choice = at if indices else _named(at, names, refusing)
     if not full:
         return choice
-    return Decisions(choice, at, names, P, R, best, rules["reject_cost"], below, why, np.asarray(classes))
+    return Decisions(choice, at, names, P, R, rules["reject_cost"], below, why, np.asarray(classes))
 
 
 def _named(at: Index, names: NDArray[Any], refusing: bool) -> NDArray[Any]:
@@ -153,7 +153,6 @@ class Decisions:
     actions: NDArray[Any]  # (A,): what the rows of the table are called
     posterior: Array  # (n, C)
     expected: Array  # (n, A), or (n, A + 1) where refusing has a cost
-    _best: Index  # (n,): the cheapest of `expected`
     reject_cost: float | None
     reject_below: float | None
     _why_novel: Any
@@ -199,7 +198,7 @@ class Decisions:
             return f"novel: {self._why_novel(i)}"
         cheapest, next_best = self.actions[best[0]], self.actions[best[min(1, len(best) - 1)]]
         least, then = self.expected[i, best[0]], self.expected[i, best[min(1, len(best) - 1)]]
-        if at == REJECT.code and self.reject_cost is not None and self._best[i] == len(self.actions):
+        if at == REJECT.code and self.reject_cost is not None and self.expected[i].argmin() == len(self.actions):
             return (
                 f"refused: the cheapest class, {cheapest}, would cost {least:.4g} on average, "
                 f"refusing costs {self.reject_cost:.4g}"

@@ -5,18 +5,15 @@ They are kept as (3, m): surprise, weight, and how much the classifier had learn
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copy import copy
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from likely.core.arrays import Array, Index, n_rows
-from likely.core.blocks import Blocks
 from likely.core.engine import one_blas_thread
 from likely.core.hashing import row_hashes
-from likely.core.learn import Stop, fit, resolve_prior
+from likely.core.learn import FitReport
 from likely.core.notes import unheard
 from likely.errors import DataError, LikelyError, sentence
 from likely.estimators.novelty import missing_entries, surprise
@@ -25,7 +22,7 @@ from likely.models.mixture import Mixture
 FOLDS = 10
 MANY = 20_000  # rows beyond which a model hardly knows any one of them: no folds
 MANY_WITH_GAPS, SHOWN_WITH_GAPS = 2000, 256  # gaps make each fold an iteration, and each pattern a question of its own
-STEPS = 5  # of EM for a fold, from where the whole has settled
+STEPS = 5  # of EM for a fold: an alarm needs no more
 KEPT = 4096
 
 
@@ -69,52 +66,72 @@ def _kept(found: Array, weight: Array, learnt_from: float) -> Array:
 
 
 def _folds(X: Any) -> Index:
-    """A fold for each row, by what it holds; copies go to one after the other."""
-    hashes = row_hashes(X)
-    order = np.argsort(hashes, kind="stable")
-    first = np.r_[True, hashes[order][1:] != hashes[order][:-1]]
-    copy_number = np.arange(len(order)) - np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
-    fold = np.empty(len(order), dtype=np.intp)
-    fold[order] = ((hashes[order] % np.uint64(FOLDS)).astype(np.intp) + copy_number) % FOLDS
+    """A fold for each row, dealt in an order that what they hold decides; so copies go to one after the other."""
+    fold = np.empty(n_rows(X), dtype=np.intp)
+    fold[np.argsort(row_hashes(X), kind="stable")] = np.arange(len(fold)) % FOLDS
     return fold
 
 
-def _without_each_fold(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Any:
-    learnt, folds = clf._learnt, np.unique(fold)
-    if not clf.stats_.complete:
-        for f in folds:
-            yield f, _or_whole(clf, partial(_iterated, clf, X, owner, weight, fold != f))
-        return
-    each = {
-        f: learnt.collect(X[fold == f], None if weight is None else weight[fold == f], owner[fold == f]) for f in folds
-    }
+def _without_each_fold(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Iterator[tuple[int, Mixture]]:
+    """Each fold, and what the others alone would have given; where they hold too little, what all rows gave."""
+    folds = np.unique(fold)
+    learn = _added(clf, X, owner, weight, fold) if clf.stats_.complete else _iterated(clf, X, owner, weight, fold)
     for f in folds:
+        try:
+            yield f, clf._elsewhere(learn(f))
+        except LikelyError:
+            yield f, clf.model_
+
+
+def _added(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
+    """Without a fold: the statistics of the others, added."""
+
+    def collected(f: int) -> Any:
+        here = fold == f
+        return clf._learnt.collect(X[here], None if weight is None else weight[here], owner[here])
+
+    each = {f: collected(f) for f in np.unique(fold)}
+
+    def without(f: int) -> FitReport:
         rest = [stats for g, stats in each.items() if g != f]
-        yield f, _or_whole(clf, partial(_finished, clf, learnt, rest))
+        if not rest:
+            raise DataError(sentence("folds", "at least one other fold is needed", "none"))
+        return clf._stepped(clf._learnt, sum(rest))
+
+    return without
 
 
-def _or_whole(clf: Any, learn: Callable[[], Mixture]) -> Mixture:
-    """The model of the other folds; where they hold too little to learn from, that of all rows."""
-    try:
-        return learn()
-    except LikelyError:
-        return clf.model_
+def _iterated(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
+    """Without a fold, where entries are hidden: a few steps of EM on the other rows."""
+
+    def without(f: int) -> FitReport:
+        rest = fold != f
+        return clf._learn(X[rest], owner[rest], None if weight is None else weight[rest], STEPS)
+
+    return without
 
 
-def _finished(clf: Any, learnt: Mixture, rest: list[Any]) -> Mixture:
-    """What these statistics alone would have given; a copy of the density finishes, for it may note how."""
-    if not rest:
-        raise DataError(sentence("folds", "at least one other fold is needed", "none"))
-    stats: Any = sum(rest)
-    prior = resolve_prior(learnt, stats, clf._prior_rule)
-    model = learnt.refit(stats, prior)
-    parts = copy(clf.density_)._finish(model.parts, stats.parts, prior.parts)
-    return Mixture.trusted(weights=np.array(clf._final_weights(model, stats)), parts=parts)
+def surprise_of(clf: Any, rows: Any) -> tuple[Array, dict[str, Any]]:
+    """Surprise (n,) of rows that have crossed the border, and which of them hold a level never seen, by column.
+
+    A level that was never seen is surprising beyond measure.
+    """
+    known, strange = clf.density_._known(rows, clf._learnt.parts)
+    out = surprise(clf.model_, known)
+    for mask in strange.values():
+        out[mask] = np.inf
+    return out, strange
 
 
-def _iterated(clf: Any, X: Any, owner: Index, weight: Any, keep: Any) -> Mixture:
-    """A few steps of EM on some of the rows."""
-    data = Blocks.of(X[keep], None if weight is None else weight[keep], owner=owner[keep])
-    report = fit(clf._blank(X[keep]), data, prior=clf._prior_rule, stop=Stop(STEPS, clf.density_.tol))
-    parts = copy(clf.density_)._finish(report.model.parts, report.stats.parts, report.prior.parts)
-    return Mixture.trusted(weights=np.array(clf._final_weights(report.model, report.stats)), parts=parts)
+class Why:
+    """Why a row is novel, in words, when somebody asks."""
+
+    def __init__(self, surprise: Array, limit: float, rate: float, strange: dict[str, Any]) -> None:
+        self.surprise, self.limit, self.rate, self.strange = surprise, limit, rate, strange
+
+    def __call__(self, i: int) -> str:
+        columns = [repr(name) for name, mask in self.strange.items() if mask[i]]
+        if columns:
+            return f"a value of {', '.join(columns)} was not seen in training"
+        share = f"{100 * self.rate:g} % of training rows lie beyond {self.limit:.3g}"
+        return f"p(x) is too small: its surprise is {self.surprise[i]:.3g}, {share}"

@@ -20,10 +20,11 @@ from likely.core.learn import FitReport, Stop, fit, gather, resolve_prior
 from likely.core.notes import said_once, tell
 from likely.errors import DataError, sentence
 from likely.estimators import alarms
-from likely.estimators import novelty as novelties
-from likely.estimators.deciding import RULES, Deciding, class_probabilities
+from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.labels import checked_labels, encoded, owners_among
+from likely.estimators.novelty import alarm
+from likely.estimators.small_classes import notes_on_classes
 from likely.models.mixture import Mixture
 from likely.models.mixture_prior import MixturePrior
 from likely.priors.dirichlet import Dirichlet
@@ -53,7 +54,7 @@ class BayesClassifier(Deciding, BaseEstimator):
             StrOptions({"uniform"}), "array-like", dict, HasMethods(["update", "point"]),
             Interval(Real, 0, None, closed="neither"), None,
         ],
-        **RULES, "novelty": [Interval(Real, 0, 1, closed="neither"), None],
+        **RULES, **NOVELTY,
     }  # fmt: skip
 
     _saved: tuple[str, ...] = (
@@ -81,14 +82,13 @@ class BayesClassifier(Deciding, BaseEstimator):
         self.density_._validate_params()
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
         self.classes_, owner = encoded(y)
-        blank, data = self._blank(X), Blocks.of(X, weight, owner=owner)
-        stop = Stop(self.density_.max_iter, self.density_.tol)
         with self._in_words():
-            report = fit(blank, data, prior=self._prior_rule, stop=stop)
+            report = self._learn(X, owner, weight)
             self._adopt(report)
         if not report.converged:
             tell(f"{type(self).__name__}: not converged: {report.reason}", stacklevel=2)
-        self._warn_of_small_classes(n_rows(X))
+        for note in notes_on_classes(self, n_rows(X)):
+            tell(f"{type(self).__name__}: {note}", stacklevel=2)
         self._check_cost()
         self.calm_ = alarms.left_out(self, X, owner, weight) if self._alarms else np.empty((3, 0))
         return self
@@ -104,23 +104,15 @@ class BayesClassifier(Deciding, BaseEstimator):
             self.density_._validate_params()
         X, y, weight = self._checked(X, y, sample_weight, reset=first)
         if first:
-            self.classes_ = encoded(
-                checked_labels(
-                    y if classes is None else classes, len(classes if classes is not None else y), type(self).__name__
-                )
-            )[0]
+            named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
+            self.classes_ = encoded(named)[0]
         owner = owners_among(y, self.classes_, type(self).__name__)
-        before = None if first else surprise_of(self, X)
+        before = None if first else alarms.surprise_of(self, X)[0]
         model, known = (self._blank(X), None) if first else self._grown(X)
         new = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight, owner=owner).whole())
         stats = new if known is None else known + new
         with self._in_words():
-            prior = resolve_prior(model, stats, self._prior_rule)
-            model = model.refit(stats, prior)
-            reason = (
-                "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
-            )
-            self._adopt(FitReport(model, stats, prior, stats.complete, reason, [model.objective(stats, prior)]))
+            self._adopt(self._stepped(model, stats))
         self._check_cost()
         if before is None:
             self.calm_ = alarms.left_out(self, X, owner, weight)
@@ -152,16 +144,37 @@ class BayesClassifier(Deciding, BaseEstimator):
         return self.class_prior if isinstance(self.class_prior, Dirichlet) else None
 
     def _adopt(self, report: FitReport) -> None:
-        learnt, stats, prior = report.model, report.stats, report.prior
-        parts = self.density_._finish(learnt.parts, stats.parts, prior.parts)
-        weights = self._final_weights(learnt, stats)
-        same = parts is learnt.parts and weights is learnt.weights
-        self.report_, self.stats_, self.prior_ = report, stats, prior
+        self.report_, self.stats_, self.prior_ = report, report.stats, report.prior
         self.n_iter_ = max(report.iterations, 1)
+        self.model_ = self._scoring(report, self.density_)
         self.__dict__.pop("learnt_", None)
-        self.model_ = learnt if same else Mixture.trusted(weights=np.array(weights), parts=parts)
-        if not same:
-            self.learnt_ = learnt
+        if self.model_ is not report.model:
+            self.learnt_ = report.model
+
+    def _scoring(self, report: FitReport, density: Any) -> Mixture:
+        """What scores, made of what was learnt: class probabilities as they were asked for, parts as `density` says."""
+        learnt = report.model
+        parts = density._finish(learnt.parts, report.stats.parts, report.prior.parts)
+        weights = self._final_weights(learnt, report.stats)
+        same = parts is learnt.parts and weights is learnt.weights
+        return learnt if same else Mixture.trusted(weights=np.array(weights), parts=parts)
+
+    def _stepped(self, model: Any, stats: Any) -> FitReport:
+        """A model made better by one `refit`; final, if nothing was hidden."""
+        prior = resolve_prior(model, stats, self._prior_rule)
+        model = model.refit(stats, prior)
+        reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
+        return FitReport(model, stats, prior, stats.complete, reason, [model.objective(stats, prior)])
+
+    def _learn(self, X: Any, owner: Index, weight: Any, max_iter: int | None = None) -> FitReport:
+        """Learn from rows that have crossed the border."""
+        data = Blocks.of(X, weight, owner=owner)
+        stop = Stop(max_iter or self.density_.max_iter, self.density_.tol)
+        return fit(self._blank(X), data, prior=self._prior_rule, stop=stop)
+
+    def _elsewhere(self, report: FitReport) -> Mixture:
+        """What would score had this been learnt: a copy of the density finishes, for it may note how."""
+        return self._scoring(report, copy(self.density_))
 
     def _final_weights(self, learnt: Mixture, stats: Any) -> Array:
         law = self._class_prior_law()
@@ -263,12 +276,12 @@ class BayesClassifier(Deciding, BaseEstimator):
         """How unlike training each row is (n,): the median of log p over the model's own draws with the same gaps,
         minus log p(x), in units of their interquartile range; infinite where a level was never seen."""
         check_is_fitted(self)
-        return surprise_of(self, self.density_._rows(X, reset=False))
+        return alarms.surprise_of(self, self.density_._rows(X, reset=False))[0]
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """log p(c | x) of each row (n, C) under a classifier learnt from all the others: fast, for statistics subtract.
 
-        A row and its copies are left out together. Settings are this classifier's; what it learnt is not used.
+        Of copies, and of a whole weight, one is left out. Settings are this classifier's; what it learnt is not used.
         """
         from likely.estimators.leave_one_out import leave_one_out
 
@@ -280,12 +293,6 @@ class BayesClassifier(Deciding, BaseEstimator):
 
         check_is_fitted(self)
         return Explanation.of(self, X)
-
-    def save(self, path: Any) -> None:
-        """Write a model file that `lk.load` reads back."""
-        from likely.files import save
-
-        save(self, path)
 
     @property
     def class_prior_(self) -> Array:
@@ -300,45 +307,14 @@ class BayesClassifier(Deciding, BaseEstimator):
     # ------------------------------------------------------------------- novelty
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
-        limit = novelties.alarm(self.calm_, rate, type(self).__name__)
-        rows = self.density_._rows(X, reset=False)
-        strange = self.density_._known(rows, self._learnt.parts)[1]
-        found = surprise_of(self, rows)
-        return found > limit, _Why(found, limit, rate, strange, rows)
+        limit = alarm(self.calm_, rate, type(self).__name__)
+        found, strange = alarms.surprise_of(self, self.density_._rows(X, reset=False))
+        return found > limit, alarms.Why(found, limit, rate, strange)
 
     # -------------------------------------------------------------------- inside
 
     def _check_cost(self) -> None:
         self._cost_of(None)
-
-    def _warn_of_small_classes(self, rows: int) -> None:
-        single = [repr(c) for c, n in zip(self.classes_.tolist(), self.class_count_, strict=True) if n <= 1]
-        if single and rows > 2 * self.stats_.total_weight:
-            text = f"weights sum to {self.stats_.total_weight:.3g} for {rows} rows, so the prior outweighs them"
-            tell(f"{type(self).__name__}: {text}: a weight counts rows, multiply them", stacklevel=3)
-        elif single:
-            text = f"class {', '.join(single)} has one row: its spread is what the prior says"
-            text = (
-                text.replace("class ", "classes ", 1).replace("has one row: its", "have one row each: their", 1)
-                if len(single) > 1
-                else text
-            )
-            tell(f"{type(self).__name__}: {text}", stacklevel=3)
-        for c, columns in self._constant_columns():
-            text = f"class {c!r} does not vary in {', '.join(map(repr, columns))}"
-            tell(f"{type(self).__name__}: {text}: its spread there is what the prior says", stacklevel=3)
-
-    def _constant_columns(self) -> list[tuple[Any, list[str]]]:
-        """Classes of several rows with columns that vary elsewhere, but not within them."""
-        variance = _variances(self.stats_.parts)
-        if variance is None:
-            return []
-        still = (variance == 0) & (variance > 0).any(axis=0) & (self.class_count_ > 1)[:, None]
-        names = self._column_names()
-        return [
-            (self.classes_.tolist()[k], [names[j] for j in np.flatnonzero(still[k])][:5])
-            for k in np.flatnonzero(still.any(axis=1))
-        ]
 
     def _in_words(self) -> Any:
         """Warnings speak of members and columns by number: say the classes' and columns' names, and whose it is."""
@@ -378,34 +354,3 @@ class BayesClassifier(Deciding, BaseEstimator):
         tags.input_tags.positive_only, tags.input_tags.categorical = inner.positive_only, inner.categorical
         tags.classifier_tags.poor_score = inner.positive_only or inner.categorical  # on the checks' real numbers
         return tags
-
-
-def surprise_of(clf: BayesClassifier, rows: Any) -> Array:
-    """Surprise of rows that have crossed the border; infinite where a level was never seen."""
-    known, strange = clf.density_._known(rows, clf._learnt.parts)
-    out = novelties.surprise(clf.model_, known)
-    for mask in strange.values():
-        out[mask] = np.inf
-    return out
-
-
-class _Why:
-    """Why a row is novel, in words, when somebody asks."""
-
-    def __init__(self, surprise: Array, limit: float, rate: float, strange: dict[str, Any], rows: Any) -> None:
-        self.surprise, self.limit, self.rate, self.strange = surprise, limit, rate, strange
-
-    def __call__(self, i: int) -> str:
-        columns = [repr(name) for name, mask in self.strange.items() if mask[i]]
-        if columns:
-            return f"a value of {', '.join(columns)} was not seen in training"
-        share = f"{100 * self.rate:g} % of training rows lie beyond {self.limit:.3g}"
-        return f"p(x) is too small: its surprise is {self.surprise[i]:.3g}, {share}"
-
-
-def _variances(stats: Any) -> Any:
-    """Variance of each column within each class (C, d), where all columns are numbers."""
-    if hasattr(stats, "parts") and hasattr(stats, "names"):
-        each = [_variances(s) for _, s in stats.parts]
-        return None if any(v is None for v in each) else np.concatenate(each, axis=1)
-    return getattr(stats, "variance", None)

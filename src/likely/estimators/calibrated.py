@@ -113,12 +113,6 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         raw = raw_scores(self.estimator_, X, self.classes_, response_of(self.estimator_))
         return self.calibration_.log_posterior(self.floor_.applied(raw))
 
-    def save(self, path: Any) -> None:
-        """Write a model file, if the estimator inside is one of ours: files hold numbers and settings, never code."""
-        from likely.files import save
-
-        save(self, path)
-
     # ------------------------------------------------- what the estimator can do
 
     def _novel(self, X: Any, rate: float) -> Any:

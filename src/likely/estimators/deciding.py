@@ -21,6 +21,7 @@ RULES = {  # constraints of the settings that say how to decide
     "reject_cost": [Interval(Real, 0, None, closed="left"), None],
     "reject_below": [Interval(Real, 0, 1, closed="both"), None],
 }
+NOVELTY = {"novelty": [Interval(Real, 0, 1, closed="neither"), None]}  # of those that know p(x)
 
 
 class Deciding(ClassifierMixin):
@@ -71,7 +72,7 @@ class Deciding(ClassifierMixin):
             P = np.exp(change_log_prior(self.log_posterior(X), self.class_prior_, self._prior_for(class_prior)))
         return settled(
             P, self.classes_, cost=cost, reject_cost=reject_cost, reject_below=reject_below, novel=novel,
-            why_novel=why, full=full, refusing=novelty is not None,
+            why_novel=why, full=full,
         )  # fmt: skip
 
     def predict_frame(self, X: Any, **how: Any) -> Any:
@@ -83,6 +84,12 @@ class Deciding(ClassifierMixin):
         columns: dict[str, Any] = {"decision": [_plain(c) for c in done.choice], "cost": done.cost}
         columns |= {f"p({c})": done.posterior[:, i] for i, c in enumerate(self.classes_)}
         return nw.from_dict(columns, backend=frame.implementation).to_native()
+
+    def save(self, path: Any) -> None:
+        """Write a model file that `lk.load` reads back."""
+        from likely.files import save
+
+        save(self, path)
 
     # ------------------------------------------------------------------- inside
 

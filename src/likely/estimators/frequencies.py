@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from likely.core.arrays import Array, Mask
 from likely.errors import DataError, sentence
-from likely.estimators.deciding import RULES, Deciding, class_probabilities
+from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.labels import checked_labels, encoded
 
 
@@ -30,7 +29,7 @@ class ClassFrequencies(Deciding, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
         **RULES,
-        "novelty": [Interval(Real, 0, 1, closed="neither"), None],
+        **NOVELTY,
     }
     _saved: tuple[str, ...] = ("classes_", "class_count_", "class_prior_")
 
@@ -65,12 +64,6 @@ class ClassFrequencies(Deciding, BaseEstimator):
         check_is_fitted(self)
         with np.errstate(divide="ignore"):
             return np.tile(np.log(self.class_prior_), (_num_samples(X), 1))
-
-    def save(self, path: Any) -> None:
-        """Write a model file that `lk.load` reads back."""
-        from likely.files import save
-
-        save(self, path)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
         return np.zeros(_num_samples(X), dtype=bool), None

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from likely.core.arrays import Array, Index
-from likely.core.blocks import Blocks
 from likely.core.engine import one_blas_thread
 from likely.core.hashing import row_hashes
-from likely.core.learn import Stop, fit, resolve_prior
 from likely.core.notes import unheard
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.labels import owners_among
-from likely.models.mixture import Mixture
 from likely.models.taking_away import Cancelled, without
 
 
@@ -53,22 +49,13 @@ def _judged(whole: BayesClassifier, rows: Any, owner: Index, weight: Array, i: i
 def _by_statistics(whole: BayesClassifier, rows: Any, owner: Index, unit: float, i: int) -> Array:
     learnt, one = whole._learnt, slice(i, i + 1)
     rest = without(whole.stats_, learnt.collect(rows[one], np.array([unit]), owner[one]))
-    prior = resolve_prior(learnt, rest, whole._prior_rule)
-    return _finished(whole, learnt.refit(rest, prior), rest, prior).log_posterior(rows[one])
+    return whole._elsewhere(whole._stepped(learnt, rest)).log_posterior(rows[one])
 
 
 def _by_fitting(whole: BayesClassifier, rows: Any, owner: Index, weight: Array, i: int) -> Array:
     keep = weight > 0
-    data = Blocks.of(rows[keep], weight[keep], owner=owner[keep])
-    density = whole.density_
-    report = fit(whole._blank(rows[keep]), data, prior=whole._prior_rule, stop=Stop(density.max_iter, density.tol))
-    return _finished(whole, report.model, report.stats, report.prior).log_posterior(rows[i : i + 1])
-
-
-def _finished(whole: BayesClassifier, learnt: Mixture, stats: Any, prior: Any) -> Mixture:
-    """What scores, made of what was learnt; a copy of the density finishes, for it may note how."""
-    parts = copy(whole.density_)._finish(learnt.parts, stats.parts, prior.parts)
-    return Mixture.trusted(weights=np.array(whole._final_weights(learnt, stats)), parts=parts)
+    report = whole._learn(rows[keep], owner[keep], weight[keep])
+    return whole._elsewhere(report).log_posterior(rows[i : i + 1])
 
 
 def _alike(rows: Any, owner: Index, weight: Array) -> list[Index]:

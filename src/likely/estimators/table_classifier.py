@@ -44,7 +44,7 @@ class TableClassifier(Deciding, BaseEstimator):
     }  # fmt: skip
     _saved: tuple[str, ...] = ("classifier_", "schema_", "card_", "calibration_")
     card_: str = ""  # JSON: how it came about
-    calibration_: Calibration | None = None  # a map of posteriors, where there is one
+    calibration_: Calibration | None = None  # from the classifier's log-posteriors to those that it gives
 
     def __init__(self, classifier: Any = None, kinds: Any = None) -> None:
         self.classifier = classifier
@@ -79,11 +79,6 @@ class TableClassifier(Deciding, BaseEstimator):
         check_is_fitted(self, "classifier_")
         found: Schema = json.loads(self.schema_)
         return found
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """The map from the classifier's own log-posteriors to those it gives; None: they stand as they are."""
-        return self.calibration_
 
     @property
     def card(self) -> dict[str, Any]:
@@ -124,7 +119,7 @@ class TableClassifier(Deciding, BaseEstimator):
 
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
-        return applied(self.calibration, self.classifier_.log_posterior(self.frame(X)))
+        return applied(self.calibration_, self.classifier_.log_posterior(self.frame(X)))
 
     def decide(self, X: Any, **how: Any) -> Any:
         """The cheapest action for each row, or a refusal (see `BayesClassifier.decide`)."""
@@ -152,15 +147,9 @@ class TableClassifier(Deciding, BaseEstimator):
         if not hasattr(self.classifier_, "explain"):
             expected, remedy = "there is nothing to explain", "it decides by class frequencies and looks at no column"
             raise DomainError(sentence(type(self.classifier_).__name__, expected, remedy=remedy))
-        if self.calibration is None:
+        if self.calibration_ is None:
             return self.classifier_.explain(self.frame(X))
         return Explanation.of(self._recalibrated(), self.frame(X))
-
-    def save(self, path: Any) -> None:
-        """Write a model file that `lk.load` reads back."""
-        from likely.files import save
-
-        save(self, path)
 
     # ---------------------------------------------------------------------- inside
 
@@ -175,7 +164,7 @@ class TableClassifier(Deciding, BaseEstimator):
 
     def _recalibrated(self) -> Any:
         """The classifier as `Explanation` needs it, with posteriors behind the map."""
-        other, map = copy(self.classifier_), self.calibration
+        other, map = copy(self.classifier_), self.calibration_
         assert map is not None  # asked only where there is one
         other.learnt_, other.model_ = other._learnt, RecalibratedModel(other.model_, map)
         return other
@@ -189,7 +178,7 @@ class TableClassifier(Deciding, BaseEstimator):
         sound = bool(schema) and isinstance(card, dict) and isinstance(self.classifier_, Deciding)
         sound = sound and all(isinstance(e, dict) and e.get("kind") in kinds for e in schema.values())
         sound = sound and all(_are_texts(e.get("levels")) for e in schema.values() if e["kind"] in WORDS)
-        map = self.calibration
+        map = self.calibration_
         known = isinstance(map, Temperature | LogisticMap | IsotonicMap)
         sound = sound and (map is None or (known and map.classes == len(self.classifier_.classes_)))
         names = getattr(self.classifier_, "feature_names_in_", None)

@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing
 
 from likely.core.arrays import Index
 from likely.core.columns import Columns
+from likely.core.hashing import row_hashes
 from likely.core.ragged import Ragged
 
 
@@ -104,29 +105,5 @@ def _sparse_rows(X: Any) -> NDArray[Any]:
 
 def _ranked(a: NDArray[Any]) -> Index:
     """The rank of each row's contents among the distinct ones, in an order of their own; one NaN equals another."""
-    if a.dtype.kind == "O":
-        return np.unique(a, return_inverse=True)[1].astype(np.intp)
-    words = _words(a.reshape(len(a), -1) if a.size else np.zeros((len(a), 1)))
-    hashed = np.zeros(len(a), dtype=np.uint64)
-    for j in range(words.shape[1]):
-        hashed = _mixed(hashed ^ words[:, j])
-    return np.unique(hashed, return_inverse=True)[1].astype(np.intp)
-
-
-def _words(a: NDArray[Any]) -> NDArray[np.uint64]:
-    """Numbers as 64 bits each, equal where the numbers are."""
-    if a.dtype.kind == "c":
-        return _words(np.concatenate([a.real, a.imag], axis=1))
-    if a.dtype.kind in "mM":
-        return a.astype(np.int64).view(np.uint64)
-    a = a.astype(np.float64) + 0.0  # −0 is 0
-    a[np.isnan(a)] = np.nan
-    return a.view(np.uint64)
-
-
-def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Every bit stirred into every other (the finish of SplitMix64): two of 10⁶ rows collide once in 10⁷ tables."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    keys = a if a.dtype.kind == "O" else row_hashes(a)
+    return np.unique(keys, return_inverse=True)[1].astype(np.intp)

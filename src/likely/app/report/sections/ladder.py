@@ -12,7 +12,10 @@ from likely.app.report.markup import Markup, join, tag
 from likely.app.report.study import Contender, Study
 from likely.app.report.words import clipped, column, number, percent, percent_range
 
-LEAD = "Models from simple to rich, each judged on rows that it had not seen. Of those within one standard error of the cheapest, the simplest is taken."  # noqa: E501
+LEAD = (
+    "Models from simple to rich, each judged on rows that it had not seen. Of those within one standard error of the "
+    "cheapest, the simplest is taken."
+)
 
 
 def leaderboard(study: Study) -> Markup:

@@ -28,7 +28,10 @@ def plane(study: Study) -> Markup:
         return section(
             "plane", title, "", absent("There is no plane to draw: it takes two classes and two directions.")
         )
-    lead = "The two directions in which the classes lie furthest apart. Colours and symbols are true classes; the ground shows what is decided there."  # noqa: E501
+    lead = (
+        "The two directions in which the classes lie furthest apart. Colours and symbols are true classes; the ground "
+        "shows what is decided there."
+    )
     names = study.classes if len(study.classes) <= FEW else ()
     picture = plane_map(p.points, p.truth, p.decided, marks(study), xs=p.xs, ys=p.ys, region=p.region,
                         labels=p.labels, names=names)  # fmt: skip

@@ -1,0 +1,45 @@
+"""Classes of which training says too little: one row, or none that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+SHOWN = 5  # columns that a note names
+
+
+def notes_on_classes(clf: Any, rows: int) -> Iterator[str]:
+    """What a careful person would want to know of the classes that a classifier has learnt from so many rows."""
+    single = [repr(c) for c, n in zip(clf.classes_.tolist(), clf.class_count_, strict=True) if n <= 1]
+    total = clf.stats_.total_weight
+    if single and rows > 2 * total:
+        told = f"weights sum to {total:.3g} for {rows} rows, so the prior outweighs them"
+        yield f"{told}: a weight counts rows, multiply them"
+    elif len(single) == 1:
+        yield f"class {single[0]} has one row: its spread is what the prior says"
+    elif single:
+        yield f"classes {', '.join(single)} have one row each: their spread is what the prior says"
+    for label, columns in constant_columns(clf):
+        told = f"class {label!r} does not vary in {', '.join(map(repr, columns))}"
+        yield f"{told}: its spread there is what the prior says"
+
+
+def constant_columns(clf: Any) -> Iterator[tuple[Any, list[str]]]:
+    """Classes of several rows with columns that vary elsewhere, but not within them."""
+    variance = _variances(clf.stats_.parts)
+    if variance is None:
+        return
+    still = (variance == 0) & (variance > 0).any(axis=0) & (clf.class_count_ > 1)[:, None]
+    names, labels = clf._column_names(), clf.classes_.tolist()
+    for k in np.flatnonzero(still.any(axis=1)):
+        yield labels[k], [names[j] for j in np.flatnonzero(still[k])][:SHOWN]
+
+
+def _variances(stats: Any) -> Any:
+    """Variance of each column within each class (C, d), where all columns are numbers."""
+    if hasattr(stats, "parts") and hasattr(stats, "names"):
+        each = [_variances(s) for _, s in stats.parts]
+        return None if any(v is None for v in each) else np.concatenate(each, axis=1)
+    return getattr(stats, "variance", None)
