@@ -67,6 +67,12 @@ def read(
     - **columns**: read only these.
 
     Cells of text formats are strings, null where missing: `Table` decides what they are.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "rows.csv")
+    >>> with open(path, "w") as file: _ = file.write("size;colour\\n1.5;red\\nNA;blue\\n")
+    >>> read(path).rows()
+    [('1.5', 'red'), (None, 'blue')]
     """
     sources = _listed(source)
     if sql is None:

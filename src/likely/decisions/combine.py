@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array
+from likely.decisions.posteriors import class_shares
+from likely.decisions.posteriors import posteriors as checked
 from likely.errors import DataError, DomainError, ShapeError, sentence
-
-SUMS_TO_ONE = 1e-9
 
 
 def change_prior(posterior: Any, trained: Any, new: Any) -> Array:
@@ -20,14 +20,15 @@ def change_prior(posterior: Any, trained: Any, new: Any) -> Array:
     >>> change_prior([[0.96, 0.04]], [0.5, 0.5], [0.0004, 0.9996]).round(4)
     array([[0.0095, 0.9905]])
     """
-    P = _rows(posterior)
+    P = checked(posterior, "change_prior")
     with np.errstate(divide="ignore"):
         return np.asarray(np.exp(change_log_prior(np.log(P), trained, new)))
 
 
 def change_log_prior(log_posterior: Array, trained: Any, new: Any) -> Array:
     """The same for log-posteriors (n, C), in which no probability is too small to count."""
-    old, wished = (_prior(p, log_posterior.shape[1], name) for p, name in ((trained, "trained"), (new, "new")))
+    C = log_posterior.shape[1]
+    old, wished = (class_shares(p, C, "change_prior", name) for p, name in ((trained, "trained"), (new, "new")))
     if ((old == 0) & (wished > 0)).any():
         c = int(np.flatnonzero((old == 0) & (wished > 0))[0])
         raise DomainError(sentence("change_prior", f"class {c} must have been possible in training", "probability 0"))
@@ -45,33 +46,14 @@ def combine(posteriors: Sequence[Any], class_prior: Any) -> Array:
     >>> combine([p, p], [0.0004, 0.9996]).round(4)
     array([[0.1873, 0.8127]])
     """
-    parts = [_rows(p) for p in posteriors]
+    parts = [checked(p, "combine") for p in posteriors]
     if not parts or len({p.shape for p in parts}) > 1:
         raise ShapeError(sentence("combine", "posteriors of one shape are needed", [p.shape for p in parts]))
-    prior = _prior(class_prior, parts[0].shape[1], "class_prior")
+    prior = class_shares(class_prior, parts[0].shape[1], "combine")
     with np.errstate(divide="ignore"):
         logs = sum(np.log(p) for p in parts)
         shift = np.where(prior > 0, (1 - len(parts)) * np.log(np.where(prior > 0, prior, 1.0)), -np.inf)
     return np.asarray(np.exp(_normalised(logs + shift, "combine")))
-
-
-def _rows(P: Any) -> Array:
-    a = parameter(P, "combine", "posteriors")
-    if a.ndim != 2:
-        raise ShapeError(sentence("combine", "posteriors must have shape (n, C)", a.shape))
-    sound = (a >= 0).all(axis=1) & (np.abs(a.sum(axis=1) - 1) <= 1e-6)
-    if not sound.all():
-        i = int(np.flatnonzero(~sound)[0])
-        raise DataError(sentence("combine", "each row must be probabilities that add to 1", f"{a[i]} at row {i}"))
-    return a
-
-
-def _prior(given: Any, classes: int, name: str) -> Array:
-    prior = parameter(given, "class prior", name)
-    if prior.shape != (classes,) or (prior < 0).any() or abs(prior.sum() - 1) > SUMS_TO_ONE:
-        expected = f"{name} must be {classes} probabilities that add to 1"
-        raise DomainError(sentence("class prior", expected, prior.tolist(), "divide them by their sum"))
-    return prior
 
 
 def _normalised(logs: Array, whose: str) -> Array:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index, Mask
 from likely.decisions.cost import Cost, labels
+from likely.decisions.posteriors import posteriors
 from likely.decisions.refusals import NOVEL, REJECT
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.errors import DomainError, sentence
 
-SUMS_TO_ONE = 1e-6
 SHOWN = 20  # rows that the text shows
 
 
@@ -44,7 +44,7 @@ def decide(
         if novelty is not None or class_prior is not None:
             expected = "novelty and class_prior need a classifier and rows X"
             raise DomainError(sentence("decide", expected, "posteriors alone", "see lk.change_prior"))
-        P = _posteriors(posterior)
+        P = posteriors(posterior, "decide")
         return _result(P, np.arange(P.shape[1]), rules, None, full, indices=True)
     own = getattr(posterior, "decide", None)
     if callable(own):
@@ -66,7 +66,7 @@ def foreign_posterior(classifier: Any, X: Any) -> tuple[NDArray[Any], Array]:
         raise DomainError(sentence("decide", "a fitted classifier is needed", f"{whose} without classes_", "fit it"))
     for name, linear in (("log_posterior", np.exp), ("predict_proba", np.asarray)):
         if hasattr(classifier, name):
-            P = _posteriors(linear(getattr(classifier, name)(X)))
+            P = posteriors(linear(getattr(classifier, name)(X)), "decide")
             return labels(range(P.shape[1]) if classes is None else classes), P
     remedy = f"wrap it: lk.Calibrated({whose}(…)).fit(X, y)"
     raise DomainError(sentence("decide", "a classifier with probabilities is needed", whose, remedy))
@@ -116,27 +116,6 @@ def _share(value: float | None, name: str) -> float | None:
     if value is not None and not 0 <= value <= 1:
         raise DomainError(sentence("decide", f"{name} must lie in 0 … 1", value))
     return value
-
-
-def _posteriors(P: Any) -> Array:
-    """Probabilities (n, C), each row adding to 1."""
-    try:
-        a = np.asarray(P, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(sentence("decide", "posteriors must be numbers (n, C)", type(P).__name__)) from error
-    if a.ndim != 2 or not a.shape[1]:
-        raise ShapeError(sentence("decide", "posteriors must have shape (n, C)", a.shape))
-    with np.errstate(invalid="ignore"):
-        sound = (a >= 0).all(axis=1) & (np.abs(a.sum(axis=1) - 1) <= SUMS_TO_ONE)
-    if not sound.all():
-        i = int(np.flatnonzero(~sound)[0])
-        remedy = "pass probabilities, not scores; lk.Calibrated makes them"
-        raise DataError(
-            sentence(
-                "decide", "each row of posteriors must be probabilities that add to 1", f"{a[i]} at row {i}", remedy
-            )
-        )
-    return a
 
 
 @dataclass(frozen=True, eq=False)

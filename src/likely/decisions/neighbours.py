@@ -60,6 +60,12 @@ def check_unimodality(
     the least possible, Cover and Hart). Columns are scaled by the pooled deviation within classes, or rows whitened
     by a `covariance`. `y` and `decided` are labels (n,). Of more than `most` rows, so many spread evenly are tried,
     and fewer (2,000 at least) where there are many rows of more than 10 columns.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(m, 0.3, (60, 1)) for m in (-3, 0, 3)])  # the outer two are one class
+    >>> y = np.repeat([0, 1, 0], 60)
+    >>> check_unimodality(X, y, np.zeros(180, dtype=int)).verdict.split(":")[0]
+    'The nearest neighbour errs less (nearest neighbour 0.0%, classifier 33.3%, p < 0.001)'
     """
     x, label, called, w, left_out = _labelled(X, y, decided, weight)
     z = _scaled(x, label, w) if covariance is None else _whitened(x, covariance)

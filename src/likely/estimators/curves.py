@@ -93,6 +93,12 @@ def hughes_curve(
     - **columns_order**: "ranked" (by the ratio of the variance between classes to that within, in each training set
       anew, so that the test rows have no say), "random" (another order in each fold), "given", or a list of columns.
     - **dims**: numbers of columns to try; None: 1, 2, 4 … all. Other parameters as in `evaluate`.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> curve = hughes_curve(GaussianNB(), *load_iris(return_X_y=True), dims=[1, 4])
+    >>> curve.at.tolist(), bool(curve.test_error.max() < 0.1)
+    ([1, 4], True)
     """
     table = _Table.of(estimator, X, y, sample_weight, groups)
     seed, splits = table.split(cv, time, random_state)

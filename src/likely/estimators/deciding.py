@@ -14,7 +14,8 @@ from likely.core.arrays import Array, Mask
 from likely.decisions.combine import change_log_prior
 from likely.decisions.cost import Cost
 from likely.decisions.decide import settled
-from likely.errors import DomainError, ShapeError, sentence
+from likely.decisions.posteriors import class_shares
+from likely.errors import DomainError, sentence
 
 RULES = {  # constraints of the settings that say how to decide
     "cost": ["array-like", dict, HasMethods(["expected"]), HasMethods(["to_numpy"]), None],
@@ -127,13 +128,7 @@ def class_probabilities(given: Any, classes: Any, whose: str) -> Array:
         if missing or len(given) != len(classes):
             raise DomainError(sentence(whose, f"class_prior must name each class {classes.tolist()}", list(given)))
         given = [given[c] for c in classes.tolist()]
-    prior = np.asarray(given, dtype=np.float64)
-    if prior.shape != (len(classes),):
-        raise ShapeError(sentence(whose, f"class_prior needs one probability a class ({len(classes)})", prior.shape))
-    if not (np.isfinite(prior).all() and (prior >= 0).all() and abs(prior.sum() - 1) < 1e-9):
-        expected = "class_prior must be probabilities that add to 1"
-        raise DomainError(sentence(whose, expected, prior.tolist(), "divide them by their sum"))
-    return prior
+    return class_shares(given, len(classes), whose)
 
 
 def _has_text_keys(setting: Any) -> bool:
