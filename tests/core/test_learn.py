@@ -25,7 +25,7 @@ def test_complete_data_are_one_pass(rng):
     report = fit(blank(x), x)
     assert report.converged and report.iterations == 1 and len(report.trace) == 1
     assert report.objective == pytest.approx(report.model.log_prob(x).sum(), rel=1e-12)
-    assert "closed form" in report.reason and str(report).startswith("Gaussian: converged after 1 refits")
+    assert "closed form" in report.reason and str(report).startswith("Gaussian: converged after 1 refit:")
 
 
 def test_em_never_falls_and_reports_the_likelihood_of_its_model(gappy):

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Engine, Threads
 from likely.core.notes import said_once
-from likely.errors import DataError, DomainError, NotConverged, sentence
+from likely.core.progress import Progress
+from likely.core.report import FitReport, Run
+from likely.errors import DataError, DomainError, sentence
+
+FALLS = 1e-8  # of the objective's size: what rounding may take away; EM itself never does
+INTERRUPTED = "interrupted"
+PATIENCE = 3  # passes in which rows set aside may be explained no better before we stop
 
 
 @dataclass(frozen=True)
@@ -35,48 +43,23 @@ class Step:
     prior: Any
 
 
-@dataclass(frozen=True, eq=False)
-class FitReport:
-    """How a fit went. `converged` is True only if the objective settled; running out of passes is not that."""
+class Keeper(Protocol):
+    """Keeps the progress of a fit safe, as `lk.Checkpoint` does."""
 
-    model: Any
-    stats: Any
-    prior: Any
-    converged: bool
-    reason: str
-    trace: list[float] = field(repr=False)  # the objective after each pass, prior included
+    def load(self) -> Progress | None:
+        """What was kept, None if nothing was."""
+        ...
 
-    @property
-    def iterations(self) -> int:
-        """Number of refits."""
-        return len(self.trace) - (0 if self.stats.complete else 1)
-
-    @property
-    def objective(self) -> float:
-        """What was maximised, at the model that is returned."""
-        return self.trace[-1]
-
-    def require_converged(self) -> FitReport:
-        """This report, or an error if the objective had not settled."""
-        if not self.converged:
-            raise NotConverged(
-                sentence("fit", "the objective must settle", self.reason, "allow more passes: Stop(max_iter=…)")
-            )
-        return self
-
-    def __str__(self) -> str:
-        how = "converged" if self.converged else "NOT converged"
-        lines = [f"{type(self.model).__name__}: {how} after {self.iterations} refits: {self.reason}"]
-        lines.append(
-            f"objective {self.objective:.10g}" + (f" (from {self.trace[0]:.10g})" if len(self.trace) > 1 else "")
-        )
-        lines.append(f"prior {type(self.prior).__name__ if self.prior is not None else 'none (maximum likelihood)'}")
-        return "\n".join(lines)
+    def save(self, progress: Progress, /) -> None:
+        """Keep it: whole or not at all."""
+        ...
 
 
-def gather(model: Any, block: Block) -> Any:
+def gather(model: Any, block: Block, hard: bool = False) -> Any:
     """`collect` on a block, with whatever is known of its labels."""
-    known = {k: v for k, v in (("given", block.given), ("owner", block.owner)) if v is not None}
+    known: dict[str, Any] = {k: v for k, v in (("given", block.given), ("owner", block.owner)) if v is not None}
+    if hard:
+        known["hard"] = True
     return model.collect(block.x, block.weight, **known)
 
 
@@ -89,53 +72,183 @@ def resolve_prior(model: Any, stats: Any, prior: Any) -> Any:
     return prior(model, stats) if callable(prior) else prior
 
 
-def iterate(model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None) -> Iterator[Step]:
+def iterate(
+    model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, hard: bool = False
+) -> Iterator[Step]:
     """Endless passes over re-iterable data: each yields the model with its statistics and objective.
 
-    Progress bars, checkpoints and plots watch this iterator; `fit` is a loop over it.
+    Progress bars, checkpoints and plots watch this iterator; `fit` is a loop over it. `hard` gives each row to the
+    one label that explains it best (the maximum approximation), for models with hidden labels.
     """
+    if hard and not getattr(model, "hides_labels", False):
+        expected = "hard=True is for models with hidden labels, such as mixtures"
+        raise DomainError(sentence("fit", expected, type(model).__name__))
     blocks, engine = Blocks.of(data), engine or Threads()
     if getattr(model, "takes_parts", False):
         blocks = blocks.whole()
     while True:
-        stats: Any = engine.total(partial(gather, model), blocks)
+        stats: Any = engine.total(partial(gather, model, hard=hard), blocks)
         prior = resolve_prior(model, stats, prior)
         yield Step(model, stats, model.objective(stats, prior), prior)
         model = model.refit(stats, prior)
 
 
 def fit(
-    model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, stop: Stop | None = None
-) -> FitReport:
+    model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, stop: Stop | None = None,
+    hard: bool = False, held_out: Any = None, checkpoint: Keeper | None = None,
+) -> FitReport:  # fmt: skip
     """Improve a model on data until its objective settles.
 
     With complete data one pass is the maximum. With something hidden (missing entries, labels,
     states) this is the EM algorithm, and the objective never falls (Dempster, Laird and Rubin).
+
+    - **hard**: the maximum approximation: each row belongs to the one label that explains it best.
+    - **held_out**: other rows; learning stops when they are explained no better for three passes, and the model that
+      explained them best is returned.
+    - **checkpoint**: an `lk.Checkpoint`: progress is kept there, and a fit that was cut off goes on to the same bits.
+
     Ctrl-C returns the best model so far with `converged=False`.
     """
     with said_once():
-        return _fit(model, data, prior, engine, stop or Stop())
+        return _Climb(model, prior, stop or Stop(), held_out, checkpoint).run(data, engine, hard)
 
 
-def _fit(model: Any, data: Any, prior: Any, engine: Engine | None, stop: Stop) -> FitReport:
-    trace: list[float] = []
-    best: Step | None = None
-    try:
-        for step in iterate(model, data, prior=prior, engine=engine):
-            if step.stats.complete:
-                return _closed_form(step)
-            trace.append(step.objective)
-            if best is not None and _settled(trace, step.stats, stop.tol):
-                return FitReport(step.model, step.stats, step.prior, True, f"gain below {stop.tol:g} a row", trace)
-            best = step
-            if len(trace) > stop.max_iter:
-                reason = f"{stop.max_iter} refits made, the objective still moving"
-                return FitReport(step.model, step.stats, step.prior, False, reason, trace)
-    except KeyboardInterrupt:
-        if best is None:
-            raise
-        return FitReport(best.model, best.stats, best.prior, False, "interrupted", trace)
-    raise DataError(sentence("fit", "data must give at least one pass", "none"))  # pragma: no cover
+class _Climb:
+    """One run of `fit`: what has been reached so far, and whether it is time to stop."""
+
+    def __init__(self, model: Any, prior: Any, stop: Stop, held_out: Any, checkpoint: Keeper | None) -> None:
+        self.model, self.prior, self.stop, self.checkpoint = model, prior, stop, checkpoint
+        self.aside = None if held_out is None else Blocks.of(held_out)
+        self.trace: list[float] = []
+        self.held_out: list[float] = []
+        self.last: Step | None = None
+        self.best: Any = None  # the model that explains the rows set aside best
+        self.kept = checkpoint.load() if checkpoint else None
+        if self.kept is not None:
+            self._resume(self.kept)
+
+    def run(self, data: Any, engine: Engine | None, hard: bool) -> FitReport:
+        def passes(model: Any, prior: Any) -> Iterator[Step]:
+            return iterate(model, data, prior=prior, engine=engine, hard=hard)
+
+        try:
+            for step in passes(self.model, self.prior):
+                report = self._after(step)
+                if report is None:
+                    continue
+                if report.stopped_early and report.model is not step.model:
+                    report = replace(report, stats=next(passes(report.model, report.prior)).stats)
+                return self._noted(report)
+        except KeyboardInterrupt:
+            if self.last is None:
+                raise
+            return self._report(self.last, False, INTERRUPTED)
+        raise DataError(sentence("fit", "data must give at least one pass", "none"))  # pragma: no cover
+
+    def _after(self, step: Step) -> FitReport | None:
+        """The report, if this pass was the last."""
+        if step.stats.complete:
+            return _closed_form(step)
+        kept, self.kept = self.kept, None
+        if kept is not None:
+            _same_data(step, kept)
+            if kept.reason:
+                return replace(self._report(step, kept.converged, kept.reason, step), stopped_early=kept.early)
+        if self._fell(step):
+            return self._beyond_maximum()
+        self.trace.append(step.objective)
+        settled, self.last = self._settled(step), step
+        if self.aside is not None and self._overlearnt(step.model, self.aside):
+            return self._early(step)
+        if settled:
+            return self._report(step, True, f"gain below {self.stop.tol:g} a row")
+        if len(self.trace) > self.stop.max_iter:
+            return self._report(step, False, f"{self.stop.max_iter} refits made, the objective still moving")
+        self._keep(step.model, step)
+        return None
+
+    def _settled(self, step: Step) -> bool:
+        if self.last is None:
+            return False
+        gain = abs(self.trace[-1] - self.trace[-2])
+        return bool(gain <= self.stop.tol * max(float(step.stats.total_weight), 1e-300))
+
+    def _fell(self, step: Step) -> bool:
+        """True if the objective is lower than before by more than rounding: a covariance met its floor."""
+        if np.isnan(step.objective):
+            told = "a number is not finite any more"
+            raise DomainError(sentence("fit", "the objective must stay a number", told, 'give a prior, as "weak"'))
+        before = self.trace[-1] if self.last is not None else -np.inf
+        return bool(step.objective < before - FALLS * max(abs(before), float(step.stats.total_weight)))
+
+    def _beyond_maximum(self) -> FitReport:
+        assert self.last is not None
+        told = "the next step would be worse: an estimate had to be lifted off a singularity; a prior avoids this"
+        return self._report(self.last, False, told)
+
+    def _overlearnt(self, model: Any, aside: Blocks) -> bool:
+        self.held_out.append(mean_log_prob(model, aside))
+        if self.held_out[-1] >= max(self.held_out):
+            self.best = model
+        return len(self.held_out) - 1 - self._best_at >= PATIENCE
+
+    @property
+    def _best_at(self) -> int:
+        return len(self.held_out) - 1 - int(np.argmax(self.held_out[::-1]))
+
+    def _early(self, step: Step) -> FitReport:
+        self.trace = self.trace[: self._best_at + 1]
+        reason = f"rows set aside were explained no better in {PATIENCE} passes"
+        return replace(self._report(step, False, reason), model=self.best, stopped_early=True)
+
+    def _report(self, step: Step, converged: bool, reason: str, last: Step | None = None) -> FitReport:
+        if last is not None:
+            self.trace.append(last.objective)
+        return FitReport(step.model, step.stats, step.prior, converged, reason, self.trace, self.held_out)
+
+    # ------------------------------------------------------------- checkpoints
+
+    def _resume(self, kept: Progress) -> None:
+        """Go on at the model that looked last: it looks again, and must see the same."""
+        self.model, self.prior, self.best = kept.model, kept.prior, kept.best
+        self.trace = kept.trace.tolist()[:-1]
+        self.held_out = kept.held_out.tolist() if kept.reason else kept.held_out.tolist()[:-1]
+
+    def _keep(self, model: Any, step: Step, **more: Any) -> None:
+        if self.checkpoint:
+            best = None if self.best is model else self.best
+            weight = step.stats.total_weight
+            more = {"best": best, **more}
+            self.checkpoint.save(Progress.at(model, step.prior, weight, self.trace, self.held_out, **more))
+
+    def _noted(self, report: FitReport) -> FitReport:
+        """The report, kept as the end of this run."""
+        if self.checkpoint and not report.stats.complete:
+            step = Step(report.model, report.stats, report.objective, report.prior)
+            end = {"reason": report.reason, "converged": report.converged, "early": report.stopped_early}
+            self._keep(report.model, step, **end, best=None)
+        return report
+
+
+def _same_data(step: Step, kept: Progress) -> None:
+    weight, objective = float(step.stats.total_weight), float(kept.trace[-1])
+    slack = 1e-9 * max(abs(objective), 1.0)
+    if abs(weight - kept.weight) > 1e-9 * kept.weight or not abs(step.objective - objective) <= slack:
+        remedy = "resume with the data and settings that it was begun with, or delete the file"
+        came = f"objective {step.objective:.10g} for {objective:.10g}"
+        raise DataError(sentence("checkpoint", "the same data must give the same objective", came, remedy))
+
+
+def mean_log_prob(model: Any, data: Any) -> float:
+    """Mean log p(x) a row of weighted data."""
+    total, weight = 0.0, 0.0
+    for block in Blocks.of(data):
+        each = model.log_prob(block.x)
+        total += float(each.sum() if block.weight is None else each @ block.weight)
+        weight += float(len(each) if block.weight is None else block.weight.sum())
+    if not weight > 0:
+        raise DataError(sentence("fit", "rows set aside must have weight", "none"))
+    return total / weight
 
 
 def _closed_form(step: Step) -> FitReport:
@@ -144,5 +257,21 @@ def _closed_form(step: Step) -> FitReport:
     return FitReport(model, step.stats, step.prior, True, "closed form: nothing was hidden", [objective])
 
 
-def _settled(trace: list[float], stats: Any, tol: float) -> bool:
-    return bool(abs(trace[-1] - trace[-2]) <= tol * max(float(stats.total_weight), 1e-300))
+def best_of(
+    starts: Iterable[Any], learn: Callable[[int, Any], FitReport],
+    agree: Callable[[list[Any], int], float] | None = None,
+) -> FitReport:  # fmt: skip
+    """The best of several runs, one from each start, with a note of all: values need no saving and restoring.
+
+    `agree(models, best)` says how far the models that the runs led to agree with the best of them.
+    """
+    reports: list[FitReport] = []
+    for i, start in enumerate(starts):
+        reports.append(learn(i, start))
+        if reports[-1].reason == INTERRUPTED:
+            break
+    best = max(range(len(reports)), key=lambda i: reports[i].objective)
+    runs = tuple(Run(r.objective, r.iterations, r.converged, r.reason) for r in reports)
+    several = agree is not None and len(reports) > 1
+    agreement = agree([r.model for r in reports], best) if several and agree is not None else None
+    return replace(reports[best], runs=runs, agreement=agreement)

@@ -85,6 +85,10 @@ class Categorical(Law):
         """One member of a stack."""
         return self.replace(probs=self.probs[k].copy())
 
+    def some(self, index: Any) -> Categorical:
+        """Some members, as a stack."""
+        return self.replace(probs=self.probs[index])
+
     # ----------------------------------------------------------------- levels
 
     def encode(self, x: Any) -> Index:

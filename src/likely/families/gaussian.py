@@ -80,6 +80,20 @@ class Gaussian(Algebra):
         covariance = self.covariance if self.tied else self.covariance[k]
         return Gaussian.trusted(mean=self.mean[k].copy(), covariance=np.array(covariance), kind=self.kind)
 
+    def some(self, index: Any) -> Gaussian:
+        """Some members, as a stack that keeps its statistics about the same origin."""
+        covariance = self.covariance if self.tied else self.covariance[index]
+        part = Gaussian.trusted(mean=self.mean[index], covariance=np.array(covariance), kind=self.kind)
+        part.__dict__["origin"] = self.origin
+        return part
+
+    @property
+    def smallest_eigenvalue(self) -> float:
+        """The least variance in any direction, over all members."""
+        if self.kind != "full":
+            return float(self.covariance.min())
+        return float(np.linalg.eigvalsh(self.covariance)[..., 0].min())
+
     @cached_property
     def form(self) -> Quadratic:
         """The squared distances of this law, with whatever factors they need, made once."""

@@ -71,6 +71,10 @@ class Poisson(Law):
         """One member of a stack."""
         return Poisson.trusted(rate=self.rate[k].copy())
 
+    def some(self, index: Any) -> Poisson:
+        """Some members, as a stack."""
+        return Poisson.trusted(rate=self.rate[index])
+
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:

@@ -66,6 +66,16 @@ class Product(Law):
         """One member of a stack."""
         return self._each(lambda _, part: part.member(k))
 
+    def some(self, index: Any) -> Product:
+        """Some members, as a stack."""
+        return self._each(lambda _, part: part.some(index))
+
+    @property
+    def smallest_eigenvalue(self) -> float | None:
+        """The least of the parts that have one."""
+        found = [getattr(part, "smallest_eigenvalue", None) for _, part in self.parts]
+        return min((least for least in found if least is not None), default=None)
+
     @property
     def dim(self) -> int:
         """Number of columns that all parts take together."""

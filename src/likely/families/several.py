@@ -56,6 +56,16 @@ class Several(Law):
         """One member."""
         return self.parts[k]
 
+    def some(self, index: Any) -> Several:
+        """Some members, as a stack."""
+        return Several.trusted(parts=tuple(self.parts[int(k)] for k in index))
+
+    @property
+    def smallest_eigenvalue(self) -> float | None:
+        """The least of the members that have one."""
+        found = [getattr(part, "smallest_eigenvalue", None) for part in self.parts]
+        return min((least for least in found if least is not None), default=None)
+
     def log_prob(self, x: Any) -> Array:
         """Each member's log-density (n, K)."""
         return np.stack([part.log_prob(x) for part in self.parts], axis=1)
@@ -139,9 +149,9 @@ class SeveralStats(Addable, Value):
 
     __rmul__ = __mul__
 
-    def member(self, k: int) -> Any:
-        """One member's statistics."""
-        return self.parts[k]
+    def member(self, k: Any) -> Any:
+        """One member's statistics, or those of some."""
+        return self.parts[k] if np.ndim(k) == 0 else SeveralStats(tuple(self.parts[int(i)] for i in k))
 
 
 def side_by_side(draws: list[Any]) -> Any:

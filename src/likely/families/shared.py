@@ -77,6 +77,17 @@ class Shared(Law):
         """One member."""
         return self.parts.member(int(self.index[k]) if self._all else k)
 
+    def some(self, index: Any) -> Shared:
+        """Some members, as a stack; parts that nobody names any more stay, so that statistics still add."""
+        if self._all:
+            return self.replace(index=self.index[index])
+        return self.replace(parts=self.parts.some(index), index=self.index[index])
+
+    @property
+    def smallest_eigenvalue(self) -> float | None:
+        """That of the parts."""
+        return getattr(self.parts, "smallest_eigenvalue", None)
+
     def log_prob(self, x: Any) -> Array:
         """Each member's log-density (n, K); shared parts are evaluated once."""
         out = self.parts.log_prob(x)

@@ -15,13 +15,17 @@ from likely.core.arrays import Array, Index, n_rows, owners, parameter, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
+from likely.core.report import EMPTY
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
+from likely.families.several import side_by_side
+from likely.models.stacks import joined
 
 SUM_TO_ONE = 1e-9
+FLOOR = 1e-12  # weight of a part that a sparse prior has emptied
 WHOLE = 16  # parts up to which any law may take many rows with owners at once: some need a number a row and part
 
 
@@ -32,6 +36,7 @@ class Mixture(Law):
     `parts` is a stack of K members: a classifier has one a class. With labels given (`owner`) learning takes one
     pass; with labels hidden it is EM; with some of them given (`given`, a log-mask) it is both at once.
     Where a row is impossible under every member, the posterior is the prior.
+    Weights (C, M) make a stack of C mixtures, of M parts each, over one stack of C·M parts: a mixture a class.
 
     >>> import likely as lk
     >>> m = Mixture([0.5, 0.5], lk.Gaussian([[0.0], [4.0]], 1.0))
@@ -40,22 +45,38 @@ class Mixture(Law):
            [0.5, 0.5]])
     """
 
-    weights: Array  # (K,)
-    parts: Any  # a stack of K members
+    weights: Array  # (K,), or (C, M) for a stack of C mixtures
+    parts: Any  # a stack of K, or C·M, members
 
     def __post_init__(self) -> None:
         w = parameter(self.weights, "Mixture", "weights")
         members = getattr(self.parts, "members", None)
-        if members is None or w.shape != (members,):
+        if members is None or w.ndim not in (1, 2) or w.size != members or not members:
             expected = "parts must be a stack with one weight a member"
             raise ShapeError(sentence("Mixture", expected, f"{w.shape} weights, {members} members"))
-        if (w < 0).any() or abs(w.sum() - 1) > SUM_TO_ONE:
+        if (w < 0).any() or (np.abs(w.sum(axis=-1) - 1) > SUM_TO_ONE).any():
             raise DomainError(sentence("Mixture", "weights must not be negative and sum to 1", w.tolist()))
         self._set(weights=w)
 
     @property
-    def members(self) -> None:
-        """None: a mixture is one density (its parts are the stack)."""
+    def members(self) -> int | None:
+        """Number of mixtures C in a stack; None for one mixture, whatever the number of its parts."""
+        return len(self.weights) if self.weights.ndim == 2 else None
+
+    def member(self, c: int) -> Mixture:
+        """One mixture of a stack."""
+        M = self.size
+        return Mixture.trusted(weights=self.weights[c].copy(), parts=self.parts.some(np.arange(c * M, (c + 1) * M)))
+
+    def some(self, index: Any) -> Mixture:
+        """Some mixtures, as a stack."""
+        at = np.asarray(index)[:, None] * self.size + np.arange(self.size)
+        return Mixture.trusted(weights=self.weights[index], parts=self.parts.some(at.ravel()))
+
+    @property
+    def smallest_eigenvalue(self) -> float | None:
+        """The least variance in any direction of any part, where parts have covariances."""
+        return getattr(self.parts, "smallest_eigenvalue", None)
 
     @property
     def dim(self) -> int:
@@ -64,18 +85,18 @@ class Mixture(Law):
 
     @property
     def size(self) -> int:
-        """Number of parts K."""
-        return len(self.weights)
+        """Number of parts K of a mixture."""
+        return int(self.weights.shape[-1])
 
     @property
     def n_parameters(self) -> int:
-        """Those of the parts, and K − 1 weights."""
-        return int(self.parts.n_parameters) + self.size - 1
+        """Those of the parts, and K − 1 weights a mixture."""
+        return int(self.parts.n_parameters) + (self.size - 1) * (self.members or 1)
 
     @cached_property
     def _log_weights(self) -> Array:
         with np.errstate(divide="ignore"):
-            return np.log(self.weights)
+            return np.log(self.weights.ravel())
 
     def with_weights(self, weights: Any) -> Mixture:
         """The same parts with other probabilities: a class prior changed after training."""
@@ -85,19 +106,31 @@ class Mixture(Law):
 
     def log_joint(self, x: Any) -> Array:
         """log w_k p_k(x) of each row under each part (n, K)."""
-        return self._over(x, self._joint, self.size)
+        return self._over(x, self._joint, self.weights.size)
 
     def log_prob(self, x: Any) -> Array:
-        """log Σ_k w_k p_k(x) of each row (n,)."""
-        return self._over(x, lambda block: _log_total(self._joint(block)), None)
+        """log Σ_k w_k p_k(x) of each row: (n,), or (n, C) for a stack."""
+        return self._over(x, self.log_prob_block, self.members)
+
+    def log_prob_block(self, block: Any) -> Array:
+        """The same for rows that the cache holds, where NumPy was told to say nothing."""
+        joint = self._joint(block)
+        return _log_total(joint) if self.members is None else self._total_of_each(joint)
 
     def log_posterior(self, x: Any) -> Array:
         """log p(k | x) of each row (n, K), in float64 whatever the rows are: costs weigh small probabilities."""
+        self._only_one("log_posterior")
         return self._over(x, lambda block: self._settled(self._joint(block)), self.size, np.float64)
 
     def posterior(self, x: Any) -> Array:
         """p(k | x) of each row (n, K): one exponential each, where exp(log_posterior) would take two."""
+        self._only_one("posterior")
         return self._over(x, lambda block: self._shares(self._joint(block)), self.size, np.float64)
+
+    def _only_one(self, doing: str) -> None:
+        if self.members is not None:
+            expected = f"{doing} is that of one mixture"
+            raise DomainError(sentence("Mixture", expected, f"a stack of {self.members}", "take member(c) first"))
 
     def _over(self, x: Any, f: Callable[[Any], Array], columns: int | None, dtype: Any = None) -> Array:
         x = _rows_like(x)
@@ -127,6 +160,14 @@ class Mixture(Law):
         """log p_k(x) of a block's rows (n, K): what stays in cache needs no second cutting into blocks."""
         return getattr(self.parts, "log_prob_block", self.parts.log_prob)
 
+    def _total_of_each(self, joint: Array) -> Array:
+        """log p of each row under each mixture of a stack (n, C)."""
+        logs = joint.T.reshape(len(self.weights), self.size, -1)
+        top = logs.max(axis=1)
+        logs -= top[:, None, :]
+        total = np.log(np.exp(logs, out=logs).sum(axis=1)) + top
+        return np.where(np.isneginf(top), -np.inf, total).T
+
     def _settled(self, joint: Array) -> Array:
         joint -= np.maximum.reduce(joint, axis=1, keepdims=True)
         joint -= np.log(np.add.reduce(np.exp(joint), axis=1, keepdims=True))
@@ -146,7 +187,9 @@ class Mixture(Law):
         return posterior
 
     def sample(self, n: int, rng: Generator) -> Any:
-        """n rows, each from a part drawn by weight."""
+        """n rows, each from a part drawn by weight; a stack gives (n, C, …)."""
+        if self.members is not None:
+            return side_by_side([self.member(c).sample(n, rng) for c in range(self.members)])
         return self.sample_labelled(n, rng)[0]
 
     def sample_labelled(self, n: int, rng: Generator) -> tuple[Any, Index]:
@@ -160,63 +203,137 @@ class Mixture(Law):
     # --------------------------------------------------------------- learning
 
     takes_parts = True  # `collect` cuts them for itself, as suits its parts and what is known of the labels
+    hides_labels = True  # so that `fit(hard=True)` can give each row to one part
 
     def collect(
-        self, x: Any, weight: Any = None, owner: Index | None = None, given: Array | None = None
+        self, x: Any, weight: Any = None, owner: Index | None = None, given: Array | None = None, hard: bool = False
     ) -> MixtureStats:
         """Weight of each part, and the parts' statistics: of the rows that each owns, or of its share of every row.
 
         `owner` (n,) is the part that each row came from (−1: nobody); `given` (n, K) a log-mask, 0 where a row
-        may come from a part and −inf where not. Without `owner` this is an E-step at this model.
+        may come from a part and −inf where not. Without `owner` this is an E-step at this model, and `hard` gives
+        each row to its most probable part. In a stack, `weight` (n, C) and `owner` speak of the mixtures, whose parts
+        are hidden.
         """
         n = n_rows(x)
         w = weights(weight, n, "Mixture")
-        if w is not None and w.ndim == 2:
-            raise ShapeError(sentence("Mixture", f"weight must have one entry a row ({n})", w.shape))
+        self._check_weight(w, n)
         whole = owner is not None and (isinstance(self.parts, Gaussian) or self.size <= WHOLE)
         if n > (ROWS * BLOCKS if whole else ROWS):
             blocks = Blocks.of(x, w, owner=owner, given=given)
             blocks = blocks.whole() if whole else blocks
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner, b.given), blocks)
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner, b.given, hard), blocks)
         if owner is not None:
-            return self._seen(x, w, owners(owner, n, self.size, "Mixture"))
-        return self._hidden(x, w, given)
+            owner = owners(owner, n, self.members or self.size, "Mixture")
+            return self._of_owners(x, w, owner, hard) if self.members else self._seen(x, w, owner, hard)
+        return self._hidden(x, w, given, hard)
 
-    def _seen(self, x: Any, w: Array | None, owner: Index) -> MixtureStats:
+    def _check_weight(self, w: Array | None, n: int) -> None:
+        if w is not None and w.ndim == 2 and (self.members is None or w.shape[1] != self.members):
+            wanted = f"one entry a row ({n})" if self.members is None else f"a column a mixture ({self.members})"
+            raise ShapeError(sentence("Mixture", f"weight must have {wanted}", w.shape))
+
+    def _seen(self, x: Any, w: Array | None, owner: Index, hard: bool) -> MixtureStats:
         counts = np.bincount(owner + 1, w, self.size + 1)[1:].astype(np.float64)  # the first are nobody's
-        parts = self.parts.collect(x, w, owner=owner)
+        parts = self.parts.collect(x, w, owner=owner, **self._deeper(hard))
         return MixtureStats.trusted(counts=counts, parts=parts, entropy=np.zeros(()), seen=True)
 
-    def _hidden(self, x: Any, w: Array | None, given: Array | None) -> MixtureStats:
+    def _deeper(self, hard: bool) -> dict[str, bool]:
+        """What parts that are mixtures themselves are told."""
+        return {"hard": True} if hard and getattr(self.parts, "hides_labels", False) else {}
+
+    def _of_owners(self, x: Any, w: Array | None, owner: Index, hard: bool) -> MixtureStats:
+        """Each mixture of a stack looks at its own rows only."""
+        out = []
+        for c, one in enumerate(self._each):
+            mine = np.flatnonzero(owner == c)
+            out.append(one.collect(x[mine], None if w is None else w[mine], hard=hard))
+        return self.joined_stats([s.as_stack() for s in out])
+
+    @cached_property
+    def _each(self) -> list[Mixture]:
+        return [self.member(c) for c in range(self.members or 0)]
+
+    def joined_stats(self, parts: list[MixtureStats]) -> MixtureStats:
+        """Statistics of runs of members as those of all."""
+        return MixtureStats.trusted(
+            counts=np.concatenate([s.counts for s in parts]), parts=joined(self.parts, [s.parts for s in parts]),
+            entropy=np.concatenate([s.entropy for s in parts]), seen=all(s.seen for s in parts),
+        )  # fmt: skip
+
+    def _hidden(self, x: Any, w: Array | None, given: Array | None, hard: bool) -> MixtureStats:
         with np.errstate(all="ignore"):
             joint = self._joint(x)
-            shares = self._shares(joint if given is None else joint + given)
-        entropy = -xlogy(shares, shares).sum(axis=1)
-        shares = shares if w is None else shares * w[:, None]
-        total = entropy.sum() if w is None else entropy @ w
-        parts = self.parts.collect(x, shares)
-        return MixtureStats.trusted(counts=shares.sum(axis=0), parts=parts, entropy=np.asarray(total), seen=False)
+            joint = joint if given is None else joint + given
+            if hard:
+                return self._hardened(x, w, joint)
+            shares, entropy = self._responsible(joint)
+        if w is not None:
+            shares *= w if w.ndim == 1 else w.T[:, None, :]
+            entropy *= w if w.ndim == 1 else w.T
+        counts, totals = shares.sum(axis=2), entropy.sum(axis=1)
+        parts = self.parts.collect(x, shares.reshape(self.weights.size, -1).T)
+        stats = MixtureStats.trusted(counts=counts, parts=parts, entropy=totals, seen=False)
+        return stats if self.members else stats.replace(counts=counts[0], entropy=np.asarray(totals[0]))
+
+    def _responsible(self, joint: Array) -> tuple[Array, Array]:
+        """p(k | x) of each part (C, M, n), and its entropy (C, n), in place of the joint."""
+        logs = joint.T.reshape(self.members or 1, self.size, -1)
+        logs -= logs.max(axis=1, keepdims=True)
+        shares = np.exp(logs)
+        total = shares.sum(axis=1)
+        logs *= shares
+        entropy = np.log(total) - logs.sum(axis=1) / total
+        shares /= total[:, None, :]
+        if not np.isfinite(entropy).all():  # 0 · −inf, or a row that no part can explain
+            prior = self.weights.reshape(self.members or 1, self.size, 1)
+            shares = np.where(np.isnan(total)[:, None, :], prior, shares)
+            entropy = -xlogy(shares, shares).sum(axis=1)
+        return shares, entropy
+
+    def _hardened(self, x: Any, w: Array | None, joint: Array) -> MixtureStats:
+        """The maximum approximation: a row belongs to its most probable part, and nothing else is possible."""
+        C, M, n = self.members or 1, self.size, len(joint)
+        best = joint.T.reshape(C, M, n).argmax(axis=1)
+        none = np.isneginf(np.take_along_axis(joint.T.reshape(C, M, n), best[:, None, :], axis=1)[:, 0])
+        best = np.where(none, self.weights.reshape(C, M).argmax(axis=1)[:, None], best)
+        if self.members is None:
+            return self._seen(x, w, best[0], True).replace(seen=False)
+        shares = np.zeros((C, M, n))
+        np.put_along_axis(shares, best[:, None, :], 1.0, axis=1)
+        if w is not None:
+            shares *= w if w.ndim == 1 else w.T[:, None, :]
+        parts = self.parts.collect(x, shares.reshape(C * M, n).T, **self._deeper(True))
+        return MixtureStats.trusted(counts=shares.sum(axis=2), parts=parts, entropy=np.zeros(C), seen=False)
 
     def refit(self, stats: MixtureStats, prior: Any = None) -> Mixture:
         """Weights by relative frequency (or their posterior mode), and each part from its own statistics."""
-        total = stats.counts.sum()
         of_weights, of_parts = (None, None) if prior is None else (prior.weights, prior.parts)
-        if of_weights is not None:
-            w = of_weights.update(level_counts(stats.counts)).point("mode").probs
-        elif total > 0:
-            w = stats.counts / total
-        else:
+        if of_weights is None and not stats.counts.sum() > 0:
             raise DataError(sentence("Mixture", "at least one row with weight is needed", "none", "or give a prior"))
-        return Mixture.trusted(weights=np.array(w), parts=self.parts.refit(stats.parts, of_parts))
+        w = self._frequencies(stats.counts) if of_weights is None else weights_mode(of_weights.alpha, stats.counts)
+        return Mixture.trusted(weights=w, parts=self.parts.refit(stats.parts, of_parts))
+
+    def _frequencies(self, counts: Array) -> Array:
+        total = counts.sum(axis=-1, keepdims=True)  # a mixture that saw nothing keeps what it had
+        return np.where(total > 0, counts / np.where(total > 0, total, 1.0), self.weights)
 
     def objective(self, stats: MixtureStats, prior: Any = None) -> float:
         """Expected log-likelihood + entropy of the hidden labels + log prior."""
         of_parts = None if prior is None else prior.parts
-        value = float(xlogy(stats.counts, self.weights).sum() + stats.entropy)
+        value = float(xlogy(stats.counts, self.weights).sum() + stats.entropy.sum())
         value += float(self.parts.objective(stats.parts, of_parts))
         if prior is not None and prior.weights is not None:
-            value += float(prior.weights.log_density(categorical(self.weights)))
+            value += float(np.sum(prior.weights.log_density(categorical(self.weights))))
         return value
+
+    def pruned(self, least: float = EMPTY) -> Mixture:
+        """The mixture without parts whose weight is next to nothing."""
+        self._only_one("pruned")
+        alive = np.flatnonzero(self.weights > least)
+        if len(alive) == self.size:
+            return self
+        return Mixture.trusted(weights=self.weights[alive] / self.weights[alive].sum(), parts=self.parts.some(alive))
 
     def weak_prior(self, stats: MixtureStats) -> Any:
         """The parts' weak prior; the weights, which counts determine well, have none."""
@@ -229,9 +346,9 @@ class Mixture(Law):
 class MixtureStats(Addable, Value):
     """How much each part explains, and each part's own statistics."""
 
-    counts: Array  # (K,)
+    counts: Array  # (K,), or (C, M) for a stack
     parts: Any
-    entropy: Array  # (): of the hidden labels, in nats
+    entropy: Array  # () or (C,): of the hidden labels, in nats
     seen: bool = True  # the labels were given
 
     @property
@@ -256,6 +373,46 @@ class MixtureStats(Addable, Value):
         )
 
     __rmul__ = __mul__
+
+    def as_stack(self) -> MixtureStats:
+        """One mixture's statistics as a stack of one."""
+        return self.replace(counts=self.counts[None], entropy=self.entropy[None])
+
+    def member(self, c: Any) -> MixtureStats:
+        """The statistics of one mixture of a stack, or of some; parts that mixtures share are not told apart."""
+        M = self.counts.shape[-1]
+        at = (np.asarray(c)[..., None] * M + np.arange(M)).ravel()
+        parts = self.parts.member(at)
+        return self.replace(counts=self.counts[c], parts=parts, entropy=np.asarray(self.entropy[c]))
+
+
+def weights_mode(alpha: Array, counts: Array) -> Array:
+    """Weights (…, K) that maximise Σ (n_k + α_k − 1) log w_k.
+
+    Where a sparse prior (α < 1) turns a term negative, the maximum is at the edge: such a part is emptied. The edge is
+    FLOOR, not 0, where the density of the prior would be infinite and nothing could be compared any more.
+    """
+    gain = counts + (alpha - 1)
+    if (np.asarray(alpha) >= 1).all():
+        total = gain.sum(axis=-1, keepdims=True)
+        even = np.ones_like(gain) / gain.shape[-1]
+        return np.where(total > 0, gain / np.where(total > 0, total, 1.0), even)
+    return np.apply_along_axis(_floored, -1, np.atleast_1d(gain))
+
+
+def _floored(gain: Array) -> Array:
+    alive = gain > 0
+    if not alive.any():
+        alive[gain.argmax()] = True
+    while True:
+        rest = 1.0 - FLOOR * (~alive).sum()
+        total = gain[alive].sum()
+        w = np.full(len(gain), FLOOR)
+        w[alive] = rest * gain[alive] / total if total > 0 else rest / alive.sum()
+        low = alive & (w < FLOOR)
+        if not low.any():
+            return w
+        alive &= ~low
 
 
 def _log_total(joint: Array) -> Array:

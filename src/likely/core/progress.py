@@ -1,0 +1,35 @@
+"""How far a fit has come: all that is needed to go on, after a crash, to the same bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.value import Value
+
+
+@dataclass(frozen=True, eq=False)
+class Progress(Value):
+    """A model that looked at the data, what it reached, and how it came there; `reason` is empty until the end."""
+
+    model: Any
+    prior: Any
+    trace: Array  # (t,): the objective of each model so far, this one's last
+    held_out: Array  # (t,), or none: mean log-likelihood of rows set aside
+    best: Any  # the model that explained them best, where it is another
+    weight: float  # of all rows, to know the data again
+    reason: str = ""
+    converged: bool = False
+    early: bool = False
+
+    @classmethod
+    def at(
+        cls, model: Any, prior: Any, weight: float, trace: list[float], held_out: list[float], **more: Any
+    ) -> Progress:
+        """The progress of a run at a model."""
+        more = {"best": None, "reason": "", "converged": False, "early": False, **more}
+        numbers = {"trace": np.array(trace, dtype=np.float64), "held_out": np.array(held_out, dtype=np.float64)}
+        return cls.trusted(model=model, prior=prior, weight=float(weight), **numbers, **more)
