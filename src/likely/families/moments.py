@@ -238,9 +238,9 @@ def _pivot(x: Array, weight: Array | None) -> Array:
     return some.mean(axis=0)
 
 
-def _far(rest: Array, scatter: Array, total: Array) -> Mask:
+def _far(rest: Array, scatter: Array, total: Array, far: float = FAR) -> Mask:
     """True where the mean lies so far from the pivot that the scatter about it has lost digits."""
-    return (rest**2 > FAR * _ratio(scatter, total)) & (total > 0)
+    return (rest**2 > far * _ratio(scatter, total)) & (total > 0)
 
 
 def _of_use(x: Array, weight: Array) -> tuple[Array, Array]:
@@ -369,6 +369,13 @@ def feature_rows(p: int, members: int) -> int:
     """Rows a strip: what the cache holds, and no more than the small kernel takes unless strips become short."""
     rows, small = max(256, FEATURES // p), SMALL // (p * members)
     return min(rows, small if small >= 256 else rows) // 8 * 8
+
+
+def of_complete_rows(x: Array, weight: Array, origin: Array) -> Moments | None:
+    """`of_weighted_rows`; None if a NaN or an infinity is among the rows (a weight of 0 does not hide it)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = bool(np.isfinite(np.add.reduce(x, axis=None)))
+    return of_weighted_rows(x, weight, origin) if whole else None
 
 
 def of_weighted_rows(x: Array, weight: Array, origin: Array) -> Moments:

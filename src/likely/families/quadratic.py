@@ -1,14 +1,16 @@
 """Squared distances (x − μ)ᵀ Σ⁻¹ (x − μ) for a whole stack at once: the work inside every elliptical law.
 
 Many members: one matrix product of features of x (1, x, x xᵀ) with the members' natural parameters,
-half the arithmetic of the factor form and none of its temporaries. Few members, and rows so far out
-that the product would lose digits: the factor form, which is also its oracle.
+half the arithmetic of the factor form and none of its temporaries. A member that is very thin in some
+direction would lose digits that way: it goes through white coordinates, one product with inverse factors, whose
+error grows with the thinness and not with its square. Few members, and rows so far out that
+any product would lose digits: the factor form, which is also the oracle.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +27,8 @@ WIDE = 64  # columns up to which it does: the features of a full spread grow wit
 CHUNK = 1 << 20  # numbers of an intermediate array at a time
 LONG = 10**10  # rows × members × entries of a spread beyond which a compiled loop, 0.3 s to load, pays within one call
 ALLOWED = 1e-9  # absolute error of a distance that the product may make; beyond it, factors
+NEEDLE = 1e5  # ratio of a column's deviation to that of a thin direction up to which white coordinates are exact enough
+AWAY = 1e10  # squared length in the frame up to which white coordinates are used
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +110,28 @@ class Quadratic:
         if self.shared:  # in white coordinates the precision is the identity
             return centre @ inverse[0].T, inverse[0], 1.0
         precision = np.swapaxes(inverse, 1, 2) @ inverse
-        return centre, precision, float(np.linalg.norm(inverse, ord=2, axis=(1, 2)).max() ** 2)
+        return centre, precision, float(self._largest.max())
+
+    @cached_property
+    def _largest(self) -> Array:
+        """The largest eigenvalue of each member's precision in the frame's units (K,)."""
+        origin, unit = self.frame
+        if self.diagonal:
+            return np.broadcast_to((unit**2 / self.spread).max(axis=1), (len(self.mean),))
+        assert self.roots is not None
+        inverse = spd.inverse_factor(self.roots) * unit
+        return np.linalg.norm(inverse, ord=2, axis=(1, 2)) ** 2
 
     @cached_property
     def reach(self) -> float:
-        """Squared length in the frame up to which the product's error stays below ALLOWED; −1: use factors."""
+        """Squared length in the frame up to which products keep their error below ALLOWED; −1: use factors."""
         wide = self.mean.shape[1] > WIDE and not (self.diagonal or self.shared)
-        return -1.0 if self.roots is None or len(self.mean) < MANY or wide else self.error_reach
+        if self.roots is None or len(self.mean) < MANY or wide:
+            return -1.0
+        if not len(self.thin):
+            return self.error_reach
+        regular = np.delete(self._reaches, self.thin)
+        return float(regular.min()) if len(regular) else -1.0 if self._needles else AWAY
 
     @cached_property
     def error_reach(self) -> float:
@@ -121,8 +140,57 @@ class Quadratic:
         size = (centre**2).sum(axis=1)
         if self.shared and not self.diagonal:
             size = self._stretched(size, (((self.mean - self.frame[0]) / self.frame[1]) ** 2).sum(axis=1))
-        units = 16 + 0.5 * centre.shape[1]  # of rounding; measured: 8 up to d = 8, 15 at d = 40
-        return ALLOWED / (units * spd.EPS * largest) - float(size.max())
+        return ALLOWED / (self._units * spd.EPS * largest) - float(size.max())
+
+    @property
+    def _units(self) -> float:
+        """Of rounding, in a distance; measured: 8 up to d = 8, 15 at d = 40."""
+        return 16 + 0.5 * self.mean.shape[1]
+
+    # ------------------------------------------------------- thin members
+
+    @cached_property
+    def _reaches(self) -> Array:
+        """`error_reach` of each member on its own (K,)."""
+        centre = self._in_frame[0]
+        return ALLOWED / (self._units * spd.EPS * self._largest) - (centre**2).sum(axis=1)
+
+    @cached_property
+    def thin(self) -> Index:
+        """Members that are so thin in some direction that the product would not reach the rows of the others."""
+        if self.shared or self.diagonal or self.roots is None:
+            return np.empty(0, np.intp)
+        centre = self._in_frame[0]
+        usual = 3 * (centre.shape[1] + float((centre**2).sum(axis=1).max()))
+        return np.flatnonzero(self._reaches < usual)
+
+    @property
+    def _needles(self) -> bool:
+        """True if a member is too thin even for white coordinates."""
+        return bool(self._largest[self.thin].max(initial=0.0) > NEEDLE**2)
+
+    @cached_property
+    def _to_white(self) -> tuple[Array, Array]:
+        """Inverse factors (T·d, d) of the thin members in the frame, and their centres made white (T·d, 1)."""
+        assert self.roots is not None
+        inverse = spd.inverse_factor(self.roots[self.thin]) * self.frame[1]
+        centre = np.einsum("kij,kj->ki", inverse, self._in_frame[0][self.thin])
+        return inverse.reshape(-1, inverse.shape[-1]), centre.reshape(-1, 1)
+
+    def _by_white(self, x: Array) -> Array:
+        """Distances (n, T) to the thin members, some rows at a time."""
+        origin, unit = self._upright
+        step = max(CHUNK // 8 // len(self._to_white[0]), 64)
+        parts = [self.white_distances((x[a : a + step].T - origin) / unit) for a in range(0, len(x), step)]
+        return np.concatenate(parts, axis=1).T
+
+    def white_distances(self, u: Array) -> Array:
+        """Distances (T, n) to the thin members of rows u (d, n) in the frame."""
+        inverse, centre = self._to_white
+        v = inverse @ u
+        v -= centre
+        v *= v
+        return np.add.reduce(v.reshape(len(self.thin), len(u), -1), axis=1)
 
     def _stretched(self, white: Array, plain: Array) -> Array:
         """Squared length in white coordinates v = Wu, as large as |v||W||u|: what rounding in Wu is relative to."""
@@ -192,10 +260,17 @@ class Quadratic:
         if natural is None or self.reach <= 0:
             return self.by_factors(x, factor, constant)
         out, length = self._by_product(x, natural)
+        if len(self.thin):
+            out[:, self.thin] = self._thin_distances(x) * factor + constant[self.thin]
         unsafe = (length > self.reach).nonzero()[0]  # NaN is not: such a row has a gap, and factors do not help
         if len(unsafe):
             out[unsafe] = self.by_factors(x[unsafe], factor, constant)
         return out
+
+    def _thin_distances(self, x: Array) -> Array:
+        if self._needles:
+            return np.stack([self._distance(x, int(k)) for k in self.thin], axis=1)
+        return self._by_white(x)
 
     def _by_product(self, x: Array, natural: Array) -> tuple[Array, Array]:
         """features @ natural (n, K), and the rows' squared lengths in the frame (n,).
@@ -231,6 +306,22 @@ class Quadratic:
                 length[at] = self._whitened(plain[1:, : at.stop - a], length[at], part)
             np.matmul(natural.T, part, out=out[:, at])
         return out.T, length
+
+    def strips(self, x: Array, natural: Array) -> Iterator[tuple[slice, Array, Array]]:
+        """Some rows after others: where they stand, their features (p, rows) and squared lengths in the frame."""
+        n, d = x.shape
+        loop, (origin, unit) = _loop(), self.frame
+        step = max(min(moments.feature_rows(*self._size(natural)), n), 1)
+        circle, features = moments.scratch("circle", d + d // 2, step), moments.scratch("features", len(natural), step)
+        length = np.empty(step)
+        for a in range(0, n, step):
+            rows = min(step, n - a)
+            at, part = slice(a, a + rows), features[:, :rows]
+            if loop is None:
+                length[:rows] = self.features(x[at], circle[:, :rows], part)
+            else:
+                loop(_for_loop(x[at]), origin, unit, *self._pairs, features, length[:rows])
+            yield at, part, length[:rows]
 
     def _size(self, natural: Array) -> tuple[int, int]:
         """Number of features, and of rows of the widest product with them."""

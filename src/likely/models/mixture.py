@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import xlogy
 
-from likely.core.arrays import Array, Index, n_rows, owners, parameter, weights
+from likely.core.arrays import Array, Index, n_rows, owners, parameter, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
@@ -19,9 +19,11 @@ from likely.core.report import EMPTY
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.fused import shared_sweep
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
 from likely.families.several import side_by_side
+from likely.models.responsibilities import settled
 from likely.models.stacks import joined
 
 SUM_TO_ONE = 1e-9
@@ -262,34 +264,46 @@ class Mixture(Law):
         )  # fmt: skip
 
     def _hidden(self, x: Any, w: Array | None, given: Array | None, hard: bool) -> MixtureStats:
+        if not hard and given is None and self.members is None and isinstance(self.parts, Gaussian):
+            stats = self._in_one_sweep(x, w)
+            if stats is not None:
+                return stats
         with np.errstate(all="ignore"):
             joint = self._joint(x)
             joint = joint if given is None else joint + given
             if hard:
                 return self._hardened(x, w, joint)
-            shares, entropy = self._responsible(joint)
-        if w is not None:
-            shares *= w if w.ndim == 1 else w.T[:, None, :]
-            entropy *= w if w.ndim == 1 else w.T
-        counts, totals = shares.sum(axis=2), entropy.sum(axis=1)
-        parts = self.parts.collect(x, shares.reshape(self.weights.size, -1).T)
-        stats = MixtureStats.trusted(counts=counts, parts=parts, entropy=totals, seen=False)
-        return stats if self.members else stats.replace(counts=counts[0], entropy=np.asarray(totals[0]))
+            shares, entropy = self._responsible(joint, w)
+        parts = self.parts.collect(x, shares.T)
+        counts = shares.sum(axis=1).reshape(self.weights.shape)
+        return MixtureStats.trusted(counts=counts, parts=parts, entropy=entropy, seen=False)
 
-    def _responsible(self, joint: Array) -> tuple[Array, Array]:
-        """p(k | x) of each part (C, M, n), and its entropy (C, n), in place of the joint."""
-        logs = joint.T.reshape(self.members or 1, self.size, -1)
-        logs -= logs.max(axis=1, keepdims=True)
-        shares = np.exp(logs)
-        total = shares.sum(axis=1)
-        logs *= shares
-        entropy = np.log(total) - logs.sum(axis=1) / total
-        shares /= total[:, None, :]
-        if not np.isfinite(entropy).all():  # 0 · −inf, or a row that no part can explain
-            prior = self.weights.reshape(self.members or 1, self.size, 1)
-            shares = np.where(np.isnan(total)[:, None, :], prior, shares)
-            entropy = -xlogy(shares, shares).sum(axis=1)
-        return shares, entropy
+    def _in_one_sweep(self, x: Any, w: Array | None) -> MixtureStats | None:
+        """E-step and sums with features formed once; None where that does not apply."""
+        entropies: list[float] = []
+
+        def settle(logs: Array, at: slice) -> Array:
+            shares, unsure = settled(logs, self.weights, None if w is None else w[at])
+            entropies.append(unsure)
+            return shares
+
+        with np.errstate(all="ignore"):
+            parts = shared_sweep(self.parts, rows(x, self.dim, "Mixture"), self._log_weights, settle)
+        if parts is None:
+            return None
+        counts = np.array(parts.weight if self.parts.kind == "full" else parts.rows)
+        return MixtureStats.trusted(counts=counts, parts=parts, entropy=np.asarray(sum(entropies)), seen=False)
+
+    def _responsible(self, joint: Array, w: Array | None) -> tuple[Array, Array]:
+        """Weighted p(k | x) of each part (K, n), and the entropies of labels, () or (C,), in place of the joint."""
+        logs = np.ascontiguousarray(joint.T)
+        if self.members is None:
+            shares, entropy = settled(logs, self.weights, w)
+            return shares, np.asarray(entropy)
+        each = logs.reshape(self.members, self.size, -1)
+        of = [w if w is None or w.ndim == 1 else np.ascontiguousarray(w[:, c]) for c in range(self.members)]
+        out = [settled(each[c], self.weights[c], of[c]) for c in range(self.members)]
+        return np.concatenate([shares for shares, _ in out]), np.array([entropy for _, entropy in out])
 
     def _hardened(self, x: Any, w: Array | None, joint: Array) -> MixtureStats:
         """The maximum approximation: a row belongs to its most probable part, and nothing else is possible."""
