@@ -22,6 +22,7 @@ _HOMES = {
     "likely.core.online": ["online"],
     "likely.core.prior": ["Prior"],
     "likely.core.ragged": ["Ragged"],
+    "likely.core.report": ["FitReport"],
     "likely.core.stats": ["Stats"],
     "likely.data.reading": ["read"],
     "likely.data.table": ["Table"],
@@ -38,18 +39,26 @@ _HOMES = {
         "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
     ],
     "likely.estimators.bayes": ["BayesClassifier"],
+    "likely.estimators.bernoulli": ["BernoulliDensity"],
     "likely.estimators.calibrated": ["Calibrated"],
     "likely.estimators.categorical": ["CategoricalDensity"],
+    "likely.estimators.choosing": ["ComponentChoice", "choose_components"],
+    "likely.estimators.contaminated": ["ContaminatedDensity"],
     "likely.estimators.curves": ["hughes_curve", "learning_curve"],
     "likely.estimators.frequencies": ["ClassFrequencies"],
     "likely.estimators.gaussian": ["GaussianDensity"],
+    "likely.estimators.mixture": ["MixtureClusterer", "MixtureDensity"],
+    "likely.estimators.multinomial": ["MultinomialDensity"],
     "likely.estimators.naive_bayes": ["NaiveBayes"],
     "likely.estimators.poisson": ["PoissonDensity"],
     "likely.estimators.product": ["ProductDensity"],
     "likely.estimators.table_classifier": ["TableClassifier"],
     "likely.estimators.validation": ["evaluate"],
+    "likely.families.bernoulli": ["Bernoulli"],
     "likely.families.categorical": ["Categorical"],
+    "likely.families.dirichlet_multinomial": ["DirichletMultinomial"],
     "likely.families.gaussian": ["Gaussian"],
+    "likely.families.multinomial": ["Multinomial"],
     "likely.families.negative_binomial": ["NegativeBinomial"],
     "likely.families.poisson": ["Poisson"],
     "likely.families.probability_table": ["ProbabilityTable"],
@@ -57,11 +66,18 @@ _HOMES = {
     "likely.families.several": ["Several"],
     "likely.families.shared": ["Shared"],
     "likely.families.student_t": ["StudentT"],
-    "likely.files": ["load", "save"],
+    "likely.files": ["Checkpoint", "load", "save"],
+    "likely.models.emptying": ["SparseWeights"],
+    "likely.models.fixed": ["Fixed", "interpolate"],
+    "likely.models.imputing": ["impute"],
     "likely.models.mixture": ["Mixture"],
     "likely.models.mixture_prior": ["MixturePrior"],
+    "likely.models.scaled": ["Scaled"],
+    "likely.models.sketch": ["Sketch"],
+    "likely.priors.beta": ["Beta"],
     "likely.priors.dirichlet": ["Dirichlet"],
     "likely.priors.gamma": ["Gamma"],
+    "likely.priors.multinomial": ["MultinomialPrior"],
     "likely.priors.normal_inverse_gamma": ["NormalInverseGamma"],
     "likely.priors.normal_inverse_wishart": ["NormalInverseWishart"],
     "likely.priors.normal_mean": ["NormalMean"],
@@ -79,6 +95,7 @@ if TYPE_CHECKING:
     from likely.core.online import online
     from likely.core.prior import Prior
     from likely.core.ragged import Ragged
+    from likely.core.report import FitReport
     from likely.core.stats import Stats
     from likely.data.reading import read
     from likely.data.table import Table
@@ -93,18 +110,26 @@ if TYPE_CHECKING:
     from likely.decisions.refusals import NOVEL, REJECT
     from likely.errors import DataError, DomainError, FitWarning, LikelyError, ModelFileError, NotConverged, ShapeError
     from likely.estimators.bayes import BayesClassifier
+    from likely.estimators.bernoulli import BernoulliDensity
     from likely.estimators.calibrated import Calibrated
     from likely.estimators.categorical import CategoricalDensity
+    from likely.estimators.choosing import ComponentChoice, choose_components
+    from likely.estimators.contaminated import ContaminatedDensity
     from likely.estimators.curves import hughes_curve, learning_curve
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.gaussian import GaussianDensity
+    from likely.estimators.mixture import MixtureClusterer, MixtureDensity
+    from likely.estimators.multinomial import MultinomialDensity
     from likely.estimators.naive_bayes import NaiveBayes
     from likely.estimators.poisson import PoissonDensity
     from likely.estimators.product import ProductDensity
     from likely.estimators.table_classifier import TableClassifier
     from likely.estimators.validation import evaluate
+    from likely.families.bernoulli import Bernoulli
     from likely.families.categorical import Categorical
+    from likely.families.dirichlet_multinomial import DirichletMultinomial
     from likely.families.gaussian import Gaussian
+    from likely.families.multinomial import Multinomial
     from likely.families.negative_binomial import NegativeBinomial
     from likely.families.poisson import Poisson
     from likely.families.probability_table import ProbabilityTable
@@ -112,25 +137,35 @@ if TYPE_CHECKING:
     from likely.families.several import Several
     from likely.families.shared import Shared
     from likely.families.student_t import StudentT
-    from likely.files import load, save
+    from likely.files import Checkpoint, load, save
+    from likely.models.emptying import SparseWeights
+    from likely.models.fixed import Fixed, interpolate
+    from likely.models.imputing import impute
     from likely.models.mixture import Mixture
     from likely.models.mixture_prior import MixturePrior
+    from likely.models.scaled import Scaled
+    from likely.models.sketch import Sketch
+    from likely.priors.beta import Beta
     from likely.priors.dirichlet import Dirichlet
     from likely.priors.gamma import Gamma
+    from likely.priors.multinomial import MultinomialPrior
     from likely.priors.normal_inverse_gamma import NormalInverseGamma
     from likely.priors.normal_inverse_wishart import NormalInverseWishart
     from likely.priors.normal_mean import NormalMean
     from likely.priors.product import ProductPrior
 
 __all__ = [  # noqa: PLE0604, RUF100
-    "BayesClassifier", "Block", "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "ClassFrequencies",
-    "Classifier", "Columns", "Cost", "DataError", "Decisions", "Density", "Dirichlet", "DomainError", "Engine",
-    "Evaluation", "FitReport", "FitWarning", "Gamma", "Gaussian", "GaussianDensity", "Learnable", "LikelyError",
-    "Mixture", "MixturePrior", "ModelFileError", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma",
-    "NormalInverseWishart", "NormalMean", "NotConverged", "Poisson", "PoissonDensity", "Prior", "ProbabilityTable",
-    "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Serial", "Several", "ShapeError", "Shared",
-    "Stats", "Step", "Stop", "StudentT", "Table", "TableClassifier", "Threads", "__version__", "change_prior",
-    "check_squared_distances", "check_unimodality", "combine", "decide", "evaluate", "fit", "hughes_curve", "iterate",
+    "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Block", "Blocks", "Calibrated", "Categorical",
+    "CategoricalDensity", "Checkpoint", "ClassFrequencies", "Classifier", "Columns", "ComponentChoice",
+    "ContaminatedDensity", "Cost", "DataError", "Decisions", "Density", "Dirichlet", "DirichletMultinomial",
+    "DomainError", "Engine", "Evaluation", "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity",
+    "Learnable", "LikelyError", "Mixture", "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError",
+    "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial",
+    "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "Poisson", "PoissonDensity", "Prior",
+    "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "Serial",
+    "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "Stats", "Step", "Stop", "StudentT", "Table",
+    "TableClassifier", "Threads", "__version__", "change_prior", "check_squared_distances", "check_unimodality",
+    "choose_components", "combine", "decide", "evaluate", "fit", "hughes_curve", "impute", "interpolate", "iterate",
     "learning_curve", "load", "online", "operating_threshold", "proportion", "read", "save", "shell_share",
 ]  # fmt: skip
 

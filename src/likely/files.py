@@ -24,11 +24,16 @@ FORMAT = 1  # of the files written here; every lower one can still be read
 
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
+    "BernoulliDensity": lambda: import_module("likely.estimators.bernoulli").BernoulliDensity,
     "BayesClassifier": lambda: import_module("likely.estimators.bayes").BayesClassifier,
     "Calibrated": lambda: import_module("likely.estimators.calibrated").Calibrated,
+    "ContaminatedDensity": lambda: import_module("likely.estimators.contaminated").ContaminatedDensity,
     "CategoricalDensity": lambda: import_module("likely.estimators.categorical").CategoricalDensity,
     "ClassFrequencies": lambda: import_module("likely.estimators.frequencies").ClassFrequencies,
     "GaussianDensity": lambda: import_module("likely.estimators.gaussian").GaussianDensity,
+    "MultinomialDensity": lambda: import_module("likely.estimators.multinomial").MultinomialDensity,
+    "MixtureClusterer": lambda: import_module("likely.estimators.mixture").MixtureClusterer,
+    "MixtureDensity": lambda: import_module("likely.estimators.mixture").MixtureDensity,
     "NaiveBayes": lambda: import_module("likely.estimators.naive_bayes").NaiveBayes,
     "PoissonDensity": lambda: import_module("likely.estimators.poisson").PoissonDensity,
     "ProductDensity": lambda: import_module("likely.estimators.product").ProductDensity,
@@ -119,6 +124,38 @@ def names() -> list[str]:
     from likely.io.schema import TABLE
 
     return sorted([*TABLE, *ESTIMATORS])
+
+
+class Checkpoint:
+    """Keeps the progress of a fit in a file: `lk.fit(model, data, checkpoint=lk.Checkpoint("em.likely"))`.
+
+    Each pass (or each `every`-th) is written whole or not at all. If the file is there when a fit begins, it goes on
+    from it, to the same bits as if nothing had happened; with other data it is refused. A finished fit is found again
+    as it ended. Delete the file to begin anew.
+    """
+
+    def __init__(self, path: Path, every: int = 1) -> None:
+        self.path, self.every, self.passes = path, max(int(every), 1), 0
+
+    def load(self) -> Any:
+        """What was kept; None if there is no file."""
+        from likely.core.progress import Progress
+
+        if not os.path.exists(self.path):
+            return None
+        kept = load(self.path)
+        if not isinstance(kept, Progress):
+            remedy = "choose another file name"
+            raise ModelFileError(
+                sentence(os.fsdecode(self.path), "this must be a checkpoint", type(kept).__name__, remedy)
+            )
+        return kept
+
+    def save(self, progress: Any) -> None:
+        """Keep it, if it is time to, or if it is the end."""
+        self.passes += 1
+        if progress.reason or self.passes % self.every == 0:
+            save(progress, self.path)
 
 
 # ------------------------------------------------------------------- the border

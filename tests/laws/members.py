@@ -27,6 +27,9 @@ from likely import (
     Shared,
     StudentT,
 )
+from likely.families.bernoulli import Bernoulli
+from likely.families.factor_gaussian import FactorGaussian
+from likely.priors.beta import Beta
 
 Rows = np.ndarray
 
@@ -143,6 +146,10 @@ register("Poisson-2d", lambda: Poisson([3.0, 0.4]), "count", "count", other=lamb
 register("Poisson-stack", lambda: Poisson(RATES), "count", "count", other=lambda: Poisson(RATES + 0.5))
 register("Categorical", lambda: Categorical(LEVELS[0]), 3, other=lambda: Categorical(LEVELS[1]))
 register("Categorical-stack", lambda: Categorical(LEVELS), 3, other=lambda: Categorical(LEVELS[::-1]))
+COINS = np.array([[0.2, 0.5, 0.9], [0.6, 0.1, 0.7], [0.4, 0.8, 0.3], [0.9, 0.3, 0.5]])
+register("Bernoulli-1d", lambda: Bernoulli(0.3), 2, other=lambda: Bernoulli(0.6))
+register("Bernoulli-3d", lambda: Bernoulli(COINS[0]), 2, 2, 2, other=lambda: Bernoulli(COINS[1]))
+register("Bernoulli-stack", lambda: Bernoulli(COINS), 2, 2, 2, other=lambda: Bernoulli(COINS[::-1]))
 register("NegativeBinomial-1d", lambda: NegativeBinomial(2.5, 0.3), "count", learns=False)
 register(
     "NegativeBinomial-stack", lambda: NegativeBinomial([[2.0, 0.5], [1.0, 9.0]], 0.4), "count", "count", learns=False
@@ -171,6 +178,47 @@ register(
     other=lambda: Dirichlet([[5.0, 5.0, 5.0], [9.0, 7.0, 6.0]]),
     **SIMPLEX,
 )
+
+UNITS = {"learns": False, "gaps": False}  # the grid of "unit" is too coarse for cumulated sums
+register("Beta-2d", lambda: Beta([6.0, 3.0], [4.0, 8.0]), *("unit",) * 2, other=lambda: Beta(5.0, [4.0, 7.0]), **UNITS)
+register(
+    "Beta-stack",
+    lambda: Beta([[6.0, 3.0], [2.0, 9.0]], [[4.0, 8.0], [2.5, 3.0]]),
+    *("unit",) * 2,
+    other=lambda: Beta([[5.0, 3.0], [2.0, 8.0]], 4.0),
+    **UNITS,
+)
+
+# --------------------------------------------------------------------- factors
+
+LOADINGS = np.array([[1.0, 0.2], [0.8, -0.5], [-0.6, 0.3], [0.2, 1.0], [0.0, 0.4], [0.7, 0.0], [0.3, -0.9]])
+MEANS7 = np.array([[0.0, 1.0, -2.0, 0.0, 3.0, 0.5, 1.0], [2.0, 0.0, 0.0, 1.0, -1.0, 0.0, 2.0]])
+NOISE7 = np.array([0.5, 0.3, 0.4, 0.6, 0.2, 0.5, 0.7])
+
+
+def with_factors(name: str, make: Callable[[], FactorGaussian], other: Callable[[], FactorGaussian]) -> None:
+    register(f"FactorGaussian-{name}", make, *("real",) * make().dim, other=other)
+
+
+with_factors(
+    "wide", lambda: FactorGaussian(MEANS7[0], LOADINGS[:, :1], 0.4), lambda: FactorGaussian(MEANS7[0], LOADINGS, 0.7)
+)
+with_factors(
+    "many", lambda: FactorGaussian(MEANS3[0], LOADINGS[:3], 0.4), lambda: FactorGaussian(MEANS3[1], LOADINGS[:3], 0.7)
+)
+with_factors(
+    "analysis", lambda: FactorGaussian(MEANS7[0], LOADINGS[:, :1], NOISE7),
+    lambda: FactorGaussian(MEANS7[1], LOADINGS, NOISE7[::-1]),
+)  # fmt: skip
+with_factors(
+    "stack", lambda: FactorGaussian(MEANS7, np.stack([LOADINGS[:, :1], 2 * LOADINGS[:, 1:]]), [0.4, 0.9]),
+    lambda: FactorGaussian(MEANS7[::-1], np.stack([LOADINGS, LOADINGS]), 0.7),
+)  # fmt: skip
+with_factors(
+    "analysis-stack",
+    lambda: FactorGaussian(MEANS7[[0, 0]] + [[0.0], [0.2]], LOADINGS[None, :, :1] * [[[1.0]], [[1.2]]], [NOISE7] * 2),
+    lambda: FactorGaussian(MEANS7[::-1], np.stack([LOADINGS, LOADINGS]), [NOISE7, 2 * NOISE7]),
+)  # fmt: skip
 
 # ------------------------------------------------------------------ composites
 
@@ -220,3 +268,5 @@ register(
 )  # fmt: skip
 register("Mixture-tied", lambda: Mixture([0.5, 0.5], Gaussian(MEANS3[:2, :2], FULL2)), "real", "real", hidden=True)
 register("Mixture-Poissons", lambda: Mixture([0.5, 0.5], Poisson(RATES[:2])), "count", "count", hidden=True)
+APART = np.array([[0.95, 0.9, 0.9, 0.95, 0.1, 0.1], [0.1, 0.1, 0.05, 0.1, 0.9, 0.95]])  # else EM takes for ever
+register("Mixture-Bernoullis", lambda: Mixture([0.5, 0.5], Bernoulli(APART)), *(2,) * 6, hidden=True)

@@ -27,9 +27,13 @@ from likely import (
     Product,
     ProductPrior,
 )
+from likely.families.bernoulli import Bernoulli, Trials
 from likely.families.categorical import LevelCounts
 from likely.families.counts import Counts
 from likely.families.moments import ColumnMoments, Moments
+from likely.families.multinomial import Multinomial
+from likely.priors.beta import Beta
+from likely.priors.multinomial import MultinomialPrior
 
 Draws = Mapping[str, np.ndarray]
 
@@ -323,6 +327,40 @@ DIRICHLET = Simulation(
 )  # fmt: skip
 
 
+def simulate_beta(prior: Beta, n: int, rng: Generator) -> tuple[Draws, Trials]:
+    probs = rng.beta(prior.a, prior.b, (n, prior.dim))
+    ones = rng.binomial(2 * ROWS, probs).astype(float)
+    return {"probs": probs}, Trials.trusted(rows=np.full(n, 2.0 * ROWS), ones=ones, zeros=2.0 * ROWS - ones)
+
+
+def pits_beta(post: Beta, truth: Draws) -> Draws:
+    each = special.betainc(post.a, post.b, truth["probs"])
+    return {f"p{j}": each[:, j] for j in range(each.shape[1])}
+
+
+BETA = Simulation(
+    simulate_beta, pits_beta,
+    lambda p, s: (special.xlogy(s.ones, p["probs"]) + special.xlog1py(s.zeros, -p["probs"])).sum(axis=1),
+    lambda g: {"probs": g.probs},
+    {
+        "a off by 0.1": lambda p, s: p.update(s).replace(a=p.a + s.ones + 0.1),
+        "ones and zeros exchanged": lambda p, s: p.update(s).replace(a=p.a + s.zeros, b=p.b + s.ones),
+        "prior forgotten": lambda p, s: p.update(s).replace(a=s.ones + 1e-3, b=s.zeros + 1e-3),
+        "one zero too many": lambda p, s: p.update(s).replace(b=p.b + s.zeros + 1.0),
+    },
+)  # fmt: skip
+
+
+def nudged_coins(g: Bernoulli, rng: Generator, size: float) -> Bernoulli:
+    odds = special.logit(g.probs) + size * rng.standard_normal(g.probs.shape)
+    return Bernoulli(special.expit(odds))
+
+
+def nudged_words(g: Multinomial, rng: Generator, size: float) -> Multinomial:
+    probs = g.probs * np.exp(size * rng.standard_normal(g.probs.shape))
+    return Multinomial(probs / probs.sum(axis=-1, keepdims=True), g.length)
+
+
 def nudged_rate(g: Poisson, rng: Generator, size: float) -> Poisson:
     return Poisson(g.rate * np.exp(size * rng.standard_normal(g.rate.shape)))
 
@@ -388,6 +426,14 @@ PAIRS = [
     Pair(
         "Dirichlet-Categorical", lambda: Dirichlet([1.5, 2.0, 3.0]), lambda: Categorical([0.2, 0.5, 0.3]),
         nudged_probs, lambda g: {"probs": g.probs}, simulation=DIRICHLET,
+    ),
+    Pair(
+        "Beta-Bernoulli", lambda: Beta([1.5, 2.0], [3.0, 1.7]), lambda: Bernoulli([0.2, 0.6]),
+        nudged_coins, lambda g: {"probs": g.probs}, ("probs",), simulation=BETA,
+    ),
+    Pair(
+        "Dirichlet-Multinomial", lambda: MultinomialPrior([1.5, 2.0, 3.0], 4), lambda: Multinomial([0.2, 0.5, 0.3], 4),
+        nudged_words, lambda g: {"probs": g.probs},
     ),
     Pair(
         "ProductPrior",

@@ -31,5 +31,10 @@ class Progress(Value):
     ) -> Progress:
         """The progress of a run at a model."""
         more = {"best": None, "reason": "", "converged": False, "early": False, **more}
-        numbers = {"trace": np.array(trace, dtype=np.float64), "held_out": np.array(held_out, dtype=np.float64)}
+        numbers = {"trace": _finite(trace), "held_out": _finite(held_out)}
         return cls.trusted(model=model, prior=prior, weight=float(weight), **numbers, **more)
+
+
+def _finite(numbers: list[float]) -> Array:
+    """Numbers that a file can hold: a first guess may make rows impossible."""
+    return np.nan_to_num(np.array(numbers, dtype=np.float64), neginf=-np.finfo(np.float64).max)

@@ -16,13 +16,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.learn import FitReport, Stop, fit, gather, resolve_prior
+from likely.core.learn import FitReport, Stop, best_of, fit, gather, resolve_prior
 from likely.core.notes import said_once, tell
 from likely.errors import DataError, sentence
 from likely.estimators import alarms
 from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.gaussian import GaussianDensity
-from likely.estimators.labels import checked_labels, encoded, owners_among
+from likely.estimators.labels import checked_labels, encoded_with_gaps, owners_among
 from likely.estimators.novelty import alarm
 from likely.estimators.small_classes import notes_on_classes
 from likely.models.mixture import Mixture
@@ -76,16 +76,19 @@ class BayesClassifier(Deciding, BaseEstimator):
     # ----------------------------------------------------------------- learning
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X (n, d) with labels y (n,): strings, numbers or booleans."""
+        """Learn from rows X (n, d) with labels y (n,): strings, numbers or booleans.
+
+        A missing label (None, NaN, `pd.NA`) is hidden, not left out: such rows are shared among the classes, by EM.
+        """
         self._validate_params()
         self.density_ = self._fresh_density(X)
         self.density_._validate_params()
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
-        self.classes_, owner = encoded(y)
+        self.classes_, owner = encoded_with_gaps(y)
         with self._in_words():
             report = self._learn(X, owner, weight)
             self._adopt(report)
-        if not report.converged:
+        if not (report.converged or report.stopped_early):
             tell(f"{type(self).__name__}: not converged: {report.reason}", stacklevel=2)
         for note in notes_on_classes(self, n_rows(X)):
             tell(f"{type(self).__name__}: {note}", stacklevel=2)
@@ -105,11 +108,15 @@ class BayesClassifier(Deciding, BaseEstimator):
         X, y, weight = self._checked(X, y, sample_weight, reset=first)
         if first:
             named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
-            self.classes_ = encoded(named)[0]
+            self.classes_ = encoded_with_gaps(named)[0]
         owner = owners_among(y, self.classes_, type(self).__name__)
         before = None if first else alarms.surprise_of(self, X)[0]
-        model, known = (self._blank(X), None) if first else self._grown(X)
-        new = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight, owner=owner).whole())
+        hidden = self.density_._hides_labels or bool((owner < 0).any())
+        if first:  # what is hidden needs more than one look
+            model, known = (self._learn(X, owner, weight).model if hidden else self._blank(X)), None
+        else:
+            model, known = self._grown(X)
+        new = Threads().total(lambda block: gather(model, block), self._data(X, owner, weight).whole())
         stats = new if known is None else known + new
         with self._in_words():
             self._adopt(self._stepped(model, stats))
@@ -168,9 +175,33 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def _learn(self, X: Any, owner: Index, weight: Any, max_iter: int | None = None) -> FitReport:
         """Learn from rows that have crossed the border."""
-        data = Blocks.of(X, weight, owner=owner)
+        data, hard = self._data(X, owner, weight), bool(getattr(self.density_, "hard", False))
         stop = Stop(max_iter or self.density_.max_iter, self.density_.tol)
-        return fit(self._blank(X), data, prior=self._prior_rule, stop=stop)
+
+        def learn(i: int, start: Mixture) -> FitReport:
+            return fit(start, data, prior=self._prior_rule, stop=stop, hard=hard)
+
+        return best_of(self._starts(X, owner, weight), learn)
+
+    def _data(self, X: Any, owner: Index, weight: Any) -> Blocks:
+        """Rows with their labels; where some are missing, with what the label may be."""
+        if not (owner < 0).any():
+            return Blocks.of(X, weight, owner=owner)
+        C = len(self.classes_)
+        table = np.where(np.eye(C, dtype=bool), 0.0, -np.inf)
+        return Blocks.of(X, weight, given=np.concatenate([table, np.zeros((1, C))])[owner])
+
+    def _starts(self, X: Any, owner: Index, weight: Any) -> list[Mixture]:
+        """First models: a blank one where one pass will do, else what the labelled rows teach."""
+        blank = self._blank(X)
+        if not (self.density_._hides_labels or (owner < 0).any()):
+            return [blank]
+        mine = np.flatnonzero(owner >= 0)
+        w = None if weight is None else weight[mine]
+        counts = np.bincount(owner[mine], w, len(self.classes_))
+        counts = np.maximum(counts, 1e-3 * counts.sum())  # a class that is named but not seen may still come
+        parts = self.density_._started(blank.parts, X[mine], owner[mine], w)
+        return [Mixture.trusted(weights=counts / counts.sum(), parts=p) for p in parts]
 
     def _elsewhere(self, report: FitReport) -> Mixture:
         """What would score had this been learnt: a copy of the density finishes, for it may note how."""
@@ -200,7 +231,7 @@ class BayesClassifier(Deciding, BaseEstimator):
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(self.density_, "feature_names_in_"):
                 self.feature_names_in_ = self.density_.feature_names_in_
-        y = checked_labels(y, n_rows(X), type(self).__name__)
+        y = checked_labels(y, n_rows(X), type(self).__name__, gaps=True)
         if sample_weight is None:
             return X, y, None
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -352,5 +383,6 @@ class BayesClassifier(Deciding, BaseEstimator):
         inner = get_tags(GaussianDensity() if density is None else density).input_tags
         tags.input_tags.allow_nan = True
         tags.input_tags.positive_only, tags.input_tags.categorical = inner.positive_only, inner.categorical
+        tags.input_tags.sparse = inner.sparse
         tags.classifier_tags.poor_score = inner.positive_only or inner.categorical  # on the checks' real numbers
         return tags

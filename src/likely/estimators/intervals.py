@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaincinv, chdtri, gammaincinv, ndtri, stdtrit
 
+from likely.families.bernoulli import Bernoulli
 from likely.families.categorical import Categorical
 from likely.families.gaussian import Gaussian
+from likely.families.multinomial import Multinomial
 from likely.families.poisson import Poisson
 from likely.families.product import Product
 
@@ -75,11 +77,30 @@ def _poisson(model: Poisson, stats: Any, names: list[str], level: float) -> Iter
 
 def _categorical(model: Categorical, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """Exact (Clopper–Pearson) intervals, level by level."""
-    tail, n = 0.5 * (1 - level), float(stats.counts.sum())
+    n = float(stats.counts.sum())
     for value, p, k in zip(model.values.tolist(), model.probs, stats.counts, strict=True):
-        low = betaincinv(k, n - k + 1, tail) if k > 0 else 0.0
-        high = betaincinv(k + 1, n - k, 1 - tail) if n - k > 0 else 1.0
-        yield Row(names[0], f"P({value})", float(p), float(low), float(high))
+        yield Row(names[0], f"P({value})", float(p), *_of_share(float(k), n, level))
+
+
+def _multinomial(model: Multinomial, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """The same for the share of each column among all counts."""
+    n = float(stats.counts.sum())
+    for name, p, k in zip(names, model.probs, stats.counts, strict=True):
+        yield Row(name, "share", float(p), *_of_share(float(k), n, level))
+
+
+def _bernoulli(model: Bernoulli, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """The same for the probability of a one."""
+    for name, p, ones, zeros in zip(names, model.probs, stats.ones, stats.zeros, strict=True):
+        yield Row(name, "P(1)", float(p), *_of_share(float(ones), float(ones + zeros), level))
+
+
+def _of_share(k: float, n: float, level: float) -> tuple[float, float]:
+    """Bounds of a probability of which k of n were seen."""
+    tail = 0.5 * (1 - level)
+    low = betaincinv(k, n - k + 1, tail) if k > 0 else 0.0
+    high = betaincinv(k + 1, n - k, 1 - tail) if n - k > 0 else 1.0
+    return float(low), float(high)
 
 
 def _product(model: Product, stats: Any, names: list[str], level: float) -> Iterator[Row]:
@@ -99,4 +120,5 @@ def _number(value: Any) -> float | None:
 
 _TABLE: dict[type, Callable[..., Iterator[Row]]] = {
     Gaussian: _gaussian, Poisson: _poisson, Categorical: _categorical, Product: _product,
+    Multinomial: _multinomial, Bernoulli: _bernoulli,
 }  # fmt: skip

@@ -17,8 +17,8 @@ LOOK = 10_000  # labels up to which scikit-learn is asked whether they are some
 SPAN = 4096  # labels that are whole numbers within such a span are counted rather than sorted
 
 
-def checked_labels(y: Any, n: int, whose: str) -> NDArray[Any]:
-    """One label a row: strings, numbers or booleans, none missing."""
+def checked_labels(y: Any, n: int, whose: str, gaps: bool = False) -> NDArray[Any]:
+    """One label a row: strings, numbers or booleans, none missing unless `gaps` are allowed."""
     if y is None:
         raise DataError(f"{whose} requires y to be passed, but the target y is None.")
     y = y.to_numpy() if hasattr(y, "to_numpy") else y
@@ -26,6 +26,10 @@ def checked_labels(y: Any, n: int, whose: str) -> NDArray[Any]:
     if len(y) != n:
         text = f"Found input variables with inconsistent numbers of samples: [{n}, {len(y)}]"
         raise DataError(sentence(whose, "one label a row is needed", text))
+    if gaps:
+        there = ~missing_labels(y)
+        if not there.all():
+            return _with_gaps(y, there, whose)
     _refuse_missing(y, whose)
     _refuse_mixed(y, whose)
     if y.dtype == object and len(y) and not isinstance(y[0], str):
@@ -33,6 +37,28 @@ def checked_labels(y: Any, n: int, whose: str) -> NDArray[Any]:
     if y.dtype.kind not in "biu" or len(y) <= LOOK:  # it hashes them three times; many whole numbers are labels
         check_classification_targets(y)
     return y
+
+
+def missing_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which labels are None, NaN or another library's "not available" (n,)."""
+    if y.dtype.kind == "f":
+        return np.isnan(y)
+    if y.dtype.kind in "mM":
+        return np.isnat(y)
+    return np.array([is_missing(label) for label in y], dtype=bool) if y.dtype == object else np.zeros(len(y), bool)
+
+
+def _with_gaps(y: NDArray[Any], there: NDArray[np.bool_], whose: str) -> NDArray[Any]:
+    """Labels of which some are missing, as objects: those that are there are checked, the others are None."""
+    if not there.any():
+        remedy = "label some rows, or look for clusters: MixtureClusterer"
+        raise DataError(sentence(whose, "at least one row needs a label", "Input y contains NaN only", remedy))
+    seen = checked_labels(y[there], int(there.sum()), whose)
+    if seen.dtype.kind == "f" and (seen == np.floor(seen)).all():
+        seen = seen.astype(np.int64)  # whole numbers that became fractions for the sake of NaN
+    out = np.full(len(y), None, dtype=object)
+    out[there] = seen.tolist()
+    return out
 
 
 def _kept_apart(y: Any) -> Any:
@@ -79,12 +105,29 @@ def encoded(y: NDArray[Any]) -> tuple[NDArray[Any], Index]:
     return classes, owner
 
 
+def encoded_with_gaps(y: NDArray[Any]) -> tuple[NDArray[Any], Index]:
+    """The same where labels may be missing (None): their place is −1."""
+    if y.dtype != object:
+        return encoded(y)
+    there = np.array([label is not None for label in y], dtype=bool)
+    if there.all():
+        return encoded(y)
+    classes, at = encoded(_plain(y[there]))
+    owner = np.full(len(y), -1, dtype=np.intp)
+    owner[there] = at
+    return classes, owner
+
+
+def _plain(labels: NDArray[Any]) -> NDArray[Any]:
+    return labels if isinstance(labels[0], str) else np.array(labels.tolist())
+
+
 def owners_among(y: NDArray[Any], classes: NDArray[Any], whose: str) -> Index:
-    """The place of each label among classes that are known already."""
-    found, at = encoded(y)
+    """The place of each label among classes that are known already; −1 where it is missing."""
+    found, at = encoded_with_gaps(y)
     places = {c: i for i, c in enumerate(classes.tolist())}
     new = [c for c in found.tolist() if c not in places]
     if new:
         remedy = "name all classes in the first call: partial_fit(X, y, classes=…)"
         raise DataError(sentence(whose, f"labels must be among the classes {classes.tolist()}", repr(new[0]), remedy))
-    return np.array([places[c] for c in found.tolist()], dtype=np.intp)[at]
+    return np.append(np.array([places[c] for c in found.tolist()], dtype=np.intp), -1)[at]

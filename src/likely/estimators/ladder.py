@@ -11,6 +11,7 @@ from likely.estimators.bayes import BayesClassifier
 from likely.estimators.categorical import CategoricalDensity
 from likely.estimators.frequencies import ClassFrequencies
 from likely.estimators.gaussian import GaussianDensity
+from likely.estimators.mixture import MixtureDensity
 from likely.estimators.poisson import PoissonDensity
 from likely.estimators.product import ProductDensity
 
@@ -49,6 +50,23 @@ INDEPENDENT = ("diagonal", "diagonal-t")  # naive Bayes where all columns are nu
 AS_NUMBERS = ("pooled", "interpolated", "emphasised", "full")  # shapes that are tried with counts among the numbers
 FEW_LEVELS = 20  # values up to which whole numbers may be levels
 
+# key, name, what it assumes of the numbers of a class, shape of a part, parts, whether all classes share them
+MIXTURES: tuple[tuple[str, str, str, str, int, bool], ...] = (
+    ("mixture-diagonal-2", "two diagonal Gaussians", "each class of two kinds of rows, columns independent within one",
+     "diagonal", 2, False),
+    ("mixture-diagonal-4", "four diagonal Gaussians",
+     "each class of four kinds of rows, columns independent within one", "diagonal", 4, False),
+    ("mixture-full-2", "two full Gaussians", "each class of two kinds of rows, a full covariance each", "full", 2,
+     False),
+    ("mixture-tied", "eight full Gaussians for all classes",
+     "eight kinds of rows that the classes share, each in its own proportions", "full", 8, True),
+    ("mixture-full-4", "four full Gaussians", "each class of four kinds of rows, a full covariance each", "full", 4,
+     False),
+)  # fmt: skip
+ROWS_A_PARAMETER = 2  # that a class must have for each number that its mixture learns; fewer only learn the noise
+MIXTURE_CELLS = 2_000_000  # rows × columns × folds beyond which EM takes longer than all other models together
+PATIENCE = {"max_iter": 100, "tol": 1e-4}  # of EM: decisions settle long before the last digits of the likelihood do
+
 
 @dataclass(frozen=True)
 class Rung:
@@ -63,13 +81,15 @@ class Rung:
 
 
 def ladder(
-    kinds: Kinds, rules: Mapping[str, Any] | None = None, distinct: Mapping[str, int] | None = None
-) -> list[Rung]:
+    kinds: Kinds, rules: Mapping[str, Any] | None = None, distinct: Mapping[str, int] | None = None,
+    rows: Sequence[float] | None = None,
+) -> list[Rung]:  # fmt: skip
     """The models that suit columns of these kinds, simplest first; `rules` are settings of every classifier.
 
     Columns of words have a law of levels each, independent of the rest. Numbers have a joint Gaussian of some shape.
     Counts are Poisson, and numbers or levels in the models that say so: small whole numbers may be grades or codes.
-    `distinct` says how many values each column has.
+    `distinct` says how many values each column has, `rows` how many training rows each class has: where these are
+    enough for the parameters, mixtures of Gaussians stand on top.
 
     >>> [rung.key for rung in ladder({"size": "real", "weight": "real"})][:4]
     ['frequencies', 'spherical', 'diagonal', 'diagonal-t']
@@ -80,7 +100,7 @@ def ladder(
     found = [("frequencies", "class frequencies", "no look at the columns", ClassFrequencies(**rules))]
     found += [
         (key, name, what, BayesClassifier(density, **rules))
-        for key, name, what, density in _densities(kinds, distinct or {})
+        for key, name, what, density in [*_densities(kinds, distinct or {}), *_mixtures(kinds, rows)]
     ]
     return [
         Rung(key, name, f"{what[0].upper()}{what[1:]}.", i, model) for i, (key, name, what, model) in enumerate(found)
@@ -109,7 +129,56 @@ def chosen_rungs(rungs: Sequence[Rung], models: str) -> list[Rung]:
     return [rung for rung in rungs if rung.key in keys]
 
 
+def affordable(rungs: Sequence[Rung], cells: float) -> tuple[list[Rung], str]:
+    """The rungs without mixtures where these would take longer than all the others together, and words on that.
+
+    `cells` are rows × columns × folds. On two cores a million cells take mixtures some ten seconds.
+    """
+    rich = [rung for rung in rungs if rung.key.startswith("mixture-")]
+    if not rich or cells <= MIXTURE_CELLS:
+        return list(rungs), ""
+    keys = ",".join(rung.key for rung in rich)
+    words = f"Mixtures were left out, for they would take longer than all other models together: --models {keys}"
+    return [rung for rung in rungs if rung not in rich], f"{words} compares them."
+
+
+def joint(kinds: Kinds, numbers: Any) -> Any:
+    """The density of a whole row: `numbers` for the real columns together, counts Poisson, words level by level.
+
+    >>> type(joint({"size": "real", "weight": "real"}, GaussianDensity("full"))).__name__
+    'GaussianDensity'
+    """
+    real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
+    if not counts and not words:
+        return numbers
+    return _product(real, numbers, _parts(counts, words, predictive=False))
+
+
 # ------------------------------------------------------------------------- densities
+
+
+def _mixtures(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str, str, str, Any]]:
+    """A mixture of Gaussians for the numbers of each class, times the laws of counts and words."""
+    real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
+    numbers, counts = (real, counts) if words else (real + counts, [])  # as the Gaussians have it
+    if not numbers or rows is None:
+        return
+    for key, name, what, shape, size, tied in MIXTURES:
+        if shape == "full" and len(numbers) == 1 or not _learnable(len(numbers), shape, size, tied, rows):
+            continue
+        mixture = MixtureDensity(
+            GaussianDensity(shape), size, tie="all" if tied else None, random_state=0, **PATIENCE
+        )  # fmt: skip
+        others = _parts(counts, words, predictive=False)
+        told = f"numbers: {what}; words independent" if others else what
+        yield key, name, told, _product(numbers, mixture, others) if others else mixture
+
+
+def _learnable(d: int, shape: str, size: int, tied: bool, rows: Sequence[float]) -> bool:
+    """Whether every class has enough rows for its own parameters, and all together for those that they share."""
+    part = 2 * d if shape == "diagonal" else d * (d + 3) // 2
+    own, shared = (size - 1, size * part) if tied else (size * part + size - 1, 0)
+    return min(rows) >= ROWS_A_PARAMETER * own and sum(rows) >= ROWS_A_PARAMETER * shared
 
 
 def _densities(kinds: Kinds, distinct: Mapping[str, int]) -> Iterator[tuple[str, str, str, Any]]:

@@ -108,6 +108,8 @@ def missing_entries(X: Any) -> Mask:
         return np.concatenate([missing_entries(part) for part in X.parts.values()], axis=1)
     if hasattr(X, "offsets"):
         return np.zeros((n_rows(X), 1), bool)
+    if hasattr(X, "tocsr"):  # sparse rows have none
+        return np.broadcast_to(np.False_, X.shape)
     a = X if isinstance(X, np.ndarray) else np.asarray(X)
     a = a.reshape(len(a), -1)
     if a.dtype.kind == "f":

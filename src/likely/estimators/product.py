@@ -152,6 +152,17 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     def _blank(self, X: Columns, members: int | None = None) -> Product:
         return Product(tuple((name, part._blank(X[name], members)) for name, part, _ in self.parts_))
 
+    @property
+    def _hides_labels(self) -> bool:  # type: ignore[override]
+        return any(part._hides_labels for _, part, _ in self.parts_)
+
+    def _first(self, X: Columns, weight: Any) -> Product:
+        return Product(tuple((name, part._first(X[name], weight)) for name, part, _ in self.parts_))
+
+    def _started_once(self, blank: Any, X: Any, owner: Any, weight: Any, rng: Any) -> Any:
+        each = ((name, part._started_once(blank[name], X[name], owner, weight, rng)) for name, part, _ in self.parts_)
+        return Product.trusted(parts=tuple(each))
+
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         of = dict.fromkeys(model.names) if prior is None else prior
         done = tuple((name, part._finish(model[name], stats[name], of[name])) for name, part, _ in self.parts_)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import AbstractContextManager
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads
 from likely.core.learn import FitReport, Stop, fit, gather, resolve_prior
-from likely.core.notes import said_once, tell
+from likely.core.notes import said_once, tell, unheard
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.fast import is_plain
@@ -48,8 +49,9 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         X, weight = self._checked(X, sample_weight, reset=True)
         with self._named_columns():
             report = fit(
-                self._blank(X), Blocks.of(X, weight), prior=self._prior_rule(), stop=Stop(self.max_iter, self.tol)
-            )
+                self._first(X, weight), Blocks.of(X, weight), prior=self._prior_rule(),
+                stop=Stop(self.max_iter, self.tol),
+            )  # fmt: skip
         if not report.converged:
             tell(f"{type(self).__name__}: not converged: {report.reason}", stacklevel=2)
         return self._adopt(report)
@@ -59,7 +61,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         self._validate_params()
         first = not hasattr(self, "model_")
         X, weight = self._checked(X, sample_weight, reset=first)
-        model, known = (self._blank(X), None) if first else self._grown(self._learnt, self.stats_, X)
+        model, known = (self._first(X, weight), None) if first else self._grown(self._learnt, self.stats_, X)
         new = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
         stats = new if known is None else known + new
         with self._named_columns():
@@ -100,6 +102,25 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     def _blank(self, X: Any, members: int | None = None) -> Any:
         """A first model for rows like these; a stack of so many members for a classifier."""
         raise NotImplementedError  # every subclass has its own
+
+    _hides_labels = False  # True where a start must tell parts apart, because nothing in the rows does
+
+    def _first(self, X: Any, weight: Any) -> Any:
+        """The model that learning begins with."""
+        return self._blank(X)
+
+    def _started(self, blank: Any, X: Any, owner: Any, weight: Any) -> list[Any]:
+        """First models for a stack whose members own rows, one for each start."""
+        return [self._started_once(blank, X, owner, weight, np.random.default_rng(0))]
+
+    def _started_once(self, blank: Any, X: Any, owner: Any, weight: Any, rng: Any) -> Any:
+        """A stack whose members learnt from the rows they own; with weak priors where there are none: it is a start."""
+        other = copy(self)
+        if other.prior is None:
+            other.prior = "weak"
+        with unheard():
+            stats = blank.collect(X, weight, owner=owner)
+            return blank.refit(stats, resolve_prior(blank, stats, other._prior_rule()))
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         """What scores: the model that was learnt, or one made of it and its statistics."""

@@ -219,6 +219,14 @@ TABLE: dict[str, Entry] = {
     "Categorical": entry(
         lambda: import_module("likely.families.categorical").Categorical, probs=numbers("* L", 0), levels=labels
     ),
+    "Multinomial": entry(
+        lambda: import_module("likely.families.multinomial").Multinomial, probs=numbers("* d", 0), length=numbers("", 0)
+    ),
+    "DirichletMultinomial": entry(
+        lambda: import_module("likely.families.dirichlet_multinomial").DirichletMultinomial,
+        alpha=numbers("* d", 0), length=numbers("", 0),
+    ),
+    "Bernoulli": entry(lambda: import_module("likely.families.bernoulli").Bernoulli, probs=numbers("* d", 0)),
     "Product": entry(lambda: import_module("likely.families.product").Product, parts=pairs(law)),
     "Several": entry(lambda: import_module("likely.families.several").Several, of_one_width, parts=items(law)),
     "Shared": entry(
@@ -228,6 +236,10 @@ TABLE: dict[str, Entry] = {
     # priors
     "Dirichlet": entry(
         lambda: import_module("likely.priors.dirichlet").Dirichlet, alpha=numbers("* L", 0), levels=labels
+    ),
+    "Beta": entry(lambda: import_module("likely.priors.beta").Beta, a=numbers("* d", 0), b=numbers("* d", 0)),
+    "MultinomialPrior": entry(
+        lambda: import_module("likely.priors.multinomial").MultinomialPrior, belief=law, length=numbers("", 0)
     ),
     "Gamma": entry(
         lambda: import_module("likely.priors.gamma").Gamma, shape=numbers("* d", 0), rate=numbers("* d", 0)
@@ -261,19 +273,39 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.families.counts").Counts,
         rows=numbers("*", 0), weight=numbers("* d", 0), total=numbers("* d", 0), log_factorial=numbers("*"),
     ),
+    "WordCounts": entry(
+        lambda: import_module("likely.families.multinomial").WordCounts,
+        counts=numbers("* d", 0), rows=numbers("*", 0), constant=numbers("*"), complete=flag,
+    ),
+    "Trials": entry(
+        lambda: import_module("likely.families.bernoulli").Trials,
+        rows=numbers("*", 0), ones=numbers("* d", 0), zeros=numbers("* d", 0),
+    ),
     "LevelCounts": entry(
         lambda: import_module("likely.families.categorical").LevelCounts, counts=numbers("* L", 0), rows=numbers("*", 0)
     ),
     "Cost": entry(
         lambda: import_module("likely.decisions.cost").Cost, table=numbers("A C"), actions=texts, classes=labels
     ),
-    "Mixture": entry(lambda: import_module("likely.models.mixture").Mixture, weights=numbers("K", 0), parts=law),
+    "Mixture": entry(lambda: import_module("likely.models.mixture").Mixture, weights=numbers("* K", 0), parts=law),
+    "Fixed": entry(lambda: import_module("likely.models.fixed").Fixed, parts=law),
+    "FixedStats": entry(
+        lambda: import_module("likely.models.fixed").FixedStats, weight=numbers("K", 0), total=numbers("K")
+    ),
+    "Scaled": entry(
+        lambda: import_module("likely.models.scaled").Scaled, base=law, factors=numbers("F", 0)
+    ),
+    "SparseWeights": entry(lambda: import_module("likely.models.emptying").SparseWeights, alpha=numbers("K")),
+    "Progress": entry(
+        lambda: import_module("likely.core.progress").Progress, model=law, prior=maybe(prior), trace=numbers("?"),
+        held_out=numbers("?"), best=maybe(law), weight=number(0), reason=text(), converged=flag, early=flag,
+    ),
     "MixturePrior": entry(
         lambda: import_module("likely.models.mixture_prior").MixturePrior, weights=maybe(prior), parts=maybe(prior)
     ),
     "MixtureStats": entry(
-        lambda: import_module("likely.models.mixture").MixtureStats, counts=numbers("K", 0), parts=stats,
-        entropy=numbers(""), seen=flag,
+        lambda: import_module("likely.models.mixture").MixtureStats, counts=numbers("* K", 0), parts=stats,
+        entropy=numbers("*"), seen=flag,
     ),
     "Floor": entry(lambda: import_module("likely.decisions.floor").Floor, log=number(), clips=flag),
     "IsotonicMap": entry(

@@ -157,6 +157,13 @@ class Mixture(Law):
         out += self._log_weights
         return out
 
+    def _best_joint(self, block: Any) -> Array:
+        """The same where parts that are mixtures count by the best of their own parts, as the maximum approximation does."""
+        if not getattr(self.parts, "hides_labels", False):
+            return self._joint(block)
+        inside = self.parts._best_joint(block).reshape(-1, *self.parts.weights.shape)
+        return np.asarray(inside.max(axis=-1) + self._log_weights)
+
     @cached_property
     def _score(self) -> Callable[[Any], Array]:
         """log p_k(x) of a block's rows (n, K): what stays in cache needs no second cutting into blocks."""
@@ -269,7 +276,7 @@ class Mixture(Law):
             if stats is not None:
                 return stats
         with np.errstate(all="ignore"):
-            joint = self._joint(x)
+            joint = self._best_joint(x) if hard else self._joint(x)
             joint = joint if given is None else joint + given
             if hard:
                 return self._hardened(x, w, joint)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.families.bernoulli import Trials
 from likely.families.categorical import LevelCounts
 from likely.families.counts import Counts
 from likely.families.moments import ColumnMoments, Moments
+from likely.families.multinomial import WordCounts
 from likely.families.product import ProductStats
 from likely.families.several import SeveralStats
 from likely.models.mixture import MixtureStats
@@ -54,6 +56,18 @@ def _(stats: LevelCounts, part: Any) -> Any:
 @without.register
 def _(stats: Counts, part: Any) -> Any:
     names = ("rows", "weight", "total", "log_factorial")
+    return stats.replace(**{name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in names})
+
+
+@without.register
+def _(stats: WordCounts, part: Any) -> Any:
+    parts = {name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in ("counts", "rows")}
+    return stats.replace(**parts, constant=np.asarray(stats.constant - part.constant))
+
+
+@without.register
+def _(stats: Trials, part: Any) -> Any:
+    names = ("rows", "ones", "zeros")
     return stats.replace(**{name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in names})
 
 

@@ -1,0 +1,281 @@
+"""How alike two partitions are, whatever their clusters are called: all from one table of counts."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, xlogy
+
+from likely.core.arrays import Array, Index, weights
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.categorical import is_missing
+
+
+class Contingency(NamedTuple):
+    """How much weight lies in cluster i of one partition and j of the other."""
+
+    table: Array  # (I, J)
+    first: list[Any]  # the labels of the rows
+    second: list[Any]  # the labels of the columns
+
+
+def contingency(first: Any, second: Any, weight: Any = None) -> Contingency:
+    """The table of two labellings (n,) of the same rows; labels may be of any kind.
+
+    >>> contingency(["a", "a", "b"], [1, 2, 2]).table
+    array([[1., 1.],
+           [0., 1.]])
+    """
+    a, b = codes(first, "partitions"), codes(second, "partitions")
+    if len(a[1]) != len(b[1]):
+        expected = "both labellings must be of the same rows"
+        raise ShapeError(sentence("partitions", expected, f"{len(a[1])} and {len(b[1])} labels"))
+    w = weights(weight, len(a[1]), "partitions")
+    if w is not None and w.ndim != 1:
+        raise ShapeError(sentence("partitions", "weight must have one entry a row", w.shape))
+    if not len(a[1]) or (w is not None and not w.any()):
+        raise DataError(sentence("partitions", "at least one row is needed", "none"))
+    I, J = len(a[0]), len(b[0])
+    counts = np.bincount(a[1] * J + b[1], w, I * J).astype(np.float64).reshape(I, J)
+    there, seen = counts.any(axis=1), counts.any(axis=0)  # rows without weight are not there
+    return Contingency(counts[there][:, seen], _some(a[0], there), _some(b[0], seen))
+
+
+def codes(labels: Any, whose: str) -> tuple[list[Any], Index]:
+    """The distinct labels, sorted where they can be, and the place of each row's label among them (n,)."""
+    y = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
+    y = y if isinstance(y, np.ndarray) else _as_given(y)
+    if y.ndim != 1:
+        raise ShapeError(sentence(whose, "labels must have shape (n,)", y.shape))
+    missing = [i for i, c in enumerate(y) if is_missing(c)] if y.dtype.kind in "fOmM" else []
+    if missing:
+        raise DataError(sentence(whose, "every row needs a label", f"none at row {missing[0]}", "leave it out"))
+    if y.dtype != object:
+        found, code = np.unique(y, return_inverse=True)
+        return found.tolist(), code
+    places = {c: i for i, c in enumerate(dict.fromkeys(y.tolist()))}
+    return list(places), np.array([places[c] for c in y.tolist()], dtype=np.intp)
+
+
+def _as_given(labels: Any) -> NDArray[Any]:
+    """A list of unlike labels must not become one of texts."""
+    labels = list(labels)
+    plain = len({type(c) for c in labels}) == 1 and not isinstance(labels[0], tuple)
+    if plain:
+        return np.asarray(labels)
+    out = np.empty(len(labels), dtype=object)
+    out[:] = labels
+    return out
+
+
+def _some(labels: list[Any], there: Any) -> list[Any]:
+    return [c for c, is_there in zip(labels, there, strict=True) if is_there]
+
+
+# ------------------------------------------------------------------- pairs of rows
+
+
+class _Pairs(NamedTuple):
+    """Pairs of rows that are together in both partitions, in the first, in the second, and all there are."""
+
+    both: float
+    first: float
+    second: float
+    all: float
+
+
+def _pairs(first: Any, second: Any, weight: Any) -> _Pairs:
+    t = contingency(first, second, weight).table
+    return _Pairs(*(float((m * (m - 1)).sum()) / 2 for m in (t, t.sum(axis=1), t.sum(axis=0), t.sum())))
+
+
+def rand(first: Any, second: Any, weight: Any = None) -> float:
+    """The share of pairs of rows on which both agree: together in both, or apart in both (Rand 1971).
+
+    >>> rand([0, 0, 1, 1], ["x", "x", "y", "z"])
+    0.8333333333333334
+    """
+    p = _pairs(first, second, weight)
+    return 1.0 if p.all <= 0 else (p.all + 2 * p.both - p.first - p.second) / p.all
+
+
+def adjusted_rand(first: Any, second: Any, weight: Any = None) -> float:
+    """Rand's index, moved so that chance gives 0 and agreement 1 (Hubert and Arabie 1985).
+
+    >>> round(adjusted_rand([0, 0, 1, 1], [0, 0, 1, 2]), 4)
+    0.5714
+    """
+    p = _pairs(first, second, weight)
+    apart = p.all - p.first, p.all - p.second
+    mixed = p.first - p.both, p.second - p.both
+    neither = p.all - p.first - p.second + p.both
+    if mixed == (0.0, 0.0) or p.all <= 0:
+        return 1.0
+    return 2 * (p.both * neither - mixed[0] * mixed[1]) / (p.first * apart[1] + p.second * apart[0])
+
+
+def fowlkes_mallows(first: Any, second: Any, weight: Any = None) -> float:
+    """The geometric mean of both shares of pairs: together in both, of those together in one.
+
+    >>> round(fowlkes_mallows([0, 0, 1, 1], [0, 0, 1, 2]), 4)
+    0.7071
+    """
+    p = _pairs(first, second, weight)
+    return float(np.sqrt(p.both / p.first) * np.sqrt(p.both / p.second)) if p.both > 0 else 0.0
+
+
+# --------------------------------------------------------------------- information
+
+
+class _Information(NamedTuple):
+    """Entropies of both partitions and what they tell of each other, in nats."""
+
+    mutual: float
+    first: float
+    second: float
+
+
+def _information(table: Array) -> _Information:
+    p = table / table.sum()
+    rows, columns = p.sum(axis=1), p.sum(axis=0)
+    i, j = np.nonzero(p)
+    mutual = float(p[i, j] @ (np.log(p[i, j]) - np.log(rows[i]) - np.log(columns[j])))
+    entropies = (float(-xlogy(m, m).sum()) if len(m) > 1 else 0.0 for m in (rows, columns))
+    return _Information(max(mutual, 0.0) if min(table.shape) > 1 else 0.0, *entropies)
+
+
+def mutual_information(first: Any, second: Any, weight: Any = None) -> float:
+    """Σ p(i, j) log p(i, j) / (p(i) p(j)), in nats.
+
+    >>> round(mutual_information([0, 0, 1, 1], [0, 0, 1, 1]), 4)
+    0.6931
+    """
+    return _information(contingency(first, second, weight).table).mutual
+
+
+def normalised_mutual_information(first: Any, second: Any, weight: Any = None, mean: str = "arithmetic") -> float:
+    """Mutual information as a share of the mean entropy: "arithmetic", "geometric", "min" or "max".
+
+    >>> round(normalised_mutual_information([0, 0, 1, 1], [0, 0, 1, 2]), 4)
+    0.8
+    """
+    found = _information(contingency(first, second, weight).table)
+    whole = _mean(found.first, found.second, mean)
+    if found.first == found.second == 0:
+        return 1.0  # one cluster each: they agree
+    return found.mutual / whole if whole > 0 else 0.0
+
+
+def _mean(a: float, b: float, mean: str) -> float:
+    means = {"arithmetic": (a + b) / 2, "geometric": float(np.sqrt(a * b)), "min": min(a, b), "max": max(a, b)}
+    if mean not in means:
+        raise DomainError(sentence("mutual information", f"mean must be one of {', '.join(means)}", repr(mean)))
+    return means[mean]
+
+
+def adjusted_mutual_information(first: Any, second: Any, weight: Any = None, mean: str = "arithmetic") -> float:
+    """Mutual information, moved so that chance gives 0 and agreement 1 (Vinh, Epps and Bailey 2010).
+
+    What chance gives is exact, for partitions with the same sizes of clusters; weights must be whole numbers.
+
+    >>> round(adjusted_mutual_information([0, 0, 1, 1, 2, 2], [0, 0, 1, 2, 2, 2]), 4)
+    0.5024
+    """
+    table = contingency(first, second, weight).table
+    if not (table == np.round(table)).all():
+        remedy = "use normalised_mutual_information, or whole numbers of copies"
+        raise DomainError(sentence("adjusted_mutual_information", "weights must be whole numbers", "fractions", remedy))
+    found, n = _information(table), table.sum()
+    if min(table.shape) == max(table.shape) == 1 or (min(table.shape) == n and max(table.shape) == n):
+        return 1.0
+    chance = _expected_information(table.sum(axis=1), table.sum(axis=0))
+    away = _mean(found.first, found.second, mean) - chance
+    return float((found.mutual - chance) / (away if abs(away) > 1e-15 else 1e-15))
+
+
+def _expected_information(a: Array, b: Array) -> float:
+    """Σ_ij E[n_ij/n log(n n_ij / (a_i b_j))], n_ij hypergeometric; each pair of distinct sizes is done once."""
+    n = float(a.sum())
+    (sizes, times), (others, often) = np.unique(a, return_counts=True), np.unique(b, return_counts=True)
+    total = 0.0
+    for x, c in zip(sizes, times, strict=True):
+        for y, e in zip(others, often, strict=True):
+            total += c * e * _expected_cell(x, y, n)
+    return total
+
+
+def _expected_cell(a: float, b: float, n: float) -> float:
+    m = np.arange(max(0.0, a + b - n), min(a, b) + 1)
+    log_p = -(gammaln(m + 1) + gammaln(a - m + 1) + gammaln(b - m + 1) + gammaln(n - a - b + m + 1))
+    p = np.exp(log_p - log_p.max())
+    p /= p.sum()  # exact to rounding, unlike a difference of log-factorials
+    gain = np.log(np.maximum(m, 1)) + np.log(n) - np.log(a) - np.log(b)
+    return float(p @ (m / n * gain))
+
+
+def variation_of_information(first: Any, second: Any, weight: Any = None) -> float:
+    """H(first | second) + H(second | first), in nats: a distance between partitions (Meilă 2007).
+
+    >>> variation_of_information([0, 0, 1, 1], [5, 5, 3, 3]), round(variation_of_information([0, 0], [0, 1]), 4)
+    (0.0, 0.6931)
+    """
+    found = _information(contingency(first, second, weight).table)
+    return max(0.0, found.first + found.second - 2 * found.mutual)
+
+
+class VMeasure(NamedTuple):
+    """Whether clusters hold one class each, whether classes lie in one cluster each, and the harmonic mean of both."""
+
+    homogeneity: float
+    completeness: float
+    v: float
+
+
+def v_measure(true: Any, found: Any, weight: Any = None, beta: float = 1.0) -> VMeasure:
+    """Homogeneity 1 − H(true | found) / H(true), completeness, and V = (1 + β) h c / (β h + c).
+
+    >>> [round(x, 4) for x in v_measure([0, 0, 1, 1], [0, 0, 1, 2])]
+    [1.0, 0.6667, 0.8]
+    """
+    if not (isinstance(beta, int | float | np.number) and 0 <= beta < np.inf):
+        raise DomainError(sentence("v_measure", "beta must be a finite number from 0 on", beta))
+    i = _information(contingency(true, found, weight).table)
+    h = i.mutual / i.first if i.first else 1.0
+    c = i.mutual / i.second if i.second else 1.0
+    return VMeasure(h, c, (1 + beta) * h * c / (beta * h + c) if beta * h + c > 0 else 0.0)
+
+
+# ------------------------------------------------------------------------ matching
+
+
+def purity(true: Any, found: Any, weight: Any = None) -> float:
+    """The share of rows that belong to the largest class of their cluster; it grows with the number of clusters.
+
+    >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
+    0.75
+    """
+    t = contingency(true, found, weight).table
+    return float(t.max(axis=0).sum() / t.sum())
+
+
+class Matching(NamedTuple):
+    """Which class each cluster stands for, each class once, and the share of rows that are then right."""
+
+    names: dict[Any, Any]  # from a label found to a true one; clusters without a class are not in it
+    accuracy: float
+
+
+def best_matching(true: Any, found: Any, weight: Any = None) -> Matching:
+    """The renaming of clusters that makes most rows right (Hungarian method).
+
+    >>> best_matching(["a", "a", "b", "b"], [1, 1, 0, 1])
+    Matching(names={1: 'a', 0: 'b'}, accuracy=0.75)
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    table, classes, clusters = contingency(true, found, weight)
+    i, j = linear_sum_assignment(table, maximize=True)
+    names = {clusters[b]: classes[a] for a, b in zip(i, j, strict=True)}
+    return Matching(names, float(table[i, j].sum() / table.sum()))

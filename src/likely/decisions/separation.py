@@ -1,0 +1,148 @@
+"""How well clusters are separated, judged by the rows alone: silhouettes, and spreads between against within."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, numbers, refuse_infinite, rows
+from likely.core.engine import cores, ordered_map
+from likely.decisions.intervals import as_counts
+from likely.decisions.partitions import codes
+from likely.errors import DataError, DomainError, ShapeError, sentence
+
+ENTRIES = 1_000_000  # distances that are held at a time by a thread
+
+
+def silhouettes(X: Any, labels: Any, *, weight: Any = None, metric: str = "euclidean", at: Any = None) -> Array:
+    """(b − a) / max(a, b) of each row: a its mean distance to its own cluster, b to the nearest other (Rousseeuw 1987).
+
+    A cluster of a single row has silhouette 0. Distances are taken a strip at a time: memory grows with n, not n².
+    `metric` is one of SciPy's, or "precomputed" for a matrix; `at` are the rows wanted, all if None. A row of weight w
+    is w copies; fractions are scaled to what they are worth in rows (`as_counts`).
+
+    >>> silhouettes([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1]).round(3)
+    array([0.905, 0.895, 0.895, 0.905])
+    """
+    x, label, w = _labelled(X, labels, weight, "silhouettes", metric)
+    wanted = np.arange(len(x)) if at is None else np.asarray(at, dtype=np.intp)
+    order = np.argsort(label, kind="stable")
+    starts = np.searchsorted(label[order], np.arange(label.max() + 1))
+    mass = _masses(label, w)
+
+    def strip(i: Index) -> Array:
+        apart = _apart(x, i, order, metric)
+        apart *= w[order]
+        return _silhouettes(np.add.reduceat(apart, starts, axis=1), label[i], mass)
+
+    step = max(1, ENTRIES // len(x))
+    strips = [wanted[s : s + step] for s in range(0, len(wanted), step)]
+    return np.concatenate(list(ordered_map(strip, strips, cores()))) if strips else np.empty(0)
+
+
+def _apart(x: Array, i: Index, order: Index, metric: str) -> Array:
+    from scipy.spatial.distance import cdist
+
+    return x[np.ix_(i, order)] if metric == "precomputed" else cdist(x[i], x[order], metric)
+
+
+def _silhouettes(sums: Array, label: Index, mass: Array) -> Array:
+    """From sums of distances to each cluster (m, k)."""
+    here = np.arange(len(label))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = sums[here, label] / (mass[label] - 1)
+        sums = sums / mass
+        sums[here, label] = np.inf
+        outside = sums.min(axis=1)
+        value = (outside - inside) / np.maximum(inside, outside)
+    return np.where((mass[label] > 1) & (np.maximum(inside, outside) > 0), value, 0.0)
+
+
+def silhouette(
+    X: Any, labels: Any, *, weight: Any = None, metric: str = "euclidean", sample: int | None = None, rng: Any = None
+) -> float:
+    """The mean silhouette of all rows, −1 … 1; or of a `sample` of them, each compared with all rows.
+
+    >>> round(silhouette([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1]), 3)
+    0.9
+    """
+    n, at = len(codes(labels, "silhouette")[1]), None
+    if sample is not None:
+        if not isinstance(sample, int | np.integer) or sample < 1:
+            raise DomainError(sentence("silhouette", "sample must be a whole number from 1 on", sample))
+        at = np.random.default_rng(rng).choice(n, min(sample, n), replace=False)
+    values = silhouettes(X, labels, weight=weight, metric=metric, at=at)
+    w = as_counts(weight, n, "silhouette")
+    w = w if at is None else w[at]
+    if not w.any():
+        raise DataError(sentence("silhouette", "the sample must have weight", "rows without any", "draw more"))
+    return float(np.average(values, weights=w))
+
+
+def davies_bouldin(X: Any, labels: Any, weight: Any = None) -> float:
+    """The mean over clusters of the worst (s_i + s_j) / |μ_i − μ_j|, s the mean distance to the own mean; less is best.
+
+    >>> davies_bouldin([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1])
+    0.1
+    """
+    x, label, w = _labelled(X, labels, weight, "davies_bouldin")
+    mass, mean = _means(x, label, w)
+    spread = np.bincount(label, w * np.linalg.norm(x - mean[label], axis=1)) / mass
+    apart = np.linalg.norm(mean[:, None] - mean[None], axis=2)
+    both = spread[:, None] + spread
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(both > 0, both / apart, 0.0)
+    np.fill_diagonal(ratio, 0.0)
+    return float(ratio.max(axis=1).mean())
+
+
+def calinski_harabasz(X: Any, labels: Any, weight: Any = None) -> float:
+    """The variance ratio (B / (k − 1)) / (W / (n − k)): more is better, infinite where clusters have no spread.
+
+    >>> calinski_harabasz([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1])
+    200.0
+    """
+    x, label, w = _labelled(X, labels, weight, "calinski_harabasz")
+    mass, mean = _means(x, label, w)
+    centre = w @ x / w.sum()
+    between = float(mass @ ((mean - centre) ** 2).sum(axis=1))
+    within = float(w @ ((x - mean[label]) ** 2).sum(axis=1))
+    k = len(mass)
+    return float(between * (w.sum() - k) / (within * (k - 1))) if within > 0 else np.inf
+
+
+def _means(x: Array, label: Index, w: Array) -> tuple[Array, Array]:
+    mass = _masses(label, w)
+    return mass, np.stack([np.bincount(label, w * column) / mass for column in x.T], axis=1)
+
+
+def _masses(label: Index, w: Array) -> Array:
+    return np.asarray(np.bincount(label, w), dtype=np.float64)
+
+
+def _labelled(X: Any, labels: Any, weight: Any, whose: str, metric: str = "") -> tuple[Array, Index, Array]:
+    """Rows about their middle, cluster numbers and counts; at least two clusters, and fewer than rows."""
+    x = rows(X, None, whose) if metric != "precomputed" else _square(X, whose)
+    refuse_infinite(x, whose)
+    if np.isnan(x).any():
+        raise DataError(sentence(whose, "rows must be complete", "NaN", "impute, or leave such rows out"))
+    found, label = codes(labels, whose)
+    if len(label) != len(x):
+        raise ShapeError(sentence(whose, f"one label a row is needed ({len(x)})", len(label)))
+    w = as_counts(weight, len(x), whose)
+    mass = np.bincount(label, w, len(found))
+    there = mass > 0
+    if not 2 <= there.sum() < w.sum():
+        expected = "at least two clusters are needed, and more rows than clusters"
+        raise DataError(sentence(whose, expected, f"{there.sum()} clusters of {w.sum():g} rows"))
+    if not there.all():  # rows of clusters without weight: they are compared with the others, and count nothing
+        raise DataError(sentence(whose, "every cluster needs weight", f"none for {found[int(np.argmin(there))]!r}"))
+    return x if metric else x - np.mean(x, axis=0), label, w
+
+
+def _square(X: Any, whose: str) -> Array:
+    d = numbers(X, whose)
+    if d.ndim != 2 or d.shape[0] != d.shape[1]:
+        raise ShapeError(sentence(whose, "precomputed distances must be a square matrix", d.shape))
+    return d

@@ -1,0 +1,101 @@
+"""A Gaussian that is not led astray: some rows may come from one that is much wider."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array
+from likely.core.blocks import Blocks
+from likely.core.learn import Stop, fit, resolve_prior
+from likely.core.notes import unheard
+from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.families.gaussian import Gaussian
+from likely.models.mixture import Mixture
+from likely.models.mixture_prior import MixturePrior
+from likely.models.scaled import Scaled
+
+FIRST_SHARE = 0.05  # of outliers, before any row was looked at
+
+
+class ContaminatedDensity(DensityEstimator):
+    """Learn (1 − ε) N(x | μ, Σ) + ε N(x | μ, α Σ): the contamination model of Tukey (Ney 6.1).
+
+    - **covariance**: "full", "diagonal" or "spherical".
+    - **scale**: α, how many times the variance of outliers is that of the others.
+    - **prior**: of μ and Σ: "weak", None or a `Prior`.
+    - **max_iter, tol**: of EM.
+
+    μ, Σ and the share ε of outliers are learnt; `outlier_probability` tells which rows were taken for them.
+
+    >>> import likely as lk, numpy as np
+    >>> X = np.append(np.random.default_rng(0).normal(0.0, 1.0, 99), 50.0)[:, None]
+    >>> d = lk.ContaminatedDensity(scale=1000.0).fit(X)
+    >>> bool(d.covariance_[0, 0] < 1.2), d.outlier_probability(X)[-1].round(3)
+    (True, np.float64(1.0))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "covariance": [StrOptions({"full", "diagonal", "spherical"})],
+        "scale": [Interval(Real, 1, None, closed="neither")], "prior": PRIOR, **EM,
+    }  # fmt: skip
+
+    def __init__(
+        self, covariance: str = "full", scale: float = 100.0, *, prior: Any = "weak", max_iter: int = 200,
+        tol: float = 1e-6,
+    ) -> None:  # fmt: skip
+        self.covariance = covariance
+        self.scale = scale
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+
+    _model_types = (Mixture,)
+
+    def _blank(self, X: Any, members: int | None = None) -> Mixture:
+        share = np.array([1 - FIRST_SHARE, FIRST_SHARE])
+        weights = share if members is None else np.tile(share, (members, 1))
+        base = Gaussian.blank(X[:4096], kind=self.covariance, members=members)
+        return Mixture.trusted(weights=weights, parts=Scaled(base, [1.0, float(self.scale)]))
+
+    def _first(self, X: Any, weight: Any) -> Mixture:
+        """What maximum likelihood says: a weak prior scaled by that is not led astray either."""
+        blank = self._blank(X)
+        if self.prior is None:
+            return blank
+        with unheard():
+            return fit(blank, Blocks.of(X, weight), stop=Stop(min(self.max_iter, 50), 1e-4)).model
+
+    def _prior_rule(self) -> Any:
+        def rule(model: Mixture, stats: Any) -> Any:
+            parts = resolve_prior(model.parts, stats.parts, self.prior)
+            return None if parts is None else MixturePrior.trusted(weights=None, parts=parts)
+
+        return rule
+
+    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+        return super()._fits(model, width, members) and isinstance(model.parts, Scaled) and model.size == 2
+
+    @property
+    def mean_(self) -> Array:
+        """The mean of both (d,)."""
+        return self.model_.parts.base.mean
+
+    @property
+    def covariance_(self) -> Array:
+        """The covariance of rows that belong."""
+        return self.model_.parts.base.covariance
+
+    @property
+    def outlier_share_(self) -> float:
+        """The share ε of rows that do not."""
+        return float(self.model_.weights[1])
+
+    def outlier_probability(self, X: Any) -> Array:
+        """Probability that each row does not belong (n,)."""
+        check_is_fitted(self)
+        return self.model_.posterior(self._rows(X, reset=False))[:, 1]

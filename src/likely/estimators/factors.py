@@ -1,0 +1,280 @@
+"""Gaussians with few causes, learnt from rows: probabilistic PCA and factor analysis."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import partial
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array, rows
+from likely.core.blocks import Blocks
+from likely.core.engine import Threads
+from likely.core.learn import Stop, fit, gather, resolve_prior
+from likely.core.notes import said_once, tell, unheard
+from likely.core.report import FitReport
+from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.families.factor_fits import em_start
+from likely.families.factor_gaussian import FactorGaussian, refuse_too_many
+from likely.families.gaussian import Gaussian
+from likely.priors.earlier_rows import EarlierRows
+
+FACTORS = {"n_components": [Interval(Integral, 0, None, closed="left"), None], "prior": PRIOR, **EM}
+PATIENCE = 3  # numbers of factors tried after the best so far
+
+
+class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEstimator):
+    """What both have in common: `model_` is a `FactorGaussian`, `transform` gives the factors' posterior means."""
+
+    _model_types = (FactorGaussian,)
+    _kind: str
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from rows X (n, d), NaN where nothing was observed; `y` is ignored."""
+        if self.n_components is None:
+            self._validate_params()
+            self._number = self._best(*self._checked(X, sample_weight, reset=True))
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            self.__dict__.pop("_number", None)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows: their statistics are added to those of all rows before."""
+        super().partial_fit(X, y, sample_weight)
+        if self.n_components is None:
+            best = self._best_for(self.stats_)
+            if best != self.n_components_:
+                model = _with_factors(self.model_, best).refit(self.stats_, self.prior_)
+                objective = model.objective(self.stats_, self.prior_)
+                report = self.report_
+                self._adopt(FitReport(model, report.stats, report.prior, report.converged, report.reason, [objective]))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Posterior means of the factors (n, q); entries that are missing say nothing."""
+        check_is_fitted(self)
+        return self.model_.scores(self._rows(X, reset=False))
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Rows from factors (n, q), without noise: μ + W z."""
+        check_is_fitted(self)
+        return self.model_.mean + rows(X, self.n_components_, type(self).__name__) @ self.model_.loadings.T
+
+    def impute(self, X: Any, *, draw: bool = False, random_state: Any = None) -> Any:
+        """Rows with gaps filled by conditional expectation, or with `draw` by draws of the conditional law."""
+        check_is_fitted(self)
+        rng = np.random.default_rng(random_state) if draw else None
+        return self.model_.impute(self._rows(X, reset=False), rng)
+
+    @property
+    def components_(self) -> Array:
+        """The loadings of each factor (q, d), one a row."""
+        return self.model_.loadings.T
+
+    @property
+    def noise_variance_(self) -> Any:
+        """Noise: a number for PPCA, one a column (d,) for factor analysis."""
+        return float(self.model_.noise) if self._kind == "spherical" else self.model_.noise
+
+    @property
+    def mean_(self) -> Array:
+        """The learnt mean (d,)."""
+        return self.model_.mean
+
+    @property
+    def covariance_(self) -> Array:
+        """The covariance written out (d, d): W Wᵀ + Ψ."""
+        return self.model_.covariance_matrix
+
+    @property
+    def n_components_(self) -> int:
+        """Number of factors."""
+        return int(self.model_.factors)
+
+    # ------------------------------------------------------------------- inside
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def _blank(self, X: Any, members: int | None = None) -> FactorGaussian:
+        number = self.n_components
+        if number is None:
+            number = self.__dict__.get("_number") or self._best(X, None)
+        refuse_too_many(number, X.shape[1], type(self).__name__)
+        return FactorGaussian.blank(X[:4096], factors=int(number), kind=self._kind, members=members)
+
+    def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+        """Where nothing is missing the search begins anew, so that chunks end where the batch does."""
+        if self._kind == "diagonal" and stats.complete and np.isfinite(np.sum(X)):
+            model = model.replace(loadings=np.zeros_like(model.loadings))
+        return model, stats
+
+    def _best(self, X: Any, weight: Any) -> int:
+        """The number of factors by BIC, from the covariance of these rows; with gaps, one learnt by EM."""
+        with unheard():
+            start = Gaussian.blank(X[:4096])
+            found = fit(start, Blocks.of(X, weight), prior="weak", stop=Stop(self.max_iter, max(self.tol, 1e-6)))
+        return self._best_for(found.stats)
+
+    def _best_for(self, stats: Any) -> int:
+        n = max(stats.total_weight, 2.0)
+        with unheard():
+            return best_principal(stats, n) if self._kind == "spherical" else best_analysis(stats, n, self.prior)
+
+    def _named_columns(self) -> AbstractContextManager[None]:
+        name = type(self).__name__
+
+        def reworded(text: str) -> str:
+            return self._in_names(text).replace("FactorGaussian", name, 1).replace("Gaussian", name, 1)
+
+        return said_once(2, reworded)
+
+
+class PPCA(FactorDensity):
+    """Probabilistic principal component analysis: `model_` is a `FactorGaussian` with one noise for all columns.
+
+    PCA with a likelihood: rows may have gaps (NaN), `score_samples` tells what is novel (Herbst 6.3), and it can stand
+    in a `MixtureDensity` or a `BayesClassifier`.
+
+    - **n_components**: number of factors; None takes the one with the least BIC for the rows given.
+    - **prior**: "weak" keeps the covariance regular and leaves well-determined estimates as they are
+      (`EarlierRows.weak`); None is maximum likelihood; or a prior of a full Gaussian.
+    - **method**: "closed" takes eigenvectors; "em" iterates over the hidden factors and ends at the same place.
+    - **max_iter, tol**: of the EM iteration that gaps, or `method="em"`, make necessary.
+    - **random_state**: of the start of `method="em"`.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2)) @ rng.normal(size=(2, 6)) + 0.1 * rng.normal(size=(500, 6))
+    >>> p = PPCA().fit(X)
+    >>> p.n_components_, round(p.noise_variance_, 3)
+    (2, 0.01)
+    """
+
+    _kind = "spherical"
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **FACTORS, "method": [StrOptions({"closed", "em"})], "random_state": ["random_state"],
+    }  # fmt: skip
+
+    def __init__(
+        self, n_components: int | None = None, *, prior: Any = "weak", method: str = "closed", max_iter: int = 100,
+        tol: float = 1e-6, random_state: Any = None,
+    ) -> None:  # fmt: skip
+        self.n_components = n_components
+        self.prior = prior
+        self.method = method
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from rows X (n, d), NaN where nothing was observed; `y` is ignored."""
+        if self.method == "closed":
+            return super().fit(X, y, sample_weight)
+        self._validate_params()
+        X, weight = self._checked(X, sample_weight, reset=True)
+        with self._named_columns():
+            report = self._by_em(X, weight)
+        if not report.converged:
+            tell(f"PPCA: not converged: {report.reason}", stacklevel=2)
+        return self._adopt(report)
+
+    def _by_em(self, X: Any, weight: Any) -> FitReport:
+        """EM that treats factors, and gaps, as hidden."""
+        blocks, model = Blocks.of(X, weight), self._blank(X)
+        stats: Any = Threads().total(partial(gather, model), blocks)
+        prior = resolve_prior(model, stats, self._prior_rule())
+        model = self._start(model, stats)
+        trace = [model.objective(stats, prior)]
+        for _ in range(self.max_iter):
+            if not stats.complete:
+                stats = Threads().total(partial(gather, model), blocks)
+            model = model.em_step(stats, prior)
+            trace.append(model.objective(stats, prior))
+            if abs(trace[-1] - trace[-2]) <= self.tol * stats.total_weight:
+                return FitReport(model, stats, prior, True, f"gain below {self.tol:g} a row", trace)
+        reason = f"{self.max_iter} refits made, the objective still moving"
+        return FitReport(model, stats, prior, False, reason, trace)
+
+    def _start(self, model: FactorGaussian, stats: Any) -> FactorGaussian:
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        covariance = stats.scatter / max(stats.total_weight, 1e-300)
+        if not np.trace(covariance) > 0:
+            return model
+        loadings, noise = em_start(covariance, model.factors, rng)
+        return model.replace(mean=stats.mean, loadings=loadings, noise=np.asarray(noise))
+
+
+class FactorAnalysis(FactorDensity):
+    """Factor analysis: `model_` is a `FactorGaussian` with a noise for each column.
+
+    Unlike PPCA it does not care about the columns' units. Loadings are those for which WᵀΨ⁻¹W is diagonal, the
+    entry of largest size in each positive. Parameters are those of `PPCA` (n_components=None tries 1, 2, … until three
+    in a row do no better); Newton's method finds the maximum (`families.factor_fits`), and EM goes round it
+    only where rows have gaps.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 1)) @ [[1.0, 2.0, -1.0]] + rng.normal(size=(2000, 3)) * [0.5, 1.0, 0.2]
+    >>> FactorAnalysis(1).fit(X).noise_variance_.round(1)
+    array([0.2, 1. , 0. ])
+    """
+
+    _kind = "diagonal"
+    _parameter_constraints: ClassVar[dict[str, Any]] = FACTORS
+
+    def __init__(
+        self, n_components: int | None = None, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6
+    ) -> None:
+        self.n_components = n_components
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+
+
+def _with_factors(model: FactorGaussian, number: int) -> FactorGaussian:
+    """The same without loadings, for so many factors."""
+    return model.replace(loadings=np.zeros((*model.mean.shape, number)))
+
+
+def best_principal(stats: Any, n: float) -> int:
+    """The number of factors with one noise for all columns that has the least BIC, from eigenvalues alone.
+
+    For q factors log p = −½ n [Σ_{i ≤ q} log λᵢ + (d − q) log σ²] + a constant. A weak prior keeps eigenvalues
+    positive where rows are few.
+    """
+    values = np.linalg.eigvalsh(EarlierRows.weak(stats, 0).update(stats).point().covariance)[::-1]
+    d = len(values)
+    q = np.arange(1, max(min(d - 1, int(n) - 1), 1) + 1)
+    rest = np.append(np.cumsum(values[::-1])[::-1], values[-1])[q] / np.maximum(
+        d - q, 1
+    )  # d = q = 1: nothing to choose
+    fit = -0.5 * n * (np.cumsum(np.log(values))[q - 1] + (d - q) * np.log(rest))
+    return int(q[np.argmin((d * q - q * (q - 1) // 2) * np.log(n) - 2 * fit)])
+
+
+def best_analysis(stats: Any, n: float, prior: Any) -> int:
+    """The number of factors with a noise for each column that has the least BIC, of 1, 2, … until none improves.
+
+    At most as many as a covariance can tell: (d − q)² ≥ d + q (Ledermann).
+    """
+    d = len(stats.shift)
+    blank = FactorGaussian.trusted(mean=stats.mean, loadings=np.zeros((d, 1)), noise=np.ones(d), kind="diagonal")
+    least, best = np.inf, 1
+    for q in range(1, min(int(d + 0.5 - np.sqrt(2 * d + 0.25)), d - 1, int(n) - 1) + 1):
+        model = _with_factors(blank, q)
+        model = model.refit(stats, resolve_prior(model, stats, prior))
+        bic = model.n_parameters * np.log(n) - 2 * model.objective(stats)
+        if bic < least:
+            least, best = bic, q
+        elif q >= best + PATIENCE:
+            break
+    return best

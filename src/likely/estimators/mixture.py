@@ -1,0 +1,501 @@
+"""A mixture learnt from rows: which part each row came from is hidden, and EM finds out."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+from sklearn.base import ClusterMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array, Index, n_rows
+from likely.core.blocks import Blocks
+from likely.core.engine import Threads
+from likely.core.hashing import row_hashes
+from likely.core.learn import FitReport, Stop, best_of, fit, gather, resolve_prior
+from likely.core.notes import tell
+from likely.decisions.partitions import adjusted_rand
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.estimators.gaussian import GaussianDensity
+from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.families.gaussian import Gaussian
+from likely.families.shared import Shared
+from likely.families.sparse_rows import tallied
+from likely.models.mixture import Mixture
+from likely.models.mixture_prior import MixturePrior
+from likely.models.reseeding import revived
+from likely.models.sketch import Sketch, joined_rows
+from likely.models.starting import from_shares, grouped, weights_by
+from likely.priors.dirichlet import Dirichlet
+
+STARTS = ("kmeans++", "random", "split")
+COMPARED = 2000  # rows of the sketch on which the partitions of several starts are compared
+FORGETTING = 0.7  # how soon a stream forgets its first, bad guesses: η = (share of new rows)^0.7 (Cappé and Moulines)
+RESEEDS = 3  # times that dead components are set anew
+
+
+class MixtureDensity(DensityEstimator):
+    """Learn p(x) = Σ w_k p_k(x) by EM: `model_` is a `Mixture`, `report_` tells how it went   (Ney 6.1, Herbst 7.3).
+
+    - **component**: the estimator of one part, any density: Gaussian (full, diagonal, spherical, pooled), `PPCA`,
+      `FactorAnalysis`, categorical, multinomial, Poisson, Bernoulli, products of unlike parts, another mixture. None:
+      `GaussianDensity()`.
+    - **n_components**: number of parts K.
+    - **tie**: what the mixtures of different classes or states share, where several stand side by side: None,
+      "covariance" (one for all parts of all classes) or "all" (the parts themselves: only weights differ).
+    - **prior**: "weak" keeps every part regular; None is maximum likelihood; a number a is a Dirichlet law over the
+      weights, a fictitious a − 1 rows a part (below 1: parts that explain less than 1 − a rows are emptied), with weak
+      priors for the parts; or a `MixturePrior`. A part's own number or `Prior` stands.
+    - **start**: "kmeans++", "random" or "split" (LBG), all on a sketch of the rows, so that order, copies and blocks do
+      not matter; a `Mixture`; means (K, d); or responsibilities (n, K).
+    - **restarts**: runs from different seeds; the best objective wins, and `report_` tells of all.
+    - **max_iter, tol**: at most so many refits; settled when the objective gains less than tol a row.
+    - **hard**: each row belongs to its most probable part (the maximum approximation).
+    - **early_stopping**: share of rows set aside; learning stops when they are explained no better.
+
+    Missing entries (NaN) are integrated out. `partial_fit` makes one step of EM a call.
+
+    >>> import likely as lk, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(m, 1.0, (100, 2)) for m in (-4.0, 4.0)])
+    >>> m = lk.MixtureDensity(lk.GaussianDensity("spherical"), 2, random_state=0).fit(X)
+    >>> m.weights_.round(2), m.report_.converged
+    (array([0.5, 0.5]), True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "component": [HasMethods(["fit", "score_samples", "_blank"]), None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "tie": [StrOptions({"covariance", "all"}), None],
+        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")],
+        "start": [StrOptions(set(STARTS)), HasMethods(["log_prob", "parts"]), "array-like"],
+        "restarts": [Interval(Integral, 1, None, closed="left")],
+        "hard": ["boolean"],
+        "random_state": ["random_state", np.random.Generator],
+        "early_stopping": [Interval(Real, 0, 1, closed="neither"), None],
+        **EM,
+    }
+
+    def __init__(
+        self, component: Any = None, n_components: int = 1, *, tie: str | None = None, prior: Any = "weak",
+        start: Any = "kmeans++", restarts: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
+        random_state: Any = None, early_stopping: float | None = None,
+    ) -> None:  # fmt: skip
+        self.component = component
+        self.n_components = n_components
+        self.tie = tie
+        self.prior = prior
+        self.start = start
+        self.restarts = restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.hard = hard
+        self.random_state = random_state
+        self.early_stopping = early_stopping
+
+    _saved = (*DensityEstimator._saved, "component_", "streamed_")
+    _model_types = (Mixture,)
+
+    # ----------------------------------------------------------------- learning
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None) -> Self:
+        """Learn from rows X (n, d); `y` is ignored. `checkpoint` is a file name: a fit cut off goes on from there."""
+        self._validate_params()
+        X, weight = self._checked(X, sample_weight, reset=True)
+        self._refuse_emptiness(X)
+        with self._named_columns():
+            report = self._learn(X, weight, checkpoint)
+        self._tell_of(report)
+        self.streamed_ = False
+        return self._adopt(report)
+
+    def _tell_of(self, report: FitReport) -> None:
+        if not (report.converged or report.stopped_early):
+            tell(f"{type(self).__name__}: not converged: {report.reason}", stacklevel=3)
+        if report.dead and not self._empties:
+            told = f"{len(report.dead)} of {report.model.weights.size} components explain nothing"
+            tell(f"{type(self).__name__}: {told}: fewer would do", stacklevel=3)
+
+    @property
+    def _empties(self) -> bool:
+        """True if components are emptied on purpose."""
+        weights = getattr(self.prior, "weights", self.prior)
+        alpha = weights if isinstance(weights, Real) else getattr(weights, "alpha", 1.0)
+        return bool(np.any(np.asarray(alpha) < 1))
+
+    def _refuse_emptiness(self, X: Any) -> None:
+        if not n_rows(X):
+            raise DataError(sentence(type(self).__name__, "at least one row with weight is needed", "none"))
+
+    def _learn(self, X: Any, weight: Any, checkpoint: Any = None) -> FitReport:
+        blank, rng = self._blank(X), np.random.default_rng(_seed(self.random_state))
+        X, weight, aside = self._set_aside(X, weight)
+        sketch = Sketch.of(X, weight)
+
+        def learn(i: int, start: Mixture) -> FitReport:
+            keeper = _keeper(checkpoint, i, self.restarts)
+            return self._climb(start, X, weight, aside, sketch, keeper)
+
+        def agree(models: list[Mixture], best: int) -> float:
+            some = sketch.rows[: min(COMPARED, n_rows(sketch.rows))]
+            own = [m.log_joint(some).argmax(axis=1) for m in models]
+            w = sketch.weight[: len(own[0])]
+            return float(np.mean([adjusted_rand(own[best], o, w) for i, o in enumerate(own) if i != best]))
+
+        return best_of(self._starts(blank, X, weight, sketch, rng), learn, agree)
+
+    def _climb(self, start: Mixture, X: Any, weight: Any, aside: Any, sketch: Sketch, keeper: Any) -> FitReport:
+        """EM from one start; components that died are set anew, as long as that helps."""
+        stop, data, rule = Stop(self.max_iter, self.tol), Blocks.of(tallied(X), weight), self._prior_rule()
+        how = {"prior": rule, "stop": stop, "hard": self.hard, "held_out": aside}
+        report = fit(start, data, checkpoint=keeper, **how)
+        for again in range(1, RESEEDS + 1):
+            if not report.dead or self._empties or len(sketch) <= self.n_components:
+                break
+            model = revived(report.model, sketch, None if report.prior is None else report.prior.parts)
+            better = fit(model, data, **{**how, "prior": report.prior})
+            if not better.objective > report.objective:
+                break
+            report = replace(better, reseeded=again)
+        return report
+
+    def _set_aside(self, X: Any, weight: Any) -> tuple[Any, Any, Any]:
+        """The rows to learn from, and others to stop by, chosen by what they hold: copies stay together."""
+        if self.early_stopping is None:
+            return X, weight, None
+        out = row_hashes(X) < np.uint64(self.early_stopping * 2.0**64)
+        if out.all() or not out.any():
+            expected = "early_stopping must leave rows on both sides"
+            raise DataError(sentence(type(self).__name__, expected, f"{int(out.sum())} of {len(out)} set aside"))
+        w = (None, None) if weight is None else (weight[~out], weight[out])
+        return X[np.flatnonzero(~out)], w[0], Blocks.of(X[np.flatnonzero(out)], w[1])
+
+    # ------------------------------------------------------------------- starts
+
+    def _starts(self, blank: Mixture, X: Any, weight: Any, sketch: Sketch, rng: Generator) -> Any:
+        """A first model for each run; a start that the user gave serves once."""
+        if isinstance(self.start, str):
+            for _ in range(self.restarts):
+                group = grouped(blank.parts, sketch, self.n_components, rng, self.start)
+                yield self._from_groups(blank, sketch.rows, sketch.weight, group, rng)
+        else:
+            yield self._given_start(blank, X, weight, self._start_prior())
+
+    _hides_labels = True
+
+    def _first(self, X: Any, weight: Any) -> Mixture:
+        rng = np.random.default_rng(_seed(self.random_state))
+        return next(iter(self._starts(self._blank(X), X, weight, Sketch.of(X, weight), rng)))
+
+    def _from_groups(self, blank: Mixture, rows: Any, weight: Any, group: Index, rng: Generator) -> Mixture:
+        """A mixture whose parts learnt from one group each; parts that are mixtures group their own rows again."""
+        parts = self.component_._started_once(blank.parts, rows, group, weight, rng)
+        return Mixture.trusted(weights=weights_by(blank, np.bincount(group, weight, blank.weights.size)), parts=parts)
+
+    def _given_start(self, blank: Mixture, X: Any, weight: Any, rule: Any) -> Mixture:
+        start = self.start
+        if isinstance(start, Mixture):
+            if start.weights.shape != blank.weights.shape or start.dim != blank.dim:
+                expected = f"start must be a Mixture of {self.n_components} parts for {blank.dim} columns"
+                raise ShapeError(sentence(type(self).__name__, expected, f"{start.size} parts, {start.dim} columns"))
+            return start
+        given = np.asarray(start, dtype=np.float64)
+        K, d = self.n_components, blank.dim
+        if given.shape == (K, d) and isinstance(blank.parts, Gaussian):
+            return Mixture.trusted(weights=blank.weights, parts=blank.parts.replace(mean=given))
+        if given.shape == (n_rows(X), K):
+            return from_shares(blank, X, weight, given / given.sum(axis=1, keepdims=True), rule)
+        expected = f"start must be means ({K}, {d}) of Gaussians, or responsibilities ({n_rows(X)}, {K})"
+        raise ShapeError(sentence(type(self).__name__, expected, given.shape))
+
+    def _start_prior(self) -> Any:
+        """A start is made with weak priors, also where learning does without: no group is too small for it."""
+        return _Rule(self.component_, "weak" if self.prior is None else self.prior)
+
+    # ---------------------------------------------------------------- streaming
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """One step of EM with more rows. The first call of all learns from its rows as `fit` does.
+
+        After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten
+        slowly (Robbins and Monro): each row counts the less the more came after it.
+        """
+        if not hasattr(self, "model_"):
+            self.fit(X, y, sample_weight)
+            self.streamed_ = True
+            return self
+        self._validate_params()
+        X, weight = self._checked(X, sample_weight, reset=False)
+        self._refuse_emptiness(X)
+        model, known = self._grown(self._learnt, self.stats_, X)
+        new = Threads().total(lambda block: gather(model, block, self.hard), Blocks.of(X, weight))
+        stats = self._stepped(known, new) if self.streamed_ else known + new
+        with self._named_columns():
+            prior = resolve_prior(model, stats, self._prior_rule())
+            model = model.refit(stats, prior)
+        reason = "one step of EM for each call of partial_fit"
+        return self._adopt(FitReport(model, stats, prior, False, reason, [model.objective(stats, prior)]))
+
+    def _stepped(self, known: Any, new: Any) -> Any:
+        """A_t = (1 − η) A_{t−1} + η s_t a row, for all rows so far; η = (n_t / N_t)^0.7."""
+        before, fresh = known.total_weight, new.total_weight
+        if not before > 0 or not fresh > 0:
+            return known + new
+        total = before + fresh
+        eta = (fresh / total) ** FORGETTING
+        return known * (total * (1 - eta) / before) + new * (total * eta / fresh)
+
+    # --------------------------------------------------------- what components say
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        if reset:
+            self.component_ = GaussianDensity() if self.component is None else clone(self.component)
+            self.component_._validate_params()
+        X = self.component_._rows(X, reset)
+        if reset:
+            self.n_features_in_ = self.component_.n_features_in_
+            self.__dict__.pop("feature_names_in_", None)
+            if hasattr(self.component_, "feature_names_in_"):
+                self.feature_names_in_ = self.component_.feature_names_in_
+        return X
+
+    def _blank(self, X: Any, members: int | None = None) -> Mixture:
+        K, C = self.n_components, members
+        if C is None:
+            return Mixture.trusted(weights=np.full(K, 1.0 / K), parts=self.component_._blank(X, K))
+        return Mixture.trusted(weights=np.full((C, K), 1.0 / K), parts=self._tied(X, C, K))
+
+    def _tied(self, X: Any, C: int, K: int) -> Any:
+        """The parts of C mixtures, with what they share."""
+        if self.tie == "all":
+            return Shared(self.component_._blank(X, K), np.tile(np.arange(K), C))
+        parts = self.component_._blank(X, C * K)
+        if not isinstance(parts, Gaussian):
+            if self.tie == "covariance":
+                got = type(self.component_).__name__
+                raise DomainError(sentence(type(self).__name__, 'tie="covariance" needs Gaussian components', got))
+            return parts
+        if self.tie == "covariance":
+            return Gaussian.blank(X[:4096], kind=parts.kind, members=C * K, tied=True)
+        if not parts.tied:
+            return parts
+        alone = Gaussian.blank(X[:4096], kind=parts.kind, members=C * K)
+        return Shared(alone, np.repeat(np.arange(C), K), "covariance")
+
+    def _prior_rule(self) -> Any:
+        return _Rule(self.component_, self.prior)
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        of_parts = None if prior is None else prior.parts
+        if isinstance(model.parts, Shared):
+            parts = self._finish_shared(model.parts, stats.parts, of_parts)
+        else:
+            parts = self.component_._finish(model.parts, stats.parts, of_parts)
+        return model if parts is model.parts else Mixture.trusted(weights=model.weights, parts=parts)
+
+    def _finish_shared(self, shared: Shared, stats: Any, prior: Any) -> Shared:
+        if shared.what == "all":
+            inner = self.component_._finish(shared.parts, stats, prior)
+            return shared if inner is shared.parts else shared.replace(parts=inner)
+        if (
+            getattr(self.component_, "predictive", None) is not None
+            or getattr(self.component_, "noise", None) is not None
+        ):
+            expected = "predictive and noise do not go with covariances pooled within a class's mixture"
+            raise DomainError(sentence(type(self).__name__, expected, remedy='use tie="covariance" or "full"'))
+        return shared
+
+    def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+        parts, of_parts = self.component_._grown(model.parts, stats.parts, X)
+        return model.replace(parts=parts), stats.replace(parts=of_parts)
+
+    def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
+        return self.component_._known(X, model.parts)
+
+    def _column_names(self) -> list[str]:
+        return self.component_._column_names()
+
+    def _in_names(self, text: str) -> str:
+        return self.component_._in_names(text).replace("(member ", "(component ")
+
+    def _started(self, blank: Mixture, X: Any, owner: Index, weight: Any) -> list[Mixture]:
+        """First models for classes that have a mixture each: rows are grouped class by class."""
+        rng = np.random.default_rng(_seed(self.random_state))
+        return [self._started_once(blank, X, owner, weight, rng) for _ in range(self.restarts)]
+
+    def _started_once(self, blank: Mixture, X: Any, owner: Index, weight: Any, rng: Generator) -> Mixture:
+        if not isinstance(self.start, str):
+            expected = "in a classifier, or inside another mixture, start must be one of"
+            raise DomainError(sentence(type(self).__name__, f"{expected} {STARTS}", type(self.start).__name__))
+        if self.tie == "all":
+            return self._started_together(blank, X, owner, weight, rng)
+        sketches, groups = [], []
+        for c in range(len(blank.weights)):
+            mine = np.flatnonzero(owner == c)
+            sketch = Sketch.of(X[mine], None if weight is None else weight[mine])
+            if len(sketch):
+                sketches.append(sketch)
+                groups.append(c * self.n_components + grouped(blank.parts, sketch, self.n_components, rng, self.start))
+        return self._from_groups(blank, *joined_rows(sketches), np.concatenate(groups), rng)
+
+    def _started_together(self, blank: Mixture, X: Any, owner: Index, weight: Any, rng: Generator) -> Mixture:
+        """Parts that all classes share are looked for in the rows of all; each class counts which are its own."""
+        mine, K = np.flatnonzero(owner >= 0), self.n_components
+        w = np.ones(len(mine)) if weight is None else np.asarray(weight)[mine]
+        sketch = Sketch.of(X[mine], w)
+        one = Mixture.trusted(weights=np.full(K, 1.0 / K), parts=blank.parts.parts)
+        group = grouped(one.parts, sketch, K, rng, self.start)
+        started = self._from_groups(one, sketch.rows, sketch.weight, group, rng)
+        shares = started.posterior(X[mine]) * w[:, None]
+        counts = np.zeros(blank.weights.shape)
+        np.add.at(counts, owner[mine], shares)
+        return Mixture.trusted(weights=weights_by(blank, counts), parts=blank.parts.replace(parts=started.parts))
+
+    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+        component = getattr(self, "component_", None)
+        if not (isinstance(model, Mixture) and isinstance(component, DensityEstimator) and model.members == members):
+            return False
+        parts = model.parts
+        if members is not None and isinstance(parts, Shared):
+            return component._fits(parts.parts, width, parts.parts.members)
+        return component._fits(parts, width, model.weights.size)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(GaussianDensity() if self.component is None else self.component).input_tags
+        tags.input_tags.positive_only, tags.input_tags.categorical = inner.positive_only, inner.categorical
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        return tags
+
+    # -------------------------------------------------------------------- in use
+
+    @property
+    def weights_(self) -> Array:
+        """Weights of the components (K,)."""
+        return self.model_.weights
+
+    def impute(self, X: Any, random_state: Any = None) -> Any:
+        """Rows with their gaps filled: by conditional expectation, or with `random_state` by a draw."""
+        from likely.models.imputing import impute
+
+        check_is_fitted(self)
+        rng = None if random_state is None else np.random.default_rng(random_state)
+        return impute(self.model_, self._rows(X, reset=False), rng)
+
+
+class MixtureClusterer(ClusterMixin, MixtureDensity):
+    """Clusters as the parts of a mixture: `labels_` are most probable parts, `predict_proba` tells how sure.
+
+    Everything is as in `MixtureDensity`; `n_components=None` chooses the number by BIC among 1 … 10
+    (`lk.choose_components` shows the choice).
+
+    >>> import likely as lk, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(m, 1.0, (100, 2)) for m in (-4.0, 4.0)])
+    >>> lk.MixtureClusterer(n_components=None, random_state=0).fit(X).n_components_
+    2
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **MixtureDensity._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self, component: Any = None, n_components: int | None = 8, *, tie: str | None = None, prior: Any = "weak",
+        start: Any = "kmeans++", restarts: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
+        random_state: Any = None, early_stopping: float | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            component, n_components, tie=tie, prior=prior, start=start, restarts=restarts, max_iter=max_iter,  # type: ignore[arg-type]
+            tol=tol, hard=hard, random_state=random_state, early_stopping=early_stopping,
+        )  # fmt: skip
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None) -> Self:
+        """Learn from rows X (n, d); `y` is ignored."""
+        if self.n_components is not None:
+            super().fit(X, y, sample_weight, checkpoint)
+        else:
+            self._choose(X, sample_weight, checkpoint)
+        self.labels_ = self.predict(X)
+        return self
+
+    def _choose(self, X: Any, sample_weight: Any, checkpoint: Any) -> None:
+        from likely.estimators.choosing import choose_components
+
+        self._validate_params()
+        settings = {**self.get_params(deep=False), "n_components": 1}
+        self.choice_ = choose_components(MixtureDensity(**settings), X, sample_weight=sample_weight, by=("bic",))
+        self.n_components = self.choice_.best["bic"]
+        try:
+            super().fit(X, None, sample_weight, checkpoint)
+        finally:
+            self.n_components = None
+
+    @property
+    def n_components_(self) -> int:
+        """Number of components of the learnt mixture."""
+        return int(self.model_.size)
+
+    def predict(self, X: Any) -> Index:
+        """The most probable component of each row (n,)."""
+        check_is_fitted(self)
+        return self.model_.log_joint(self._rows(X, reset=False)).argmax(axis=1)
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(k | x) of each row (n, K)."""
+        check_is_fitted(self)
+        return self.model_.posterior(self._rows(X, reset=False))
+
+
+class _Rule:
+    """The prior of a mixture's weights and parts, once there are statistics: what `fit` calls."""
+
+    def __init__(self, component: Any, prior: Any) -> None:
+        self.component, self.prior = component, prior
+
+    def __call__(self, model: Any, stats: Any) -> Any:
+        prior = self.prior
+        if isinstance(prior, MixturePrior):
+            return prior
+        weights = Dirichlet.symmetric(model.size, float(prior)) if isinstance(prior, Real) else None
+        if not (prior is None or isinstance(prior, str | Real)):
+            weights = _of_weights(prior, model.size)
+        parts = resolve_prior(model.parts, stats.parts, self._of_parts(None if prior is None else "weak"))
+        return None if weights is None and parts is None else MixturePrior.trusted(weights=weights, parts=parts)
+
+    def _of_parts(self, outer: Any) -> Any:
+        """A component's own "weak" means what the whole says; its own number or prior stands."""
+        component = copy(self.component)
+        if isinstance(component.prior, str):
+            component.prior = outer
+        return component._prior_rule()
+
+
+def _of_weights(prior: Any, size: int) -> Any:
+    """A law of the weights alone."""
+    alpha = getattr(prior, "alpha", None)
+    if alpha is None or np.shape(alpha) != (size,):
+        expected = f'prior must be "weak", None, a number, a MixturePrior, or a law of {size} weights'
+        raise DomainError(sentence("MixtureDensity", expected, type(prior).__name__))
+    return prior
+
+
+def _keeper(checkpoint: Any, run: int, runs: int) -> Any:
+    """Where one of several runs keeps its progress."""
+    if checkpoint is None:
+        return None
+    from likely.files import Checkpoint
+
+    return Checkpoint(checkpoint) if runs == 1 else Checkpoint(f"{checkpoint}.{run}")
+
+
+def _seed(random_state: Any) -> Any:
+    """What NumPy's generator takes: an old RandomState gives it a number."""
+    return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state

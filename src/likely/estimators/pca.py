@@ -1,0 +1,220 @@
+"""Principal component analysis with scikit-learn's face."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array, refuse_infinite, rows
+from likely.core.blocks import Block, Blocks
+from likely.core.engine import Threads
+from likely.core.notes import tell
+from likely.errors import DataError, DomainError, sentence
+from likely.estimators.shell import DensityEstimator
+from likely.families import moments
+from likely.families.scatter_root import ScatterRoot, centred_rows, root_of_rows
+from likely.models.principal import Principal, axes_of, number, refuse_gaps, spectrum
+
+PART = 4  # blocks a part: 200,000 rows are then a dozen parts, and two cores end together
+
+
+class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Learn the principal axes: `principal_` is a `Principal`, `stats_` what was learnt of the rows.
+
+    - **n_components**: how many axes; a number below 1 is the share of the variance that they must hold; None keeps
+      every direction in which a variance can be told from rounding.
+    - **whiten**: divide coordinates by their standard deviations.
+    - **route**: "scatter" takes eigenvectors of the scatter matrix, in one pass; "qr" singular values of an R factor,
+      which costs more and keeps what lies below 3e-7 of the largest. "auto" begins with the scatter (with
+      fewer rows than columns: with the small matrix of their products) and changes to "qr", with a warning, where
+      an axis that was asked for lies below that. `route_` says which way was taken.
+
+    Variances are scatter over weight, divided by n (scikit-learn's are n / (n − 1) times as large; its
+    `singular_values_` are the same). `partial_fit` adds statistics: chunks equal the batch.
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3)) * [5.0, 1.0, 0.1]
+    >>> p = PCA(2).fit(X)
+    >>> p.transform(X).shape, round(p.relative_error_, 4)
+    ((1000, 2), 0.0004)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither"), None],
+        "whiten": ["boolean"],
+        "route": [StrOptions({"auto", "scatter", "qr"})],
+    }
+    _saved: tuple[str, ...] = ("principal_", "stats_", "route_", "n_features_in_", "feature_names_in_")
+
+    def __init__(self, n_components: Any = None, *, whiten: bool = False, route: str = "auto") -> None:
+        self.n_components = n_components
+        self.whiten = whiten
+        self.route = route
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the axes of rows X (n, d); `y` is ignored."""
+        self._validate_params()
+        X, weight = self._checked(X, sample_weight, reset=True)
+        n, d = X.shape
+        self._refuse_too_many(min(n, d))
+        self.__dict__.pop("stats_", None)
+        wide = self.route == "auto" and n <= d
+        way = "gram" if wide else "qr" if self.route == "qr" else "scatter"
+        stats = self._gathered(X, weight, way)
+        found = spectrum(stats, self.n_components, gram=wide)
+        wanted = max(min(n - 1, d), 1) if self.n_components is None else number(found, self.n_components)
+        if self.route == "auto" and not found.sees(wanted):
+            way, stats = "qr", self._gathered(X, weight, "qr")
+            found = spectrum(stats)
+            _say_so(found, number(found, self.n_components))
+        return self._adopt(stats, axes_of(stats, found, self.n_components), way)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows: their statistics are added to those of all rows before."""
+        self._validate_params()
+        first = not hasattr(self, "principal_")
+        X, weight = self._checked(X, sample_weight, reset=first)
+        self._refuse_too_many(X.shape[1])
+        rooted = self.route == "qr" if first else isinstance(self.stats_, ScatterRoot)
+        way = "qr" if rooted else "scatter"
+        new = self._gathered(X, weight, way)
+        stats = new if first else self.stats_ + new
+        found = spectrum(stats, self.n_components)
+        wanted = min(self.n_components, len(found.values)) if _whole(self.n_components) else self.n_components
+        if way == "scatter" and _whole(wanted) and not found.sees(wanted) and stats.total_weight > X.shape[1]:
+            text = "PCA: an axis that was asked for has a variance that the scatter cannot tell from rounding"
+            tell(f'{text}: keep fewer, or use route="qr"', stacklevel=2)
+        return self._adopt(stats, axes_of(stats, found, wanted), way)
+
+    def transform(self, X: Any) -> Any:
+        """Coordinates along the axes (n, q)."""
+        check_is_fitted(self)
+        X = self._rows(X, reset=False)
+        return self.principal_.whiten(X) if self.whiten else self.principal_.project(X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Rows from coordinates (n, q): what the axes hold of them."""
+        check_is_fitted(self)
+        return self.principal_.restore(X, white=self.whiten)
+
+    def save(self, path: Any) -> None:
+        """Write a model file that `lk.load` reads back."""
+        from likely.files import save
+
+        save(self, path)
+
+    # -------------------------------------------------------------- what was learnt
+
+    @property
+    def components_(self) -> Array:
+        """The axes (q, d), one a row."""
+        return self.principal_.axes
+
+    @property
+    def mean_(self) -> Array:
+        """Mean of the rows (d,)."""
+        return self.principal_.mean
+
+    @property
+    def explained_variance_(self) -> Array:
+        """Variance along each axis (q,), divided by n."""
+        return self.principal_.variances
+
+    @property
+    def explained_variance_ratio_(self) -> Array:
+        """Share of the total variance along each axis (q,)."""
+        return self.principal_.shares
+
+    @property
+    def singular_values_(self) -> Array:
+        """Singular values of the centred rows (q,)."""
+        return np.sqrt(self.principal_.variances * self.stats_.total_weight)
+
+    @property
+    def relative_error_(self) -> float:
+        """Share of the variance that the axes do not represent."""
+        return self.principal_.relative_error()
+
+    @property
+    def n_components_(self) -> int:
+        """Number of axes kept."""
+        return len(self.principal_.axes)
+
+    # ------------------------------------------------------------------- inside
+
+    _rows: Any = DensityEstimator._rows  # the border is that of the densities
+    _checked: Any = DensityEstimator._checked
+
+    def _adopt(self, stats: Any, principal: Principal, route: str) -> Self:
+        self.stats_, self.principal_, self.route_ = stats, principal, route
+        return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def _refuse_too_many(self, most: int) -> None:
+        if _whole(self.n_components) and self.n_components > most:
+            expected = f"n_components must be at most {most}, the smaller of rows and columns"
+            raise DomainError(sentence("PCA", expected, self.n_components))
+
+    def _gathered(self, X: Any, weight: Any, way: str) -> Any:
+        """Statistics of the rows: moments, an R factor, or (with few rows) the centred rows themselves."""
+        known = getattr(self, "stats_", None)
+        origin = _origin(X) if known is None else known.origin
+        take: Any = {"scatter": moments.of_rows, "qr": root_of_rows, "gram": centred_rows}[way]
+
+        def collect(block: Block) -> Any:
+            x = rows(block.x, X.shape[1], "PCA")
+            stats = take(x, block.weight, origin)
+            if stats is None:
+                refuse_infinite(x, "PCA")
+                refuse_gaps(x, "PCA")
+                raise DataError(
+                    sentence("PCA", "sums of squares must stay finite", "an overflow", "rescale the columns")
+                )
+            return stats
+
+        if way == "gram":
+            return collect(Block(X, weight))
+        blocks = Blocks.of(X, weight, blocks=PART)
+        return Threads().total(collect, blocks.whole() if way == "scatter" else blocks)
+
+    def _check_state(self) -> None:
+        """After a file was read: axes and statistics must be of one width."""
+        principal, stats = getattr(self, "principal_", None), getattr(self, "stats_", None)
+        if principal is None and stats is None:
+            return
+        width = getattr(self, "n_features_in_", None)
+        sound = isinstance(principal, Principal) and isinstance(stats, moments.Moments | ScatterRoot)
+        sound = sound and type(width) is int and principal.dim == width and stats.shift.shape == (width,)  # type: ignore[union-attr]
+        if not (sound and getattr(self, "route_", None) in ("scatter", "qr", "gram")):
+            raise DataError(sentence("PCA", "what was learnt must fit together", type(principal).__name__))
+
+
+def _whole(components: Any) -> bool:
+    return isinstance(components, Integral)
+
+
+def _origin(X: Any) -> Array:
+    """A point near the data."""
+    with np.errstate(all="ignore"):
+        near = np.asarray(X[:256], dtype=np.float64).mean(axis=0)
+    return np.where(np.isfinite(near), near, 0.0)
+
+
+def _say_so(found: Any, kept: int) -> None:
+    """Tell that an R factor was used where that shows: an axis was kept that the scatter could not see."""
+    low = found.values[:kept] < 1e-13 * found.values[0]
+    if low.any():
+        smallest = np.sqrt(found.values[kept - 1] / found.values[0])
+        tell(
+            f"PCA: the smallest singular value kept is {smallest:.1e} of the largest: an R factor was used instead of "
+            'the scatter matrix, which cannot show it (route="scatter" forbids this, route="qr" asks for it)',
+            stacklevel=3,
+        )

@@ -1,0 +1,60 @@
+"""The border for sparse rows: SciPy's matrices come in as CSR, everything else as ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils.validation import validate_data
+
+from likely.core.notes import tell
+from likely.errors import DataError, sentence
+from likely.families.sparse_rows import SparseRows
+
+
+def checked_sparse(estimator: Any, X: Any, reset: bool) -> Any:
+    """Sparse rows as SciPy's CSR in single or double precision, each entry once; gaps and infinities are refused."""
+    X = X.tocsr() if isinstance(X, SparseRows) else X
+    X = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+    )
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    SparseRows.of(X, None, type(estimator).__name__)  # its errors name the estimator
+    return X
+
+
+def refuse_negative(X: Any, whose: str) -> None:
+    """Counts are not negative: the first that is, is named by row and column."""
+    sparse = scipy.sparse.issparse(X)
+    entries = X.data if sparse else X
+    with np.errstate(invalid="ignore"):
+        if not entries.size or not np.nanmin(entries, initial=0.0) < 0:
+            return
+        low = np.argwhere(entries < 0)[0]
+    at = _place(X, int(low[0])) if sparse else (int(low[0]), int(low[1]))
+    got = f"{entries[tuple(low)]:g} at row {at[0]}, column {at[1]}"
+    raise DataError(sentence(whose, "counts are needed (Negative values in data)", got))
+
+
+def tell_of_columns(odd: Any, names: list[str], whose: str, what: str, stacklevel: int) -> None:
+    """A warning that names the columns (d,) which are not as they should be, up to five of them."""
+    which = [names[j] for j in np.flatnonzero(odd)]
+    if which:
+        more = f" and {len(which) - 5} more" if len(which) > 5 else ""
+        tell(f"{whose}: {', '.join(which[:5])}{more} {what}", stacklevel=stacklevel)
+
+
+def odd_columns(X: Any, odd: Any) -> Any:
+    """Which columns (d,) hold an entry for which `odd` (of an array) is True; zeros that are not stored are not odd."""
+    with np.errstate(invalid="ignore"):
+        if not scipy.sparse.issparse(X):
+            return odd(X).any(axis=0)
+        return np.bincount(X.indices[odd(X.data)], minlength=X.shape[1]) > 0
+
+
+def _place(X: Any, at: int) -> tuple[int, int]:
+    """Row and column of a stored entry."""
+    return int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])

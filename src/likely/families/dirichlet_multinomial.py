@@ -1,0 +1,119 @@
+"""The Dirichlet-multinomial law: word counts whose frequencies are not known for certain, so words come in bursts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, parameter
+from likely.core.engine import map_rows
+from likely.errors import DomainError, ShapeError, sentence
+from likely.families.law import Law
+from likely.families.multinomial import count_rows, seen_counts
+from likely.families.sparse_rows import SparseRows, row_sums
+from likely.maths.special import log_factorial, log_gamma_ratio
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletMultinomial(Law):
+    """log p(x | N) = log N! Γ(α₀) / Γ(N + α₀) + Σⱼ log Γ(xⱼ + αⱼ) / (Γ(αⱼ) xⱼ!), α₀ = Σ αⱼ   (Pólya's urn).
+
+    What a `Dirichlet` law of the probabilities predicts for a row given its total N. One value with α (d,), or a
+    stack of K members (K, d); `length` is the total of rows that `sample` makes. A negative count has probability
+    0; with NaN entries the row is that of the seen columns given their total, which has the same law with their α.
+
+    >>> DirichletMultinomial([1.0, 1.0]).log_prob([[0, 2], [1, 1], [2, 0]]).round(4)
+    array([-1.0986, -1.0986, -1.0986])
+    """
+
+    alpha: Array  # (d,) or (K, d)
+    length: Array = 1.0  # type: ignore[assignment]  # ()
+
+    def __post_init__(self) -> None:
+        me = "DirichletMultinomial"
+        alpha, length = parameter(self.alpha, me, "alpha"), parameter(self.length, me, "length")
+        if alpha.ndim not in (1, 2) or 0 in alpha.shape:
+            raise ShapeError(sentence(me, "alpha must have shape (d,) or (K, d)", alpha.shape))
+        if not (alpha > 0).all():
+            raise DomainError(sentence(me, "alpha must be positive", float(alpha.min())))
+        if length.shape != () or length < 0 or length != np.floor(length) or length > 2**53:
+            raise DomainError(sentence(me, "length must be one whole number from 0 on", self.length))
+        self._set(alpha=alpha, length=length)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.alpha.shape[-1])
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return len(self.alpha) if self.alpha.ndim == 2 else None
+
+    def member(self, k: int) -> DirichletMultinomial:
+        """One member of a stack."""
+        return self.replace(alpha=self.alpha[k].copy())
+
+    def some(self, index: Any) -> DirichletMultinomial:
+        """The stack of some members."""
+        return self.replace(alpha=self.alpha[np.asarray(index)])
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack."""
+
+        def evaluate(block: Any) -> Array:
+            score = self._sparse if isinstance(block, SparseRows) else self._dense
+            out = score(block)
+            return out if self.members else out[:, 0]
+
+        return map_rows(evaluate, count_rows(x, self.dim, "DirichletMultinomial"), self.members)
+
+    def _dense(self, block: Any) -> Array:
+        counts, seen, possible = seen_counts(block, self.dim, "DirichletMultinomial")
+        total = counts.sum(axis=1)
+        ways = log_factorial(total) - log_factorial(counts).sum(axis=1)
+        each = []
+        for alpha in np.atleast_2d(self.alpha):
+            whole = seen @ alpha
+            spent = np.where(whole > 0, log_gamma_ratio(np.where(whole > 0, whole, 1.0), total), 0.0)
+            each.append(np.where(possible, ways + log_gamma_ratio(alpha, counts).sum(axis=1) - spent, -np.inf))
+        return np.stack(each, axis=1)
+
+    def _sparse(self, x: SparseRows) -> Array:
+        counts, at, ends = np.maximum(x.matrix.data, 0.0), x.matrix.indices, x.matrix.indptr
+        impossible = row_sums((x.matrix.data < 0).astype(np.float64), ends) > 0
+        total = np.where(impossible, 0.0, x.totals)
+        ways = np.where(impossible, -np.inf, x.log_ways)
+        each = [
+            ways + row_sums(log_gamma_ratio(alpha[at], counts), ends) - log_gamma_ratio(alpha.sum(), total)
+            for alpha in np.atleast_2d(self.alpha)
+        ]
+        return np.stack(each, axis=1)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack: probabilities from the Dirichlet law, then `length` counts."""
+        shape = (n, *self.alpha.shape)
+        with np.errstate(divide="ignore"):  # in logs, so that tiny α work
+            logs = np.log(rng.standard_gamma(self.alpha + 1, shape)) + np.log(rng.random(shape)) / self.alpha
+        probs = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return rng.multinomial(int(self.length), probs / probs.sum(axis=-1, keepdims=True)).astype(np.float64)
+
+    @property
+    def mean(self) -> Array:
+        """N α / α₀: expected counts in a row of total N = `length`."""
+        return self.length * self.alpha / self.alpha.sum(axis=-1, keepdims=True)
+
+    @property
+    def variance(self) -> Array:
+        """N m (1 − m) (N + α₀) / (1 + α₀) with m = α / α₀: more than a multinomial law's."""
+        whole = self.alpha.sum(axis=-1, keepdims=True)
+        m = self.alpha / whole
+        return self.length * m * (1 - m) * (self.length + whole) / (1 + whole)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: α."""
+        return int(self.alpha.size)

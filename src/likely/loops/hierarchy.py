@@ -1,0 +1,342 @@
+"""Merging, where it is hot: nearest neighbours among points or in a matrix, and the matrix folded after merges.
+
+Points lie in columns, (d, m): differences to one point are then long vectors. Ties go to the smallest i xor j, which is
+the same seen from both sides: so there is always a reciprocal pair, and on a grid there are many at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from likely.loops.compile import compiled
+
+ADD, MEAN, LARGER, SMALLER = 0, 1, 2, 3  # how two distances become one
+STRIP = 1024  # points at a time: their differences stay in the first cache
+
+
+@compiled
+def _squares(points, i, start, stop, out):  # type: ignore[no-untyped-def]
+    """out[: stop − start] = |points[:, start:stop] − points[:, i]|²."""
+    d, m = points.shape[0], stop - start
+    for j in range(m):
+        out[j] = 0.0
+    c = 0
+    while c + 4 <= d:  # four columns a sweep: a quarter of the loads and stores of `out`
+        p, q = points[c, start:stop], points[c + 1, start:stop]
+        r, s = points[c + 2, start:stop], points[c + 3, start:stop]
+        a, b, e, f = points[c, i], points[c + 1, i], points[c + 2, i], points[c + 3, i]
+        for j in range(m):
+            t, u, v, w = p[j] - a, q[j] - b, r[j] - e, s[j] - f
+            out[j] += t * t + u * u + v * v + w * w
+        c += 4
+    while c < d:
+        p, a = points[c, start:stop], points[c, i]
+        for j in range(m):
+            t = p[j] - a
+            out[j] += t * t
+        c += 1
+
+
+@compiled
+def nearest_points(points, thin, ward, todo, nearest, height):  # type: ignore[no-untyped-def]
+    """For each i in todo its nearest other point, and how near: |Δ|², or for Ward |Δ|² / (1 / w_i + 1 / w_j).
+
+    `thin` (m,) is 1 / w.
+    """
+    m = points.shape[1]
+    apart = np.empty(STRIP)
+    for i in todo:
+        best, who, wi = np.inf, -1, thin[i]
+        for start in range(0, m, STRIP):
+            stop = min(start + STRIP, m)
+            _squares(points, i, start, stop, apart)
+            if ward:
+                for j in range(stop - start):
+                    apart[j] /= wi + thin[start + j]
+            if start <= i < stop:
+                apart[i - start] = np.inf
+            for j in range(stop - start):
+                if apart[j] <= best:
+                    k = start + j
+                    if apart[j] < best or who < 0 or (i ^ k) < (i ^ who):
+                        best, who = apart[j], k
+        nearest[i], height[i] = who, best
+
+
+@compiled
+def point_squares(points, i, out):  # type: ignore[no-untyped-def]
+    """out (m,) = |points − points[:, i]|²."""
+    for start in range(0, points.shape[1], STRIP):
+        stop = min(start + STRIP, points.shape[1])
+        _squares(points, i, start, stop, out[start:stop])
+
+
+@compiled
+def _join(how, a, b):  # type: ignore[no-untyped-def]
+    if how == ADD:
+        return a + b
+    if how == MEAN:
+        return 0.5 * (a + b)
+    if how == LARGER:
+        return a if a > b else b
+    return a if a < b else b
+
+
+@compiled
+def _distances(points, factor, i, out):  # type: ignore[no-untyped-def]
+    """out (n,) = |points − points[:, i]| · factor · factor[i]."""
+    point_squares(points, i, out)
+    f = factor[i]
+    for j in range(len(out)):
+        out[j] = np.sqrt(out[j]) * (f * factor[j])
+
+
+@compiled
+def fill(points, factor, how, first, merged, second, start, stop, out):  # type: ignore[no-untyped-def]
+    """Rows start … stop of the matrix of Euclidean distances between clusters of a point, or of two.
+
+    Cluster c has the point first[c]; those in `merged` have also the point in `second` (−1 for the others). `factor`
+    (n,) is what a point's distances count: its weight, where distances are added.
+    """
+    one, two = np.empty(points.shape[1]), np.empty(points.shape[1])
+    for r in range(start, stop):
+        row = out[r]
+        _distances(points, factor, first[r], one)
+        if second[r] >= 0:
+            _distances(points, factor, second[r], two)
+            _join_rows(how, one, two, one)
+        for c in range(len(first)):
+            row[c] = one[first[c]]
+        for c in merged:
+            row[c] = _join(how, one[first[c]], one[second[c]])
+        row[r] = np.inf
+
+
+@compiled
+def _join_rows(how, a, b, out):  # type: ignore[no-untyped-def]
+    if how == ADD:  # one loop a case: a question inside would keep it from being a vector loop
+        for c in range(len(out)):
+            out[c] = a[c] + b[c]
+    elif how == MEAN:
+        for c in range(len(out)):
+            out[c] = 0.5 * (a[c] + b[c])
+    elif how == LARGER:
+        for c in range(len(out)):
+            out[c] = a[c] if a[c] > b[c] else b[c]
+    else:
+        for c in range(len(out)):
+            out[c] = a[c] if a[c] < b[c] else b[c]
+
+
+@compiled
+def fold_columns(matrix, how, first, merged, second, start, stop):  # type: ignore[no-untyped-def]
+    """In rows start … stop: column c becomes first[c], joined for c in `merged` with its partner second[c]."""
+    old = np.empty(matrix.shape[1])
+    for r in range(start, stop):
+        row = matrix[r]
+        old[:] = row
+        for c in range(len(first)):
+            row[c] = old[first[c]]
+        for c in merged:
+            row[c] = _join(how, old[first[c]], old[second[c]])
+
+
+@compiled
+def fold_rows(matrix, how, first, second, start, stop):  # type: ignore[no-untyped-def]
+    """In columns start … stop: row r becomes first[r] ≥ r, joined with its partner where it has one (else −1)."""
+    for r in range(len(first)):
+        row, a = matrix[r, start:stop], matrix[first[r], start:stop]
+        if second[r] >= 0:
+            _join_rows(how, a, matrix[second[r], start:stop], row)
+        elif first[r] != r:
+            row[:] = a
+        if start <= r < stop:
+            row[r - start] = np.inf
+
+
+@compiled
+def nearest_entries(matrix, share, todo, nearest, height):  # type: ignore[no-untyped-def]
+    """For each i in todo the column with the least matrix[i, j] · share[j], and that times share[i]."""
+    m = matrix.shape[0]
+    for i in todo:
+        best, who, row = np.inf, -1, matrix[i]
+        for j in range(m):
+            v = row[j] * share[j]
+            if v <= best and j != i and (v < best or who < 0 or (i ^ j) < (i ^ who)):
+                best, who = v, j
+        nearest[i], height[i] = who, best * share[i]
+
+
+@compiled
+def merge_centres(points, weight, midway, nearest, near, merges, heights):  # type: ignore[no-untyped-def]
+    """Merge the two closest centres, again and again; points (d, n), weight, nearest and near (|Δ|²) are used up.
+
+    The new centre lies midway, or at the mean by weight. A distance whose partner has merged stays as a lower bound
+    (nearest −1), and is searched anew if it comes to be the least. The last place fills the one that a merge leaves.
+    """
+    d, n = points.shape
+    name, apart = np.arange(n), np.empty(n)
+    for t in range(n - 1):
+        m = n - t
+        i = _least(near, m)
+        while nearest[i] < 0:
+            _squares(points, i, 0, m, apart)
+            apart[i] = np.inf
+            nearest[i] = _least(apart, m)
+            near[i] = apart[nearest[i]]
+            i = _least(near, m)
+        a, b, last = min(i, nearest[i]), max(i, nearest[i]), m - 1
+        merges[t, 0], merges[t, 1], heights[t] = name[a], name[b], np.sqrt(near[i])
+        share = 0.5 if midway else weight[b] / (weight[a] + weight[b])
+        for c in range(d):
+            points[c, a] += share * (points[c, b] - points[c, a])
+            points[c, b] = points[c, last]
+        weight[a] += weight[b]
+        name[a] = n + t
+        weight[b], name[b], near[b], nearest[b] = weight[last], name[last], near[last], nearest[last]
+        _squares(points, a, 0, last, apart)
+        apart[a] = np.inf
+        for j in range(last):
+            if apart[j] <= near[j]:
+                near[j], nearest[j] = apart[j], a
+            elif nearest[j] == a or nearest[j] == b:
+                nearest[j] = -1
+            elif nearest[j] == last:
+                nearest[j] = b
+        nearest[a] = _least(apart, last)
+        near[a] = apart[nearest[a]]
+
+
+@compiled
+def _least(values, m):  # type: ignore[no-untyped-def]
+    """The place of the least of the first m values."""
+    who = 0
+    for j in range(1, m):
+        if values[j] < values[who]:
+            who = j
+    return who
+
+
+@compiled
+def shortest_tree(points, one, other, square):  # type: ignore[no-untyped-def]
+    """Edges (one, other, |Δ|²), n − 1 each, of the shortest tree through points (d, n) by Prim; points are shuffled."""
+    d, n = points.shape
+    name, near, link, apart = np.arange(n), np.full(n, np.inf), np.zeros(n, np.int64), np.empty(n)
+    for t in range(n - 1):
+        m = n - t - 1  # the newest point of the tree stands at m, those outside before it
+        _squares(points, m, 0, m, apart)
+        best, who = np.inf, 0
+        for j in range(m):
+            if apart[j] < near[j]:
+                near[j], link[j] = apart[j], name[m]
+        for j in range(m):
+            if near[j] < best:
+                best, who = near[j], j
+        one[t], other[t], square[t] = link[who], name[who], near[who]
+        last = m - 1
+        for c in range(d):
+            points[c, who], points[c, last] = points[c, last], points[c, who]
+        name[who], name[last] = name[last], name[who]
+        near[who], link[who] = near[last], link[last]
+
+
+@compiled
+def shortest_tree_of_matrix(matrix, one, other, height):  # type: ignore[no-untyped-def]
+    """The same from a matrix of distances (n, n)."""
+    n = len(matrix)
+    outside, near, link = np.arange(1, n), matrix[0, 1:].copy(), np.zeros(n - 1, np.int64)
+    for t in range(n - 1):
+        m = n - 1 - t
+        who = 0
+        for j in range(1, m):
+            if near[j] < near[who]:
+                who = j
+        new = outside[who]
+        one[t], other[t], height[t] = link[who], new, near[who]
+        outside[who], near[who], link[who] = outside[m - 1], near[m - 1], link[m - 1]
+        for j in range(m - 1):
+            v = matrix[new, outside[j]]
+            if v < near[j]:
+                near[j], link[j] = v, new
+
+
+@compiled
+def trees_of_edges(one, other, merges):  # type: ignore[no-untyped-def]
+    """Edges in the order in which they join, as merges (n − 1, 2) of clusters: leaf i, or n + t for merge t."""
+    n = len(one) + 1
+    up = np.arange(2 * n - 1)
+    for t in range(n - 1):
+        for side in range(2):
+            i = one[t] if side == 0 else other[t]
+            while up[i] != i:
+                up[i] = up[up[i]]  # halve the path
+                i = up[i]
+            merges[t, side] = i
+        up[merges[t, 0]] = up[merges[t, 1]] = n + t
+
+
+@compiled
+def seen_distances(x, power, start, stop, out):  # type: ignore[no-untyped-def]
+    """Rows start … stop of distances (d / d_seen Σ_seen |Δ|^p)^(1/p), p 1 or 2; NaN where two rows share no column."""
+    n, d = x.shape
+    for i in range(start, stop):
+        for j in range(n):
+            total, seen = 0.0, 0
+            for c in range(d):
+                e = abs(x[i, c] - x[j, c])
+                if e == e:
+                    total += e if power == 1 else e * e
+                    seen += 1
+            total = total * d / seen if seen else np.nan
+            out[i, j] = np.sqrt(total) if power == 2 else total
+        out[i, i] = 0.0
+
+
+@compiled
+def likelihood_losses(weight, mean, scatter, cost, alive, i, out):  # type: ignore[no-untyped-def]
+    """What merging i with each j loses: cost(i ∪ j) − cost(i) − cost(j), cost = n/2 log det(S/n + 1)."""
+    m, d = mean.shape
+    s = np.empty((d, d))
+    for j in range(m):
+        if not alive[j] or j == i:
+            out[j] = np.inf
+            continue
+        n = weight[i] + weight[j]
+        share = weight[i] * weight[j] / n
+        for a in range(d):
+            e = share * (mean[i, a] - mean[j, a])
+            for b in range(a + 1):
+                s[a, b] = (scatter[i, a, b] + scatter[j, a, b] + e * (mean[i, b] - mean[j, b])) / n
+            s[a, a] += 1.0
+        out[j] = 0.5 * n * _log_det(s) - cost[i] - cost[j]
+
+
+@compiled
+def _log_det(s):  # type: ignore[no-untyped-def]
+    """log det of a positive definite matrix, whose lower triangle becomes its Cholesky factor."""
+    total = 0.0
+    for a in range(s.shape[0]):
+        for b in range(a + 1):
+            v = s[a, b]
+            for k in range(b):
+                v -= s[a, k] * s[b, k]
+            s[a, b] = v / s[b, b] if b < a else np.sqrt(v)
+        total += 2.0 * np.log(s[a, a])
+    return total
+
+
+@compiled
+def diagonal_losses(weight, mean, scatter, cost, alive, i, out):  # type: ignore[no-untyped-def]
+    """The same with diagonal covariances: scatter (m, d)."""
+    m, d = mean.shape
+    for j in range(m):
+        if not alive[j] or j == i:
+            out[j] = np.inf
+            continue
+        n = weight[i] + weight[j]
+        share = weight[i] * weight[j] / n
+        total = 0.0
+        for a in range(d):
+            e = mean[i, a] - mean[j, a]
+            total += np.log((scatter[i, a] + scatter[j, a] + share * e * e) / n + 1.0)
+        out[j] = 0.5 * n * total - cost[i] - cost[j]

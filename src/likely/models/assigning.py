@@ -1,0 +1,218 @@
+"""Rows that are given to centres again and again: cut into parts once, with what must be known of them all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.core.arrays import Array, BadEntry, refuse_infinite, rows
+from likely.core.engine import cores, one_blas_thread, ordered_map
+from likely.errors import DataError, sentence
+from likely.families.moments import ColumnMoments
+from likely.models.centres import Centres, CentreStats, Labels, row_weights
+from likely.models.frames import Frame
+
+ROWS = 32_768  # rows that one worker takes at a time: sums run in this order, whoever takes them
+NONE = np.empty(0)
+
+
+class Tables(NamedTuple):
+    """What the loops need to know of the centres."""
+
+    coef: NDArray[Any]  # (k, features)
+    half: NDArray[Any]  # (k,)
+    slope: Array  # (k,): cost = slope · |x − c|² + price · (entries seen)
+    price: Array  # (k,)
+    noise: float  # error of a score, for features and coefficients of size 1
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows (n, d) with their weights, their frame and whether any entry is missing."""
+
+    x: NDArray[Any]
+    weight: Array | None
+    frame: Frame
+    gaps: bool
+    workers: int
+
+    @classmethod
+    def of(cls, x: Any, weight: Any = None, columns: int | None = None, workers: int | None = None) -> Table:
+        """Look at rows once: refuse infinities, find gaps, choose the frame."""
+        x = _contiguous(x, columns)
+        workers = workers or cores()
+        low, high, gaps = _seen_range(x, workers)
+        return cls(x, row_weights(weight, len(x), "k-means"), Frame.around(x, low, high), gaps, workers)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def parts(self, *beside: NDArray[Any]) -> list[tuple[NDArray[Any], ...]]:
+        """Rows, weights and what lies beside them, cut alike; an empty array is in every part."""
+        arrays = (self.x, NONE if self.weight is None else self.weight, *beside)
+        edges = range(0, len(self.x), ROWS)
+        return [tuple(a[i : i + ROWS] if len(a) else a for a in arrays) for i in edges]
+
+    def labelled(self, model: Centres) -> Labels:
+        """The cheapest centre of each row (n,), from scratch."""
+        labels = np.full(len(self), -1, dtype=np.int32)
+        tables = self.tables(model, np.float32 if model.variance is None else np.float64)
+        Sums(self, model.members).assign(model, tables, labels)
+        return labels
+
+    def tables(self, model: Centres, dtype: Any) -> Tables:
+        """Scores are coef · features − half, features as in `loops.centres`; larger is nearer."""
+        c = self.frame.inside(model.mean)
+        k, d = c.shape
+        own = model.variance is not None
+        slope, price = np.full(k, 0.5), np.zeros(k)
+        if model.variance is not None:
+            variance = model.variance * self.frame.unit * self.frame.unit
+            slope, price = 0.5 / variance, 0.5 * np.log(variance)
+        size = slope[:, None] * c * c
+        parts = [2.0 * slope[:, None] * c]
+        parts += [-size - price[:, None]] if self.gaps else []
+        parts += [-slope[:, None]] if own else []
+        half = np.zeros(k) if self.gaps else size.sum(axis=1) + d * price
+        coef = np.ascontiguousarray(np.concatenate(parts, axis=1))
+        noise = 2.0 * (coef.shape[1] + 8) * float(np.finfo(dtype).eps)
+        with np.errstate(over="ignore"):  # what single precision cannot hold is looked at twice
+            return Tables(coef.astype(dtype), half.astype(dtype), slope, price, noise)
+
+    def stats(self, model: Centres, labels: Labels) -> CentreStats:
+        """Weight, mean and scatter of each cluster, taken about its centre so that no digit is lost."""
+        from likely.loops.centres import moments_about
+
+        k, d = model.mean.shape
+        unit = self.frame.unit
+
+        def of(part: tuple[Any, ...]) -> list[Array]:
+            x, weight, own = part
+            sums = [np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d)), np.zeros(k)]
+            moments_about(x, weight, unit, model.mean, own, *sums)
+            return sums
+
+        total = [np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d)), np.zeros(k)]
+        for part in ordered_map(of, self.parts(labels), self.workers):
+            total = [a + b for a, b in zip(total, part, strict=True)]
+        return _as_stats(total, model, unit)
+
+    def costs(self, model: Centres, labels: Labels, squared: bool = False) -> Array:
+        """What each row pays at its own centre (n,), in the frame's units; `squared` for the distance alone."""
+        from likely.loops.centres import costs
+
+        tables = self.tables(model, np.float64)
+        slope, price = (np.ones(model.members), np.zeros(model.members)) if squared else (tables.slope, tables.price)
+        out = np.empty(len(self))
+
+        def fill(part: tuple[Any, ...]) -> None:
+            costs(part[0], self.frame.unit, model.mean, slope, price, part[2], part[3])
+
+        for _ in ordered_map(fill, self.parts(labels, out), self.workers):
+            pass
+        return out
+
+
+class Sums:
+    """Weights and sums of each cluster's rows in the frame; rows that move are taken out and added again."""
+
+    def __init__(self, table: Table, k: int) -> None:
+        d = table.x.shape[1]
+        self.table = table
+        self.sums, self.seen, self.counts = np.zeros((k, d)), np.zeros((k, d)), np.zeros(k)
+        self.size = 0.0  # Σ w |u|²
+        self.moved = self.twice = self.scored = 0
+
+    def assign(
+        self, model: Centres, tables: Tables, labels: Labels,
+        bounds: tuple[Any, Any] = (NONE, NONE), moves: tuple[Array, Array, Array] | None = None,
+    ) -> None:  # fmt: skip
+        """Give each row its label; `bounds` and `moves` as in `loops.centres.assign`."""
+        from likely.loops.centres import assign
+
+        t, own = self.table, model.variance is not None
+        drift, others, safe = moves or (np.zeros(model.members),) * 3
+
+        def of(part: tuple[Any, ...]) -> tuple[Array, ...]:
+            x, weight, mine, upper, lower = part
+            out = (np.zeros_like(self.sums), np.zeros_like(self.seen), np.zeros_like(self.counts), np.zeros(4))
+            assign(
+                x, weight, t.frame.unit, t.frame.origin, model.mean, tables.slope, tables.price, tables.coef,
+                tables.half, t.gaps, own, tables.noise, mine, upper, lower, drift, others, safe, *out,
+            )  # fmt: skip
+            return out
+
+        facts = np.zeros(4)
+        with one_blas_thread():
+            for sums, seen, counts, new in ordered_map(of, t.parts(labels, *bounds), t.workers):
+                self.sums, self.counts = self.sums + sums, self.counts + counts
+                self.seen = self.seen + (seen if t.gaps else counts[:, None])
+                facts += new
+        self.moved, self.twice, self.scored = (int(f) for f in facts[:3])
+        self.size += float(facts[3])
+
+    def criterion(self, model: Centres) -> float:
+        """Σ w |u − c|² of rows in their clusters: Σ w |u|² − 2 c · Σ w u + Σ w |c|², in the frame's units."""
+        c = self.table.frame.inside(model.mean)
+        return max(self.size + float((c * (self.seen * c - 2.0 * self.sums)).sum()), 0.0)
+
+    def means(self, model: Centres) -> Array:
+        """The mean of each cluster's rows; where nothing was seen, what it was."""
+        there = self.seen > 0
+        u = np.divide(self.sums, self.seen, out=np.zeros_like(self.sums), where=there)
+        return np.where(there, self.table.frame.outside(u), model.mean)
+
+    def refresh(self, model: Centres, labels: Labels) -> None:
+        """The same sums from all rows: what adding and taking away has left behind is gone."""
+        stats = self.table.stats(model, labels)
+        self.seen, self.counts = np.array(stats.moments.weight), np.array(stats.counts)
+        self.sums = self.seen * self.table.frame.inside(stats.moments.mean)
+
+
+def _as_stats(total: list[Array], model: Centres, unit: float) -> CentreStats:
+    sums, squares, seen, counts = total
+    rest = np.divide(sums, seen, out=np.zeros_like(sums), where=seen > 0)
+    with np.errstate(over="ignore"):
+        scatter = np.maximum(squares - rest * sums, 0.0) / unit / unit
+    if not np.isfinite(scatter).all():
+        raise DataError(sentence("k-means", "sums of squares must stay finite", "an overflow", "rescale the columns"))
+    origin = model.mean[0]
+    shift = np.where(seen > 0, (model.mean - origin) + rest / unit, 0.0)
+    moments = ColumnMoments.trusted(rows=counts, weight=seen, origin=origin, shift=shift, scatter=scatter)
+    return CentreStats.trusted(moments=moments)
+
+
+def _contiguous(x: Any, columns: int | None) -> NDArray[Any]:
+    """float32 rows as they are, all others as float64."""
+    if isinstance(x, np.ndarray) and x.dtype == np.float32 and x.ndim == 2 and columns in (None, x.shape[1]):
+        return np.ascontiguousarray(x)
+    return rows(x, columns, "k-means")
+
+
+def _seen_range(x: NDArray[Any], workers: int) -> tuple[Array, Array, bool]:
+    """Lowest and highest entries of each column, and whether any is missing; infinity is refused."""
+    from likely.loops.centres import look
+
+    def of(start: int) -> tuple[Array, Array, int]:
+        low, high = np.full(x.shape[1], np.inf), np.full(x.shape[1], -np.inf)
+        part = x[start : start + ROWS]
+        missing, bad = look(part, low, high)
+        if bad >= 0:
+            _refuse(part, start)
+        return low, high, missing
+
+    found = list(ordered_map(of, range(0, len(x), ROWS), workers))
+    if not found:
+        return np.zeros(x.shape[1]), np.zeros(x.shape[1]), False
+    low, high, missing = zip(*found, strict=True)
+    return np.min(low, axis=0), np.max(high, axis=0), any(missing)
+
+
+def _refuse(part: NDArray[Any], start: int) -> None:
+    try:
+        refuse_infinite(part.astype(np.float64), "k-means")
+    except BadEntry as error:
+        raise error.after(start) from None

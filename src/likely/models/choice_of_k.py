@@ -1,0 +1,176 @@
+"""How many clusters? Five curves over k, of which none is the truth: read them together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from likely.core.arrays import Array, Index
+from likely.core.engine import map_rows
+from likely.core.hashing import row_hashes
+from likely.core.learn import Stop
+from likely.core.notes import unheard
+from likely.decisions.separation import silhouette
+from likely.errors import DataError, DomainError, sentence
+from likely.models.assigning import Table
+from likely.models.kmeans import kmeans, present
+from likely.models.lloyd import SETTLED, Partition
+from likely.models.seeding import filled
+from likely.models.sketch import Sketch
+
+FOLDS = 5  # each held out in turn
+MANY = 50_000  # rows from which on one fold says enough
+SAMPLE = 2_000  # distinct rows whose silhouettes are averaged
+SMALLEST = 1e-12  # of the variance of all rows: what rows on their centres are given
+LARGER_IS_BETTER = {"inertia": False, "held_out": True, "bic": False, "calinski_harabasz": True, "silhouette": True}
+TITLES = {"held_out": "held out", "bic": "BIC", "calinski_harabasz": "C.–Harabasz"}
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceOfK:
+    """Curves over the number of clusters; NaN where one is not defined (k = 1, or as many clusters as rows).
+
+    The likelihoods are those of spherical Gaussians with one variance, of which k-means is the limit.
+    """
+
+    k: Index  # (m,)
+    inertia: Array  # (m,): Σ w |x − own centre|²; always falls
+    held_out: Array  # (m,): mean log-likelihood of rows set aside, in nats a row; more is better
+    bic: Array  # (m,): −2 log-likelihood + parameters · log n (X-means, Pelleg and Moore 2000); less is better
+    calinski_harabasz: Array  # (m,): spread between over spread within; more is better
+    silhouette: Array  # (m,): mean over at most 2,000 rows; more is better
+
+    @property
+    def best(self) -> dict[str, int]:
+        """The k that each curve would choose; inertia has no opinion."""
+        return {name: self._best(name) for name in LARGER_IS_BETTER if name != "inertia" and self._best(name)}
+
+    @property
+    def chosen(self) -> int:
+        """The k of the smallest BIC."""
+        return self.best["bic"]
+
+    def _best(self, name: str) -> int:
+        """0 where no k has a value."""
+        curve = getattr(self, name) * (1 if LARGER_IS_BETTER[name] else -1)
+        return 0 if np.isnan(curve).all() else int(self.k[np.nanargmax(curve)])
+
+    def __str__(self) -> str:
+        best = self.best
+        head = f"{'k':>5}" + "".join(f"{TITLES.get(name, name):>14}" for name in LARGER_IS_BETTER)
+        lines = [self._line(i, best) for i in range(len(self.k))]
+        return "\n".join([head, *lines, f"* best of its curve; BIC chooses k = {self.chosen}"])
+
+    def _line(self, i: int, best: dict[str, int]) -> str:
+        cells = []
+        for name in LARGER_IS_BETTER:
+            value = getattr(self, name)[i]
+            mark = "*" if best.get(name) == self.k[i] else " "
+            cells.append(f"{'–' if np.isnan(value) else f'{value:.6g}':>13}{mark}")
+        return f"{self.k[i]:>5}" + "".join(cells)
+
+
+def choose_k(
+    x: Any, ks: Iterable[int] = range(1, 11), weight: Any = None, *, restarts: int = 1, start: Any = "kmeans++",
+    method: str = "batch", stop: Stop = SETTLED, random_state: int | None = 0,
+) -> ChoiceOfK:  # fmt: skip
+    """Learn k-means for each k, on all rows and without each fifth of them (of many rows: without one), and compare.
+
+    Fifths are dealt by what rows hold, so that equal rows stay together and the order of rows does not matter.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.concatenate([rng.normal(m, 1.0, (100, 2)) for m in (0.0, 8.0, 16.0)])
+    >>> choose_k(x, range(1, 6)).best
+    {'held_out': 3, 'bic': 3, 'calinski_harabasz': 3, 'silhouette': 3}
+    """
+    table = present(Table.of(x, weight))
+    numbers = _checked(ks)
+    folds = _folds(table)
+    sample = Sketch.of(table.x, table.weight, SAMPLE)
+    found = []
+    for k in numbers:
+        options: dict[str, Any] = {"restarts": restarts, "start": start, "method": method, "stop": stop}
+        whole = _fitted(table, slice(None), k, options, random_state)
+        apart = [_held_out(_fitted(table, rest, k, options, random_state), table, aside) for rest, aside in folds]
+        held_out = sum(total for total, _ in apart) / sum(weight for _, weight in apart)
+        found.append((whole.inertia, held_out, _bic(whole), _ratio(whole), _mean(whole, sample)))
+    curves = dict(zip(LARGER_IS_BETTER, np.array(found, dtype=np.float64).T, strict=True))
+    return ChoiceOfK(k=np.array(numbers, dtype=np.intp), **curves)
+
+
+def _checked(ks: Iterable[int]) -> list[int]:
+    numbers = sorted({int(k) for k in ks})
+    if not numbers or numbers[0] < 1:
+        raise DomainError(sentence("choose_k", "ks must be whole numbers from 1 on", numbers))
+    return numbers
+
+
+def _folds(table: Table) -> list[tuple[Index, Index]]:
+    """Rows to learn from and rows to set aside, by hash."""
+    distinct, which = np.unique(row_hashes(table.x), return_inverse=True)
+    if len(distinct) < FOLDS:
+        raise DataError(sentence("choose_k", f"at least {FOLDS} distinct rows are needed", len(distinct)))
+    fold = which % FOLDS
+    turns = range(FOLDS if len(table) <= MANY else 1)
+    return [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in turns]
+
+
+def _fitted(table: Table, at: Any, k: int, options: dict[str, Any], seed: int | None) -> Partition:
+    weight = None if table.weight is None else table.weight[at]
+    with unheard():  # fewer clusters than asked for: the curve is flat there, which says it
+        return kmeans(table.x[at], k, weight, rng=np.random.default_rng(seed), **options)
+
+
+def _variance(found: Partition) -> float:
+    """The common variance that explains the rows best, above 0 even where every row is a centre."""
+    moments = found.report.stats.moments
+    entries = float(moments.weight.sum())
+    everything = float(moments.pooled().scatter.sum())
+    return max(found.inertia, SMALLEST * everything, np.finfo(float).tiny) / entries
+
+
+def _held_out(found: Partition, table: Table, aside: Index) -> tuple[float, float]:
+    """Σ w log p(x) of rows set aside, and Σ w, under the mixture of spherical Gaussians that the clusters make."""
+    variance, counts = _variance(found), found.report.stats.counts
+    with np.errstate(divide="ignore"):
+        log_share = np.log(counts / counts.sum())
+
+    def log_prob(x: Any) -> Array:
+        seen = (~np.isnan(x)).sum(axis=1)
+        near = found.model.distances(x.astype(np.float64)) / np.sqrt(variance)
+        return np.asarray(logsumexp(log_share - 0.5 * near**2, axis=1) - 0.5 * seen * np.log(2 * np.pi * variance))
+
+    values = map_rows(log_prob, table.x[aside], None, np.float64)
+    weight = np.ones(len(aside)) if table.weight is None else table.weight[aside]
+    return float(weight @ values), float(weight.sum())
+
+
+def _bic(found: Partition) -> float:
+    """Of the classification likelihood: Σ n_k log(n_k / n) − E/2 log 2πσ² − W/2σ², E the entries that were seen."""
+    stats, variance = found.report.stats, _variance(found)
+    counts = stats.counts[stats.counts > 0]
+    n, entries = counts.sum(), stats.entries.sum()
+    shares, spread = counts @ np.log(counts / n), entries * np.log(2 * np.pi * variance) + found.inertia / variance
+    parameters = found.model.mean.size + found.model.members
+    return float(spread - 2.0 * shares + parameters * np.log(n))
+
+
+def _ratio(found: Partition) -> float:
+    """Calinski and Harabasz: (B / (k − 1)) / (W / (n − k))."""
+    stats = found.report.stats
+    k, n, within = found.model.members, stats.total_weight, found.inertia
+    if k < 2 or n <= k or not within > 0:
+        return np.nan
+    between = max(float(stats.moments.pooled().scatter.sum()) - within, 0.0)
+    return between / (k - 1) / (within / (n - k))
+
+
+def _mean(found: Partition, sample: Sketch) -> float:
+    labels = found.model.assign(sample.rows)
+    if not 1 < len(np.unique(labels)) < len(labels):
+        return np.nan
+    return silhouette(filled(sample.rows, sample.weight), labels, weight=sample.weight)

@@ -1,0 +1,99 @@
+"""Rows of any kind as points, so that clusters can be looked for before there is a model: near points are alike.
+
+Only a start is made of them: nothing here enters a likelihood.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from likely.core.arrays import Array
+from likely.families.bernoulli import Bernoulli
+from likely.families.categorical import Categorical
+from likely.families.multinomial import Multinomial
+from likely.families.poisson import Poisson
+from likely.families.product import Product
+from likely.families.several import Several
+from likely.families.shared import Shared
+from likely.models.mixture import Mixture
+from likely.models.seeding import standardised
+
+WIDEST = 64  # coordinates of counts of very many words: projected at random, distances stay what they are
+
+
+@singledispatch
+def embedded(law: Any, x: Any, weight: Array) -> Array:
+    """Points (n, e) for rows of a law: its columns with variance 1, gaps at their mean."""
+    return standardised(x, weight)
+
+
+@embedded.register
+def _(law: Poisson, x: Any, weight: Array) -> Array:
+    """Square roots of counts have one variance, whatever the rate."""
+    return standardised(np.sqrt(np.maximum(_dense(x), 0.0)), weight)
+
+
+@embedded.register
+def _(law: Multinomial, x: Any, weight: Array) -> Array:
+    """Square roots of shares: their distance is Hellinger's."""
+    counts = csr_array(x) if issparse(x) else csr_array(np.nan_to_num(np.asarray(x, dtype=np.float64)))
+    total = np.asarray(counts.sum(axis=1)).ravel()
+    roots = counts.astype(np.float64)
+    roots.data = np.sqrt(
+        np.maximum(roots.data, 0.0) / np.repeat(np.where(total > 0, total, 1.0), np.diff(roots.indptr))
+    )
+    if roots.shape[1] <= WIDEST:
+        return np.asarray(roots.toarray())
+    directions = np.random.default_rng(0).standard_normal((roots.shape[1], WIDEST)) / np.sqrt(WIDEST)
+    return np.asarray(roots @ directions)
+
+
+@embedded.register
+def _(law: Bernoulli, x: Any, weight: Array) -> Array:
+    return standardised(_dense(x), weight)
+
+
+@embedded.register
+def _(law: Categorical, x: Any, weight: Array) -> Array:
+    """One coordinate a level: two different levels are 1 apart; a level not known, or a gap, lies between all."""
+    codes = law.encode(x)
+    points = np.full((len(codes), law.size), 1.0 / law.size)
+    known = codes >= 0
+    points[known] = np.eye(law.size)[codes[known]]
+    return points / np.sqrt(2.0)
+
+
+@embedded.register
+def _(law: Product, x: Any, weight: Array) -> Array:
+    """The parts side by side, each with a say that does not grow with its width."""
+    rows = law._cut(x)
+    points = [embedded(part, rows[name], weight) for name, part in law.parts]
+    return np.concatenate([p / np.sqrt(max(_spread(p, weight), 1e-300)) for p in points], axis=1)
+
+
+@embedded.register
+def _(law: Shared, x: Any, weight: Array) -> Array:
+    return embedded(law.parts, x, weight)
+
+
+@embedded.register
+def _(law: Several, x: Any, weight: Array) -> Array:
+    return embedded(law.parts[0], x, weight)
+
+
+@embedded.register
+def _(law: Mixture, x: Any, weight: Array) -> Array:
+    return embedded(law.parts, x, weight)
+
+
+def _dense(x: Any) -> Array:
+    return np.asarray(x.toarray() if issparse(x) else x, dtype=np.float64)
+
+
+def _spread(points: Array, weight: Array) -> float:
+    mean = weight @ points / weight.sum()
+    return float(weight @ ((points - mean) ** 2).sum(axis=1) / weight.sum())

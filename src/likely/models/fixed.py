@@ -1,0 +1,141 @@
+"""Densities that stay as they are while their weights are learnt: interpolation of models made elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Index, n_rows, owners, weights
+from likely.core.blocks import Blocks
+from likely.core.learn import Stop, fit
+from likely.core.notes import tell
+from likely.core.stats import Addable
+from likely.core.value import Value
+from likely.errors import DomainError, sentence
+from likely.families.law import Law
+from likely.families.several import Several
+from likely.models.mixture import Mixture
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(Law):
+    """A stack of densities that `refit` leaves alone: in a `Mixture` only the weights learn (Ney 6.1).
+
+    >>> import likely as lk
+    >>> Fixed(lk.Gaussian([[0.0], [4.0]], 1.0)).n_parameters
+    0
+    """
+
+    parts: Any  # a stack
+
+    def __post_init__(self) -> None:
+        if getattr(self.parts, "members", None) is None:
+            raise DomainError(sentence("Fixed", "parts must be a stack", repr(self.parts)[:60], "use Several([...])"))
+
+    @property
+    def members(self) -> int:
+        """Number of members K."""
+        return int(self.parts.members)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns of a row."""
+        return int(self.parts.dim)
+
+    @property
+    def n_parameters(self) -> int:
+        """None is free."""
+        return 0
+
+    def member(self, k: int) -> Any:
+        """One member."""
+        return self.parts.member(k)
+
+    def some(self, index: Any) -> Fixed:
+        """Some members, as a stack."""
+        return Fixed.trusted(parts=self.parts.some(index))
+
+    def log_prob(self, x: Any) -> Array:
+        """Each member's log-density (n, K)."""
+        return self.parts.log_prob(x)
+
+    def sample(self, n: int, rng: Generator) -> Any:
+        """n draws of each member."""
+        return self.parts.sample(n, rng)
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> FixedStats:
+        """How much each member was asked to explain, and how well it did."""
+        n = n_rows(x)
+        w = weights(weight, n, "Fixed")
+        if owner is not None:
+            at = owners(owner, n, self.members, "Fixed")
+            shares = (at[:, None] == np.arange(self.members)) * (1.0 if w is None else w[:, None])
+        else:
+            shares = np.ones((n, self.members)) if w is None else w if w.ndim == 2 else w[:, None]
+            shares = np.broadcast_to(shares, (n, self.members))
+        with np.errstate(invalid="ignore"):
+            each = np.where(shares > 0, shares * self.log_prob(x), 0.0)
+        return FixedStats.trusted(weight=shares.sum(axis=0), total=each.sum(axis=0))
+
+    def refit(self, stats: Any, prior: Any = None) -> Fixed:
+        """Itself."""
+        return self
+
+    def objective(self, stats: FixedStats, prior: Any = None) -> float:
+        """Log-likelihood of what was collected."""
+        return float(stats.total.sum())
+
+    def weak_prior(self, stats: Any) -> None:
+        """Nothing is learnt, so nothing is believed."""
+
+
+@dataclass(frozen=True, eq=False)
+class FixedStats(Addable, Value):
+    """Weight of the rows that each member explains, and their log-likelihood."""
+
+    weight: Array  # (K,)
+    total: Array  # (K,)
+
+    complete = True
+
+    @property
+    def total_weight(self) -> float:
+        """Weight over all members."""
+        return float(self.weight.sum())
+
+    def __add__(self, other: FixedStats) -> FixedStats:
+        return FixedStats.trusted(weight=self.weight + other.weight, total=self.total + other.total)
+
+    def __mul__(self, factor: float) -> FixedStats:
+        return FixedStats.trusted(weight=self.weight * factor, total=self.total * factor)
+
+    __rmul__ = __mul__
+
+    def member(self, k: Any) -> FixedStats:
+        """One member's statistics, or those of some."""
+        return FixedStats.trusted(weight=np.asarray(self.weight[k]), total=np.asarray(self.total[k]))
+
+
+def interpolate(densities: Any, x: Any, weight: Any = None, *, prior: Any = None, stop: Stop | None = None) -> Mixture:
+    """The mixture of given densities with the weights that explain rows best: learn them on rows held out.
+
+    `densities` is a list, or a stack; `prior` a `MixturePrior` for the weights. The likelihood is concave in the
+    weights: EM finds the one maximum.
+
+    >>> import likely as lk
+    >>> near, far = lk.Gaussian([0.0], 1.0), lk.Gaussian([0.0], 25.0)
+    >>> x = np.random.default_rng(0).normal(0.0, 1.0, (1000, 1))
+    >>> interpolate([near, far], x).weights.round(2)
+    array([1., 0.])
+    """
+    parts = Several(tuple(densities)) if isinstance(densities, Sequence) else densities
+    K = parts.members
+    start = Mixture(np.full(K, 1.0 / K), Fixed(parts))
+    report = fit(start, Blocks.of(x, weight), prior=prior, stop=stop or Stop(1000, 1e-9))
+    if not report.converged:
+        tell(f"interpolate: not converged: {report.reason}", stacklevel=2)
+    return Mixture.trusted(weights=report.model.weights, parts=parts)

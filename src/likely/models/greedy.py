@@ -1,0 +1,140 @@
+"""Merging the closest pair, again and again: for links that may bring a merged cluster nearer to others.
+
+Each cluster remembers its nearest neighbour. When that one merges, the distance stays as a lower bound, and the search
+is made anew only if the bound comes to be the least of all (Müllner 2011).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, Mask
+from likely.loops import hierarchy as loops
+from likely.models.reciprocal import Growing, Neighbours, look_at_points
+
+
+class Clusters(Protocol):
+    """Clusters at places 0 … m − 1, which know how far they are from each other and what they are when merged."""
+
+    def heights(self, i: int) -> Array:
+        """(m,) from i to all others; infinite for i itself and for those that were swallowed."""
+        ...
+
+    def merge(self, a: int, b: int) -> None:
+        """a swallows b."""
+        ...
+
+
+def greedy(clusters: Clusters, alive: Mask, growing: Growing) -> tuple[Index, Array]:
+    """Merge clusters until one is left; alive (m,) says at which places there are some."""
+    near, nearest, stale = np.where(alive, -np.inf, np.inf), np.zeros(len(alive), dtype=np.int64), alive.copy()
+    for _ in range(int(alive.sum()) - 1):
+        i = _closest(clusters, near, nearest, stale)
+        a, b = sorted((i, int(nearest[i])))
+        growing.merge(np.array([a]), np.array([b]), near[[i]])
+        clusters.merge(a, b)
+        near[[a, b]], stale[b] = np.inf, False
+        row = clusters.heights(a)
+        stale |= ((nearest == a) | (nearest == b)) & (near < np.inf)
+        nearer = row <= near
+        nearer[[a, b]] = False
+        near[nearer], nearest[nearer], stale[nearer] = row[nearer], a, False
+        nearest[a], stale[a] = np.argmin(row), False
+        near[a] = row[nearest[a]]
+    return growing.tree()
+
+
+def _closest(clusters: Clusters, near: Array, nearest: Index, stale: Mask) -> int:
+    """Who is closest to its nearest; what is stale and could be it is searched anew."""
+    i = int(np.argmin(near))
+    while stale[i]:
+        row = clusters.heights(i)
+        nearest[i], stale[i] = np.argmin(row), False
+        near[i] = row[nearest[i]]
+        i = int(np.argmin(near))
+    return i
+
+
+# -------------------------------------------------------------- clusters with a centre
+
+
+def by_centres(x: Array, weight: Array, midway: bool) -> tuple[Index, Array]:
+    """Merges by distances of centres: means, or midway between both parts' centres; the same search, compiled."""
+    points, n = np.array(x.T, order="C"), len(x)
+    near = Neighbours(n)
+    look_at_points(points, weight, False, near)
+    merges, heights = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
+    loops.merge_centres(points, weight.copy(), midway, near.nearest, near.height, merges, heights)
+    return merges, heights
+
+
+class Medians:
+    """Clusters by the medians of their rows, column by column."""
+
+    def __init__(self, x: Array, weight: Array) -> None:
+        self.points, self.x, self.weight = np.array(x.T, order="C"), x, weight
+        self.members, self.out = [[i] for i in range(len(x))], np.empty(len(x))
+
+    def heights(self, i: int) -> Array:
+        """The distance of i's medians from all others."""
+        loops.point_squares(self.points, i, self.out)
+        self.out[i] = np.inf
+        return np.sqrt(self.out)
+
+    def merge(self, a: int, b: int) -> None:
+        """The medians of all rows of both."""
+        self.members[a] += self.members[b]
+        self.points[:, a] = column_medians(self.x[self.members[a]], self.weight[self.members[a]])
+        self.points[:, b] = np.inf
+
+
+def column_medians(x: Array, weight: Array) -> Array:
+    """Weighted medians of the columns of x (n, d): midway between both middle values where there are two.
+
+    >>> column_medians(np.array([[0.0], [1.0], [5.0]]), np.array([1.0, 1.0, 2.0]))
+    array([3.])
+    """
+    order = np.argsort(x, axis=0)
+    mass, ordered = np.cumsum(weight[order], axis=0), np.take_along_axis(x, order, axis=0)
+    half = mass[-1] / 2
+    low = np.take_along_axis(ordered, (mass >= half).argmax(axis=0)[None], axis=0)[0]
+    high = np.take_along_axis(ordered, np.minimum((mass <= half).sum(axis=0), len(x) - 1)[None], axis=0)[0]
+    return 0.5 * (low + high)
+
+
+# ------------------------------------------------------------- clusters as Gaussians
+
+
+class Gaussians:
+    """Clusters as Gaussians: merging costs n/2 log det(S/n + 1), less what both parts cost   (Ney 6.2.3).
+
+    Rows come in units of the floor, which is added to every covariance, so that a row alone has a likelihood. By the
+    concavity of log det no merge ever gains, and rows that are equal merge at height 0.
+    """
+
+    def __init__(self, x: Array, weight: Array, covariance: str) -> None:
+        n, d = x.shape
+        full = covariance == "full"
+        self.w, self.mean, self.cost = weight.copy(), x.copy(), np.zeros(n)
+        self.scatter = np.zeros((n, d, d) if full else (n, d))
+        self.alive, self.out = np.ones(n, dtype=bool), np.empty(n)
+        self.losses = loops.likelihood_losses if full else loops.diagonal_losses
+
+    def heights(self, i: int) -> Array:
+        """What merging i with each other cluster loses."""
+        self.losses(self.w, self.mean, self.scatter, self.cost, self.alive, i, self.out)
+        return np.maximum(self.out, 0.0)  # rounding
+
+    def merge(self, a: int, b: int) -> None:
+        """Add the moments; the cost is that of the sum."""
+        n = self.w[a] + self.w[b]
+        away = self.mean[b] - self.mean[a]
+        between = np.outer(away, away) if self.scatter.ndim == 3 else away**2
+        self.scatter[a] += self.scatter[b] + self.w[a] * self.w[b] / n * between
+        self.mean[a] += self.w[b] / n * away
+        self.w[a], self.alive[b] = n, False
+        s = self.scatter[a] / n
+        logdet = np.linalg.slogdet(s + np.eye(len(s)))[1] if s.ndim == 2 else np.log1p(s).sum()
+        self.cost[a] = 0.5 * n * logdet

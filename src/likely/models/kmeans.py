@@ -1,0 +1,111 @@
+"""k-means from the start to the end: seeds from a sketch, passes until rows settle, the best of several starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.learn import Stop
+from likely.core.notes import tell
+from likely.core.report import Run
+from likely.errors import DataError, DomainError, sentence
+from likely.models.assigning import Table
+from likely.models.exchange import exchange
+from likely.models.lloyd import SETTLED, Partition, lloyd, with_own_variances
+from likely.models.seeding import at_random, filled, plus_plus
+from likely.models.sketch import SIZE, Sketch
+from likely.models.splitting import split
+
+Seeds = Callable[[Array, Array, int, np.random.Generator], Any]
+SEEDS: dict[str, Seeds] = {
+    "kmeans++": plus_plus,
+    "random": lambda x, weight, k, rng: at_random(weight, k, rng),
+}
+PER_SEED = 16  # rows of the sketch for each seed, where thousands are wanted
+
+
+def kmeans(
+    x: Any, k: int, weight: Any = None, *, start: Any = "kmeans++", restarts: int = 1, method: str = "batch",
+    variances: str = "equal", stop: Stop = SETTLED, rng: np.random.Generator | None = None,
+) -> Partition:  # fmt: skip
+    """Rows (n, d) in k clusters: the best of `restarts` starts.
+
+    `start` is "kmeans++", "random", "split" or centres (k, d); the last two are not drawn, so one start is all.
+    `method` is "batch" (`lloyd`) or "exchange", which goes on from there by moving single rows; `variances` "equal"
+    or "own". Rows of weight 0 are not there. Where rows are too alike there are fewer clusters, and a note says so.
+
+    >>> x = np.array([[0.0], [1.0], [9.0], [10.0]])
+    >>> kmeans(x, 2, rng=np.random.default_rng(0)).inertia
+    1.0
+    """
+    table = present(Table.of(x, weight))
+    _refuse_unknown(start, method, variances)
+    rng = rng or np.random.default_rng()
+    begin = _starter(table, k, start, rng, stop)
+    drawn = isinstance(start, str) and start in SEEDS
+    runs = [_improved(table, begin(), method, variances, stop) for _ in range(restarts if drawn else 1)]
+    best = max(runs, key=lambda run: run.report.objective)
+    if best.model.members < k:
+        m = best.model.members
+        tell(f"k-means: rows are too alike for {k} clusters: there are {m}, one for each distinct row", stacklevel=2)
+    return _of_all(best, runs, x, table)
+
+
+def _improved(table: Table, found: Partition, method: str, variances: str, stop: Stop) -> Partition:
+    if variances == "own":
+        found = with_own_variances(table.x, found, table.weight, stop=stop)
+    return exchange(table.x, found, table.weight, stop=stop) if method == "exchange" else found
+
+
+def _starter(table: Table, k: int, start: Any, rng: np.random.Generator, stop: Stop) -> Callable[[], Partition]:
+    if not isinstance(start, str):
+        return lambda: lloyd(table, _given(start, k), stop=stop)
+    if start == "split":
+        return lambda: split(table, k, stop=stop)
+    sketch = Sketch.of(table.x, table.weight, max(SIZE, PER_SEED * k))
+    rows = filled(sketch.rows, sketch.weight)
+    return lambda: lloyd(table, rows[_distinct(rows, SEEDS[start](rows, sketch.weight, k, rng))], stop=stop)
+
+
+def _distinct(rows: Array, at: Any) -> Any:
+    """Seeds that differ: rows may differ in their gaps alone, and filled rows be equal."""
+    return at[np.sort(np.unique(rows[at], axis=0, return_index=True)[1])]
+
+
+def _given(start: Any, k: int) -> Any:
+    mean = getattr(start, "mean", start) if not isinstance(start, np.ndarray) else start
+    if np.ndim(mean) != 2 or len(mean) != k:
+        expected = f"start must hold {k} centres, one a row"
+        raise DataError(sentence("k-means", expected, np.shape(mean), "or change the number of clusters"))
+    return mean
+
+
+def present(table: Table) -> Table:
+    """Rows that have weight."""
+    if not len(table):
+        raise DataError(sentence("k-means", "at least one row is needed", "none"))
+    if table.weight is None or (table.weight > 0).all():
+        return table
+    at = table.weight > 0
+    if not at.any():
+        raise DataError(sentence("k-means", "at least one row must have weight", "weights of 0"))
+    return replace(table, x=table.x[at], weight=table.weight[at])
+
+
+def _refuse_unknown(start: Any, method: str, variances: str) -> None:
+    choices = {"start": (start, (*SEEDS, "split")), "method": (method, ("batch", "exchange"))}
+    choices["variances"] = (variances, ("equal", "own"))
+    for name, (given, known) in choices.items():
+        if isinstance(given, str) and given not in known:
+            raise DomainError(sentence("k-means", f"{name} must be one of {', '.join(known)}", repr(given)))
+
+
+def _of_all(best: Partition, runs: list[Partition], x: Any, table: Table) -> Partition:
+    """The best, with labels for every row, and with what all starts reached."""
+    told = tuple(Run(r.report.objective, r.report.iterations, r.report.converged, r.report.reason) for r in runs)
+    labels = best.labels if len(best.labels) == len(x) else best.model.assign(x)
+    return Partition(replace(best.report, runs=told if len(told) > 1 else ()), labels)

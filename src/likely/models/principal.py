@@ -1,0 +1,207 @@
+"""Principal axes: the few directions in which data differ most, and the share of all differences that they miss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, BadEntry, numbers, parameter, refuse_infinite, rows
+from likely.core.engine import map_rows
+from likely.core.value import Value
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.factor_fits import leading, upright
+from likely.families.moments import Moments
+from likely.families.scatter_root import ScatterRoot
+
+SQUARED = 1e-13  # share of the largest variance below which eigenvalues of a scatter or Gram matrix are rounding
+ROOTED = 1e-26  # the same for squared singular values of a root
+
+
+@dataclass(frozen=True, eq=False)
+class Principal(Value):
+    """y = A (x − μ): coordinates along the q principal axes, variances falling (Herbst 6.1, Ney 8.2.2).
+
+    The axes are eigenvectors of the covariance about the mean (scatter over weight: divided by n), the entry of
+    largest size in each positive. Among all linear maps to q numbers and back this one loses least: the mean
+    squared error is the sum of the variances left out (Karhunen and Loève).
+
+    >>> p = Principal([1.0, 1.0], [[0.8, 0.6]], [4.0], 1.0)
+    >>> p.project([[1.8, 1.6]]), p.reconstruct([[1.8, 1.6]]), p.relative_error()
+    (array([[1.]]), array([[1.8, 1.6]]), 0.2)
+    """
+
+    mean: Array  # (d,)
+    axes: Array  # (q, d), orthonormal rows
+    variances: Array  # (q,), falling
+    rest: Array = 0.0  # type: ignore[assignment]  # (): variance in all other directions together
+
+    def __post_init__(self) -> None:
+        me = "Principal"
+        mean = np.atleast_1d(parameter(self.mean, me, "mean"))
+        axes, variances = parameter(self.axes, me, "axes"), parameter(self.variances, me, "variances")
+        rest = parameter(self.rest, me, "rest")
+        q = len(variances) if variances.ndim == 1 else -1
+        if mean.ndim != 1 or axes.shape != (q, len(mean)) or rest.shape != ():
+            shapes = (mean.shape, axes.shape, variances.shape)
+            raise ShapeError(sentence(me, "mean (d,), axes (q, d) and variances (q,) are needed", shapes))
+        if (variances < 0).any() or rest < 0 or (np.diff(variances) > 0).any():
+            raise DomainError(sentence(me, "variances must fall and not be negative", variances.tolist()))
+        if not np.allclose(axes @ axes.T, np.eye(q), atol=1e-8):
+            raise DomainError(sentence(me, "axes must be orthonormal rows", remedy="orthogonalise them by QR"))
+        self._set(mean=mean, axes=axes, variances=variances, rest=rest)
+
+    @classmethod
+    def of(cls, stats: Moments | ScatterRoot, components: int | float | None = None) -> Principal:
+        """The principal axes of rows from their statistics.
+
+        `components` is how many, or a share of the variance (below 1) that they must hold together; None keeps all
+        directions in which rounding lets a variance be seen.
+        """
+        return axes_of(stats, spectrum(stats, components), components)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return len(self.mean)
+
+    @property
+    def total(self) -> float:
+        """Variance in all directions together: the trace of the covariance."""
+        return float(self.variances.sum() + self.rest)
+
+    @property
+    def shares(self) -> Array:
+        """Share of the total variance along each axis (q,)."""
+        return self.variances / self.total if self.total > 0 else np.zeros_like(self.variances)
+
+    def relative_error(self, components: int | None = None) -> float:
+        """Share of the variance that the first `components` axes (all, if None) do not represent."""
+        q = len(self.variances) if components is None else int(components)
+        if not 0 <= q <= len(self.variances):
+            expected = f"components must lie in 0 … {len(self.variances)}"
+            raise DomainError(sentence("Principal.relative_error", expected, components))
+        return float((self.variances[q:].sum() + self.rest) / self.total) if self.total > 0 else 0.0
+
+    def project(self, x: Any) -> Array:
+        """Coordinates along the axes (n, q)."""
+        x = x if hasattr(x, "shape") else numbers(x, "Principal")
+        return map_rows(self._project, x, len(self.axes))
+
+    def _project(self, block: Any) -> Array:
+        x = rows(block, self.dim, "Principal")
+        out = (x - self.mean) @ self.axes.T
+        if not np.isfinite(out).all() or not len(self.axes):
+            refuse_infinite(x, "Principal")
+            refuse_gaps(x, "Principal")
+        return out
+
+    def whiten(self, x: Any) -> Array:
+        """Coordinates along the axes in units of their standard deviations: uncorrelated, variance 1."""
+        return self.project(x) / self._deviations
+
+    @property
+    def _deviations(self) -> Array:
+        if not (self.variances > SQUARED**2 * self.total).all():
+            q = int((self.variances > SQUARED**2 * self.total).sum())
+            expected, remedy = "whitening needs spread along every axis", f"keep {q} of them"
+            raise DomainError(sentence("Principal", expected, f"{len(self.variances) - q} without any", remedy))
+        return np.sqrt(self.variances)
+
+    def restore(self, y: Any, white: bool = False) -> Array:
+        """Rows from coordinates (n, q): μ + Aᵀ y; `white` coordinates are stretched first."""
+        y = rows(y, len(self.axes), "Principal")
+        return np.asarray(self.mean + (y * self._deviations if white else y) @ self.axes)
+
+    def reconstruct(self, x: Any) -> Array:
+        """Each row with only what the axes hold of it: μ + AᵀA (x − μ)."""
+        return self.restore(self.project(x))
+
+
+class Spectrum(NamedTuple):
+    """Scatter along directions, falling, with the directions as columns (d, k), and the scatter of all directions."""
+
+    values: Array
+    vectors: Array
+    total: float
+    trust: float  # share of the largest below which a value is rounding
+
+    def sees(self, k: int) -> bool:
+        """True if the k-th largest is more than rounding."""
+        return k == 0 or self.values[k - 1] > self.trust * self.values[0]
+
+
+def spectrum(stats: Moments | ScatterRoot, components: Any = None, gram: bool = False) -> Spectrum:
+    """Eigenvalues and vectors of the scatter: as many as are wanted where their number is given.
+
+    Of a root: by its singular values, or where `gram` is True by the small matrix R Rᵀ of fewer rows than columns.
+    """
+    if not stats.total_weight > 0:
+        raise DataError(sentence("Principal", "at least one row with weight is needed", "none"))
+    if isinstance(stats, Moments):
+        return _of_scatter(np.asarray(stats.scatter), components)
+    return _of_gram(stats.root, components) if gram else _of_root(stats.root)
+
+
+def _of_scatter(scatter: Array, components: Any) -> Spectrum:
+    total, d = float(np.trace(scatter)), len(scatter)
+    unit = total if total > 0 else 1.0
+    values, vectors = leading(scatter / unit, _counted(components, d))
+    return Spectrum(np.maximum(values, 0.0) * unit, vectors, total, SQUARED)
+
+
+def _of_root(root: Array) -> Spectrum:
+    unit = float(np.abs(root).max(initial=0.0)) or 1.0
+    _, values, axes = np.linalg.svd(root / unit, full_matrices=False)
+    squares = (values * unit) ** 2
+    return Spectrum(squares, upright(axes.T), float(squares.sum()), ROOTED)
+
+
+def _of_gram(root: Array, components: Any) -> Spectrum:
+    unit = float(np.abs(root).max(initial=0.0)) or 1.0
+    small = root / unit
+    values, left = leading(small @ small.T, _counted(components, len(root)))
+    values = np.maximum(values, 0.0)
+    vectors = small.T @ (left / np.sqrt(np.where(values > 0, values, 1.0)))
+    return Spectrum(values * unit**2, upright(vectors), float((root**2).sum()), SQUARED)
+
+
+def _counted(components: Any, most: int) -> int:
+    return min(int(components), most) if isinstance(components, int | np.integer) else most
+
+
+def axes_of(stats: Moments | ScatterRoot, found: Spectrum, components: Any) -> Principal:
+    """The principal axes that were asked for, out of a spectrum."""
+    n, q = stats.total_weight, number(found, components)
+    rest = max(found.total - float(found.values[:q].sum()), 0.0)
+    rest = rest if rest > 1e-15 * found.total * len(found.vectors) else 0.0
+    return Principal.trusted(
+        mean=stats.mean, axes=np.ascontiguousarray(found.vectors[:, :q].T), variances=found.values[:q] / n,
+        rest=np.asarray(rest / n),
+    )  # fmt: skip
+
+
+def number(found: Spectrum, components: Any) -> int:
+    """How many axes: the number itself, the fewest that hold a share of the variance, or all that are seen."""
+    if components is None:
+        top = float(found.values[0]) if len(found.values) else 0.0
+        return max(int((found.values > found.trust * top).sum()), 1)
+    if isinstance(components, int | np.integer):
+        if not 0 <= components <= len(found.values):
+            expected = f"components must lie in 0 … {len(found.values)}, the smaller of rows and columns"
+            raise DomainError(sentence("Principal", expected, components))
+        return int(components)
+    if not 0 < components < 1:
+        raise DomainError(sentence("Principal", "a share of the variance must lie between 0 and 1", components))
+    held = np.cumsum(found.values)
+    return min(int(np.searchsorted(held, components * found.total * (1 - 1e-14))) + 1, len(held))
+
+
+def refuse_gaps(x: Array, whose: str) -> None:
+    """Axes need complete rows: an entry that is missing is named by row and column."""
+    bad = np.argwhere(np.isnan(x))
+    if len(bad):
+        i, j = bad[0]
+        remedy = "use PPCA, which integrates missing entries out"
+        raise BadEntry(whose, "every entry must be observed", "NaN", int(i), int(j), remedy)

@@ -1,0 +1,41 @@
+"""A component that died begins anew: the heaviest of the others is cut in two, and one half is its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.report import EMPTY
+from likely.models.embedding import embedded
+from likely.models.mixture import Mixture
+from likely.models.sketch import Sketch
+from likely.models.starting import from_shares, halves
+
+
+def revived(model: Mixture, sketch: Sketch, prior: Any) -> Mixture:
+    """The mixture with its dead components set into the heaviest ones, learnt from a sketch of the rows."""
+    points = embedded(model.parts, sketch.rows, sketch.weight)
+    shares = model.posterior(sketch.rows)
+    for k in np.flatnonzero(model.weights <= EMPTY):
+        shares = _split(shares, points, sketch.weight, int(k))
+    return from_shares(model, sketch.rows, sketch.weight, shares, prior)
+
+
+def _split(shares: Array, points: Array, weight: Array, into: int) -> Array:
+    """Shares (m, K) where component `into` has taken one half of the heaviest one's rows that are not all alike."""
+    own = shares.argmax(axis=1)
+    for heavy in np.argsort(-(weight @ shares), kind="stable"):
+        mine = np.flatnonzero(own == heavy)
+        if _differ(points[mine]):
+            taken = mine[halves(points[mine], weight[mine]) == 1]
+            shares = shares.copy()
+            shares[taken, into] += shares[taken, heavy]
+            shares[taken, heavy] = 0.0
+            return shares
+    return shares
+
+
+def _differ(points: Array) -> bool:
+    return len(points) > 1 and bool((points != points[0]).any())

@@ -1,0 +1,40 @@
+"""Asking for memory before taking it: an error that says how much, not a process that is killed."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from likely.errors import DataError, sentence
+
+
+def room() -> float:
+    """Bytes that this process may still take; infinite where nobody says."""
+    limits = [_available(), *_left_to_group()]
+    return min(limits, default=float("inf"))
+
+
+def refuse_beyond(needed: float, whose: str, what: str, remedy: str) -> None:
+    """An error where an array would not fit."""
+    left = room()
+    if needed > 0.95 * left:
+        gigabytes = f"{left / 2**30:.1f} GB free"
+        raise DataError(sentence(whose, f"{what} takes {needed / 2**30:,.1f} GB of memory", gigabytes, remedy))
+
+
+def _available() -> float:
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return 1024.0 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
+    with suppress(AttributeError, OSError, ValueError):
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    return float("inf")
+
+
+def _left_to_group() -> list[float]:
+    """What a container leaves to its processes, where there is one with a limit."""
+    with suppress(OSError, ValueError):
+        folder = Path("/sys/fs/cgroup")
+        return [float((folder / "memory.max").read_text()) - float((folder / "memory.current").read_text())]
+    return []

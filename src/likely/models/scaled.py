@@ -1,0 +1,164 @@
+"""One Gaussian at several sizes: the wide one is there for the rows that do not belong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Index, parameter
+from likely.errors import DomainError, ShapeError, sentence
+from likely.families.gaussian import Gaussian
+from likely.families.law import Law
+from likely.families.moments import Moments
+from likely.models.stacks import joined
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(Law):
+    """A stack N(μ, f Σ) for each factor f: mean and covariance are shared, sizes differ.
+
+    `Mixture([1 − ε, ε], Scaled(g, [1, α]))` is Tukey's contamination model (Ney 6.1). With a base stack of C members,
+    the stack has C · F: all factors of the first, then of the second.
+
+    >>> import likely as lk
+    >>> tukey = lk.Mixture([0.95, 0.05], Scaled(lk.Gaussian([0.0], 1.0), [1.0, 100.0]))
+    >>> tukey.posterior([[0.5], [6.0]]).round(3)
+    array([[0.994, 0.006],
+           [0.   , 1.   ]])
+    """
+
+    base: Gaussian  # one value, or a stack of C
+    factors: Array  # (F,)
+
+    def __post_init__(self) -> None:
+        factors = parameter(self.factors, "Scaled", "factors")
+        if factors.ndim != 1 or not factors.size:
+            raise ShapeError(sentence("Scaled", "factors must have shape (F,)", factors.shape))
+        if not (factors > 0).all():
+            raise DomainError(sentence("Scaled", "factors must be positive", float(factors.min())))
+        if not isinstance(self.base, Gaussian) or self.base.tied:
+            expected = "base must be a Gaussian, each member with its own covariance"
+            raise DomainError(sentence("Scaled", expected, type(self.base).__name__))
+        self._set(factors=factors)
+
+    @property
+    def members(self) -> int:
+        """Number of members C · F."""
+        return len(self.factors) * (self.base.members or 1)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return self.base.dim
+
+    @property
+    def n_parameters(self) -> int:
+        """Those of the base: factors are given."""
+        return self.base.n_parameters
+
+    @property
+    def smallest_eigenvalue(self) -> float:
+        """The least variance in any direction."""
+        return self.base.smallest_eigenvalue * float(self.factors.min())
+
+    @cached_property
+    def gaussian(self) -> Gaussian:
+        """The same stack, written out."""
+        mean, spread, F = np.atleast_2d(self.base.mean), self.base.covariance, len(self.factors)
+        spread = spread[None] if self.base.members is None else spread
+        sizes = np.tile(self.factors, len(mean)).reshape(-1, *[1] * (spread.ndim - 1))
+        return Gaussian.trusted(
+            mean=np.repeat(mean, F, axis=0), covariance=np.repeat(spread, F, axis=0) * sizes, kind=self.base.kind
+        )
+
+    def member(self, k: int) -> Gaussian:
+        """One member."""
+        return self.gaussian.member(k)
+
+    def some(self, index: Any) -> Any:
+        """Whole bases stay together; other choices are no longer tied, and are Gaussians."""
+        F, at = len(self.factors), np.asarray(index)
+        whole = len(at) % F == 0 and bool((at.reshape(-1, F) == at[::F, None] + np.arange(F)).all())
+        if not (whole and (at[::F] % F == 0).all()):
+            return self.gaussian.some(index)
+        base = self.base if self.base.members is None else self.base.some(at[::F] // F)
+        part = Scaled.trusted(base=base, factors=self.factors)
+        part.gaussian.__dict__["origin"] = self.gaussian.origin
+        return part
+
+    def log_prob(self, x: Any) -> Array:
+        """Each member's log-density (n, C · F)."""
+        return self.gaussian.log_prob(x)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """n draws of each member."""
+        return self.gaussian.sample(n, rng)
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Any:
+        """Each member's own moments."""
+        return self.gaussian.collect(x, weight, owner=owner)
+
+    def refit(self, stats: Any, prior: Any = None) -> Scaled:
+        """Mean and covariance from all sizes together: a row of the wide one counts 1/f, and spreads f times as far."""
+        stats = self.gaussian._suited(stats)
+        F, C = len(self.factors), self.base.members
+        fitted = [self._one(c, stats.member(np.arange(c * F, (c + 1) * F)), prior) for c in range(C or 1)]
+        if C is None:
+            return self.replace(base=fitted[0])
+        mean, spread = np.stack([g.mean for g in fitted]), np.stack([g.covariance for g in fitted])
+        return self.replace(base=Gaussian.trusted(mean=mean, covariance=spread, kind=self.base.kind))
+
+    def _one(self, c: int, stats: Any, prior: Any) -> Gaussian:
+        base = self.base if self.base.members is None else self.base.member(c)
+        each = [stats.member(f) * float(1.0 / self.factors[f]) for f in range(len(self.factors))]
+        together, rows = sum(each[1:], each[0]), np.asarray(stats.weight.sum(axis=0))
+        if not together.total_weight > 0 and prior is None:
+            return base
+        if prior is not None:
+            return self._with_prior(base, together, rows, prior)
+        one = base.refit(together)
+        ratio = np.divide(together.weight, rows, out=np.ones_like(rows), where=rows > 0)
+        ratio = ratio if base.kind != "spherical" else np.asarray(together.weight.sum() / max(rows.sum(), 1e-300))
+        return one.replace(covariance=np.asarray(one.covariance * ratio))
+
+    def _with_prior(self, base: Gaussian, together: Any, rows: Array, prior: Any) -> Gaussian:
+        """The posterior mode: means are known as well as Σ n/f rows tell, covariances as well as Σ n."""
+        posterior = base._suited_prior(prior).update(together)
+        more = rows - together.weight
+        if base.kind == "spherical":
+            more = np.asarray(np.sum(more * np.ones(self.dim) if isinstance(together, Moments) else more))
+        return base._in_kind(posterior.replace(dof=np.asarray(posterior.dof + more)).point("mode"))
+
+    def objective(self, stats: Any, prior: Any = None) -> float:
+        """What `refit` maximises: the prior is met once a base."""
+        value = self.gaussian.objective(stats)
+        if prior is not None:
+            value += float(np.sum(self.base._suited_prior(prior).log_density(self.base)))
+        return value
+
+    def weak_prior(self, stats: Any) -> Any:
+        """That of a Gaussian, scaled by rows as they count here: the far ones hardly."""
+        stats, F = self.gaussian._suited(stats), len(self.factors)
+        each = [self._together(stats.member(np.arange(c * F, (c + 1) * F))) for c in range(self.base.members or 1)]
+        return self.base.weak_prior(
+            each[0] if self.base.members is None else joined(self.base, list(map(_as_stack, each)))
+        )
+
+    def _together(self, stats: Any) -> Any:
+        """The moments of all sizes as rows of the first: of their own number, and of its spread."""
+        parts = [stats.member(f) * float(1.0 / self.factors[f]) for f in range(len(self.factors))]
+        total = sum(parts[1:], parts[0])
+        rows = {"weight": np.asarray(stats.weight.sum(axis=0))}
+        if not isinstance(total, Moments):
+            rows["rows"] = np.asarray(stats.rows.sum())
+        return total.replace(**rows)
+
+
+def _as_stack(stats: Any) -> Any:
+    parts = stats._parts()
+    lead = {n: v[None] for n, v in parts.items() if isinstance(v, np.ndarray) and n != "origin"}
+    return stats.replace(**lead)

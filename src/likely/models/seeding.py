@@ -1,0 +1,156 @@
+"""Where to begin: k-means++ takes far rows as seeds, each as likely as its squared distance from those taken before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
+from likely.core.engine import one_blas_thread
+from likely.errors import DataError, DomainError, sentence
+
+NEAR = 1e-6  # squared distances below that share of |x|² + |c|² are measured anew, from differences
+
+
+def plus_plus(x: Any, weight: Any, k: int, rng: np.random.Generator) -> Index:
+    """Indices of k rows (k,), greedy k-means++ (Arthur and Vassilvitskii 2007): fewer where fewer rows are distinct.
+
+    The first seed is drawn by weight. For each further one 2 + log k candidates are drawn with probability
+    w · min_c |x − c|², and the one that leaves the smallest sum of these is taken. Rows x (n, d) are complete numbers;
+    on the rows of a `Sketch`, weights and copies give the same seeds to the last bit.
+
+    >>> x = np.array([[0.0], [0.1], [9.0], [9.1]])
+    >>> sorted((plus_plus(x, None, 2, np.random.default_rng(0)) // 2).tolist())
+    [0, 1]
+    """
+    u, w = _complete(x, k), weights(weight, len(x), "plus_plus")
+    u, w = _comparable(u), np.ones(len(u)) if w is None else w
+    if not w.sum() > 0:
+        raise DataError(sentence("plus_plus", "at least one row with weight is needed", f"{len(u)} rows"))
+    with one_blas_thread():
+        return np.array(_seeds(u, w, k, rng), dtype=np.intp)
+
+
+def _seeds(u: Array, w: Array, k: int, rng: np.random.Generator) -> list[int]:
+    trials = 2 + int(np.log(k))
+    chosen = [int(_drawn(w, rng.random(1))[0])]
+    nearest = squared_distances(u, u[chosen])[0]
+    while len(chosen) < k:
+        mass = w * nearest
+        if not mass.any():  # every row is a seed, or a copy of one
+            break
+        best, nearest = _best(u, w, nearest, _drawn(mass, rng.random(trials)))
+        chosen.append(best)
+    return chosen
+
+
+def at_random(weight: Any, k: int, rng: np.random.Generator) -> Index:
+    """Indices of k different rows, drawn one after the other with probabilities in proportion to their weights (n,).
+
+    >>> sorted(at_random(np.array([1.0, 0.0, 5.0]), 2, np.random.default_rng(0)).tolist())
+    [0, 2]
+    """
+    w = np.asarray(weight, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        arrival = rng.exponential(size=len(w)) / w  # the k first of racing clocks: draws without replacement
+    order = np.argsort(arrival, kind="stable")[:k]
+    return order[w[order] > 0]
+
+
+def standardised(x: Any, weight: Any = None) -> Array:
+    """Columns with mean 0 and variance 1 over what was seen; a gap becomes 0, and so does a constant column (n, d).
+
+    >>> standardised(np.array([[1.0, 7.0], [3.0, 7.0], [np.nan, 7.0]])).tolist()
+    [[-1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]
+    """
+    x = rows(x, None, "standardised")
+    refuse_infinite(x, "standardised")
+    w = weights(weight, len(x), "standardised")
+    w = np.ones(len(x)) if w is None else w
+    seen = ~np.isnan(x)
+    if not len(x):
+        return np.array(x)
+    u = np.where(seen, x, 0.0) / power_of_two(np.where(seen, abs(x), 0.0).max(axis=0))
+    u = _centred(_centred(u, seen, w), seen, w)  # twice: what the first mean rounded away, the second removes
+    low, high = _range(x, seen & (w > 0)[:, None])
+    u[:, ~(low < high)] = 0.0
+    u /= power_of_two(abs(u).max(axis=0))  # squares of what is left of a large offset stay in range
+    count = np.maximum(w @ seen, np.finfo(float).tiny)
+    spread = np.sqrt(w @ (u * u) / count)
+    return np.asarray(u / np.where(spread > 0, spread, 1.0))
+
+
+def filled(x: Any, weight: Any = None) -> Array:
+    """Rows with each gap replaced by its column's mean over what was seen (n, d); a column never seen becomes 0.
+
+    >>> filled(np.array([[1.0], [np.nan], [3.0]])).tolist()
+    [[1.0], [2.0], [3.0]]
+    """
+    x = rows(x, None, "filled")
+    refuse_infinite(x, "filled")
+    seen = ~np.isnan(x)
+    if seen.all():
+        return x
+    w = np.ones(len(x)) if weight is None else np.asarray(weight, dtype=np.float64)
+    unit = power_of_two(np.where(seen, abs(x), 0.0).max(axis=0))
+    mean = w @ np.where(seen, x / unit, 0.0) / np.maximum(w @ seen, np.finfo(float).tiny)
+    return np.where(seen, x, mean * unit)
+
+
+def _complete(x: Any, k: int) -> Array:
+    if k < 1:
+        raise DomainError(sentence("plus_plus", "k must be at least 1", k))
+    u = rows(x, None, "plus_plus")
+    if not np.isfinite(u).all():
+        expected = "rows must be complete and finite"
+        raise DataError(sentence("plus_plus", expected, "NaN or infinity", "fill gaps first: standardised(x)"))
+    return u
+
+
+def _comparable(x: Array) -> Array:
+    """The same rows moved and scaled as a whole, so that squares are in range and distances keep their digits."""
+    if not x.size:
+        return x
+    x = x / power_of_two(abs(x).max())
+    x = x - x.mean(axis=0)
+    return np.asarray(x / power_of_two(abs(x).max()))
+
+
+def power_of_two(largest: Any) -> Any:
+    """A power of two near each size, 1 for 0: dividing by it changes no digit."""
+    exponent = np.frexp(largest)[1]
+    return np.where(np.asarray(largest) > 0, np.ldexp(1.0, np.clip(exponent, -1000, 1000)), 1.0)
+
+
+def _centred(u: Array, seen: Any, w: Array) -> Array:
+    mean = (w @ u) / np.maximum(w @ seen, np.finfo(float).tiny)
+    return np.where(seen, u - mean, 0.0)
+
+
+def _range(x: Array, seen: Any) -> tuple[Array, Array]:
+    return np.where(seen, x, np.inf).min(axis=0), np.where(seen, x, -np.inf).max(axis=0)
+
+
+def _drawn(mass: Array, u: Array) -> Index:
+    """Rows drawn with probabilities in proportion to `mass` by numbers u in [0, 1)."""
+    heap = np.cumsum(mass / mass.max())
+    at = np.searchsorted(heap, u * heap[-1], side="right")
+    return np.minimum(at, np.flatnonzero(mass)[-1])
+
+
+def _best(u: Array, w: Array, nearest: Array, candidates: Index) -> tuple[int, Array]:
+    """The candidate that leaves the smallest sum of distances, and those distances."""
+    left = np.minimum(squared_distances(u, u[candidates]), nearest)
+    best = int(np.argmin(left @ w))
+    return int(candidates[best]), left[best]
+
+
+def squared_distances(u: Array, centres: Array) -> Array:
+    """|u − c|² (k, n) by one product; near pairs, where it cancels, from differences: copies are exactly 0 away."""
+    size = np.einsum("nd,nd->n", u, u) + np.einsum("kd,kd->k", centres, centres)[:, None]
+    out = size - 2.0 * (centres @ u.T)
+    which, at = np.nonzero(out <= NEAR * size)
+    difference = u[at] - centres[which]
+    out[which, at] = np.einsum("nd,nd->n", difference, difference)
+    return np.asarray(out)

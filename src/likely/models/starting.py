@@ -1,0 +1,103 @@
+"""Where EM begins: rows of a sketch are dealt into groups, and each part learns from one group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Index, n_rows
+from likely.core.learn import resolve_prior
+from likely.core.notes import unheard
+from likely.models.embedding import embedded
+from likely.models.mixture import Mixture
+from likely.models.seeding import at_random, plus_plus, squared_distances
+from likely.models.sketch import Sketch
+
+LLOYD = 12  # rounds of k-means on the sketch: a start need not be settled
+
+
+def grouped(law: Any, sketch: Sketch, k: int, rng: Generator, how: str = "kmeans++") -> Index:
+    """A group 0 … k − 1 for each row of a sketch (m,): fewer groups where fewer rows are distinct.
+
+    `how`: "kmeans++" (seeds far apart, then some rounds of k-means), "random" (seeds by weight alone), or "split"
+    (two groups, of which the wider is cut in two, and so on: LBG).
+    """
+    points = embedded(law, sketch.rows, sketch.weight)
+    if how == "split":
+        return _by_splitting(points, sketch.weight, k)
+    seeds = (plus_plus if how == "kmeans++" else _random_seeds)(points, sketch.weight, k, rng)
+    return _nearest(points, sketch.weight, points[seeds], LLOYD if how == "kmeans++" else 0)
+
+
+def _random_seeds(points: Array, weight: Array, k: int, rng: Generator) -> Index:
+    return at_random(weight, k, rng)
+
+
+def _nearest(points: Array, weight: Array, centres: Array, rounds: int) -> Index:
+    """The nearest centre of each point, after some rounds of k-means; a centre that lost all keeps its place."""
+    own = squared_distances(points, centres).argmin(axis=0)
+    for _ in range(rounds):
+        total = np.bincount(own, weight, len(centres))
+        sums = np.zeros_like(centres)
+        np.add.at(sums, own, points * weight[:, None])
+        centres = np.where(total[:, None] > 0, sums / np.where(total > 0, total, 1.0)[:, None], centres)
+        new = squared_distances(points, centres).argmin(axis=0)
+        if (new == own).all():
+            break
+        own = new
+    return own
+
+
+def _by_splitting(points: Array, weight: Array, k: int) -> Index:
+    own = np.zeros(len(points), dtype=np.intp)
+    for new in range(1, k):
+        scatters = [_scatter(points[own == g], weight[own == g]) for g in range(new)]
+        g = int(np.argmax(scatters))
+        if not scatters[g] > 0:
+            break  # no two distinct points are left in any group
+        mine = np.flatnonzero(own == g)
+        own[mine[halves(points[mine], weight[mine]) == 1]] = new
+        centres = np.stack([weight[own == j] @ points[own == j] / weight[own == j].sum() for j in range(new + 1)])
+        own = _nearest(points, weight, centres, LLOYD)
+    return own
+
+
+def halves(points: Array, weight: Array) -> Index:
+    """Points cut in two (0 or 1), across the direction in which they spread most, then settled by 2-means."""
+    mean = weight @ points / weight.sum()
+    z = (points - mean) * np.sqrt(weight)[:, None]
+    direction = np.linalg.svd(z, full_matrices=False)[2][0]
+    side = ((points - mean) @ direction > 0).astype(np.intp)
+    if side.min() == side.max():
+        side[int(np.argmax(((points - mean) ** 2).sum(axis=1)))] ^= 1
+    centres = np.stack([weight[side == j] @ points[side == j] / weight[side == j].sum() for j in (0, 1)])
+    return _nearest(points, weight, centres, LLOYD)
+
+
+def _scatter(points: Array, weight: Array) -> float:
+    if not len(points):
+        return 0.0
+    mean = weight @ points / weight.sum()
+    return float(weight @ ((points - mean) ** 2).sum(axis=1))
+
+
+# ------------------------------------------------------------------ from groups
+
+
+def from_shares(blank: Mixture, x: Any, weight: Any, shares: Array, prior: Any) -> Mixture:
+    """The same from responsibilities (n, K) of rows."""
+    w = np.ones(n_rows(x)) if weight is None else np.asarray(weight, dtype=np.float64)
+    each = shares * w[:, None]
+    with unheard():
+        parts = blank.parts.collect(x, each)
+        law = resolve_prior(blank.parts, parts, None if prior is None else prior)
+        return Mixture.trusted(weights=each.sum(axis=0) / each.sum(), parts=blank.parts.refit(parts, law))
+
+
+def weights_by(blank: Mixture, counts: Array) -> Array:
+    """Weights by counts in the shape of the mixture's; a mixture without any count has them all alike."""
+    counts = counts.reshape(blank.weights.shape)
+    total = counts.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, counts / np.where(total > 0, total, 1.0), 1.0 / counts.shape[-1])

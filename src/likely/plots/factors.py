@@ -1,0 +1,105 @@
+"""How many directions matter, and what the data look like along the first two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.errors import DomainError, ShapeError, sentence
+from likely.models.principal import Principal
+from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
+
+
+@dataclass
+class ScreeDisplay:
+    """Variance along each principal axis, and the share of all variance that the axes up to it do not represent.
+
+    `ScreeDisplay.from_estimator(pca).plot()` in scikit-learn's manner; `from_principal` takes a value.
+    """
+
+    principal: Principal
+    ax_: Any = None
+    figure_: Any = None
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ScreeDisplay:
+        """Draw what a fitted `PCA` has learnt."""
+        return cls(estimator.principal_).plot(ax)
+
+    @classmethod
+    def from_principal(cls, principal: Principal, *, ax: Any = None) -> ScreeDisplay:
+        """Draw a value."""
+        return cls(principal).plot(ax)
+
+    @property
+    def errors(self) -> Array:
+        """Relative error after 0, 1, … q axes (q + 1,)."""
+        return np.array([self.principal.relative_error(q) for q in range(len(self.principal.variances) + 1)])
+
+    def plot(self, ax: Any = None) -> ScreeDisplay:
+        """Draw on two axes given (variances, errors), or on a new figure."""
+        if ax is None:
+            with themed() as plt:
+                _, ax = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
+        if np.shape(ax) != (2,):
+            raise ShapeError(
+                sentence("ScreeDisplay", "two axes are needed", np.shape(ax), "pass plt.subplots(1, 2)[1]")
+            )
+        q = len(self.principal.variances)
+        ax[0].plot(np.arange(1, q + 1), self.principal.variances, color=PALETTE[0], marker=".")
+        if q and self.principal.variances[-1] > 0:
+            ax[0].set_yscale("log")
+        ax[0].set(xlabel="axis", ylabel="variance", title="Variance along each axis")
+        ax[1].plot(np.arange(q + 1), self.errors, color=PALETTE[1], marker=".")
+        ax[1].set(xlabel="axes kept", ylabel="relative error", title="Share of variance left out", ylim=(0, 1.02))
+        self.ax_, self.figure_ = ax, ax[0].figure
+        return self
+
+
+@dataclass
+class ScoresDisplay:
+    """Rows in the plane of two coordinates: principal axes, or factors; coloured by label if labels are given."""
+
+    scores: Array  # (n, q)
+    labels: Any = None
+    names: tuple[str, str] = ("axis 1", "axis 2")
+    ax_: Any = None
+    figure_: Any = None
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, labels: Any = None, *, which: tuple[int, int] = (0, 1), ax: Any = None
+    ) -> ScoresDisplay:
+        """Transform rows by a fitted `PCA`, `PPCA` or `FactorAnalysis` and draw two of the coordinates."""
+        scores = np.asarray(estimator.transform(X))
+        if max(which) >= scores.shape[1] or min(which) < 0:
+            expected = f"which must name two of the {scores.shape[1]} coordinates, counted from 0"
+            raise DomainError(sentence("ScoresDisplay", expected, which, "learn more components"))
+        word = "axis" if hasattr(estimator, "principal_") else "factor"
+        names = (f"{word} {which[0] + 1}", f"{word} {which[1] + 1}")
+        return cls(scores[:, list(which)], labels, names).plot(ax)
+
+    def plot(self, ax: Any = None) -> ScoresDisplay:
+        """Draw on the axes given, or on new ones."""
+        self.ax_ = ax = axes(ax)
+        self.figure_ = ax.figure
+        if self.labels is None:
+            ax.scatter(self.scores[:, 0], self.scores[:, 1], s=9, color=PALETTE[0], alpha=0.5, linewidths=0)
+        else:
+            self._by_label(ax, np.asarray(self.labels))
+        ax.axhline(0, color=SOFT, lw=0.6, zorder=0)
+        ax.axvline(0, color=SOFT, lw=0.6, zorder=0)
+        ax.set(xlabel=self.names[0], ylabel=self.names[1])
+        return self
+
+    def _by_label(self, ax: Any, labels: Any) -> None:
+        if labels.shape != (len(self.scores),):
+            raise ShapeError(sentence("ScoresDisplay", f"one label a row ({len(self.scores)}) is needed", labels.shape))
+        for i, label in enumerate(dict.fromkeys(labels.tolist())):
+            mine = self.scores[[other == label for other in labels.tolist()]]
+            color = PALETTE[i % len(PALETTE)]
+            ax.scatter(mine[:, 0], mine[:, 1], s=9, color=color, alpha=0.5, linewidths=0, label=str(label))
+        ax.legend(labelcolor=INK)

@@ -1,0 +1,58 @@
+"""How learning went, as a picture: the objective pass by pass, and what each number of components is worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.plots.theme import INK, PALETTE, SOFT, axes
+
+
+def trace(report: Any, ax: Any = None, *, color: str = PALETTE[0]) -> Any:
+    """The objective of a `FitReport` after each pass, a unit of weight; other starts end in dots. Returns the axes.
+
+    Rows set aside, where there were some, have a curve of their own.
+    """
+    ax, weight = axes(ax), max(float(report.stats.total_weight), 1e-300)
+    heights = np.asarray(report.trace) / weight
+    finite = np.isfinite(heights)
+    passes = np.arange(len(heights))
+    ax.plot(
+        passes[finite], heights[finite], color=color, marker="o" if len(heights) < 40 else None, ms=3, label="objective"
+    )
+    if report.held_out:
+        ax.plot(np.arange(len(report.held_out)), report.held_out, color=PALETTE[1], ms=3, label="rows set aside")
+    others = [run for run in report.runs if run.objective != report.objective]
+    if others:
+        at = [run.iterations for run in others], [run.objective / weight for run in others]
+        ax.plot(*at, ls="", marker="x", color=SOFT, label=f"{len(others)} other starts, where they ended")
+    how = "converged" if report.converged else "stopped early" if report.stopped_early else "NOT converged"
+    ax.set(xlabel="refits", ylabel="objective, nats a row", title=f"{how}: {report.reason}")
+    ax.title.set_color(INK if report.converged or report.stopped_early else PALETTE[3])
+    if report.held_out or others:
+        ax.legend(frameon=False)
+    return ax
+
+
+def components(choice: Any, ax: Any = None) -> Any:
+    """BIC and held-out likelihood against the number of components, with what each would choose. Returns the axes."""
+    ax = axes(ax)
+    shown = [("bic", choice.bic, "BIC (least is best)", PALETTE[0])]
+    other = None
+    if np.isfinite(choice.bic).any():
+        ax.plot(choice.numbers, choice.bic, color=PALETTE[0], marker="o", ms=4)
+        ax.set_ylabel(shown[0][2], color=PALETTE[0])
+    if np.isfinite(choice.held_out).any():
+        other = ax.twinx() if np.isfinite(choice.bic).any() else ax
+        finite = np.isfinite(choice.held_out)
+        at = np.asarray(choice.numbers)[finite]
+        other.errorbar(at, choice.held_out[finite], choice.held_out_error[finite], color=PALETTE[1], marker="s", ms=4)
+        other.set_ylabel("held-out, nats a row (largest is best)", color=PALETTE[1])
+    for i, (way, k) in enumerate(choice.best.items()):
+        ax.axvline(k + 0.06 * (i - 1), color=[PALETTE[0], PALETTE[1], SOFT][i % 3], lw=1, ls=["-", "--", ":"][i % 3])
+        ax.annotate(way, (k + 0.06 * (i - 1), 1.0), (2, -10 - 11 * i), xycoords=("data", "axes fraction"),
+                    textcoords="offset points", fontsize=8, color=INK)  # fmt: skip
+    ax.set_xlabel("components")
+    ax.set_xticks(choice.numbers)
+    return ax

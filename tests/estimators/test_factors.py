@@ -1,0 +1,202 @@
+"""PPCA and factor analysis: densities and transformers at once, with gaps, weights and streams."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import decomposition
+from sklearn.utils import estimator_checks as checks
+
+import likely as lk
+from likely.core.learn import Stop, fit
+from likely.estimators.factors import PPCA, FactorAnalysis
+from likely.families.factor_gaussian import FactorGaussian
+from likely.models.mixture import Mixture
+
+BOTH = [PPCA, FactorAnalysis]
+
+
+@checks.parametrize_with_checks(
+    [
+        PPCA(),
+        PPCA(1),
+        PPCA(1, prior=None),
+        PPCA(1, method="em"),
+        FactorAnalysis(),
+        FactorAnalysis(1),
+        FactorAnalysis(1, prior=None),
+    ],
+    legacy=True,
+)
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+def make_rows(rng, n=400, d=8, q=2):
+    return rng.normal(size=(n, q)) @ rng.normal(size=(q, d)) + rng.normal(size=(n, d)) * rng.uniform(0.3, 0.8, d)
+
+
+def with_gaps(X, rng, share=0.15):
+    return np.where(rng.random(X.shape) < share, np.nan, X)
+
+
+def test_ppca_is_as_likely_as_scikit_learns(rng):
+    X = make_rows(rng)
+    ours, peer = PPCA(2, prior=None).fit(X), decomposition.PCA(2).fit(X)
+    # scikit-learn divides by n − 1: what it scores is a little off the maximum
+    assert ours.score(X) >= peer.score(X) and ours.score(X) == pytest.approx(peer.score(X), rel=1e-4)
+    np.testing.assert_allclose(ours.covariance_ * 400 / 399, peer.get_covariance(), rtol=1e-9)
+
+
+def test_factor_analysis_is_as_likely_as_scikit_learns(rng):
+    X = make_rows(rng)
+    peer = decomposition.FactorAnalysis(2, tol=1e-10, max_iter=5000, svd_method="lapack").fit(X)
+    ours = FactorAnalysis(2, prior=None).fit(X)
+    assert ours.score(X) >= peer.score(X) - 1e-6
+    np.testing.assert_allclose(ours.covariance_, peer.get_covariance(), rtol=1e-3, atol=1e-3)
+
+
+def test_em_ends_at_the_closed_form(rng):
+    X = make_rows(rng)
+    for prior in (None, "weak"):
+        closed = PPCA(2, prior=prior).fit(X)
+        em = PPCA(2, prior=prior, method="em", max_iter=2000, tol=1e-12, random_state=3).fit(X)
+        assert em.report_.converged and (np.diff(em.report_.trace) >= -1e-9).all()
+        assert em.report_.objective == pytest.approx(closed.report_.objective, abs=1e-6)
+        np.testing.assert_allclose(em.covariance_, closed.covariance_, atol=1e-3)
+    gaps = with_gaps(X, rng)
+    closed = PPCA(2, max_iter=2000, tol=1e-11).fit(gaps)
+    em = PPCA(2, method="em", max_iter=5000, tol=1e-11, random_state=0).fit(gaps)
+    np.testing.assert_allclose(em.covariance_, closed.covariance_, atol=1e-3)
+    with pytest.warns(lk.FitWarning, match="not converged"):
+        PPCA(2, method="em", max_iter=2).fit(X)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_the_number_of_factors_is_found(rng, kind):
+    X = make_rows(rng, 1000, 10, 3)
+    # one noise for all columns would need factors for the columns' own: give PPCA what it assumes
+    X = (
+        X
+        if kind is FactorAnalysis
+        else rng.normal(size=(1000, 3)) @ rng.normal(size=(3, 10)) + 0.5 * rng.normal(size=(1000, 10))
+    )
+    assert kind().fit(X).n_components_ == 3
+    assert kind().fit(with_gaps(X, rng, 0.05)).n_components_ == 3
+    stream = kind()
+    for part in np.array_split(X, [3, 200]):
+        stream.partial_fit(part)
+    assert stream.n_components_ == 3
+    np.testing.assert_allclose(stream.covariance_, kind().fit(X).covariance_, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_chunks_equal_the_batch(rng, kind):
+    X, w = make_rows(rng), rng.random(400)
+    batch, stream = kind(2, prior=None).fit(X, sample_weight=w), kind(2, prior=None)
+    for at in np.array_split(np.arange(400), 5):
+        stream.partial_fit(X[at], sample_weight=w[at])
+    np.testing.assert_allclose(stream.components_, batch.components_, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(stream.noise_variance_, batch.noise_variance_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("gaps", [False, True])
+def test_a_weight_is_a_repetition(rng, kind, gaps):
+    X, times = make_rows(rng, 120, 5, 1), rng.integers(0, 3, 120)
+    X = with_gaps(X, rng) if gaps else X
+    made = kind(1, prior=None, max_iter=5000, tol=1e-12) if gaps else kind(1)
+    a = made.fit(X, sample_weight=times).covariance_
+    b = made.fit(np.repeat(X, times, axis=0)).covariance_
+    np.testing.assert_allclose(a, b, rtol=1e-4 if gaps else 1e-9, atol=1e-5 if gaps else 1e-10)  # EM stops near
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_gaps_are_learnt_from_and_filled(rng, kind):
+    whole = make_rows(rng, 1000, 8, 2)
+    X = with_gaps(whole, rng, 0.2)
+    p = kind(2).fit(X)
+    np.testing.assert_allclose(p.covariance_, np.cov(whole.T), atol=0.35)
+    missing = np.isnan(X)
+    guess = p.impute(X)
+    np.testing.assert_array_equal(guess[~missing], X[~missing])
+    assert ((guess - whole)[missing] ** 2).mean() < 0.6 * whole[missing].var()
+    drawn = p.impute(X, draw=True, random_state=0)
+    assert 1.2 < ((drawn - whole)[missing] ** 2).mean() / ((guess - whole)[missing] ** 2).mean() < 3
+    assert p.transform(X).shape == (1000, 2) and np.isfinite(p.transform(X)).all()
+    np.testing.assert_allclose(p.score_samples(X), p.model_.gaussian.log_prob(X), rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_there_and_back(rng, kind):
+    X = pd.DataFrame(make_rows(rng), columns=list("abcdefgh"))
+    p = kind(2).set_output(transform="pandas").fit(X)
+    Z = p.transform(X)
+    assert Z.columns.tolist() == [f"{kind.__name__.lower()}{i}" for i in (0, 1)]
+    np.testing.assert_allclose(p.inverse_transform(Z), p.model_.reconstruct(X.to_numpy()))
+
+
+def test_columns_are_called_by_name(rng):
+    X = pd.DataFrame(make_rows(rng), columns=list("abcdefgh"))
+    X["a"] = 3.0
+    with pytest.warns(lk.FitWarning, match="FactorAnalysis: column 'a' is"):
+        FactorAnalysis(2).fit(X)
+
+
+@pytest.mark.parametrize("density", [PPCA(2), FactorAnalysis(2)])
+def test_one_for_each_class(rng, density):
+    X = np.concatenate([make_rows(rng, 200, 12), make_rows(rng, 200, 12)])
+    y = np.repeat(["a", "b"], 200)
+    c = lk.BayesClassifier(density).fit(X, y)
+    assert c.score(X, y) > 0.9
+    assert isinstance(c.model_.parts, FactorGaussian) and c.model_.parts.members == 2
+
+
+@pytest.mark.parametrize("density", [PPCA(1), FactorAnalysis(1)])
+def test_a_mixture_of_them_finds_two_lines(rng, density):
+    """Two crossing lines with noise: hidden labels, EM from a start that is half wrong."""
+    lines = np.array([[1.0, 1.0, 0.2, 0.5], [1.0, -1.0, 0.5, -0.2]])
+    label = np.arange(600) % 2
+    X = 3 * rng.normal(size=(600, 1)) * lines[label] + 0.2 * rng.normal(size=(600, 4))
+    start = Mixture([0.5, 0.5], density._blank(X, members=2))
+    guess = np.where(rng.random(600) < 0.25, 1 - label, label)
+    stats = start.collect(X, owner=guess)
+    prior = start.weak_prior(stats)
+    report = fit(start.refit(stats, prior), X, prior=prior, stop=Stop(300, 1e-7))
+    assert (np.diff(report.trace) >= -1e-7).all()
+    assert (report.model.posterior(X).argmax(axis=1) == label).mean() > 0.9
+
+
+def test_what_is_refused(rng):
+    X = make_rows(rng, 20, 3, 1)
+    with pytest.raises(lk.ShapeError, match="PPCA: at most 3 factors"):
+        PPCA(4).fit(X)
+    with pytest.raises(lk.DataError, match="finite"):
+        PPCA(1).fit(np.where(np.arange(60).reshape(20, 3) == 5, np.inf, X))
+    with pytest.raises(ValueError, match="n_components"):
+        FactorAnalysis(-1).fit(X)
+
+
+def test_oil_flow(data_dir):
+    """12 measurements of a pipe: four factors a class tell the flows apart, and fill a third of the entries."""
+    z = np.load(data_dir / "tables" / "oil_flow.npz")
+    X, y = z["x_train"], z["y_train"]
+    c = lk.BayesClassifier(PPCA(4)).fit(X, y)
+    assert c.score(z["x_test"], z["y_test"]) > 0.95
+    gaps = with_gaps(X, np.random.default_rng(0), 0.3)
+    p = PPCA(4).fit(gaps)
+    filled = p.impute(gaps)
+    missing = np.isnan(gaps)
+    assert ((filled - X)[missing] ** 2).mean() < 0.45 * ((X - X.mean(axis=0))[missing] ** 2).mean()
+
+
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+def test_digits_by_a_ppca_for_each(data_dir):
+    """USPS: thirty factors a class (6.4 %) beat one covariance for all (11.5 %)."""
+    z = np.load(data_dir / "digits" / "usps.npz")
+    X, y, T, t = (z[name] for name in ("x_train", "y_train", "x_test", "y_test"))
+    X, T = X.reshape(-1, 256).astype(float), T.reshape(-1, 256).astype(float)
+    error = 1 - lk.BayesClassifier(PPCA(30)).fit(X, y).score(T, t)
+    assert error < 0.07

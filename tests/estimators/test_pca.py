@@ -1,0 +1,153 @@
+"""PCA as scikit-learn has it, exact in chunks, and honest about the digits that it needs."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import decomposition
+from sklearn.utils import estimator_checks as checks
+
+from likely import DataError, DomainError, FitWarning
+from likely.estimators.pca import PCA
+
+
+@checks.parametrize_with_checks(
+    [PCA(), PCA(1), PCA(0.9), PCA(2, whiten=True), PCA(route="qr"), PCA(route="scatter")], legacy=True
+)
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(300, 8)) @ rng.normal(size=(8, 8)) + np.arange(8)
+
+
+@pytest.mark.parametrize("route", ["auto", "qr"])
+@pytest.mark.parametrize("shape", [(300, 8), (20, 60)])
+def test_it_agrees_with_scikit_learn(rng, route, shape):
+    X = rng.normal(size=shape) * np.linspace(5, 1, shape[1])
+    ours, peer = PCA(4, route=route).fit(X), decomposition.PCA(4, svd_solver="full").fit(X)
+    signs = np.sign((ours.components_ * peer.components_).sum(axis=1))
+    np.testing.assert_allclose(ours.components_, peer.components_ * signs[:, None], atol=1e-9)
+    np.testing.assert_allclose(ours.singular_values_, peer.singular_values_, rtol=1e-10)
+    np.testing.assert_allclose(ours.explained_variance_ * shape[0] / (shape[0] - 1), peer.explained_variance_)
+    np.testing.assert_allclose(ours.explained_variance_ratio_, peer.explained_variance_ratio_)
+    np.testing.assert_allclose(ours.transform(X), peer.transform(X) * signs, atol=1e-9)
+    np.testing.assert_allclose(ours.inverse_transform(ours.transform(X)), peer.inverse_transform(peer.transform(X)))
+    assert ours.relative_error_ == pytest.approx(1 - peer.explained_variance_ratio_.sum())
+
+
+def test_chunks_equal_the_batch(rng):
+    """To 1e-12, where scikit-learn's incremental PCA is off by percents."""
+    X = rng.normal(size=(1000, 20)) + (rng.normal(size=(1000, 5)) * np.linspace(2, 1, 5)) @ rng.normal(size=(5, 20))
+    for route in ("auto", "qr"):
+        batch, chunks = PCA(5, route=route).fit(X), PCA(5, route=route)
+        for part in np.array_split(X, 7):
+            chunks.partial_fit(part)
+        np.testing.assert_allclose(chunks.singular_values_, batch.singular_values_, rtol=1e-12)
+        np.testing.assert_allclose(chunks.components_, batch.components_, atol=1e-11)
+        np.testing.assert_allclose(chunks.mean_, batch.mean_, atol=1e-13)
+
+
+def test_few_rows_at_a_time_and_on_from_a_fit(rng):
+    X = rng.normal(size=(40, 60)) * np.linspace(5, 1, 60)
+    batch = PCA(3).fit(X)
+    on = PCA(3).fit(X[:25]).partial_fit(X[25:])
+    assert batch.route_ == "gram"
+    np.testing.assert_allclose(on.singular_values_, batch.singular_values_, rtol=1e-10)
+    np.testing.assert_allclose(PCA(3).partial_fit(X[:2]).partial_fit(X[2:]).components_, batch.components_, atol=1e-8)
+
+
+@pytest.mark.parametrize("route", ["auto", "qr"])
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_weight_is_a_repetition(rng, route, wide):
+    X = rng.normal(size=(12, 20 if wide else 4))
+    times = rng.integers(0, 4, 12)
+    a, b = PCA(route=route).fit(X, sample_weight=times), PCA(route=route).fit(np.repeat(X, times, axis=0))
+    assert a.components_.shape == b.components_.shape
+    np.testing.assert_allclose(a.explained_variance_, b.explained_variance_, rtol=1e-10)
+    np.testing.assert_allclose(a.components_, b.components_, atol=1e-8)
+
+
+def tiny(rng):
+    """Singular values 1 … 1e-10, in a hundred rows."""
+    u = np.linalg.qr(rng.normal(size=(100, 4)) @ np.eye(4))[0]
+    u = np.linalg.qr(u - u.mean(axis=0))[0]
+    return u * [1.0, 1e-3, 1e-8, 1e-10] @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
+
+
+def test_it_changes_the_route_where_the_scatter_is_blind_and_says_so(rng):
+    X = tiny(rng)
+    with pytest.warns(FitWarning, match="an R factor was used"):
+        p = PCA().fit(X)
+    assert p.route_ == "qr"
+    np.testing.assert_allclose(p.singular_values_, [1.0, 1e-3, 1e-8, 1e-10], rtol=1e-4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert PCA(2).fit(X).route_ == "scatter"  # what was asked for is in plain sight
+        assert PCA(route="scatter").fit(X).n_components_ == 2
+        assert PCA(route="qr").fit(X).n_components_ == 4
+    with pytest.warns(FitWarning, match="cannot tell from rounding"):
+        PCA(4).partial_fit(X)
+
+
+def test_dependent_columns_are_no_reason_to_warn(rng):
+    X = rng.normal(size=(200, 3))
+    X = np.column_stack([X, X[:, 0] + X[:, 1], np.ones(200)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        p = PCA().fit(X)
+    assert p.n_components_ == 3 and p.relative_error_ == pytest.approx(0, abs=1e-14)
+
+
+def test_gaps_point_to_ppca(X):
+    X[7, 2] = np.nan
+    for learn in (PCA().fit, PCA().partial_fit, PCA(route="qr").fit):
+        with pytest.raises(DataError, match=r"NaN at row 7, column 2.*PPCA"):
+            learn(X)
+    with pytest.raises(DataError, match=r"row 7, column 2.*PPCA"):
+        PCA().fit(X[:7]).transform(X)
+
+
+def test_whitening(X):
+    p = PCA(3, whiten=True).fit(X)
+    np.testing.assert_allclose(np.cov(p.transform(X).T, bias=True), np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(p.inverse_transform(p.transform(X)), PCA(3).fit(X).principal_.reconstruct(X), atol=1e-9)
+
+
+def test_frames_go_in_and_come_out(X):
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    out = PCA(2).set_output(transform="pandas").fit_transform(frame)
+    assert out.columns.tolist() == ["pca0", "pca1"] and len(out) == 300
+    assert PCA(2).fit(X.astype(np.float32)).transform(X.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_scales_and_offsets(X, scale):
+    a, b, far = PCA(3).fit(X), PCA(3).fit(X * scale), PCA(3).fit(X + 1e8)
+    np.testing.assert_allclose(b.components_, a.components_, atol=1e-9)
+    np.testing.assert_allclose(b.singular_values_, a.singular_values_ * scale, rtol=1e-10)
+    np.testing.assert_allclose(far.singular_values_, a.singular_values_, rtol=1e-7)
+
+
+def test_what_it_refuses(X):
+    with pytest.raises(DomainError, match="at most 8"):
+        PCA(9).fit(X)
+    with pytest.raises(DomainError, match="at most 5"):
+        PCA(6).fit(X[:5])
+    with pytest.raises(DataError, match="overflow"):
+        PCA(2).fit(X * 1e200)
+    assert PCA().fit(X[:1]).transform(X[:1]).tolist() == [[0.0]]
+
+
+def test_real_digits(data_dir):
+    """USPS: 39 axes hold 90 % of the variance."""
+    X = np.load(data_dir / "digits" / "usps.npz")["x_train"].reshape(-1, 256).astype(float)
+    p, peer = PCA(0.9).fit(X), decomposition.PCA(0.9, svd_solver="full").fit(X)
+    assert p.n_components_ == peer.n_components_
+    assert p.relative_error_ <= 0.1 < p.principal_.relative_error(p.n_components_ - 1)

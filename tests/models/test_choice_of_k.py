@@ -1,0 +1,69 @@
+"""The curves are what their names say, and agree where the answer is plain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from likely.errors import DataError, DomainError
+from likely.models.choice_of_k import choose_k
+from likely.models.kmeans import kmeans
+
+
+@pytest.fixture
+def x():
+    rng = np.random.default_rng(0)
+    return np.concatenate([rng.normal(m, 1.0, (80, 3)) for m in (0.0, 7.0, 14.0, 21.0)])
+
+
+def test_plain_groups_are_counted_by_every_curve(x):
+    found = choose_k(x, range(1, 8), restarts=2)
+    assert found.best == {"held_out": 4, "bic": 4, "calinski_harabasz": 4, "silhouette": 4}
+    assert found.chosen == 4
+    assert (np.diff(found.inertia) < 0).all()
+    assert "BIC chooses k = 4" in str(found)
+    assert str(found).count("*") == 5
+
+
+def test_curves_agree_with_scikit_learn(x):
+    found = choose_k(x, [3, 5])
+    for i, k in enumerate(found.k):
+        labels = kmeans(x, int(k), rng=np.random.default_rng(0)).labels
+        assert found.calinski_harabasz[i] == pytest.approx(metrics.calinski_harabasz_score(x, labels))
+        assert found.silhouette[i] == pytest.approx(metrics.silhouette_score(x, labels))
+
+
+def test_one_cluster_has_the_likelihood_of_one_gaussian(x):
+    found = choose_k(x, [1])
+    n, d = x.shape
+    variance = ((x - x.mean(axis=0)) ** 2).sum() / x.size
+    assert found.bic[0] == pytest.approx(x.size * (np.log(2 * np.pi * variance) + 1) + (d + 1) * np.log(n))
+    assert np.isnan(found.silhouette[0])
+    assert "–" in str(found)
+
+
+def test_weights_are_copies(x):
+    w = np.random.default_rng(1).integers(0, 3, len(x))
+    a, b = choose_k(x, [2, 4], w), choose_k(np.repeat(x, w, axis=0), [2, 4])
+    for name in ("inertia", "held_out", "bic", "calinski_harabasz", "silhouette"):
+        np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-8)
+
+
+def test_noise_has_one_cluster():
+    assert choose_k(np.random.default_rng(2).normal(size=(300, 5)), range(1, 6)).best["bic"] == 1
+
+
+def test_gaps_and_few_distinct_rows_give_numbers():
+    x = np.random.default_rng(3).integers(0, 2, (60, 3)).astype(float)
+    x[::5, 0] = np.nan
+    found = choose_k(x, range(1, 12))
+    assert np.isfinite(found.bic).all()
+    assert np.isfinite(found.held_out).all()
+
+
+def test_what_it_refuses(x):
+    with pytest.raises(DomainError, match="from 1 on"):
+        choose_k(x, [0, 1])
+    with pytest.raises(DataError, match="distinct"):
+        choose_k(np.ones((50, 2)))

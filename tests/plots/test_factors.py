@@ -1,0 +1,57 @@
+"""The pictures show the numbers: variances, errors and coordinates as they were learnt."""
+
+from __future__ import annotations
+
+import matplotlib
+import numpy as np
+import pytest
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from likely import DomainError, ShapeError
+from likely.estimators.factors import PPCA
+from likely.estimators.pca import PCA
+from likely.plots.factors import ScoresDisplay, ScreeDisplay
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(60, 5)) * [5, 3, 2, 1, 1]
+
+
+def test_scree(X):
+    p = PCA().fit(X)
+    d = ScreeDisplay.from_estimator(p)
+    np.testing.assert_allclose(d.ax_[0].lines[0].get_ydata(), p.explained_variance_)
+    np.testing.assert_allclose(d.ax_[1].lines[0].get_ydata()[1:], 1 - p.explained_variance_ratio_.cumsum(), atol=1e-12)
+    assert d.ax_[1].lines[0].get_ydata()[0] == pytest.approx(1.0)
+    again = ScreeDisplay.from_principal(p.principal_, ax=plt.subplots(1, 2)[1])
+    assert again.figure_ is not d.figure_
+    with pytest.raises(ShapeError, match="two axes"):
+        ScreeDisplay.from_estimator(p, ax=plt.subplots()[1])
+
+
+def test_scores(X):
+    for model, word in ((PCA(3).fit(X), "axis"), (PPCA(3).fit(X), "factor")):
+        d = ScoresDisplay.from_estimator(model, X, which=(0, 2))
+        np.testing.assert_allclose(d.ax_.collections[0].get_offsets(), model.transform(X)[:, [0, 2]])
+        assert d.ax_.get_xlabel() == f"{word} 1" and d.ax_.get_ylabel() == f"{word} 3"
+        with pytest.raises(DomainError, match="3 coordinates"):
+            ScoresDisplay.from_estimator(model, X, which=(0, 3))
+
+
+def test_scores_by_label(X):
+    labels = np.array(["dog", "cat"])[np.arange(60) % 2]
+    d = ScoresDisplay.from_estimator(PCA(2).fit(X), X, labels)
+    assert [t.get_text() for t in d.ax_.get_legend().get_texts()] == ["dog", "cat"]
+    assert [len(c.get_offsets()) for c in d.ax_.collections] == [30, 30]
+    with pytest.raises(ShapeError, match="one label a row"):
+        ScoresDisplay.from_estimator(PCA(2).fit(X), X, labels[:3])

@@ -1,0 +1,117 @@
+"""Densities and priors by SciPy and dense formulas, one row and one member at a time: what the library must agree with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.special import gammaln, logsumexp, xlog1py, xlogy
+
+from likely import Bernoulli, Categorical, Gaussian, Mixture, Multinomial, Poisson, Product, Shared
+from likely.families.factor_gaussian import FactorGaussian
+from likely.models.emptying import SparseWeights
+
+
+def log_probs(law: Any, x: Any) -> np.ndarray:
+    """log p_k(x) of each row under each member of a stack (n, K)."""
+    if isinstance(law, Mixture):
+        joint = log_probs(law.parts, x) + log(law.weights.ravel())
+        return logsumexp(joint.reshape(len(joint), *law.weights.shape), axis=-1)
+    if isinstance(law, Product):
+        return sum(log_probs(part, x[name]) for name, part in law.parts)
+    if isinstance(law, Shared):
+        inner = log_probs(law.parts, x)
+        return inner[:, law.index] if law.what == "all" else inner
+    return np.stack([of_one(law.member(k), x) for k in range(law.members)], axis=1)
+
+
+def of_one(law: Any, x: Any) -> np.ndarray:
+    """log p(x) of each row under one law of some family."""
+    x = x.toarray() if hasattr(x, "toarray") else np.asarray(x, dtype=np.float64).reshape(len(x), -1)
+    if isinstance(law, FactorGaussian):
+        law = Gaussian(law.mean, law.loadings @ law.loadings.T + np.diag(law.noise * np.ones(law.dim)))
+    if isinstance(law, Gaussian):
+        return np.array([of_seen(row, law.mean, law.covariance_matrix) for row in x])
+    seen = np.isfinite(x)
+    z = np.where(seen, x, 0.0)
+    if isinstance(law, Poisson):
+        return np.where(seen, xlogy(z, law.rate) - law.rate - gammaln(z + 1), 0.0).sum(axis=1)
+    if isinstance(law, Bernoulli):
+        return np.where(seen, xlogy(z, law.probs) + xlog1py(1 - z, -law.probs), 0.0).sum(axis=1)
+    if isinstance(law, Categorical):
+        return np.where(seen[:, 0], log(law.probs)[z[:, 0].astype(int)], 0.0)
+    assert isinstance(law, Multinomial)
+    share = seen @ law.probs  # counts of the columns seen, given their total
+    p = seen * law.probs / np.where(share > 0, share, 1.0)[:, None]
+    return gammaln(z.sum(axis=1) + 1) - gammaln(z + 1).sum(axis=1) + xlogy(z, p).sum(axis=1)
+
+
+def of_seen(row: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> float:
+    """The marginal density of what was seen in a row."""
+    o = np.flatnonzero(np.isfinite(row))
+    if not len(o):
+        return 0.0
+    unit = np.sqrt(np.diagonal(covariance)[o])  # in the columns' own units no square leaves the range of numbers
+    root = np.linalg.cholesky(covariance[np.ix_(o, o)] / unit[:, None] / unit)
+    z = np.linalg.solve(root, (row[o] - mean[o]) / unit)
+    return float(-0.5 * (z @ z + len(o) * np.log(2 * np.pi)) - np.log(np.diagonal(root)).sum() - np.log(unit).sum())
+
+
+def log(p: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(p)
+
+
+# ---------------------------------------------------------------- priors
+
+
+def log_prior(model: Any, prior: Any) -> float:
+    """log p(parameters), by SciPy."""
+    if prior is None:
+        return 0.0
+    if isinstance(model, Mixture):
+        return of_weights(model.weights, prior.weights) + log_prior(model.parts, prior.parts)
+    if isinstance(model, Product):
+        return sum(log_prior(part, prior[name]) for name, part in model.parts)
+    if isinstance(model, Shared) and model.what == "all":
+        return log_prior(model.parts, prior)
+    if isinstance(model, Shared):
+        groups = [np.flatnonzero(model.index == g) for g in np.unique(model.index)]
+        matrices = model.parts.covariance_matrix
+        return sum(of_gaussians(model.parts.mean[g], matrices[g[:1]], model.parts.kind, prior) for g in groups)
+    if isinstance(model, Gaussian):
+        matrices = model.covariance_matrix
+        if model.tied:
+            return of_gaussians(model.mean, matrices[:1], model.kind, prior)
+        return sum(of_gaussians(model.mean[[k]], matrices[[k]], model.kind, prior) for k in range(model.members))
+    if isinstance(model, Poisson):
+        return float(stats.gamma.logpdf(model.rate, prior.shape, scale=1 / prior.rate).sum())
+    if isinstance(model, Bernoulli):
+        return float(stats.beta.logpdf(model.probs, prior.a, prior.b).sum())
+    belief = prior.belief if isinstance(model, Multinomial) else prior
+    return float(sum(stats.dirichlet.logpdf(p / p.sum(), belief.alpha) for p in model.probs))
+
+
+def of_weights(weights: np.ndarray, prior: Any) -> float:
+    if prior is None:
+        return 0.0
+    if isinstance(prior, SparseWeights):
+        return float(((prior.alpha - 1) * np.log(weights)).sum())
+    constant = gammaln(prior.alpha.sum()) - gammaln(prior.alpha).sum()  # SciPy refuses weights that are next to 0
+    return float(sum(constant + xlogy(prior.alpha - 1, w).sum() for w in np.atleast_2d(weights)))
+
+
+def of_gaussians(means: np.ndarray, matrix: np.ndarray, kind: str, prior: Any) -> float:
+    """Means (m, d) that have one covariance (1, d, d) between them."""
+    S, d = matrix[0], means.shape[1]
+    unit = np.sqrt(np.diagonal(S))
+    kappa = np.broadcast_to(prior.kappa, (d,))
+    value = sum(of_seen(np.sqrt(kappa) * (m - prior.mean), np.zeros(d), S) + 0.5 * np.log(kappa).sum() for m in means)
+    if kind == "full":
+        scaled = prior.scale / unit[:, None] / unit
+        inside = stats.invwishart.logpdf(S / unit[:, None] / unit, float(prior.dof), scaled)
+        return float(value + inside - (d + 1) * np.log(unit).sum())
+    variance = np.diagonal(S) if kind == "diagonal" else S[0, 0]
+    gamma = stats.invgamma.logpdf(1.0, prior.dof / 2, scale=prior.scale / 2 / variance)
+    return float(value + np.sum(gamma - np.log(variance)))
