@@ -7,6 +7,7 @@ the function prepares, and what it returns is timed.
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 # The driver points Numba at its own folder, which is not ours to write; this file is read before Numba is.
@@ -14,6 +15,7 @@ os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).resolve().parent / ".numba_ca
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 from peers import Infeasible, peer, torch_, workload
 
 MEMBERS, COLUMNS = 64, 16
@@ -254,3 +256,102 @@ def _(d):
 @gaussian_gaps.peer("scipy")
 def _(d):
     raise Infeasible("multivariate_normal gives NaN for a row with NaN")
+
+
+# ------------------------------------------------------------------- mixtures
+
+
+def gaussian_mixture(kind):
+    """EM from the peers' start, by maximum likelihood, for as many iterations as theirs."""
+
+    def setup(d):
+        import likely.loops.features
+        import likely.loops.shares  # noqa: F401
+
+        lk = library()
+        start = lk.Mixture(d["w0"], lk.Gaussian(d["m0"], d["c0"], kind=kind))
+
+        def fitted(X, n_iter):
+            component = lk.GaussianDensity(kind, prior=None)
+            model = lk.MixtureDensity(component, d["K"], prior=None, start=start, max_iter=n_iter, tol=0.0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # equal iterations: nobody has converged
+                return model.fit(X)
+
+        fitted(d["X"][:2000], 2)
+
+        def run():
+            m = fitted(d["X"], d["iters"])
+            parts = m.model_.parts
+            return {"weights": m.weights_, "means": parts.mean, "covs": parts.covariance, "iters": m.report_.iterations}
+
+        return run
+
+    return setup
+
+
+peer("gmm_full", "likely", note="MixtureDensity(GaussianDensity('full'), prior=None)")(gaussian_mixture("full"))
+peer("gmm_diag", "likely", note="MixtureDensity(GaussianDensity('diagonal'), prior=None)")(gaussian_mixture("diagonal"))
+
+
+def word_counts(n, d=2000, K=20, seed=103):
+    """Rows of about 110 words each from 20 topics over 2,000 words."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(d, 0.05), K)
+    owner = rng.integers(0, K, n)
+    X = scipy.sparse.csr_array(
+        np.stack([rng.multinomial(m, topics[k]) for k, m in zip(owner, rng.poisson(150, n), strict=True)]).astype(
+            np.float64
+        )
+    )
+    start = rng.dirichlet(np.full(d, 1.0), K)
+    return {"X": X, "K": K, "iters": 20, "p0": start, "w0": np.full(K, 1 / K)}
+
+
+@workload("multinomial_mixture", "sparse 20,000 x 2,000, k=20, same start, 20 EM iterations", k=3)
+def multinomial_mixture(scale):
+    return word_counts(max(int(20_000 * scale), 500))
+
+
+@multinomial_mixture.quality
+def _(d, result):
+    """Mean log-likelihood without the multinomial coefficient, by the plain formula."""
+    joint = d["X"] @ np.log(np.maximum(result["probs"], 1e-300)).T + np.log(result["weights"])
+    top = joint.max(axis=1)
+    return {"loglik": float((np.log(np.exp(joint - top[:, None]).sum(axis=1)) + top).mean()), "iters": result["iters"]}
+
+
+@multinomial_mixture.peer("scipy_ref", note="a bare loop of two sparse products")
+def _(d):
+    X, XT = d["X"], d["X"].T.tocsr()
+
+    def run():
+        w, p = d["w0"], d["p0"]
+        for _ in range(d["iters"]):
+            joint = X @ np.log(np.maximum(p, 1e-300)).T + np.log(w)
+            joint -= joint.max(axis=1, keepdims=True)
+            shares = np.exp(joint)
+            shares /= shares.sum(axis=1, keepdims=True)
+            w = shares.mean(axis=0)
+            counts = (XT @ shares).T
+            p = counts / counts.sum(axis=1, keepdims=True)
+        return {"weights": w, "probs": p, "iters": d["iters"]}
+
+    return run
+
+
+@multinomial_mixture.peer("likely", note="MixtureDensity(MultinomialDensity(), prior=None)")
+def _(d):
+    lk = library()
+    start = lk.Mixture(d["w0"], lk.Multinomial(d["p0"]))
+
+    def run(X=d["X"], n_iter=d["iters"]):
+        component = lk.MultinomialDensity(prior=None)
+        model = lk.MixtureDensity(component, d["K"], prior=None, start=start, max_iter=n_iter, tol=0.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            m = model.fit(X)
+        return {"weights": m.weights_, "probs": m.model_.parts.probs, "iters": m.report_.iterations}
+
+    run(d["X"][:500], 2)
+    return run

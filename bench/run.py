@@ -32,7 +32,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PLUGIN = HERE / "likely_plugin.py"
 RESULTS = HERE / "results.jsonl"
-PEERS = "likely,sklearn,scipy,numpy,torch,pomegranate"  # prefixes: numpy_gemm and numpy_chol are among them
+PEERS = "likely,sklearn,scipy,numpy,torch,pomegranate,fastcluster"  # prefixes: numpy_gemm and numpy_chol are among them
 QUICK = 0.02
 NOISE = 0.1  # cores in others' use above which a time says nothing: the pair is run again, and then not judged
 ROUNDS = 3
@@ -62,6 +62,13 @@ GOALS = {
     "qda": Goal(faster=4.0),
     "lda": Goal(faster=2.0),
     "gaussian_nb": Goal(faster=10.0, memory=50.0 + 16.0),  # MiB; 16 of them are the labels that it returns
+    "gmm_full": Goal(faster=5.0, memory=100.0),
+    "gmm_diag": Goal(faster=8.0, memory=100.0),
+    "multinomial_mixture": Goal(faster=1.0),
+    "kmeans": Goal(faster=2.0),
+    "hier_ward": Goal(faster=1.0),
+    "hier_average": Goal(faster=1.0),
+    "pca": Goal(faster=1.3),
     "latency_qda": Goal(faster=2.0, seconds=("likely_value", 0.030)),  # of 1000 calls
 }
 

@@ -18,7 +18,7 @@ _HOMES = {
     "likely.core.columns": ["Columns"],
     "likely.core.density": ["Density", "Learnable"],
     "likely.core.engine": ["Engine", "Serial", "Threads"],
-    "likely.core.learn": ["FitReport", "Step", "Stop", "fit", "iterate"],
+    "likely.core.learn": ["Step", "Stop", "fit", "iterate"],
     "likely.core.online": ["online"],
     "likely.core.prior": ["Prior"],
     "likely.core.ragged": ["Ragged"],
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from likely.core.columns import Columns
     from likely.core.density import Density, Learnable
     from likely.core.engine import Engine, Serial, Threads
-    from likely.core.learn import FitReport, Step, Stop, fit, iterate
+    from likely.core.learn import Step, Stop, fit, iterate
     from likely.core.online import online
     from likely.core.prior import Prior
     from likely.core.ragged import Ragged

@@ -18,16 +18,7 @@ BOTH = [PPCA, FactorAnalysis]
 
 
 @checks.parametrize_with_checks(
-    [
-        PPCA(),
-        PPCA(1),
-        PPCA(1, prior=None),
-        PPCA(1, method="em"),
-        FactorAnalysis(),
-        FactorAnalysis(1),
-        FactorAnalysis(1, prior=None),
-    ],
-    legacy=True,
+    [PPCA(), PPCA(1, prior=None), PPCA(1, method="em"), FactorAnalysis(), FactorAnalysis(1, prior=None)], legacy=True
 )
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_scikit_learn_check(estimator, check):

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks as checks
 
-from likely.errors import DataError, FitWarning, LikelyError
+from likely.errors import DataError, FitWarning
 from likely.estimators.kmeans import KMeans
 
 ESTIMATORS = [
@@ -140,7 +140,7 @@ def test_what_it_says_and_refuses(X):
         KMeans(3, start=np.zeros((2, 3))).fit(X)
     with pytest.raises(DataError, match="row 2, column 1"):
         KMeans(1).fit([[0.0, 1.0], [1.0, 1.0], [1.0, np.inf]])
-    with pytest.raises(LikelyError, match="weight"):
+    with pytest.raises(ValueError, match="weights"):
         KMeans(1).fit(X, sample_weight=np.zeros(len(X)))
 
 

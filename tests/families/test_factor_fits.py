@@ -36,7 +36,7 @@ def test_slope_and_bend_are_derivatives(rng):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("d", "q", "n"), [(5, 1, 50), (7, 2, 200), (20, 4, 300), (40, 6, 500)])
+@pytest.mark.parametrize(("d", "q", "n"), [(5, 1, 50), (7, 2, 200), (20, 4, 300)])
 def test_as_likely_as_what_scikit_learn_finds(rng, d, q, n):
     x = rng.normal(size=(n, q)) @ rng.normal(size=(q, d)) + rng.normal(size=(n, d)) * rng.uniform(0.3, 1.5, d)
     s = np.cov(x.T, bias=True)

@@ -59,11 +59,14 @@ def test_a_gap_is_integrated_out(rng, q):
             one = f.gaussian.member(k)
             want = one.marginal(seen).log_prob(row[None, seen])[0] if len(seen) else 0.0
             assert f.log_prob(x)[i, k] == pytest.approx(want, rel=1e-9, abs=1e-9)
-    np.testing.assert_allclose(f.member(1).marginal([4, 2]).covariance_matrix, one_marginal(f.member(1)), rtol=1e-12)
 
 
-def one_marginal(f):
-    return f.gaussian.marginal([4, 2]).covariance
+def test_marginals_have_no_more_factors_than_columns(rng):
+    f = some_law(rng, 6, 3, "diagonal", members=2)
+    for columns in ([4, 2], [0, 1, 2, 5]):
+        part = f.marginal(columns)
+        np.testing.assert_allclose(part.covariance_matrix, f.gaussian.marginal(columns).covariance, rtol=1e-12)
+        assert part.factors == min(3, len(columns))
 
 
 def test_noise_of_next_to_nothing_keeps_its_digits(rng):
@@ -230,6 +233,9 @@ def test_what_is_lifted_is_told(rng):
     x = rng.normal(size=(50, 2)) @ rng.normal(size=(2, 5))
     with pytest.warns(FitWarning, match="leave no noise"):
         FactorGaussian.fit(x, factors=2)
+    with pytest.warns(FitWarning, match="2, 4 is left no noise of its own"):
+        constant = np.where(np.isin(np.arange(5), [2, 4]), 7.0, x + rng.normal(size=x.shape))
+        FactorGaussian.fit(constant, factors=1, kind="diagonal")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         FactorGaussian.fit(x, factors=2, prior="weak")

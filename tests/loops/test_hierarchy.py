@@ -62,10 +62,24 @@ def test_fill_and_fold(rng, how):
         loops.fill(np.ascontiguousarray(x.T), factor, how, kept, merged, second, *part, out)
     np.testing.assert_allclose(out, wanted, rtol=1e-12)
     for part in ((0, 13), (13, 30)):
-        loops.fold_columns(matrix, how, kept, merged, second, *part)
+        loops.fold_columns(matrix, 30, how, kept, merged, second, *part)
     for part in ((0, 5), (5, 27)):
         loops.fold_rows(matrix, how, kept, second, *part)
     np.testing.assert_allclose(matrix[:27, :27], wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("how", JOINS)
+def test_a_few_merges_in_place(rng, how):
+    apart = rng.random((12, 12))
+    apart += apart.T
+    np.fill_diagonal(apart, np.inf)
+    second = np.full(12, -1)
+    second[[1, 5]] = [7, 6]
+    kept = np.setdiff1d(np.arange(12), [6, 7])
+    wanted = joined(how, apart, kept, second[kept])
+    loops.join_few(apart, 12, how, np.array([1, 5]), np.array([7, 6]))
+    np.testing.assert_allclose(apart[np.ix_(kept, kept)], wanted, rtol=1e-14)
+    assert np.isinf(apart[[6, 7]]).all() and np.isinf(apart[:, [6, 7]]).all()
 
 
 def test_nearest_entries_share(rng):

@@ -127,6 +127,24 @@ def test_ward_adds_half_its_squared_height_to_the_squared_error(rng):
     np.testing.assert_allclose(np.diff(errors), tree.heights**2 / 2, rtol=1e-9)
 
 
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("d", [1, 2])
+def test_rows_are_left_as_they_were(rng, link, d):
+    x = rng.normal(size=(20, d))
+    before = x.copy()
+    first = linkage(x, link)
+    np.testing.assert_array_equal(x, before)
+    x.setflags(write=False)
+    np.testing.assert_array_equal(linkage(x, link).linkage, first.linkage)
+
+
+def test_likelihood_of_one_column_by_definition(rng):
+    x = rng.normal(size=(20, 1)) + rng.integers(0, 3, (20, 1)) * 3.0
+    z = hierarchy._in_units_of_spread(hierarchy._in_range(x)[0], np.ones(20), "full")
+    np.testing.assert_allclose(linkage(x, "likelihood").heights, closest_first(z, BY_DEFINITION["likelihood"])[0])
+    np.testing.assert_allclose(np.corrcoef(x[:, 0], z[:, 0])[0, 1], 1.0)
+
+
 def test_likelihood_merges_never_gain(rng):
     x = np.concatenate([rng.normal(0, s, (80, 3)) for s in (0.1, 1, 5)])
     assert (linkage(x, "likelihood").heights >= 0).all()
@@ -282,3 +300,13 @@ def test_too_little_memory_is_said_before_it_is_taken(monkeypatch, rng):
 
 def test_room_is_a_positive_number():
     assert room.room() > 0
+
+
+@pytest.mark.parametrize("link", ["average", "complete", "weighted"])
+def test_rounds_of_one_pair_do_not_fold_the_matrix_each_time(link, monkeypatch):
+    folds = []
+    fold = reciprocal._fold
+    monkeypatch.setattr(reciprocal, "_fold", lambda *a: (folds.append(1), fold(*a))[1])
+    x = (1.01 ** np.arange(600.0))[:, None]
+    np.testing.assert_allclose(linkage(x, link).heights, scipy_hierarchy.linkage(x, link)[:, 2], rtol=1e-9)
+    assert len(folds) < 80

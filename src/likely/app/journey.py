@@ -52,9 +52,12 @@ def travel(job: Job, talk: Talk) -> Journey:
         check_writable(job.report)
     table = read_table(job)
     talk(table.describe())
-    field, rungs = prepared(job, table)
+    field, rungs, slow = prepared(job, table)
+    if slow:
+        talk(f"\n{slow[0].lower()}{slow[1:]}")
     contest = compared(job, field, rungs, talk)
     model, hazards = learnt(table, field, contest)
+    hazards += (slow,) if slow else ()
     made = f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     journey = Journey(job, table, field, contest, model, hazards, made)
     write(journey)
@@ -74,11 +77,11 @@ def read_table(job: Job) -> Table:
     )  # fmt: skip
 
 
-def prepared(job: Job, table: Table) -> tuple[Field, list[Any]]:
-    """The field of the contest, and who takes part."""
+def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
+    """The field of the contest, who takes part, and words on who is too slow for it."""
     from likely.estimators.contest import Field
     from likely.estimators.labels import encoded
-    from likely.estimators.ladder import chosen_rungs, ladder
+    from likely.estimators.ladder import affordable, chosen_rungs, ladder
     from likely.estimators.table_classifier import arranged_schema, laid_out
 
     schema = arranged_schema(table.schema())
@@ -93,7 +96,10 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any]]:
     )  # fmt: skip
     kinds = {name: entry["kind"] for name, entry in schema.items()}
     rules = {"cost": cost, "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty}
-    rungs = ladder(kinds, rules, {column.name: column.distinct for column in table.used})
+    rungs = ladder(kinds, rules, {column.name: column.distinct for column in table.used}, _fewest(field))
+    slow = ""
+    if job.models == "all":
+        rungs, slow = affordable(rungs, sum(len(split.train) for split in field.splits))
     if rivals_take_part(job, X, len(field.splits)):
         from likely.estimators.rivals import rivals
 
@@ -105,7 +111,13 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any]]:
     if all(rung.rival for rung in rungs):
         remedy = "add one of likely's own to --models"
         raise DataError(sentence("--models", "one model must be able to go into a model file", job.models, remedy))
-    return field, rungs
+    return field, rungs, slow
+
+
+def _fewest(field: Field) -> list[int]:
+    """Rows of each class in the smallest training part."""
+    split = min(field.splits, key=lambda split: len(split.train))
+    return np.bincount(field.owner[split.train], minlength=len(field.classes)).tolist()
 
 
 def _counted(X: Any, table: Table) -> tuple[Any, Any, Any, Any, Any]:

@@ -29,8 +29,9 @@ class Agglomerative(ClusterMixin, BaseEstimator):
     - **metric**: Euclidean, another of SciPy's, or "precomputed" (X is then a matrix of distances).
 
     Learnt: `labels_` (n,), numbered from the heaviest cluster to the lightest; `dendrogram_` of the rows that have
-    weight; `n_clusters_`; `centres_` (k, d), the means of what was seen. `predict` gives a new row to the nearest of these means, Euclidean,
-    over the columns that it has; a row of the training set may lie nearer to another cluster's mean than to its own.
+    weight; `n_clusters_`; `centres_` (k, d), the means of what was seen. `predict` gives a new row to the
+    nearest of these means, Euclidean, over the columns that it has; a row of the training set may lie nearer to another
+    cluster's mean than to its own.
 
     >>> from likely.estimators.agglomerative import Agglomerative
     >>> X = [[0.0], [0.2], [0.1], [5.0], [5.3], [5.1]]

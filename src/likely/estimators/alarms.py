@@ -13,8 +13,8 @@ import numpy as np
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.engine import one_blas_thread
 from likely.core.hashing import row_hashes
-from likely.core.learn import FitReport
 from likely.core.notes import unheard
+from likely.core.report import FitReport
 from likely.errors import DataError, LikelyError, sentence
 from likely.estimators.novelty import missing_entries, surprise
 from likely.models.mixture import Mixture

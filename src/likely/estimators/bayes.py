@@ -16,8 +16,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.learn import FitReport, Stop, best_of, fit, gather, resolve_prior
+from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
 from likely.core.notes import said_once, tell
+from likely.core.report import FitReport
 from likely.errors import DataError, sentence
 from likely.estimators import alarms
 from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities

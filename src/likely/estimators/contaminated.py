@@ -60,7 +60,7 @@ class ContaminatedDensity(DensityEstimator):
         share = np.array([1 - FIRST_SHARE, FIRST_SHARE])
         weights = share if members is None else np.tile(share, (members, 1))
         base = Gaussian.blank(X[:4096], kind=self.covariance, members=members)
-        return Mixture.trusted(weights=weights, parts=Scaled(base, [1.0, float(self.scale)]))
+        return Mixture.trusted(weights=weights, parts=Scaled(base, np.array([1.0, float(self.scale)])))
 
     def _first(self, X: Any, weight: Any) -> Mixture:
         """What maximum likelihood says: a weak prior scaled by that is not led astray either."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -18,8 +20,9 @@ from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads
 from likely.core.hashing import row_hashes
-from likely.core.learn import FitReport, Stop, best_of, fit, gather, resolve_prior
+from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
 from likely.core.notes import tell
+from likely.core.report import FitReport
 from likely.decisions.partitions import adjusted_rand
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import GaussianDensity
@@ -33,6 +36,8 @@ from likely.models.reseeding import revived
 from likely.models.sketch import Sketch, joined_rows
 from likely.models.starting import from_shares, grouped, weights_by
 from likely.priors.dirichlet import Dirichlet
+
+Sketcher = Callable[[], Sketch]
 
 STARTS = ("kmeans++", "random", "split")
 COMPARED = 2000  # rows of the sketch on which the partitions of several starts are compared
@@ -74,7 +79,7 @@ class MixtureDensity(DensityEstimator):
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "tie": [StrOptions({"covariance", "all"}), None],
         "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")],
-        "start": [StrOptions(set(STARTS)), HasMethods(["log_prob", "parts"]), "array-like"],
+        "start": [StrOptions(set(STARTS)), HasMethods(["log_prob", "log_joint"]), "array-like"],
         "restarts": [Interval(Integral, 1, None, closed="left")],
         "hard": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
@@ -136,29 +141,29 @@ class MixtureDensity(DensityEstimator):
     def _learn(self, X: Any, weight: Any, checkpoint: Any = None) -> FitReport:
         blank, rng = self._blank(X), np.random.default_rng(_seed(self.random_state))
         X, weight, aside = self._set_aside(X, weight)
-        sketch = Sketch.of(X, weight)
+        sketch = cache(lambda: Sketch.of(X, weight))  # a start that was given may do without
 
         def learn(i: int, start: Mixture) -> FitReport:
             keeper = _keeper(checkpoint, i, self.restarts)
             return self._climb(start, X, weight, aside, sketch, keeper)
 
         def agree(models: list[Mixture], best: int) -> float:
-            some = sketch.rows[: min(COMPARED, n_rows(sketch.rows))]
+            some = sketch().rows[: min(COMPARED, len(sketch()))]
             own = [m.log_joint(some).argmax(axis=1) for m in models]
-            w = sketch.weight[: len(own[0])]
+            w = sketch().weight[: len(own[0])]
             return float(np.mean([adjusted_rand(own[best], o, w) for i, o in enumerate(own) if i != best]))
 
         return best_of(self._starts(blank, X, weight, sketch, rng), learn, agree)
 
-    def _climb(self, start: Mixture, X: Any, weight: Any, aside: Any, sketch: Sketch, keeper: Any) -> FitReport:
+    def _climb(self, start: Mixture, X: Any, weight: Any, aside: Any, sketch: Sketcher, keeper: Any) -> FitReport:
         """EM from one start; components that died are set anew, as long as that helps."""
         stop, data, rule = Stop(self.max_iter, self.tol), Blocks.of(tallied(X), weight), self._prior_rule()
         how = {"prior": rule, "stop": stop, "hard": self.hard, "held_out": aside}
         report = fit(start, data, checkpoint=keeper, **how)
         for again in range(1, RESEEDS + 1):
-            if not report.dead or self._empties or len(sketch) <= self.n_components:
+            if not report.dead or self._empties or len(sketch()) <= self.n_components:
                 break
-            model = revived(report.model, sketch, None if report.prior is None else report.prior.parts)
+            model = revived(report.model, sketch(), None if report.prior is None else report.prior.parts)
             better = fit(model, data, **{**how, "prior": report.prior})
             if not better.objective > report.objective:
                 break
@@ -178,12 +183,12 @@ class MixtureDensity(DensityEstimator):
 
     # ------------------------------------------------------------------- starts
 
-    def _starts(self, blank: Mixture, X: Any, weight: Any, sketch: Sketch, rng: Generator) -> Any:
+    def _starts(self, blank: Mixture, X: Any, weight: Any, sketch: Sketcher, rng: Generator) -> Any:
         """A first model for each run; a start that the user gave serves once."""
         if isinstance(self.start, str):
             for _ in range(self.restarts):
-                group = grouped(blank.parts, sketch, self.n_components, rng, self.start)
-                yield self._from_groups(blank, sketch.rows, sketch.weight, group, rng)
+                group = grouped(blank.parts, sketch(), self.n_components, rng, self.start)
+                yield self._from_groups(blank, sketch().rows, sketch().weight, group, rng)
         else:
             yield self._given_start(blank, X, weight, self._start_prior())
 
@@ -191,12 +196,14 @@ class MixtureDensity(DensityEstimator):
 
     def _first(self, X: Any, weight: Any) -> Mixture:
         rng = np.random.default_rng(_seed(self.random_state))
-        return next(iter(self._starts(self._blank(X), X, weight, Sketch.of(X, weight), rng)))
+        return next(iter(self._starts(self._blank(X), X, weight, cache(lambda: Sketch.of(X, weight)), rng)))
 
     def _from_groups(self, blank: Mixture, rows: Any, weight: Any, group: Index, rng: Generator) -> Mixture:
         """A mixture whose parts learnt from one group each; parts that are mixtures group their own rows again."""
         parts = self.component_._started_once(blank.parts, rows, group, weight, rng)
-        return Mixture.trusted(weights=weights_by(blank, np.bincount(group, weight, blank.weights.size)), parts=parts)
+        return Mixture.trusted(
+            weights=weights_by(blank, np.bincount(group, weight, blank.weights.size).astype(np.float64)), parts=parts
+        )
 
     def _given_start(self, blank: Mixture, X: Any, weight: Any, rule: Any) -> Mixture:
         start = self.start
@@ -436,7 +443,7 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
         try:
             super().fit(X, None, sample_weight, checkpoint)
         finally:
-            self.n_components = None
+            self.n_components = None  # type: ignore[assignment]
 
     @property
     def n_components_(self) -> int:

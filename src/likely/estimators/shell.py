@@ -15,8 +15,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads
-from likely.core.learn import FitReport, Stop, fit, gather, resolve_prior
+from likely.core.learn import Stop, fit, gather, resolve_prior
 from likely.core.notes import said_once, tell, unheard
+from likely.core.report import FitReport
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.fast import is_plain

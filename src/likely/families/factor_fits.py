@@ -12,6 +12,8 @@ from likely.maths import spd
 
 STEPS = 100  # Newton's method needs 5 to 10 from nothing, 2 from the last round of EM, 20 where a noise vanishes
 ACTIVE = 1e-12  # slope below which a noise is as good as it gets
+SETTLED = 1e-13  # gain of a step after which there is no other
+FAINT = -4.0  # log of the share of a column's variance below which its noise may be about to vanish
 SMALL = 64  # columns up to which all eigenvectors cost no more than some
 
 
@@ -97,6 +99,9 @@ def factor_analysis(covariance: Array, q: int, least: Array, start: Array | None
     For given noise the best loadings are eigenvectors (Lawley), so the likelihood is a function of log ψ alone;
     Newton's method with bounds climbs it (Jöreskog 1967). The answer is never worse than the start.
     """
+    if q == 0:
+        variance = np.diagonal(covariance)
+        return Factors(np.empty((len(covariance), 0)), np.maximum(variance, least), variance < least)
     unit = np.sqrt(np.maximum(np.diagonal(covariance), least))
     correlation = covariance / unit[:, None] / unit
     low = np.log(least / unit**2)
@@ -110,7 +115,7 @@ def factor_analysis(covariance: Array, q: int, least: Array, start: Array | None
     values, vectors = leading(_scaled(correlation, best), q)
     root = np.exp(0.5 * best)
     loadings = upright(unit[:, None] * root[:, None] * vectors * np.sqrt(np.maximum(values - 1.0, 0.0)))
-    return Factors(loadings, (unit * root) ** 2, (best <= low) & (high > low))
+    return Factors(loadings, (unit * root) ** 2, best <= low)
 
 
 def _starts(correlation: Array, q: int) -> list[Array]:
@@ -136,12 +141,15 @@ def _climbed(correlation: Array, q: int, at: Array, low: Array, high: Array) -> 
             break
         move = np.zeros_like(at)
         move[free] = np.clip(-_solved(bend[np.ix_(free, free)], slope[free]), -2.0, 2.0)
+        # where the height falls like ψ itself Newton would go by one a step: go to the end
+        fades = (slope > 0) & (at < FAINT) & (np.diagonal(bend) < 1.5 * slope)
+        move[fades] = (low - at)[fades]
         found = _along(correlation, q, at, move, low, high, (height, slope))
         if found is None:
             break
-        done = np.abs(found[0] - at).max() < 1e-12
+        gain = height - found[1][0]
         at, (height, slope, bend) = found
-        if done:
+        if gain <= SETTLED * (1.0 + abs(height)):  # the next would gain its square
             break
     return height, at
 
@@ -168,7 +176,7 @@ def _solved(bend: Array, slope: Array) -> Array:
         half = spd.solve_factor(root, slope[None].copy())
         return np.asarray(np.linalg.solve(root.T, half)[:, 0])
     values, vectors = np.linalg.eigh(bend)
-    values = np.maximum(np.abs(values), 1e-10 * max(float(np.abs(values).max()), 1e-300))
+    values = np.maximum(np.abs(values), 1e-8)
     return np.asarray(vectors @ ((vectors.T @ slope) / values))
 
 

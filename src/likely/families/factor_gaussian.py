@@ -133,10 +133,13 @@ class FactorGaussian(Law):
         return self.mean
 
     def marginal(self, columns: Sequence[int]) -> FactorGaussian:
-        """The law of some columns: their rows of W and Ψ. (Factors may then outnumber columns.)"""
+        """The law of some columns: their rows of W and Ψ, with no more factors than columns."""
         at = self.gaussian._columns(columns)
+        loadings = self.loadings[..., at, :]
+        if self.factors > len(at):  # W Wᵀ = RᵀR
+            loadings = np.swapaxes(np.linalg.qr(np.swapaxes(loadings, -1, -2), mode="r"), -1, -2)
         noise = self.noise if self.kind == "spherical" else self.noise[..., at]
-        parts = {"mean": self.mean[..., at], "loadings": self.loadings[..., at, :], "noise": noise}
+        parts = {"mean": self.mean[..., at], "loadings": loadings, "noise": noise}
         return FactorGaussian.trusted(**{name: np.array(part) for name, part in parts.items()}, kind=self.kind)
 
     # ---------------------------------------------------------------- density
@@ -334,7 +337,8 @@ class FactorGaussian(Law):
             remedy = "fewer factors or a prior avoid this"
         else:
             low = np.flatnonzero(np.any([made[i].lifted for i in at], axis=0))
-            what, remedy = f"{columns(low)} is left no noise of its own (a Heywood case)", "fewer factors avoid this"
+            what = f"{columns(low)} is left no noise of its own (constant, or all said by a factor: a Heywood case)"
+            remedy = "fewer columns or factors avoid this"
         tell(f"FactorGaussian{where}: {what}: it was set to 1e-9 of a column's variance; {remedy}", stacklevel=3)
 
     def _suited(self, stats: Any) -> Moments:

@@ -352,7 +352,10 @@ class Gaussian(Algebra):
         return one._full_stats(x, w)
 
     def _full_stats(self, x: Array, w: Array | None) -> Moments:
-        whole = (moments.of_rows if w is None or w.ndim == 1 else moments.of_complete_rows)(x, w, self.origin)
+        if w is None or w.ndim == 1:
+            whole = moments.of_rows(x, w, self.origin)
+        else:
+            whole = moments.of_complete_rows(x, w, self.origin)
         if whole is not None:
             return whole
         mask = observed(x)

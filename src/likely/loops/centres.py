@@ -13,7 +13,6 @@ import numpy as np
 from likely.loops.compile import compiled
 
 STRIP = 496  # rows scored at a time: scores of 64 centres stay in the cache, and their lines do not crowd it
-NEARLY = 0.8  # a row whose bounds overlap by less measures the distance to its own centre before all others
 UP, DOWN = 1.000001, 0.999999  # bounds are kept in single precision: these leave room for its rounding
 
 
@@ -163,7 +162,7 @@ def assign(  # type: ignore[no-untyped-def]
     half the way to the nearest other centre. `facts` gains: rows moved, rows looked at twice, rows scored, Σ w |u|²
     of rows that had no label.
     """
-    n, d, wide = len(x), x.shape[1], coef.shape[1]
+    n, wide = len(x), coef.shape[1]
     features = np.zeros((wide, STRIP), coef.dtype)
     scores = np.empty((len(coef), STRIP), coef.dtype)
     best, second = np.empty(STRIP, coef.dtype), np.empty(STRIP, coef.dtype)
@@ -179,15 +178,7 @@ def assign(  # type: ignore[no-untyped-def]
         if bounded and old >= 0:
             u = (float(upper[i]) + drift[old]) * UP
             low = max(float(lower[i]) - others[old], 0.0) * DOWN
-            limit = max(low, safe[old])
-            skip = u < limit
-            if not skip and u * NEARLY < limit:
-                far = 0.0
-                for j in range(d):
-                    z = x[i, j] * unit - centres[old, j] * unit
-                    far += z * z if z == z else 0.0
-                u = np.sqrt(far) * UP
-                skip = u < limit
+            skip = u < max(low, safe[old])
             upper[i], lower[i] = u, low
         if not skip:
             which[m] = i

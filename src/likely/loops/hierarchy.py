@@ -129,12 +129,12 @@ def _join_rows(how, a, b, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def fold_columns(matrix, how, first, merged, second, start, stop):  # type: ignore[no-untyped-def]
-    """In rows start … stop: column c becomes first[c], joined for c in `merged` with its partner second[c]."""
-    old = np.empty(matrix.shape[1])
+def fold_columns(matrix, m, how, first, merged, second, start, stop):  # type: ignore[no-untyped-def]
+    """In rows start … stop of m columns: c becomes first[c], joined for c in `merged` with its partner second[c]."""
+    old = np.empty(m)
     for r in range(start, stop):
         row = matrix[r]
-        old[:] = row
+        old[:] = row[:m]
         for c in range(len(first)):
             row[c] = old[first[c]]
         for c in merged:
@@ -155,9 +155,22 @@ def fold_rows(matrix, how, first, second, start, stop):  # type: ignore[no-untyp
 
 
 @compiled
+def join_few(matrix, m, how, a, b):  # type: ignore[no-untyped-def]
+    """Rows and columns a of the first m become those of a and b joined; rows and columns b are infinite after it."""
+    for q in range(len(a)):
+        row, other = matrix[a[q], :m], matrix[b[q], :m]
+        _join_rows(how, row, other, row)
+        row[a[q]] = row[b[q]] = np.inf
+        for j in range(m):
+            matrix[j, a[q]] = row[j]
+            matrix[j, b[q]] = np.inf
+        other[:] = np.inf
+
+
+@compiled
 def nearest_entries(matrix, share, todo, nearest, height):  # type: ignore[no-untyped-def]
     """For each i in todo the column with the least matrix[i, j] · share[j], and that times share[i]."""
-    m = matrix.shape[0]
+    m = len(share)
     for i in todo:
         best, who, row = np.inf, -1, matrix[i]
         for j in range(m):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,8 @@ from likely.models.frames import Frame
 
 ROWS = 32_768  # rows that one worker takes at a time: sums run in this order, whoever takes them
 NONE = np.empty(0)
+NONE.setflags(write=False)
+NO_BOUNDS = (np.empty(0, np.float32), np.empty(0, np.float32))
 
 
 class Tables(NamedTuple):
@@ -42,10 +44,16 @@ class Table:
     @classmethod
     def of(cls, x: Any, weight: Any = None, columns: int | None = None, workers: int | None = None) -> Table:
         """Look at rows once: refuse infinities, find gaps, choose the frame."""
-        x = _contiguous(x, columns)
+        x = read_only(_contiguous(x, columns))
         workers = workers or cores()
         low, high, gaps = _seen_range(x, workers)
-        return cls(x, row_weights(weight, len(x), "k-means"), Frame.around(x, low, high), gaps, workers)
+        w = row_weights(weight, len(x), "k-means")
+        return cls(x, None if w is None else read_only(w), Frame.around(x, low, high), gaps, workers)
+
+    def some(self, at: Any) -> Table:
+        """Some of the rows, by mask or index, in the same frame."""
+        weight = None if self.weight is None else read_only(self.weight[at])
+        return replace(self, x=read_only(self.x[at]), weight=weight)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -128,7 +136,7 @@ class Sums:
 
     def assign(
         self, model: Centres, tables: Tables, labels: Labels,
-        bounds: tuple[Any, Any] = (NONE, NONE), moves: tuple[Array, Array, Array] | None = None,
+        bounds: tuple[Any, Any] = NO_BOUNDS, moves: tuple[Array, Array, Array] | None = None,
     ) -> None:  # fmt: skip
         """Give each row its label; `bounds` and `moves` as in `loops.centres.assign`."""
         from likely.loops.centres import assign
@@ -190,6 +198,13 @@ def _contiguous(x: Any, columns: int | None) -> NDArray[Any]:
     if isinstance(x, np.ndarray) and x.dtype == np.float32 and x.ndim == 2 and columns in (None, x.shape[1]):
         return np.ascontiguousarray(x)
     return rows(x, columns, "k-means")
+
+
+def read_only(a: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written: loops are compiled for these alone, whatever the caller's arrays are."""
+    view = np.ascontiguousarray(a).view()
+    view.setflags(write=False)
+    return view
 
 
 def _seen_range(x: NDArray[Any], workers: int) -> tuple[Array, Array, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from likely.core.arrays import Array, Index
 from likely.core.hashing import row_hashes
 from likely.core.learn import Stop
 from likely.core.report import FitReport
-from likely.models.assigning import Table
+from likely.models.assigning import Table, read_only
 from likely.models.centres import Centres, CentreStats, Labels
 from likely.models.lloyd import SETTLED, Partition
 
@@ -48,8 +49,7 @@ def _distinct(table: Table) -> _Distinct:
     weight = np.ones(len(table)) if table.weight is None else table.weight
     _, first, which = np.unique(row_hashes(table.x), return_index=True, return_inverse=True)
     total = np.bincount(which, weight, len(first)).astype(np.float64)
-    x = table.x[first].astype(np.float64)
-    return _Distinct(Table(x, total, table.frame, table.gaps, table.workers), which.astype(np.intp))
+    return _Distinct(replace(table.some(first), weight=read_only(total)), which.astype(np.intp))
 
 
 def _passes(table: Table, start: Partition, labels: Labels, stop: Stop) -> FitReport:
@@ -76,8 +76,9 @@ def _one_pass(table: Table, model: Centres, stats: CentreStats, labels: Labels) 
     unit = table.frame.unit
     counts = np.flatnonzero(_weight(table) > 0)
     own = labels[counts]
+    u = table.frame.inside(table.x[counts].astype(np.float64))
     moved, _ = exchange_pass(
-        table.frame.inside(table.x[counts]), _weight(table)[counts], table.gaps, _lean(model, unit), own,
+        u, _weight(table)[counts], table.gaps, _lean(model, unit), own,
         table.frame.inside(model.mean), np.array(stats.moments.weight), np.bincount(own, minlength=model.members),
         np.array(stats.entries), stats.scatter * unit * unit,
     )  # fmt: skip

@@ -93,7 +93,7 @@ def present(table: Table) -> Table:
     at = table.weight > 0
     if not at.any():
         raise DataError(sentence("k-means", "at least one row must have weight", "weights of 0"))
-    return replace(table, x=table.x[at], weight=table.weight[at])
+    return table.some(at)
 
 
 def _refuse_unknown(start: Any, method: str, variances: str) -> None:

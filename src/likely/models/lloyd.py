@@ -12,7 +12,7 @@ from likely.core.learn import Stop, fit
 from likely.core.notes import said_once, tell
 from likely.core.report import FitReport
 from likely.errors import DataError, sentence
-from likely.models.assigning import NONE, Sums, Table
+from likely.models.assigning import NO_BOUNDS, Sums, Table
 from likely.models.centres import Centres, Labels, as_centres
 from likely.models.seeding import squared_distances
 
@@ -83,7 +83,7 @@ class _Run:
         self.table, self.model = table, model
         n = len(table)
         self.labels = np.full(n, -1, dtype=np.int32)
-        self.bounds = (np.full(n, np.inf, np.float32), np.zeros(n, np.float32)) if bounds else (NONE, NONE)
+        self.bounds = (np.full(n, np.inf, np.float32), np.zeros(n, np.float32)) if bounds else NO_BOUNDS
         self.moves: tuple[Array, Array, Array] | None = None
         self.sums = Sums(table, model.members)
         self.dtype: Any = np.float32

@@ -22,11 +22,13 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.fused import shared_sweep
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
+from likely.families.moments import Moments
 from likely.families.several import side_by_side
 from likely.models.responsibilities import settled
 from likely.models.stacks import joined
 
 SUM_TO_ONE = 1e-9
+LONG = 10**8  # rows × parts × pairs of columns in one look from which compiled loops, 0.3 s to load, pay over an EM run
 FLOOR = 1e-12  # weight of a part that a sparse prior has emptied
 WHOLE = 16  # parts up to which any law may take many rows with owners at once: some need a number a row and part
 
@@ -227,6 +229,9 @@ class Mixture(Law):
         n = n_rows(x)
         w = weights(weight, n, "Mixture")
         self._check_weight(w, n)
+        if n * self.weights.size * self.dim**2 > LONG:
+            import likely.loops.features
+            import likely.loops.shares  # noqa: F401
         whole = owner is not None and (isinstance(self.parts, Gaussian) or self.size <= WHOLE)
         if n > (ROWS * BLOCKS if whole else ROWS):
             blocks = Blocks.of(x, w, owner=owner, given=given)
@@ -298,7 +303,7 @@ class Mixture(Law):
             parts = shared_sweep(self.parts, rows(x, self.dim, "Mixture"), self._log_weights, settle)
         if parts is None:
             return None
-        counts = np.array(parts.weight if self.parts.kind == "full" else parts.rows)
+        counts = np.array(parts.weight if isinstance(parts, Moments) else parts.rows)
         return MixtureStats.trusted(counts=counts, parts=parts, entropy=np.asarray(sum(entropies)), seen=False)
 
     def _responsible(self, joint: Array, w: Array | None) -> tuple[Array, Array]:

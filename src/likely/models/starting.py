@@ -100,4 +100,4 @@ def weights_by(blank: Mixture, counts: Array) -> Array:
     """Weights by counts in the shape of the mixture's; a mixture without any count has them all alike."""
     counts = counts.reshape(blank.weights.shape)
     total = counts.sum(axis=-1, keepdims=True)
-    return np.where(total > 0, counts / np.where(total > 0, total, 1.0), 1.0 / counts.shape[-1])
+    return np.where(total > 0, counts / np.where(total > 0, total, 1.0), 1.0 / blank.size)

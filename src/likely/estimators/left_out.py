@@ -1,0 +1,52 @@
+"""Surprises of rows under mixtures that had not learnt from them: what an alarm for unlikely rows is set by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from likely.core.arrays import Array, n_rows
+from likely.core.engine import one_blas_thread
+from likely.core.notes import unheard
+from likely.errors import LikelyError
+from likely.estimators.alarms import MANY, _folds, _kept
+from likely.estimators.novelty import surprise
+from likely.estimators.tables import take_rows
+
+STEPS = 25  # of EM without a fold: an alarm needs no more
+
+
+def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
+    """Surprise, weight and what was learnt from (3, m) of the rows X that a density was fitted to.
+
+    Rows are dealt into folds; each is scored by a density that was learnt anew from the others. Of very many rows the
+    density hardly knows any one: there a share of them is scored as it is.
+    """
+    rows = density._known(density._rows(X, reset=False), density._learnt)[0]
+    n = n_rows(rows)
+    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    counted = np.flatnonzero(w > 0)
+    if len(counted) > MANY:
+        some = counted[:: max(len(counted) // 4096, 1)]
+        return _kept(surprise(density.model_, rows[some]), w[some] * (w.sum() / w[some].sum()), w.sum())
+    scores = density.model_.log_prob(rows)
+    fold = _folds(rows)
+    with unheard(), one_blas_thread():  # what a fold lacks, the whole may have
+        for f in np.unique(fold[counted]):
+            mine = np.flatnonzero((fold == f) & (w > 0))
+            _score_without(density, X, w, np.flatnonzero((fold != f) & (w > 0)), mine, scores)
+    return _kept(surprise(density.model_, rows[counted], scores[counted]), w[counted], w.sum())
+
+
+def _score_without(density: Any, X: Any, w: Array, rest: Any, mine: Any, scores: Array) -> None:
+    """Scores of `mine` by a density learnt from the `rest`; where these hold too little, the others' stay."""
+    settings = density.get_params(deep=False)
+    fewer = {name: value for name, value in (("max_iter", STEPS), ("restarts", 1)) if name in settings}
+    try:
+        other = clone(density).set_params(**fewer).fit(take_rows(X, rest), sample_weight=w[rest])
+        known = other._known(other._rows(take_rows(X, mine), reset=False), other._learnt)[0]
+    except LikelyError:
+        return
+    scores[mine] = other.model_.log_prob(known)

@@ -1,0 +1,164 @@
+"""Clusters of a table: a mixture that knows its columns by name, and gives new rows the cluster they belong to."""
+
+from __future__ import annotations
+
+import json
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array, Index
+from likely.errors import DataError, sentence
+from likely.estimators.ladder import WORDS
+from likely.estimators.left_out import left_out_surprises
+from likely.estimators.mixture import MixtureDensity
+from likely.estimators.table_classifier import Schema, arranged_schema, laid_out
+from likely.estimators.table_classifier import Typed as Typed
+from likely.estimators.table_classifier import _are_texts, _named
+from likely.estimators.table_mixture import BY, MOST, Found, discover
+
+
+class TableClusterer(ClusterMixin, BaseEstimator):
+    """Find clusters among rows of a table with named columns: a data frame, a dict of columns, a file.
+
+    Real columns have a joint Gaussian in each cluster, counts are Poisson, words have a law of levels; cells may be
+    missing. Clusters are numbered from 1, the largest first. This is what `likely cluster` writes.
+
+    - **n_components**: number of clusters; None chooses it.
+    - **by**: how it is chosen: "bic", "held-out" (likelihood of rows not learnt from) or "prior" (a sparse law over
+      the weights empties what does not pay for itself).
+    - **kinds**: the user's word on columns, {name: "real", "count", "binary", "category" or "ignore"}.
+    - **restarts, most, random_state**: runs from different starts, the largest number that is tried, and the seed.
+
+    >>> X = {"size": [1.0, 1.1, 0.9, 1.2, 7.0, 7.2, 6.9, 7.1], "colour": ["red"] * 4 + ["blue"] * 4}
+    >>> TableClusterer(2).fit(X).predict({"colour": [None, "red"], "size": [7.0, 1.0]}).shape
+    (2,)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None], "by": [StrOptions(set(BY))],
+        "kinds": [dict, None], "restarts": [Interval(Integral, 1, None, closed="left")],
+        "most": [Interval(Integral, 1, None, closed="left")], "random_state": [Interval(Integral, 0, None, closed="left")],
+    }  # fmt: skip
+    _saved: tuple[str, ...] = ("mixture_", "schema_", "card_", "order_", "calm_")
+    card_: str = ""  # JSON: how it came about
+
+    def __init__(
+        self, n_components: int | None = None, *, by: str = "bic", kinds: Any = None, restarts: int = 3,
+        most: int = MOST, random_state: int = 0,
+    ) -> None:  # fmt: skip
+        self.n_components = n_components
+        self.by = by
+        self.kinds = kinds
+        self.restarts = restarts
+        self.most = most
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find out what the columns of X are, and which clusters their rows form; `y` is ignored."""
+        from likely.data.table import Table
+
+        self._validate_params()
+        table = Table.of(_named(X, None), kinds=self.kinds)
+        schema = arranged_schema(table.schema())
+        frame = laid_out(table.frame, list(schema))
+        self.found_ = discover(
+            frame, {name: entry["kind"] for name, entry in schema.items()}, self.n_components, by=self.by,
+            weight=sample_weight, restarts=self.restarts, most=self.most, seed=self.random_state,
+        )  # fmt: skip
+        self._adopt(self.found_, schema, frame, sample_weight)
+        self.labels_ = self.predict(Typed(frame))
+        return self
+
+    @classmethod
+    def around(cls, found: Found, schema: Schema, frame: Any, weight: Any = None, **settings: Any) -> Self:
+        """What was found in a frame of typed columns, together with these columns."""
+        made = cls(int(found.mixture.model_.size), **settings)
+        made._adopt(found, schema, frame, weight)
+        return made
+
+    def _adopt(self, found: Found, schema: Schema, frame: Any, weight: Any) -> None:
+        self.mixture_, self.schema_ = found.mixture, json.dumps(schema)
+        self.order_ = np.argsort(-found.mixture.model_.weights, kind="stable").astype(np.int64)
+        self.calm_ = left_out_surprises(found.mixture, frame, weight)
+
+    # ----------------------------------------------------------------------- facts
+
+    @property
+    def schema(self) -> Schema:
+        """Kind of each column, and levels of those that are words."""
+        check_is_fitted(self, "mixture_")
+        found: Schema = json.loads(self.schema_)
+        return found
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """How the clusters came about, as plain values."""
+        found: dict[str, Any] = json.loads(self.card_ or "{}")
+        return found
+
+    @property
+    def n_components_(self) -> int:
+        """Number of clusters."""
+        return len(self.order_)
+
+    @property
+    def weights_(self) -> Array:
+        """Share of each cluster (K,), the largest first."""
+        return np.asarray(self.mixture_.model_.weights[self.order_])
+
+    # ------------------------------------------------------------------------- use
+
+    def frame(self, X: Any) -> Any:
+        """Rows as the mixture takes them: a Polars frame of the learnt columns, numbers and words."""
+        from likely.data.table import Table
+
+        if isinstance(X, Typed):
+            return X.frame
+        return laid_out(Table.like(self.schema, _named(X, list(self.schema))).frame, list(self.schema))
+
+    def rows(self, X: Any) -> Any:
+        """Rows inside the border, words that training never saw as missing."""
+        mixture = self.mixture_
+        return mixture._known(mixture._rows(self.frame(X), reset=False), mixture._learnt)[0]
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(cluster | x) of each row (n, K), the largest cluster first."""
+        check_is_fitted(self, "mixture_")
+        return self.mixture_.model_.posterior(self.rows(X))[:, self.order_]
+
+    def predict(self, X: Any) -> Index:
+        """The most probable cluster of each row (n,), counted from 1."""
+        return self.predict_proba(X).argmax(axis=1) + 1
+
+    def score_samples(self, X: Any) -> Array:
+        """log p(x) of each row (n,)."""
+        check_is_fitted(self, "mixture_")
+        return self.mixture_.model_.log_prob(self.rows(X))
+
+    def save(self, path: Any) -> None:
+        """Write a model file that `lk.load` reads back."""
+        from likely.files import save
+
+        save(self, path)
+
+    def _check_state(self) -> None:
+        """After a file was read: texts are JSON, and the mixture is one for these columns."""
+        if not hasattr(self, "mixture_"):
+            return
+        try:
+            schema, card = json.loads(self.schema_), json.loads(self.card_ or "{}")
+            sound = bool(schema) and isinstance(schema, dict) and isinstance(card, dict)
+            sound = sound and all(e["kind"] in ("real", "count", *WORDS) for e in schema.values())
+            sound = sound and all(_are_texts(e.get("levels")) for e in schema.values() if e["kind"] in WORDS)
+            sound = sound and isinstance(self.mixture_, MixtureDensity) and self.calm_.shape[0] == 3
+            sound = sound and sorted(self.order_.tolist()) == list(range(self.mixture_.model_.size))
+            sound = sound and list(self.mixture_.feature_names_in_) == list(schema)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise DataError(sentence("TableClusterer", "schema, card and mixture must fit together"))
