@@ -15,7 +15,6 @@ os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).resolve().parent / ".numba_ca
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse
 from peers import Infeasible, peer, torch_, workload
 
 MEMBERS, COLUMNS = 64, 16
@@ -294,64 +293,35 @@ peer("gmm_full", "likely", note="MixtureDensity(GaussianDensity('full'), prior=N
 peer("gmm_diag", "likely", note="MixtureDensity(GaussianDensity('diagonal'), prior=None)")(gaussian_mixture("diagonal"))
 
 
-def word_counts(n, d=2000, K=20, seed=103):
-    """Rows of about 110 words each from 20 topics over 2,000 words."""
-    rng = np.random.default_rng(seed)
-    topics = rng.dirichlet(np.full(d, 0.05), K)
-    owner = rng.integers(0, K, n)
-    X = scipy.sparse.csr_array(
-        np.stack([rng.multinomial(m, topics[k]) for k, m in zip(owner, rng.poisson(150, n), strict=True)]).astype(
-            np.float64
-        )
-    )
-    start = rng.dirichlet(np.full(d, 1.0), K)
-    return {"X": X, "K": K, "iters": 20, "p0": start, "w0": np.full(K, 1 / K)}
-
-
-@workload("multinomial_mixture", "sparse 20,000 x 2,000, k=20, same start, 20 EM iterations", k=3)
-def multinomial_mixture(scale):
-    return word_counts(max(int(20_000 * scale), 500))
-
-
-@multinomial_mixture.quality
-def _(d, result):
-    """Mean log-likelihood without the multinomial coefficient, by the plain formula."""
-    joint = d["X"] @ np.log(np.maximum(result["probs"], 1e-300)).T + np.log(result["weights"])
-    top = joint.max(axis=1)
-    return {"loglik": float((np.log(np.exp(joint - top[:, None]).sum(axis=1)) + top).mean()), "iters": result["iters"]}
-
-
-@multinomial_mixture.peer("scipy_ref", note="a bare loop of two sparse products")
-def _(d):
-    X, XT = d["X"], d["X"].T.tocsr()
-
-    def run():
-        w, p = d["w0"], d["p0"]
-        for _ in range(d["iters"]):
-            joint = X @ np.log(np.maximum(p, 1e-300)).T + np.log(w)
-            joint -= joint.max(axis=1, keepdims=True)
-            shares = np.exp(joint)
-            shares /= shares.sum(axis=1, keepdims=True)
-            w = shares.mean(axis=0)
-            counts = (XT @ shares).T
-            p = counts / counts.sum(axis=1, keepdims=True)
-        return {"weights": w, "probs": p, "iters": d["iters"]}
-
-    return run
-
-
-@multinomial_mixture.peer("likely", note="MixtureDensity(MultinomialDensity(), prior=None)")
+@peer("multinomial_mixture", "likely", note="MixtureDensity(MultinomialDensity(prior=0.01)), sparse rows stay sparse")
 def _(d):
     lk = library()
-    start = lk.Mixture(d["w0"], lk.Multinomial(d["p0"]))
+    start = lk.Mixture(d["w0"], lk.Multinomial(d["B0"]))
 
     def run(X=d["X"], n_iter=d["iters"]):
-        component = lk.MultinomialDensity(prior=None)
+        component = lk.MultinomialDensity(prior=d["a"])
         model = lk.MixtureDensity(component, d["K"], prior=None, start=start, max_iter=n_iter, tol=0.0)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore")  # equal iterations: nobody has converged
             m = model.fit(X)
-        return {"weights": m.weights_, "probs": m.model_.parts.probs, "iters": m.report_.iterations}
+        return {"weights": m.weights_, "B": m.model_.parts.probs, "iters": m.report_.iterations}
 
     run(d["X"][:500], 2)
     return run
+
+
+# ------------------------------------------------------------------- clusters
+
+
+def tree(link):
+    def setup(d):
+        from likely import linkage
+
+        linkage(d["X"][:200], link)
+        return lambda: {"Z": linkage(d["X"], link).linkage}
+
+    return setup
+
+
+peer("hier_ward", "likely", note="linkage(X, 'ward')")(tree("ward"))
+peer("hier_average", "likely", note="linkage(X, 'average')")(tree("average"))

@@ -34,10 +34,16 @@ _HOMES = {
     "likely.decisions.intervals": ["proportion"],
     "likely.decisions.neighbours": ["check_unimodality"],
     "likely.decisions.operating": ["operating_threshold"],
+    "likely.decisions.partitions": [
+        "adjusted_mutual_information", "adjusted_rand", "best_matching", "contingency", "fowlkes_mallows",
+        "normalised_mutual_information", "purity", "rand", "v_measure", "variation_of_information",
+    ],
     "likely.decisions.refusals": ["NOVEL", "REJECT"],
+    "likely.decisions.separation": ["calinski_harabasz", "davies_bouldin", "silhouette", "silhouettes"],
     "likely.errors": [
         "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
     ],
+    "likely.estimators.agglomerative": ["Agglomerative"],
     "likely.estimators.bayes": ["BayesClassifier"],
     "likely.estimators.bernoulli": ["BernoulliDensity"],
     "likely.estimators.calibrated": ["Calibrated"],
@@ -67,8 +73,12 @@ _HOMES = {
     "likely.families.shared": ["Shared"],
     "likely.families.student_t": ["StudentT"],
     "likely.files": ["Checkpoint", "load", "save"],
+    "likely.maths.stirling": ["bell", "log_stirling2", "stirling2"],
+    "likely.models.cuts": ["cut_curve"],
+    "likely.models.dendrogram": ["Dendrogram"],
     "likely.models.emptying": ["SparseWeights"],
     "likely.models.fixed": ["Fixed", "interpolate"],
+    "likely.models.hierarchy": ["linkage"],
     "likely.models.imputing": ["impute"],
     "likely.models.mixture": ["Mixture"],
     "likely.models.mixture_prior": ["MixturePrior"],
@@ -107,8 +117,22 @@ if TYPE_CHECKING:
     from likely.decisions.intervals import proportion
     from likely.decisions.neighbours import check_unimodality
     from likely.decisions.operating import operating_threshold
+    from likely.decisions.partitions import (
+        adjusted_mutual_information,
+        adjusted_rand,
+        best_matching,
+        contingency,
+        fowlkes_mallows,
+        normalised_mutual_information,
+        purity,
+        rand,
+        v_measure,
+        variation_of_information,
+    )
     from likely.decisions.refusals import NOVEL, REJECT
+    from likely.decisions.separation import calinski_harabasz, davies_bouldin, silhouette, silhouettes
     from likely.errors import DataError, DomainError, FitWarning, LikelyError, ModelFileError, NotConverged, ShapeError
+    from likely.estimators.agglomerative import Agglomerative
     from likely.estimators.bayes import BayesClassifier
     from likely.estimators.bernoulli import BernoulliDensity
     from likely.estimators.calibrated import Calibrated
@@ -138,8 +162,12 @@ if TYPE_CHECKING:
     from likely.families.shared import Shared
     from likely.families.student_t import StudentT
     from likely.files import Checkpoint, load, save
+    from likely.maths.stirling import bell, log_stirling2, stirling2
+    from likely.models.cuts import cut_curve
+    from likely.models.dendrogram import Dendrogram
     from likely.models.emptying import SparseWeights
     from likely.models.fixed import Fixed, interpolate
+    from likely.models.hierarchy import linkage
     from likely.models.imputing import impute
     from likely.models.mixture import Mixture
     from likely.models.mixture_prior import MixturePrior
@@ -155,18 +183,21 @@ if TYPE_CHECKING:
     from likely.priors.product import ProductPrior
 
 __all__ = [  # noqa: PLE0604, RUF100
-    "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Block", "Blocks", "Calibrated", "Categorical",
-    "CategoricalDensity", "Checkpoint", "ClassFrequencies", "Classifier", "Columns", "ComponentChoice",
-    "ContaminatedDensity", "Cost", "DataError", "Decisions", "Density", "Dirichlet", "DirichletMultinomial",
-    "DomainError", "Engine", "Evaluation", "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity",
-    "Learnable", "LikelyError", "Mixture", "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError",
-    "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial",
-    "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "Poisson", "PoissonDensity", "Prior",
-    "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "Serial",
-    "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "Stats", "Step", "Stop", "StudentT", "Table",
-    "TableClassifier", "Threads", "__version__", "change_prior", "check_squared_distances", "check_unimodality",
-    "choose_components", "combine", "decide", "evaluate", "fit", "hughes_curve", "impute", "interpolate", "iterate",
-    "learning_curve", "load", "online", "operating_threshold", "proportion", "read", "save", "shell_share",
+    "Agglomerative", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Block", "Blocks", "Calibrated",
+    "Categorical", "CategoricalDensity", "Checkpoint", "ClassFrequencies", "Classifier", "Columns", "ComponentChoice",
+    "ContaminatedDensity", "Cost", "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet",
+    "DirichletMultinomial", "DomainError", "Engine", "Evaluation", "FitReport", "FitWarning", "Fixed", "Gamma",
+    "Gaussian", "GaussianDensity", "Learnable", "LikelyError", "Mixture", "MixtureClusterer", "MixtureDensity",
+    "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes",
+    "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "Poisson",
+    "PoissonDensity", "Prior", "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged",
+    "Scaled", "Serial", "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "Stats", "Step", "Stop",
+    "StudentT", "Table", "TableClassifier", "Threads", "__version__", "adjusted_mutual_information", "adjusted_rand",
+    "bell", "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality",
+    "choose_components", "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "evaluate", "fit",
+    "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learning_curve", "linkage", "load",
+    "log_stirling2", "normalised_mutual_information", "online", "operating_threshold", "proportion", "purity", "rand",
+    "read", "save", "shell_share", "silhouette", "silhouettes", "stirling2", "v_measure", "variation_of_information",
 ]  # fmt: skip
 
 

@@ -24,6 +24,7 @@ FORMAT = 1  # of the files written here; every lower one can still be read
 
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
+    "Agglomerative": lambda: import_module("likely.estimators.agglomerative").Agglomerative,
     "BernoulliDensity": lambda: import_module("likely.estimators.bernoulli").BernoulliDensity,
     "BayesClassifier": lambda: import_module("likely.estimators.bayes").BayesClassifier,
     "Calibrated": lambda: import_module("likely.estimators.calibrated").Calibrated,

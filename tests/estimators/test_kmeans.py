@@ -123,6 +123,12 @@ def test_a_stream_may_begin_with_fewer_rows_than_clusters(X):
     assert m.stats_.total_weight == 59
 
 
+def test_a_stream_that_has_not_begun_has_no_file(X, tmp_path):
+    m = KMeans(4).partial_fit(X[:2])
+    assert "4 distinct rows" in m._cannot_be_saved()[0]
+    assert m.partial_fit(X)._cannot_be_saved() is None
+
+
 def test_batch_then_stream(X):
     m = KMeans(3, random_state=0).fit(X[::2])
     before = m.cluster_centers_.copy()

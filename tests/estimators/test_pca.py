@@ -146,8 +146,8 @@ def test_what_it_refuses(X):
 
 
 def test_real_digits(data_dir):
-    """USPS: 39 axes hold 90 % of the variance."""
-    X = np.load(data_dir / "digits" / "usps.npz")["x_train"].reshape(-1, 256).astype(float)
-    p, peer = PCA(0.9).fit(X), decomposition.PCA(0.9, svd_solver="full").fit(X)
+    """USPS: as many axes hold 90 % of the variance as scikit-learn keeps, and one fewer does not."""
+    X = np.load(data_dir / "digits" / "usps.npz")["x_train"].reshape(-1, 256).astype(float)[:2000]
+    p, peer = PCA(0.9).fit(X), decomposition.PCA(0.9, svd_solver="covariance_eigh").fit(X)
     assert p.n_components_ == peer.n_components_
     assert p.relative_error_ <= 0.1 < p.principal_.relative_error(p.n_components_ - 1)

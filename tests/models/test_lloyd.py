@@ -7,8 +7,10 @@ import itertools
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans as Peer
+from sklearn.datasets import load_iris
 
 from likely.core.learn import Stop, fit
+from likely.core.online import online
 from likely.errors import DataError, ShapeError
 from likely.models.assigning import Table
 from likely.models.centres import Centres, CentreStats
@@ -88,6 +90,7 @@ def test_distances_are_euclidean_over_what_was_seen():
 # ------------------------------------------------------------------------ passes
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("seed", range(4))
 def test_it_takes_the_same_steps_as_scikit_learn(seed):
     x = blobs(seed=seed)
@@ -144,6 +147,23 @@ def test_weights_equal_repetition():
     np.testing.assert_allclose(a.model.mean, b.model.mean, rtol=1e-9)
     assert a.inertia == pytest.approx(b.inertia, rel=1e-9)
     np.testing.assert_allclose(a.report.stats.counts, b.report.stats.counts)
+
+
+def test_a_stream_is_learnt_by_the_common_online_loop():
+    x = blobs(1_200, gaps=0.1)
+    start = Centres(starts(x, 5))
+    total, model = None, start
+    for chunk, streamed in zip(np.array_split(x, 6), online(start, np.array_split(x, 6)), strict=True):
+        new = model.collect(chunk)
+        total = new if total is None else total + new
+        model = model.refit(total)
+        np.testing.assert_allclose(streamed.mean, model.mean, rtol=1e-12)
+
+
+def test_iris_has_its_known_criterion():
+    found = kmeans(load_iris().data, 3, restarts=10, rng=np.random.default_rng(0))
+    assert found.inertia == pytest.approx(78.851441426, rel=1e-9)  # what every k-means finds
+    assert sorted(np.bincount(found.labels)) == [38, 50, 62]
 
 
 def test_running_out_of_passes_is_not_converged():

@@ -21,6 +21,8 @@ COMMANDS = {
     "fit": ("likely.app.fit:fit", "Learn to decide from a table: compare models, choose, report."),
     "predict": ("likely.app.predict:predict", "Decide about the rows of a table."),
     "evaluate": ("likely.app.evaluate:evaluate", "Measure a model on labelled rows."),
+    "cluster": ("likely.app.cluster:cluster", "Find groups of rows that belong together."),
+    "novelty": ("likely.app.novelty:novelty", "Mark rows that are unlike the ordinary ones."),
     "explain": ("likely.app.explain:explain", "Say why rows are decided as they are."),
     "show": ("likely.app.show:show", "Say what is inside a model file."),
     "card": ("likely.app.card:card", "Write a model card in Markdown."),

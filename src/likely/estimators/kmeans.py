@@ -60,9 +60,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "random_state": ["random_state"],
     }
     # what a model file keeps of a fitted estimator: not the labels of the rows
-    _saved: tuple[str, ...] = (
-        "model_", "stats_", "sketch_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_",
-    )  # fmt: skip
+    _saved: tuple[str, ...] = ("model_", "stats_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_")
 
     def __init__(
         self, n_clusters: int = 8, *, start: Any = "kmeans++", restarts: int = 1, method: str = "batch",
@@ -181,15 +179,21 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.n_iter_ = max(found.report.iterations, 1)
         return self
 
+    def _cannot_be_saved(self) -> tuple[str, str, str] | None:
+        """Why there is no model file yet, and what to do."""
+        if not hasattr(self, "sketch_"):
+            return None
+        expected = f"a stream must have shown {self.n_clusters} distinct rows before its model is saved"
+        return expected, f"{len(self.sketch_)}", "call partial_fit with more rows, or ask for fewer clusters"
+
     def _check_state(self) -> None:
         """After a file was read: centres and statistics must be of one width and number."""
         model, stats = getattr(self, "model_", None), getattr(self, "stats_", None)
         if model is None and stats is None:
             return
-        width, sketch = getattr(self, "n_features_in_", None), getattr(self, "sketch_", None)
+        width = getattr(self, "n_features_in_", None)
         sound = isinstance(model, Centres) and isinstance(stats, CentreStats) and type(width) is int
         sound = sound and model.dim == width and stats.moments.shift.shape == model.mean.shape  # type: ignore[union-attr]
-        sound = sound and (sketch is None or np.shape(sketch.rows) == (len(sketch), width))
         if not sound:
             raise DataError(sentence("KMeans", "what was learnt must fit together", type(model).__name__))
 

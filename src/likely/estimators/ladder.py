@@ -64,7 +64,9 @@ MIXTURES: tuple[tuple[str, str, str, str, int, bool], ...] = (
      False),
 )  # fmt: skip
 ROWS_A_PARAMETER = 2  # that a class must have for each number that its mixture learns; fewer only learn the noise
-WORK = 10_000_000  # of one model in all splits together, about fifteen seconds of a core; who needs more waits to be named
+WORK = (
+    10_000_000  # of one model in all splits together, about fifteen seconds of a core; who needs more waits to be named
+)
 PATIENCE = {"max_iter": 100, "tol": 1e-4}  # of EM: decisions settle long before the last digits of the likelihood do
 
 

@@ -474,7 +474,7 @@ class _Rule:
         weights = Dirichlet.symmetric(model.size, float(prior)) if isinstance(prior, Real) else None
         if not (prior is None or isinstance(prior, str | Real)):
             weights = _of_weights(prior, model.size)
-        parts = resolve_prior(model.parts, stats.parts, self._of_parts(None if prior is None else "weak"))
+        parts = resolve_prior(model.parts, model.for_prior(stats), self._of_parts(None if prior is None else "weak"))
         return None if weights is None and parts is None else MixturePrior.trusted(weights=weights, parts=parts)
 
     def _of_parts(self, outer: Any) -> Any:

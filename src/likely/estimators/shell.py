@@ -22,6 +22,7 @@ from likely.core.value import Value
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.fast import is_plain
 from likely.families.law import Law
+from likely.models.softening import softened
 
 PRIOR = [StrOptions({"weak"}), HasMethods(["update", "point"]), None]
 EM = {
@@ -121,7 +122,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             other.prior = "weak"
         with unheard():
             stats = blank.collect(X, weight, owner=owner)
-            return blank.refit(stats, resolve_prior(blank, stats, other._prior_rule()))
+            return blank.refit(stats, resolve_prior(blank, softened(stats, 1), other._prior_rule()))
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         """What scores: the model that was learnt, or one made of it and its statistics."""

@@ -134,7 +134,7 @@ def _chosen(tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, 
     curve, numbers = curves[shape], list(range(1, len(curves[shape]) + 1))
     estimator = MixtureDensity(tried[shape], **{**quick, "restarts": 1})
     choice = choose_components(estimator, X, numbers, sample_weight=w, by=("held-out",))
-    patient = estimator.set_params(**SETTLED)  # what does not pay for itself goes slowly
+    patient = MixtureDensity(tried[shape], **{**settings, **SETTLED})  # what does not pay for itself goes slowly
     emptied = choose_components(patient, X, [most], sample_weight=w, by=("prior",)).emptied
     best = {"bic": int(np.argmin(curve)) + 1, **choice.best, "prior": emptied}
     return shape, bics, replace(choice, bic=curve, emptied=emptied, best=best)
@@ -165,4 +165,6 @@ def _refuse_more_than_rows(number: int | None, rows: float) -> None:
     if not rows:
         raise DataError(sentence("clusters", "some row must have a weight above 0", "none"))
     if number is not None and number > rows:
-        raise DataError(sentence("--components", f"there are {rows:.0f} rows to make clusters of", number, "ask for fewer"))
+        raise DataError(
+            sentence("--components", f"there are {rows:.0f} rows to make clusters of", number, "ask for fewer")
+        )

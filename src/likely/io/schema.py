@@ -288,6 +288,14 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.decisions.cost").Cost, table=numbers("A C"), actions=texts, classes=labels
     ),
     "Mixture": entry(lambda: import_module("likely.models.mixture").Mixture, weights=numbers("* K", 0), parts=law),
+    "Dendrogram": entry(
+        lambda: import_module("likely.models.dendrogram").Dendrogram, merges=numbers("?", 0, np.int64),
+        heights=numbers(), weight=numbers("n", 0), link=text(),
+    ),
+    "CutCurve": entry(
+        lambda: import_module("likely.models.cuts").CutCurve, k=numbers("m", 1, np.int64), log_likelihood=numbers("m"),
+        bic=numbers("m"), covariance=text("pooled", "full", "diagonal"),
+    ),
     "Fixed": entry(lambda: import_module("likely.models.fixed").Fixed, parts=law),
     "FixedStats": entry(
         lambda: import_module("likely.models.fixed").FixedStats, weight=numbers("K", 0), total=numbers("K")

@@ -14,6 +14,7 @@ from likely.loops.compile import compiled
 
 STRIP = 496  # rows scored at a time: scores of 64 centres stay in the cache, and their lines do not crowd it
 UP, DOWN = 1.000001, 0.999999  # bounds are kept in single precision: these leave room for its rounding
+LEAST = 1e-37  # and this for what it cannot hold
 
 
 @compiled
@@ -71,7 +72,7 @@ def _bounds(size, length, best, second, noise, reach, height, error, above, belo
     for r in range(len(size)):
         e = noise * (np.sqrt(length[r]) * reach + height + size[r])
         error[r] = e
-        above[r] = np.sqrt(max(size[r] - 2.0 * (float(best[r]) - e), 0.0)) * UP
+        above[r] = np.sqrt(max(size[r] - 2.0 * (float(best[r]) - e), 0.0)) * UP + LEAST
         below[r] = np.sqrt(max(size[r] - 2.0 * (float(second[r]) + e), 0.0)) * DOWN
 
 
@@ -101,7 +102,7 @@ def _second_look(x, unit, centres, slope, price, scores, half, which, m, best, s
             cost = slope[q] * far + price[q] * seen
             if cost < least:
                 least, nearest, at[r] = cost, far, q
-        above[r] = np.sqrt(nearest) * UP
+        above[r] = np.sqrt(nearest) * UP + LEAST
     return looked
 
 
@@ -176,7 +177,7 @@ def assign(  # type: ignore[no-untyped-def]
         old = labels[i]
         skip = False
         if bounded and old >= 0:
-            u = (float(upper[i]) + drift[old]) * UP
+            u = (float(upper[i]) + drift[old]) * UP + LEAST
             low = max(float(lower[i]) - others[old], 0.0) * DOWN
             skip = u < max(low, safe[old])
             upper[i], lower[i] = u, low
@@ -236,7 +237,7 @@ def look(x, low, high):  # type: ignore[no-untyped-def]
             v = x[i, j]
             if v != v:
                 missing += 1
-            elif v - v != 0.0:
+            elif abs(v) == np.inf:
                 bad = i if bad < 0 else bad
             else:
                 low[j], high[j] = min(low[j], v), max(high[j], v)

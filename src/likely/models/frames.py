@@ -28,6 +28,7 @@ class Frame:
         some = np.asarray(x[:: max(1, len(x) // SAMPLE)], dtype=np.float64) * coarse
         seen = ~np.isnan(some)
         origin = np.where(seen, some, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+        origin = np.where(low == high, low * coarse, origin)  # a constant column has no spread, not even by rounding
         fine = _inverse(max((high * coarse - origin).max(initial=0.0), (origin - low * coarse).max(initial=0.0)))
         return cls(coarse * fine, origin * fine)
 

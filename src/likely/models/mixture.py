@@ -24,7 +24,9 @@ from likely.families.gaussian import Gaussian
 from likely.families.law import Law
 from likely.families.moments import Moments
 from likely.families.several import side_by_side
+from likely.families.shared import Shared
 from likely.models.responsibilities import settled
+from likely.models.softening import softened
 from likely.models.stacks import joined
 
 SUM_TO_ONE = 1e-9
@@ -365,7 +367,12 @@ class Mixture(Law):
         """The parts' weak prior; the weights, which counts determine well, have none."""
         from likely.models.mixture_prior import MixturePrior
 
-        return MixturePrior(None, self.parts.weak_prior(stats.parts))
+        return MixturePrior(None, self.parts.weak_prior(self.for_prior(stats)))
+
+    def for_prior(self, stats: MixtureStats) -> Any:
+        """The parts' statistics that a weak prior is scaled by: what a start has told apart is not taken at its word."""
+        tied = isinstance(self.parts, Shared) and self.parts.what == "all"
+        return stats.parts if stats.seen else softened(stats.parts, 1 if tied else self.members or 1)
 
 
 @dataclass(frozen=True, eq=False)

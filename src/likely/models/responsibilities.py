@@ -39,9 +39,14 @@ def _by_numpy(logs: Array, loops: Any) -> tuple[Array, Array, Array]:
     np.copyto(logs, NOTHING, where=~(logs > NOTHING))
     shares = np.exp(logs)
     shares *= logs > NOTHING
-    total = np.add.reduce(shares, axis=0)
+    total = _one_by_one(shares)
     logs *= shares
-    return shares, total, np.add.reduce(logs, axis=0)
+    return shares, total, _one_by_one(logs)
+
+
+def _one_by_one(a: Array) -> Array:
+    """Sums over members in their order, as the loops add; NumPy's own sum of a lone column goes in pairs."""
+    return np.add.reduce(a, axis=0) if a.shape[1] != 1 else np.add.accumulate(a, axis=0)[-1]
 
 
 def _by_loops(logs: Array, loops: Any) -> tuple[Array, Array, Array]:

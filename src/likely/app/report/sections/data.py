@@ -21,19 +21,19 @@ MOST_BINS = 30
 MOST_WORDS = 60  # columns set aside, or hazards, that are listed
 
 
-def data(study: Study) -> Markup:
-    """Every column that was used, with a histogram a class."""
+def data(study: Study, lead: str = "", each: str = "class") -> Markup:
+    """Every column that was used, with a histogram for each class, or for each of what else rows are divided into."""
     shown = chosen_columns(study)
     known = f"{rows(study.rows)} with a known “{clipped(study.target, 60)}”"
-    lead = f"{known}, {_columns(len(study.columns))}. {_unlabelled(study)}"
+    lead = lead or f"{known}, {_columns(len(study.columns))}. {_unlabelled(study)}"
     if not shown:
         return section("data", "The data", lead, absent("No column is described here."))
     left = len(study.columns) - len(shown)
     more = tag("p", f"{left} further columns are not shown; these weigh most.", class_="note") if left else ""
-    head = ["Column", "Kind", "#Missing", "#Distinct", "Values", "Spread in each class"]
+    head = ["Column", "Kind", "#Missing", "#Distinct", "Values", f"Spread in each {each}"]
     lines = ([*_facts(column, study), _spread(column, study)] for column in shown)
     return section(
-        "data", "The data", lead, _class_legend(study), table(head, lines, label="Columns", class_="mid facts"), more
+        "data", "The data", lead, _class_legend(study, each), table(head, lines, label="Columns", class_="mid facts"), more
     )
 
 
@@ -112,15 +112,16 @@ def _ends(column: ColumnFacts) -> str:
     return ""
 
 
-def _class_legend(study: Study) -> Markup:
+def _class_legend(study: Study, each: str = "class") -> Markup:
+    several = f"{each}{'es' if each.endswith('s') else 's'}"
     if len(study.classes) > FEW:
-        words = f"{len(study.classes)} classes are too many to draw apart here: the histograms are of all rows."
+        words = f"{len(study.classes)} {several} are too many to draw apart here: the histograms are of all rows."
         return tag("p", words, class_="note")
     n = sizes(study)
     known = n.sum() > 0
     items = [(m, f"{name} ({rows(n[m])})" if known else name) for m, name in legend_items(study)]
     left = len(study.classes) - MOST_RIDGES
-    note = tag("p", f"Histograms show the {MOST_RIDGES} largest classes.", class_="note") if left > 0 else ""
+    note = tag("p", f"Histograms show the {MOST_RIDGES} largest {several}.", class_="note") if left > 0 else ""
     return join([legend(items), note])
 
 

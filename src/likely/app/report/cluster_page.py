@@ -1,0 +1,51 @@
+"""One self-contained page on the clusters of a table."""
+
+from __future__ import annotations
+
+from likely.app.report.cluster_study import ClusterStudy
+from likely.app.report.markup import Markup, tag
+from likely.app.report.page import _check, _head
+from likely.app.report.sections.clusters import (
+    certainty,
+    cluster_data,
+    cluster_map,
+    head,
+    learning,
+    numbers,
+    profiles,
+)
+from likely.app.report.sections.data import aside
+from likely.app.report.sections.reproduce import reproduce
+
+# in the order of reading: id, words in the table of contents
+CONTENTS = (
+    ("profiles", "Profiles"), ("map", "Map"), ("certainty", "Certainty"), ("numbers", "How many"),
+    ("learning", "Learning"), ("data", "Data"), ("aside", "Set aside, hazards"), ("reproduce", "Reproduce"),
+)  # fmt: skip
+
+
+def cluster_html(c: ClusterStudy) -> str:
+    """The whole page as text.
+
+    >>> from likely.app.report.study import Study
+    >>> page = cluster_html(ClusterStudy(Study("rows", target="cluster", classes=("1",)), "1 cluster: as you said", [3.0]))
+    >>> page[:15], "<script" in page
+    ('<!doctype html>', False)
+    """
+    _check(c.study)
+    main = tag(
+        "main", profiles(c), cluster_map(c), certainty(c), numbers(c), learning(c), cluster_data(c),
+        aside(c.study), reproduce(c.study),
+    )  # fmt: skip
+    body = tag("body", _with_contents(c), main, _footer(c))
+    return f"<!doctype html>\n{tag('html', _head(c.study), body, lang='en')}\n"
+
+
+def _with_contents(c: ClusterStudy) -> Markup:
+    links = (tag("li", tag("a", words, href=f"#{name}")) for name, words in CONTENTS)
+    contents = tag("nav", tag("ul", *links), aria_label="Contents")
+    return Markup(head(c).removesuffix("</header>") + contents + "</header>")
+
+
+def _footer(c: ClusterStudy) -> Markup:
+    return tag("footer", f"Written by likely{f' ({c.study.made})' if c.study.made else ''}.")

@@ -1,0 +1,205 @@
+"""The clusters: how many, how large, what makes each different, where they lie, and which rows are in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from likely.app.report.blocks import absent, figure, pair, scrolling, section, table
+from likely.app.report.cast import FEW, legend_items, marks
+from likely.app.report.cluster_study import ClusterStudy, Doubt, TraitRow
+from likely.app.report.marks import OTHER, legend, name
+from likely.app.report.markup import Markup, join, tag
+from likely.app.report.numbers_of_clusters import certainty_bars, number_curve, trace_curve
+from likely.app.report.plane import plane_map
+from likely.app.report.sections.data import data
+from likely.app.report.sections.reasons import _cells, _plane_words
+from likely.app.report.sections.verdict import _figure
+from likely.app.report.style import HEAT
+from likely.app.report.words import NONE, clipped, column, count, listed, number, percent, rows
+
+MOST_TRAITS = 40
+MOST_CLUSTERS = 12  # columns of the heat table
+FULL_COLOUR = 1.5  # spreads from the mean of all at which a cell is as strong as it gets
+
+
+# ------------------------------------------------------------------------------- head
+
+
+def head(c: ClusterStudy) -> Markup:
+    """Title, origin, the answer in words, and its figures."""
+    s = c.study
+    origin = " · ".join(p for p in (clipped(listed(list(s.source)), 200), rows(s.rows), s.made) if p)
+    return tag("header", tag("h1", clipped(s.title, 200)), tag("p", origin, class_="origin"),
+               tag("p", _answer(c), class_="verdict"), tag("dl", *_figures(c), class_="figures"))  # fmt: skip
+
+
+def _answer(c: ClusterStudy) -> Markup:
+    k = len(c.sizes)
+    number, _, rest = c.why.partition(": ")
+    first = join([tag("strong", number[0].upper() + number[1:]), f": {rest}."])
+    if k == 1:
+        return join([first, " The rows form no groups that these columns can tell apart."])
+    return join([first, f" A row's cluster is {percent(c.mean_certainty)} probable on average."])
+
+
+def _figures(c: ClusterStudy) -> Iterator[Markup]:
+    share = np.asarray(c.sizes) / max(float(np.sum(c.sizes)), 1e-300)
+    yield _figure("clusters", str(len(c.sizes)), "parts of a mixture")
+    yield _figure("largest", percent(float(share.max())), rows(float(np.max(c.sizes))))
+    yield _figure("smallest", percent(float(share.min())), rows(float(np.min(c.sizes))))
+    yield _figure("certainty", percent(c.mean_certainty), "mean probability of the own cluster")
+    yield _figure("uncertain rows", percent(c.unsure), "own cluster below 80\u202f%")
+
+
+# ---------------------------------------------------------------------------- profiles
+
+
+def profiles(c: ClusterStudy) -> Markup:
+    """A line of words for each cluster, and the heat table."""
+    lead = (
+        "Means and shares of each cluster beside those of all rows. Blue is above all rows, orange below; the "
+        f"stronger, the more spreads lie between, up to {FULL_COLOUR:g}."
+    )
+    if not c.traits:
+        return section("profiles", "What makes them different", "", absent("No column is described here."))
+    return section("profiles", "What makes them different", lead, _stories(c), heat(c))
+
+
+def _stories(c: ClusterStudy) -> Markup:
+    total = max(float(np.sum(c.sizes)), 1e-300)
+    lines = (
+        [_name(c, k), count(float(n)), percent(float(n) / total), ", ".join(words) or "close to the mean of all rows"]
+        for k, (n, words) in enumerate(zip(c.sizes, c.stories, strict=True))
+    )
+    return table(["Cluster", "#Rows", "#Share", "What makes it different"], lines, label="Clusters", class_="mid")
+
+
+def _name(c: ClusterStudy, k: int) -> Markup:
+    return name(marks(c.study)[k] if len(c.sizes) <= FEW else OTHER, c.study.classes[k])
+
+
+def heat(c: ClusterStudy) -> Markup:
+    """Traits by clusters, the most telling first."""
+    shown, k = c.traits[:MOST_TRAITS], min(len(c.sizes), MOST_CLUSTERS)
+    heads = [*(c.study.classes[i] for i in range(k)), "all rows"]
+    line = tag("tr", tag("th", "Column", scope="col"), *(tag("th", h, scope="col") for h in heads))
+    left = [f"{len(c.traits) - len(shown)} further lines differ less and are not shown."] if len(c.traits) > len(shown) else []
+    left += [f"The {k} largest clusters."] if len(c.sizes) > k else []
+    caption = tag("caption", " ".join(left)) if left else ""
+    body = tag("tbody", *(_trait(t, k) for t in shown))
+    return scrolling(tag("table", caption, tag("thead", line), body, class_="heat many"), "Profiles of the clusters")
+
+
+def _trait(t: TraitRow, k: int) -> Markup:
+    title = join([clipped(t.column, 40), *([tag("small", f" {clipped(t.level, 30)}")] if t.level is not None else [])])
+    words = [percent(v) for v in t.values] if t.level is not None else column(list(t.values), 3)
+    overall = percent(t.overall) if t.level is not None else number(t.overall)
+    cells = (_cell(word, float(a)) for word, a in zip(words[:k], t.apart[:k], strict=True))
+    return tag("tr", tag("th", title, scope="row"), *cells, tag("td", overall))
+
+
+def _cell(words: str, apart: float) -> Markup:
+    if words == NONE:
+        return tag("td", NONE, class_="none")
+    strength = f"--a:{100 * HEAT * min(abs(apart) / FULL_COLOUR, 1.0):.0f}%"
+    return tag("td", words, class_="right" if apart > 0 else "wrong", style=strength)
+
+
+# -------------------------------------------------------------------------------- map
+
+
+def cluster_map(c: ClusterStudy) -> Markup:
+    """The clusters in the plane in which they lie furthest apart."""
+    title, p = "Where they lie", c.study.plane
+    if p is None or not len(p.points):
+        return section("map", title, "", absent("There is no map: it takes two clusters and two columns of numbers."))
+    lead = (
+        "The two directions in which the clusters lie furthest apart, seen against their spread. Symbols are rows, the "
+        "ground is the cluster that a row there would get; rings mark rows whose cluster is less than 80\u202f% probable."
+    )
+    names = c.study.classes if len(c.study.classes) <= FEW else ()
+    picture = plane_map(p.points, p.truth, p.decided, marks(c.study), xs=p.xs, ys=p.ys, region=p.region,
+                        labels=p.labels, names=names)  # fmt: skip
+    key = legend(legend_items(c.study))
+    return section("map", title, lead, key, figure(picture, _plane_words(p), class_="wide"))
+
+
+# --------------------------------------------------------------------------- certainty
+
+
+def certainty(c: ClusterStudy) -> Markup:
+    """How sure the assignment is, and the rows that lie between clusters."""
+    title = "How sure it is"
+    if len(c.sizes) == 1:
+        return section("certainty", title, "", absent("There is one cluster, and every row is in it."))
+    lead = (
+        f"Of each row the probability of every cluster is known. {percent(c.unsure)} of rows have none of 80\u202f% or "
+        "more; those most in doubt are listed."
+    )
+    picture = figure(certainty_bars(c.certainty, c.weight, 1 / len(c.sizes)), class_="narrow")
+    if not c.doubts:
+        return section("certainty", title, lead, picture, tag("p", "No row is in doubt.", class_="note"))
+    head = ["Row", "Cluster", "#Probability", "Next", "#Probability ", "Cells"]
+    lines = (_doubt(c, d) for d in c.doubts)
+    return section("certainty", title, lead, picture, table(head, lines, label="Rows in doubt"))
+
+
+def _doubt(c: ClusterStudy, d: Doubt) -> list[object]:
+    return [clipped(d.row, 40), _name(c, d.first), percent(d.probability), _name(c, d.second), percent(d.runner_up),
+            _cells(list(d.cells.items()))]  # fmt: skip
+
+
+# ------------------------------------------------------------------------ how it came about
+
+
+def numbers(c: ClusterStudy) -> Markup:
+    """The number of clusters, seen in three ways."""
+    title, choice = "How many clusters", c.choice
+    if choice is None:
+        return section("numbers", title, "", absent("The number of clusters was given, not chosen."))
+    held = choice.best.get("held-out")
+    words = {
+        "bic": "the lowest BIC", "held-out": "the likelihood of rows not learnt from",
+        "prior": "what a sparse prior left",
+    }[choice.by]  # fmt: skip
+    lead = f"Three ways of looking at the same question; {words} decided. Where they disagree, the question has no sharp answer."
+    above = np.asarray(choice.bic, dtype=np.float64)
+    pictures = [
+        figure(number_curve(choice.numbers, above - np.nanmin(above), choice.best["bic"], "BIC above its least"),
+               "Lower is better: likelihood, less a price for each parameter.", "BIC"),
+    ]  # fmt: skip
+    if held is not None and np.isfinite(np.asarray(choice.held_out, dtype=np.float64)).any():
+        picture = number_curve(choice.numbers, choice.held_out, held, "nats a row", errors=choice.held_out_error,
+                               left=choice.left_by_prior)  # fmt: skip
+        note = "Higher is better. Lines are one standard error of the difference to the best; of those within it, the fewest."
+        pictures.append(figure(picture, note, "Rows not learnt from"))
+    return section("numbers", title, lead, pair(*pictures))
+
+
+def learning(c: ClusterStudy) -> Markup:
+    """How the objective rose, and whether other starts led to the same clusters."""
+    lead = f"EM stopped because: {c.reason}." if c.reason else ""
+    parts: list[Any] = [figure(trace_curve(c.trace), class_="narrow")] if len(c.trace) > 1 else []
+    if len(c.starts) > 1:
+        best = max(s.objective for s in c.starts)
+        lines = (
+            [str(i + 1), number(s.objective, 7), number(best - s.objective, 3), count(s.iterations),
+             "settled" if s.converged else "still moving"]
+            for i, s in enumerate(c.starts)
+        )  # fmt: skip
+        head = ["Start", "#Objective, nats a row", "#Below the best", "#Steps", "How it ended"]
+        parts += [tag("h3", "Starts"), table(head, lines, label="Starts", class_="tight")]
+        if c.agreement is not None:
+            words = "1 means that all starts found the same clusters, 0 that they agree no better than by chance."
+            parts.append(tag("p", f"Agreement of the partitions: {c.agreement:.2f}. {words}", class_="note"))
+    return section("learning", "How it was learnt", lead, *parts)
+
+
+def cluster_data(c: ClusterStudy) -> Markup:
+    """Every column that was used, with a histogram a cluster."""
+    n = len(c.study.columns)
+    lead = f"{rows(c.study.rows)}, {count(n)} column{'' if n == 1 else 's'} used."
+    return data(c.study, lead, "cluster")
