@@ -10,10 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from matplotlib.colors import to_rgb
 
 import likely as lk
 from likely.estimators.examples import wine
+from likely.plots.density import DensityDisplay
 from likely.plots.evaluation import decision_map
+from likely.plots.learning import components, trace
 from likely.plots.theme import PALETTE, themed
 from likely.plots.tour import tour_picture
 
@@ -47,6 +50,33 @@ def decisions() -> None:
         figure.savefig(STATIC / "decisions.png", dpi=130)
 
 
+def mixture() -> None:
+    """Wines without their labels: three parts, each row in the colours of its responsibilities, and how EM came there."""
+    X, _, names = wine()
+    at = [names.index("flavanoids"), names.index("color intensity")]
+    m = lk.MixtureDensity(lk.GaussianDensity("full"), 3, restarts=8, random_state=0).fit(X[:, at])
+    colours = np.array([to_rgb(c) for c in PALETTE[:3]])
+    with themed() as plt:
+        figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained", width_ratios=(1.3, 1))
+        for k in range(3):
+            DensityDisplay.from_model(m.model_.parts.member(k), ax=left, color=PALETTE[k], names=["", ""])
+        left.scatter(*X[:, at].T, c=m.model_.posterior(X[:, at]) @ colours, s=14, edgecolor="white", linewidth=0.3)
+        left.set(xlabel=names[at[0]], ylabel=names[at[1]], title="178 wines, labels hidden: three parts")
+        trace(m.report_, right)
+        figure.savefig(STATIC / "mixture.png", dpi=130)
+
+
+def how_many() -> None:
+    """Three clouds: what BIC, rows left out and a sparse prior say of their number."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(c, 1.0, (150, 2)) for c in ([0, 0], [4, 0], [2, 4])])
+    choice = lk.choose_components(lk.MixtureDensity(random_state=0), X, range(1, 9))
+    with themed() as plt:
+        figure, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
+        components(choice, ax).set_title("How many components?")
+        figure.savefig(STATIC / "components.png", dpi=130)
+
+
 def report() -> None:
     """The head and the map of a report on the wines, photographed by a browser where there is one."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -72,5 +102,7 @@ if __name__ == "__main__":
     STATIC.mkdir(exist_ok=True)
     ney_3_8()
     decisions()
+    mixture()
+    how_many()
     report()
     tour_picture(*wine()).savefig(STATIC / "tour.png", dpi=130)

@@ -96,6 +96,9 @@ def test_several_starts_keep_the_best(X):
     reached = [run.objective for run in many.report_.runs]
     assert len(reached) == 10
     assert -many.inertia_ == pytest.approx(max(reached))
+    assert many.report_.agreement < 1
+    assert KMeans(3, restarts=4, random_state=0).fit(X).report_.agreement == 1
+    assert "starts" in str(many.report_)
 
 
 def test_a_stream_ends_at_the_means_of_what_each_centre_was_given(X):

@@ -221,6 +221,16 @@ def test_columns_that_are_constant_or_never_seen():
     assert np.isfinite(found.model.mean).all()
 
 
+def test_tiny_columns_beside_a_large_one_keep_their_bounds():
+    """Single precision cannot hold such distances: bounds must then skip nothing."""
+    x = blobs(300, 4) * [1e-81, 1e-81, 0.0, 1e-81] + [0.0, 0.0, 1.0510324, 0.0]
+    almost = x + [0.0, 0.0, 1.0, 0.0] * (np.arange(300) == 7)[:, None]
+    for rows in (x, almost):
+        fast, slow = (lloyd(rows, rows[:6], stop=EXACT, bounds=on) for on in (True, False))
+        np.testing.assert_array_equal(fast.labels, slow.labels)
+        np.testing.assert_array_equal(fast.labels, ((rows[:, None] - fast.model.mean) ** 2).sum(axis=2).argmin(axis=1))
+
+
 def test_more_clusters_than_distinct_rows_is_said():
     with pytest.warns(UserWarning, match="there are 2"):
         found = kmeans(np.array([[1.0, 1.0]] * 5 + [[2.0, 2.0]] * 3), 4, rng=np.random.default_rng(0))

@@ -111,8 +111,8 @@ def test_what_needs_one_mixture_says_so():
 @pytest.mark.parametrize("kind", KINDS)
 def test_owners_are_weights_of_one_and_each_learns_alone(kind, hard):
     m = stack_of(kind)
-    x, rng = rows_of(m), np.random.default_rng(4)
-    owner, w = rng.integers(-1, C, 90), rng.random(90)
+    x, rng = rows_of(m, 400), np.random.default_rng(4)
+    owner, w = rng.integers(-1, C, 400), rng.random(400)
     by_owner = m.collect(x, w, owner=owner, hard=hard)
     shares = np.where(owner[:, None] == np.arange(C), w[:, None], 0.0)
     by_weight = m.collect(x, shares, hard=hard)

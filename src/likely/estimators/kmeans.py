@@ -194,6 +194,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         width = getattr(self, "n_features_in_", None)
         sound = isinstance(model, Centres) and isinstance(stats, CentreStats) and type(width) is int
         sound = sound and model.dim == width and stats.moments.shift.shape == model.mean.shape  # type: ignore[union-attr]
+        sound = sound and isinstance(getattr(self, "inertia_", 0.0), float) and type(getattr(self, "n_iter_", 1)) is int
         if not sound:
             raise DataError(sentence("KMeans", "what was learnt must fit together", type(model).__name__))
 

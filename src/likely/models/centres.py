@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, Index, parameter, rows, weights
+from likely.core.arrays import Array, parameter, rows, weights
 from likely.core.engine import map_rows
 from likely.core.stats import Addable
 from likely.core.value import Value
@@ -28,6 +27,11 @@ class CentreStats(Addable, Value):
     moments: ColumnMoments
 
     complete = False  # labels were hidden: they depend on the centres that gave them
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.moments, ColumnMoments) or self.moments.shift.ndim != 2:
+            expected, got = "ColumnMoments of a stack of clusters are needed", type(self.moments).__name__
+            raise ShapeError(sentence("CentreStats", expected, got, "collect with Centres"))
 
     @property
     def total_weight(self) -> float:
@@ -191,7 +195,3 @@ def row_weights(weight: Any, n: int, whose: str) -> Array | None:
     if w is not None and w.ndim != 1:
         raise ShapeError(sentence(whose, "weight must have one number a row", w.shape))
     return w
-
-
-Improve = Callable[[Any, Any, Centres], Any]
-__all__ = ["CentreStats", "Centres", "Index", "Labels", "as_centres", "row_weights"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, rows
+from likely.core.arrays import Array, Index, rows
 from likely.core.columns import Columns
 from likely.errors import DomainError, sentence
 from likely.families.bernoulli import Bernoulli
@@ -32,21 +32,35 @@ def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
     >>> impute(g, np.array([[2.0, np.nan]]))
     array([[2. , 1.6]])
     """
-    if not isinstance(model, Mixture):
-        return _filled(model, x, None, rng)
-    shares = model.posterior(x)
-    if rng is not None:  # each row's gaps come from one part
-        heap = np.cumsum(shares, axis=1)
-        own = (heap < rng.random((len(shares), 1)) * heap[:, -1:]).sum(axis=1)
-        shares = np.eye(model.size)[np.minimum(own, model.size - 1)]
-    return _filled(model.parts, x, shares, rng)
+    return _filled(model, x, None, rng)
 
 
 @singledispatch
 def _filled(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
     """Rows filled by a law, or by the members of a stack with a share in each row (n, K)."""
     raise DomainError(sentence("impute", "gaps can be filled by Gaussian, categorical, Poisson, Bernoulli "
-                               "parts and products of them", type(law).__name__))  # fmt: skip
+                               "parts, products and mixtures of them", type(law).__name__))  # fmt: skip
+
+
+@_filled.register
+def _(law: Mixture, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+    """Parts of each mixture have their posterior shares of its rows; in a draw, all gaps of a row come from one part."""
+    inside = law.log_joint(x).reshape(-1, law.members or 1, law.size)
+    with np.errstate(invalid="ignore"):
+        inside = np.exp(inside - inside.max(axis=2, keepdims=True))
+    inside = np.where(np.isnan(inside), law.weights, inside)  # a row that no part can explain
+    inside /= inside.sum(axis=2, keepdims=True)
+    each = (inside if shares is None else inside * shares[:, :, None]).reshape(len(inside), -1)
+    if rng is not None:
+        each = np.eye(each.shape[1])[_drawn(each, rng)]
+    return _filled(law.parts, x, each, rng)
+
+
+def _drawn(shares: Array, rng: Generator) -> Index:
+    """A place in each row (n,), drawn by shares (n, K)."""
+    heap = np.cumsum(shares, axis=1)
+    own = (heap < rng.random((len(shares), 1)) * heap[:, -1:]).sum(axis=1)
+    return np.minimum(own, shares.shape[1] - 1)
 
 
 @_filled.register
@@ -121,10 +135,6 @@ def _(law: Categorical, x: Any, shares: Array | None, rng: Generator | None) -> 
         return cells[:, None]
     shares = np.ones((len(cells), 1)) if shares is None else shares
     probs = shares[gaps] @ np.atleast_2d(law.probs)
-    if rng is None:
-        level = probs.argmax(axis=1)
-    else:
-        heap = np.cumsum(probs, axis=1)
-        level = np.minimum((heap < rng.random((len(gaps), 1)) * heap[:, -1:]).sum(axis=1), law.size - 1)
+    level = probs.argmax(axis=1) if rng is None else _drawn(probs, rng)
     cells[gaps] = law.values[level]
     return cells[:, None]

@@ -12,6 +12,7 @@ from likely.core.arrays import Array
 from likely.core.learn import Stop
 from likely.core.notes import tell
 from likely.core.report import Run
+from likely.decisions.partitions import adjusted_rand
 from likely.errors import DataError, DomainError, sentence
 from likely.models.assigning import Table
 from likely.models.exchange import exchange
@@ -25,6 +26,7 @@ SEEDS: dict[str, Seeds] = {
     "kmeans++": plus_plus,
     "random": lambda x, weight, k, rng: at_random(weight, k, rng),
 }
+COMPARED = 10_000  # rows on which the partitions of several starts are compared
 PER_SEED = 16  # rows of the sketch for each seed, where thousands are wanted
 
 
@@ -108,4 +110,14 @@ def _of_all(best: Partition, runs: list[Partition], x: Any, table: Table) -> Par
     """The best, with labels for every row, and with what all starts reached."""
     told = tuple(Run(r.report.objective, r.report.iterations, r.report.converged, r.report.reason) for r in runs)
     labels = best.labels if len(best.labels) == len(x) else best.model.assign(x)
-    return Partition(replace(best.report, runs=told if len(told) > 1 else ()), labels)
+    if len(runs) == 1:
+        return Partition(best.report, labels)
+    return Partition(replace(best.report, runs=told, agreement=_agreement(best, runs, table)), labels)
+
+
+def _agreement(best: Partition, runs: list[Partition], table: Table) -> float:
+    """The mean adjusted Rand index of the best partition with the others, over a sample of many rows."""
+    some = slice(None, None, max(1, len(table) // COMPARED))
+    weight = None if table.weight is None else table.weight[some]
+    others = [run for run in runs if run is not best]
+    return float(np.mean([adjusted_rand(best.labels[some], run.labels[some], weight) for run in others]))

@@ -184,6 +184,3 @@ def _half_way(c: Array, gaps: bool) -> Array:
     apart = squared_distances(c, c)
     np.fill_diagonal(apart, np.inf)
     return np.asarray(0.5 * np.sqrt(apart.min(axis=1)) * (1.0 - 1e-6))
-
-
-__all__ = ["Partition", "lloyd", "with_own_variances"]

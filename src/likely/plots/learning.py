@@ -31,18 +31,16 @@ def trace(report: Any, ax: Any = None, *, color: str = PALETTE[0]) -> Any:
     ax.set(xlabel="refits", ylabel="objective, nats a row", title=f"{how}: {report.reason}")
     ax.title.set_color(INK if report.converged or report.stopped_early else PALETTE[3])
     if report.held_out or others:
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, loc="center right")
     return ax
 
 
 def components(choice: Any, ax: Any = None) -> Any:
     """BIC and held-out likelihood against the number of components, with what each would choose. Returns the axes."""
     ax = axes(ax)
-    shown = [("bic", choice.bic, "BIC (least is best)", PALETTE[0])]
-    other = None
     if np.isfinite(choice.bic).any():
         ax.plot(choice.numbers, choice.bic, color=PALETTE[0], marker="o", ms=4)
-        ax.set_ylabel(shown[0][2], color=PALETTE[0])
+        ax.set_ylabel("BIC (least is best)", color=PALETTE[0])
     if np.isfinite(choice.held_out).any():
         other = ax.twinx() if np.isfinite(choice.bic).any() else ax
         finite = np.isfinite(choice.held_out)
@@ -51,8 +49,8 @@ def components(choice: Any, ax: Any = None) -> Any:
         other.set_ylabel("held-out, nats a row (largest is best)", color=PALETTE[1])
     for i, (way, k) in enumerate(choice.best.items()):
         ax.axvline(k + 0.06 * (i - 1), color=[PALETTE[0], PALETTE[1], SOFT][i % 3], lw=1, ls=["-", "--", ":"][i % 3])
-        ax.annotate(way, (k + 0.06 * (i - 1), 1.0), (2, -10 - 11 * i), xycoords=("data", "axes fraction"),
-                    textcoords="offset points", fontsize=8, color=INK)  # fmt: skip
+    said = ", ".join(f"{'BIC' if way == 'bic' else way} {k}" for way, k in choice.best.items())
+    ax.text(0.99, 0.5, f"chosen by\n{said}", transform=ax.transAxes, ha="right", va="center", fontsize=9, color=INK)
     ax.set_xlabel("components")
     ax.set_xticks(choice.numbers)
     return ax
