@@ -51,7 +51,7 @@ def decisions() -> None:
 
 
 def mixture() -> None:
-    """Wines without their labels: three parts, each row in the colours of its responsibilities, and how EM came there."""
+    """Wines without their labels: three parts, rows in the colours of their responsibilities, and how EM came there."""
     X, _, names = wine()
     at = [names.index("flavanoids"), names.index("color intensity")]
     m = lk.MixtureDensity(lk.GaussianDensity("full"), 3, restarts=8, random_state=0).fit(X[:, at])

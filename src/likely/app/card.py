@@ -16,16 +16,18 @@ from likely.errors import ModelFileError, sentence
 @click.option("-o", "--out", metavar="FILE", help="Write to a file.  [stdout]")
 def card(model: str, out: str | None) -> None:
     """Write a model card in Markdown: what it is, from which data, how chosen, how good, at what costs, its limits."""
-    from likely.app.models import card_as_written, table_model
+    from likely.app.cluster_card import cluster_markdown
+    from likely.app.models import card_as_written, classifier_of, cluster_model
 
     if out is not None:
         check_writable(out)
-    loaded = table_model(model)
+    clusters, thing = cluster_model(model)
+    loaded: Any = classifier_of(thing, model) if clusters is None else clusters
     if not loaded.card:
-        remedy = "make it with `likely fit`, which notes how"
+        remedy = "make it with `likely fit` or `likely cluster`, which note how"
         raise ModelFileError(sentence(model, "the file does not say how the model came about", remedy=remedy))
     with card_as_written(model):
-        text = markdown(loaded, model)
+        text = markdown(loaded, model) if clusters is None else cluster_markdown(loaded, model)
     if out is None:
         click.echo(text, nl=False)
     else:

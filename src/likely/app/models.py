@@ -10,21 +10,36 @@ from likely.errors import LikelyError, ModelFileError, sentence
 
 if TYPE_CHECKING:
     from likely.estimators.table_classifier import TableClassifier
+    from likely.estimators.table_clusterer import TableClusterer
 
 
 def table_model(path: str) -> TableClassifier:
     """The classifier in a file, with its columns; a classifier of a data frame, saved from Python, gets them here."""
-    from likely.estimators.bayes import BayesClassifier
-    from likely.estimators.table_classifier import TableClassifier
     from likely.files import load
 
-    model = load(path)
+    return classifier_of(load(path), path)
+
+
+def classifier_of(model: Any, path: str) -> TableClassifier:
+    """The same for what was read."""
+    from likely.estimators.bayes import BayesClassifier
+    from likely.estimators.table_classifier import TableClassifier
+
     if isinstance(model, TableClassifier) and hasattr(model, "classifier_"):
         return model
     if isinstance(model, BayesClassifier) and hasattr(model, "model_"):
         return TableClassifier.around(model, _schema(model, path))
     remedy = "`likely fit` writes such a file, `likely show` says what this one holds"
     raise ModelFileError(sentence(path, "a fitted classifier is needed", type(model).__name__, remedy))
+
+
+def cluster_model(path: str) -> tuple[TableClusterer | None, Any]:
+    """The clusters in a file, None where it holds something else; and what it holds."""
+    from likely.estimators.table_clusterer import TableClusterer
+    from likely.files import load
+
+    model = load(path)
+    return (model, model) if isinstance(model, TableClusterer) and hasattr(model, "mixture_") else (None, model)
 
 
 @contextmanager

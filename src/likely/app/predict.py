@@ -20,6 +20,7 @@ Examples:
 Columns: decision (a class, a further action, REJECT or NOVEL), expected cost,
 p(class) for each class, novel (a word that training never saw, or NOVEL),
 and the reason where the row was refused or is novel.
+A model of `likely cluster` gives cluster, probability, p(cluster) and novel.
 """
 
 PIECE = 1 << 16  # characters
@@ -44,20 +45,36 @@ def predict(
     Columns may come in any order; those that the model does not know are ignored. A word that training never saw
     counts as missing. Files of any size are read in batches.
     """
-    from likely.app.models import table_model
+    from likely.app.models import classifier_of, cluster_model
 
     if out is not None:
         check_writable(out)
-    loaded = table_model(model)
-    how = decision_rules(loaded, rules)
+    clusters, thing = cluster_model(model)
+    loaded: Any = classifier_of(thing, model) if clusters is None else clusters
+    how = decision_rules(loaded, rules) if clusters is None else _no_decisions(rules)
+    of = Decided.of if clusters is None else _clustered
     kept = [name.strip() for name in keep.split(",")] if keep else []
     with _written_to(out) as stream:
         header = True
         for before, frame in _parts(files, sql, format_, missing):
             with counted_from(before):
-                decided = Decided.of(loaded, frame, how, kept, missing, allow_missing)
+                decided = of(loaded, frame, how, kept, missing, allow_missing)
             _put(stream, decided.json_lines(proba) if as_json else decided.csv(proba, header))
             header = False
+
+
+def _no_decisions(rules: dict[str, Any]) -> dict[str, Any]:
+    """Clusters have no costs; that rows may be unlike all of them is the one rule that they know."""
+    told = [name for name, value in rules.items() if value is not None and name != "novelty"]
+    if told:
+        raise click.UsageError(f"--{told[0].replace('_', '-')} is for classifiers: this file holds clusters.")
+    return {"novelty": rules.get("novelty")}
+
+
+def _clustered(*args: Any) -> Any:
+    from likely.app.clustered import Clustered
+
+    return Clustered.of(*args)
 
 
 def decision_rules(model: Any, rules: dict[str, Any]) -> dict[str, Any]:

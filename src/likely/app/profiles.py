@@ -47,7 +47,7 @@ class Trait:
         """
         if self.level is not None:
             return f"{self.name} {self.values[k]:.0%} (all: {self.overall:.0%})"
-        return f"{self.name} {self.values[k]:.4g} ({self.apart[k]:+.1f} sd)"
+        return f"{self.name} {self.values[k]:.3g} ({self.apart[k]:+.1f} sd)".replace("(-", "(−")
 
 
 def profile(

@@ -34,7 +34,9 @@ def as_plain(outline: dict[str, Any], thing: Any) -> dict[str, Any]:
     from likely.decisions.summary import plain
 
     more = {}
-    if hasattr(thing, "schema_"):
+    if hasattr(thing, "mixture_"):
+        more = {"weights": plain(thing.weights_), "columns": thing.schema, "card": thing.card}
+    elif hasattr(thing, "schema_"):
         more = {"classes": plain(thing.classes_), "class_prior": plain(thing.class_prior_), "columns": thing.schema,
                 "card": thing.card}  # fmt: skip
     return {**plain(outline), **more}
@@ -43,6 +45,9 @@ def as_plain(outline: dict[str, Any], thing: Any) -> dict[str, Any]:
 def lines(outline: dict[str, Any], thing: Any) -> Iterator[str]:
     """The same for people."""
     yield f"{type(thing).__name__}, written by likely {outline['likely']} (format {outline['format']})"
+    if hasattr(thing, "mixture_"):
+        yield from _clusters(thing)
+        return
     inner = getattr(thing, "classifier_", thing)
     if hasattr(thing, "schema_"):
         yield from _origin(thing)
@@ -56,6 +61,24 @@ def lines(outline: dict[str, Any], thing: Any) -> Iterator[str]:
         yield str(inner.summary())
     else:
         yield from _fields(outline["content"])
+
+
+def _clusters(model: Any) -> Iterator[str]:
+    card, known = model.card, {c["cluster"]: c for c in model.card.get("clusters", [])}
+    if card:
+        yield f"learnt from {', '.join(card['source'])}: {card['rows']:,} rows"
+        yield card["why"]
+    yield ""
+    yield "clusters"
+    rows = [["", "cluster", "share", "what makes it different"]]
+    for k, share in enumerate(model.weights_.tolist()[:SHOWN], 1):
+        rows.append(["", str(k), f"{share:.4f}", clipped(", ".join(known.get(k, {}).get("profile", ())), 100)])
+    yield columns(rows, right=(1, 2))
+    yield from _more(model.n_components_, "clusters")
+    yield ""
+    yield "parameters"
+    yield from _parameters(model.mixture_.model_.parts)
+    yield from _columns(model.schema)
 
 
 def _origin(model: Any) -> Iterator[str]:

@@ -47,10 +47,9 @@ def components(choice: Any, ax: Any = None) -> Any:
         at = np.asarray(choice.numbers)[finite]
         other.errorbar(at, choice.held_out[finite], choice.held_out_error[finite], color=PALETTE[1], marker="s", ms=4)
         other.set_ylabel("held-out, nats a row (largest is best)", color=PALETTE[1])
-    for i, (way, k) in enumerate(choice.best.items()):
+    for i, k in enumerate(choice.best.values()):
         ax.axvline(k + 0.06 * (i - 1), color=[PALETTE[0], PALETTE[1], SOFT][i % 3], lw=1, ls=["-", "--", ":"][i % 3])
-    said = ", ".join(f"{'BIC' if way == 'bic' else way} {k}" for way, k in choice.best.items())
-    ax.text(0.99, 0.5, f"chosen by\n{said}", transform=ax.transAxes, ha="right", va="center", fontsize=9, color=INK)
-    ax.set_xlabel("components")
+    said = ", ".join(f"{k} by {'BIC' if way == 'bic' else way}" for way, k in choice.best.items())
+    ax.set_xlabel(f"components (chosen: {said})")
     ax.set_xticks(choice.numbers)
     return ax

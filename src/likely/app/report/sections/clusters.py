@@ -18,7 +18,7 @@ from likely.app.report.sections.data import data
 from likely.app.report.sections.reasons import _cells, _plane_words
 from likely.app.report.sections.verdict import _figure
 from likely.app.report.style import HEAT
-from likely.app.report.words import NONE, clipped, column, count, listed, number, percent, rows
+from likely.app.report.words import NONE, clipped, count, listed, number, percent, rows
 
 MOST_TRAITS = 40
 MOST_CLUSTERS = 12  # columns of the heat table
@@ -74,7 +74,7 @@ def _stories(c: ClusterStudy) -> Markup:
         [_name(c, k), count(float(n)), percent(float(n) / total), ", ".join(words) or "close to the mean of all rows"]
         for k, (n, words) in enumerate(zip(c.sizes, c.stories, strict=True))
     )
-    return table(["Cluster", "#Rows", "#Share", "What makes it different"], lines, label="Clusters", class_="mid")
+    return table(["Cluster", "#Rows", "#Share", "What makes it different"], lines, label="Clusters", class_="mid board")
 
 
 def _name(c: ClusterStudy, k: int) -> Markup:
@@ -95,8 +95,8 @@ def heat(c: ClusterStudy) -> Markup:
 
 def _trait(t: TraitRow, k: int) -> Markup:
     title = join([clipped(t.column, 40), *([tag("small", f" {clipped(t.level, 30)}")] if t.level is not None else [])])
-    words = [percent(v) for v in t.values] if t.level is not None else column(list(t.values), 3)
-    overall = percent(t.overall) if t.level is not None else number(t.overall)
+    said = percent if t.level is not None else number
+    words, overall = [said(float(v)) for v in t.values], said(t.overall)
     cells = (_cell(word, float(a)) for word, a in zip(words[:k], t.apart[:k], strict=True))
     return tag("tr", tag("th", title, scope="row"), *cells, tag("td", overall))
 
@@ -135,10 +135,8 @@ def certainty(c: ClusterStudy) -> Markup:
     title = "How sure it is"
     if len(c.sizes) == 1:
         return section("certainty", title, "", absent("There is one cluster, and every row is in it."))
-    lead = (
-        f"Of each row the probability of every cluster is known. {percent(c.unsure)} of rows have none of 80\u202f% or "
-        "more; those most in doubt are listed."
-    )
+    known = f"Of each row the probability of every cluster is known; {percent(c.unsure)} of rows have none of 80\u202f% or more."
+    lead = f"{known} Those most in doubt are listed." if c.doubts else known
     picture = figure(certainty_bars(c.certainty, c.weight, 1 / len(c.sizes)), class_="narrow")
     if not c.doubts:
         return section("certainty", title, lead, picture, tag("p", "No row is in doubt.", class_="note"))
@@ -186,7 +184,7 @@ def learning(c: ClusterStudy) -> Markup:
     if len(c.starts) > 1:
         best = max(s.objective for s in c.starts)
         lines = (
-            [str(i + 1), number(s.objective, 7), number(best - s.objective, 3), count(s.iterations),
+            [str(i + 1), number(s.objective, 7), number(round(best - s.objective, 9), 2), count(s.iterations),
              "settled" if s.converged else "still moving"]
             for i, s in enumerate(c.starts)
         )  # fmt: skip
