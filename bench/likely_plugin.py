@@ -325,3 +325,13 @@ def tree(link):
 
 peer("hier_ward", "likely", note="linkage(X, 'ward')")(tree("ward"))
 peer("hier_average", "likely", note="linkage(X, 'average')")(tree("average"))
+
+
+# -------------------------------------------------------------------- factors
+
+
+@peer("pca", "likely", note="PCA(10), from the centred scatter")
+def _(d):
+    lk = library()
+    lk.PCA(2).fit(d["X"][:1000])
+    return lambda: {"components": lk.PCA(d["q"]).fit(d["X"]).components_}

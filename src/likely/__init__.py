@@ -51,11 +51,13 @@ _HOMES = {
     "likely.estimators.choosing": ["ComponentChoice", "choose_components"],
     "likely.estimators.contaminated": ["ContaminatedDensity"],
     "likely.estimators.curves": ["hughes_curve", "learning_curve"],
+    "likely.estimators.factors": ["FactorAnalysis", "PPCA"],
     "likely.estimators.frequencies": ["ClassFrequencies"],
     "likely.estimators.gaussian": ["GaussianDensity"],
     "likely.estimators.mixture": ["MixtureClusterer", "MixtureDensity"],
     "likely.estimators.multinomial": ["MultinomialDensity"],
     "likely.estimators.naive_bayes": ["NaiveBayes"],
+    "likely.estimators.pca": ["PCA"],
     "likely.estimators.poisson": ["PoissonDensity"],
     "likely.estimators.product": ["ProductDensity"],
     "likely.estimators.table_classifier": ["TableClassifier"],
@@ -63,6 +65,7 @@ _HOMES = {
     "likely.families.bernoulli": ["Bernoulli"],
     "likely.families.categorical": ["Categorical"],
     "likely.families.dirichlet_multinomial": ["DirichletMultinomial"],
+    "likely.families.factor_gaussian": ["FactorGaussian"],
     "likely.families.gaussian": ["Gaussian"],
     "likely.families.multinomial": ["Multinomial"],
     "likely.families.negative_binomial": ["NegativeBinomial"],
@@ -82,10 +85,12 @@ _HOMES = {
     "likely.models.imputing": ["impute"],
     "likely.models.mixture": ["Mixture"],
     "likely.models.mixture_prior": ["MixturePrior"],
+    "likely.models.principal": ["Principal"],
     "likely.models.scaled": ["Scaled"],
     "likely.models.sketch": ["Sketch"],
     "likely.priors.beta": ["Beta"],
     "likely.priors.dirichlet": ["Dirichlet"],
+    "likely.priors.earlier_rows": ["EarlierRows"],
     "likely.priors.gamma": ["Gamma"],
     "likely.priors.multinomial": ["MultinomialPrior"],
     "likely.priors.normal_inverse_gamma": ["NormalInverseGamma"],
@@ -140,11 +145,13 @@ if TYPE_CHECKING:
     from likely.estimators.choosing import ComponentChoice, choose_components
     from likely.estimators.contaminated import ContaminatedDensity
     from likely.estimators.curves import hughes_curve, learning_curve
+    from likely.estimators.factors import FactorAnalysis, PPCA
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.gaussian import GaussianDensity
     from likely.estimators.mixture import MixtureClusterer, MixtureDensity
     from likely.estimators.multinomial import MultinomialDensity
     from likely.estimators.naive_bayes import NaiveBayes
+    from likely.estimators.pca import PCA
     from likely.estimators.poisson import PoissonDensity
     from likely.estimators.product import ProductDensity
     from likely.estimators.table_classifier import TableClassifier
@@ -152,6 +159,7 @@ if TYPE_CHECKING:
     from likely.families.bernoulli import Bernoulli
     from likely.families.categorical import Categorical
     from likely.families.dirichlet_multinomial import DirichletMultinomial
+    from likely.families.factor_gaussian import FactorGaussian
     from likely.families.gaussian import Gaussian
     from likely.families.multinomial import Multinomial
     from likely.families.negative_binomial import NegativeBinomial
@@ -171,10 +179,12 @@ if TYPE_CHECKING:
     from likely.models.imputing import impute
     from likely.models.mixture import Mixture
     from likely.models.mixture_prior import MixturePrior
+    from likely.models.principal import Principal
     from likely.models.scaled import Scaled
     from likely.models.sketch import Sketch
     from likely.priors.beta import Beta
     from likely.priors.dirichlet import Dirichlet
+    from likely.priors.earlier_rows import EarlierRows
     from likely.priors.gamma import Gamma
     from likely.priors.multinomial import MultinomialPrior
     from likely.priors.normal_inverse_gamma import NormalInverseGamma
@@ -186,14 +196,15 @@ __all__ = [  # noqa: PLE0604, RUF100
     "Agglomerative", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Block", "Blocks", "Calibrated",
     "Categorical", "CategoricalDensity", "Checkpoint", "ClassFrequencies", "Classifier", "Columns", "ComponentChoice",
     "ContaminatedDensity", "Cost", "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet",
-    "DirichletMultinomial", "DomainError", "Engine", "Evaluation", "FitReport", "FitWarning", "Fixed", "Gamma",
-    "Gaussian", "GaussianDensity", "Learnable", "LikelyError", "Mixture", "MixtureClusterer", "MixtureDensity",
-    "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes",
-    "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "Poisson",
-    "PoissonDensity", "Prior", "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged",
-    "Scaled", "Serial", "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "Stats", "Step", "Stop",
-    "StudentT", "Table", "TableClassifier", "Threads", "__version__", "adjusted_mutual_information", "adjusted_rand",
-    "bell", "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality",
+    "DirichletMultinomial", "DomainError", "EarlierRows", "Engine", "Evaluation", "FactorAnalysis", "FactorGaussian",
+    "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity", "Learnable", "LikelyError", "Mixture",
+    "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity",
+    "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart",
+    "NormalMean", "NotConverged", "PCA", "PPCA", "Poisson", "PoissonDensity", "Principal", "Prior",
+    "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "Serial",
+    "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "Stats", "Step", "Stop", "StudentT", "Table",
+    "TableClassifier", "Threads", "__version__", "adjusted_mutual_information", "adjusted_rand", "bell",
+    "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality",
     "choose_components", "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "evaluate", "fit",
     "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learning_curve", "linkage", "load",
     "log_stirling2", "normalised_mutual_information", "online", "operating_threshold", "proportion", "purity", "rand",

@@ -10,6 +10,7 @@ from scipy.special import betaincinv, chdtri, gammaincinv, ndtri, stdtrit
 
 from likely.families.bernoulli import Bernoulli
 from likely.families.categorical import Categorical
+from likely.families.factor_gaussian import FactorGaussian
 from likely.families.gaussian import Gaussian
 from likely.families.multinomial import Multinomial
 from likely.families.poisson import Poisson
@@ -110,6 +111,11 @@ def _product(model: Product, stats: Any, names: list[str], level: float) -> Iter
         yield from rows_of(part, stats[name], inner, level)
 
 
+def _factors(model: FactorGaussian, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """Means, deviations and correlations, as those of the Gaussian that it is."""
+    yield from _gaussian(model.gaussian, stats, names, level)
+
+
 def _around(value: float, reach: Any) -> tuple[float | None, float | None]:
     return (None, None) if reach is None else (float(value - reach), float(value + reach))
 
@@ -120,5 +126,5 @@ def _number(value: Any) -> float | None:
 
 _TABLE: dict[type, Callable[..., Iterator[Row]]] = {
     Gaussian: _gaussian, Poisson: _poisson, Categorical: _categorical, Product: _product,
-    Multinomial: _multinomial, Bernoulli: _bernoulli,
+    Multinomial: _multinomial, Bernoulli: _bernoulli, FactorGaussian: _factors,
 }  # fmt: skip

@@ -227,6 +227,10 @@ TABLE: dict[str, Entry] = {
         alpha=numbers("* d", 0), length=numbers("", 0),
     ),
     "Bernoulli": entry(lambda: import_module("likely.families.bernoulli").Bernoulli, probs=numbers("* d", 0)),
+    "FactorGaussian": entry(
+        lambda: import_module("likely.families.factor_gaussian").FactorGaussian,
+        mean=numbers("* d"), loadings=numbers("?"), noise=numbers("* d | *", 0), kind=text("spherical", "diagonal"),
+    ),
     "Product": entry(lambda: import_module("likely.families.product").Product, parts=pairs(law)),
     "Several": entry(lambda: import_module("likely.families.several").Several, of_one_width, parts=items(law)),
     "Shared": entry(
@@ -240,6 +244,10 @@ TABLE: dict[str, Entry] = {
     "Beta": entry(lambda: import_module("likely.priors.beta").Beta, a=numbers("* d", 0), b=numbers("* d", 0)),
     "MultinomialPrior": entry(
         lambda: import_module("likely.priors.multinomial").MultinomialPrior, belief=law, length=numbers("", 0)
+    ),
+    "EarlierRows": entry(
+        lambda: import_module("likely.priors.earlier_rows").EarlierRows,
+        mean=numbers("* d"), kappa=numbers("* | ", 0), scale=numbers("* d d | d d"), rows=numbers("* | ", 0),
     ),
     "Gamma": entry(
         lambda: import_module("likely.priors.gamma").Gamma, shape=numbers("* d", 0), rate=numbers("* d", 0)
@@ -281,6 +289,10 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.families.bernoulli").Trials,
         rows=numbers("*", 0), ones=numbers("* d", 0), zeros=numbers("* d", 0),
     ),
+    "ScatterRoot": entry(
+        lambda: import_module("likely.families.scatter_root").ScatterRoot,
+        weight=numbers("", 0), origin=numbers("d"), shift=numbers("d"), root=numbers("r d"),
+    ),
     "LevelCounts": entry(
         lambda: import_module("likely.families.categorical").LevelCounts, counts=numbers("* L", 0), rows=numbers("*", 0)
     ),
@@ -295,6 +307,10 @@ TABLE: dict[str, Entry] = {
     "CutCurve": entry(
         lambda: import_module("likely.models.cuts").CutCurve, k=numbers("m", 1, np.int64), log_likelihood=numbers("m"),
         bic=numbers("m"), covariance=text("pooled", "full", "diagonal"),
+    ),
+    "Principal": entry(
+        lambda: import_module("likely.models.principal").Principal,
+        mean=numbers("d"), axes=numbers("q d"), variances=numbers("q", 0), rest=numbers("", 0),
     ),
     "Fixed": entry(lambda: import_module("likely.models.fixed").Fixed, parts=law),
     "FixedStats": entry(
