@@ -22,10 +22,11 @@ class Clustered:
         kept = chosen(frame, keep)
         table = Table.like(model.schema, frame, missing=missing, allow_missing=allow)
         rows = laid_out(table.frame, list(model.schema))
-        seen = Watch.over(model).look(rows)
-        rate = how.get("novelty")
-        beyond = seen.strange if rate is None else seen.strange | (seen.surprise > Watch.over(model).level(rate))
-        return cls(model.predict_proba(Typed(rows)), kept, beyond, [seen.why(i) if beyond[i] else "" for i in range(len(beyond))])
+        watch, rate = Watch.over(model), how.get("novelty")
+        seen = watch.look(rows)
+        novel = seen.strange if rate is None else seen.strange | (seen.surprise > watch.level(rate))
+        reasons = [seen.why(i) if beyond else "" for i, beyond in enumerate(novel.tolist())]
+        return cls(model.predict_proba(Typed(rows)), kept, novel, reasons)
 
     def csv(self, proba: bool, header: bool) -> str:
         """Lines of a CSV file."""

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from likely.errors import LikelyError, ModelFileError, sentence
+from likely.errors import DataError, LikelyError, ModelFileError, sentence
 
 if TYPE_CHECKING:
     from likely.estimators.table_classifier import TableClassifier
     from likely.estimators.table_clusterer import TableClusterer
+    from likely.estimators.watch import Watch
 
 
 def table_model(path: str) -> TableClassifier:
@@ -54,11 +55,33 @@ def card_as_written(path: str) -> Iterator[None]:
 
 
 def _schema(model: Any, path: str) -> dict[str, dict[str, Any]]:
+    return {name: _entry(model.density_, model._learnt.parts, name) for name in _names(model, path)}
+
+
+def _names(model: Any, path: str) -> list[str]:
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         remedy = "fit it to a data frame, or use it from Python"
         raise ModelFileError(sentence(path, "the model must know its columns by name", "numbers alone", remedy))
-    return {str(name): _entry(model.density_, model._learnt.parts, str(name)) for name in names}
+    return [str(name) for name in names]
+
+
+def watch_model(path: str) -> Watch:
+    """The model in a file as one that marks unlikely rows: a classifier, clusters, or a density of named columns."""
+    from likely.estimators.shell import DensityEstimator
+    from likely.estimators.watch import Watch
+
+    clusters, thing = cluster_model(path)
+    if clusters is not None:
+        return Watch.over(clusters)
+    if isinstance(thing, DensityEstimator) and hasattr(thing, "model_"):
+        inner, law = getattr(thing, "component_", thing), thing._learnt
+        law = law.parts if inner is not thing else law
+        return Watch.over(thing, {name: _entry(inner, law, name) for name in _names(thing, path)})
+    try:
+        return Watch.over(classifier_of(thing, path))
+    except DataError as error:
+        raise ModelFileError(f"{path}: {error}") from error
 
 
 def _entry(density: Any, law: Any, name: str) -> dict[str, Any]:

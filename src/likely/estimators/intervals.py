@@ -15,6 +15,7 @@ from likely.families.gaussian import Gaussian
 from likely.families.multinomial import Multinomial
 from likely.families.poisson import Poisson
 from likely.families.product import Product
+from likely.models.mixture import Mixture
 
 
 class Row(NamedTuple):
@@ -116,6 +117,16 @@ def _factors(model: FactorGaussian, stats: Any, names: list[str], level: float) 
     yield from _gaussian(model.gaussian, stats, names, level)
 
 
+def _mixture(model: Mixture, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """Weights and parts; an interval would have to know the labels, which are hidden."""
+    told = type(model.parts) in _TABLE
+    for k, weight in enumerate(model.weights):
+        yield Row(f"component {k}", "weight", float(weight), None, None)
+        if told:
+            inner = rows_of(model.parts.member(k), stats.parts.member(k), names, level)
+            yield from (Row(f"{k}: {r.column}", r.parameter, r.estimate, None, None) for r in inner)
+
+
 def _around(value: float, reach: Any) -> tuple[float | None, float | None]:
     return (None, None) if reach is None else (float(value - reach), float(value + reach))
 
@@ -127,4 +138,5 @@ def _number(value: Any) -> float | None:
 _TABLE: dict[type, Callable[..., Iterator[Row]]] = {
     Gaussian: _gaussian, Poisson: _poisson, Categorical: _categorical, Product: _product,
     Multinomial: _multinomial, Bernoulli: _bernoulli, FactorGaussian: _factors,
+    Mixture: _mixture,
 }  # fmt: skip

@@ -93,15 +93,18 @@ def _few_causes(table: Array, rows: float) -> Any:
 
 def discover(
     X: Any, kinds: Mapping[str, str], number: int | None = None, *, by: str = "bic", weight: Any = None,
-    restarts: int = 3, most: int = MOST, seed: int = 0, factors: bool = False,
+    restarts: int = 3, most: int = MOST, seed: int = 0, density: bool = False,
 ) -> Found:  # fmt: skip
-    """A mixture of the rows of a typed frame: of the shape with the lowest BIC, of `number` parts or as `by` says."""
+    """A mixture of the rows of a typed frame: of the shape with the lowest BIC, of `number` parts or as `by` says.
+
+    With `density` the parts need not be clusters: few causes may explain many columns, and BIC alone is looked at.
+    """
     if by not in BY:
         raise DomainError(sentence("discover", f"by must be one of {', '.join(BY)}", repr(by)))
     w = None if weight is None else np.asarray(weight, dtype=np.float64)
     there = float(X.height if w is None else (w > 0).sum())
     _refuse_more_than_rows(number, there)
-    tried = shapes(kinds, there, X if factors else None)
+    tried = shapes(kinds, there, X if density else None)
     settings: dict[str, Any] = {"restarts": restarts, "random_state": seed}
     if number is not None:
         kept = {**settings, **SETTLED}
@@ -110,7 +113,7 @@ def discover(
         shape = min(bics, key=lambda s: bics[s])
         return Found(fits[shape], shape, bics, None, "told", int(there))
     some, w_some = _some(X, w, seed)
-    shape, bics, choice = _chosen(tried, some, w_some, settings, min(most, int(there)), by)
+    shape, bics, choice = _chosen(tried, some, w_some, settings, min(most, int(there)), not density)
     mixture = MixtureDensity(tried[shape], int(choice.best[by]), **settings, **SETTLED).fit(X, sample_weight=w)
     return Found(mixture, shape, bics, choice, by, some.height)
 
@@ -123,21 +126,24 @@ def bic(mixture: MixtureDensity, X: Any, weight: Array | None = None) -> float:
     return float(-2 * (w[counted] @ scores[counted]) + mixture.model_.n_parameters * np.log(w.sum()))
 
 
-def _chosen(tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, by: str) -> tuple[str, Any, Any]:
-    """The shape of the lowest BIC, that of each, and for the chosen one all three ways to choose the number."""
-    from likely.estimators.choosing import choose_components
+def _chosen(tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, every: bool) -> tuple[str, Any, Any]:
+    """The shape of the lowest BIC, that of each, and for the chosen one what every way would choose."""
+    from likely.estimators.choosing import ComponentChoice, choose_components
 
     quick = {**settings, **QUICK}
     curves = {shape: _bics(MixtureDensity(part, **quick), X, w, most) for shape, part in tried.items()}
     bics = {shape: float(np.min(curve)) for shape, curve in curves.items()}
     shape = min(bics, key=lambda s: bics[s])
     curve, numbers = curves[shape], list(range(1, len(curves[shape]) + 1))
+    best, unknown = {"bic": int(np.argmin(curve)) + 1}, np.full(len(curve), np.nan)
+    if not every:
+        return shape, bics, ComponentChoice(numbers, curve, unknown, unknown, None, best)
     estimator = MixtureDensity(tried[shape], **{**quick, "restarts": 1})
     choice = choose_components(estimator, X, numbers, sample_weight=w, by=("held-out",))
     patient = MixtureDensity(tried[shape], **{**settings, **SETTLED})  # what does not pay for itself goes slowly
     emptied = choose_components(patient, X, [most], sample_weight=w, by=("prior",)).emptied
-    best = {"bic": int(np.argmin(curve)) + 1, **choice.best, "prior": emptied}
-    return shape, bics, replace(choice, bic=curve, emptied=emptied, best=best)
+    found = {**best, **choice.best, "prior": emptied}
+    return shape, bics, replace(choice, bic=curve, emptied=emptied, best=found)
 
 
 def _bics(estimator: Any, X: Any, w: Any, most: int) -> Array:

@@ -1,0 +1,224 @@
+"""`likely novelty`: which rows are unlike the ordinary ones, how surprising they are, and which column is to blame."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from likely.app import options
+from likely.app.batches import counted_from
+from likely.app.cluster import names_of
+from likely.app.outputs import check_model_path, check_writable
+from likely.app.talk import Talk, clipped, columns
+
+EPILOG = """\b
+Examples:
+  likely novelty today.csv --train normal.csv --rate 0.001 -o marked.csv
+  likely novelty new.csv --model model.likely --json
+Columns of the output: those of the input, novel, surprise (bits beyond an
+ordinary row), rarity (the share of ordinary rows that are as surprising),
+blame (of a novel row, the column that explains most of it) and its bits.
+"""
+
+LISTED = 5  # the most surprising rows, in words
+
+
+@click.command(epilog=EPILOG)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
+@click.option("--model", metavar="FILE", help="A model of `likely fit`, `likely cluster`, or a density.")
+@click.option("--train", multiple=True, metavar="FILE", help="Ordinary rows to learn from instead; repeatable.")
+@click.option("--rate", type=options.Share(), default=0.01, show_default=True, help="False alarms among ordinary rows.")
+@click.option("--ignore", multiple=True, metavar="COL,...", callback=names_of, help="With --train: columns to leave out.")
+@click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
+              help="With --train: what a column is: real, count, binary, category, ignore.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="With --train: for starts.")
+@click.option("--save", metavar="FILE", help="With --train: keep what was learnt as a model file.")
+@options.reading
+@click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all.  [stdout]")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+def novelty(
+    files: tuple[str, ...], model: str | None, train: tuple[str, ...], rate: float, sql: str | None,
+    format_: str | None, missing: tuple[str, ...], allow_missing: bool, as_json: bool, out: str | None, quiet: bool,
+    **learning: Any,
+) -> None:  # fmt: skip
+    """Mark rows that are less likely than all but a given share of ordinary rows.
+
+    The level is set by ordinary rows that the model had not learnt from, so the stated rate of false alarms holds
+    also for a model that fits badly. Rows with gaps are compared with ordinary rows that have the same gaps.
+    """
+    from likely.app.predict import _parts, _put, _written_to
+
+    _check_usage(model, train, learning, out)
+    talk = Talk(quiet)
+    watch = _watch(model, train, missing, format_, learning, talk)
+    with _notes(talk):
+        level = watch.level(rate)
+    tally = Tally(rate)
+    with _written_to(out) as stream:
+        for before, frame in _parts(files, sql, format_, missing):
+            with counted_from(before):
+                marked = Marked.of(watch, level, frame, missing, allow_missing)
+            _put(stream, marked.json_lines() if as_json else marked.csv(not tally.rows))
+            tally.add(marked)
+    talk(tally.words() + (f"\n\nwritten: {out}" if out else ""))
+
+
+def _check_usage(model: str | None, train: tuple[str, ...], learning: dict[str, Any], out: str | None) -> None:
+    if (model is None) == (not train):
+        raise click.UsageError("say what is ordinary: --model FILE, or --train FILE with ordinary rows; one of them.")
+    told = [name for name in ("ignore", "kinds", "save") if learning[name]]
+    if model is not None and told:
+        flag = {"kinds": "as"}.get(told[0], told[0])
+        raise click.UsageError(f"--{flag} goes with --train: a model file has its columns already.")
+    if out is not None:
+        check_writable(out)
+    if learning["save"] is not None:
+        check_model_path(learning["save"])
+
+
+def _watch(model: str | None, train: tuple[str, ...], missing: Any, format: str | None, how: Any, talk: Talk) -> Any:
+    """What knows the ordinary: a model file, or what ordinary rows teach."""
+    from likely.app.models import watch_model
+
+    if model is None:
+        return _learnt(train, missing, format, how, talk)
+    watch = watch_model(model)
+    if watch.calm is None or not watch.calm.shape[1]:
+        told = "the file holds no rows that the model had not learnt from: the level is that of its own draws, and the"
+        talk(f"{told} rate holds as far as the model fits; --train sets it by rows")
+    return watch
+
+
+def _learnt(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any], talk: Talk) -> Any:
+    from likely.data.table import Table
+    from likely.estimators.table_classifier import arranged_schema, laid_out
+    from likely.estimators.table_clusterer import TableClusterer
+    from likely.estimators.table_mixture import discover
+    from likely.estimators.watch import Watch
+
+    table = Table.of(list(train), kinds=how["kinds"], missing=missing, drop=how["ignore"], format=format)
+    talk(table.describe())
+    schema = arranged_schema(table.schema())
+    frame, kinds = laid_out(table.frame, list(schema)), {name: entry["kind"] for name, entry in schema.items()}
+    with _notes(talk):
+        found = discover(frame, kinds, seed=how["seed"], density=True)
+        model = TableClusterer.around(found, schema, frame, random_state=how["seed"])
+    talk(f"\nordinary rows: a mixture of {found.why.replace('cluster', 'part')}\n")
+    if how["save"] is not None:
+        model.save(how["save"])
+    return Watch.over(model)
+
+
+class _notes:
+    """Warnings of the library become talk, each once."""
+
+    def __init__(self, talk: Talk) -> None:
+        self.talk, self.caught = talk, warnings.catch_warnings(record=True)
+
+    def __enter__(self) -> None:
+        self.heard = self.caught.__enter__()
+        warnings.simplefilter("always")
+
+    def __exit__(self, *error: Any) -> None:
+        self.caught.__exit__(*error)
+        for text in dict.fromkeys(str(w.message) for w in self.heard or ()):
+            self.talk(f"note: {text}")
+
+
+class Marked:
+    """One batch of rows with what the watch says of them."""
+
+    def __init__(self, source: Any, novel: Any, bits: Any, rarity: Any, blame: list[Any], blame_bits: list[Any]) -> None:
+        self.source, self.novel, self.bits, self.rarity = source, novel, bits, rarity
+        self.blame, self.blame_bits = blame, blame_bits
+
+    @classmethod
+    def of(cls, watch: Any, level: float, frame: Any, missing: Any, allow_missing: bool) -> Marked:
+        """Look at a frame of cells."""
+        import numpy as np
+
+        from likely.data.table import Table
+        from likely.estimators.table_classifier import laid_out
+
+        names = list(watch.schema)
+        rows = laid_out(Table.like(watch.schema, frame, missing=missing, allow_missing=allow_missing).frame, names)
+        look = watch.look(rows)
+        novel = look.surprise > level
+        blame: list[Any] = [None] * len(novel)
+        bits: list[Any] = [None] * len(novel)
+        at = np.flatnonzero(novel)
+        if len(at):
+            for i, name, told in zip(at.tolist(), *watch.blame(rows[at]), strict=True):
+                blame[i], bits[i] = name, float(told) if np.isfinite(told) else None
+        return cls(frame, novel, np.where(look.strange, np.maximum(look.bits, 0.0), look.bits),
+                   watch.rarity(look.surprise), blame, bits)  # fmt: skip
+
+    def columns(self) -> list[Any]:
+        """The new columns."""
+        import numpy as np
+        import polars as pl
+
+        finite = np.where(np.isfinite(self.bits), self.bits, np.nan)
+        return [
+            pl.Series("novel", self.novel), pl.Series("surprise", finite).fill_nan(None),
+            pl.Series("rarity", self.rarity), pl.Series("blame", self.blame, dtype=pl.String),
+            pl.Series("blame_bits", self.blame_bits, dtype=pl.Float64),
+        ]  # fmt: skip
+
+    def frame(self) -> Any:
+        """The input's columns and the new ones; an impossible row has no finite surprise, and none is written."""
+        new = self.columns()
+        taken = {column.name for column in new}
+        return self.source.rename({n: f"input {n}" for n in self.source.columns if n in taken}).with_columns(new)
+
+    def csv(self, header: bool) -> str:
+        """Lines of a CSV file."""
+        text: str = self.frame().write_csv(include_header=header)
+        return text
+
+    def json_lines(self) -> str:
+        """One JSON object a line."""
+        import json
+
+        return "".join(f"{json.dumps(row, default=str)}\n" for row in self.frame().iter_rows(named=True))
+
+    def worst(self, before: int) -> Iterator[tuple[float, int, Any, Any]]:
+        """The most surprising novel rows: bits, number in all, column to blame and its cell."""
+        import numpy as np
+
+        at = np.flatnonzero(self.novel)
+        for i in at[np.argsort(-self.bits[at], kind="stable")][:LISTED].tolist():
+            yield float(self.bits[i]), before + i + 1, self.blame[i], self._cell(self.blame[i], i)
+
+    def _cell(self, name: str, i: int) -> Any:
+        return self.source[name][i] if name in self.source.columns else None
+
+
+class Tally:
+    """How many rows were marked, and the most surprising of them."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate, self.rows, self.novel = rate, 0, 0
+        self.worst: list[tuple[float, int, Any, Any]] = []
+
+    def add(self, marked: Marked) -> None:
+        """Count a batch."""
+        self.worst = sorted([*self.worst, *marked.worst(self.rows)], key=lambda one: -one[0])[:LISTED]
+        self.rows += len(marked.novel)
+        self.novel += int(marked.novel.sum())
+
+    def words(self) -> str:
+        """All of it for people."""
+        share = self.novel / max(self.rows, 1)
+        first = f"{self.novel:,} of {self.rows:,} rows are novel ({share:.2%}); of ordinary rows {self.rate:.2%} would be"
+        if not self.worst:
+            return first
+        lines = [["", "row", "bits", "because of"]]
+        for bits, row, name, cell in self.worst:
+            lines.append(["", f"{row:,}", f"{bits:.1f}", f"{clipped(str(name), 40)} = {clipped(str(cell), 40)}"])
+        return f"{first}\nthe most surprising:\n{columns(lines, right=(1, 2))}"
