@@ -313,6 +313,19 @@ def _(d):
 # ------------------------------------------------------------------- clusters
 
 
+@peer("kmeans", "likely", note="KMeans: exact labels, bounds that skip distances")
+def _(d):
+    lk = library()
+    warnings.filterwarnings("ignore", message="KMeans: not converged")  # equal iterations
+    lk.KMeans(d["K"], start=d["c0"], max_iter=2, tol=0).fit(d["X"][:5000])
+
+    def run():
+        m = lk.KMeans(d["K"], start=d["c0"], max_iter=d["iters"], tol=0).fit(d["X"])
+        return {"centers": m.cluster_centers_, "iters": m.n_iter_}
+
+    return run
+
+
 def tree(link):
     def setup(d):
         from likely import linkage

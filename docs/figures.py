@@ -11,13 +11,17 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from matplotlib.colors import to_rgb
+from sklearn.datasets import load_digits
 
 import likely as lk
 from likely.estimators.examples import wine
+from likely.estimators.kmeans import KMeans
+from likely.plots.dendrogram import dendrogram
 from likely.plots.density import DensityDisplay
 from likely.plots.evaluation import decision_map
+from likely.plots.factors import ScoresDisplay, ScreeDisplay
 from likely.plots.learning import components, trace
-from likely.plots.theme import PALETTE, themed
+from likely.plots.theme import INK, PALETTE, themed
 from likely.plots.tour import tour_picture
 
 STATIC = Path(__file__).parent / "_static"
@@ -77,6 +81,64 @@ def how_many() -> None:
         figure.savefig(STATIC / "components.png", dpi=130)
 
 
+def variances() -> None:
+    """A wide and a narrow cloud: spheres of one size cut the wide one, spheres of their own sizes do not."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal([0, 0], 3.0, (300, 2)), rng.normal([6, 0], 0.4, (100, 2))])
+    grid = np.stack(np.meshgrid(np.linspace(-11, 9.5, 1025), np.linspace(-10, 9, 950)), axis=-1)
+    with themed() as plt:
+        figure, both = plt.subplots(1, 2, figsize=(9.0, 4.3), layout="constrained")
+        for ax, kind, title in zip(both, ("equal", "own"), ("One variance", "A variance each"), strict=True):
+            found = KMeans(2, variances=kind, restarts=5, random_state=0).fit(X)
+            wide = np.bincount(found.labels_).argmax()
+            colours = [PALETTE[0] if k == wide else PALETTE[1] for k in found.labels_]
+            ax.scatter(*X.T, c=colours, s=12, edgecolor="white", linewidth=0.3)
+            side = found.predict(grid.reshape(-1, 2)).reshape(grid.shape[:2])
+            ax.contour(grid[..., 0], grid[..., 1], side, levels=[0.5], colors=[INK], linewidths=1.0)
+            ax.scatter(*found.cluster_centers_.T, marker="+", s=90, color=INK, linewidth=1.6)
+            ax.set(title=title, xlim=(-11, 9.5), ylim=(-10, 9), aspect="equal", xticks=[], yticks=[])
+        figure.savefig(STATIC / "variances.png", dpi=130)
+
+
+def tree_of_wines() -> None:
+    """Wines merged as Ward does: the tree, and what its cuts are worth."""
+    X, _, _ = wine()
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    tree = lk.linkage(Z)
+    curve = lk.cut_curve(tree, Z, most=10)
+    with themed() as plt:
+        figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained", width_ratios=(1.7, 1))
+        dendrogram(tree, left, cut=curve.best, labels=["1 row"] * len(Z), most=24)
+        right.plot(curve.k, curve.bic, color=PALETTE[0], marker=".")
+        right.plot(curve.best, curve.bic.min(), "o", color=PALETTE[1], ms=9, mfc="none", mew=1.6)
+        right.set(xlabel="clusters", ylabel="BIC", title="What a cut is worth", xticks=curve.k)
+        figure.savefig(STATIC / "dendrogram.png", dpi=130)
+
+
+def scree() -> None:
+    """Images of digits: variance along the axes, and what so many of them leave out."""
+    X, _ = load_digits(return_X_y=True)
+    with themed() as plt:
+        figure, both = plt.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained")
+        ScreeDisplay.from_estimator(lk.PCA().fit(X), ax=both)
+        figure.savefig(STATIC / "scree.png", dpi=130)
+
+
+def scores() -> None:
+    """The wines in the plane that shows most of their differences."""
+    X, y, _ = wine()
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    p = lk.PCA(2).fit(Z)
+    with themed() as plt:
+        figure, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
+        ScoresDisplay.from_estimator(p, Z, y, ax=ax)
+        for points in ax.collections:
+            points.set(sizes=[22], alpha=0.85, edgecolor="white", linewidth=0.4)
+        ax.legend(loc="lower left")
+        ax.set_title(f"178 wines: two axes of thirteen hold {1 - p.relative_error_:.0%} of the variance")
+        figure.savefig(STATIC / "scores.png", dpi=130)
+
+
 def report() -> None:
     """The head and the map of a report on the wines, photographed by a browser where there is one."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -104,5 +166,9 @@ if __name__ == "__main__":
     decisions()
     mixture()
     how_many()
+    variances()
+    tree_of_wines()
+    scree()
+    scores()
     report()
     tour_picture(*wine()).savefig(STATIC / "tour.png", dpi=130)

@@ -54,6 +54,7 @@ _HOMES = {
     "likely.estimators.factors": ["FactorAnalysis", "PPCA"],
     "likely.estimators.frequencies": ["ClassFrequencies"],
     "likely.estimators.gaussian": ["GaussianDensity"],
+    "likely.estimators.kmeans": ["KMeans"],
     "likely.estimators.mixture": ["MixtureClusterer", "MixtureDensity"],
     "likely.estimators.multinomial": ["MultinomialDensity"],
     "likely.estimators.naive_bayes": ["NaiveBayes"],
@@ -77,6 +78,8 @@ _HOMES = {
     "likely.families.student_t": ["StudentT"],
     "likely.files": ["Checkpoint", "load", "save"],
     "likely.maths.stirling": ["bell", "log_stirling2", "stirling2"],
+    "likely.models.centres": ["Centres"],
+    "likely.models.choice_of_k": ["choose_k"],
     "likely.models.cuts": ["cut_curve"],
     "likely.models.dendrogram": ["Dendrogram"],
     "likely.models.emptying": ["SparseWeights"],
@@ -148,6 +151,7 @@ if TYPE_CHECKING:
     from likely.estimators.factors import FactorAnalysis, PPCA
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.gaussian import GaussianDensity
+    from likely.estimators.kmeans import KMeans
     from likely.estimators.mixture import MixtureClusterer, MixtureDensity
     from likely.estimators.multinomial import MultinomialDensity
     from likely.estimators.naive_bayes import NaiveBayes
@@ -171,6 +175,8 @@ if TYPE_CHECKING:
     from likely.families.student_t import StudentT
     from likely.files import Checkpoint, load, save
     from likely.maths.stirling import bell, log_stirling2, stirling2
+    from likely.models.centres import Centres
+    from likely.models.choice_of_k import choose_k
     from likely.models.cuts import cut_curve
     from likely.models.dendrogram import Dendrogram
     from likely.models.emptying import SparseWeights
@@ -194,19 +200,19 @@ if TYPE_CHECKING:
 
 __all__ = [  # noqa: PLE0604, RUF100
     "Agglomerative", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Block", "Blocks", "Calibrated",
-    "Categorical", "CategoricalDensity", "Checkpoint", "ClassFrequencies", "Classifier", "Columns", "ComponentChoice",
-    "ContaminatedDensity", "Cost", "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet",
+    "Categorical", "CategoricalDensity", "Centres", "Checkpoint", "ClassFrequencies", "Classifier", "Columns",
+    "ComponentChoice", "ContaminatedDensity", "Cost", "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet",
     "DirichletMultinomial", "DomainError", "EarlierRows", "Engine", "Evaluation", "FactorAnalysis", "FactorGaussian",
-    "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity", "Learnable", "LikelyError", "Mixture",
-    "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity",
-    "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart",
-    "NormalMean", "NotConverged", "PCA", "PPCA", "Poisson", "PoissonDensity", "Principal", "Prior",
-    "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "Serial",
+    "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity", "KMeans", "Learnable", "LikelyError",
+    "Mixture", "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError", "Multinomial",
+    "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma",
+    "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA", "Poisson", "PoissonDensity", "Principal",
+    "Prior", "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "Serial",
     "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "Stats", "Step", "Stop", "StudentT", "Table",
     "TableClassifier", "Threads", "__version__", "adjusted_mutual_information", "adjusted_rand", "bell",
     "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality",
-    "choose_components", "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "evaluate", "fit",
-    "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learning_curve", "linkage", "load",
+    "choose_components", "choose_k", "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "evaluate",
+    "fit", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learning_curve", "linkage", "load",
     "log_stirling2", "normalised_mutual_information", "online", "operating_threshold", "proportion", "purity", "rand",
     "read", "save", "shell_share", "silhouette", "silhouettes", "stirling2", "v_measure", "variation_of_information",
 ]  # fmt: skip

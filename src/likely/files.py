@@ -36,6 +36,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "PCA": lambda: import_module("likely.estimators.pca").PCA,
     "PPCA": lambda: import_module("likely.estimators.factors").PPCA,
     "MultinomialDensity": lambda: import_module("likely.estimators.multinomial").MultinomialDensity,
+    "KMeans": lambda: import_module("likely.estimators.kmeans").KMeans,
     "MixtureClusterer": lambda: import_module("likely.estimators.mixture").MixtureClusterer,
     "MixtureDensity": lambda: import_module("likely.estimators.mixture").MixtureDensity,
     "NaiveBayes": lambda: import_module("likely.estimators.naive_bayes").NaiveBayes,

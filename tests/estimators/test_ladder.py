@@ -16,7 +16,7 @@ from likely.estimators.calibrated import Calibrated
 from likely.estimators.contest import Field, compete, from_all_rows
 from likely.estimators.examples import wine
 from likely.estimators.frequencies import ClassFrequencies
-from likely.estimators.ladder import Rung, arranged, chosen_rungs, ladder
+from likely.estimators.ladder import Rung, affordable, arranged, chosen_rungs, joint, ladder
 from likely.estimators.recalibrated import applied, recalibrated
 from likely.estimators.rivals import rivals
 from likely.estimators.table_classifier import TableClassifier
@@ -87,6 +87,81 @@ def test_unknown_models_are_refused_with_the_known_ones():
     with pytest.raises(DomainError, match="there are frequencies, spherical"):
         chosen_rungs(ladder({"a": "real", "b": "real"}), "spherical,cubic")
     assert [r.key for r in chosen_rungs(ladder({"a": "real", "b": "real"}), "full, pooled")] == ["pooled", "full"]
+
+
+# -------------------------------------------------------------------------- mixtures
+
+
+def keys_of_mixtures(d: int, rows: list[int]) -> list[str]:
+    rungs = ladder({f"x{j}": "real" for j in range(d)}, rows=rows)
+    return [rung.key for rung in rungs if rung.key.startswith("mixture-")]
+
+
+def test_mixtures_stand_on_top_where_every_class_has_the_rows():
+    assert keys_of_mixtures(2, [200, 200]) == [
+        "mixture-diagonal-2", "mixture-diagonal-4", "mixture-full-2", "mixture-tied", "mixture-full-4",
+    ]  # fmt: skip
+    # two diagonal parts of two columns have 2·4 means and variances and a weight: 9 numbers, 18 rows
+    assert keys_of_mixtures(2, [200, 18]) == ["mixture-diagonal-2", "mixture-tied"]
+    assert keys_of_mixtures(2, [200, 17]) == ["mixture-tied"]  # a class owns seven weights of the eight shared parts
+    assert keys_of_mixtures(2, [200, 13]) == [] and keys_of_mixtures(13, [48, 59, 71]) == []
+    assert keys_of_mixtures(1, [200, 200]) == ["mixture-diagonal-2", "mixture-diagonal-4"]
+    assert not any(rung.key.startswith("mixture-") for rung in ladder({"a": "real", "b": "real"}))
+
+
+@pytest.mark.parametrize("kinds", [KINDS, *OTHERS])
+def test_every_mixture_learns_its_columns(kinds):
+    X, y = (part[:100] for part in mixed())
+    for rung in ladder(kinds, rows=[90, 90]):
+        if rung.key.startswith("mixture-"):
+            P = clone(rung.estimator).fit(X.select(list(kinds)), y).predict_proba(X.select(list(kinds)))
+            np.testing.assert_allclose(P.sum(axis=1), 1.0)
+            assert rung.work > 0
+
+
+def in_turns(n: int) -> tuple[pl.DataFrame, np.ndarray]:
+    """Four lumps in a row that belong to two classes by turns: one Gaussian a class cannot tell them apart."""
+    rng = np.random.default_rng(0)
+    lump = rng.integers(0, 4, n)
+    return pl.DataFrame({"a": 10.0 * lump + rng.normal(size=n), "b": rng.normal(size=n)}), lump % 2
+
+
+def test_a_mixture_wins_where_classes_have_lumps():
+    X, y = in_turns(400)
+    field = Field.of(X, np.array(["u", "v"]), y, 3)
+    contest = compete(field, chosen_rungs(ladder({"a": "real", "b": "real"}, rows=[130, 130]), "full,mixture-full-2,"
+                                          "mixture-diagonal-2,mixture-diagonal-4"))  # fmt: skip
+    assert contest.winner.rung.key == "mixture-diagonal-2" and contest.winner.cost < 0.01
+    by = {s.rung.key: s.cost for s in contest.standings}
+    assert by["full"] > 0.2
+
+
+def test_a_gaussian_stays_where_it_is_as_good():
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 300)
+    X = pl.DataFrame(rng.normal(size=(300, 2)) + 2.0 * y[:, None], schema=["a", "b"])
+    field = Field.of(X, np.array(["u", "v"]), y, 3)
+    rungs = chosen_rungs(ladder({"a": "real", "b": "real"}, rows=[90, 90]), "pooled,mixture-diagonal-2,mixture-full-2")
+    assert compete(field, rungs).winner.rung.key == "pooled"
+
+
+def test_who_is_too_slow_is_left_out_and_named():
+    rungs = ladder({f"x{j}": "real" for j in range(20)}, rows=[40_000, 40_000])
+    kept, words = affordable(rungs, 320_000)
+    assert not any(rung.key.startswith("mixture-") for rung in kept)
+    assert "mixture-diagonal-2,mixture-diagonal-4,mixture-full-2,mixture-tied,mixture-full-4 compares them" in words
+    assert affordable(rungs, 8_000) == (rungs, "") and len(kept) == len(rungs) - 5
+    some, words = affordable(rungs, 100_000)
+    assert "mixture-diagonal-2" in [rung.key for rung in some] and "mixture-full-4" in words
+
+
+def test_the_joint_density_of_a_row_has_a_law_for_each_kind():
+    X, _ = mixed()
+    fitted = joint(KINDS, lk.GaussianDensity("full")).fit(X)
+    assert [type(part).__name__ for _, part, _ in fitted.parts_] == [
+        "GaussianDensity", "PoissonDensity", "CategoricalDensity", "CategoricalDensity",
+    ]  # fmt: skip
+    assert [own for _, _, own in fitted.parts_] == [["size", "width"], ["visits"], ["colour"], ["smokes"]]
 
 
 def test_rivals_take_the_table_as_it_is():

@@ -64,7 +64,8 @@ def _clusters(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield from table(["cluster", "rows", "share", "what makes it different"], rows)
     yield ""
     sure = facts["certainty"]
-    yield f"The cluster of a row is {sure['mean']:.1%} probable on average, below 80 % in {sure['below_0.8']:.1%} of rows."
+    yield f"The cluster of a row is {sure['mean']:.1%} probable on average;"
+    yield f"it is less than 80 % probable in {sure['below_0.8']:.1%} of rows."
 
 
 def _limits(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:

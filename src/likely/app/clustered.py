@@ -32,7 +32,10 @@ class Clustered:
         """Lines of a CSV file."""
         import polars as pl
 
-        columns = [pl.Series("cluster", self.shares.argmax(axis=1) + 1), pl.Series("probability", self.shares.max(axis=1))]
+        columns = [
+            pl.Series("cluster", self.shares.argmax(axis=1) + 1),
+            pl.Series("probability", self.shares.max(axis=1)),
+        ]
         if proba:
             columns += [pl.Series(f"p({k + 1})", share) for k, share in enumerate(self.shares.T)]
         why = pl.Series("reason", [reason or None for reason in self._reasons], dtype=pl.String)

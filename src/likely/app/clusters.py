@@ -63,7 +63,19 @@ class ClusterJob:
 
     def _options(self) -> Iterator[str]:
         usual = ClusterJob(())
-        for name in ("components", "by", "most", "weight", "id", "sql", "format", "restarts", "seed", "model", "report"):
+        for name in (
+            "components",
+            "by",
+            "most",
+            "weight",
+            "id",
+            "sql",
+            "format",
+            "restarts",
+            "seed",
+            "model",
+            "report",
+        ):
             if getattr(self, name) != getattr(usual, name):
                 yield from (f"--{name}", str(getattr(self, name)))
         for name in ("missing", "ignore"):
@@ -108,7 +120,7 @@ class Clusters:
     @property
     def sizes(self) -> Array:
         """Rows, or their weight, in each cluster (K,)."""
-        return np.bincount(self.owner, self.weight, self.shares.shape[1])
+        return np.asarray(np.bincount(self.owner, self.weight, self.shares.shape[1]), dtype=np.float64)
 
     @property
     def mean_certainty(self) -> float:
@@ -136,7 +148,9 @@ def _check_outputs(job: ClusterJob) -> None:
     if job.out != "-":
         check_writable(job.out)
         if any(file != "-" and os.path.realpath(file) == os.path.realpath(job.out) for file in job.files):
-            raise click.UsageError(f"{job.out} is what is read: -o names another file for the rows with their clusters.")
+            raise click.UsageError(
+                f"{job.out} is what is read: -o names another file for the rows with their clusters."
+            )
     if job.model is not None:
         check_model_path(job.model)
     if job.report is not None:

@@ -18,7 +18,8 @@ Examples:
 cost.csv: the header names true classes, the first column actions;
 rows beyond the classes are further actions, such as "ask an expert".
 --models: frequencies, spherical, naive-bayes, diagonal, pooled, interpolated,
-emphasised, full and more; a wrong name lists those for your columns.
+emphasised, full, mixture-diagonal-2 and more; a wrong name lists those for
+your columns.
 """
 
 

@@ -31,7 +31,9 @@ LISTED = 5  # the most surprising rows, in words
 @click.option("--model", metavar="FILE", help="A model of `likely fit`, `likely cluster`, or a density.")
 @click.option("--train", multiple=True, metavar="FILE", help="Ordinary rows to learn from instead; repeatable.")
 @click.option("--rate", type=options.Share(), default=0.01, show_default=True, help="False alarms among ordinary rows.")
-@click.option("--ignore", multiple=True, metavar="COL,...", callback=names_of, help="With --train: columns to leave out.")
+@click.option(
+    "--ignore", multiple=True, metavar="COL,...", callback=names_of, help="With --train: columns to leave out."
+)
 @click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
               help="With --train: what a column is: real, count, binary, category, ignore.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="With --train: for starts.")
@@ -133,7 +135,9 @@ class _notes:
 class Marked:
     """One batch of rows with what the watch says of them."""
 
-    def __init__(self, source: Any, novel: Any, bits: Any, rarity: Any, blame: list[Any], blame_bits: list[Any]) -> None:
+    def __init__(
+        self, source: Any, novel: Any, bits: Any, rarity: Any, blame: list[Any], blame_bits: list[Any]
+    ) -> None:
         self.source, self.novel, self.bits, self.rarity = source, novel, bits, rarity
         self.blame, self.blame_bits = blame, blame_bits
 
@@ -155,8 +159,8 @@ class Marked:
         if len(at):
             for i, name, told in zip(at.tolist(), *watch.blame(rows[at]), strict=True):
                 blame[i], bits[i] = name, float(told) if np.isfinite(told) else None
-        return cls(frame, novel, np.where(look.strange, np.maximum(look.bits, 0.0), look.bits),
-                   watch.rarity(look.surprise), blame, bits)  # fmt: skip
+        beyond = np.where(look.strange, np.inf, look.bits)  # a word never seen is surprising beyond measure
+        return cls(frame, novel, beyond, watch.rarity(look.surprise), blame, bits)
 
     def columns(self) -> list[Any]:
         """The new columns."""
@@ -215,10 +219,13 @@ class Tally:
     def words(self) -> str:
         """All of it for people."""
         share = self.novel / max(self.rows, 1)
-        first = f"{self.novel:,} of {self.rows:,} rows are novel ({share:.2%}); of ordinary rows {self.rate:.2%} would be"
+        first = (
+            f"{self.novel:,} of {self.rows:,} rows are novel ({share:.2%}); of ordinary rows {self.rate:.2%} would be"
+        )
         if not self.worst:
             return first
         lines = [["", "row", "bits", "because of"]]
         for bits, row, name, cell in self.worst:
-            lines.append(["", f"{row:,}", f"{bits:.1f}", f"{clipped(str(name), 40)} = {clipped(str(cell), 40)}"])
+            said = f"{bits:.1f}" if bits < float("inf") else "∞"
+            lines.append(["", f"{row:,}", said, f"{clipped(str(name), 40)} = {clipped(str(cell), 40)}"])
         return f"{first}\nthe most surprising:\n{columns(lines, right=(1, 2))}"

@@ -75,7 +75,9 @@ def _levels(name: str, cells: Any, owner: Index, n_clusters: int, w: Array) -> l
     levels, which = np.unique(texts[seen], return_inverse=True)
     often = np.argsort(-np.bincount(which, w[seen], len(levels)), kind="stable")[:LEVELS]
     return [
-        _trait(name, str(levels[i]), np.where(seen, texts == levels[i], np.nan).astype(np.float64), owner, n_clusters, w)
+        _trait(
+            name, str(levels[i]), np.where(seen, texts == levels[i], np.nan).astype(np.float64), owner, n_clusters, w
+        )
         for i in often
     ]
 

@@ -112,6 +112,9 @@ def _parameters(law: Any, indent: str = "  ") -> Iterator[str]:
         for name, part in law.parts[:SHOWN]:
             yield f"{indent}{clipped(str(name), 30)}: {_law(part)}"
         yield from _more(len(law.parts), "parts", indent)
+    elif hasattr(law, "parts"):  # a mixture a class, parts that classes share
+        yield f"{indent}{_law(law)}"
+        yield from _parameters(law.parts, indent + "  ")
     else:
         yield f"{indent}{_law(law)}"
 

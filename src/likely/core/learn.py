@@ -210,6 +210,7 @@ class _Climb:
 
     def _resume(self, kept: Progress) -> None:
         """Go on at the model that looked last: it looks again, and must see the same."""
+        _same_kind(self.model, kept.model)
         self.model, self.prior, self.best = kept.model, kept.prior, kept.best
         self.trace = kept.trace.tolist()[:-1]
         self.held_out = kept.held_out.tolist() if kept.reason else kept.held_out.tolist()[:-1]
@@ -228,6 +229,18 @@ class _Climb:
             end = {"reason": report.reason, "converged": report.converged, "early": report.stopped_early}
             self._keep(report.model, step, **end, best=None)
         return report
+
+
+def _same_kind(asked: Any, kept: Any) -> None:
+    """What was kept must be a model like the one that is asked for, else another one would come out of the fit."""
+    if type(asked) is not type(kept) or asked.dim != kept.dim or asked.n_parameters != kept.n_parameters:
+        expected = f"the model must be like the one asked for, a {_kind(asked)}"
+        remedy = "resume with the settings that it was begun with, or delete the file"
+        raise DataError(sentence("checkpoint", expected, f"a {_kind(kept)}", remedy))
+
+
+def _kind(model: Any) -> str:
+    return f"{type(model).__name__} of {model.n_parameters} parameters in {model.dim} columns"
 
 
 def _same_data(step: Step, kept: Progress) -> None:

@@ -232,7 +232,7 @@ class BayesClassifier(Deciding, BaseEstimator):
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(self.density_, "feature_names_in_"):
                 self.feature_names_in_ = self.density_.feature_names_in_
-        y = checked_labels(y, n_rows(X), type(self).__name__, gaps=True)
+        y = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, none=not reset)  # later, classes are known
         if sample_weight is None:
             return X, y, None
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -17,8 +17,8 @@ LOOK = 10_000  # labels up to which scikit-learn is asked whether they are some
 SPAN = 4096  # labels that are whole numbers within such a span are counted rather than sorted
 
 
-def checked_labels(y: Any, n: int, whose: str, gaps: bool = False) -> NDArray[Any]:
-    """One label a row: strings, numbers or booleans, none missing unless `gaps` are allowed."""
+def checked_labels(y: Any, n: int, whose: str, gaps: bool = False, none: bool = False) -> NDArray[Any]:
+    """One label a row: strings, numbers or booleans, none missing unless `gaps` are allowed (`none`: all may be)."""
     if y is None:
         raise DataError(f"{whose} requires y to be passed, but the target y is None.")
     y = y.to_numpy() if hasattr(y, "to_numpy") else y
@@ -29,7 +29,7 @@ def checked_labels(y: Any, n: int, whose: str, gaps: bool = False) -> NDArray[An
     if gaps:
         there = ~missing_labels(y)
         if not there.all():
-            return _with_gaps(y, there, whose)
+            return np.full(len(y), None, dtype=object) if none and not there.any() else _with_gaps(y, there, whose)
     _refuse_missing(y, whose)
     _refuse_mixed(y, whose)
     if y.dtype == object and len(y) and not isinstance(y[0], str):
@@ -119,7 +119,7 @@ def encoded_with_gaps(y: NDArray[Any]) -> tuple[NDArray[Any], Index]:
 
 
 def _plain(labels: NDArray[Any]) -> NDArray[Any]:
-    return labels if isinstance(labels[0], str) else np.array(labels.tolist())
+    return labels if not len(labels) or isinstance(labels[0], str) else np.array(labels.tolist())
 
 
 def owners_among(y: NDArray[Any], classes: NDArray[Any], whose: str) -> Index:

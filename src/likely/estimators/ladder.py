@@ -52,22 +52,25 @@ FEW_LEVELS = 20  # values up to which whole numbers may be levels
 
 # key, name, what it assumes of the numbers of a class, shape of a part, parts, whether all classes share them
 MIXTURES: tuple[tuple[str, str, str, str, int, bool], ...] = (
-    ("mixture-diagonal-2", "two diagonal Gaussians", "each class of two kinds of rows, columns independent within one",
+    ("mixture-diagonal-2", "mixture of two diagonal Gaussians", "each class of two kinds of rows, columns independent within one",
      "diagonal", 2, False),
-    ("mixture-diagonal-4", "four diagonal Gaussians",
+    ("mixture-diagonal-4", "mixture of four diagonal Gaussians",
      "each class of four kinds of rows, columns independent within one", "diagonal", 4, False),
-    ("mixture-full-2", "two full Gaussians", "each class of two kinds of rows, a full covariance each", "full", 2,
+    ("mixture-full-2", "mixture of two full Gaussians", "each class of two kinds of rows, a full covariance each", "full", 2,
      False),
-    ("mixture-tied", "eight full Gaussians for all classes",
+    ("mixture-tied", "mixture of eight Gaussians for all classes",
      "eight kinds of rows that the classes share, each in its own proportions", "full", 8, True),
-    ("mixture-full-4", "four full Gaussians", "each class of four kinds of rows, a full covariance each", "full", 4,
+    ("mixture-full-4", "mixture of four full Gaussians", "each class of four kinds of rows, a full covariance each", "full", 4,
      False),
 )  # fmt: skip
 ROWS_A_PARAMETER = 2  # that a class must have for each number that its mixture learns; fewer only learn the noise
 WORK = (
     10_000_000  # of one model in all splits together, about fifteen seconds of a core; who needs more waits to be named
 )
-PATIENCE = {"max_iter": 100, "tol": 1e-4}  # of EM: decisions settle long before the last digits of the likelihood do
+PATIENCE: dict[str, Any] = {
+    "max_iter": 100,
+    "tol": 1e-4,
+}  # of EM: decisions settle long before the last digits of the likelihood do
 
 
 @dataclass(frozen=True)
@@ -173,14 +176,15 @@ def _mixtures(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str,
     if not numbers or rows is None:
         return
     for key, name, what, shape, size, tied in MIXTURES:
-        if shape == "full" and len(numbers) == 1 or not _learnable(len(numbers), shape, size, tied, rows):
+        if (shape == "full" and len(numbers) == 1) or not _learnable(len(numbers), shape, size, tied, rows):
             continue
         mixture = MixtureDensity(
             GaussianDensity(shape), size, tie="all" if tied else None, random_state=0, **PATIENCE
         )  # fmt: skip
         others = _parts(counts, words, predictive=False)
         told = f"numbers: {what}; words independent" if others else what
-        yield key, name, told, _product(numbers, mixture, others) if others else mixture
+        whole = _product(numbers, mixture, others).set_params(**PATIENCE) if others else mixture
+        yield key, name, told, whole
 
 
 def _work(key: str, kinds: Kinds) -> float:

@@ -214,16 +214,24 @@ class MixtureDensity(DensityEstimator):
             return start
         given = np.asarray(start, dtype=np.float64)
         K, d = self.n_components, blank.dim
+        if not np.isfinite(given).all():
+            raise DomainError(sentence(type(self).__name__, "start must be finite numbers", "NaN or infinity"))
         if given.shape == (K, d) and isinstance(blank.parts, Gaussian):
             return Mixture.trusted(weights=blank.weights, parts=blank.parts.replace(mean=given))
         if given.shape == (n_rows(X), K):
+            if (given < 0).any() or not (given.sum(axis=1) > 0).all():
+                expected = "responsibilities must not be negative, and some must be positive in each row"
+                raise DomainError(sentence(type(self).__name__, expected, float(given.min())))
             return from_shares(blank, X, weight, given / given.sum(axis=1, keepdims=True), rule)
         expected = f"start must be means ({K}, {d}) of Gaussians, or responsibilities ({n_rows(X)}, {K})"
         raise ShapeError(sentence(type(self).__name__, expected, given.shape))
 
     def _start_prior(self) -> Any:
-        """A start is made with weak priors, also where learning does without: no group is too small for it."""
-        return _Rule(self.component_, "weak" if self.prior is None else self.prior)
+        """The parts of a start have weak priors, also where learning does without: no group is too small for it."""
+        component = copy(self.component_)
+        if component.prior is None:
+            component.prior = "weak"
+        return component._prior_rule()
 
     # ---------------------------------------------------------------- streaming
 

@@ -16,9 +16,7 @@ from likely.errors import DataError, sentence
 from likely.estimators.ladder import WORDS
 from likely.estimators.left_out import left_out_surprises
 from likely.estimators.mixture import MixtureDensity
-from likely.estimators.table_classifier import Schema, arranged_schema, laid_out
-from likely.estimators.table_classifier import Typed as Typed
-from likely.estimators.table_classifier import _are_texts, _named
+from likely.estimators.table_classifier import Schema, Typed, _are_texts, _named, arranged_schema, laid_out
 from likely.estimators.table_mixture import BY, MOST, Found, discover
 
 
@@ -42,7 +40,8 @@ class TableClusterer(ClusterMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None], "by": [StrOptions(set(BY))],
         "kinds": [dict, None], "restarts": [Interval(Integral, 1, None, closed="left")],
-        "most": [Interval(Integral, 1, None, closed="left")], "random_state": [Interval(Integral, 0, None, closed="left")],
+        "most": [Interval(Integral, 1, None, closed="left")],
+        "random_state": [Interval(Integral, 0, None, closed="left")],
     }  # fmt: skip
     _saved: tuple[str, ...] = ("mixture_", "schema_", "card_", "order_", "calm_")
     card_: str = ""  # JSON: how it came about

@@ -20,8 +20,11 @@ MOST = 10  # clusters that are tried
 ROWS_A_PARAMETER = 3  # that a full covariance must have; with fewer, correlations are noise
 CELLS, ROWS = 200_000, 20_000  # by which the number of clusters is chosen; all rows learn afterwards
 PATIENCE = 3  # numbers of clusters that are tried beyond the one of the lowest BIC
-QUICK = {"tol": 1e-4, "max_iter": 100}  # of EM while numbers are compared: they differ by far more than that
-SETTLED = {"tol": 1e-6, "max_iter": 500}  # of EM for the mixture that is kept
+QUICK: dict[str, Any] = {
+    "tol": 1e-4,
+    "max_iter": 100,
+}  # of EM while numbers are compared: they differ by far more than that
+SETTLED: dict[str, Any] = {"tol": 1e-6, "max_iter": 500}  # of EM for the mixture that is kept
 FACTORS_FROM = 10  # columns from which on few causes may explain them
 WORDS_OF = {
     "full": "a full covariance for each cluster", "diagonal": "columns independent within a cluster",
@@ -142,8 +145,8 @@ def _chosen(tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, 
     choice = choose_components(estimator, X, numbers, sample_weight=w, by=("held-out",))
     patient = MixtureDensity(tried[shape], **{**settings, **SETTLED})  # what does not pay for itself goes slowly
     emptied = choose_components(patient, X, [most], sample_weight=w, by=("prior",)).emptied
-    found = {**best, **choice.best, "prior": emptied}
-    return shape, bics, replace(choice, bic=curve, emptied=emptied, best=found)
+    assert emptied is not None  # it was asked for
+    return shape, bics, replace(choice, bic=curve, emptied=emptied, best={**best, **choice.best, "prior": emptied})
 
 
 def _bics(estimator: Any, X: Any, w: Any, most: int) -> Array:

@@ -91,7 +91,7 @@ class Watch:
         return Look(surprise, bits, scores, unseen)
 
     def level(self, rate: float) -> float:
-        """The surprise that a share `rate` of ordinary rows exceeds: by rows not learnt from, else by the model's own."""
+        """The surprise that a share `rate` of ordinary rows exceeds: by rows not learnt from, else by draws."""
         if not 0 < rate < 1:
             raise DomainError(sentence("novelty", "rate is a share between 0 and 1", rate))
         return alarm(self._calm, rate, "novelty")
@@ -116,8 +116,8 @@ class Watch:
         gain = gain - self._usual
         missing = np.stack([frame[name].is_null().to_numpy() for name in names], axis=1)
         gain = np.where(missing, -np.inf, gain)
-        for name, mask in look.unseen.items():
-            gain[mask, names.index(name)] = np.inf
+        for j, name in enumerate(names):
+            gain[look.unseen.get(name, np.zeros(len(gain), bool)), j] = np.inf
         worst = np.where(np.isnan(gain), np.inf, gain).argmax(axis=1)
         return [names[j] for j in worst.tolist()], gain[np.arange(len(worst)), worst] * BITS
 

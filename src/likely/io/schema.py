@@ -312,6 +312,11 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.models.principal").Principal,
         mean=numbers("d"), axes=numbers("q d"), variances=numbers("q", 0), rest=numbers("", 0),
     ),
+    "Centres": entry(
+        lambda: import_module("likely.models.centres").Centres, mean=numbers("K d"), variance=maybe(numbers("K", 0)),
+        typical=maybe(numbers("", 0)),
+    ),
+    "CentreStats": entry(lambda: import_module("likely.models.centres").CentreStats, moments=stats),
     "Fixed": entry(lambda: import_module("likely.models.fixed").Fixed, parts=law),
     "FixedStats": entry(
         lambda: import_module("likely.models.fixed").FixedStats, weight=numbers("K", 0), total=numbers("K")

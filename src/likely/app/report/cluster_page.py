@@ -28,7 +28,8 @@ def cluster_html(c: ClusterStudy) -> str:
     """The whole page as text.
 
     >>> from likely.app.report.study import Study
-    >>> page = cluster_html(ClusterStudy(Study("rows", target="cluster", classes=("1",)), "1 cluster: as you said", [3.0]))
+    >>> study = Study("rows", target="cluster", classes=("cluster 1",))
+    >>> page = cluster_html(ClusterStudy(study, "1 cluster: as you said", sizes=[3.0]))
     >>> page[:15], "<script" in page
     ('<!doctype html>', False)
     """

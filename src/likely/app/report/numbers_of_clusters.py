@@ -27,7 +27,9 @@ def number_curve(
     low, high = float(np.min((values - reach)[known])), float(np.max((values + reach)[known]))
     marks = ticks(low, high)
     last = max([*numbers, left or 0])
-    frame = Frame.of((0.5, last + 0.5), _padded(low, high), margins=(18, 22, 46, room_for([number(t, 4) for t in marks])))
+    frame = Frame.of(
+        (0.5, last + 0.5), _padded(low, high), margins=(18, 22, 46, room_for([number(t, 4) for t in marks]))
+    )
     grid = axes(frame, "clusters", what, whole(1, last), marks, y_words=lambda t: number(t, 4))
     at = np.asarray(numbers, dtype=np.float64)[known]
     drawn = [frame.line(at, values[known], class_="curve", style="--c:var(--c0)")] if len(at) > 1 else []
@@ -85,13 +87,17 @@ def trace_curve(trace: Sequence[float]) -> Markup:
                      margins=(14, 22, 46, room_for([words(t) for t in marks])))  # fmt: skip
     grid = axes(frame, "steps of EM", "objective, nats a row", ticks(0, max(len(values) - 1, 1)), marks, y_words=words)
     line = frame.line(np.arange(len(values)), values, class_="curve", style="--c:var(--c0)")
-    return drawing(460, 360, f"The objective rose to {number(float(values[-1]), 5)} in {len(values) - 1} steps", grid, line)
+    return drawing(
+        460, 360, f"The objective rose to {number(float(values[-1]), 5)} in {len(values) - 1} steps", grid, line
+    )
 
 
 def certainty_bars(certainty: Any, weight: Any, fewest: float) -> Markup:
     """A histogram of the probability of each row's own cluster; it cannot be below one in the number of clusters."""
     low = np.floor(20 * fewest) / 20
-    counts, edges = np.histogram(np.asarray(certainty), bins=np.linspace(low, 1.0, BINS + 1), weights=np.asarray(weight))
+    counts, edges = np.histogram(
+        np.asarray(certainty), bins=np.linspace(low, 1.0, BINS + 1), weights=np.asarray(weight)
+    )
     share = counts / max(float(counts.sum()), 1e-300)
     top = max(float(share.max()), 1e-9)
     marks = ticks(0, top)

@@ -86,7 +86,11 @@ def heat(c: ClusterStudy) -> Markup:
     shown, k = c.traits[:MOST_TRAITS], min(len(c.sizes), MOST_CLUSTERS)
     heads = [*(c.study.classes[i] for i in range(k)), "all rows"]
     line = tag("tr", tag("th", "Column", scope="col"), *(tag("th", h, scope="col") for h in heads))
-    left = [f"{len(c.traits) - len(shown)} further lines differ less and are not shown."] if len(c.traits) > len(shown) else []
+    left = (
+        [f"{len(c.traits) - len(shown)} further lines differ less and are not shown."]
+        if len(c.traits) > len(shown)
+        else []
+    )
     left += [f"The {k} largest clusters."] if len(c.sizes) > k else []
     caption = tag("caption", " ".join(left)) if left else ""
     body = tag("tbody", *(_trait(t, k) for t in shown))
@@ -117,8 +121,9 @@ def cluster_map(c: ClusterStudy) -> Markup:
     if p is None or not len(p.points):
         return section("map", title, "", absent("There is no map: it takes two clusters and two columns of numbers."))
     lead = (
-        "The two directions in which the clusters lie furthest apart, seen against their spread. Symbols are rows, the "
-        "ground is the cluster that a row there would get; rings mark rows whose cluster is less than 80\u202f% probable."
+        "The two directions in which the clusters lie furthest apart, seen against their spread. Symbols are rows, "
+        "the ground is the cluster that a row there would get; rings mark rows whose cluster is less than 80\u202f% "
+        "probable."
     )
     names = c.study.classes if len(c.study.classes) <= FEW else ()
     picture = plane_map(p.points, p.truth, p.decided, marks(c.study), xs=p.xs, ys=p.ys, region=p.region,
@@ -135,7 +140,7 @@ def certainty(c: ClusterStudy) -> Markup:
     title = "How sure it is"
     if len(c.sizes) == 1:
         return section("certainty", title, "", absent("There is one cluster, and every row is in it."))
-    known = f"Of each row the probability of every cluster is known; {percent(c.unsure)} of rows have none of 80\u202f% or more."
+    known = f"Every row has a probability of each cluster; in {percent(c.unsure)} of rows none reaches 80\u202f%."
     lead = f"{known} Those most in doubt are listed." if c.doubts else known
     picture = figure(certainty_bars(c.certainty, c.weight, 1 / len(c.sizes)), class_="narrow")
     if not c.doubts:
@@ -163,7 +168,7 @@ def numbers(c: ClusterStudy) -> Markup:
         "bic": "the lowest BIC", "held-out": "the likelihood of rows not learnt from",
         "prior": "what a sparse prior left",
     }[choice.by]  # fmt: skip
-    lead = f"Three ways of looking at the same question; {words} decided. Where they disagree, the question has no sharp answer."
+    lead = f"Three ways of looking at one question; {words} decided. Where they disagree, it has no sharp answer."
     above = np.asarray(choice.bic, dtype=np.float64)
     pictures = [
         figure(number_curve(choice.numbers, above - np.nanmin(above), choice.best["bic"], "BIC above its least"),
@@ -172,7 +177,9 @@ def numbers(c: ClusterStudy) -> Markup:
     if held is not None and np.isfinite(np.asarray(choice.held_out, dtype=np.float64)).any():
         picture = number_curve(choice.numbers, choice.held_out, held, "nats a row", errors=choice.held_out_error,
                                left=choice.left_by_prior)  # fmt: skip
-        note = "Higher is better. Lines are one standard error of the difference to the best; of those within it, the fewest."
+        note = (
+            "Higher is better. Lines: one standard error of the difference to the best. The fewest within it are taken."
+        )
         pictures.append(figure(picture, note, "Rows not learnt from"))
     return section("numbers", title, lead, pair(*pictures))
 

@@ -33,7 +33,12 @@ def data(study: Study, lead: str = "", each: str = "class") -> Markup:
     head = ["Column", "Kind", "#Missing", "#Distinct", "Values", f"Spread in each {each}"]
     lines = ([*_facts(column, study), _spread(column, study)] for column in shown)
     return section(
-        "data", "The data", lead, _class_legend(study, each), table(head, lines, label="Columns", class_="mid facts"), more
+        "data",
+        "The data",
+        lead,
+        _class_legend(study, each),
+        table(head, lines, label="Columns", class_="mid facts"),
+        more,
     )
 
 

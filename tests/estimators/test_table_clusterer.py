@@ -1,0 +1,116 @@
+"""Clusters of a table: the estimator that goes into a file, and how shape and number are chosen."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+
+import likely as lk
+from likely.errors import DataError, DomainError, ModelFileError
+from likely.estimators.left_out import left_out_surprises
+from likely.estimators.table_clusterer import TableClusterer
+from likely.estimators.table_mixture import bic, discover, shapes
+
+REAL = {"a": "real", "b": "real"}
+
+
+def lumps(n: int = 240, seed: int = 0, slant: float = 0.0) -> tuple[pl.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    k = rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    X = rng.normal(size=(n, 2)) @ np.array([[1.0, slant], [0.0, 1.0]]) + 9.0 * np.stack([k, -k], axis=1)
+    return pl.DataFrame(X, schema=["a", "b"]), k
+
+
+@pytest.mark.parametrize("by", ["bic", "held-out", "prior"])
+def test_every_way_finds_the_lumps(by):
+    X, k = lumps()
+    model = TableClusterer(by=by, most=4, restarts=2).fit(X)
+    assert model.n_components_ == 3 and adjusted_rand_score(k, model.labels_) == 1.0
+    assert model.found_.by == by and set(model.found_.choice.best) == {"bic", "held-out", "prior"}
+    assert (np.diff(model.weights_) <= 0).all() and model.weights_.sum() == pytest.approx(1.0)
+    assert np.array_equal(model.predict_proba(X).argmax(axis=1) + 1, model.labels_)
+
+
+def test_bic_is_that_of_scikit_learn():
+    X, _ = lumps()
+    start = np.array([[0.0, 0.0], [9.0, -9.0], [18.0, -18.0]])
+    ours = lk.MixtureDensity(lk.GaussianDensity("full"), 3, prior=None, start=start, tol=1e-9, max_iter=500).fit(X)
+    peer = GaussianMixture(3, means_init=start, tol=1e-9, max_iter=500, reg_covar=0.0).fit(X.to_numpy())
+    assert bic(ours, X) == pytest.approx(peer.bic(X.to_numpy()), rel=1e-6)
+
+
+@pytest.mark.parametrize(("slant", "shape"), [(0.0, "diagonal"), (4.0, "full")])
+def test_the_shape_is_that_of_the_rows(slant, shape):
+    X, _ = lumps(slant=slant)
+    found = discover(X, REAL, 3, restarts=1)
+    assert found.shape == shape and found.bic[shape] == min(found.bic.values()) and found.by == "told"
+    assert "as you said" in found.why and "BIC" in found.why
+
+
+def test_shapes_need_rows_and_columns():
+    wide = {f"x{j}": "real" for j in range(12)}
+    assert list(shapes(wide, 269)) == ["diagonal"] and list(shapes(wide, 270)) == ["full", "diagonal"]
+    assert list(shapes({"c": "count", "w": "binary"}, 100)) == [""]
+    assert list(shapes({"a": "real", "c": "count"}, 100)) == ["diagonal"]
+
+
+def test_rows_without_weight_are_not_there():
+    X, _ = lumps(120)
+    odd = pl.concat([X, pl.DataFrame({"a": [1e6] * 5, "b": [1e6] * 5})])
+    w = np.r_[np.ones(120), np.zeros(5)]
+    found, plain = discover(odd, REAL, 3, weight=w, restarts=1), discover(X, REAL, 3, restarts=1)
+    np.testing.assert_allclose(np.sort(found.mixture.weights_), np.sort(plain.mixture.weights_), atol=1e-9)
+    assert left_out_surprises(found.mixture, odd, w)[1].sum() == 120
+
+
+def test_left_out_surprises_are_larger_than_those_of_rows_learnt_from():
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame(rng.normal(size=(40, 6)), schema=[f"x{j}" for j in range(6)])
+    found = discover(X, dict.fromkeys(X.columns, "real"), 2, restarts=1)
+    from likely.estimators.novelty import surprise
+
+    own = surprise(found.mixture.model_, X.to_numpy())
+    assert np.median(left_out_surprises(found.mixture, X)[0]) > np.median(own)
+
+
+def test_it_comes_back_from_a_file_as_it_was(tmp_path):
+    X, _ = lumps(120)
+    X = X.with_columns(colour=pl.Series(["red", "blue", None] * 40), visits=pl.Series(list(range(6)) * 20))
+    model = TableClusterer(3, restarts=1, kinds={"visits": "count"}).fit(X)
+    model.card_ = json.dumps({"task": "clusters"})
+    model.save(tmp_path / "m")
+    again = lk.load(tmp_path / "m")
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X)) and again.card == {"task": "clusters"}
+    assert np.array_equal(again.score_samples(X), model.score_samples(X)) and again.schema == model.schema
+    assert np.array_equal(again.predict(X.select(reversed(X.columns)).to_dict()), model.labels_)
+    assert clone(again).get_params() == again.get_params()
+
+
+@pytest.mark.parametrize("change", [
+    {"schema_": "[]"}, {"schema_": "{"}, {"card_": "3"}, {"schema_": '{"a": {"kind": "odd"}}'},
+    {"order_": np.array([0, 0, 1])}, {"calm_": np.zeros((2, 3))}, {"schema_": '{"z": {"kind": "real"}}'},
+])  # fmt: skip
+def test_what_does_not_fit_together_is_no_model(tmp_path, change):
+    model = TableClusterer(3, restarts=1).fit(lumps(90)[0])
+    vars(model).update(change)
+    with pytest.raises(ModelFileError):
+        model.save(tmp_path / "m")
+
+
+def test_what_cannot_be_is_refused():
+    X, _ = lumps(60)
+    with pytest.raises(DataError, match="there are 60 rows"):
+        TableClusterer(61).fit(X)
+    with pytest.raises(DomainError, match="by must be one of"):
+        discover(X, REAL, by="luck")
+    with pytest.raises(DataError, match="weight above 0"):
+        discover(X, REAL, 2, weight=np.zeros(60))
+    model = TableClusterer(2, restarts=1).fit(X)
+    with pytest.raises(DataError, match='the model needs column "b"'):
+        model.predict(X.drop("b"))

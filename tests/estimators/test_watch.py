@@ -1,0 +1,77 @@
+"""A watch over rows: surprises in bits, a level that keeps its word, and the column that is to blame."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import norm
+
+import likely as lk
+from likely.errors import DataError, DomainError
+from likely.estimators.table_classifier import TableClassifier
+from likely.estimators.table_clusterer import TableClusterer
+from likely.estimators.watch import Watch
+
+BITS = 1 / np.log(2)
+
+
+def rows(n: int, seed: int) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame({"a": rng.normal(size=n), "b": 1000.0 * rng.normal(size=n)})
+
+
+def test_blame_is_the_gain_beyond_an_ordinary_row_whatever_the_units():
+    watch = Watch.over(TableClusterer(1, restarts=1).fit(rows(400, 0)))
+    odd = pl.DataFrame({"a": [6.0, 0.0, 6.0], "b": [0.0, 6000.0, None]})
+    names, bits = watch.blame(odd)
+    assert names == ["a", "b", "a"]
+    model = watch.estimator.model_
+    mean, var = model.parts.mean[0], np.diagonal(np.atleast_2d(np.diag(model.parts.covariance[0].ravel()[:2])))
+    if model.parts.covariance[0].ndim == 1:  # independent columns: the gain is −log p(a)
+        expected = -norm(mean[0], np.sqrt(var[0])).logpdf(6.0)
+        usual = -norm(0, np.sqrt(var[0])).logpdf(norm.ppf(0.75) * np.sqrt(var[0]))
+        assert bits[0] == pytest.approx((expected - usual) * BITS, rel=0.02)
+
+
+def test_the_level_keeps_its_word_and_rarity_agrees():
+    watch = Watch.over(TableClusterer(1, restarts=1).fit(rows(500, 1)))
+    look = watch.look(rows(20_000, 2))
+    for rate in (0.02, 0.1):
+        novel = look.surprise > watch.level(rate)
+        assert novel.mean() == pytest.approx(rate, abs=3 * np.sqrt(rate / 500))
+        assert (watch.rarity(look.surprise[novel]) <= rate + 1e-12).all()
+
+
+def test_gaps_have_their_own_ordinary_rows():
+    watch = Watch.over(TableClusterer(1, restarts=1).fit(rows(400, 3)))
+    whole = watch.look(pl.DataFrame({"a": [0.0], "b": [0.0]})).bits[0]
+    gap = watch.look(pl.DataFrame({"a": [0.0], "b": [None]}, schema={"a": pl.Float64, "b": pl.Float64})).bits[0]
+    assert whole == pytest.approx(-np.log(2) * BITS, abs=0.15)  # a χ² of two degrees has its median at 2 log 2
+    assert gap == pytest.approx(-norm.ppf(0.75) ** 2 / 2 * BITS, abs=0.15)
+
+
+def test_a_density_without_left_out_rows_uses_its_own_draws():
+    X = rows(500, 4)
+    density = lk.GaussianDensity("diagonal").fit(X)
+    watch = Watch.over(density, {"a": {"kind": "real"}, "b": {"kind": "real"}})
+    assert (watch.look(rows(5000, 5)).surprise > watch.level(0.05)).mean() == pytest.approx(0.05, abs=0.02)
+
+
+def test_a_classifier_watches_with_the_surprises_that_it_kept():
+    X = rows(200, 6).with_columns(colour=pl.Series(["red", "blue"] * 100))
+    model = TableClassifier().fit(X, ["u", "v"] * 100)
+    watch, strange = Watch.over(model), pl.DataFrame({"a": [0.0], "b": [0.0], "colour": ["ultraviolet"]})
+    look = watch.look(strange)
+    assert np.isinf(look.surprise[0]) and np.isfinite(look.bits[0]) and watch.blame(strange)[0] == ["colour"]
+    assert '"colour"' in look.why(0)
+    np.testing.assert_allclose(watch.look(X).surprise, model.classifier_.surprise(X))
+
+
+def test_what_cannot_watch_is_refused():
+    with pytest.raises(DataError, match="how likely a row is"):
+        Watch.over(object())
+    watch = Watch.over(TableClusterer(1, restarts=1).fit(rows(60, 7)))
+    for rate in (0.0, 1.0, np.nan):
+        with pytest.raises(DomainError, match="rate"):
+            watch.level(rate)
