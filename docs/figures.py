@@ -15,7 +15,6 @@ from sklearn.datasets import load_digits
 
 import likely as lk
 from likely.estimators.examples import wine
-from likely.estimators.kmeans import KMeans
 from likely.plots.dendrogram import dendrogram
 from likely.plots.density import DensityDisplay
 from likely.plots.evaluation import decision_map
@@ -89,7 +88,7 @@ def variances() -> None:
     with themed() as plt:
         figure, both = plt.subplots(1, 2, figsize=(9.0, 4.3), layout="constrained")
         for ax, kind, title in zip(both, ("equal", "own"), ("One variance", "A variance each"), strict=True):
-            found = KMeans(2, variances=kind, restarts=5, random_state=0).fit(X)
+            found = lk.KMeans(2, variances=kind, restarts=5, random_state=0).fit(X)
             wide = np.bincount(found.labels_).argmax()
             colours = [PALETTE[0] if k == wide else PALETTE[1] for k in found.labels_]
             ax.scatter(*X.T, c=colours, s=12, edgecolor="white", linewidth=0.3)

@@ -363,7 +363,7 @@ def test_pipelines_grids_and_cross_validation(iris):
     [
         ([[1.0], [np.inf], [2.0]], ["a", "b", "a"], "row 1, column 0"),
         ([[1.0], [2.0]], ["a"], "inconsistent numbers of samples"),
-        ([[1.0], [2.0]], ["a", None], "label"),
+        ([[1.0], [2.0]], [None, None], "label"),
         ([["x"], ["y"]], ["a", "b"], "must be numbers"),
         ([[1.0], [2.0]], [[0, 1], [1, 0]], "1d"),
         (np.empty((0, 2)), [], "0 sample"),

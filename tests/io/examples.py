@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 import likely as lk
+from likely.core.progress import Progress
 from likely.core.value import Value
 from likely.decisions.calibrators import IsotonicMap, LogisticMap, Temperature
 from likely.decisions.floor import Floor
+from likely.families.scatter_root import root_of_rows
+from likely.models.principal import Principal
 
 SPREAD = np.array([[2.0, 0.3], [0.3, 1.0]])
 FLAT = np.outer([1.0, 2.0], [1.0, 2.0])  # a covariance of rank 1
@@ -81,6 +84,22 @@ LAWS: dict[str, Callable[[], Any]] = {
     "shared": lambda: lk.Shared(lk.Gaussian([[0.0], [5.0]], 1.0), [0, 1, 1]),
     "shared covariance": lambda: lk.Shared(stack("full"), [0, 1, 0], "covariance"),
     "mixture": lambda: lk.Mixture([0.2, 0.3, 0.5], stack("full")),
+    "multinomial": lambda: lk.Multinomial([0.2, 0.3, 0.5], 7.0),
+    "multinomial stack": lambda: lk.Multinomial([[0.2, 0.8], [0.5, 0.5]]),
+    "dirichlet-multinomial": lambda: lk.DirichletMultinomial([0.2, 0.3, 0.5], 7.0),
+    "bernoulli": lambda: lk.Bernoulli([0.2, 1.0]),
+    "factors": lambda: lk.FactorGaussian([0.0, 1.0], [[1.0], [0.5]], [0.5, 2.0]),
+    "factors stack": lambda: lk.FactorGaussian(
+        np.arange(6.0).reshape(3, 2), np.ones((3, 2, 1)), [1.0, 2.0, 3.0], "spherical"
+    ),
+    "no factors": lambda: lk.FactorGaussian([0.0, 1.0], np.zeros((2, 0)), 2.0),
+    "mixtures": lambda: lk.Mixture([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]], lk.Gaussian(np.zeros((6, 2)), 1.0)),
+    "mixtures that share": lambda: lk.Mixture(
+        [[0.2, 0.8], [0.5, 0.5]], lk.Shared(lk.Gaussian(np.eye(2), 1.0), [0, 1, 0, 1])
+    ),
+    "contaminated": lambda: lk.Mixture([0.9, 0.1], lk.Scaled(lk.Gaussian([0.0, 1.0], SPREAD), np.array([1.0, 10.0]))),
+    "scaled": lambda: lk.Scaled(lk.Gaussian([0.0, 1.0], SPREAD), np.array([1.0, 10.0])),
+    "fixed": lambda: lk.Fixed(stack("full")),
     "mixture of t": lambda: lk.Mixture([0.2, 0.3, 0.5], LAWS["student t tied"]()),
 }
 
@@ -94,6 +113,11 @@ PRIORS: dict[str, Callable[[], Any]] = {
     "normal mean": lambda: lk.NormalMean(lk.Gaussian([-2.0], 1.0), 4.0),
     "dirichlet": lambda: lk.Dirichlet([1.0, 2.0, 3.0]),
     "dirichlet with levels": lambda: lk.Dirichlet([1.0, 2.0], levels=["a", "b"]),
+    "beta": lambda: lk.Beta([1.0, 2.0], [3.0, 0.5]),
+    "multinomial prior": lambda: lk.MultinomialPrior(lk.Dirichlet([1.0, 2.0])),
+    "earlier rows": lambda: LAWS["factors"]().weak_prior(LAWS["factors"]().collect(table())),
+    "sparse weights": lambda: lk.SparseWeights([-3.0, 0.5]),
+    "mixture prior, sparse": lambda: lk.MixturePrior(lk.SparseWeights([-3.0, 0.5]), weak(table())),
     "gamma": lambda: lk.Gamma(2.0, 1.0),
     "gamma stack": lambda: lk.Gamma([[2.0, 1.0], [1.0, 4.0]], 1.0),
     "product prior of none": lambda: lk.ProductPrior((("size", None), ("visits", PRIORS["normal mean"]()))),
@@ -113,6 +137,12 @@ STATS: dict[str, Callable[[], Any]] = {
     "column moments stack": lambda: stack("diagonal").collect(gaps()),
     "counts": lambda: lk.Poisson([3.0, 0.5]).collect([[1, 2], [3, 4]]),
     "level counts": lambda: categorical().collect([0, 1, 1, 2]),
+    "word counts": lambda: lk.Multinomial([0.2, 0.8]).collect([[1, 2], [3, 4]]),
+    "trials": lambda: lk.Bernoulli([0.2, 0.8]).collect([[0, 1], [1, 1]]),
+    "scatter root": lambda: root_of_rows(table(), None, np.zeros(2)),
+    "centre stats": lambda: lk.Centres([[0.0, 1.0], [2.0, 3.0]]).collect(table()),
+    "fixed stats": lambda: LAWS["fixed"]().collect(table()),
+    "stats of mixtures": lambda: LAWS["mixtures"]().collect(table(), owner=np.arange(40) % 2),
     "product stats": lambda: product().collect({"size": table(5), "visits": [1, 2, 3, 4, 5]}),
     "several stats": lambda: LAWS["several"]().collect(table(d=1)),
     "mixture stats": lambda: LAWS["mixture"]().collect(table(), owner=np.arange(40) % 3),
@@ -121,6 +151,15 @@ STATS: dict[str, Callable[[], Any]] = {
 
 COSTS: dict[str, Callable[[], Any]] = {
     "probability table": lambda: lk.ProbabilityTable(S={"forged": 0.25, "genuine": 0.75}),
+    "dendrogram": lambda: lk.linkage(table()),
+    "dendrogram of one": lambda: lk.linkage(table(1)),
+    "cut curve": lambda: lk.cut_curve(lk.linkage(table()), table()),
+    "centres": lambda: lk.Centres([[0.0, 1.0], [2.0, 3.0]]),
+    "centres of unlike size": lambda: lk.Centres([[0.0, 1.0], [2.0, 3.0]], variance=[1.0, 2.0], typical=1.0),
+    "principal axes": lambda: Principal.of(LAWS["full"]().collect(table()), 1),
+    "progress": lambda: Progress.at(
+        LAWS["mixture"](), PRIORS["mixture prior of none"](), 40.0, [-3.0, -2.0], [], best=LAWS["mixture"]()
+    ),
     "floor": lambda: Floor(-3.0, True),
     "temperature": lambda: Temperature(2.0, 3),
     "logistic map": lambda: LogisticMap(np.eye(2), [0.0, 1.0]),
@@ -160,7 +199,25 @@ def classifier(density: Any = None, X: Any = None, **how: Any) -> Any:
     return lk.BayesClassifier(density, **how).fit(X, LABELS), X
 
 
+def mixture_of(component: Any, X: Any, K: int = 2, **how: Any) -> Any:
+    return lk.MixtureDensity(component, K, random_state=0, **how).fit(X), X
+
+
 ESTIMATORS |= {
+    "mixture": lambda: mixture_of(lk.GaussianDensity("full"), gaps()),
+    "mixture from a start": lambda: mixture_of(lk.GaussianDensity("full"), table(), 3, start=LAWS["mixture"]()),
+    "mixture with a sparse prior": lambda: mixture_of(None, table(), prior=lk.SparseWeights([0.5, 0.5])),
+    "mixture of factors": lambda: mixture_of(lk.PPCA(1), table()),
+    "mixture of words": lambda: mixture_of(lk.MultinomialDensity(), np.abs(table()).round()),
+    "mixture of mixtures": lambda: mixture_of(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2), table()),
+    "clusterer": lambda: (lk.MixtureClusterer(n_components=2, random_state=0).fit(table()), table()),
+    "contaminated": lambda: (lk.ContaminatedDensity().fit(table()), table()),
+    "multinomial": lambda: (lk.MultinomialDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
+    "bernoulli": lambda: (lk.BernoulliDensity().fit([[1, 0], [1, 1], [0, 1]]), [[1, 1], [0, 1]]),
+    "ppca": lambda: (lk.PPCA(1).fit(gaps()), gaps()),
+    "factor analysis": lambda: (lk.FactorAnalysis(1).fit(table()), table()),
+    "classifier of mixtures": lambda: classifier(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, random_state=0)),
+    "classifier of tied mixtures": lambda: classifier(lk.MixtureDensity(n_components=2, tie="all", random_state=0)),
     "classifier": classifier,
     "classifier with gaps": lambda: classifier(lk.GaussianDensity("pooled"), gaps(), cost=[[0.0, 1.0], [5.0, 0.0]]),
     "classifier by t": lambda: classifier(lk.GaussianDensity(predictive="all"), class_prior=lk.Dirichlet([1.0, 2.0])),

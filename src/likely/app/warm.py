@@ -70,4 +70,33 @@ def _gaps() -> None:
                     lk.BayesClassifier(lk.GaussianDensity(kind, max_iter=2)).fit(X, y).predict_proba(X)
 
 
-JOBS: dict[str, Callable[[], None]] = {"rows without gaps": _complete, "rows with gaps": _gaps}
+def _mixtures() -> None:
+    """EM, and clusters: batch, exchange, hierarchies, with gaps and without."""
+    import warnings
+
+    import numpy as np
+
+    import likely as lk
+    import likely.loops.shares  # else only large jobs load it
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for dtype in ("float64", "float32"):
+            X = _rows(dtype)[0]
+            holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X).astype(dtype)
+            lk.MixtureDensity(n_components=5, max_iter=2, random_state=0).fit(X)
+            for rows in (X, holes):
+                for how in ({}, {"variances": "own"}, {"method": "exchange"}):
+                    lk.KMeans(5, max_iter=3, random_state=0, **how).fit(rows)
+        X = _rows("float64")[0]
+        lk.KMeans(5, start=X[:1].repeat(5, axis=0), max_iter=3).fit(X)  # four of them are empty
+        for link in ("single", "average", "ward", "centroid", "coordinate-median", "likelihood"):
+            lk.linkage(X, link)
+        lk.linkage(X, "likelihood", covariance="diagonal")
+        lk.linkage(X, "single", metric="cityblock")
+        lk.linkage(np.where(X > 1.0, np.nan, X), "average")
+
+
+JOBS: dict[str, Callable[[], None]] = {
+    "rows without gaps": _complete, "rows with gaps": _gaps, "mixtures and clusters": _mixtures,
+}  # fmt: skip

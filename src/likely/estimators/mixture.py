@@ -357,6 +357,8 @@ class MixtureDensity(DensityEstimator):
             if len(sketch):
                 sketches.append(sketch)
                 groups.append(c * self.n_components + grouped(blank.parts, sketch, self.n_components, rng, self.start))
+        if not sketches:
+            raise DataError(sentence(type(self).__name__, "at least one row with weight is needed", "none"))
         return self._from_groups(blank, *joined_rows(sketches), np.concatenate(groups), rng)
 
     def _started_together(self, blank: Mixture, X: Any, owner: Index, weight: Any, rng: Generator) -> Mixture:

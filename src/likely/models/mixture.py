@@ -155,9 +155,7 @@ class Mixture(Law):
         return best
 
     def _joint(self, block: Any) -> Array:
-        if isinstance(block, np.ndarray) and block.dtype == np.float32:
-            block = block.astype(np.float64)
-        out = self._score(block)
+        out = self._score(_in_double(block))
         out += self._log_weights
         return out
 
@@ -473,6 +471,13 @@ def categorical(probs: Array) -> Any:
     from likely.families.categorical import Categorical
 
     return Categorical.trusted(probs=probs, levels=None)
+
+
+def _in_double(block: Any) -> Any:
+    """Rows in double precision: answers to single precision would come back rounded, and shares be made of them."""
+    if isinstance(block, Columns) and block.dtype == np.float32:
+        return Columns({name: _in_double(part) for name, part in block.items()})
+    return block.astype(np.float64) if isinstance(block, np.ndarray) and block.dtype == np.float32 else block
 
 
 def _rows_like(x: Any) -> Any:
