@@ -227,6 +227,8 @@ def test_traits_are_standardised_differences():
     assert found["x"].apart.tolist() == [-1.0, 1.0]
     assert found["c = a"].overall == 1.0 and found["c = a"].apart.tolist() == [0.0, 0.0]
     assert told(list(found.values()), 0) == ["x 1 (−1.0 sd)"]
+    one = profile({"c": ["a", "b", "b", "b"]}, {"c": "binary"}, np.array([0, 1, 1, 1]), 2)
+    assert [told(one, k) for k in (0, 1)] == [["c = a 100% (all: 25%)"], ["c = b 100% (all: 75%)"]]
 
 
 def test_a_page_needs_little():

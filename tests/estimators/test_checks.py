@@ -27,6 +27,15 @@ ESTIMATORS = [
     lk.GaussianDensity(predictive="all"),
     lk.PoissonDensity(predictive=True),
     lk.CategoricalDensity(predictive=True),
+    lk.MultinomialDensity(),
+    lk.BernoulliDensity(),
+    lk.MixtureDensity(),
+    lk.MixtureDensity(n_components=3, random_state=0),
+    lk.MixtureDensity(lk.GaussianDensity("diagonal"), 3, random_state=0),
+    lk.MixtureDensity(n_components=3, hard=True, random_state=0),
+    lk.MixtureDensity(lk.MultinomialDensity(), 2, random_state=0),
+    lk.MixtureDensity(lk.BernoulliDensity(), 2, random_state=0),
+    lk.MixtureClusterer(n_components=2, random_state=0),
 ]
 
 CLASSIFIERS = [
@@ -43,6 +52,8 @@ CLASSIFIERS = [
     lk.NaiveBayes(),
     lk.NaiveBayes("poisson"),
     lk.NaiveBayes("categorical"),
+    lk.BayesClassifier(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, random_state=0)),
+    lk.BayesClassifier(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, tie="all", random_state=0)),
 ]
 
 # defined by scikit-learn, but left out by check_estimator (the rest of these need predict or transform)

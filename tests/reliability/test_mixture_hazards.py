@@ -88,6 +88,7 @@ def is_sound(estimator, X):
     assert np.isfinite(np.asarray(rows, dtype=float)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hazard", MORE)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_hazards_that_have_an_answer(name, hazard):
@@ -95,6 +96,7 @@ def test_hazards_that_have_an_answer(name, hazard):
     is_sound(fitted(name, X, y), X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hazard", GAPS)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_gaps_have_an_answer(name, hazard):
@@ -106,6 +108,7 @@ def test_gaps_have_an_answer(name, hazard):
     is_sound(fitted(name, X, y), X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hazard", REFUSED)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_hazards_that_are_refused(name, hazard):
@@ -168,10 +171,10 @@ def test_a_constant_column_is_named():
 
 def test_the_least_variance_is_positive_in_any_units():
     """Columns in units a million times apart: what is reported is a variance still."""
-    unit = 10.0 ** np.array([6.0, -2.0, 2.0, -6.0])
+    unit = 10.0 ** np.array([-6.0, -2.0, 2.0, 6.0])  # in this order a plain eigenvalue comes out negative
     for seed in range(20):
         a = np.random.default_rng(seed).standard_normal((4, 4))
-        S = a @ a.T + np.eye(4)
+        S = a @ a.T + 0.01 * np.eye(4)
         exact = 1 / np.linalg.eigvalsh(np.linalg.inv(S) / np.outer(unit, unit))[-1]
         law = Gaussian(np.zeros((1, 4)), S[None] * np.outer(unit, unit))
         assert Mixture([1.0], law).smallest_eigenvalue == pytest.approx(exact, rel=1e-6)

@@ -91,6 +91,7 @@ def _trait(name: str, level: str | None, x: Array, owner: Index, n_clusters: int
     share = np.bincount(owner, w, n_clusters)
     with np.errstate(invalid="ignore", divide="ignore"):
         values = overall + np.bincount(owner, w * (x - overall), n_clusters) / share
+        values = values if level is None else values.clip(0.0, 1.0)
         apart = np.nan_to_num((values - overall) / spread) if spread > 0 else np.zeros(n_clusters)
     return Trait(name, level, overall, values, apart)
 
@@ -98,7 +99,8 @@ def _trait(name: str, level: str | None, x: Array, owner: Index, n_clusters: int
 def told(traits: list[Trait], k: int) -> list[str]:
     """A cluster in a few words: the traits in which it differs most, one of each column."""
     words: dict[str, str] = {}
-    for trait in sorted(traits, key=lambda trait: -abs(float(trait.apart[k]))):
+    # of two levels that are as far apart, the one that the cluster has rather than the one that it lacks
+    for trait in sorted(traits, key=lambda t: (-abs(round(float(t.apart[k]), 6)), t.apart[k] < 0)):
         if abs(trait.apart[k]) >= CLEAR and trait.column not in words and len(words) < TOLD:
             words[trait.column] = trait.words(k)
     return list(words.values())

@@ -179,8 +179,13 @@ class BayesClassifier(Deciding, BaseEstimator):
         data, hard = self._data(X, owner, weight), bool(getattr(self.density_, "hard", False))
         stop = Stop(max_iter or self.density_.max_iter, self.density_.tol)
 
+        prior: Any = self._prior_rule
+
         def learn(i: int, start: Mixture) -> FitReport:
-            return fit(start, data, prior=self._prior_rule, stop=stop, hard=hard)
+            nonlocal prior
+            report = fit(start, data, prior=prior, stop=stop, hard=hard)
+            prior = report.prior  # the first start scales it for all: only then can objectives be compared
+            return report
 
         return best_of(self._starts(X, owner, weight), learn)
 

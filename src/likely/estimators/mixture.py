@@ -34,7 +34,7 @@ from likely.models.mixture import Mixture
 from likely.models.mixture_prior import MixturePrior
 from likely.models.reseeding import revived
 from likely.models.sketch import Sketch, joined_rows
-from likely.models.starting import from_shares, grouped, weights_by
+from likely.models.starting import from_shares, grouped, grown, weights_by
 from likely.priors.dirichlet import Dirichlet
 
 Sketcher = Callable[[], Sketch]
@@ -57,8 +57,9 @@ class MixtureDensity(DensityEstimator):
     - **prior**: "weak" keeps every part regular; None is maximum likelihood; a number a is a Dirichlet law over the
       weights, a fictitious a − 1 rows a part (below 1: parts that explain less than 1 − a rows are emptied), with weak
       priors for the parts; or a `MixturePrior`. A part's own number or `Prior` stands.
-    - **start**: "kmeans++", "random" or "split" (LBG), all on a sketch of the rows, so that order, copies and blocks do
-      not matter; a `Mixture`; means (K, d); or responsibilities (n, K).
+    - **start**: "kmeans++", "random" or "split" (grown from one part, the widest cut in two, again and again), all on a
+      sketch of the rows, so that order, copies and blocks do not matter; a `Mixture`; means (K, d); or
+      responsibilities (n, K).
     - **restarts**: runs from different seeds; the best objective wins, and `report_` tells of all.
     - **max_iter, tol**: at most so many refits; settled when the objective gains less than tol a row.
     - **hard**: each row belongs to its most probable part (the maximum approximation).
@@ -143,9 +144,13 @@ class MixtureDensity(DensityEstimator):
         X, weight, aside = self._set_aside(X, weight)
         sketch = cache(lambda: Sketch.of(X, weight))  # a start that was given may do without
 
+        prior = self._prior_rule()
+
         def learn(i: int, start: Mixture) -> FitReport:
-            keeper = _keeper(checkpoint, i, self.restarts)
-            return self._climb(start, X, weight, aside, sketch, keeper)
+            nonlocal prior
+            report = self._climb(start, X, weight, aside, sketch, prior, _keeper(checkpoint, i, self.restarts))
+            prior = report.prior  # the first start scales it for all: only then can objectives be compared
+            return report
 
         def agree(models: list[Mixture], best: int) -> float:
             some = sketch().rows[: min(COMPARED, len(sketch()))]
@@ -155,15 +160,17 @@ class MixtureDensity(DensityEstimator):
 
         return best_of(self._starts(blank, X, weight, sketch, rng), learn, agree)
 
-    def _climb(self, start: Mixture, X: Any, weight: Any, aside: Any, sketch: Sketcher, keeper: Any) -> FitReport:
+    def _climb(
+        self, start: Mixture, X: Any, weight: Any, aside: Any, sketch: Sketcher, prior: Any, keeper: Any
+    ) -> FitReport:
         """EM from one start; components that died are set anew, as long as that helps."""
-        stop, data, rule = Stop(self.max_iter, self.tol), Blocks.of(tallied(X), weight), self._prior_rule()
-        how = {"prior": rule, "stop": stop, "hard": self.hard, "held_out": aside}
+        stop, data = Stop(self.max_iter, self.tol), Blocks.of(tallied(X), weight)
+        how = {"prior": prior, "stop": stop, "hard": self.hard, "held_out": aside}
         report = fit(start, data, checkpoint=keeper, **how)
         for again in range(1, RESEEDS + 1):
             if not report.dead or self._empties or len(sketch()) <= self.n_components:
                 break
-            model = revived(report.model, sketch(), None if report.prior is None else report.prior.parts)
+            model = revived(report.model, sketch(), report.prior)
             better = fit(model, data, **{**how, "prior": report.prior})
             if not better.objective > report.objective:
                 break
@@ -185,12 +192,14 @@ class MixtureDensity(DensityEstimator):
 
     def _starts(self, blank: Mixture, X: Any, weight: Any, sketch: Sketcher, rng: Generator) -> Any:
         """A first model for each run; a start that the user gave serves once."""
-        if isinstance(self.start, str):
+        if not isinstance(self.start, str):
+            yield self._given_start(blank, X, weight, self._start_prior())
+        elif self.start == "split" and not self.component_._hides_labels:  # there is no chance in it: once is enough
+            yield grown(blank, sketch(), self._start_prior())
+        else:
             for _ in range(self.restarts):
                 group = grouped(blank.parts, sketch(), self.n_components, rng, self.start)
                 yield self._from_groups(blank, sketch().rows, sketch().weight, group, rng)
-        else:
-            yield self._given_start(blank, X, weight, self._start_prior())
 
     _hides_labels = True
 

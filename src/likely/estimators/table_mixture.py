@@ -18,7 +18,7 @@ from likely.estimators.tables import take_rows
 BY = ("bic", "held-out", "prior")
 MOST = 10  # clusters that are tried
 ROWS_A_PARAMETER = 3  # that a full covariance must have; with fewer, correlations are noise
-CELLS, ROWS = 200_000, 20_000  # by which the number of clusters is chosen; all rows learn afterwards
+CELLS, ROWS = 60_000, 5_000  # by which the number of clusters is chosen, in about a minute; all rows learn afterwards
 PATIENCE = 3  # numbers of clusters that are tried beyond the one of the lowest BIC
 QUICK: dict[str, Any] = {
     "tol": 1e-4,
@@ -162,7 +162,7 @@ def _bics(estimator: Any, X: Any, w: Any, most: int) -> Array:
 def _some(X: Any, w: Any, seed: int) -> tuple[Any, Any]:
     """At most so many rows that the choice takes seconds, drawn evenly among those that count."""
     here = np.arange(X.height) if w is None else np.flatnonzero(w > 0)
-    most = int(np.clip(CELLS // max(X.width, 1), 2000, ROWS))
+    most = int(np.clip(CELLS // max(X.width, 1), 2_000, ROWS))
     if len(here) > most:
         here = np.sort(np.random.default_rng(seed).choice(here, most, replace=False))
     elif len(here) == X.height:

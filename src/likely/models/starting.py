@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, n_rows
-from likely.core.learn import resolve_prior
+from likely.core.blocks import Blocks
+from likely.core.learn import iterate, resolve_prior
 from likely.core.notes import unheard
 from likely.models.embedding import embedded
-from likely.models.mixture import Mixture
+from likely.models.mixture import Mixture, MixtureStats
 from likely.models.seeding import at_random, plus_plus, squared_distances
 from likely.models.sketch import Sketch
 
+SETTLING = 5  # rounds of EM after each split
 LLOYD = 12  # rounds of k-means on the sketch: a start need not be settled
 
 
@@ -87,13 +90,42 @@ def _scatter(points: Array, weight: Array) -> float:
 
 
 def from_shares(blank: Mixture, x: Any, weight: Any, shares: Array, prior: Any) -> Mixture:
-    """The same from responsibilities (n, K) of rows."""
+    """A mixture whose parts learnt from their shares (n, K) of rows; nothing is said of what a start is short of."""
     w = np.ones(n_rows(x)) if weight is None else np.asarray(weight, dtype=np.float64)
     each = shares * w[:, None]
     with unheard():
         parts = blank.parts.collect(x, each)
-        law = resolve_prior(blank.parts, parts, None if prior is None else prior)
-        return Mixture.trusted(weights=each.sum(axis=0) / each.sum(), parts=blank.parts.refit(parts, law))
+        stats = MixtureStats.trusted(counts=each.sum(axis=0), parts=parts, entropy=np.zeros(()), seen=False)
+        return blank.refit(stats, resolve_prior(blank, stats, prior))
+
+
+def grown(blank: Mixture, sketch: Sketch, prior: Any) -> Mixture:
+    """A mixture grown from one part: the one of most scatter is cut in two, and EM settles them, until there are K."""
+    points, rows, weight = embedded(blank.parts, sketch.rows, sketch.weight), sketch.rows, sketch.weight
+    shares = np.ones((len(weight), 1))
+    for k in range(1, blank.size + 1):
+        some = blank.parts.some(np.arange(k))
+        model = from_shares(Mixture.trusted(weights=np.full(k, 1.0 / k), parts=some), rows, weight, shares, prior)
+        with unheard():
+            for step in islice(iterate(model, Blocks.of(rows, weight), prior=prior), SETTLING + 1):
+                model = step.model
+        if k < blank.size:
+            shares = split_shares(model.posterior(rows), points, weight)
+    return model
+
+
+def split_shares(shares: Array, points: Array, weight: Array) -> Array:
+    """Shares (m, K + 1) where one half of the part of most scatter is a part of its own; it may get nothing."""
+    own = shares.argmax(axis=1)
+    scatters = [_scatter(points[own == g], weight[own == g]) for g in range(shares.shape[1])]
+    g = int(np.argmax(scatters))
+    new = np.zeros((len(shares), 1))
+    out = np.concatenate([shares, new], axis=1)
+    mine = np.flatnonzero(own == g)
+    if scatters[g] > 0:
+        taken = mine[halves(points[mine], weight[mine]) == 1]
+        out[taken, -1], out[taken, g] = out[taken, g], 0.0
+    return out
 
 
 def weights_by(blank: Mixture, counts: Array) -> Array:
