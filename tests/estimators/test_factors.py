@@ -114,7 +114,7 @@ def test_gaps_are_learnt_from_and_filled(rng, kind):
     guess = p.impute(X)
     np.testing.assert_array_equal(guess[~missing], X[~missing])
     assert ((guess - whole)[missing] ** 2).mean() < 0.6 * whole[missing].var()
-    drawn = p.impute(X, draw=True, random_state=0)
+    drawn = p.impute(X, random_state=0)
     assert 1.2 < ((drawn - whole)[missing] ** 2).mean() / ((guess - whole)[missing] ** 2).mean() < 3
     assert p.transform(X).shape == (1000, 2) and np.isfinite(p.transform(X)).all()
     np.testing.assert_allclose(p.score_samples(X), p.model_.gaussian.log_prob(X), rtol=1e-8)

@@ -48,7 +48,7 @@ def test_gaps_have_their_own_ordinary_rows():
     whole = watch.look(pl.DataFrame({"a": [0.0], "b": [0.0]})).bits[0]
     gap = watch.look(pl.DataFrame({"a": [0.0], "b": [None]}, schema={"a": pl.Float64, "b": pl.Float64})).bits[0]
     assert whole == pytest.approx(-np.log(2) * BITS, abs=0.15)  # a χ² of two degrees has its median at 2 log 2
-    assert gap == pytest.approx(-norm.ppf(0.75) ** 2 / 2 * BITS, abs=0.15)
+    assert gap == pytest.approx(-(norm.ppf(0.75) ** 2) / 2 * BITS, abs=0.15)
 
 
 def test_a_density_without_left_out_rows_uses_its_own_draws():

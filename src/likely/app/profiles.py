@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from likely.app.report.words import number
 from likely.core.arrays import Array, Index
 
 LEVELS = 12  # of a column of words, the most frequent
@@ -47,7 +48,7 @@ class Trait:
         """
         if self.level is not None:
             return f"{self.name} {self.values[k]:.0%} (all: {self.overall:.0%})"
-        return f"{self.name} {self.values[k]:.3g} ({self.apart[k]:+.1f} sd)".replace("(-", "(−")
+        return f"{self.name} {number(float(self.values[k]))} ({self.apart[k]:+.1f} sd)".replace("(-", "(−")
 
 
 def profile(
@@ -91,7 +92,7 @@ def _trait(name: str, level: str | None, x: Array, owner: Index, n_clusters: int
     share = np.bincount(owner, w, n_clusters)
     with np.errstate(invalid="ignore", divide="ignore"):
         values = overall + np.bincount(owner, w * (x - overall), n_clusters) / share
-        values = values if level is None else values.clip(0.0, 1.0)
+        values = np.where(np.abs(values) <= 1e-9 * spread, 0.0, values)  # not a rounding error's worth of anything
         apart = np.nan_to_num((values - overall) / spread) if spread > 0 else np.zeros(n_clusters)
     return Trait(name, level, overall, values, apart)
 

@@ -68,7 +68,7 @@ class FitReport:
 
     @property
     def spread(self) -> float:
-        """Difference between the best and the worst start, in nats a row."""
+        """Difference between the best and the worst start, a row: in nats, where the objective is a likelihood."""
         reached = [run.objective for run in self.runs] or [self.objective]
         return (max(reached) - min(reached)) / max(float(self.stats.total_weight), 1e-300)
 
@@ -105,7 +105,7 @@ class FitReport:
             return ""
         near = sum(self.objective - run.objective <= 1e-6 * self.stats.total_weight for run in self.runs)
         unsettled = sum(not run.converged for run in self.runs)
-        told = f"{len(self.runs)}, {near} reached the best; worst {self.spread:.3g} nats a row below"
+        told = f"{len(self.runs)}, {near} reached the best; the worst is {self.spread:.3g} a row below"
         told += "" if self.agreement is None else f"; partitions agree to {self.agreement:.2f}"
         return told + (f"; {unsettled} not converged" if unsettled else "")
 

@@ -81,7 +81,7 @@ def silhouette(
 
 
 def davies_bouldin(X: Any, labels: Any, weight: Any = None) -> float:
-    """The mean over clusters of the worst (s_i + s_j) / |μ_i − μ_j|, s the mean distance to the own mean; less is best.
+    """The mean over clusters of the worst (s_i + s_j) / ‖μ_i − μ_j‖, s the mean distance to the own mean; less is best.
 
     >>> davies_bouldin([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1])
     0.1

@@ -67,10 +67,10 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         check_is_fitted(self)
         return self.model_.mean + rows(X, self.n_components_, type(self).__name__) @ self.model_.loadings.T
 
-    def impute(self, X: Any, *, draw: bool = False, random_state: Any = None) -> Any:
-        """Rows with gaps filled by conditional expectation, or with `draw` by draws of the conditional law."""
+    def impute(self, X: Any, random_state: Any = None) -> Any:
+        """Rows with their gaps filled: by conditional expectation, or with `random_state` by a draw."""
         check_is_fitted(self)
-        rng = np.random.default_rng(random_state) if draw else None
+        rng = None if random_state is None else np.random.default_rng(random_state)
         return self.model_.impute(self._rows(X, reset=False), rng)
 
     @property
@@ -253,6 +253,7 @@ def best_principal(stats: Any, n: float) -> int:
     """
     values = np.linalg.eigvalsh(EarlierRows.weak(stats, 0).update(stats).point().covariance)[::-1]
     d = len(values)
+    values = np.maximum(values, values[0] * d * np.finfo(float).eps)  # rounding leaves constant columns below 0
     q = np.arange(1, max(min(d - 1, int(n) - 1), 1) + 1)
     rest = np.append(np.cumsum(values[::-1])[::-1], values[-1])[q] / np.maximum(
         d - q, 1

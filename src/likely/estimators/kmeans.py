@@ -27,18 +27,16 @@ from likely.models.sketch import SIZE, Sketch
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """k clusters, each row with the nearest centre, each centre at the mean of its rows (Ney 6.2.2).
 
-    Minimises Σ w |x − centre|² over what was seen: NaN is "not observed", and left out of distances and means.
+    Minimises Σ w ‖x − centre‖² over what was seen: NaN is "not observed", and left out of distances and means.
 
-    Parameters
-    ----------
-    n_clusters : number of clusters; fewer are found, with a warning, where fewer rows are distinct
-    start : "kmeans++" (greedy, on a sketch of the rows: order, copies and chunks of rows do not matter), "random",
-        "split" (from one centre by splitting; no randomness) or an array of centres (k, d)
-    restarts : the best of so many drawn starts
-    method : "batch", or "exchange", which then moves single rows as long as that lowers the criterion
-    variances : "equal", or "own" for a variance of its own for each cluster (spherical Gaussians, hard assignments)
-    max_iter, tol : passes at most; the share of the criterion by which it must fall to go on (0: until no row moves)
-    random_state : seed of the drawn starts
+    - **n_clusters**: number of clusters; fewer are found, with a warning, where fewer rows are distinct
+    - **start**: "kmeans++" (greedy, on a sketch of the rows: order, copies and chunks of rows do not matter), "random",
+      "split" (from one centre by splitting; no randomness) or an array of centres (k, d)
+    - **restarts**: the best of so many drawn starts
+    - **method**: "batch", or "exchange", which then moves single rows as long as that lowers the criterion
+    - **variances**: "equal", or "own" for a variance of its own for each cluster (spherical Gaussians, hard labels)
+    - **max_iter, tol**: passes at most; the share of the criterion by which it must fall to go on (0: until none moves)
+    - **random_state**: seed of the drawn starts
 
     `model_` is the value (`Centres`), `stats_` its statistics, `report_` how it went. `partial_fit` gives each chunk to
     the centres as they stand and moves these to the mean of all rows so far (MacQueen 1967, a chunk at a time).
@@ -115,7 +113,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return self.model_.distances(self._rows(X, reset=False))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus Σ w |x − own centre|²: more is better."""
+        """Minus Σ w ‖x − own centre‖²: more is better."""
         check_is_fitted(self)
         X, weight = self._checked(X, sample_weight, reset=False)
         table = Table.of(X, weight)

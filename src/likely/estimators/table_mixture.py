@@ -19,6 +19,7 @@ BY = ("bic", "held-out", "prior")
 MOST = 10  # clusters that are tried
 ROWS_A_PARAMETER = 3  # that a full covariance must have; with fewer, correlations are noise
 CELLS, ROWS = 60_000, 5_000  # by which the number of clusters is chosen, in about a minute; all rows learn afterwards
+SMALL = 1_000  # rows up to which every number is tried from several starts
 PATIENCE = 3  # numbers of clusters that are tried beyond the one of the lowest BIC
 QUICK: dict[str, Any] = {
     "tol": 1e-4,
@@ -133,7 +134,7 @@ def _chosen(tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, 
     """The shape of the lowest BIC, that of each, and for the chosen one what every way would choose."""
     from likely.estimators.choosing import ComponentChoice, choose_components
 
-    quick = {**settings, **QUICK}
+    quick = {**settings, **QUICK, "restarts": settings["restarts"] if X.height <= SMALL else 1}
     curves = {shape: _bics(MixtureDensity(part, **quick), X, w, most) for shape, part in tried.items()}
     bics = {shape: float(np.min(curve)) for shape, curve in curves.items()}
     shape = min(bics, key=lambda s: bics[s])

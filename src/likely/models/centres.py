@@ -45,7 +45,7 @@ class CentreStats(Addable, Value):
 
     @property
     def scatter(self) -> Array:
-        """Σ w |x − mean|² of each cluster over what was seen (k,)."""
+        """Σ w ‖x − mean‖² of each cluster over what was seen (k,)."""
         return np.asarray(self.moments.scatter.sum(axis=-1))
 
     @property
@@ -70,9 +70,9 @@ class CentreStats(Addable, Value):
 class Centres(Value):
     """k centres (k, d); a row goes to the nearest, the first among equals (Ney 6.2.2).
 
-    The criterion is Σ w |x − mean|² over the entries that were seen: the limit of a mixture of spherical Gaussians with
+    The criterion is Σ w ‖x − mean‖² over the entries that were seen: the limit of a mixture of spherical Gaussians with
     one small variance, whose gaps are integrated out. With a `variance` (k,) of its own for each cluster it is
-    Σ w (|x − mean|² / 2σ² + d/2 log σ²), a mixture of spherical Gaussians in the maximum approximation; each
+    Σ w (‖x − mean‖² / 2σ² + d/2 log σ²), a mixture of spherical Gaussians in the maximum approximation; each
     cluster then counts one row more, of variance `typical`, so that none can shrink to a point.
 
     >>> c = Centres([[0.0], [10.0]])
@@ -127,7 +127,7 @@ class Centres(Value):
         return Table.of(x, None, self.dim).labelled(self)
 
     def distances(self, x: Any) -> NDArray[Any]:
-        """|x − mean| over what was seen (n, k); float32 rows come back as float32."""
+        """‖x − mean‖ over what was seen (n, k); float32 rows come back as float32."""
         x = x if isinstance(x, np.ndarray) else rows(x, self.dim, "Centres")
         return map_rows(self._distances, x, self.members)
 
