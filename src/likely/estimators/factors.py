@@ -26,6 +26,7 @@ from likely.families.gaussian import Gaussian
 from likely.priors.earlier_rows import EarlierRows
 
 FACTORS = {"n_components": [Interval(Integral, 0, None, closed="left"), None], "prior": PRIOR, **EM}
+SEEN = 1e-10  # of the largest variance: directions of less have none
 PATIENCE = 3  # numbers of factors tried after the best so far
 
 
@@ -252,8 +253,8 @@ def best_principal(stats: Any, n: float) -> int:
     positive where rows are few.
     """
     values = np.linalg.eigvalsh(EarlierRows.weak(stats, 0).update(stats).point().covariance)[::-1]
+    values = values[values > SEEN * values[0]]  # a direction in which nothing varies would make all others factors
     d = len(values)
-    values = np.maximum(values, values[0] * d * np.finfo(float).eps)  # rounding leaves constant columns below 0
     q = np.arange(1, max(min(d - 1, int(n) - 1), 1) + 1)
     rest = np.append(np.cumsum(values[::-1])[::-1], values[-1])[q] / np.maximum(
         d - q, 1
