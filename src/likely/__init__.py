@@ -62,6 +62,7 @@ _HOMES = {
     "likely.estimators.poisson": ["PoissonDensity"],
     "likely.estimators.product": ["ProductDensity"],
     "likely.estimators.table_classifier": ["TableClassifier"],
+    "likely.estimators.table_clusterer": ["TableClusterer"],
     "likely.estimators.validation": ["evaluate"],
     "likely.families.bernoulli": ["Bernoulli"],
     "likely.families.categorical": ["Categorical"],
@@ -159,6 +160,7 @@ if TYPE_CHECKING:
     from likely.estimators.poisson import PoissonDensity
     from likely.estimators.product import ProductDensity
     from likely.estimators.table_classifier import TableClassifier
+    from likely.estimators.table_clusterer import TableClusterer
     from likely.estimators.validation import evaluate
     from likely.families.bernoulli import Bernoulli
     from likely.families.categorical import Categorical
@@ -209,8 +211,8 @@ __all__ = [  # noqa: PLE0604, RUF100
     "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA", "Poisson", "PoissonDensity", "Principal",
     "Prior", "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "Serial",
     "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "Stats", "Step", "Stop", "StudentT", "Table",
-    "TableClassifier", "Threads", "__version__", "adjusted_mutual_information", "adjusted_rand", "bell",
-    "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality",
+    "TableClassifier", "TableClusterer", "Threads", "__version__", "adjusted_mutual_information", "adjusted_rand",
+    "bell", "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality",
     "choose_components", "choose_k", "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "evaluate",
     "fit", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learning_curve", "linkage", "load",
     "log_stirling2", "normalised_mutual_information", "online", "operating_threshold", "proportion", "purity", "rand",

@@ -42,6 +42,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "NaiveBayes": lambda: import_module("likely.estimators.naive_bayes").NaiveBayes,
     "PoissonDensity": lambda: import_module("likely.estimators.poisson").PoissonDensity,
     "ProductDensity": lambda: import_module("likely.estimators.product").ProductDensity,
+    "TableClusterer": lambda: import_module("likely.estimators.table_clusterer").TableClusterer,
     "TableClassifier": lambda: import_module("likely.estimators.table_classifier").TableClassifier,
 }
 

@@ -87,6 +87,24 @@ def test_rivals_take_part_but_cannot_win(tmp_path):
     assert any("Random forest costs" in hazard for hazard in told["hazards"])
 
 
+def test_a_mixture_wins_goes_into_the_file_and_is_left_out_where_it_is_too_slow(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    lump = rng.integers(0, 4, 240)
+    frame = pl.DataFrame({"a": 10.0 * lump + rng.normal(size=240), "b": rng.normal(size=240),
+                          "y": np.where(lump % 2, "odd", "even")})  # fmt: skip
+    shared = ("fit", write(frame, tmp_path / "t.csv"), "--target", "y", "--no-rivals", "--json", "-o", tmp_path / "m")
+    told = json.loads(run(*shared).stdout)
+    assert told["chosen"] == "mixture-diagonal-2" and told["what"].startswith("Each class of two kinds of rows")
+    model = lk.load(tmp_path / "m")
+    assert (model.predict(frame) == frame["y"].to_numpy()).mean() > 0.99
+    monkeypatch.setattr("likely.estimators.ladder.WORK", 1.0)
+    told = json.loads(run(*shared).stdout)
+    assert not any(line["key"].startswith("mixture-") for line in told["leaderboard"])
+    assert any("--models mixture-diagonal-2," in hazard for hazard in told["hazards"])
+    told = json.loads(run(*shared, "--models", "full,mixture-diagonal-2").stdout)
+    assert told["chosen"] == "mixture-diagonal-2"
+
+
 def test_the_same_seed_gives_the_same_file(tmp_path):
     table = write(mixed_frame(120), tmp_path / "t.csv")
     for name, jobs in (("a", 1), ("b", 2)):

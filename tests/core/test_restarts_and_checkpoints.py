@@ -116,7 +116,6 @@ def test_ctrl_c_before_anything_was_learnt_is_raised():
         fit(start(), X, engine=Interrupting(1))
 
 
-
 def test_ctrl_c_in_a_collect_of_the_estimator(monkeypatch):
     looks = []
     collect = Mixture.collect
@@ -207,7 +206,11 @@ def test_cut_off_anywhere_it_goes_on_to_the_same_bits(tmp_path, how, gaps):
         again = fit(start(), x, checkpoint=Checkpoint(path), **more)
         assert bits(again.model) == bits(whole.model) and again.trace == whole.trace
         assert again.held_out == whole.held_out
-        assert (again.reason, again.converged, again.stopped_early) == (whole.reason, whole.converged, whole.stopped_early)
+        assert (again.reason, again.converged, again.stopped_early) == (
+            whole.reason,
+            whole.converged,
+            whole.stopped_early,
+        )
         assert bits(again.stats) == bits(whole.stats)
 
 
@@ -256,7 +259,10 @@ def test_another_model_is_refused(tmp_path):
     path = tmp_path / "em.likely"
     with pytest.raises(CutOff):
         fit(start(), X, checkpoint=Cut(path, 3))
-    for other in (start(4), Mixture(start().weights, start().parts.replace(covariance=np.ones((3, 2)), kind="diagonal"))):
+    for other in (
+        start(4),
+        Mixture(start().weights, start().parts.replace(covariance=np.ones((3, 2)), kind="diagonal")),
+    ):
         with pytest.raises(lk.DataError, match=r"checkpoint: the model must be like .* parameters .*delete the file"):
             fit(other, X, checkpoint=Checkpoint(path))
     done = tmp_path / "done.likely"
@@ -326,7 +332,11 @@ def survives(folder, kills):
     """Kill a fit at random moments until it was killed so often; each one that ends must end in the same bits."""
     rng, killed, done, took, midway = random.Random(kills), 0, 0, 0.5, 0
     nursery = subprocess.Popen(
-        [sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", NURSERY],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         want = nursery.stdout.readline().strip()

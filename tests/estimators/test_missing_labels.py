@@ -81,7 +81,10 @@ def test_hidden_rows_help():
     """Four labels a class and many rows without: better than the four alone."""
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 2000)
-    x = np.where(y[:, None] == 1, 1.0, -1.0) * np.array([[1.5, 0.0]]) + rng.standard_normal((2000, 2)) @ [[1, 0.8], [0, 0.6]]
+    x = np.where(y[:, None] == 1, 1.0, -1.0) * np.array([[1.5, 0.0]]) + rng.standard_normal((2000, 2)) @ [
+        [1, 0.8],
+        [0, 0.6],
+    ]
     few = np.zeros(2000, bool)
     few[np.concatenate([np.flatnonzero(y == c)[:4] for c in (0, 1)])] = True
     alone = lk.BayesClassifier().fit(x[few], y[few])
@@ -138,7 +141,7 @@ def test_booleans_and_dates():
 @pytest.mark.parametrize("gap", [None, np.nan, pd.NA, pd.NaT])
 def test_no_label_at_all_is_a_clear_error(gap):
     y = np.full(240, gap, dtype=object)
-    with pytest.raises(lk.DataError, match="at least one row needs a label.*MixtureClusterer"):
+    with pytest.raises(lk.DataError, match=r"at least one row needs a label.*MixtureClusterer"):
         lk.BayesClassifier().fit(X, y)
     with pytest.raises(lk.DataError, match="at least one row needs a label"):
         lk.BayesClassifier().fit(X, np.full(240, np.nan))
@@ -149,7 +152,7 @@ def test_the_labels_that_are_there_are_still_checked():
     y[np.flatnonzero(~HIDDEN)[0]] = 3
     with pytest.raises(lk.DataError, match="all labels must be of one kind"):
         lk.BayesClassifier().fit(X, y)
-    with pytest.raises(ValueError, match="[Uu]nknown label type|continuous"):
+    with pytest.raises(ValueError, match=r"[Uu]nknown label type|continuous"):
         lk.BayesClassifier().fit(X, np.where(HIDDEN, np.nan, Y + 0.5))
     bad = np.where(HIDDEN, np.nan, Y.astype(float))
     bad[np.flatnonzero(~HIDDEN)[1]] = np.inf

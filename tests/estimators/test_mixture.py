@@ -79,7 +79,7 @@ def test_starts_that_the_user_gives():
     with pytest.raises(lk.ShapeError, match=r"start must be means \(3, 2\) .* or responsibilities \(300, 3\)"):
         lk.MixtureDensity(n_components=3, start=np.zeros((2, 2))).fit(X)
     for bad in (np.zeros((300, 3)), np.full((300, 3), -1.0), np.full((300, 3), np.nan), np.full((3, 2), np.inf)):
-        with pytest.raises(lk.DomainError, match="responsibilities must not be negative|start must be finite"):
+        with pytest.raises(lk.DomainError, match=r"responsibilities must not be negative|start must be finite"):
             lk.MixtureDensity(n_components=3, start=bad).fit(X)
     with pytest.raises(lk.ShapeError, match="start must be a Mixture of 4 parts"):
         lk.MixtureDensity(n_components=4, start=by_means.model_).fit(X)

@@ -164,6 +164,7 @@ def test_one_component_a_class_is_the_plain_gaussian_classifier(usps: Any) -> No
     np.testing.assert_array_equal(class_mixture(1).fit(X, y).predict(T), plain.predict(T))
 
 
+@pytest.mark.slow
 @QUIET
 def test_components_lower_the_error_on_usps(usps: Any) -> None:
     X, y, T, u = usps
@@ -172,6 +173,7 @@ def test_components_lower_the_error_on_usps(usps: Any) -> None:
     assert wrong[4] < 0.0563  # one nearest neighbour on pixels
 
 
+@pytest.mark.slow
 @QUIET
 def test_one_covariance_for_all_needs_more_components_on_usps(usps: Any) -> None:
     X, y, T, u = usps

@@ -60,6 +60,13 @@ def test_shapes_need_rows_and_columns():
     assert list(shapes({"a": "real", "c": "count"}, 100)) == ["diagonal"]
 
 
+def test_words_that_occur_once_do_not_spoil_the_choice():
+    X, _ = lumps()
+    words = [f"odd-{i}" if i % 40 == 0 else "usual" if i % 2 else "other" for i in range(240)]
+    found = discover(X.with_columns(w=pl.Series(words)), {**REAL, "w": "category"}, most=4, restarts=1)
+    assert np.isfinite(found.choice.held_out).all() and found.choice.best["bic"] == 3
+
+
 def test_rows_without_weight_are_not_there():
     X, _ = lumps(120)
     odd = pl.concat([X, pl.DataFrame({"a": [1e6] * 5, "b": [1e6] * 5})])

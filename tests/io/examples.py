@@ -225,6 +225,7 @@ ESTIMATORS |= {
     "classifier with rules": lambda: classifier(cost=COSTS["cost"](), reject_cost=0.2, reject_below=0.5, novelty=0.1),
     "calibrated": lambda: (lk.Calibrated(lk.NaiveBayes(), cv=2).fit(table(), LABELS), table()),
     "table": lambda: (lk.TableClassifier().fit(TABLE, LABELS), TABLE),
+    "clusters": lambda: (lk.TableClusterer(2, restarts=1).fit(TABLE), TABLE),
     "frequencies": lambda: (lk.ClassFrequencies().fit(table(), LABELS), table()),
     "naive bayes": lambda: (lk.NaiveBayes({"colour": "categorical"}).fit(MIXED, [1, 2, 2]), MIXED),
 }

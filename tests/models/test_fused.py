@@ -106,7 +106,7 @@ def test_thin_covariances(thin):
         stats = m.collect(x)
     np.testing.assert_allclose(stats.counts, shares.sum(axis=0), rtol=1e-7 if thin > 1e-6 else 1e-5)
     W = np.linalg.inv(np.linalg.cholesky(m.parts.covariance))
-    weight, mean, scatter = by_dense_sums(x, shares)
+    weight, _, scatter = by_dense_sums(x, shares)
     white = W @ (stats.parts.scatter - scatter) @ np.swapaxes(W, 1, 2) / weight[:, None, None]
     eps = np.finfo(float).eps  # in units of each member's own spread, in every direction: what float64 can hold
     assert np.abs(white).max() <= 1e-9 + 20 * eps / thin**2
@@ -163,7 +163,7 @@ def test_a_far_member_is_summed_about_its_own_mean(kind, monkeypatch):
     x = m.sample(4000, rng)
     stats = m._in_one_sweep(x, None)
     stats = m.collect(x) if stats is None else stats
-    weight, mean, scatter = by_dense_sums(x, softmax(plain_joint(m, x), axis=1))
+    weight, _, scatter = by_dense_sums(x, softmax(plain_joint(m, x), axis=1))
     want = scatter[0] if kind == "full" else np.diagonal(scatter[0])
     np.testing.assert_allclose(stats.parts.scatter[0], want, rtol=1e-9, atol=1e-9 * weight[0] * 1e-4)
     assert fused.FAR < 50.0**2 / 1e-4  # so that this is the case in question

@@ -1,4 +1,4 @@
-"""Gaps: scored by integration, learnt by EM to the summit that a plain optimiser finds, filled by expectation or draw."""
+"""Gaps: scored by integration, learnt by EM to the summit a plain optimiser finds, filled by expectation or draw."""
 
 from __future__ import annotations
 
@@ -92,7 +92,9 @@ def test_a_row_that_was_not_seen_at_all_says_nothing(kind):
 
 def test_em_with_gaps_finds_the_summit_that_a_plain_optimiser_finds():
     """Two Gaussians in two columns, a third of the entries missing: 11 parameters, climbed both ways."""
-    truth = Mixture([0.4, 0.6], Gaussian([[-2.0, 0.0], [2.0, 1.0]], [[[1.0, 0.5], [0.5, 1.0]], [[0.7, -0.3], [-0.3, 0.9]]]))
+    truth = Mixture(
+        [0.4, 0.6], Gaussian([[-2.0, 0.0], [2.0, 1.0]], [[[1.0, 0.5], [0.5, 1.0]], [[0.7, -0.3], [-0.3, 0.9]]])
+    )
     x = gappy(truth, 150, 0.3)
     x = x[np.isfinite(x).any(axis=1)]
 
@@ -175,7 +177,9 @@ def test_one_covariance_for_all_and_shared_parts():
 
 
 def test_counts_flags_and_categories():
-    m = Mixture([0.5, 0.5], Product({"n": Poisson([[1.0], [9.0]]), "c": Categorical([[0.9, 0.1], [0.2, 0.8]], ["a", "b"])}))
+    m = Mixture(
+        [0.5, 0.5], Product({"n": Poisson([[1.0], [9.0]]), "c": Categorical([[0.9, 0.1], [0.2, 0.8]], ["a", "b"])})
+    )
     x = Columns(n=np.array([[NAN], [9.0], [NAN]]), c=np.array(["a", None, None], dtype=object))
     filled = impute(m, x)
     share = np.array([0.9, 0.2]) / 1.1
@@ -220,7 +224,7 @@ def test_single_precision_comes_back_as_such():
 
 
 def test_what_cannot_be_filled_says_so():
-    with pytest.raises(DomainError, match="impute: gaps can be filled by .* got StudentT"):
+    with pytest.raises(DomainError, match=r"impute: gaps can be filled by .* got StudentT"):
         impute(StudentT([0.0], [1.0], 3.0), np.array([[NAN]]))
     with pytest.raises(DomainError, match="got Multinomial"):
         impute(Mixture([0.5, 0.5], Multinomial([[0.5, 0.5], [0.2, 0.8]])), np.array([[1.0, NAN]]))

@@ -51,7 +51,8 @@ def parts_of(kind, rng, K=C * M):
     if kind == "product":
         return Product({"a": gaussians(rng, K, 1, "diagonal"), "b": Poisson(rng.gamma(2.0, 2.0, (K, 1)))})
     return {
-        "Poisson": lambda: Poisson(rng.gamma(2.0, 2.0, (K, D))), "categorical": lambda: Categorical(rng.dirichlet(np.ones(4), K)),
+        "Poisson": lambda: Poisson(rng.gamma(2.0, 2.0, (K, D))),
+        "categorical": lambda: Categorical(rng.dirichlet(np.ones(4), K)),
         "multinomial": lambda: Multinomial(rng.dirichlet(np.ones(D), K), length=5),
         "Bernoulli": lambda: Bernoulli(rng.uniform(0.1, 0.9, (K, D))),
     }[kind]()  # fmt: skip

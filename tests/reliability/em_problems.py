@@ -25,6 +25,7 @@ from likely import (
     Product,
     Shared,
 )
+from likely.families.factor_gaussian import FactorGaussian
 from likely.models.emptying import SparseWeights
 from tests.reliability import plainly
 
@@ -83,7 +84,10 @@ def gaussians(rng: Generator, K: int, d: int, kind: str, tied: bool = False) -> 
 
 def reals(rng: Generator, n: int, d: int, gaps: float) -> np.ndarray:
     """Clouds; at times with copies, a rounding grid, an offset, other units."""
-    x = rng.standard_normal((n, d)) @ rng.standard_normal((d, d)) + 3 * rng.standard_normal((4, d))[rng.integers(0, 4, n)]
+    x = (
+        rng.standard_normal((n, d)) @ rng.standard_normal((d, d))
+        + 3 * rng.standard_normal((4, d))[rng.integers(0, 4, n)]
+    )
     how = rng.random()
     if how < 0.15:
         x = x[rng.integers(0, max(n // 3, 1), n)]
@@ -134,6 +138,16 @@ def shared_whole(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]
     return Shared(law, rng.integers(0, size, K)), x
 
 
+def factors(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
+    """Few causes for many columns: probabilistic PCA and factor analysis."""
+    d = int(rng.integers(2, 5))
+    x = reals(rng, n, d, gaps)
+    law = placed(gaussians(rng, K, d, "diagonal" if rng.random() < 0.5 else "spherical"), x)
+    unit = np.sqrt(law.variance)
+    loadings = rng.standard_normal((K, d, int(rng.integers(1, d)))) * unit[:, :, None]
+    return FactorGaussian(law.mean, loadings, law.covariance, kind=law.kind), x
+
+
 def categories(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
     L = int(rng.integers(2, 6))
     return Categorical(rng.dirichlet(np.ones(L), K)), with_gaps(rng, rng.integers(0, L, (n, 1)).astype(float), gaps)
@@ -179,7 +193,7 @@ def products(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
 SIMPLE = {
     "full": gaussian_parts("full"), "diagonal": gaussian_parts("diagonal"), "spherical": gaussian_parts("spherical"),
     "tied": gaussian_parts("full", tied=True), "tied diagonal": gaussian_parts("diagonal", tied=True),
-    "shared covariance": shared_covariances, "shared all": shared_whole, "categorical": categories,
+    "shared covariance": shared_covariances, "shared all": shared_whole, "factors": factors, "categorical": categories,
     "Poisson": poissons, "multinomial": words, "sparse multinomial": sparse_words, "Bernoulli": coins,
     "sparse Bernoulli": sparse_coins, "product": products,
 }  # fmt: skip
@@ -214,7 +228,9 @@ def problem(family: str, seed: int) -> Problem:
         if not _total(weight, owner) > 0:
             owner = None
     elif labels < 0.4:
-        given = np.where(rng.random((n, 1)) < 0.4, np.where(rng.integers(0, K, (n, 1)) == np.arange(K), 0, -np.inf), 0.0)
+        given = np.where(
+            rng.random((n, 1)) < 0.4, np.where(rng.integers(0, K, (n, 1)) == np.arange(K), 0, -np.inf), 0.0
+        )
     prior = PRIORS[int(rng.integers(0, len(PRIORS)))]
     hard = bool(rng.random() < 0.25)
     return Problem(Mixture(rng.dirichlet(np.ones(K)), parts), x, weight, owner, given, _prior(rng, prior, K), hard)

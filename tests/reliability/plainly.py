@@ -1,4 +1,4 @@
-"""Densities and priors by SciPy and dense formulas, one row and one member at a time: what the library must agree with."""
+"""Densities and priors by SciPy and dense formulas, row by row and member by member: what we must agree with."""
 
 from __future__ import annotations
 
@@ -85,12 +85,24 @@ def log_prior(model: Any, prior: Any) -> float:
         if model.tied:
             return of_gaussians(model.mean, matrices[:1], model.kind, prior)
         return sum(of_gaussians(model.mean[[k]], matrices[[k]], model.kind, prior) for k in range(model.members))
+    if isinstance(model, FactorGaussian):
+        return sum(of_earlier_rows(model.mean[k], model.covariance_matrix[k], prior) for k in range(model.members))
     if isinstance(model, Poisson):
         return float(stats.gamma.logpdf(model.rate, prior.shape, scale=1 / prior.rate).sum())
     if isinstance(model, Bernoulli):
         return float(stats.beta.logpdf(model.probs, prior.a, prior.b).sum())
     belief = prior.belief if isinstance(model, Multinomial) else prior
     return float(sum(stats.dirichlet.logpdf(p / p.sum(), belief.alpha) for p in model.probs))
+
+
+def of_earlier_rows(mean: np.ndarray, S: np.ndarray, prior: Any) -> float:
+    """What rows seen before say of a Gaussian: their expected log-likelihood."""
+    d, unit = len(mean), np.sqrt(np.diagonal(S))
+    away = (mean - prior.mean) / unit
+    scatter = prior.scale / unit[:, None] / unit + prior.kappa * np.outer(away, away)
+    R = S / unit[:, None] / unit
+    logdet = np.linalg.slogdet(R)[1] + 2 * np.log(unit).sum()
+    return float(-0.5 * (prior.rows * (d * np.log(2 * np.pi) + logdet) + np.trace(np.linalg.solve(R, scatter))))
 
 
 def of_weights(weights: np.ndarray, prior: Any) -> float:

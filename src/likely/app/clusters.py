@@ -19,6 +19,7 @@ from likely.app.outputs import check_model_path, check_writable, whole_file
 from likely.app.profiles import Trait, profile, told
 from likely.app.talk import Talk
 from likely.core.arrays import Array, Index
+from likely.errors import FitWarning
 
 if TYPE_CHECKING:
     import polars as pl
@@ -190,7 +191,8 @@ def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table) -> Clusters:
     rows, made = table.rows(), f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     traits = profile({name: rows[name] for name in kinds}, kinds, shares.argmax(axis=1), shares.shape[1], table.weight)
     done = Clusters(job, source, table, frame, found, model, shares, traits, (), made)
-    hazards = dict.fromkeys([*_hazards(done), *(str(w.message) for w in caught)])
+    heard = (str(w.message) for w in caught if issubclass(w.category, FitWarning))
+    hazards = dict.fromkeys([*_hazards(done), *heard])
     return Clusters(job, source, table, frame, found, model, shares, traits, tuple(hazards), made)
 
 

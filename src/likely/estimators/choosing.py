@@ -133,7 +133,8 @@ def _score(estimator: Any, X: Any, at: Any, w: Any, k: int) -> float:
 
     try:
         fitted = _fitted(estimator, _taken(X, at[1]), w[1], k)
-        return mean_log_prob(fitted.model_, Blocks.of(fitted._rows(_taken(X, at[0]), reset=False), w[0]))
+        rows = fitted._known(fitted._rows(_taken(X, at[0]), reset=False), fitted._learnt)[0]  # new levels are gaps
+        return mean_log_prob(fitted.model_, Blocks.of(rows, w[0]))
     except LikelyError:
         return -np.inf
 
@@ -154,7 +155,7 @@ def _with_error(folds: Array) -> tuple[Array, Array]:
 
 def _simplest(numbers: list[int], held: Array, error: Array) -> int:
     best = int(np.argmax(held))
-    near = [i for i in range(best + 1) if held[best] - held[i] <= error[i]]
+    near = [i for i in range(best + 1) if np.isfinite(held[i]) and held[best] - held[i] <= error[i]]
     return numbers[min([*near, best])]
 
 

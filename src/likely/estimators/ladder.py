@@ -52,16 +52,26 @@ FEW_LEVELS = 20  # values up to which whole numbers may be levels
 
 # key, name, what it assumes of the numbers of a class, shape of a part, parts, whether all classes share them
 MIXTURES: tuple[tuple[str, str, str, str, int, bool], ...] = (
-    ("mixture-diagonal-2", "mixture of two diagonal Gaussians", "each class of two kinds of rows, columns independent within one",
-     "diagonal", 2, False),
-    ("mixture-diagonal-4", "mixture of four diagonal Gaussians",
-     "each class of four kinds of rows, columns independent within one", "diagonal", 4, False),
-    ("mixture-full-2", "mixture of two full Gaussians", "each class of two kinds of rows, a full covariance each", "full", 2,
-     False),
-    ("mixture-tied", "mixture of eight Gaussians for all classes",
-     "eight kinds of rows that the classes share, each in its own proportions", "full", 8, True),
-    ("mixture-full-4", "mixture of four full Gaussians", "each class of four kinds of rows, a full covariance each", "full", 4,
-     False),
+    (
+        "mixture-diagonal-2", "mixture of two diagonal Gaussians",
+        "each class of two kinds of rows, columns independent within one", "diagonal", 2, False,
+    ),
+    (
+        "mixture-diagonal-4", "mixture of four diagonal Gaussians",
+        "each class of four kinds of rows, columns independent within one", "diagonal", 4, False,
+    ),
+    (
+        "mixture-full-2", "mixture of two full Gaussians",
+        "each class of two kinds of rows, a full covariance each", "full", 2, False,
+    ),
+    (
+        "mixture-tied", "mixture of eight Gaussians for all classes",
+        "eight kinds of rows that the classes share, each in its own proportions", "full", 8, True,
+    ),
+    (
+        "mixture-full-4", "mixture of four full Gaussians",
+        "each class of four kinds of rows, a full covariance each", "full", 4, False,
+    ),
 )  # fmt: skip
 ROWS_A_PARAMETER = 2  # that a class must have for each number that its mixture learns; fewer only learn the noise
 WORK = (
@@ -188,7 +198,7 @@ def _mixtures(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str,
 
 
 def _work(key: str, kinds: Kinds) -> float:
-    """What a row costs a mixture, by parts and columns; measured on 250 to 20,000 rows in 2 to 20 columns."""
+    """What a row costs a mixture, by parts and columns; measured on tables of 250 to 7,400 rows in 2 to 20 columns."""
     shapes = {k: (shape, size) for k, _, _, shape, size, _ in MIXTURES}
     if key not in shapes:
         return 0.0

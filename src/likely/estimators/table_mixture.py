@@ -18,7 +18,8 @@ from likely.estimators.tables import take_rows
 BY = ("bic", "held-out", "prior")
 MOST = 10  # clusters that are tried
 ROWS_A_PARAMETER = 3  # that a full covariance must have; with fewer, correlations are noise
-CELLS, ROWS = 60_000, 5_000  # by which the number of clusters is chosen, in about a minute; all rows learn afterwards
+CELLS, ROWS = 60_000, 5_000  # by which the number of clusters is chosen; all rows learn afterwards
+RARE = 8  # times that a word must occur, so that it is hardly ever in one fold alone
 SMALL = 1_000  # rows up to which every number is tried from several starts
 PATIENCE = 3  # numbers of clusters that are tried beyond the one of the lowest BIC
 QUICK: dict[str, Any] = {
@@ -142,8 +143,8 @@ def _chosen(tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, 
     best, unknown = {"bic": int(np.argmin(curve)) + 1}, np.full(len(curve), np.nan)
     if not every:
         return shape, bics, ComponentChoice(numbers, curve, unknown, unknown, None, best)
-    estimator = MixtureDensity(tried[shape], **{**quick, "restarts": 1})
-    choice = choose_components(estimator, X, numbers, sample_weight=w, by=("held-out",))
+    estimator = MixtureDensity(tried[shape], **{**quick, "restarts": min(quick["restarts"], 2)})
+    choice = choose_components(estimator, without_rare_words(X), numbers, sample_weight=w, by=("held-out",))
     patient = MixtureDensity(tried[shape], **{**settings, **SETTLED})  # what does not pay for itself goes slowly
     emptied = choose_components(patient, X, [most], sample_weight=w, by=("prior",)).emptied
     assert emptied is not None  # it was asked for
@@ -158,6 +159,24 @@ def _bics(estimator: Any, X: Any, w: Any, most: int) -> Array:
     while len(found) < most and len(found) <= int(np.argmin(found or [0.0])) + PATIENCE:
         found += choose_components(estimator, X, [len(found) + 1], sample_weight=w, by=("bic",)).bic.tolist()
     return np.array(found)
+
+
+def without_rare_words(X: Any) -> Any:
+    """A frame in which words that occur a few times only are missing: rows left out must hold nothing unheard of.
+
+    >>> import polars as pl
+    >>> without_rare_words(pl.DataFrame({"word": ["a"] * 8 + ["b"]}))["word"].null_count()
+    1
+    """
+    import polars as pl
+
+    often = {}
+    for column in X.select(pl.col(pl.String)):
+        counts = column.drop_nulls().value_counts(name="n")
+        common = counts.filter(pl.col("n") >= RARE)[column.name]
+        if 0 < len(common) < len(counts):
+            often[column.name] = common.to_list()
+    return X.with_columns(pl.when(pl.col(name).is_in(words)).then(pl.col(name)) for name, words in often.items())
 
 
 def _some(X: Any, w: Any, seed: int) -> tuple[Any, Any]:

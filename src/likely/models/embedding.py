@@ -22,6 +22,7 @@ from likely.families.shared import Shared
 from likely.models.mixture import Mixture
 from likely.models.seeding import standardised
 
+WORDS = 4.0  # columns that a bag of words beside other parts counts as
 WIDEST = 64  # coordinates of counts of very many words: projected at random, distances stay what they are
 
 
@@ -69,10 +70,18 @@ def _(law: Categorical, x: Any, weight: Array) -> Array:
 
 @embedded.register
 def _(law: Product, x: Any, weight: Array) -> Array:
-    """The parts side by side, each with a say that does not grow with its width."""
+    """The parts side by side: a column of numbers has variance 1, two levels are 1 apart, a bag of words counts as WORDS.
+
+    A part is not scaled by its own spread: where nearly all rows have one level, the others would lie far out.
+    """
     rows = law._cut(x)
-    points = [embedded(part, rows[name], weight) for name, part in law.parts]
-    return np.concatenate([p / np.sqrt(max(_spread(p, weight), 1e-300)) for p in points], axis=1)
+    return np.concatenate([_said(part, embedded(part, rows[name], weight), weight) for name, part in law.parts], axis=1)
+
+
+def _said(law: Any, points: Array, weight: Array) -> Array:
+    if not isinstance(law, Multinomial):
+        return points
+    return points * np.sqrt(WORDS / max(_spread(points, weight), 1e-300))
 
 
 @embedded.register

@@ -58,3 +58,20 @@ class SparseWeights(Value):
         """Σ (α − 1) log w_k, without the constant that an improper law lacks."""
         with np.errstate(divide="ignore"):
             return ((self.alpha - 1) * np.log(model.probs)).sum(axis=-1)
+
+    def draw(self, rng: Any) -> Any:
+        """Not possible: the law is improper."""
+        raise self._improper("draws")
+
+    def predictive(self) -> Any:
+        """Not possible: the law is improper."""
+        raise self._improper("predictive law")
+
+    def log_evidence(self, stats: Any) -> float:
+        """Not possible: the law is improper."""
+        raise self._improper("evidence")
+
+    def _improper(self, what: str) -> DomainError:
+        return DomainError(
+            sentence("SparseWeights", f"this prior is improper: it has no {what}", remedy="use Dirichlet")
+        )

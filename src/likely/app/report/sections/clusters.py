@@ -84,8 +84,9 @@ def _name(c: ClusterStudy, k: int) -> Markup:
 def heat(c: ClusterStudy) -> Markup:
     """Traits by clusters, the most telling first."""
     shown, k = c.traits[:MOST_TRAITS], min(len(c.sizes), MOST_CLUSTERS)
-    heads = [*(c.study.classes[i] for i in range(k)), "all rows"]
-    line = tag("tr", tag("th", "Column", scope="col"), *(tag("th", h, scope="col") for h in heads))
+    worn = marks(c.study) if len(c.sizes) <= FEW else [OTHER] * k
+    heads = [*(name(worn[i], str(i + 1)) for i in range(k)), "all rows"]
+    line = tag("tr", tag("th", "Column, by cluster", scope="col"), *(tag("th", h, scope="col") for h in heads))
     left = (
         [f"{len(c.traits) - len(shown)} further lines differ less and are not shown."]
         if len(c.traits) > len(shown)
@@ -128,7 +129,7 @@ def cluster_map(c: ClusterStudy) -> Markup:
     names = c.study.classes if len(c.study.classes) <= FEW else ()
     picture = plane_map(p.points, p.truth, p.decided, marks(c.study), xs=p.xs, ys=p.ys, region=p.region,
                         labels=p.labels, names=names)  # fmt: skip
-    key = legend(legend_items(c.study))
+    key = legend([(mark, words.replace("other classes", "other clusters")) for mark, words in legend_items(c.study)])
     return section("map", title, lead, key, figure(picture, _plane_words(p), class_="wide"))
 
 
