@@ -149,7 +149,7 @@ if TYPE_CHECKING:
     from likely.estimators.choosing import ComponentChoice, choose_components
     from likely.estimators.contaminated import ContaminatedDensity
     from likely.estimators.curves import hughes_curve, learning_curve
-    from likely.estimators.factors import FactorAnalysis, PPCA
+    from likely.estimators.factors import PPCA, FactorAnalysis
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.gaussian import GaussianDensity
     from likely.estimators.kmeans import KMeans

@@ -86,8 +86,8 @@ def _mixtures() -> None:
             holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X).astype(dtype)
             lk.MixtureDensity(n_components=5, max_iter=2, random_state=0).fit(X)
             for rows in (X, holes):
-                for how in ({}, {"variances": "own"}, {"method": "exchange"}):
-                    lk.KMeans(5, max_iter=3, random_state=0, **how).fit(rows)
+                for variances, method in (("equal", "batch"), ("own", "batch"), ("equal", "exchange")):
+                    lk.KMeans(5, variances=variances, method=method, max_iter=3, random_state=0).fit(rows)
         X = _rows("float64")[0]
         lk.KMeans(5, start=X[:1].repeat(5, axis=0), max_iter=3).fit(X)  # four of them are empty
         for link in ("single", "average", "ward", "centroid", "coordinate-median", "likelihood"):

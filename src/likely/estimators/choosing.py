@@ -50,8 +50,8 @@ def choose_components(
     """Compare numbers of components of a `MixtureDensity` on rows X.
 
     - **"bic"**: Schwarz's criterion, after a fit to all rows; components without weight are not counted.
-    - **"held-out"**: log-likelihood of rows left out, five folds dealt by what rows hold; the smallest number within one
-      standard error of the best is chosen.
+    - **"held-out"**: log-likelihood of rows left out, five folds dealt by what rows hold; the smallest number within
+      one standard error of the best is chosen.
     - **"prior"**: the largest number is fitted with a prior that empties components which do not pay for their
       parameters (Figueiredo and Jain); what is left is the answer.
 

@@ -115,7 +115,7 @@ class Quadratic:
     @cached_property
     def _largest(self) -> Array:
         """The largest eigenvalue of each member's precision in the frame's units (K,)."""
-        origin, unit = self.frame
+        unit = self.frame[1]
         if self.diagonal:
             return np.broadcast_to((unit**2 / self.spread).max(axis=1), (len(self.mean),))
         assert self.roots is not None

@@ -70,7 +70,7 @@ def _(law: Categorical, x: Any, weight: Array) -> Array:
 
 @embedded.register
 def _(law: Product, x: Any, weight: Array) -> Array:
-    """The parts side by side: a column of numbers has variance 1, two levels are 1 apart, a bag of words counts as WORDS.
+    """The parts side by side: a column of numbers has variance 1, two levels are 1 apart, words count as some columns.
 
     A part is not scaled by its own spread: where nearly all rows have one level, the others would lie far out.
     """

@@ -44,7 +44,7 @@ def _filled(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> An
 
 @_filled.register
 def _(law: Mixture, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    """Parts of each mixture have their posterior shares of its rows; in a draw, all gaps of a row come from one part."""
+    """Parts of a mixture have their posterior shares of its rows; in a draw, all gaps of a row come from one part."""
     inside = law.log_joint(x).reshape(-1, law.members or 1, law.size)
     with np.errstate(invalid="ignore"):
         inside = np.exp(inside - inside.max(axis=2, keepdims=True))

@@ -160,7 +160,7 @@ class Mixture(Law):
         return out
 
     def _best_joint(self, block: Any) -> Array:
-        """The same where parts that are mixtures count by the best of their own parts, as the maximum approximation does."""
+        """The same where parts that are mixtures count by their own best part, as the maximum approximation has it."""
         if not getattr(self.parts, "hides_labels", False):
             return self._joint(block)
         inside = self.parts._best_joint(block).reshape(-1, *self.parts.weights.shape)
@@ -368,7 +368,7 @@ class Mixture(Law):
         return MixturePrior(None, self.parts.weak_prior(self.for_prior(stats)))
 
     def for_prior(self, stats: MixtureStats) -> Any:
-        """The parts' statistics that a weak prior is scaled by: what a start has told apart is not taken at its word."""
+        """The parts' statistics that a weak prior is scaled by: a start that told parts apart is not taken at its word."""
         tied = isinstance(self.parts, Shared) and self.parts.what == "all"
         return stats.parts if stats.seen else softened(stats.parts, 1 if tied else self.members or 1)
 
