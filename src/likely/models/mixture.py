@@ -368,7 +368,7 @@ class Mixture(Law):
         return MixturePrior(None, self.parts.weak_prior(self.for_prior(stats)))
 
     def for_prior(self, stats: MixtureStats) -> Any:
-        """The parts' statistics that a weak prior is scaled by: a start that told parts apart is not taken at its word."""
+        """The parts' statistics that a weak prior is scaled by: a start is not taken at its word."""
         tied = isinstance(self.parts, Shared) and self.parts.what == "all"
         return stats.parts if stats.seen else softened(stats.parts, 1 if tied else self.members or 1)
 
