@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 
 import likely as lk
 from likely.estimators.examples import wine
-from likely.plots.dendrogram import dendrogram
+from likely.plots.trees import dendrogram
 from likely.plots.density import DensityDisplay
 from likely.plots.evaluation import decision_map
 from likely.plots.factors import ScoresDisplay, ScreeDisplay

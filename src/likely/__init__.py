@@ -221,6 +221,8 @@ __all__ = [  # noqa: PLE0604, RUF100
 
 
 def __getattr__(name: str) -> Any:
+    if name == "plots":  # a folder of pictures, loaded when one is asked for
+        return import_module("likely.plots")
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'likely' has no attribute {name!r}")

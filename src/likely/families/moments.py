@@ -78,6 +78,10 @@ class Moments(Addable, Value):
 
     __rmul__ = __mul__
 
+    def moved(self, origin: Array) -> Array:
+        """Means relative to another origin (..., d)."""
+        return _moved(self, origin)
+
     def pooled(self) -> Moments:
         """All members as one: the moments of all rows together."""
         return _pooled(self)
@@ -144,6 +148,10 @@ class ColumnMoments(Addable, Value):
         return self.replace(**parts, shift=self.shift if factor else np.zeros_like(self.shift))
 
     __rmul__ = __mul__
+
+    def moved(self, origin: Array) -> Array:
+        """Means relative to another origin (..., d)."""
+        return _moved(self, origin)
 
     def pooled(self) -> ColumnMoments:
         """All members as one."""

@@ -370,7 +370,11 @@ class Mixture(Law):
     def for_prior(self, stats: MixtureStats) -> Any:
         """The parts' statistics that a weak prior is scaled by: a start is not taken at its word."""
         tied = isinstance(self.parts, Shared) and self.parts.what == "all"
-        return stats.parts if stats.seen else softened(stats.parts, 1 if tied else self.members or 1)
+        if stats.seen:
+            return stats.parts
+        parts = softened(stats.parts, 1 if tied else self.members or 1)
+        one_for_all = isinstance(self.parts, Shared) and not tied  # covariances of many rows: the usual prior serves
+        return Moments.trusted(**parts._parts()) if one_for_all and isinstance(parts, Moments) else parts
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,12 @@ from likely.families.several import SeveralStats
 SHARE = 0.1  # of the spread of all rows, shrunk to what K parts would share of it
 
 
+class OfAStart(Moments):
+    """Moments of parts that a start has told apart: a prior scaled by them must be worth few rows."""
+
+    of_a_start = True
+
+
 @singledispatch
 def softened(stats: Any, groups: int) -> Any:
     """Statistics of parts that a start has told apart, with some of the spread of all rows mixed into each.
@@ -39,7 +45,8 @@ def _(stats: Any, groups: int) -> Any:
         spread = np.divide(total.scatter, weight, out=np.zeros_like(total.scatter), where=weight > 0)
         own = stats.weight[at] if isinstance(stats, ColumnMoments) else stats.weight[at, None, None]
         scatter[at] = (1 - SHARE) * scatter[at] + SHARE * size ** (-2.0 / d) * own * spread
-    return stats.replace(scatter=scatter)
+    out = stats.replace(scatter=scatter)
+    return OfAStart.trusted(**out._parts()) if isinstance(out, Moments) else out
 
 
 @softened.register

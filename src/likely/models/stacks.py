@@ -38,6 +38,8 @@ def _side_by_side(parts: list[Any]) -> Any:
 def _together(name: str, parts: list[Any], values: list[Any]) -> Any:
     if name == "origin":
         return values[0]
+    if name == "shift":  # one origin for all
+        return np.concatenate([p.moved(parts[0].origin) for p in parts])
     if isinstance(values[0], bool):
         return all(values)
     if name == "seen" and any(v is not None for v in values):

@@ -1,0 +1,30 @@
+"""Pictures, one a function: `lk.plots.trace(report)`; matplotlib is loaded when the first is drawn."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOMES = {
+    "density": ["DensityDisplay"], "evaluation": ["EvaluationDisplay", "decision_map"], "learning": ["components", "trace"],
+    "trees": ["dendrogram"], "factors": ["ScoresDisplay", "ScreeDisplay"],
+}  # fmt: skip
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+if TYPE_CHECKING:
+    from likely.plots.trees import dendrogram
+    from likely.plots.density import DensityDisplay
+    from likely.plots.evaluation import EvaluationDisplay, decision_map
+    from likely.plots.factors import ScoresDisplay, ScreeDisplay
+    from likely.plots.learning import components, trace
+
+__all__ = [
+    "DensityDisplay", "EvaluationDisplay", "ScoresDisplay", "ScreeDisplay", "components", "decision_map", "dendrogram",
+    "trace",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'likely.plots' has no attribute {name!r}")
+    return getattr(import_module(f"likely.plots.{_HOME[name]}"), name)

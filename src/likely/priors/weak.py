@@ -4,14 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from likely.families.gaussian import Gaussian
+from likely.priors.earlier_rows import EarlierRows
 from likely.priors.normal_inverse_gamma import NormalInverseGamma
 from likely.priors.normal_inverse_wishart import NormalInverseWishart
 
 
-def weak_gaussian(model: Gaussian, stats: Any) -> NormalInverseWishart | NormalInverseGamma:
-    """Normal-inverse-Wishart for a full covariance, normal-inverse-gamma for the others."""
+ROWS = 2.0  # that a start is worth: on oil flow, USPS and Old Faithful held-out rows liked 1 to 4
+
+
+def weak_gaussian(model: Gaussian, stats: Any) -> NormalInverseWishart | NormalInverseGamma | EarlierRows:
+    """Normal-inverse-Wishart for a full covariance, normal-inverse-gamma for the others.
+
+    Where labels are hidden, a start says little of what the parts will be, and 2d + 4 rows of it, the least that a
+    proper law can be worth, would say too much of a part that is thin where the others are not: two rows
+    (`EarlierRows`) keep it regular.
+    """
+    if getattr(stats, "of_a_start", False) and model.kind == "full" and not model.tied:
+        return _few_rows(NormalInverseWishart.weak(stats, 1))
     means = model.members if model.tied and model.members else 1
     if model.kind == "full":
         return NormalInverseWishart.weak(stats, means)
     return NormalInverseGamma.weak(stats, model.kind, means)
+
+
+def _few_rows(proper: NormalInverseWishart) -> EarlierRows:
+    """Rows with the mean and the covariance that a proper prior has its mode at."""
+    covariance = proper.point("mode").covariance
+    return EarlierRows.trusted(mean=proper.mean, kappa=proper.kappa, scale=ROWS * covariance, rows=np.asarray(ROWS))

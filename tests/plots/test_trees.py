@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 
 from likely.errors import DomainError, ShapeError
 from likely.models.hierarchy import linkage
-from likely.plots.dendrogram import BRANCHES, dendrogram
+from likely.plots.trees import BRANCHES, dendrogram
 
 
 @pytest.fixture(autouse=True)
