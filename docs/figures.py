@@ -15,13 +15,13 @@ from sklearn.datasets import load_digits
 
 import likely as lk
 from likely.estimators.examples import wine
-from likely.plots.trees import dendrogram
 from likely.plots.density import DensityDisplay
 from likely.plots.evaluation import decision_map
 from likely.plots.factors import ScoresDisplay, ScreeDisplay
 from likely.plots.learning import components, trace
 from likely.plots.theme import INK, PALETTE, themed
 from likely.plots.tour import tour_picture
+from likely.plots.trees import dendrogram
 
 STATIC = Path(__file__).parent / "_static"
 

@@ -23,7 +23,7 @@ from likely.errors import DataError, sentence
 from likely.estimators import alarms
 from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.gaussian import GaussianDensity
-from likely.estimators.labels import checked_labels, encoded_with_gaps, owners_among
+from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among
 from likely.estimators.novelty import alarm
 from likely.estimators.small_classes import notes_on_classes
 from likely.models.mixture import Mixture
@@ -323,6 +323,16 @@ class BayesClassifier(Deciding, BaseEstimator):
         from likely.estimators.leave_one_out import leave_one_out
 
         return leave_one_out(self, X, y, sample_weight)[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows that are decided rightly; rows whose label is missing have no say."""
+        labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True)
+        there = np.flatnonzero(~missing_labels(labels))
+        if len(there) == len(labels):
+            return float(super().score(X, y, sample_weight))
+        rows = X.iloc[there] if hasattr(X, "iloc") else X[there] if hasattr(X, "shape") else [X[i] for i in there]
+        weight = None if sample_weight is None else np.asarray(sample_weight)[there]
+        return float(np.average(self.predict(rows) == labels[there], weights=weight))
 
     def explain(self, X: Any) -> Any:
         """Why each row is decided as it is: log-odds by column, and what each column saves (`Explanation`)."""

@@ -125,7 +125,7 @@ class FactorGaussian(Law):
         """The least variance in any direction of any member."""
         if self.kind == "spherical" and self.factors < self.dim:
             return float(self.noise.min())
-        return float(np.linalg.eigvalsh(self.covariance_matrix)[..., 0].min())
+        return self.gaussian.smallest_eigenvalue
 
     @property
     def mode(self) -> Array:

@@ -92,7 +92,11 @@ class Gaussian(Algebra):
         """The least variance in any direction, over all members."""
         if self.kind != "full":
             return float(self.covariance.min())
-        return float(np.linalg.eigvalsh(self.covariance)[..., 0].min())
+        if self.form.roots is None:
+            return 0.0
+        # through the inverse: in columns of unlike units the least eigenvalue itself is lost beside the largest
+        largest = np.linalg.norm(spd.inverse_factor(self.form.roots), ord=2, axis=(-2, -1)).max()
+        return float(1.0 / largest) ** 2
 
     @cached_property
     def form(self) -> Quadratic:

@@ -181,7 +181,7 @@ class Quadratic:
         """Distances (n, T) to the thin members, some rows at a time."""
         origin, unit = self._upright
         step = max(CHUNK // 8 // len(self._to_white[0]), 64)
-        parts = [self.white_distances((x[a : a + step].T - origin) / unit) for a in range(0, len(x), step)]
+        parts = [self.white_distances((x[a : a + step].T - origin) / unit) for a in range(0, max(len(x), 1), step)]
         return np.concatenate(parts, axis=1).T
 
     def white_distances(self, u: Array) -> Array:

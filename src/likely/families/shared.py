@@ -13,7 +13,7 @@ from likely.core.arrays import Array, Index, n_rows, owners, weights
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
-from likely.families.several import refit_or_keep, side_by_side
+from likely.families.several import side_by_side
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ class Shared(Law):
         if prior is None and not stats.total_weight > 0:
             raise DataError(sentence("Shared", "at least one row with weight is needed", "none", "or give a prior"))
         groups = [np.flatnonzero(self.index == g) for g in np.unique(self.index)]
-        fitted = [refit_or_keep(self._group(g), stats.member(g), prior) for g in groups]
+        fitted = [self._of_group(g, stats.member(g), prior) for g in groups]
         if len(groups) == 1:
             return self.replace(parts=fitted[0])
         covariance = np.empty((self.members, *fitted[0].covariance.shape))
@@ -148,6 +148,11 @@ class Shared(Law):
         for rows, one in zip(groups, fitted, strict=True):
             mean[rows], covariance[rows] = one.mean, one.covariance
         return self.replace(parts=Gaussian.trusted(mean=mean, covariance=covariance, kind=self.parts.kind))
+
+    def _of_group(self, members: NDArray[np.intp], stats: Any, prior: Any) -> Gaussian:
+        """Some members learnt; where nothing was seen of them, as they were."""
+        kept = prior is None and not (stats.observed > 0).any()
+        return self._group(members) if kept else self._group(members).refit(stats, prior)
 
     def _group(self, members: NDArray[np.intp]) -> Gaussian:
         """Some members as a stack with one covariance."""

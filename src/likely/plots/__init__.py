@@ -6,17 +6,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
-    "density": ["DensityDisplay"], "evaluation": ["EvaluationDisplay", "decision_map"], "learning": ["components", "trace"],
+    "density": ["DensityDisplay"], "evaluation": ["EvaluationDisplay", "decision_map"],
+    "learning": ["components", "trace"],
     "trees": ["dendrogram"], "factors": ["ScoresDisplay", "ScreeDisplay"],
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
-    from likely.plots.trees import dendrogram
     from likely.plots.density import DensityDisplay
     from likely.plots.evaluation import EvaluationDisplay, decision_map
     from likely.plots.factors import ScoresDisplay, ScreeDisplay
     from likely.plots.learning import components, trace
+    from likely.plots.trees import dendrogram
 
 __all__ = [
     "DensityDisplay", "EvaluationDisplay", "ScoresDisplay", "ScreeDisplay", "components", "decision_map", "dendrogram",

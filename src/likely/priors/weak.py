@@ -11,7 +11,6 @@ from likely.priors.earlier_rows import EarlierRows
 from likely.priors.normal_inverse_gamma import NormalInverseGamma
 from likely.priors.normal_inverse_wishart import NormalInverseWishart
 
-
 ROWS = 2.0  # that a start is worth: on oil flow, USPS and Old Faithful held-out rows liked 1 to 4
 
 
