@@ -11,6 +11,7 @@ from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 from likely import Bernoulli, Categorical, Gaussian, Mixture, Multinomial, Poisson, Product, Shared
 from likely.families.factor_gaussian import FactorGaussian
 from likely.models.emptying import SparseWeights
+from likely.priors.earlier_rows import EarlierRows
 
 
 def log_probs(law: Any, x: Any) -> np.ndarray:
@@ -117,6 +118,8 @@ def of_weights(weights: np.ndarray, prior: Any) -> float:
 def of_gaussians(means: np.ndarray, matrix: np.ndarray, kind: str, prior: Any) -> float:
     """Means (m, d) that have one covariance (1, d, d) between them."""
     S, d = matrix[0], means.shape[1]
+    if isinstance(prior, EarlierRows):
+        return sum(of_earlier_rows(mean, S, prior) for mean in means)
     unit = np.sqrt(np.diagonal(S))
     kappa = np.broadcast_to(prior.kappa, (d,))
     value = sum(of_seen(np.sqrt(kappa) * (m - prior.mean), np.zeros(d), S) + 0.5 * np.log(kappa).sum() for m in means)
