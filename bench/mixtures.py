@@ -124,7 +124,7 @@ def old_faithful(slow: bool) -> str:
     text += table(["covariance", *map(str, numbers)], bic)
     choice = lk.choose_components(lk.MixtureDensity(random_state=0), X, numbers)
     text += "\n\nThree ways to choose the number, full covariances with the weak prior:\n\n"
-    return text + f"```text\n{choice}\n```"
+    return text + f"```\n{choice}\n```"
 
 
 def _bics(X: Any, kind: str, numbers: Iterable[int]) -> list[str]:
@@ -412,7 +412,7 @@ def news(slow: bool) -> str:
     )
     text += "three starts; groups were not shown. The prior of 0.1 counts a word was taken after the scores of both "
     text += "priors below had been seen. Names come from a list of topics that was written after reading the words of "
-    text += f"such clusters; fewer than two words of it: mixed.\n\n```text\n{model.report_}\n```\n\n"
+    text += f"such clusters; fewer than two words of it: mixed.\n\n```\n{model.report_}\n```\n\n"
     text += table(
         ["cluster", "texts", "most telling words", "largest group", "its share"], _named(model, data, vocabulary)
     )

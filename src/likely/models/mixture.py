@@ -76,6 +76,9 @@ class Mixture(Law):
 
     def some(self, index: Any) -> Mixture:
         """Some mixtures, as a stack."""
+        if self.members is None:
+            remedy = "take parts: Mixture(weights, mixture.parts.some(index))"
+            raise DomainError(sentence("Mixture.some", "a stack of mixtures is needed", "one mixture", remedy))
         at = np.asarray(index)[:, None] * self.size + np.arange(self.size)
         return Mixture.trusted(weights=self.weights[index], parts=self.parts.some(at.ravel()))
 
