@@ -13,6 +13,7 @@ from likely.core.value import Value
 from likely.decisions.calibrators import IsotonicMap, LogisticMap, Temperature
 from likely.decisions.floor import Floor
 from likely.families.scatter_root import root_of_rows
+from likely.models.given_weights import GivenWeights
 from likely.models.principal import Principal
 
 SPREAD = np.array([[2.0, 0.3], [0.3, 1.0]])
@@ -116,6 +117,7 @@ PRIORS: dict[str, Callable[[], Any]] = {
     "beta": lambda: lk.Beta([1.0, 2.0], [3.0, 0.5]),
     "multinomial prior": lambda: lk.MultinomialPrior(lk.Dirichlet([1.0, 2.0])),
     "earlier rows": lambda: LAWS["factors"]().weak_prior(LAWS["factors"]().collect(table())),
+    "given weights": lambda: GivenWeights([0.9, 0.1]),
     "sparse weights": lambda: lk.SparseWeights([-3.0, 0.5]),
     "mixture prior, sparse": lambda: lk.MixturePrior(lk.SparseWeights([-3.0, 0.5]), weak(table())),
     "gamma": lambda: lk.Gamma(2.0, 1.0),

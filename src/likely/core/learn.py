@@ -29,8 +29,8 @@ class Stop:
     tol: float = 1e-6
 
     def __post_init__(self) -> None:
-        if self.max_iter < 1 or not self.tol >= 0:
-            raise DomainError(sentence("Stop", "max_iter must be at least 1 and tol not negative", self))
+        if self.max_iter < 1 or self.max_iter != int(self.max_iter) or not self.tol >= 0:
+            raise DomainError(sentence("Stop", "max_iter must be whole and at least 1, tol not negative", self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,10 @@ class _Climb:
         except KeyboardInterrupt:
             if self.last is None:
                 raise
-            return self._report(self.last, False, INTERRUPTED)
+            report = self._final(self.last, False, INTERRUPTED)
+            if report.model is not self.last.model:
+                report = replace(report, stats=next(passes(report.model, report.prior)).stats)
+            return report
         raise DataError(sentence("fit", "data must give at least one pass", "none"))  # pragma: no cover
 
     def _after(self, step: Step) -> FitReport | None:
@@ -152,23 +155,45 @@ class _Climb:
         kept, self.kept = self.kept, None
         if kept is not None:
             _same_data(step, kept)
-            if kept.reason:
+            _same_prior(resolve_prior(step.model, step.stats, self.asked), kept.prior)
+            if self._ended(kept):
                 return replace(self._report(step, kept.converged, kept.reason, step), stopped_early=kept.early)
         if self._fell(step):
-            return self._beyond_maximum()
+            if len(self.trace) > 1:
+                return self._beyond_maximum()
+            self.trace, self.held_out = [], []  # a start that no refit could have given is no mark to beat
         self.trace.append(step.objective)
         settled, self.last = self._settled(step), step
         if self.aside is not None and self._overlearnt(step.model, self.aside):
-            return self._early(step)
+            return self._early(step, f"rows set aside were explained no better in {PATIENCE} passes")
         if settled:
-            return self._report(step, True, f"gain below {self.stop.tol:g} a row")
+            return self._final(step, True, f"gain below {self.stop.tol:g} a row")
         if len(self.trace) > self.stop.max_iter:
-            return self._report(step, False, f"{self.stop.max_iter} refits made, the objective still moving")
+            return self._final(step, False, self._out_of_passes())
         self._keep(step.model, step)
         return None
 
+    def _final(self, step: Step, converged: bool, reason: str) -> FitReport:
+        """The report of this pass, or of an earlier one that explained the rows set aside better."""
+        if self.aside is None or self.best is step.model:
+            return self._report(step, converged, reason)
+        return self._early(step, f"rows set aside were explained best some passes before; then: {reason}")
+
+    def _out_of_passes(self) -> str:
+        if np.isneginf(self.trace[-1]):
+            return "some rows are impossible under every part, whatever is learnt: the objective is −inf"
+        many = "refit" if self.stop.max_iter == 1 else "refits"
+        return f"{self.stop.max_iter} {many} made, the objective still moving"
+
+    def _ended(self, kept: Progress) -> bool:
+        """True if a run that is found again was at its end also by what is asked for now."""
+        if not kept.converged:
+            return kept.early
+        gain = abs(float(kept.trace[-1] - kept.trace[-2])) if len(kept.trace) > 1 else 0.0
+        return gain <= self.stop.tol * max(kept.weight, 1e-300)
+
     def _settled(self, step: Step) -> bool:
-        if self.last is None:
+        if len(self.trace) < 2 or np.isneginf(self.trace[-2]):
             return False
         gain = abs(self.trace[-1] - self.trace[-2])
         return bool(gain <= self.stop.tol * max(float(step.stats.total_weight), 1e-300))
@@ -183,8 +208,10 @@ class _Climb:
 
     def _beyond_maximum(self) -> FitReport:
         assert self.last is not None
-        told = "the next step would be worse: an estimate had to be lifted off a singularity; a prior avoids this"
-        return self._report(self.last, False, told)
+        told = "an estimate had to be lifted off a singularity; a prior avoids this"
+        if self.last.prior is not None:
+            told = "a covariance is so nearly singular that rounding decides; leave out columns that others determine"
+        return self._report(self.last, False, f"the next step would be worse: {told}")
 
     def _overlearnt(self, model: Any, aside: Blocks) -> bool:
         self.held_out.append(mean_log_prob(model, aside))
@@ -196,9 +223,8 @@ class _Climb:
     def _best_at(self) -> int:
         return len(self.held_out) - 1 - int(np.argmax(self.held_out[::-1]))
 
-    def _early(self, step: Step) -> FitReport:
+    def _early(self, step: Step, reason: str) -> FitReport:
         self.trace = self.trace[: self._best_at + 1]
-        reason = f"rows set aside were explained no better in {PATIENCE} passes"
         return replace(self._report(step, False, reason), model=self.best, stopped_early=True)
 
     def _report(self, step: Step, converged: bool, reason: str, last: Step | None = None) -> FitReport:
@@ -211,9 +237,10 @@ class _Climb:
     def _resume(self, kept: Progress) -> None:
         """Go on at the model that looked last: it looks again, and must see the same."""
         _same_kind(self.model, kept.model)
+        self.asked = self.prior
         self.model, self.prior, self.best = kept.model, kept.prior, kept.best
-        self.trace = kept.trace.tolist()[:-1]
-        self.held_out = kept.held_out.tolist() if kept.reason else kept.held_out.tolist()[:-1]
+        self.trace = kept.objectives[:-1]
+        self.held_out = kept.held_out.tolist() if kept.early else kept.held_out.tolist()[:-1]
 
     def _keep(self, model: Any, step: Step, **more: Any) -> None:
         if self.checkpoint:
@@ -244,12 +271,31 @@ def _kind(model: Any) -> str:
 
 
 def _same_data(step: Step, kept: Progress) -> None:
-    weight, objective = float(step.stats.total_weight), float(kept.trace[-1])
+    weight, objective = float(step.stats.total_weight), kept.objectives[-1]
     slack = 1e-9 * max(abs(objective), 1.0)
-    if abs(weight - kept.weight) > 1e-9 * kept.weight or not abs(step.objective - objective) <= slack:
+    same = step.objective == objective or abs(step.objective - objective) <= slack
+    if abs(weight - kept.weight) > 1e-9 * kept.weight or not same:
         remedy = "resume with the data and settings that it was begun with, or delete the file"
         came = f"objective {step.objective:.10g} for {objective:.10g}"
         raise DataError(sentence("checkpoint", "the same data must give the same objective", came, remedy))
+
+
+def _same_prior(asked: Any, kept: Any) -> None:
+    """A prior of the kind that is asked for; what of it is scaled by the first pass is not compared."""
+    laws = [getattr(p, "weights", None) for p in (asked, kept)]
+    alphas = [getattr(law, "alpha", None) for law in laws]
+    same = _kinds(asked) == _kinds(kept) and (alphas[0] is None or np.array_equal(alphas[0], np.asarray(alphas[1])))
+    if not same:
+        remedy = "resume with the settings that it was begun with, or delete the file"
+        expected = f"the prior must be the one asked for, {_kinds(asked)}"
+        raise DataError(sentence("checkpoint", expected, f"{_kinds(kept)}", remedy))
+
+
+def _kinds(prior: Any) -> str:
+    """Which prior, and which of weights and parts."""
+    if not hasattr(prior, "weights"):
+        return "none" if prior is None else type(prior).__name__
+    return f"{type(prior).__name__}({_kinds(prior.weights)}, {_kinds(prior.parts)})"
 
 
 def mean_log_prob(model: Any, data: Any) -> float:
@@ -281,7 +327,7 @@ def best_of(
     reports: list[FitReport] = []
     for i, start in enumerate(starts):
         reports.append(learn(i, start))
-        if reports[-1].reason == INTERRUPTED:
+        if reports[-1].reason.endswith(INTERRUPTED):
             break
     best = max(range(len(reports)), key=lambda i: reports[i].objective)
     runs = tuple(Run(r.objective, r.iterations, r.converged, r.reason) for r in reports)

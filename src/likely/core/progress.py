@@ -10,6 +10,8 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.value import Value
 
+LEAST = -float(np.finfo(np.float64).max)
+
 
 @dataclass(frozen=True, eq=False)
 class Progress(Value):
@@ -25,6 +27,11 @@ class Progress(Value):
     converged: bool = False
     early: bool = False
 
+    @property
+    def objectives(self) -> list[float]:
+        """The trace, with −inf where a file had to hold a number."""
+        return [float(x) if x > LEAST else -np.inf for x in self.trace]
+
     @classmethod
     def at(
         cls, model: Any, prior: Any, weight: float, trace: list[float], held_out: list[float], **more: Any
@@ -37,4 +44,4 @@ class Progress(Value):
 
 def _finite(numbers: list[float]) -> Array:
     """Numbers that a file can hold: a first guess may make rows impossible."""
-    return np.nan_to_num(np.array(numbers, dtype=np.float64), neginf=-np.finfo(np.float64).max)
+    return np.nan_to_num(np.array(numbers, dtype=np.float64), neginf=LEAST)

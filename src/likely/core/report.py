@@ -39,6 +39,7 @@ class FitReport:
     runs: tuple[Run, ...] = ()  # one for each start, where there were several
     agreement: float | None = None  # of the partitions that the starts led to: 1 if they are all the same
     reseeded: int = 0  # components that had died and were set anew
+    streaming: bool = False  # one step of many: nobody asks it to settle
 
     @property
     def iterations(self) -> int:
@@ -61,8 +62,17 @@ class FitReport:
         return getattr(self.model, "smallest_eigenvalue", None)
 
     @property
+    def component_counts(self) -> Array | None:
+        """Where each class or state has a mixture of its own (C, M): how many rows each component explains."""
+        inner = getattr(getattr(self.stats, "parts", None), "counts", None)
+        return inner if inner is not None and np.ndim(inner) == 2 and hasattr(self.stats.parts, "seen") else None
+
+    @property
     def dead(self) -> list[int]:
-        """Components that explain nothing, by number."""
+        """Components that explain nothing, by number; of mixtures side by side, those of the first come first."""
+        if self.component_counts is not None:
+            counts = self.component_counts
+            return np.flatnonzero(counts.ravel() <= EMPTY * max(float(counts.sum()), 1e-300)).tolist()
         weights = getattr(self.model, "weights", None)
         return [] if weights is None else np.flatnonzero(np.ravel(weights) <= EMPTY).tolist()
 
@@ -83,6 +93,8 @@ class FitReport:
     def __str__(self) -> str:
         how = "converged" if self.converged else "stopped early" if self.stopped_early else "NOT converged"
         lines = [f"{type(self.model).__name__}: {how} after {_count(self.iterations, 'refit')}: {self.reason}"]
+        if self.streaming:
+            lines = [f"{type(self.model).__name__}: learning from a stream: {self.reason}"]
         lines += [f"  {name:<20} {told}" for name, told in self._facts() if told]
         return "\n".join(lines)
 
@@ -94,6 +106,7 @@ class FitReport:
             ("prior", type(self.prior).__name__ if self.prior is not None else "none (maximum likelihood)"),
             ("held-out rows", f"{max(self.held_out):.6g} nats a row at best" if self.held_out else ""),
             ("effective counts", "" if counts is None or self.stats.complete else listed(np.ravel(counts))),
+            ("their components", "" if self.component_counts is None else listed(self.component_counts.ravel())),
             ("smallest eigenvalue", "" if least is None else f"{least:.4g}"),
             ("dead components", ", ".join(map(str, self.dead))),
             ("set anew", _count(self.reseeded, "component") if self.reseeded else ""),

@@ -26,8 +26,10 @@ from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among
 from likely.estimators.novelty import alarm
 from likely.estimators.small_classes import notes_on_classes
+from likely.models.given_weights import GivenWeights
 from likely.models.mixture import Mixture
 from likely.models.mixture_prior import MixturePrior
+from likely.models.sketch import Sketch
 from likely.priors.dirichlet import Dirichlet
 
 
@@ -117,7 +119,7 @@ class BayesClassifier(Deciding, BaseEstimator):
             model, known = (self._learn(X, owner, weight).model if hidden else self._blank(X)), None
         else:
             model, known = self._grown(X)
-        new = Threads().total(lambda block: gather(model, block), self._data(X, owner, weight).whole())
+        new = Threads().total(lambda block: gather(model, block, self._hard), self._data(X, owner, weight).whole())
         stats = new if known is None else known + new
         with self._in_words():
             self._adopt(self._stepped(model, stats))
@@ -143,7 +145,13 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def _prior_rule(self, model: Mixture, stats: Any) -> MixturePrior:
         parts = resolve_prior(model.parts, stats.parts, self.density_._prior_rule())
-        return MixturePrior.trusted(weights=self._class_prior_law(), parts=parts)
+        weights: Any = self._class_prior_law()
+        if weights is None and self.class_prior is not None and not stats.seen:  # hidden labels are shared by it
+            weights = GivenWeights(self._fixed_shares())
+        return MixturePrior.trusted(weights=weights, parts=parts)
+
+    def _fixed_shares(self) -> Array:
+        return class_probabilities(self.class_prior, self.classes_, type(self).__name__)
 
     def _class_prior_law(self) -> Dirichlet | None:
         """The prior of the class probabilities, where they are learnt with one."""
@@ -176,18 +184,22 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def _learn(self, X: Any, owner: Index, weight: Any, max_iter: int | None = None) -> FitReport:
         """Learn from rows that have crossed the border."""
-        data, hard = self._data(X, owner, weight), bool(getattr(self.density_, "hard", False))
+        data = self._data(X, owner, weight)
         stop = Stop(max_iter or self.density_.max_iter, self.density_.tol)
 
         prior: Any = self._prior_rule
 
         def learn(i: int, start: Mixture) -> FitReport:
             nonlocal prior
-            report = fit(start, data, prior=prior, stop=stop, hard=hard)
+            report = fit(start, data, prior=prior, stop=stop, hard=self._hard)
             prior = report.prior  # the first start scales it for all: only then can objectives be compared
             return report
 
         return best_of(self._starts(X, owner, weight), learn)
+
+    @property
+    def _hard(self) -> bool:
+        return bool(getattr(self.density_, "hard", False)) and self.density_._hides_labels
 
     def _data(self, X: Any, owner: Index, weight: Any) -> Blocks:
         """Rows with their labels; where some are missing, with what the label may be."""
@@ -199,7 +211,8 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def _starts(self, X: Any, owner: Index, weight: Any) -> list[Mixture]:
         """First models: a blank one where one pass will do, else what the labelled rows teach."""
-        blank = self._blank(X)
+        hidden = self.density_._hides_labels or bool((owner < 0).any())
+        blank = self._blank(Sketch.of(X, weight).rows if hidden and self.density_._looks_once else X)
         if not (self.density_._hides_labels or (owner < 0).any()):
             return [blank]
         mine = np.flatnonzero(owner >= 0)
@@ -207,7 +220,9 @@ class BayesClassifier(Deciding, BaseEstimator):
         counts = np.bincount(owner[mine], w, len(self.classes_))
         counts = np.maximum(counts, 1e-3 * counts.sum())  # a class that is named but not seen may still come
         parts = self.density_._started(blank.parts, X[mine], owner[mine], w)
-        return [Mixture.trusted(weights=counts / counts.sum(), parts=p) for p in parts]
+        fixed = self.class_prior is not None and self._class_prior_law() is None
+        shares = self._fixed_shares() if fixed else counts / counts.sum()
+        return [Mixture.trusted(weights=np.array(shares), parts=p) for p in parts]
 
     def _elsewhere(self, report: FitReport) -> Mixture:
         """What would score had this been learnt: a copy of the density finishes, for it may note how."""
@@ -220,7 +235,7 @@ class BayesClassifier(Deciding, BaseEstimator):
             return alpha / alpha.sum()
         if self.class_prior is None:
             return learnt.weights
-        return class_probabilities(self.class_prior, self.classes_, type(self).__name__)
+        return self._fixed_shares()
 
     @property
     def _learnt(self) -> Any:

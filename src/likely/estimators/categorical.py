@@ -97,6 +97,8 @@ class CategoricalDensity(DensityEstimator):
             refuse_objects(X[:, j])
         return X
 
+    _looks_once = False  # levels are where they are
+
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
         """Rows (n, d) of levels drawn from the learnt density."""
         draws = super().sample(n_samples, random_state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
-from likely.core.engine import Threads
+from likely.core.engine import Threads, map_rows
 from likely.core.hashing import row_hashes
 from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
 from likely.core.notes import tell
@@ -30,6 +31,7 @@ from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.families.gaussian import Gaussian
 from likely.families.shared import Shared
 from likely.families.sparse_rows import tallied
+from likely.models.emptying import SparseWeights
 from likely.models.mixture import Mixture
 from likely.models.mixture_prior import MixturePrior
 from likely.models.reseeding import revived
@@ -42,6 +44,7 @@ Sketcher = Callable[[], Sketch]
 STARTS = ("kmeans++", "random", "split")
 COMPARED = 2000  # rows of the sketch on which the partitions of several starts are compared
 FORGETTING = 0.7  # how soon a stream forgets its first, bad guesses: η = (share of new rows)^0.7 (Cappé and Moulines)
+FEW = 5  # distinct rows a component from which a stream goes on step by step
 RESEEDS = 3  # times that dead components are set anew
 
 
@@ -55,8 +58,9 @@ class MixtureDensity(DensityEstimator):
     - **tie**: what the mixtures of different classes or states share, where several stand side by side: None,
       "covariance" (one for all parts of all classes) or "all" (the parts themselves: only weights differ).
     - **prior**: "weak" keeps every part regular; None is maximum likelihood; a number a is a Dirichlet law over the
-      weights, a fictitious a − 1 rows a part (below 1: parts that explain less than 1 − a rows are emptied), with weak
-      priors for the parts; or a `MixturePrior`. A part's own number or `Prior` stands.
+      weights, a fictitious a − 1 rows a part (below 1, also below 0: parts that explain less than 1 − a rows are
+      emptied), with weak priors for the parts; a law of the weights alone (`Dirichlet`, `SparseWeights`) likewise. A
+      part's own number or `Prior` stands. Or a `MixturePrior` for all of it.
     - **start**: "kmeans++", "random" or "split" (grown from one part, the widest cut in two, again and again), all on a
       sketch of the rows, so that order, copies and blocks do not matter; a `Mixture`; means (K, d); or
       responsibilities (n, K).
@@ -79,7 +83,7 @@ class MixtureDensity(DensityEstimator):
         "component": [HasMethods(["fit", "score_samples", "_blank"]), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "tie": [StrOptions({"covariance", "all"}), None],
-        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")],
+        "prior": [*PRIOR, Interval(Real, None, None, closed="neither")],
         "start": [StrOptions(set(STARTS)), HasMethods(["log_prob", "log_joint"]), "array-like"],
         "restarts": [Interval(Integral, 1, None, closed="left")],
         "hard": ["boolean"],
@@ -119,11 +123,12 @@ class MixtureDensity(DensityEstimator):
             report = self._learn(X, weight, checkpoint)
         self._tell_of(report)
         self.streamed_ = False
+        self.__dict__.pop("few_", None)
         return self._adopt(report)
 
     def _tell_of(self, report: FitReport) -> None:
         if not (report.converged or report.stopped_early):
-            tell(f"{type(self).__name__}: not converged: {report.reason}", stacklevel=3)
+            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=3)
         if report.dead and not self._empties:
             told = f"{len(report.dead)} of {report.model.weights.size} components explain nothing"
             tell(f"{type(self).__name__}: {told}: fewer would do", stacklevel=3)
@@ -140,9 +145,10 @@ class MixtureDensity(DensityEstimator):
             raise DataError(sentence(type(self).__name__, "at least one row with weight is needed", "none"))
 
     def _learn(self, X: Any, weight: Any, checkpoint: Any = None) -> FitReport:
-        blank, rng = self._blank(X), np.random.default_rng(_seed(self.random_state))
+        rng = np.random.default_rng(_seed(self.random_state))
         X, weight, aside = self._set_aside(X, weight)
         sketch = cache(lambda: Sketch.of(X, weight))  # a start that was given may do without
+        blank = self._looked_at(X, sketch)
 
         prior = self._prior_rule()
 
@@ -167,14 +173,14 @@ class MixtureDensity(DensityEstimator):
         stop, data = Stop(self.max_iter, self.tol), Blocks.of(tallied(X), weight)
         how = {"prior": prior, "stop": stop, "hard": self.hard, "held_out": aside}
         report = fit(start, data, checkpoint=keeper, **how)
-        for again in range(1, RESEEDS + 1):
+        for _ in range(RESEEDS):
             if not report.dead or self._empties or len(sketch()) <= self.n_components:
                 break
             model = revived(report.model, sketch(), report.prior)
             better = fit(model, data, **{**how, "prior": report.prior})
             if not better.objective > report.objective:
                 break
-            report = replace(better, reseeded=again)
+            report = replace(better, reseeded=report.reseeded + len(report.dead))
         return report
 
     def _set_aside(self, X: Any, weight: Any) -> tuple[Any, Any, Any]:
@@ -205,7 +211,16 @@ class MixtureDensity(DensityEstimator):
 
     def _first(self, X: Any, weight: Any) -> Mixture:
         rng = np.random.default_rng(_seed(self.random_state))
-        return next(iter(self._starts(self._blank(X), X, weight, cache(lambda: Sketch.of(X, weight)), rng)))
+        sketch = cache(lambda: Sketch.of(X, weight))
+        return next(iter(self._starts(self._looked_at(X, sketch), X, weight, sketch, rng)))
+
+    def _looked_at(self, X: Any, sketch: Sketcher) -> Mixture:
+        """A blank of the sketch, so that neither order nor copies matter; of all rows where all must be looked at."""
+        return self._blank(sketch().rows if self._looks_once and not isinstance(self.start, Mixture) else X)
+
+    @property
+    def _looks_once(self) -> bool:  # type: ignore[override]
+        return bool(self.component_._looks_once)
 
     def _from_groups(self, blank: Mixture, rows: Any, weight: Any, group: Index, rng: Generator) -> Mixture:
         """A mixture whose parts learnt from one group each; parts that are mixtures group their own rows again."""
@@ -245,18 +260,17 @@ class MixtureDensity(DensityEstimator):
     # ---------------------------------------------------------------- streaming
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """One step of EM with more rows. The first call of all learns from its rows as `fit` does.
+        """One step of EM with more rows. The first rows of all, five distinct ones a component, are learnt as by `fit`.
 
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten
         slowly (Robbins and Monro): each row counts the less the more came after it.
         """
-        if not hasattr(self, "model_"):
-            self.fit(X, y, sample_weight)
-            self.streamed_ = True
-            return self
         self._validate_params()
-        X, weight = self._checked(X, sample_weight, reset=False)
+        first = not hasattr(self, "model_")
+        X, weight = self._checked(X, sample_weight, reset=first)
         self._refuse_emptiness(X)
+        if first or hasattr(self, "few_"):
+            return self._begin_stream(X, weight, first)
         model, known = self._grown(self._learnt, self.stats_, X)
         new = Threads().total(lambda block: gather(model, block, self.hard), Blocks.of(X, weight))
         stats = self._stepped(known, new) if self.streamed_ else known + new
@@ -264,7 +278,21 @@ class MixtureDensity(DensityEstimator):
             prior = resolve_prior(model, stats, self._prior_rule())
             model = model.refit(stats, prior)
         reason = "one step of EM for each call of partial_fit"
-        return self._adopt(FitReport(model, stats, prior, False, reason, [model.objective(stats, prior)]))
+        trace = [model.objective(stats, prior)]
+        return self._adopt(FitReport(model, stats, prior, False, reason, trace, streaming=True))
+
+    def _begin_stream(self, X: Any, weight: Any, first: bool) -> Self:
+        """Learn anew from all rows so far, as long as they are too few to tell components apart."""
+        few = Sketch.of(X, weight)
+        few = few if first else self.few_ + few
+        data = (X, weight) if first else (few.rows, few.weight)
+        with self._named_columns():
+            self._adopt(self._learn(*data))
+        self.streamed_ = True
+        self.__dict__.pop("few_", None)
+        if len(few) < FEW * self.n_components:
+            self.few_ = few
+        return self
 
     def _stepped(self, known: Any, new: Any) -> Any:
         """A_t = (1 − η) A_{t−1} + η s_t a row, for all rows so far; η = (n_t / N_t)^0.7."""
@@ -336,11 +364,15 @@ class MixtureDensity(DensityEstimator):
         return shared
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
-        parts, of_parts = self.component_._grown(model.parts, stats.parts, X)
+        shared = isinstance(model.parts, Shared) and model.parts.what == "all"
+        inner = model.parts.parts if shared else model.parts
+        parts, of_parts = self.component_._grown(inner, stats.parts, X)
+        parts = model.parts.replace(parts=parts) if shared else parts
         return model.replace(parts=parts), stats.replace(parts=of_parts)
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
-        return self.component_._known(X, model.parts)
+        shared = isinstance(model.parts, Shared) and model.parts.what == "all"
+        return self.component_._known(X, model.parts.parts if shared else model.parts)
 
     def _column_names(self) -> list[str]:
         return self.component_._column_names()
@@ -354,6 +386,9 @@ class MixtureDensity(DensityEstimator):
         return [self._started_once(blank, X, owner, weight, rng) for _ in range(self.restarts)]
 
     def _started_once(self, blank: Mixture, X: Any, owner: Index, weight: Any, rng: Generator) -> Mixture:
+        if self.early_stopping is not None:
+            expected = "early_stopping is for a mixture on its own, not in a classifier or inside another mixture"
+            raise DomainError(sentence(type(self).__name__, expected, self.early_stopping))
         if not isinstance(self.start, str):
             expected = "in a classifier, or inside another mixture, start must be one of"
             raise DomainError(sentence(type(self).__name__, f"{expected} {STARTS}", type(self.start).__name__))
@@ -472,12 +507,13 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
     def predict(self, X: Any) -> Index:
         """The most probable component of each row (n,)."""
         check_is_fitted(self)
-        return self.model_.log_joint(self._rows(X, reset=False)).argmax(axis=1)
+        rows = self._known(self._rows(X, reset=False), self._learnt)[0]
+        return map_rows(self.model_.most_probable, rows, None, np.intp)
 
     def predict_proba(self, X: Any) -> Array:
         """p(k | x) of each row (n, K)."""
         check_is_fitted(self)
-        return self.model_.posterior(self._rows(X, reset=False))
+        return self.model_.posterior(self._known(self._rows(X, reset=False), self._learnt)[0])
 
 
 class _Rule:
@@ -490,10 +526,12 @@ class _Rule:
         prior = self.prior
         if isinstance(prior, MixturePrior):
             return prior
-        weights = Dirichlet.symmetric(model.size, float(prior)) if isinstance(prior, Real) else None
+        weights = _weights_law(float(prior), model.size) if isinstance(prior, Real) else None
         if not (prior is None or isinstance(prior, str | Real)):
             weights = _of_weights(prior, model.size)
-        parts = resolve_prior(model.parts, model.for_prior(stats), self._of_parts(None if prior is None else "weak"))
+        shared = isinstance(model.parts, Shared) and model.parts.what == "all"  # the component knows the parts alone
+        law = model.parts.parts if shared else model.parts
+        parts = resolve_prior(law, model.for_prior(stats), self._of_parts(None if prior is None else "weak"))
         return None if weights is None and parts is None else MixturePrior.trusted(weights=weights, parts=parts)
 
     def _of_parts(self, outer: Any) -> Any:
@@ -502,6 +540,11 @@ class _Rule:
         if isinstance(component.prior, str):
             component.prior = outer
         return component._prior_rule()
+
+
+def _weights_law(a: float, size: int) -> Any:
+    """The law of weights that a number stands for: below 1 it empties parts."""
+    return Dirichlet.symmetric(size, a) if a >= 1 else SparseWeights(np.full(size, a))
 
 
 def _of_weights(prior: Any, size: int) -> Any:
@@ -519,6 +562,10 @@ def _keeper(checkpoint: Any, run: int, runs: int) -> Any:
         return None
     from likely.files import Checkpoint
 
+    if isinstance(checkpoint, Checkpoint):
+        if runs == 1:
+            return checkpoint
+        return Checkpoint(f"{os.fsdecode(checkpoint.path)}.{run}", checkpoint.every)
     return Checkpoint(checkpoint) if runs == 1 else Checkpoint(f"{checkpoint}.{run}")
 
 

@@ -153,6 +153,10 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         return Product(tuple((name, part._blank(X[name], members)) for name, part, _ in self.parts_))
 
     @property
+    def _looks_once(self) -> bool:  # type: ignore[override]
+        return all(part._looks_once for _, part, _ in self.parts_)
+
+    @property
     def _hides_labels(self) -> bool:  # type: ignore[override]
         return any(part._hides_labels for _, part, _ in self.parts_)
 

@@ -55,7 +55,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
                 stop=Stop(self.max_iter, self.tol),
             )  # fmt: skip
         if not report.converged:
-            tell(f"{type(self).__name__}: not converged: {report.reason}", stacklevel=2)
+            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=2)
         return self._adopt(report)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -105,6 +105,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         """A first model for rows like these; a stack of so many members for a classifier."""
         raise NotImplementedError  # every subclass has its own
 
+    _looks_once = True  # a first model needs a look at some rows only, not at all of them
     _hides_labels = False  # True where a start must tell parts apart, because nothing in the rows does
 
     def _first(self, X: Any, weight: Any) -> Any:

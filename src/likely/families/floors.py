@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
@@ -32,6 +34,45 @@ def column_floor(pooled: Moments | ColumnMoments) -> tuple[Array, Mask]:
         expected = f"the squared spread of column {odd[0]} must lie between {TINY:g} and {HUGE:g}"
         raise DataError(sentence("Gaussian", expected, float(spread[odd[0]]), "rescale the column"))
     return np.where(constant | never, least, 1e-9 * variance), constant
+
+
+FLAT = 1e-8  # of a column's variance: directions in which all rows together spread less have no spread
+LEAST = 1e-9  # of it: what they get
+
+
+def flats_lifted(stats: Any) -> Any:
+    """Statistics in which directions that are flat over all data scatter a little, row by row, alike for all members.
+
+    Such are constant columns, and sums of other columns. With a prior alone, a member's variance there would be what
+    the prior makes of its number of rows: directions that say nothing would draw rows to large members, and let
+    any number of parts seem better than one.
+    """
+    pooled = stats.pooled()
+    full = isinstance(stats, Moments)
+    if (np.broadcast_to(pooled.variance, pooled.shift.shape) > 0).all() and not (full and _has_flats(pooled)):
+        return stats
+    least, constant = column_floor(pooled)
+    if not full:
+        add = np.where(constant, least, 0.0)
+        return stats.replace(scatter=stats.scatter + stats.weight * add) if constant.any() else stats
+    lifted = np.where(constant, least, LEAST * pooled.variance if _has_flats(pooled) else 0.0)
+    scatter = np.array(stats.scatter)
+    at = np.flatnonzero(constant)
+    scatter[..., at, :] = scatter[..., :, at] = 0.0
+    i = np.arange(len(lifted))
+    scatter[..., i, i] += stats.weight[..., None] * lifted
+    return stats.replace(scatter=scatter)
+
+
+def _has_flats(pooled: Moments) -> bool:
+    """True if the columns that vary depend on each other."""
+    variance = np.diagonal(pooled.scatter)
+    at = np.flatnonzero(variance > 0)
+    unit = np.sqrt(variance[at])
+    with np.errstate(all="ignore"):
+        R = pooled.scatter[np.ix_(at, at)] / unit[:, None] / unit
+    R[np.diag_indices(len(at))] = 1.0 - FLAT
+    return bool(len(at) and spd.cholesky(np.ascontiguousarray(R)) is None)
 
 
 def warn_of_unseen(stats: Moments | ColumnMoments) -> None:

@@ -17,7 +17,7 @@ from likely.core.notes import tell
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families import moments
 from likely.families.covariance_kinds import KINDS, check_spread, understood
-from likely.families.floors import column_floor, lift, warn_of_unseen
+from likely.families.floors import column_floor, flats_lifted, lift, warn_of_unseen
 from likely.families.gaps import Patterns, observed
 from likely.families.gaussian_algebra import Algebra
 from likely.families.law import in_units, lone
@@ -414,7 +414,7 @@ class Gaussian(Algebra):
         stats = self._suited(stats)
         warn_of_unseen(stats)
         if prior is not None:
-            return self._in_kind(self._suited_prior(prior).update(stats).point("mode"))
+            return self._in_kind(self._suited_prior(prior).update(flats_lifted(stats)).point("mode"))
         if not (stats.weight > 0).any():
             raise DataError(sentence("Gaussian", "at least one row with weight is needed", "none", "or give a prior"))
         mean = stats.mean

@@ -324,6 +324,9 @@ TABLE: dict[str, Entry] = {
     "Scaled": entry(
         lambda: import_module("likely.models.scaled").Scaled, base=law, factors=numbers("F", 0)
     ),
+    "GivenWeights": entry(
+        lambda: import_module("likely.models.given_weights").GivenWeights, probs=numbers("K", 0)
+    ),
     "SparseWeights": entry(lambda: import_module("likely.models.emptying").SparseWeights, alpha=numbers("K")),
     "Progress": entry(
         lambda: import_module("likely.core.progress").Progress, model=law, prior=maybe(prior), trace=numbers("?"),

@@ -2,58 +2,154 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, rows
+from likely.core.arrays import Array, Index, Mask, n_rows, refuse_infinite, rows
 from likely.core.columns import Columns
 from likely.errors import DomainError, sentence
 from likely.families.bernoulli import Bernoulli
-from likely.families.categorical import Categorical, is_missing, one_column_of
+from likely.families.categorical import MISSING, Categorical, is_missing, one_column_of
 from likely.families.factor_gaussian import FactorGaussian
 from likely.families.gaps import Patterns, observed
 from likely.families.gaussian import Gaussian
+from likely.families.multinomial import SMALLEST, Multinomial
+from likely.families.negative_binomial import NegativeBinomial
 from likely.families.poisson import Poisson
 from likely.families.product import Product
+from likely.families.several import Several
 from likely.families.shared import Shared
+from likely.families.sparse_rows import is_sparse
+from likely.maths import spd
+from likely.models.fixed import Fixed
 from likely.models.mixture import Mixture
+from likely.models.scaled import Scaled
 
 
 def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
     """Rows with gaps filled: E[missing | seen], or with a generator one draw of the missing given the seen.
 
-    A category is filled with its most probable level where nothing is drawn. Rows come back as they came in.
+    A category is filled with its most probable level where nothing is drawn. Rows come back as they came in: an
+    array as an array, `Columns` as `Columns`, what was seen untouched; rows without gaps whatever their law.
 
     >>> import likely as lk
     >>> g = lk.Gaussian([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]])
     >>> impute(g, np.array([[2.0, np.nan]]))
     array([[2. , 1.6]])
     """
-    return _filled(model, x, None, rng)
+    members = getattr(model, "members", None)
+    if members is not None:
+        remedy = "take member(k), or give the members weights in a Mixture"
+        raise DomainError(sentence("impute", "one density is needed", f"a stack of {members}", remedy))
+    x = x if hasattr(x, "shape") or isinstance(x, Mapping) else _listed(x)
+    at = np.flatnonzero(_gappy(model, x))
+    if not isinstance(x, np.ndarray) or x.ndim != 2 or len(at) == len(x):
+        return _filled(model, x, None, rng)
+    out = x.copy()  # rows that lack nothing are not even looked at
+    if len(at):
+        filled = _filled(model, x[at], None, rng)
+        out = out.astype(np.result_type(out, filled)) if out.dtype.kind in "iub" else out
+        out[at] = filled
+    return out
+
+
+def _listed(x: Any) -> Any:
+    a = np.asarray(x)
+    return np.asarray(x, dtype=object) if a.dtype.kind == "U" else a  # ["a", nan] would have become texts
+
+
+# ---------------------------------------------------------------- what is missing
+
+
+def gaps(x: Any) -> Mask:
+    """True where an entry of an array is missing: NaN, or None among objects.
+
+    >>> gaps(np.array([["a", None], ["b", "c"]], dtype=object)).tolist()
+    [[False, True], [False, False]]
+    """
+    a = np.asarray(x)
+    if a.dtype.kind == "f":
+        return np.isnan(a)
+    if a.dtype != object:
+        return np.zeros(a.shape, dtype=bool)
+    return np.array([is_missing(cell) for cell in a.ravel()], dtype=bool).reshape(a.shape)
+
+
+def _gappy(law: Any, x: Any) -> Mask:
+    """Which rows (n,) lack something, as their law reads them."""
+    if isinstance(law, Product):
+        cut = law._cut(x)
+        return np.any([_gappy(part, cut[name]) for name, part in law.parts], axis=0)
+    if isinstance(law, Several):
+        return np.any([_gappy(part, x) for part in law.parts], axis=0)
+    if isinstance(law, Mixture | Shared | Fixed):
+        return _gappy(law.parts, x)
+    if isinstance(law, Categorical):
+        return law.encode(x) == MISSING
+    return _any_gap(x)
+
+
+def _any_gap(x: Any) -> Mask:
+    """Which rows (n,) lack something; sparse rows, and sequences, cannot."""
+    if isinstance(x, Mapping):
+        return np.any([_any_gap(part) for part in x.values()], axis=0)
+    if is_sparse(x) or hasattr(x, "offsets"):
+        return np.zeros(n_rows(x), dtype=bool)
+    found = gaps(x)
+    return found.reshape(len(found), -1).any(axis=1)
+
+
+def _copied(x: Any) -> Any:
+    if isinstance(x, Mapping):
+        return Columns({name: _copied(part) for name, part in x.items()})
+    return x.copy() if hasattr(x, "copy") else x
+
+
+def _in_kind(z: Array, x: Any) -> Array:
+    """Numbers in the shape, and single precision in the precision, that came in."""
+    single = getattr(x, "dtype", None) == np.float32
+    return np.reshape(z.astype(np.float32) if single else z, np.shape(x))
+
+
+# ------------------------------------------------------------------ law by law
+
+
+def _filled(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+    """Rows filled by a law, or by the members of a stack with a share in each row (n, K)."""
+    return _fill(law, x, shares, rng) if _gappy(law, x).any() else _copied(x)
 
 
 @singledispatch
-def _filled(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    """Rows filled by a law, or by the members of a stack with a share in each row (n, K)."""
-    raise DomainError(sentence("impute", "gaps can be filled by Gaussian, categorical, Poisson, Bernoulli "
+def _fill(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+    """The same, where something is missing."""
+    raise DomainError(sentence("impute", "gaps can be filled by Gaussian, categorical, multinomial, Poisson, Bernoulli "
                                "parts, products and mixtures of them", type(law).__name__))  # fmt: skip
 
 
-@_filled.register
+@_fill.register
 def _(law: Mixture, x: Any, shares: Array | None, rng: Generator | None) -> Any:
     """Parts of a mixture have their posterior shares of its rows; in a draw, all gaps of a row come from one part."""
-    inside = law.log_joint(x).reshape(-1, law.members or 1, law.size)
+    inside = _inside(law, x)
+    each = (inside if shares is None else inside * shares[:, :, None]).reshape(len(inside), -1)
+    return _filled(law.parts, x, each if rng is None else _one_each(each, rng), rng)
+
+
+def _inside(law: Mixture, x: Any) -> Array:
+    """p(part | row) within each mixture of a stack (n, C, M)."""
+    inside = law.log_joint(x).astype(np.float64).reshape(-1, law.members or 1, law.size)
     with np.errstate(invalid="ignore"):
         inside = np.exp(inside - inside.max(axis=2, keepdims=True))
     inside = np.where(np.isnan(inside), law.weights, inside)  # a row that no part can explain
-    inside /= inside.sum(axis=2, keepdims=True)
-    each = (inside if shares is None else inside * shares[:, :, None]).reshape(len(inside), -1)
-    if rng is not None:
-        each = np.eye(each.shape[1])[_drawn(each, rng)]
-    return _filled(law.parts, x, each, rng)
+    return inside / inside.sum(axis=2, keepdims=True)
+
+
+def _one_each(shares: Array, rng: Generator) -> Array:
+    """Shares (n, K) that give each row to one member, drawn by its shares."""
+    return np.eye(shares.shape[1])[_drawn(shares, rng)]
 
 
 def _drawn(shares: Array, rng: Generator) -> Index:
@@ -63,78 +159,215 @@ def _drawn(shares: Array, rng: Generator) -> Index:
     return np.minimum(own, shares.shape[1] - 1)
 
 
-@_filled.register
-def _(law: Gaussian, x: Any, shares: Array | None, rng: Generator | None) -> Array:
-    z = np.array(rows(x, law.dim, "impute"))
-    mean, covariance = np.atleast_2d(law.mean), law.covariance_matrix.reshape(-1, law.dim, law.dim)
-    shares = np.ones((len(z), 1)) if shares is None else shares
-    patterns = Patterns.of(observed(z))
-    for p, seen in enumerate(patterns.seen):
-        at = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
-        if not seen.all():
-            z[at] = _of_pattern(z[at], np.asarray(seen, dtype=bool), mean, covariance, shares[at], rng)
-    return z.astype(getattr(x, "dtype", np.float64)) if getattr(x, "dtype", None) == np.float32 else z
-
-
-def _of_pattern(z: Array, seen: Any, mean: Array, covariance: Array, shares: Array, rng: Generator | None) -> Array:
-    """Rows with the same gaps, filled member by member."""
-    o, m = np.flatnonzero(seen), np.flatnonzero(~seen)
-    total = np.zeros((len(z), len(m)))
-    for k in range(len(mean)):
-        some = np.flatnonzero(shares[:, k] > 0)
-        if not len(some):
-            continue
-        S, away = covariance[k], z[some][:, o] - mean[k, o]
-        pull = np.linalg.lstsq(S[np.ix_(o, o)], S[np.ix_(o, m)], rcond=None)[0] if len(o) else np.zeros((0, len(m)))
-        expected = mean[k, m] + away @ pull
-        if rng is not None:
-            left = S[np.ix_(m, m)] - S[np.ix_(m, o)] @ pull
-            values, vectors = np.linalg.eigh((left + left.T) / 2)
-            noise = rng.standard_normal((len(some), len(m)))
-            expected = expected + (noise * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        total[some] += shares[some, k, None] * expected
-    out = z.copy()
-    out[:, m] = total
-    return out
-
-
-@_filled.register
-def _(law: FactorGaussian, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+@_fill.register(FactorGaussian)
+@_fill.register(Scaled)
+def _(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+    if shares is None and isinstance(law, FactorGaussian):
+        return _in_kind(law.impute(x, rng), x)
     return _filled(law.gaussian, x, shares, rng)
 
 
-@_filled.register
+@_fill.register
+def _(law: Fixed, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+    return _filled(law.parts, x, shares, rng)
+
+
+@_fill.register
 def _(law: Shared, x: Any, shares: Array | None, rng: Generator | None) -> Any:
     if law.what != "all" or shares is None:
         return _filled(law.parts, x, shares, rng)
     return _filled(law.parts, x, shares @ np.eye(law.parts.members)[law.index], rng)
 
 
-@_filled.register
-def _(law: Product, x: Any, shares: Array | None, rng: Generator | None) -> Columns:
+@_fill.register
+def _(law: Product, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+    return _part_by_part(law, dict(law.parts), x, shares, rng)
+
+
+def _part_by_part(law: Product, parts: Mapping[str, Any], x: Any, shares: Any, rng: Any) -> Any:
+    """Independent parts share the row's label and nothing else; an array that was cut is put together again."""
     cut = law._cut(x)
-    return Columns({name: _filled(part, cut[name], shares, rng) for name, part in law.parts})
+    filled = {name: _filled(part, cut[name], shares, rng) for name, part in parts.items()}
+    if not isinstance(x, Mapping):
+        return np.column_stack(list(filled.values()))
+    return Columns({name: filled[name] if name in filled else _copied(cut[name]) for name in cut})
 
 
-@_filled.register(Poisson)
-@_filled.register(Bernoulli)
-def _(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
-    z = np.array(rows(x, law.dim, "impute"))
+# ------------------------------------------------------------------- Gaussians
+
+
+@_fill.register
+def _(law: Gaussian, x: Any, shares: Array | None, rng: Generator | None) -> Array:
+    if law.kind != "full":
+        return _column_by_column(law, x, shares, rng)
+    z = _numbers(law, x)
+    patterns, fill = Patterns.of(observed(z)), _Regression(law, rng)
     shares = np.ones((len(z), 1)) if shares is None else shares
-    expected = shares @ np.atleast_2d(law.mean)
+    for p, seen in enumerate(patterns.seen):
+        at = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
+        o, m = np.flatnonzero(seen), np.flatnonzero(~seen)
+        if len(m):
+            z[np.ix_(at, m)] = fill(z[np.ix_(at, o)], o, m, shares[at])
+    return _in_kind(z, x)
+
+
+def _numbers(law: Any, x: Any) -> Array:
+    """Rows as numbers that may be written to."""
+    z = np.array(rows(x, law.dim, "impute"))
+    refuse_infinite(z, "impute")
+    return z
+
+
+class _Regression:
+    """The missing given the seen under each member: μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)   (Herbst 2.3).
+
+    In units of standard deviations, so that what a column is measured in cannot matter. Where seen columns determine
+    each other, the pseudo-inverse stands for the inverse.
+    """
+
+    def __init__(self, law: Gaussian, rng: Generator | None) -> None:
+        self.mean, self.rng = np.atleast_2d(law.mean), rng
+        covariance = law.covariance if law.covariance.ndim == 3 else law.covariance[None]
+        unit = spd.scales(covariance)
+        shape = self.mean.shape
+        self.unit = np.broadcast_to(unit, shape)
+        self.correlation = np.broadcast_to(covariance / unit[:, :, None] / unit[:, None, :], (*shape, shape[1]))
+
+    def __call__(self, z: Array, o: Index, m: Index, shares: Array) -> Array:
+        """What is missing (n, m) in rows of one pattern, by what was seen of them (n, o)."""
+        used = np.flatnonzero((shares > 0).any(axis=0))
+        pull = self._pull(used, o, m)
+        root = None if self.rng is None else self._spread(used, o, m, pull)
+        total = np.zeros((len(z), len(m)))
+        for i, k in enumerate(used):
+            some = np.flatnonzero(shares[:, k] > 0)
+            white = ((z[some] - self.mean[k, o]) / self.unit[k, o]) @ pull[i]
+            if self.rng is not None and root is not None:
+                white += self.rng.standard_normal(white.shape) @ root[i]
+            total[some] += shares[some, k, None] * (self.mean[k, m] + self.unit[k, m] * white)
+        return total
+
+    def _pull(self, used: Index, o: Index, m: Index) -> Array:
+        """R_oo⁻¹ R_om of each member (K, o, m)."""
+        seen, across = self.correlation[np.ix_(used, o, o)], self.correlation[np.ix_(used, o, m)]
+        if not len(o) or spd.cholesky(seen) is not None:
+            return np.linalg.solve(seen, across)
+        return np.asarray(np.linalg.pinv(seen, rcond=spd.rank_tolerance(len(o)), hermitian=True) @ across)
+
+    def _spread(self, used: Index, o: Index, m: Index, pull: Array) -> Array:
+        """Roots A of R_mm − R_mo R_oo⁻¹ R_om = AᵀA (K, m, m), singular or not."""
+        left = self.correlation[np.ix_(used, m, m)] - self.correlation[np.ix_(used, m, o)] @ pull
+        values, vectors = np.linalg.eigh(spd.symmetric(left))
+        return np.sqrt(np.maximum(values, 0.0))[:, :, None] * np.swapaxes(vectors, 1, 2)
+
+
+# ------------------------------------------------------- counts, flags and levels
+
+
+@_fill.register(Poisson)
+@_fill.register(NegativeBinomial)
+@_fill.register(Bernoulli)
+def _column_by_column(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
+    """Independent columns: what was seen says nothing but which member it is."""
+    z = _numbers(law, x)
+    shares = np.ones((len(z), 1)) if shares is None else shares
+    at = np.flatnonzero(np.isnan(z).any(axis=1))
+    guess = shares[at] @ np.atleast_2d(law.mean) if rng is None else _draws(law, shares[at].argmax(axis=1), rng)
+    z[at] = np.where(np.isnan(z[at]), guess, z[at])
+    return _in_kind(z, x)
+
+
+def _draws(law: Any, own: Index, rng: Generator) -> Array:
+    """One row from each named member (n, d)."""
+    if law.members is None:
+        return np.asarray(law.sample(len(own), rng))
+    out = np.empty((len(own), law.dim))
+    for k in np.unique(own):
+        out[own == k] = law.member(k).sample(int((own == k).sum()), rng)
+    return out
+
+
+@_fill.register
+def _(law: Multinomial, x: Any, shares: Array | None, rng: Generator | None) -> Array:
+    """N_seen p_missing / P_seen under each member; what the law calls a mean where nothing that counts was seen."""
     if rng is not None:
-        expected = rng.poisson(expected) if isinstance(law, Poisson) else (rng.random(expected.shape) < expected) * 1.0
-    return np.where(np.isnan(z), expected, z)
+        expected = "counts are drawn given their total, and with gaps that is not known"
+        remedy = "fill them by expectation: without a generator, or random_state=None"
+        raise DomainError(sentence("impute", expected, "NaN in a Multinomial's rows", remedy))
+    z = _numbers(law, x)
+    shares = np.ones((len(z), 1)) if shares is None else shares
+    probs, seen = np.atleast_2d(law.probs), observed(z)
+    share = seen @ probs.T
+    total = np.where(seen, z, 0.0).sum(axis=1)[:, None]
+    times = np.where(share > SMALLEST, total / np.maximum(share, SMALLEST), float(law.length))
+    return _in_kind(np.where(seen, z, (shares * times) @ probs), x)
 
 
-@_filled.register
+@_fill.register
 def _(law: Categorical, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+    return _levels_in(x, law.encode(x) == MISSING, law.values, np.atleast_2d(law.probs), shares, rng)
+
+
+def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, shares: Array | None, rng: Generator | None) -> Any:
+    """Cells with the most probable level, or a drawn one, where they were missing."""
     cells = np.array(one_column_of(x))
-    gaps = np.array([i for i, cell in enumerate(cells) if is_missing(cell)], dtype=np.intp)
-    if not len(gaps):
-        return cells[:, None]
-    shares = np.ones((len(cells), 1)) if shares is None else shares
-    probs = shares[gaps] @ np.atleast_2d(law.probs)
-    level = probs.argmax(axis=1) if rng is None else _drawn(probs, rng)
-    cells[gaps] = law.values[level]
-    return cells[:, None]
+    at = np.flatnonzero(missing)
+    each = np.repeat(probs, len(at), axis=0) if shares is None else shares[at] @ probs
+    level = values[each.argmax(axis=1) if rng is None else _drawn(each, rng)]
+    if cells.dtype != object and (cells.dtype.kind in "US") != (np.asarray(level).dtype.kind in "USO"):
+        cells = cells.astype(object)  # a column of nothing but NaN among texts
+    cells[at] = level
+    return cells.reshape(np.shape(x))
+
+
+# --------------------------------------------------------------- unlike members
+
+
+@_fill.register
+def _(law: Several, x: Any, shares: Array, rng: Generator | None) -> Any:
+    """Unlike members, each by its own rule: means by their shares, levels by their probabilities."""
+    parts, shares = _flat(law.parts, x, shares)
+    shares = shares if rng is None else _one_each(shares, rng)
+    first = parts[0]
+    if all(isinstance(part, Product) and part.names == first.names for part in parts):
+        each = {name: Several.trusted(parts=tuple(part[name] for part in parts)) for name in first.names}
+        return _part_by_part(first, each, x, shares, rng)
+    if all(isinstance(part, Categorical) for part in parts):
+        values, probs = _common_levels(parts)
+        return _levels_in(x, _gappy(law, x), values, probs, shares, rng)
+    if isinstance(x, Mapping):
+        return _fill.dispatch(object)(law, x, shares, rng)
+    z = np.array(rows(x, law.dim, "impute"))
+    total = np.zeros_like(z)
+    for k, part in enumerate(parts):
+        some = np.flatnonzero(shares[:, k] > 0)
+        if len(some):
+            total[some] += shares[some, k, None] * _filled(part, z[some], None, rng)
+    return _in_kind(np.where(np.isnan(z), total, z), x)
+
+
+def _flat(parts: Sequence[Any], x: Any, shares: Array) -> tuple[list[Any], Array]:
+    """Members that are mixtures, as their own parts with shares of their own."""
+    laws: list[Any] = []
+    columns: list[Array] = []
+    for k, part in enumerate(parts):
+        if isinstance(part, Mixture):
+            laws += [part.parts.member(j) for j in range(part.size)]
+            columns.append(_inside(part, x)[:, 0] * shares[:, [k]])
+        else:
+            laws.append(part)
+            columns.append(shares[:, [k]])
+    return laws, np.concatenate(columns, axis=1)
+
+
+def _common_levels(parts: Sequence[Categorical]) -> tuple[Any, Array]:
+    """The levels of all, and each one's probability under each (K, L)."""
+    place: dict[Any, int] = {}
+    for part in parts:
+        for value in part.values.tolist():
+            place.setdefault(value, len(place))
+    probs = np.zeros((len(parts), len(place)))
+    for k, part in enumerate(parts):
+        probs[k, [place[value] for value in part.values.tolist()]] = part.probs
+    same_kind = len({part.values.dtype.kind for part in parts}) == 1
+    return np.array(list(place), dtype=None if same_kind else object), probs

@@ -25,6 +25,7 @@ from likely.families.law import Law
 from likely.families.moments import Moments
 from likely.families.several import side_by_side
 from likely.families.shared import Shared
+from likely.models.given_weights import GivenWeights
 from likely.models.responsibilities import settled
 from likely.models.softening import softened
 from likely.models.stacks import joined
@@ -285,13 +286,21 @@ class Mixture(Law):
                 return stats
         with np.errstate(all="ignore"):
             joint = self._best_joint(x) if hard else self._joint(x)
-            joint = joint if given is None else joint + given
+            joint = joint if given is None else self._masked(joint, given)
             if hard:
                 return self._hardened(x, w, joint)
             shares, entropy = self._responsible(joint, w)
         parts = self.parts.collect(x, shares.T)
         counts = shares.sum(axis=1).reshape(self.weights.shape)
         return MixtureStats.trusted(counts=counts, parts=parts, entropy=entropy, seen=False)
+
+    def _masked(self, joint: Array, given: Array) -> Array:
+        """The joint where a label is known, or partly: also of a row that the parts it may come from cannot explain."""
+        joint = joint + given
+        none = np.flatnonzero(np.isneginf(joint.max(axis=1)))
+        if len(none):
+            joint[none] = np.log(np.maximum(self.weights, 1e-300)) + given[none]
+        return joint
 
     def _in_one_sweep(self, x: Any, w: Array | None) -> MixtureStats | None:
         """E-step and sums with features formed once; None where that does not apply."""
@@ -340,7 +349,12 @@ class Mixture(Law):
         of_weights, of_parts = (None, None) if prior is None else (prior.weights, prior.parts)
         if of_weights is None and not stats.counts.sum() > 0:
             raise DataError(sentence("Mixture", "at least one row with weight is needed", "none", "or give a prior"))
-        w = self._frequencies(stats.counts) if of_weights is None else weights_mode(of_weights.alpha, stats.counts)
+        if of_weights is None:
+            w = self._frequencies(stats.counts)
+        elif isinstance(of_weights, GivenWeights):
+            w = np.array(np.broadcast_to(of_weights.probs, self.weights.shape))
+        else:
+            w = weights_mode(of_weights.alpha, stats.counts)
         return Mixture.trusted(weights=w, parts=self.parts.refit(stats.parts, of_parts))
 
     def _frequencies(self, counts: Array) -> Array:
