@@ -297,7 +297,7 @@ def test_what_is_wrong_is_said():
         density = lk.MixtureDensity(lk.PoissonDensity(), 2, tie="covariance")
         lk.BayesClassifier(density).fit(np.abs(np.round(X)), LABELS)
     with pytest.raises(ValueError, match="prior"):
-        lk.MixtureDensity(n_components=2, prior=-1.0).fit(X)
+        lk.MixtureDensity(n_components=2, prior="strong").fit(X)
     with pytest.raises(lk.DomainError, match="a law of 3 weights"):
         lk.MixtureDensity(n_components=3, prior=lk.Dirichlet([1.0, 1.0])).fit(X)
     with pytest.raises(lk.DataError, match="column 1 must be numbers"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
@@ -13,12 +14,18 @@ from likely import (
     Bernoulli,
     Categorical,
     Columns,
+    DataError,
     DomainError,
+    FactorGaussian,
+    Fixed,
     Gaussian,
     Mixture,
     Multinomial,
+    NegativeBinomial,
     Poisson,
     Product,
+    Scaled,
+    Several,
     Shared,
     Stop,
     StudentT,
@@ -226,8 +233,148 @@ def test_single_precision_comes_back_as_such():
 def test_what_cannot_be_filled_says_so():
     with pytest.raises(DomainError, match=r"impute: gaps can be filled by .* got StudentT"):
         impute(StudentT([0.0], [1.0], 3.0), np.array([[NAN]]))
-    with pytest.raises(DomainError, match="got Multinomial"):
-        impute(Mixture([0.5, 0.5], Multinomial([[0.5, 0.5], [0.2, 0.8]])), np.array([[1.0, NAN]]))
+    words = Mixture([0.5, 0.5], Multinomial([[0.5, 0.5], [0.2, 0.8]]))
+    with pytest.raises(DomainError, match="counts are drawn given their total.*fill them by expectation"):
+        impute(words, np.array([[1.0, NAN]]), np.random.default_rng(0))
+    with pytest.raises(DomainError, match=r"impute: one density is needed, got a stack of 2: take member\(k\)"):
+        impute(words.parts, np.array([[1.0, NAN]]))
+    with pytest.raises(DataError, match=r"impute: values must be finite.*row 0, column 0"):
+        impute(Gaussian([0.0, 0.0], np.eye(2)), np.array([[np.inf, NAN]]))
+
+
+# ------------------------------------------------------------------- units, and flats
+
+
+@pytest.mark.parametrize("units", [[0.01, 1.0, 1e6], [1e-8, 1.0, 1e8], [1e8, 1e-8, 1e8], [1e-100, 1.0, 1e100]])
+@pytest.mark.parametrize("kind", ["full", "diagonal"])
+def test_units_do_not_matter(units, kind):
+    m, unit = mixture(kind), np.array(units)
+    scale = unit[:, None] * unit if kind == "full" else unit
+    other = Mixture(m.weights, Gaussian(m.parts.mean * unit, m.parts.covariance * scale, kind))
+    x = gappy(m, 40, 0.4)
+    want = np.array([by_hand(m, row) for row in x])  # the dense formula, where it is safe
+    np.testing.assert_allclose(impute(other, x * unit) / unit, want, rtol=1e-9, atol=1e-10)
+    plain, scaled = (impute(law, z, np.random.default_rng(3)) for law, z in ((m, x), (other, x * unit)))
+    np.testing.assert_allclose(scaled / unit, plain, rtol=1e-6, atol=1e-6)
+
+
+def test_columns_that_determine_each_other():
+    """The third column is the sum of the first two: two of them tell the third, and a copy tells nothing new."""
+    A = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    unit = np.array([1e-3, 1.0, 1e5])
+    law = Gaussian(np.array([1.0, 2.0, 3.0]) * unit, (A @ A.T) * unit[:, None] * unit)
+    x = np.array([[4.0, 1.0, NAN], [4.0, NAN, 5.0], [NAN, NAN, 6.0]]) * unit
+    for rng in (None, np.random.default_rng(0)):
+        got = impute(law, x, rng) / unit
+        np.testing.assert_allclose(got[:2], [[4.0, 1.0, 5.0], [4.0, 1.0, 5.0]], atol=1e-6)
+        assert got[2, 0] + got[2, 1] == pytest.approx(6.0)
+    twice = Gaussian([0.0, 0.0, 0.0], [[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
+    np.testing.assert_allclose(impute(twice, np.array([[2.0, 2.0, NAN]])), [[2.0, 2.0, 1.0]], atol=1e-12)
+    still = Gaussian([0.0, 7.0, 0.0], np.array([[1.0, 0.0, 0.5], [0.0, 0.0, 0.0], [0.5, 0.0, 1.0]]))
+    np.testing.assert_allclose(impute(still, np.array([[2.0, 7.0, NAN], [2.0, NAN, 0.0]]))[[0, 1], [2, 1]], [1.0, 7.0])
+
+
+# ------------------------------------------------------------------- words, sizes, unlike members
+
+
+def test_words_are_filled_in_proportion_to_what_was_seen():
+    probs = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
+    m = Mixture([0.4, 0.6], Multinomial(probs, length=7.0))
+    x = np.array([[3.0, NAN, 1.0], [NAN, NAN, 4.0], [1.0, 2.0, 3.0], [NAN, NAN, NAN]])
+    got, share = impute(m, x), m.posterior(x)
+    assert got[0, 1] == pytest.approx(share[0] @ (4.0 * probs[:, 1] / (probs[:, 0] + probs[:, 2])))
+    np.testing.assert_allclose(got[1, :2], share[1] @ (4.0 * probs[:, :2] / probs[:, 2:]))
+    np.testing.assert_allclose(got[3], 7.0 * m.weights @ probs)
+    seen = np.isfinite(x)
+    assert (got[seen] == x[seen]).all()
+
+
+@pytest.mark.parametrize("kind", ["full", "diagonal"])
+def test_sizes_fixed_parts_and_factors_are_gaussians_too(kind):
+    rng = np.random.default_rng(13)
+    base = gaussians(rng, 2, 3, kind).member(0)
+    sized = Scaled(base, [1.0, 50.0])
+    x = gappy(Mixture([0.5, 0.5], sized.gaussian), 30)
+    for law in (sized, Fixed(sized)):
+        got = impute(Mixture([0.9, 0.1], law), x)
+        np.testing.assert_allclose(got, impute(Mixture([0.9, 0.1], sized.gaussian), x), rtol=1e-10)
+    few = FactorGaussian(rng.normal(size=(2, 3)), rng.normal(size=(2, 3, 1)), np.array([0.5, 0.2]), "spherical")
+    np.testing.assert_allclose(
+        impute(Mixture([0.3, 0.7], few), x), impute(Mixture([0.3, 0.7], few.gaussian), x), rtol=1e-9
+    )
+    np.testing.assert_allclose(impute(few.member(0), x), impute(few.member(0).gaussian, x), rtol=1e-8, atol=1e-10)
+
+
+def test_unlike_members_fill_by_their_shares():
+    rng = np.random.default_rng(14)
+    stack = gaussians(rng, 3, 3, "full")
+    flat = Mixture([0.2, 0.5, 0.3], stack)
+    inner = Mixture([0.4, 0.6], stack.some(np.array([0, 2])))
+    unlike = Mixture([0.5, 0.5], Several([stack.member(1), inner]))
+    x = gappy(flat, 40)
+    np.testing.assert_allclose(impute(unlike, x), impute(flat, x), rtol=1e-9, atol=1e-10)
+    drawn = impute(unlike, np.tile(x[:1], (20_000, 1)), np.random.default_rng(11))[:, np.isnan(x[0])]
+    mean, covariance = conditional_moments(flat, x[0])
+    assert (np.abs(drawn.mean(axis=0) - mean) < 5 * np.sqrt(np.diagonal(covariance) / 20_000)).all()
+
+
+def test_unlike_members_with_categories():
+    """Levels are added up over members that know different ones, through products and mixtures."""
+    a = Product({"c": Categorical([0.6, 0.4], ["u", "v"]), "n": Poisson([1.0])})
+    b = Product({"c": Categorical([[0.5, 0.5], [0.1, 0.9]], ["v", "w"]), "n": Poisson([[2.0], [9.0]])})
+    m = Mixture([0.5, 0.5], Several([a, Mixture([0.5, 0.5], b)]))
+    x = Columns(c=np.array([None, "u", None], dtype=object), n=np.array([[0.0], [NAN], [9.0]]))
+    got = impute(m, x)
+    share = np.exp([-1.0, -2.0, -9.0]) * [0.5, 0.25, 0.25]
+    votes = share @ [[0.6, 0.4, 0.0], [0.0, 0.5, 0.5], [0.0, 0.1, 0.9]]
+    assert got["c"].tolist() == ["uvw"[votes.argmax()], "u", "w"] and got["n"][:, 0].tolist() == [0.0, 1.0, 9.0]
+    drawn = impute(m, Columns(c=np.full(3000, None), n=np.zeros((3000, 1))), np.random.default_rng(2))["c"]
+    rate = np.array([(drawn == level).mean() for level in "uvw"])
+    np.testing.assert_allclose(rate, votes / votes.sum(), atol=0.05)
+    with pytest.raises(DomainError, match="got StudentT"):
+        other = Several([Gaussian([0.0], 1.0), StudentT([0.0], [[1.0]], 3.0)])
+        impute(Mixture([0.5, 0.5], other), np.array([[NAN]]))
+
+
+def test_counts_whose_rates_were_integrated_out():
+    law = NegativeBinomial([3.0, 2.0], [0.5, 0.25])
+    x = np.tile([NAN, 4.0], (20_000, 1))
+    np.testing.assert_allclose(impute(law, x[:1]), [[law.mean[0], 4.0]])
+    drawn = impute(law, x, np.random.default_rng(0))
+    assert (drawn[:, 1] == 4.0).all() and drawn[:, 0].var() == pytest.approx(float(law.variance[0]), rel=0.1)
+
+
+# ------------------------------------------------------------------- what comes back
+
+
+def test_what_lacks_nothing_passes_through_whatever_its_law():
+    words = scipy.sparse.csr_array([[2, 0, 1], [0, 1, 0]])
+    parts = {
+        "w": Multinomial([0.2, 0.3, 0.5]),
+        "t": StudentT([0.0], [[1.0]], 3.0),
+        "v": Gaussian([0.0, 0.0], np.eye(2)),
+    }
+    x = Columns(w=words, t=np.array([[1.0], [2.0]]), v=np.array([[NAN, 1.0], [2.0, NAN]]))
+    for rng in (None, np.random.default_rng(0)):
+        got = impute(Product(parts), x, rng)
+        assert scipy.sparse.issparse(got["w"]) and (got["w"] != words).nnz == 0
+        assert got["t"].tolist() == [[1.0], [2.0]] and np.isfinite(got["v"]).all()
+    coins = impute(Mixture([0.5, 0.5], Bernoulli([[0.2] * 3, [0.6] * 3])), scipy.sparse.csr_array([[1.0, 0.0, 1.0]]))
+    assert scipy.sparse.issparse(coins) and coins.toarray().tolist() == [[1.0, 0.0, 1.0]]
+    t = np.array([[1.0], [2.0]])
+    same = impute(StudentT([0.0], [[1.0]], 3.0), t)
+    assert same is not t and same.tolist() == t.tolist()
+
+
+def test_rows_come_back_in_the_shape_and_precision_that_they_had():
+    law = Mixture([0.5, 0.5], Product({"n": Poisson([[1.0], [9.0]]), "c": Categorical([[0.9, 0.1], [0.2, 0.8]])}))
+    x = np.array([[NAN, 1.0], [3.0, NAN], [2.0, 0.0]], dtype=np.float32)
+    got = impute(law, x)
+    assert isinstance(got, np.ndarray) and got.dtype == np.float32 and got.shape == x.shape
+    assert impute(Poisson([2.0]), np.array([NAN, 3.0])).tolist() == [2.0, 3.0]
+    assert impute(Categorical([0.1, 0.9], ["a", "b"]), np.array([NAN, NAN])).tolist() == ["b", "b"]
+    assert impute(Categorical([0.1, 0.9]), np.array([-1, 0])).tolist() == [1, 0]
+    assert impute(Categorical([0.1, 0.9], ["a", "b"]), ["a", None]).tolist() == ["a", "b"]
 
 
 # -------------------------------------------------------------------------- draws
@@ -271,13 +418,13 @@ def test_draws_of_counts_and_categories():
     n, rng = 40_000, np.random.default_rng(7)
     m = Mixture([0.5, 0.5], Product({"n": Poisson([[1.0], [9.0]]), "c": Categorical([[0.9, 0.1], [0.2, 0.8]])}))
     x = np.tile([NAN, 1.0], (n, 1))
-    counts = impute(m, x, rng)["n"][:, 0]
+    counts = impute(m, x, rng)[:, 0]
     share = np.array([0.1, 0.8]) / 0.9
     mean = share @ [1.0, 9.0]
     variance = share @ [1.0 + 1.0, 9.0 + 81.0] - mean**2  # of a mixture of counts, not of one count
     assert abs(counts.mean() - mean) < 5 * np.sqrt(variance / n)
     assert counts.var() == pytest.approx(variance, rel=0.05) and (counts == np.floor(counts)).all()
-    levels = impute(m, np.tile([9.0, NAN], (n, 1)), rng)["c"].ravel().astype(int)
+    levels = impute(m, np.tile([9.0, NAN], (n, 1)), rng)[:, 1].astype(int)
     share = m.posterior(np.array([[9.0, NAN]]))[0]
     assert abs(levels.mean() - share @ [0.1, 0.8]) < 5 * 0.5 / np.sqrt(n)
 

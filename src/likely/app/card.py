@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from likely.app.outputs import check_writable, whole_file
+from likely.app.outputs import check_outputs, whole_file
 from likely.errors import ModelFileError, sentence
 
 
@@ -19,8 +19,7 @@ def card(model: str, out: str | None) -> None:
     from likely.app.cluster_card import cluster_markdown
     from likely.app.models import card_as_written, classifier_of, cluster_model
 
-    if out is not None:
-        check_writable(out)
+    check_outputs({"-o": out}, [model])
     clusters, thing = cluster_model(model)
     loaded: Any = classifier_of(thing, model) if clusters is None else clusters
     if not loaded.card:

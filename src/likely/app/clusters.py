@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import warnings
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,7 @@ import click
 import numpy as np
 
 from likely._version import __version__
-from likely.app.outputs import check_model_path, check_writable, whole_file
+from likely.app.outputs import check_outputs, whole_file
 from likely.app.profiles import Trait, profile, told
 from likely.app.talk import Talk
 from likely.core.arrays import Array, Index
@@ -136,26 +135,13 @@ class Clusters:
 
 def found_clusters(job: ClusterJob, talk: Talk) -> Clusters:
     """Do the job: all files are written at the end, each whole or not at all."""
-    _check_outputs(job)
+    check_outputs({"-o": job.out, "--model": job.model, "--report": job.report}, job.files, models=("--model",))
     source, table = _read(job)
     talk(table.describe())
     talk("\nlooking for clusters")
     done = _learnt(job, source, table)
     write(done)
     return done
-
-
-def _check_outputs(job: ClusterJob) -> None:
-    if job.out != "-":
-        check_writable(job.out)
-        if any(file != "-" and os.path.realpath(file) == os.path.realpath(job.out) for file in job.files):
-            raise click.UsageError(
-                f"{job.out} is what is read: -o names another file for the rows with their clusters."
-            )
-    if job.model is not None:
-        check_model_path(job.model)
-    if job.report is not None:
-        check_writable(job.report)
 
 
 def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from likely.app import options
-from likely.app.outputs import check_writable, whole_file
+from likely.app.outputs import check_outputs, whole_file
 from likely.app.talk import Talk
 from likely.errors import DataError, sentence
 
@@ -39,8 +39,7 @@ def evaluate(
     from likely.data.fingerprint import fingerprint
     from likely.estimators.table_classifier import laid_out
 
-    if report is not None:
-        check_writable(report)
+    check_outputs({"--report": report}, (model, *files, rules["cost"], rules["class_prior"]))
     loaded = table_model(model)
     target = target or str(loaded.card.get("target") or "") or None
     if target is None:

@@ -14,7 +14,7 @@ import numpy as np
 from likely._version import __version__
 from likely.app.costs import read_class_prior, read_cost
 from likely.app.job import Job, splitting_words
-from likely.app.outputs import check_model_path, check_writable, whole_file
+from likely.app.outputs import check_outputs, whole_file
 from likely.app.talk import Talk
 from likely.errors import DataError, DomainError, sentence
 
@@ -47,9 +47,8 @@ class Journey:
 
 def travel(job: Job, talk: Talk) -> Journey:
     """Do the job: the model file and the report are written at the end, each whole or not at all."""
-    check_model_path(job.out)
-    if job.report is not None:
-        check_writable(job.report)
+    outputs = {"-o": job.out, "--report": job.report}
+    check_outputs(outputs, (*job.files, job.cost, job.class_prior), models=("-o",))
     table = read_table(job)
     talk(table.describe())
     field, rungs, slow = prepared(job, table)

@@ -11,7 +11,7 @@ import click
 from likely.app import options
 from likely.app.batches import counted_from
 from likely.app.cluster import names_of
-from likely.app.outputs import check_model_path, check_writable
+from likely.app.outputs import check_outputs
 from likely.app.talk import Talk, clipped, columns
 
 EPILOG = """\b
@@ -19,11 +19,16 @@ Examples:
   likely novelty today.csv --train normal.csv --rate 0.001 -o marked.csv
   likely novelty new.csv --model model.likely --json
 Columns of the output: those of the input, novel, surprise (bits beyond an
-ordinary row), rarity (the share of ordinary rows that are as surprising),
-blame (of a novel row, the column that explains most of it) and its bits.
+ordinary row; inf where it is beyond measure), rarity (the share of ordinary
+rows that are as surprising); of a novel row blame (the column that explains
+most of it), blame_bits, and also_blame: the other columns that are odd, the
+oddest first. In JSON ranking has the bits of every column; what is beyond
+measure is null, and surprise_infinite is true.
 """
 
 LISTED = 5  # the most surprising rows, in words
+ODD = 3.0  # bits from which on a further column is worth naming: one ordinary row in eight or so
+NAMED = 3  # columns of a row, in words
 
 
 @click.command(epilog=EPILOG)
@@ -52,10 +57,14 @@ def novelty(
 
     The level is set by ordinary rows that the model had not learnt from, so the stated rate of false alarms holds
     also for a model that fits badly. Rows with gaps are compared with ordinary rows that have the same gaps.
+
+    A word that was never seen is surprising beyond measure: the row is novel at any rate, and its other columns are
+    ranked as if the word were missing. (`likely predict` takes such a word as missing, and marks the row.)
     """
     from likely.app.predict import _parts, _put, _written_to
 
-    _check_usage(model, train, learning, out)
+    _check_usage(model, train, learning)
+    check_outputs({"-o": out, "--save": learning["save"]}, (*files, *train, model), models=("--save",))
     talk = Talk(quiet)
     watch = _watch(model, train, missing, format_, learning, talk)
     with _notes(talk):
@@ -67,20 +76,17 @@ def novelty(
                 marked = Marked.of(watch, level, frame, missing, allow_missing)
             _put(stream, marked.json_lines() if as_json else marked.csv(not tally.rows))
             tally.add(marked)
-    talk(tally.words() + (f"\n\nwritten: {out}" if out else ""))
+    written = [file for file in (out, learning["save"]) if file is not None]
+    talk(tally.words() + (f"\n\nwritten: {', '.join(written)}" if written else ""))
 
 
-def _check_usage(model: str | None, train: tuple[str, ...], learning: dict[str, Any], out: str | None) -> None:
+def _check_usage(model: str | None, train: tuple[str, ...], learning: dict[str, Any]) -> None:
     if (model is None) == (not train):
         raise click.UsageError("say what is ordinary: --model FILE, or --train FILE with ordinary rows; one of them.")
     told = [name for name in ("ignore", "kinds", "save") if learning[name]]
     if model is not None and told:
         flag = {"kinds": "as"}.get(told[0], told[0])
         raise click.UsageError(f"--{flag} goes with --train: a model file has its columns already.")
-    if out is not None:
-        check_writable(out)
-    if learning["save"] is not None:
-        check_model_path(learning["save"])
 
 
 def _watch(model: str | None, train: tuple[str, ...], missing: Any, format: str | None, how: Any, talk: Talk) -> Any:
@@ -135,11 +141,9 @@ class _notes:
 class Marked:
     """One batch of rows with what the watch says of them."""
 
-    def __init__(
-        self, source: Any, novel: Any, bits: Any, rarity: Any, blame: list[Any], blame_bits: list[Any]
-    ) -> None:
+    def __init__(self, source: Any, novel: Any, bits: Any, rarity: Any, ranked: list[dict[str, float]]) -> None:
         self.source, self.novel, self.bits, self.rarity = source, novel, bits, rarity
-        self.blame, self.blame_bits = blame, blame_bits
+        self.ranked = ranked  # of each novel row its columns with their bits, the most to blame first; else nothing
 
     @classmethod
     def of(cls, watch: Any, level: float, frame: Any, missing: Any, allow_missing: bool) -> Marked:
@@ -153,29 +157,38 @@ class Marked:
         rows = laid_out(Table.like(watch.schema, frame, missing=missing, allow_missing=allow_missing).frame, names)
         look = watch.look(rows)
         novel = look.surprise > level
-        blame: list[Any] = [None] * len(novel)
-        bits: list[Any] = [None] * len(novel)
+        ranked: list[dict[str, float]] = [{} for _ in novel]
         at = np.flatnonzero(novel)
         if len(at):
-            for i, name, told in zip(at.tolist(), *watch.blame(rows[at]), strict=True):
-                blame[i], bits[i] = name, float(told) if np.isfinite(told) else None
+            for i, bits in zip(at.tolist(), watch.ranking(rows[at]), strict=True):
+                order = np.argsort(-bits, kind="stable").tolist()
+                ranked[i] = {names[j]: float(bits[j]) for j in order if bits[j] > -np.inf}
         beyond = np.where(look.strange, np.inf, look.bits)  # a word never seen is surprising beyond measure
-        return cls(frame, novel, beyond, watch.rarity(look.surprise), blame, bits)
+        return cls(frame, novel, beyond, watch.rarity(look.surprise), ranked)
+
+    @property
+    def blame(self) -> list[str | None]:
+        """Of each novel row the column that explains most of it."""
+        return [next(iter(ranks), None) for ranks in self.ranked]
+
+    def _also(self, i: int) -> list[str]:
+        """The other columns of a row that are odd."""
+        return [name for name, bits in list(self.ranked[i].items())[1:] if bits >= ODD]
 
     def columns(self) -> list[Any]:
         """The new columns."""
-        import numpy as np
         import polars as pl
 
-        finite = np.where(np.isfinite(self.bits), self.bits, np.nan)
+        first = [next(iter(ranks.values()), None) for ranks in self.ranked]
+        also = ["; ".join(self._also(i)) or None for i in range(len(self.novel))]
         return [
-            pl.Series("novel", self.novel), pl.Series("surprise", finite).fill_nan(None),
-            pl.Series("rarity", self.rarity), pl.Series("blame", self.blame, dtype=pl.String),
-            pl.Series("blame_bits", self.blame_bits, dtype=pl.Float64),
+            pl.Series("novel", self.novel), pl.Series("surprise", self.bits), pl.Series("rarity", self.rarity),
+            pl.Series("blame", self.blame, dtype=pl.String), pl.Series("blame_bits", first, dtype=pl.Float64),
+            pl.Series("also_blame", also, dtype=pl.String),
         ]  # fmt: skip
 
     def frame(self) -> Any:
-        """The input's columns and the new ones; an impossible row has no finite surprise, and none is written."""
+        """The input's columns and the new ones."""
         new = self.columns()
         taken = {column.name for column in new}
         return self.source.rename({n: f"input {n}" for n in self.source.columns if n in taken}).with_columns(new)
@@ -189,18 +202,34 @@ class Marked:
         """One JSON object a line."""
         import json
 
-        return "".join(f"{json.dumps(row, default=str)}\n" for row in self.frame().iter_rows(named=True))
+        def line(i: int, row: dict[str, Any]) -> str:
+            also, ranks = self._also(i), {name: _finite(bits) for name, bits in self.ranked[i].items()}
+            more = {"also_blame": also, "ranking": ranks, "surprise_infinite": row["surprise"] == float("inf")}
+            cells = {name: _finite(cell) for name, cell in row.items()}
+            return json.dumps(cells | more, default=str)
 
-    def worst(self, before: int) -> Iterator[tuple[float, int, Any, Any]]:
-        """The most surprising novel rows: bits, number in all, column to blame and its cell."""
+        return "".join(f"{line(i, row)}\n" for i, row in enumerate(self.frame().iter_rows(named=True)))
+
+    def worst(self, before: int) -> Iterator[tuple[float, int, str]]:
+        """The most surprising novel rows: bits, number in all, and the columns to blame with their cells."""
         import numpy as np
 
         at = np.flatnonzero(self.novel)
         for i in at[np.argsort(-self.bits[at], kind="stable")][:LISTED].tolist():
-            yield float(self.bits[i]), before + i + 1, self.blame[i], self._cell(self.blame[i], i)
+            named = [*list(self.ranked[i])[:1], *self._also(i)]
+            more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+            yield float(self.bits[i]), before + i + 1, ", ".join(self._cell(n, i) for n in named[:NAMED]) + more
 
-    def _cell(self, name: str, i: int) -> Any:
-        return self.source[name][i] if name in self.source.columns else None
+    def _cell(self, name: str, i: int) -> str:
+        cell = self.source[name][i] if name in self.source.columns else None
+        return f"{clipped(name, 40)} = {clipped(str(cell), 40)}"
+
+
+def _finite(cell: Any) -> Any:
+    """JSON has no word for infinity."""
+    import math
+
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 class Tally:
@@ -208,7 +237,7 @@ class Tally:
 
     def __init__(self, rate: float) -> None:
         self.rate, self.rows, self.novel = rate, 0, 0
-        self.worst: list[tuple[float, int, Any, Any]] = []
+        self.worst: list[tuple[float, int, str]] = []
 
     def add(self, marked: Marked) -> None:
         """Count a batch."""
@@ -225,7 +254,6 @@ class Tally:
         if not self.worst:
             return first
         lines = [["", "row", "bits", "because of"]]
-        for bits, row, name, cell in self.worst:
-            said = f"{bits:.1f}" if bits < float("inf") else "∞"
-            lines.append(["", f"{row:,}", said, f"{clipped(str(name), 40)} = {clipped(str(cell), 40)}"])
+        for bits, row, named in self.worst:
+            lines.append(["", f"{row:,}", f"{bits:.1f}" if bits < float("inf") else "∞", named])
         return f"{first}\nthe most surprising:\n{columns(lines, right=(1, 2))}"

@@ -11,7 +11,7 @@ import click
 
 from likely.app import options
 from likely.app.batches import batches, counted_from
-from likely.app.outputs import check_writable, written_whole
+from likely.app.outputs import check_outputs, written_whole
 
 EPILOG = """\b
 Examples:
@@ -42,13 +42,13 @@ def predict(
 ) -> None:  # fmt: skip
     """Decide about the rows of a table, with the costs and refusals that the model was made with, or others.
 
-    Columns may come in any order; those that the model does not know are ignored. A word that training never saw
-    counts as missing. Files of any size are read in batches.
+    Columns may come in any order; those that the model does not know are ignored. Files of any size are read in
+    batches. A word that training never saw counts as missing: the other columns decide, and the row is marked novel.
+    With --novelty it is refused. (`likely novelty` takes such a word as surprising beyond measure.)
     """
     from likely.app.models import classifier_of, cluster_model
 
-    if out is not None:
-        check_writable(out)
+    check_outputs({"-o": out}, (model, *files, rules["cost"], rules["class_prior"]))
     clusters, thing = cluster_model(model)
     loaded: Any = classifier_of(thing, model) if clusters is None else clusters
     how = decision_rules(loaded, rules) if clusters is None else _no_decisions(rules)

@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from likely.core.columns import Columns
 from likely.core.notes import tell
 from likely.errors import DataError, sentence
+from likely.estimators.outward import filled_in
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive, refuse_dates
 from likely.families.categorical import UNKNOWN, Categorical, LevelCounts, found_levels, is_missing
 from likely.families.product import Product, ProductStats
@@ -101,10 +103,15 @@ class CategoricalDensity(DensityEstimator):
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
         """Rows (n, d) of levels drawn from the learnt density."""
-        draws = super().sample(n_samples, random_state)
-        columns = [draws] if isinstance(self.model_, Categorical) else [draws[name] for name in self.model_.names]
+        check_is_fitted(self)
+        return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state)))
+
+    def _outward(self, rows: Any, like: Any = None) -> Any:
+        """Rows of the model as a table (n, d) of levels, or as the rows `like` that they are made of."""
+        columns = [rows[name] for name in rows] if isinstance(rows, Columns) else [rows]
         kinds = {column.dtype.kind for column in columns}
-        return np.column_stack(columns if len(kinds) == 1 else [column.astype(object) for column in columns])
+        table = np.column_stack(columns if len(kinds) == 1 else [column.astype(object) for column in columns])
+        return table if like is None else filled_in(like, table)
 
     @property
     def levels_(self) -> list[Any]:

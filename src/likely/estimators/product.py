@@ -17,6 +17,7 @@ from likely.core.columns import Columns
 from likely.core.learn import resolve_prior
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.gaussian import GaussianDensity
+from likely.estimators.outward import filled_columns, filled_in
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, refuse_dates
 from likely.families.product import Product, ProductStats, told_of_part
 from likely.priors.product import ProductPrior
@@ -212,6 +213,32 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         at = [column for _, _, own in self.parts_ for column in own]
         table = np.column_stack([rows[name] for name, _, _ in self.parts_])
         return table[:, np.argsort(at)]
+
+    def _outward(self, rows: Any, like: Any = None) -> Any:
+        """Rows of the model as they were learnt from, or as the rows `like` that they are made of."""
+        if isinstance(like, Mapping) and not issparse(like):
+            return Columns({**like, **self._columns(rows, Columns.of(like))})
+        columns = self._columns(rows)
+        if like is not None and hasattr(like, "columns"):
+            return filled_columns(like, columns)
+        if like is None and not self.takes_arrays_:
+            return Columns(columns)
+        table = np.column_stack([columns[at] for at in sorted(columns)])
+        return table if like is None else filled_in(like, table, sorted(columns))
+
+    def _columns(self, rows: Any, like: Any = None) -> dict[Any, Any]:
+        """What the parts hold, under the names or numbers that columns have outside."""
+        out = {}
+        for name, part, own in self.parts_:
+            if len(own) == 1:
+                cells = part._outward(rows[name], None if like is None else like[own[0]])
+                flat = like is None and getattr(rows[name], "ndim", 2) == 1
+                out[own[0]] = cells[:, 0] if flat else cells
+                continue
+            table = part._outward(rows[name])
+            each = {column: table[:, j] for j, column in enumerate(own)}
+            out.update(each if like is None else {c: filled_in(like[c], cells) for c, cells in each.items()})
+        return out
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -105,21 +105,25 @@ class Watch:
         return np.asarray((1 + more) / (1 + weight.sum()))
 
     def blame(self, frame: Any) -> tuple[list[str], Array]:
-        """The column whose value is the most to blame for each row, and its bits (n,).
+        """The column whose value is the most to blame for each row, and its bits (n,)."""
+        names, bits = list(self.schema), self.ranking(frame)
+        worst = bits.argmax(axis=1)
+        return [names[j] for j in worst.tolist()], bits[np.arange(len(worst)), worst]
+
+    def ranking(self, frame: Any) -> Array:
+        """How much each column is to blame for each row, in bits (n, d); −inf where its cell is missing.
 
         Bits are what log p gains when the column is taken as missing, beyond what it gains in an ordinary row; so
-        units do not matter. A word never seen is to blame before all others.
+        units do not matter. A word never seen is to blame beyond measure, and so is a value that cannot be.
         """
-        names = list(self.schema)
-        look = self.look(frame)
-        gain = np.stack([self._gain(frame, look.log_prob, name) for name in names], axis=1)
-        gain = gain - self._usual
-        missing = np.stack([frame[name].is_null().to_numpy() for name in names], axis=1)
-        gain = np.where(missing, -np.inf, gain)
+        names, look = list(self.schema), self.look(frame)
+        gain = np.stack([self._gain(frame, look.log_prob, name) for name in names], axis=1) - self._usual
+        if np.isnan(gain).any():  # impossible with the column and without it: each is asked alone
+            gain = np.where(np.isnan(gain), self._impossible(frame, names), gain)
         for j, name in enumerate(names):
             gain[look.unseen.get(name, np.zeros(len(gain), bool)), j] = np.inf
-        worst = np.where(np.isnan(gain), np.inf, gain).argmax(axis=1)
-        return [names[j] for j in worst.tolist()], gain[np.arange(len(worst)), worst] * BITS
+            gain[frame[name].is_null().to_numpy(), j] = -np.inf
+        return np.asarray(gain * BITS)
 
     # ---------------------------------------------------------------------- inside
 
@@ -142,6 +146,17 @@ class Watch:
         without = frame.with_columns(pl.lit(None, dtype=frame[name].dtype).alias(name))
         with np.errstate(invalid="ignore"):
             return np.asarray(self._model.log_prob(self._known(without)[0]), dtype=np.float64) - scores
+
+    def _impossible(self, frame: Any, names: list[str]) -> Array:
+        """∞ where a cell alone, all others missing, has probability 0; else 0 (n, d)."""
+        import polars as pl
+
+        out = np.zeros((frame.height, len(names)))
+        for j, name in enumerate(names):
+            others = [pl.lit(None, dtype=frame[other].dtype).alias(other) for other in names if other != name]
+            scores = self._model.log_prob(self._known(frame.with_columns(others))[0])
+            out[np.isneginf(np.asarray(scores, dtype=np.float64)), j] = np.inf
+        return out
 
     @cached_property
     def _usual(self) -> Array:

@@ -100,7 +100,7 @@ def _any_gap(x: Any) -> Mask:
     if is_sparse(x) or hasattr(x, "offsets"):
         return np.zeros(n_rows(x), dtype=bool)
     found = gaps(x)
-    return found.reshape(len(found), -1).any(axis=1)
+    return np.asarray(found.reshape(len(found), -1).any(axis=1))
 
 
 def _copied(x: Any) -> Any:
@@ -251,7 +251,7 @@ class _Regression:
         """R_oo⁻¹ R_om of each member (K, o, m)."""
         seen, across = self.correlation[np.ix_(used, o, o)], self.correlation[np.ix_(used, o, m)]
         if not len(o) or spd.cholesky(seen) is not None:
-            return np.linalg.solve(seen, across)
+            return np.asarray(np.linalg.solve(seen, across), dtype=np.float64)
         return np.asarray(np.linalg.pinv(seen, rcond=spd.rank_tolerance(len(o)), hermitian=True) @ across)
 
     def _spread(self, used: Index, o: Index, m: Index, pull: Array) -> Array:

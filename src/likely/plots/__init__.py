@@ -29,3 +29,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'likely.plots' has no attribute {name!r}")
     return getattr(import_module(f"likely.plots.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
