@@ -207,11 +207,18 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path, more, code, words):
     assert not (tmp_path / "o.csv").exists()
 
 
-def test_the_input_is_not_overwritten(tmp_path):
-    table = write(groups(), tmp_path / "t.csv")
-    before = table.read_bytes()
-    done = run("cluster", table, "-o", table)
-    assert done.exit_code == 2 and "is what is read" in done.stderr and table.read_bytes() == before
+def test_a_handful_of_rows_is_not_cut_into_single_ones(tmp_path):
+    table = write(pl.DataFrame({"x": [1.5, 2.5, 7.25], "y": [2.5, 9.5, 3.5]}), tmp_path / "t.csv")
+    done = run("cluster", table, "-o", tmp_path / "o.csv")
+    assert pl.read_csv(tmp_path / "o.csv")["cluster"].to_list() == [1, 1, 1]
+    assert "one for three distinct rows" in done.stderr
+    run("cluster", table, "-o", tmp_path / "o.csv", "--components", 3)
+    assert sorted(pl.read_csv(tmp_path / "o.csv")["cluster"]) == [1, 2, 3]
+
+
+def test_a_weight_that_is_text_is_called_so(tmp_path):
+    done = run("cluster", write(groups(), tmp_path / "t.csv"), "--weight", "colour", "-o", tmp_path / "o.csv")
+    assert done.exit_code == 3 and 'weights are numbers, got text such as "' in done.stderr
 
 
 def test_the_command_says_what_differs_from_the_usual():

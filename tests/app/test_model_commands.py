@@ -78,6 +78,67 @@ def test_show_opens_any_model_file(tmp_path, thing):
     assert json.loads(run("show", tmp_path / "m", "--json").stdout)["content"]["class"] == type(made).__name__
 
 
+def two_groups() -> pl.DataFrame:
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(m, 1.0, (n, 3)) for m, n in ((0.0, 60), (8.0, 40))])
+    return pl.DataFrame(X, schema=["height", "width", "depth"])
+
+
+@pytest.mark.parametrize(("made", "words"), [
+    (lk.KMeans(2, random_state=0), ("2 clusters in 3 columns, learnt from 100 rows", "60.0%", "40.0%", "height")),
+    (lk.Agglomerative(2), ("2 clusters of 100 rows, merged by the ward link", "60.0%", "heights of the last merges")),
+    (lk.PCA(2), ("2 axes of 3 columns, learnt from 100 rows", "of the variance", "together", "width")),
+    (lk.MixtureDensity(None, 2, random_state=0), ("a mixture of 2 parts: full Gaussian", "0.6000", "depth")),
+    (lk.MixtureClusterer(None, 2, random_state=0), ("a mixture of 2 parts", "0.4000", "BIC")),
+])  # fmt: skip
+def test_show_gives_a_short_account_of_clusters_and_factors(tmp_path, made, words):
+    frame = two_groups()
+    lk.save(made.fit(frame), tmp_path / "m")
+    text = run("show", tmp_path / "m").stdout
+    assert all(word in text for word in words), text
+    assert "float64" not in text and len(text.splitlines()) < 12
+    if hasattr(made, "labels_"):  # centres are those of the rows
+        for k in range(2):
+            mean = frame["height"].to_numpy()[made.labels_ == k].mean()
+            assert f"{mean:.3g}".replace("-", "−") in text
+
+
+def test_show_tells_shares_of_variance(tmp_path):
+    frame = two_groups()
+    lk.PCA().fit(frame).save(tmp_path / "m")
+    values = np.linalg.eigvalsh(np.cov(frame.to_numpy().T))[::-1]
+    text = run("show", tmp_path / "m").stdout
+    assert all(f"{share:.2%}" in text for share in values / values.sum())
+
+
+@pytest.mark.parametrize("part", [
+    lk.CategoricalDensity(), lk.PoissonDensity(), lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2),
+    lk.ProductDensity([("real", lk.GaussianDensity(), ["height"]), ("n", lk.PoissonDensity(), ["width"])]),
+])  # fmt: skip
+def test_show_tells_of_mixtures_of_any_parts(tmp_path, part):
+    frame = two_groups().select(pl.col("height", "width").round().abs())
+    lk.MixtureDensity(part, 2, random_state=0).fit(frame).save(tmp_path / "m")
+    done = run("show", tmp_path / "m")
+    assert done.exit_code == 0 and "a mixture of 2 parts" in done.stdout and "weight" in done.stdout
+
+
+def test_show_limits_what_it_shows(tmp_path):
+    X = np.random.default_rng(0).normal(size=(200, 40))
+    lk.KMeans(50, random_state=0).fit(X).save(tmp_path / "m")
+    text = run("show", tmp_path / "m").stdout
+    assert "… and 20 more clusters" in text and "… and 34 more columns" in text and len(text.splitlines()) < 40
+
+
+def test_show_says_what_was_not_fitted(tmp_path):
+    lk.save(lk.KMeans(3), tmp_path / "m")
+    assert "not fitted" in run("show", tmp_path / "m").stdout
+
+
+def test_show_of_clusters_from_python_has_no_empty_column(tmp_path):
+    lk.TableClusterer(2, restarts=1).fit(two_groups()).save(tmp_path / "m")
+    assert "what makes it different" not in run("show", tmp_path / "m").stdout
+
+
 def test_explain_says_which_columns_decide(wine_folder):
     done = run("explain", wine_folder / "model.likely", wine_folder / "wine.csv", "--row", 84, "--row", 1)
     assert done.stdout.startswith("row 84: Grignolino") and "\nrow 1: Barolo" in done.stdout

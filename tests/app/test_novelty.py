@@ -45,7 +45,8 @@ def test_false_alarms_come_at_the_stated_rate(folder):
     rate = found["novel"].mean()
     assert 0.025 < rate < 0.085  # 400 rows set a level of 5 % to about ± 1.1 %
     assert f"of 4,000 rows are novel ({rate:.2%}); of ordinary rows 5.00% would be" in text
-    assert found.columns == ["a", "b", "visits", "colour", "novel", "surprise", "rarity", "blame", "blame_bits"]
+    new = ["novel", "surprise", "rarity", "blame", "blame_bits", "also_blame"]
+    assert found.columns == ["a", "b", "visits", "colour", *new]
     ordered = found.sort("rarity")
     assert ordered["novel"].to_list() == sorted(found["novel"].to_list(), reverse=True)
     assert found.filter("novel")["blame"].null_count() == 0 and found.filter(~pl.col("novel"))["blame"].count() == 0
@@ -58,7 +59,54 @@ def test_the_column_to_blame_is_named(folder):
     assert [row["blame"] for row in rows] == ["a", "visits", "colour", None, None]
     assert rows[0]["surprise"] > 100 and rows[0]["blame_bits"] == pytest.approx(rows[0]["surprise"], rel=0.2)
     assert rows[2]["surprise"] is None and rows[2]["rarity"] == pytest.approx(1 / 401)
+    assert [row["surprise_infinite"] for row in rows] == [False, False, True, False, False]
     assert "a = 99.5" in done.stderr and "∞" in done.stderr
+
+
+def test_all_columns_are_ranked_also_beside_a_word_never_seen(folder):
+    row = "a,b,visits,colour\n99.5,-20.5,90,purple\n"
+    told = json.loads(run("novelty", "-", "--model", folder / "m.likely", "--json", "-q", stdin=row).stdout)
+    ranks = {name: np.inf if bits is None else bits for name, bits in told["ranking"].items()}
+    assert list(ranks)[0] == "colour" == told["blame"] and set(told["also_blame"]) == {"a", "b", "visits"}
+    assert list(ranks.values()) == sorted(ranks.values(), reverse=True) and min(ranks.values()) > 20
+    done = run("novelty", "-", "--model", folder / "m.likely", stdin=row)
+    for cell in ("colour = purple", "a = 99.5", "b = -20.5", "visits = 90"):
+        assert cell in done.stderr
+    cells = done.stdout.splitlines()[1].split(",")
+    assert cells[5] == "inf" and cells[8] == "inf"
+
+
+def test_what_cannot_be_is_to_blame_alone(folder):
+    rows = "a,b,visits,colour\n1e300,0.5,3,blue\n0.5,1e300,3,blue\n1e300,1e300,3,blue\n"
+    done = run("novelty", "-", "--model", folder / "m.likely", "--json", "-q", stdin=rows)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["blame"], row["also_blame"]) for row in found] == [("a", []), ("b", []), ("a", ["b"])]
+    assert all(row["surprise_infinite"] and row["novel"] for row in found)
+
+
+def test_columns_of_the_new_names_are_kept_under_others(folder):
+    row = "a,b,visits,colour,ranking,novel\n99.5,0.5,3,blue,first,yes\n"
+    told = json.loads(run("novelty", "-", "--model", folder / "m.likely", "--json", "-q", stdin=row).stdout)
+    assert told["input ranking"] == "first" and told["input novel"] == "yes" and "a" in told["ranking"]
+
+
+def test_what_was_learnt_is_kept_as_a_density_of_ordinary_rows(folder):
+    assert f"written: {folder / 'out.csv'}, {folder / 'm.likely'}" in (folder / "told.txt").read_text()
+    shown, card = run("show", folder / "m.likely").stdout, run("card", folder / "m.likely")
+    assert "a density of ordinary rows" in shown and "400 rows" in shown and "cluster " not in shown
+    assert card.exit_code == 0 and "# Model card: ordinary rows in" in card.stdout
+    chapters = [line for line in card.stdout.splitlines() if line.startswith("## ")]
+    assert chapters == ["## What it is", "## Data", "## The alarm", "## Hazards met", "## Limits", "## How to reproduce"]
+    assert "set by 400 ordinary rows" in card.stdout and "--train" in card.stdout and "## Clusters" not in card.stdout
+    again = json.loads(run("show", folder / "m.likely", "--json").stdout)["card"]
+    assert again["task"] == "density" and again["rows"] == 400
+
+
+def test_help_says_what_becomes_of_a_word_never_seen():
+    told = " ".join(run("novelty", "--help").stdout.split())
+    assert "never seen is surprising beyond measure" in told
+    told = " ".join(run("predict", "--help").stdout.split())
+    assert "never saw counts as missing" in told and "marked novel" in told
 
 
 def test_surprise_is_bits_below_the_median_of_the_models_own_rows(folder):

@@ -98,9 +98,11 @@ def log_prior(model: Any, prior: Any) -> float:
 
 def of_earlier_rows(mean: np.ndarray, S: np.ndarray, prior: Any) -> float:
     """What rows seen before say of a Gaussian: their expected log-likelihood."""
+    at = np.flatnonzero(np.diagonal(prior.scale))  # other columns were not observed in those rows
+    mean, S = mean[at], S[np.ix_(at, at)]
     d, unit = len(mean), np.sqrt(np.diagonal(S))
-    away = (mean - prior.mean) / unit
-    scatter = prior.scale / unit[:, None] / unit + prior.kappa * np.outer(away, away)
+    away = (mean - prior.mean[at]) / unit
+    scatter = prior.scale[np.ix_(at, at)] / unit[:, None] / unit + prior.kappa * np.outer(away, away)
     R = S / unit[:, None] / unit
     logdet = np.linalg.slogdet(R)[1] + 2 * np.log(unit).sum()
     return float(-0.5 * (prior.rows * (d * np.log(2 * np.pi) + logdet) + np.trace(np.linalg.solve(R, scatter))))

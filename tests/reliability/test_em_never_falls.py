@@ -3,8 +3,7 @@
 A fall means more than 1e-10 of the objective (or of a nat a row, where that is more), and more than rounding takes in
 the thinnest direction of a covariance, 2e-16 of its condition. Floors alone may bring one about: without a prior, a
 covariance that has become singular is lifted to 1e-9 of the columns' variances, and the lifted one is not the
-maximum; and the one noise of probabilistic PCA is never below 1e-9 of the largest variance. `fit` then returns the
-model before the fall, not converged, and says why.
+maximum. `fit` then returns the model before the fall, not converged, and says why.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def climbs(p: Problem, look: bool) -> int:
             assert np.isfinite(step.objective)
             if before is not None and fell(before, step):
                 lifted = p.prior is None and any(LIFTED.search(text) for text, _ in heard[told:])
-                assert lifted or least_noise(step.model)
+                assert lifted
                 floors += 1
             if look:
                 want = p.objective(step.model, step.prior)
@@ -73,14 +72,6 @@ def correlations(law: Any) -> list[np.ndarray]:
     inside = getattr(law, "parts", ())
     inside = [part for _, part in inside] if isinstance(inside, tuple) else [inside]
     return [r for part in inside for r in correlations(part)]
-
-
-def least_noise(model: Any) -> bool:
-    """True if noise that is alike for all columns is at its floor, 1e-9 of the largest variance of any."""
-    law = model.parts
-    if not (isinstance(law, FactorGaussian) and law.kind == "spherical"):
-        return False
-    return bool((law.noise <= 1.001e-9 * np.diagonal(law.covariance_matrix, axis1=-2, axis2=-1).max(axis=-1)).any())
 
 
 def fell(before: Step, step: Step) -> bool:

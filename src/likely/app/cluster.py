@@ -43,7 +43,8 @@ def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 @click.option("--components", type=Number(), default="auto", show_default=True, help="How many clusters.")
 @click.option("--by", type=click.Choice(["bic", "held-out", "prior"]), default="bic", show_default=True,
               help="How their number is chosen.")  # fmt: skip
-@click.option("--most", type=click.IntRange(1), default=10, show_default=True, help="The largest number to try.")
+@click.option("--most", type=click.IntRange(1), default=10, show_default=True,
+              help="The largest number to try; the search stops three beyond the least BIC.")  # fmt: skip
 @click.option("--weight", metavar="COL", help="What a row counts; 2 is as much as two copies.")
 @click.option("--id", "id", metavar="COL", help="The column that names rows; it is no measurement.")
 @click.option("--ignore", multiple=True, metavar="COL,...", callback=names_of, help="Columns to leave out; repeatable.")
@@ -63,7 +64,7 @@ def cluster(as_json: bool, quiet: bool, format_: str | None, **given: Any) -> No
 
     Clusters are the parts of a mixture: real columns are jointly Gaussian in each, counts Poisson, words have a law of
     levels; cells may be missing. The number of clusters is chosen by BIC, beside which the likelihood of rows not
-    learnt from and what a sparse prior leaves are shown.
+    learnt from and what a sparse prior leaves are shown. Larger numbers are tried until BIC has not fallen for three.
 
     FILE is CSV, TSV, Parquet, JSON lines or "-" for standard input; several files with the same columns are stacked.
     """

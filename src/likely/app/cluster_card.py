@@ -9,10 +9,11 @@ from likely.app.card import _hazards, _safe, table
 
 
 def cluster_markdown(model: Any, path: str) -> str:
-    """The whole card."""
+    """The whole card; of a density of ordinary rows where that is what was learnt."""
     facts = model.card
-    lines = [f"# Model card: clusters in {_safe(', '.join(facts['source']))}", ""]
-    for section in (_what, _data, _chosen, _clusters, _hazards, _limits, _reproduce):
+    dense = facts["task"] == "density"
+    lines = [f"# Model card: {'ordinary rows' if dense else 'clusters'} in {_safe(', '.join(facts['source']))}", ""]
+    for section in DENSITY if dense else CLUSTERS:
         lines += [*section(facts, model, path), ""]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -23,6 +24,37 @@ def _what(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield f"A mixture of {model.n_components_} parts over {len(model.schema)} columns: each part is a cluster."
     yield "It gives every row the probability of each cluster; which rows belong together, nobody told it."
     yield f"Made by {facts['made']}; file `{path}`."
+
+
+def _what_density(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+    yield "## What it is"
+    yield ""
+    yield f"A density of ordinary rows: how likely a row of {len(model.schema)} columns is, as these rows were."
+    yield f"It is a mixture of {facts['why']}."
+    yield "`likely novelty` marks rows that are less likely than all but a given share of ordinary ones, and says"
+    yield "which columns are to blame."
+    yield f"Made by {facts['made']}; file `{path}`."
+
+
+def _alarm(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+    yield "## The alarm"
+    yield ""
+    rows = model.calm_[1].sum()
+    yield f"Its level is set by {set_by(model)}."
+    if rows:
+        yield f"A stated rate of false alarms holds down to about 1 in {rows + 1:,.0f}."
+
+
+def set_by(model: Any) -> str:
+    """What the alarm's level rests on, in words."""
+    from likely.estimators.alarms import MANY
+
+    rows = model.calm_.shape[1]
+    if not rows:
+        return "draws of the model, for lack of rows that it had not learnt from: rates hold as far as it fits"
+    if model.card["rows"] > MANY:
+        return f"{rows:,} of the ordinary rows; of so many the model hardly knows any one"
+    return f"{rows:,} ordinary rows, each scored by a model that had not learnt from it"
 
 
 def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
@@ -77,6 +109,14 @@ def _limits(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "- A row that is like none of them still gets the nearest: `likely novelty` marks such rows."
 
 
+def _limits_density(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+    yield "## Limits"
+    yield ""
+    yield "- Ordinary is what these rows were: faults among them count as ordinary, and what they lack as novel."
+    yield "- A novel row is rare, not wrong; an ordinary one may still be wrong."
+    yield "- A word that was never seen is surprising beyond measure, whatever the rate."
+
+
 def _reproduce(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## How to reproduce"
     yield ""
@@ -89,5 +129,10 @@ def _reproduce(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "```python"
     yield "import likely as lk"
     yield f"model = lk.load({path!r})"
-    yield "model.predict(rows)  # a data frame with these columns, in any order"
+    verb = "score_samples" if facts["task"] == "density" else "predict"
+    yield f"model.{verb}(rows)  # a data frame with these columns, in any order"
     yield "```"
+
+
+CLUSTERS = (_what, _data, _chosen, _clusters, _hazards, _limits, _reproduce)
+DENSITY = (_what_density, _data, _alarm, _hazards, _limits_density, _reproduce)

@@ -161,7 +161,7 @@ def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:
 
 def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table) -> Clusters:
     from likely.estimators.table_classifier import Typed, arranged_schema, laid_out
-    from likely.estimators.table_clusterer import TableClusterer
+    from likely.estimators.table_clusterer import TableClusterer, most_clusters
     from likely.estimators.table_mixture import discover
 
     schema = arranged_schema(table.schema())
@@ -170,7 +170,7 @@ def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table) -> Clusters:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = discover(frame, kinds, job.components, by=job.by, weight=table.weight, restarts=job.restarts,
-                         most=job.most, seed=job.seed)  # fmt: skip
+                         most=most_clusters(frame, job.most, table.weight), seed=job.seed)  # fmt: skip
         model = TableClusterer.around(found, schema, frame, table.weight, by=job.by, restarts=job.restarts,
                                       most=job.most, random_state=job.seed)  # fmt: skip
         shares = model.predict_proba(Typed(frame))
@@ -184,6 +184,8 @@ def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table) -> Clusters:
 
 def _hazards(c: Clusters) -> Iterator[str]:
     """What a careful person would want to know before relying on the clusters."""
+    from likely.estimators.table_clusterer import most_clusters
+
     report, k = c.found.mixture.report_, c.shares.shape[1]
     if k == 1 and c.found.by != "told":
         yield "One cluster describes the rows best: there are no groups that these columns can tell apart."
@@ -193,6 +195,10 @@ def _hazards(c: Clusters) -> Iterator[str]:
     yield from _of_the_choice(c)
     if c.unsure > 0.2:
         yield f"{c.unsure:.0%} of rows belong to their cluster with less than {SURE:.0%}: clusters overlap."
+    few = most_clusters(c.frame, c.job.most, c.table.weight)
+    if c.found.by != "told" and k >= few < c.job.most:
+        told = f"numbers up to {few} were tried, one for three distinct rows"
+        yield f"There are few different rows: {told}; --components asks for more."
     small = [str(i + 1) for i, size in enumerate(c.sizes.tolist()) if size < FEW_ROWS]
     if small:
         yield f"Fewer than {FEW_ROWS} rows: cluster {', '.join(small)}. They may be oddities rather than groups."
@@ -213,6 +219,8 @@ def _of_the_choice(c: Clusters) -> Iterator[str]:
         ways = {"bic": "BIC", "held-out": "rows not learnt from", "prior": "a sparse prior"}
         listed = ", ".join(f"{ways[way]} would take {number}" for way, number in others.items())
         yield f"The number of clusters is not clear-cut: {listed}."
+    if not np.all(choice.converged.get(c.found.by, True)):
+        yield "Some of the fits by which the number was chosen had not settled: other seeds may choose another."
     if c.found.chosen_on < len(c.table):
         yield f"The number was chosen on {c.found.chosen_on:,} rows; all {len(c.table):,} learnt afterwards."
 
@@ -244,6 +252,7 @@ def facts_of(c: Clusters) -> dict[str, Any]:
         "choice": choice and {
             "by": c.found.by, "numbers": choice.numbers, "bic": choice.bic, "held_out": choice.held_out,
             "held_out_error": choice.held_out_error, "left_by_prior": choice.emptied, "best": choice.best,
+            "message_length": choice.message, "converged": choice.converged,
         },
         "certainty": {"mean": c.mean_certainty, "below_0.8": c.unsure},
         "learning": {"converged": report.converged, "reason": report.reason, "iterations": report.iterations,

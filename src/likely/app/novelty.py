@@ -28,7 +28,7 @@ measure is null, and surprise_infinite is true.
 
 LISTED = 5  # the most surprising rows, in words
 ODD = 3.0  # bits from which on a further column is worth naming: one ordinary row in eight or so
-NAMED = 3  # columns of a row, in words
+NAMED = 4  # columns of a row, in words
 
 
 @click.command(epilog=EPILOG)
@@ -103,23 +103,67 @@ def _watch(model: str | None, train: tuple[str, ...], missing: Any, format: str 
 
 
 def _learnt(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any], talk: Talk) -> Any:
+    import json
+
     from likely.data.table import Table
     from likely.estimators.table_classifier import arranged_schema, laid_out
-    from likely.estimators.table_clusterer import TableClusterer
-    from likely.estimators.table_mixture import discover
+    from likely.estimators.table_clusterer import TableClusterer, most_clusters
+    from likely.estimators.table_mixture import MOST, discover
     from likely.estimators.watch import Watch
 
     table = Table.of(list(train), kinds=how["kinds"], missing=missing, drop=how["ignore"], format=format)
     talk(table.describe())
     schema = arranged_schema(table.schema())
     frame, kinds = laid_out(table.frame, list(schema)), {name: entry["kind"] for name, entry in schema.items()}
-    with _notes(talk):
-        found = discover(frame, kinds, seed=how["seed"], density=True)
+    with _notes(talk) as notes:
+        most = most_clusters(frame, MOST)
+        found = discover(frame, kinds, seed=how["seed"], density=True, most=most)
         model = TableClusterer.around(found, schema, frame, random_state=how["seed"])
-    talk(f"\nordinary rows: a mixture of {found.why.replace('cluster', 'part')}\n")
+    talk(f"\nordinary rows: a mixture of {_why(found)}\n")
     if how["save"] is not None:
+        model.card_ = json.dumps(_facts(table, found, train, missing, format, how, notes.told))
         model.save(how["save"])
     return Watch.over(model)
+
+
+def _why(found: Any) -> str:
+    return str(found.why.replace("cluster", "part"))
+
+
+def _facts(
+    table: Any, found: Any, train: tuple[str, ...], missing: Any, format: str | None, how: Any, notes: list[str]
+) -> dict[str, Any]:
+    """What a model file remembers of how ordinary rows were learnt, as plain values."""
+    from datetime import UTC, datetime
+
+    from likely._version import __version__
+    from likely.decisions.summary import plain
+
+    described, report = table.as_dict(), found.mixture.report_
+    facts: dict[str, Any] = plain({
+        "task": "density", "made": f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "command": _command(train, missing, format, how), "seed": how["seed"], "source": list(train),
+        "rows": len(table), "roles": described["roles"], "fingerprint": described["fingerprint"],
+        "columns": [{k: v for k, v in x.items() if k != "levels"} for x in described["columns"] if x["used"]],
+        "set_aside": table.set_aside, "hazards": notes, "why": _why(found), "shape": found.shape,
+        "bic_of_shapes": found.bic,
+        "learning": {"converged": report.converged, "reason": report.reason, "iterations": report.iterations,
+                     "objective": report.objective},
+    })  # fmt: skip
+    return facts
+
+
+def _command(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any]) -> str:
+    """The command line that learns the same; any rows may be looked at, the ordinary ones too."""
+    import shlex
+
+    words = ["likely", "novelty", train[0]]
+    repeated = {"--train": train, "--missing": missing, "--ignore": how["ignore"],
+                "--as": [f"{name}={kind}" for name, kind in how["kinds"].items()]}  # fmt: skip
+    words += [word for flag, values in repeated.items() for value in values for word in (flag, value)]
+    words += ["--format", format] if format else []
+    words += ["--seed", str(how["seed"])] if how["seed"] else []
+    return shlex.join([*words, "--save", how["save"]])
 
 
 class _notes:
@@ -127,14 +171,17 @@ class _notes:
 
     def __init__(self, talk: Talk) -> None:
         self.talk, self.caught = talk, warnings.catch_warnings(record=True)
+        self.told: list[str] = []
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> _notes:
         self.heard = self.caught.__enter__()
         warnings.simplefilter("always")
+        return self
 
     def __exit__(self, *error: Any) -> None:
         self.caught.__exit__(*error)
-        for text in dict.fromkeys(str(w.message) for w in self.heard or ()):
+        self.told = list(dict.fromkeys(str(w.message) for w in self.heard or ()))
+        for text in self.told:
             self.talk(f"note: {text}")
 
 
@@ -202,10 +249,12 @@ class Marked:
         """One JSON object a line."""
         import json
 
+        new = ("ranking", "surprise_infinite")  # which a CSV file has not
+
         def line(i: int, row: dict[str, Any]) -> str:
             also, ranks = self._also(i), {name: _finite(bits) for name, bits in self.ranked[i].items()}
             more = {"also_blame": also, "ranking": ranks, "surprise_infinite": row["surprise"] == float("inf")}
-            cells = {name: _finite(cell) for name, cell in row.items()}
+            cells = {f"input {n}" if n in new else n: _finite(cell) for n, cell in row.items()}
             return json.dumps(cells | more, default=str)
 
         return "".join(f"{line(i, row)}\n" for i, row in enumerate(self.frame().iter_rows(named=True)))

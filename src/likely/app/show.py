@@ -9,6 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
+from likely.app.accounts import account
 from likely.app.talk import clipped, columns
 
 SHOWN = 30  # columns, classes and fields that a terminal shows
@@ -48,6 +49,10 @@ def lines(outline: dict[str, Any], thing: Any) -> Iterator[str]:
     if hasattr(thing, "mixture_"):
         yield from _clusters(thing)
         return
+    told = account(thing)
+    if told is not None:
+        yield from told
+        return
     inner = getattr(thing, "classifier_", thing)
     if hasattr(thing, "schema_"):
         yield from _origin(thing)
@@ -60,21 +65,37 @@ def lines(outline: dict[str, Any], thing: Any) -> Iterator[str]:
     elif hasattr(inner, "summary") and hasattr(inner, "model_"):
         yield str(inner.summary())
     else:
+        if is_blank(thing):
+            yield "not fitted: these are its settings"
         yield from _fields(outline["content"])
 
 
+def is_blank(thing: Any) -> bool:
+    """Whether it is an estimator that has learnt nothing yet."""
+    return hasattr(thing, "get_params") and not any(name.endswith("_") for name in vars(thing))
+
+
 def _clusters(model: Any) -> Iterator[str]:
+    from likely.app.cluster_card import set_by
+
     card, known = model.card, {c["cluster"]: c for c in model.card.get("clusters", [])}
+    dense = card.get("task") == "density"
+    what = "part" if dense else "cluster"
+    if dense:
+        yield "a density of ordinary rows: `likely novelty --model` marks what is unlike them"
     if card:
         yield f"learnt from {', '.join(card['source'])}: {card['rows']:,} rows"
-        yield card["why"]
+        yield f"a mixture of {card['why']}" if dense else card["why"]
+    if dense:
+        yield f"the level of an alarm is set by {set_by(model)}"
     yield ""
-    yield "clusters"
-    rows = [["", "cluster", "share", "what makes it different"]]
+    yield f"{what}s"
+    rows = [["", what, "share", *(["what makes it different"] if known else [])]]
     for k, share in enumerate(model.weights_.tolist()[:SHOWN], 1):
-        rows.append(["", str(k), f"{share:.4f}", clipped(", ".join(known.get(k, {}).get("profile", ())), 100)])
+        profile = [clipped(", ".join(known.get(k, {}).get("profile", ())), 100)] if known else []
+        rows.append(["", str(k), f"{share:.4f}", *profile])
     yield columns(rows, right=(1, 2))
-    yield from _more(model.n_components_, "clusters")
+    yield from _more(model.n_components_, f"{what}s")
     yield ""
     yield "parameters"
     yield from _parameters(model.mixture_.model_.parts)

@@ -63,8 +63,9 @@ def weights(column: pl.Series, rows: Mask) -> Array:
     >>> weights(pl.Series("w", ["1", "2.5", "0"]), np.array([True, True, False]))
     array([1. , 2.5])
     """
-    refuse_gaps(column, "every row needs a weight (0 leaves it out)")
     values = column.cast(pl.Float64, strict=False)
+    _refuse_text(column, values)
+    refuse_gaps(column, "every row needs a weight (0 leaves it out)")
     wrong = ~(values.is_finite() & (values >= 0)).fill_null(False)
     if wrong.any():
         at = int(wrong.arg_max() or 0)
@@ -73,6 +74,14 @@ def weights(column: pl.Series, rows: Mask) -> Array:
     if not weight.any():
         raise DataError(sentence(f'weight "{column.name}"', "some weight must be above zero", "zero for every row"))
     return weight
+
+
+def _refuse_text(column: pl.Series, values: pl.Series) -> None:
+    """A column without a single number is no column of weights, whatever else is wrong with it."""
+    cells = column.drop_nulls()
+    if len(cells) and values.null_count() == len(column):
+        got, remedy = f'text such as "{shown(cells[0])}"', "name a column of numbers"
+        raise DataError(sentence(f'weight "{column.name}"', "weights are numbers", got, remedy))
 
 
 def times(column: pl.Series, rows: Mask) -> NDArray[Any]:

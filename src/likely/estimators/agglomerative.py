@@ -30,7 +30,7 @@ class Agglomerative(ClusterMixin, BaseEstimator):
 
     Learnt: `labels_` (n,), numbered from the heaviest cluster to the lightest; `dendrogram_` of the rows that have
     weight; `n_clusters_`; `centres_` (k, d), the means of what was seen. `predict` gives a new row to the
-    nearest of these means, Euclidean, over the columns that it has; a row of the training set may lie nearer to another
+    nearest of these means, Euclidean, over the d_seen columns that both have, scaled by d / d_seen; a row of the training set may lie nearer to another
     cluster's mean than to its own.
 
     >>> from likely.estimators.agglomerative import Agglomerative
@@ -155,15 +155,7 @@ class Agglomerative(ClusterMixin, BaseEstimator):
         return labels
 
     def _nearest(self, X: Array) -> Index:
-        centre = self.centres_
-
-        def of_block(x: Array) -> Index:
-            apart = np.zeros((len(x), len(centre)))
-            for c in range(x.shape[1]):
-                apart += np.nan_to_num((x[:, c, None] - centre[:, c]) ** 2)  # a column that either lacks says nothing
-            return apart.argmin(axis=1)
-
-        return map_rows(of_block, X, None, np.intp)
+        return map_rows(lambda x: _squares(x, self.centres_).argmin(axis=1), X, None, np.intp)
 
     def _check_state(self) -> None:
         """After a file was read: tree, labels and centres must belong together."""
@@ -188,6 +180,23 @@ class Agglomerative(ClusterMixin, BaseEstimator):
         tags.input_tags.allow_nan = self.link in LINKS and self._takes_gaps
         tags.input_tags.pairwise = self._given_distances
         return tags
+
+
+def _squares(x: Array, centres: Array) -> Array:
+    """d / d_seen Σ_seen (x − c)² (n, k), in a unit of each row's own: how far the nearest centre is at most in a column.
+
+    So neither what is near vanishes nor what is far counts for more than infinity. Without a common column it is that.
+    """
+    largest, seen = np.zeros((len(x), len(centres))), np.zeros((len(x), len(centres)))
+    for column, centre in zip(x.T, centres.T, strict=True):
+        apart = abs(column[:, None] - centre)
+        largest, seen = np.fmax(largest, apart), seen + ~np.isnan(apart)
+    largest[seen == 0] = np.inf
+    unit = np.maximum(largest.min(axis=1, keepdims=True), np.finfo(float).tiny)
+    total = np.zeros_like(largest)
+    for column, centre in zip(x.T, centres.T, strict=True):
+        total += np.nan_to_num(((column[:, None] - centre) / unit) ** 2, nan=0.0, posinf=np.inf)
+    return np.where(seen > 0, total / np.maximum(seen, 1.0), np.inf)
 
 
 def _positive(sample_weight: Any, X: Array) -> Array:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from likely.core.arrays import Array, n_rows
+from likely.core.arrays import Array, Index, n_rows
+from likely.core.blocks import Blocks
 from likely.core.hashing import row_hashes
 from likely.core.learn import mean_log_prob
 from likely.core.notes import unheard
 from likely.errors import DomainError, LikelyError, sentence
-from likely.models.emptying import SparseWeights
+from likely.models.emptying import Price
+from likely.models.mixture import Mixture
+from likely.models.mixture_prior import MixturePrior
 
 FOLDS = 5
 WAYS = ("bic", "held-out", "prior")
+NAMES = {"bic": "BIC", "held-out": "held-out", "prior": "the sparse prior"}
+HUGE = 1e8  # from which on a number is told by its order
+PATIENT: dict[str, Any] = {"tol": 1e-5, "max_iter": 1000}  # parts that do not pay for themselves go slowly
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,32 +35,70 @@ class ComponentChoice:
     bic: Array  # (m,): −2 log-likelihood + parameters · log rows; the least is best
     held_out: Array  # (m,): mean log-likelihood of rows left out, nats a row; the largest is best
     held_out_error: Array  # (m,): standard error of its difference to the best
-    emptied: int | None  # components that a sparse prior left of the largest number
+    message: Array  # (m,): message length in nats where a sparse prior came by, NaN elsewhere; the least is best
+    emptied: int | None = None  # components of the shortest message, of the largest number
     best: dict[str, int] = field(default_factory=dict)
+    converged: dict[str, Any] = field(default_factory=dict)  # by way: of each number (m,), or of all fits at once
+    distinct: int | None = None  # distinct rows, where larger numbers were asked for and left out
 
     def __str__(self) -> str:
-        lines = [f"{'components':>10} {'BIC':>14} {'held-out, nats a row':>24}"]
-        for i, k in enumerate(self.numbers):
-            held = f"{self.held_out[i]:.4f} ± {self.held_out_error[i]:.4f}" if np.isfinite(self.held_out[i]) else "–"
-            bic = f"{self.bic[i]:.1f}" if np.isfinite(self.bic[i]) else "–"
-            marks = ", ".join(f"least {w}" if w == "bic" else f"best {w}" for w in WAYS[:2] if self.best.get(w) == k)
-            lines.append(f"{k:>10} {bic:>14} {held:>24}  {marks}".rstrip())
+        lines = [f"{'components':>10} {'BIC':>12} {'held-out, nats a row':>22} {'message':>12}"]
+        return "\n".join([*lines, *map(self._line, range(len(self.numbers))), *self._remarks()])
+
+    def _line(self, i: int) -> str:
+        held = f"{_told(self.held_out[i], 4)} ± {_told(self.held_out_error[i], 4)}"
+        held = held if np.isfinite(self.held_out[i]) else "–"
+        cells = f"{_told(self.bic[i], 1):>12} {held:>22} {_told(self.message[i], 1):>12}"
+        return f"{self.numbers[i]:>10} {cells}  {', '.join(self._marks(i))}".rstrip()
+
+    def _marks(self, i: int) -> Iterator[str]:
+        chosen = [NAMES[way] for way in WAYS if self.best.get(way) == self.numbers[i]]
+        if chosen:
+            yield f"chosen by {', '.join(chosen)}"
+        if "held-out" in self.best and i == _largest(self.held_out) and self.best["held-out"] != self.numbers[i]:
+            yield "largest held-out"
+
+    def _remarks(self) -> Iterator[str]:
+        if np.isfinite(self.held_out_error).any():
+            yield "± is the standard error of the difference to the largest held-out;"
+            yield "the smallest number that is no further below it than that is chosen"
+        elif "held-out" in self.best:
+            yield "held-out: no rows could be left out and scored"
         if self.emptied is not None:
-            lines.append(f"a sparse prior leaves {self.emptied} of {max(self.numbers)} components")
-        return "\n".join(lines)
+            yield f"a sparse prior leaves {self.emptied} of {max(self.numbers)} components: the shortest message"
+        if self.distinct is not None:
+            yield f"larger numbers were left out; distinct rows: {self.distinct}"
+        unsettled = [told for way in WAYS if (told := self._unsettled(way))]
+        if unsettled:
+            yield f"NOT converged: {'; '.join(unsettled)}: allow more refits (max_iter)"
+
+    def _unsettled(self, way: str) -> str:
+        """The numbers whose fits ran out of refits."""
+        settled = np.asarray(self.converged.get(way, True))
+        if settled.all():
+            return ""
+        at = f" of {', '.join(str(k) for k, ok in zip(self.numbers, settled, strict=True) if not ok)}"
+        return NAMES[way] + (at if settled.ndim else "")
+
+
+def _told(value: float, digits: int) -> str:
+    if not np.isfinite(value):
+        return "–"
+    return f"{value:.{digits}f}" if abs(value) < HUGE else f"{value:.4g}"
 
 
 def choose_components(
     estimator: Any, X: Any, numbers: Iterable[int] = range(1, 11), *, sample_weight: Any = None,
     by: Iterable[str] = WAYS,
 ) -> ComponentChoice:  # fmt: skip
-    """Compare numbers of components of a `MixtureDensity` on rows X.
+    """Compare numbers of components of a `MixtureDensity` on rows X; there are never more than distinct rows.
 
     - **"bic"**: Schwarz's criterion, after a fit to all rows; components without weight are not counted.
     - **"held-out"**: log-likelihood of rows left out, five folds dealt by what rows hold; the smallest number within
       one standard error of the best is chosen.
     - **"prior"**: the largest number is fitted with a prior that empties components which do not pay for their
-      parameters (Figueiredo and Jain); what is left is the answer.
+      parameters; then the weakest of the rest is taken away and learning goes on, down to the smallest number
+      (Figueiredo and Jain 2002). The shortest message on this way is the answer, which need not be in `numbers`.
 
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
@@ -61,21 +106,32 @@ def choose_components(
     >>> choose_components(lk.MixtureDensity(random_state=0), X, range(1, 6)).best
     {'bic': 3, 'held-out': 3, 'prior': 3}
     """
-    numbers, ways = _checked(numbers, by)
+    asked, ways = _checked(numbers, by)
     X, weight = _rows(estimator, X, sample_weight)
+    folds, distinct = _dealt(estimator, X)
+    kept = [k for k in asked if k <= distinct] or [distinct]
+    found = _Curves(kept)
     with unheard():  # what a candidate lacks is no news
-        bic = _bics(estimator, X, weight, numbers) if "bic" in ways else np.full(len(numbers), np.nan)
-        folds = _held_out(estimator, X, weight, numbers) if "held-out" in ways else np.full((1, len(numbers)), np.nan)
-        emptied = _left(estimator, X, weight, max(numbers)) if "prior" in ways else None
-    held, error = _with_error(folds)
-    best = {}
-    if "bic" in ways:
-        best["bic"] = numbers[int(np.nanargmin(bic))]
-    if "held-out" in ways:
-        best["held-out"] = _simplest(numbers, held, error)
-    if emptied is not None:
-        best["prior"] = emptied
-    return ComponentChoice(numbers, bic, held, error, emptied, best)
+        for way, look in (("bic", _by_bic), ("held-out", partial(_by_held_out, folds=folds)), ("prior", _by_prior)):
+            if way in ways:
+                look(found, estimator, X, weight)
+    return found.choice(distinct if asked[-1] > distinct else None)
+
+
+class _Curves:
+    """What has been found so far."""
+
+    def __init__(self, numbers: list[int]) -> None:
+        self.numbers, unknown = numbers, np.full(len(numbers), np.nan)
+        self.bic, self.held_out, self.held_out_error, self.message = unknown, unknown, unknown, unknown
+        self.best: dict[str, int] = {}
+        self.converged: dict[str, Any] = {}
+
+    def choice(self, distinct: int | None) -> ComponentChoice:
+        return ComponentChoice(
+            self.numbers, self.bic, self.held_out, self.held_out_error, self.message, self.best.get("prior"),
+            self.best, self.converged, distinct,
+        )  # fmt: skip
 
 
 def _checked(numbers: Iterable[int], by: Iterable[str]) -> tuple[list[int], tuple[str, ...]]:
@@ -97,46 +153,65 @@ def _rows(estimator: Any, X: Any, sample_weight: Any) -> tuple[Any, Any]:
     return (X, sample_weight) if n_rows(checked) == n_rows(X) else (checked, weight)
 
 
+def _dealt(estimator: Any, X: Any) -> tuple[Index, int]:
+    """The fold of each row (n,), and how many rows differ."""
+    distinct, which = np.unique(row_hashes(clone(estimator)._rows(X, reset=True)), return_inverse=True)
+    return which % FOLDS, len(distinct)  # hashes are in no order of the rows, and copies stay together
+
+
 def _fitted(estimator: Any, X: Any, weight: Any, k: int, **more: Any) -> Any:
     return clone(estimator).set_params(n_components=k, **more).fit(X, sample_weight=weight)
 
 
-def _bics(estimator: Any, X: Any, weight: Any, numbers: list[int]) -> Array:
-    return np.array([_bic(_fitted(estimator, X, weight, k), X, weight) for k in numbers])
+def _settled(fitted: Any) -> bool:
+    return bool(fitted.report_.converged or fitted.report_.stopped_early)
+
+
+def _log_likelihood(model: Any, rows: Any, weight: Any) -> float:
+    each = model.log_prob(rows)
+    return float(each.sum() if weight is None else each @ np.asarray(weight))
+
+
+# ------------------------------------------------------------------------------- BIC
+
+
+def _by_bic(found: _Curves, estimator: Any, X: Any, weight: Any) -> None:
+    fits = [_fitted(estimator, X, weight, k) for k in found.numbers]
+    found.bic = np.array([_bic(fitted, X, weight) for fitted in fits])
+    found.best["bic"] = found.numbers[int(np.nanargmin(found.bic))]
+    found.converged["bic"] = np.array([_settled(fitted) for fitted in fits])
 
 
 def _bic(fitted: Any, X: Any, weight: Any) -> float:
-    each = fitted.model_.log_prob(fitted._rows(X, reset=False))
-    n = float(len(each) if weight is None else np.sum(weight))
-    total = float(each.sum() if weight is None else each @ np.asarray(weight))
-    return -2 * total + fitted.model_.pruned().n_parameters * np.log(max(n, 1.0))
+    n = float(fitted.stats_.total_weight)
+    total = _log_likelihood(fitted.model_, fitted._rows(X, reset=False), weight)
+    return -2 * total + float(fitted.model_.pruned().n_parameters * np.log(max(n, 1.0)))
 
 
-def _held_out(estimator: Any, X: Any, weight: Any, numbers: list[int]) -> Array:
-    """Mean log-likelihood of each fold under models of the others (F, m); −inf where one could not be learnt."""
-    probe = clone(estimator)
-    rows = probe._rows(X, reset=True)
-    fold = np.empty(n_rows(rows), dtype=np.intp)
-    distinct, which = np.unique(row_hashes(rows), return_inverse=True)
-    fold = (np.arange(len(distinct)) % FOLDS)[which]  # hashes are in no order of the rows, and copies stay together
-    out = np.full((min(FOLDS, len(distinct)), len(numbers)), -np.inf)
-    for f in range(len(out)):
-        here, rest = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
+# ------------------------------------------------------------------------ rows left out
+
+
+def _by_held_out(found: _Curves, estimator: Any, X: Any, weight: Any, folds: Index) -> None:
+    """Mean log-likelihood of each fold under models of the others; −inf where one could not be learnt."""
+    turns = int(folds.max()) + 1
+    scores, settled = np.full((turns, len(found.numbers)), np.nan), np.ones((turns, len(found.numbers)), dtype=bool)
+    for f in range(turns if turns > 1 else 0):
+        here, rest = np.flatnonzero(folds == f), np.flatnonzero(folds != f)
         w = (None, None) if weight is None else (np.asarray(weight)[here], np.asarray(weight)[rest])
-        for i, k in enumerate(numbers):
-            out[f, i] = _score(estimator, X, (here, rest), w, k)
-    return out
+        for i, k in enumerate(found.numbers):
+            scores[f, i], settled[f, i] = _score(estimator, X, (here, rest), w, k)
+    found.held_out, found.held_out_error = _with_error(scores)
+    found.best["held-out"] = _simplest(found.numbers, found.held_out, found.held_out_error)
+    found.converged["held-out"] = settled.all(axis=0)
 
 
-def _score(estimator: Any, X: Any, at: Any, w: Any, k: int) -> float:
-    from likely.core.blocks import Blocks
-
+def _score(estimator: Any, X: Any, at: Any, w: Any, k: int) -> tuple[float, bool]:
     try:
         fitted = _fitted(estimator, _taken(X, at[1]), w[1], k)
         rows = fitted._known(fitted._rows(_taken(X, at[0]), reset=False), fitted._learnt)[0]  # new levels are gaps
-        return mean_log_prob(fitted.model_, Blocks.of(rows, w[0]))
+        return mean_log_prob(fitted.model_, Blocks.of(rows, w[0])), _settled(fitted)
     except LikelyError:
-        return -np.inf
+        return -np.inf, True
 
 
 def _taken(X: Any, at: Any) -> Any:
@@ -148,25 +223,67 @@ def _with_error(folds: Array) -> tuple[Array, Array]:
     mean = folds.mean(axis=0)
     if len(folds) < 2 or not np.isfinite(mean).any():
         return mean, np.full(len(mean), np.nan)
-    best = int(np.nanargmax(np.where(np.isfinite(mean), mean, -np.inf)))
     with np.errstate(invalid="ignore"):
-        return mean, np.std(folds - folds[:, [best]], axis=0, ddof=1) / np.sqrt(len(folds))
+        return mean, np.std(folds - folds[:, [_largest(mean)]], axis=0, ddof=1) / np.sqrt(len(folds))
+
+
+def _largest(held: Array) -> int:
+    return int(np.argmax(np.where(np.isfinite(held), held, -np.inf)))
 
 
 def _simplest(numbers: list[int], held: Array, error: Array) -> int:
-    best = int(np.argmax(held))
+    best = _largest(held)
     near = [i for i in range(best + 1) if np.isfinite(held[i]) and held[best] - held[i] <= error[i]]
     return numbers[min([*near, best])]
 
 
-def _left(estimator: Any, X: Any, weight: Any, largest: int) -> int:
-    """Components left of the largest number by a prior that makes each pay for its parameters.
+# ------------------------------------------------------------------------- a sparse prior
 
-    No component of average size is emptied at the start: else all of a rich model would go at once.
+
+def _by_prior(found: _Curves, estimator: Any, X: Any, weight: Any) -> None:
+    lengths, settled = _walk(estimator, X, weight, found.numbers[0], found.numbers[-1])
+    found.message = np.array([lengths.get(k, np.nan) for k in found.numbers])
+    found.best["prior"] = min(sorted(lengths), key=lambda k: lengths[k])
+    found.converged["prior"] = settled
+
+
+def _walk(estimator: Any, X: Any, weight: Any, least: int, largest: int) -> tuple[dict[int, float], bool]:
+    """Message lengths on the way from the largest number of components down, and whether all fits settled.
+
+    Learning goes on from what was learnt, so that a start by chance is made once.
     """
-    first = _fitted(estimator, X, weight, largest)
-    cost = 0.5 * (first.model_.n_parameters - largest + 1) / largest
-    rows = first.stats_.total_weight
-    sparse = SparseWeights.costing(largest, min(cost, 0.5 * rows / largest))
-    emptied = _fitted(estimator, X, weight, largest, prior=sparse, max_iter=max(estimator.max_iter, 500))
-    return int(emptied.model_.pruned().size)
+    patient = clone(estimator).set_params(early_stopping=None, **_patience(estimator))
+    price, rows, total = _price(patient, X, weight, largest)
+    lengths: dict[int, float] = {}
+    settled, size, start = True, largest, estimator.start
+    while True:
+        prior = _over_parts(estimator.prior, price.prior(size, total))
+        fitted = _fitted(patient, X, weight, size, start=start, prior=prior)
+        left = fitted._learnt.pruned()
+        lengths[left.size] = price.message_length(left.weights, total, _log_likelihood(left, rows, weight))
+        settled &= _settled(fitted)
+        if left.size <= least:
+            return lengths, settled
+        start, size = _without_weakest(left), left.size - 1
+
+
+def _patience(estimator: Any) -> dict[str, Any]:
+    return {name: max(getattr(estimator, name), value) for name, value in PATIENT.items()}
+
+
+def _price(estimator: Any, X: Any, weight: Any, size: int) -> tuple[Price, Any, float]:
+    """What a component must pay for, the rows as components take them, and their weight."""
+    probe = clone(estimator).set_params(n_components=size)
+    rows = probe._rows(X, reset=True)
+    return Price.of(probe._blank(rows).parts), rows, float(n_rows(rows) if weight is None else np.sum(weight))
+
+
+def _over_parts(given: Any, sparse: Any) -> Any:
+    """A sparse prior of the weights beside what was said of the parts."""
+    return MixturePrior.trusted(weights=sparse, parts=given.parts) if isinstance(given, MixturePrior) else sparse
+
+
+def _without_weakest(model: Mixture) -> Mixture:
+    rest = np.delete(np.arange(model.size), model.weights.argmin())
+    weights = model.weights[rest]
+    return Mixture.trusted(weights=weights / weights.sum(), parts=model.parts.some(rest))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -13,19 +14,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array, rows
+from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads
-from likely.core.learn import Stop, fit, gather, resolve_prior
+from likely.core.learn import FALLS, Stop, fit, gather, resolve_prior
 from likely.core.notes import said_once, tell, unheard
 from likely.core.report import FitReport
+from likely.errors import DataError, sentence
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.families.factor_fits import em_start
-from likely.families.factor_gaussian import FactorGaussian, refuse_too_many
+from likely.families.factor_gaussian import FactorGaussian, of_columns, refuse_too_many
 from likely.families.gaussian import Gaussian
 from likely.priors.earlier_rows import EarlierRows
 
 FACTORS = {"n_components": [Interval(Integral, 0, None, closed="left"), None], "prior": PRIOR, **EM}
+LOOK = 4096  # rows that a first look takes where nothing is missing
 SEEN = 1e-10  # of the largest variance: directions of less have none
 PATIENCE = 3  # numbers of factors tried after the best so far
 
@@ -35,16 +38,6 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
 
     _model_types = (FactorGaussian,)
     _kind: str
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from rows X (n, d), NaN where nothing was observed; `y` is ignored."""
-        if self.n_components is None:
-            self._validate_params()
-            self._number = self._best(*self._checked(X, sample_weight, reset=True))
-        try:
-            return super().fit(X, y, sample_weight)
-        finally:
-            self.__dict__.pop("_number", None)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows: their statistics are added to those of all rows before."""
@@ -106,11 +99,31 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         return self.n_components_
 
     def _blank(self, X: Any, members: int | None = None) -> FactorGaussian:
-        number = self.n_components
-        if number is None:
-            number = self.__dict__.get("_number") or self._best(X, None)
+        return FactorGaussian.blank(X[:LOOK], factors=self._factors(X, None), kind=self._kind, members=members)
+
+    def _first(self, X: Any, weight: Any) -> FactorGaussian:
+        """Mean and variance of each column; with gaps those of all rows, so that order and copies do not matter."""
+        look = self._look(X, weight, self._kind)
+        loadings = np.zeros((X.shape[1], self._factors(X, weight)))
+        return FactorGaussian.trusted(mean=look.mean, loadings=loadings, noise=look.covariance, kind=self._kind)
+
+    def _factors(self, X: Any, weight: Any) -> int:
+        """How many: the number asked for, or the best."""
+        number = self._best(X, weight) if self.n_components is None else int(self.n_components)
         refuse_too_many(number, X.shape[1], type(self).__name__)
-        return FactorGaussian.blank(X[:4096], factors=int(number), kind=self._kind, members=members)
+        return number
+
+    def _look(self, X: Any, weight: Any, kind: str) -> Gaussian:
+        """A Gaussian to begin with; where nothing is missing, learning ends at the same place from any."""
+        with np.errstate(all="ignore"):
+            whole = np.isfinite(np.sum(X))
+        if whole:
+            return Gaussian.blank(X[:LOOK], kind=kind)
+        refuse_infinite(X, type(self).__name__)
+        if np.isnan(X).all():
+            remedy = "at least one entry must be a number"
+            raise DataError(sentence(type(self).__name__, "something must be observed", "nothing but NaN", remedy))
+        return first_look(X, weight, kind)
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         """Where nothing is missing the search begins anew, so that chunks end where the batch does."""
@@ -121,12 +134,14 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     def _best(self, X: Any, weight: Any) -> int:
         """The number of factors by BIC, from the covariance of these rows; with gaps, one learnt by EM."""
         with unheard():
-            start = Gaussian.blank(X[:4096])
+            start = self._look(X, weight, "full")
             found = fit(start, Blocks.of(X, weight), prior="weak", stop=Stop(self.max_iter, max(self.tol, 1e-6)))
         return self._best_for(found.stats)
 
     def _best_for(self, stats: Any) -> int:
         n = max(stats.total_weight, 2.0)
+        if self.prior is None or isinstance(self.prior, str):  # columns that no row shows have no say
+            stats = of_columns(stats, np.flatnonzero(stats.observed > 0))
         with unheard():
             return best_principal(stats, n) if self._kind == "spherical" else best_analysis(stats, n, self.prior)
 
@@ -145,7 +160,8 @@ class PPCA(FactorDensity):
     PCA with a likelihood: rows may have gaps (NaN), `score_samples` tells what is novel (Herbst 6.3), and it can stand
     in a `MixtureDensity` or a `BayesClassifier`.
 
-    - **n_components**: number of factors; None takes the one with the least BIC for the rows given.
+    - **n_components**: number of factors; None takes the one of 0, 1, … with the least BIC for the rows given (0:
+      nothing moves columns together, and `transform` gives no column).
     - **prior**: "weak" keeps the covariance regular and leaves well-determined estimates as they are
       (`EarlierRows.weak`); None is maximum likelihood; or a prior of a full Gaussian.
     - **method**: "closed" takes eigenvectors; "em" iterates over the hidden factors and ends at the same place.
@@ -190,16 +206,20 @@ class PPCA(FactorDensity):
 
     def _by_em(self, X: Any, weight: Any) -> FitReport:
         """EM that treats factors, and gaps, as hidden."""
-        blocks, model = Blocks.of(X, weight), self._blank(X)
+        blocks, model = Blocks.of(X, weight), self._first(X, weight)
         stats: Any = Threads().total(partial(gather, model), blocks)
         prior = resolve_prior(model, stats, self._prior_rule())
         model = self._start(model, stats)
+        stats = _seen_by(model, stats, blocks)
         trace = [model.objective(stats, prior)]
         for _ in range(self.max_iter):
-            if not stats.complete:
-                stats = Threads().total(partial(gather, model), blocks)
-            model = model.em_step(stats, prior)
-            trace.append(model.objective(stats, prior))
+            better = model.em_step(stats, prior)
+            told = _seen_by(better, stats, blocks)
+            trace.append(better.objective(told, prior))
+            if not trace[-1] >= trace[-2] - FALLS * max(abs(trace[-2]), stats.total_weight):
+                reason = "the next step would be worse: noise is so small that rounding decides; ask for fewer factors"
+                return FitReport(model, stats, prior, False, reason, trace[:-1])
+            model, stats = better, told
             if abs(trace[-1] - trace[-2]) <= self.tol * stats.total_weight:
                 return FitReport(model, stats, prior, True, f"gain below {self.tol:g} a row", trace)
         reason = f"{self.max_iter} refits made, the objective still moving"
@@ -207,10 +227,12 @@ class PPCA(FactorDensity):
 
     def _start(self, model: FactorGaussian, stats: Any) -> FactorGaussian:
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        covariance = stats.scatter / max(stats.total_weight, 1e-300)
+        at = np.flatnonzero(stats.observed > 0)
+        covariance = stats.scatter[np.ix_(at, at)] / max(stats.total_weight, 1e-300)
         if not np.trace(covariance) > 0:
             return model
-        loadings, noise = em_start(covariance, model.factors, rng)
+        loadings = np.zeros_like(model.loadings)
+        loadings[at], noise = em_start(covariance, model.factors, rng)
         return model.replace(mean=stats.mean, loadings=loadings, noise=np.asarray(noise))
 
 
@@ -218,7 +240,7 @@ class FactorAnalysis(FactorDensity):
     """Factor analysis: `model_` is a `FactorGaussian` with a noise for each column.
 
     Unlike PPCA it does not care about the columns' units. Loadings are those for which WᵀΨ⁻¹W is diagonal, the
-    entry of largest size in each positive. Parameters are those of `PPCA` (n_components=None tries 1, 2, … until three
+    entry of largest size in each positive. Parameters are those of `PPCA` (n_components=None tries 0, 1, … until three
     in a row do no better); Newton's method finds the maximum (`families.factor_fits`), and EM goes round it
     only where rows have gaps.
 
@@ -241,6 +263,28 @@ class FactorAnalysis(FactorDensity):
         self.tol = tol
 
 
+    def _adopt(self, report: FitReport) -> Self:
+        """Only without factors there is a closed form."""
+        if report.stats.complete and report.model.factors:
+            report = replace(report, reason="nothing was missing: one search by Newton's method over the columns' noise")
+        return super()._adopt(report)
+
+
+def first_look(X: Any, weight: Any, kind: str) -> Gaussian:
+    """Mean and variance of what was seen of each column, over all rows; 0 and 1 where nothing was."""
+    near = Gaussian.blank(X[:LOOK], kind="diagonal")
+    seen: Any = Threads().total(partial(gather, near), Blocks.of(X, weight))
+    variance = np.where(seen.variance > 0, seen.variance, np.clip(np.abs(seen.mean), 1.0, 1e150) ** 2)
+    some = seen.observed > 0
+    spread = {"full": np.diag(variance), "diagonal": variance, "spherical": variance[some].mean()}[kind]
+    return Gaussian.trusted(mean=np.where(some, seen.mean, 0.0), covariance=np.array(spread), kind=kind)
+
+
+def _seen_by(model: FactorGaussian, stats: Any, blocks: Blocks) -> Any:
+    """What a model sees in rows with gaps; without gaps all see the same."""
+    return stats if stats.complete else Threads().total(partial(gather, model), blocks)
+
+
 def _with_factors(model: FactorGaussian, number: int) -> FactorGaussian:
     """The same without loadings, for so many factors."""
     return model.replace(loadings=np.zeros((*model.mean.shape, number)))
@@ -255,23 +299,21 @@ def best_principal(stats: Any, n: float) -> int:
     values = np.linalg.eigvalsh(EarlierRows.weak(stats, 0).update(stats).point().covariance)[::-1]
     values = values[values > SEEN * values[0]]  # a direction in which nothing varies would make all others factors
     d = len(values)
-    q = np.arange(1, max(min(d - 1, int(n) - 1), 1) + 1)
-    rest = np.append(np.cumsum(values[::-1])[::-1], values[-1])[q] / np.maximum(
-        d - q, 1
-    )  # d = q = 1: nothing to choose
-    fit = -0.5 * n * (np.cumsum(np.log(values))[q - 1] + (d - q) * np.log(rest))
+    q = np.arange(max(min(d - 1, int(n) - 1), 0) + 1)
+    rest = np.cumsum(values[::-1])[::-1][q] / (d - q)
+    fit = -0.5 * n * (np.append(0.0, np.cumsum(np.log(values)))[q] + (d - q) * np.log(rest))
     return int(q[np.argmin((d * q - q * (q - 1) // 2) * np.log(n) - 2 * fit)])
 
 
 def best_analysis(stats: Any, n: float, prior: Any) -> int:
-    """The number of factors with a noise for each column that has the least BIC, of 1, 2, … until none improves.
+    """The number of factors with a noise for each column that has the least BIC, of 0, 1, … until none improves.
 
     At most as many as a covariance can tell: (d − q)² ≥ d + q (Ledermann).
     """
     d = len(stats.shift)
     blank = FactorGaussian.trusted(mean=stats.mean, loadings=np.zeros((d, 1)), noise=np.ones(d), kind="diagonal")
-    least, best = np.inf, 1
-    for q in range(1, min(int(d + 0.5 - np.sqrt(2 * d + 0.25)), d - 1, int(n) - 1) + 1):
+    least, best = np.inf, 0
+    for q in range(min(int(d + 0.5 - np.sqrt(2 * d + 0.25)), d - 1, int(n) - 1) + 1):
         model = _with_factors(blank, q)
         model = model.refit(stats, resolve_prior(model, stats, prior))
         bic = model.n_parameters * np.log(n) - 2 * model.objective(stats)

@@ -17,7 +17,7 @@ from likely.core.report import FitReport
 from likely.errors import DataError, sentence
 from likely.estimators.fast import is_plain
 from likely.estimators.shell import refuse_dates
-from likely.models.assigning import Table
+from likely.models.assigning import Table, refuse_empty_rows
 from likely.models.centres import Centres, CentreStats
 from likely.models.kmeans import kmeans
 from likely.models.lloyd import Partition
@@ -35,10 +35,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     - **restarts**: the best of so many drawn starts
     - **method**: "batch", or "exchange", which then moves single rows as long as that lowers the criterion
     - **variances**: "equal", or "own" for a variance of its own for each cluster (spherical Gaussians, hard labels)
-    - **max_iter, tol**: passes at most; the share of the criterion by which it must fall to go on (0: until none moves)
+    - **max_iter, tol**: passes at most, of "batch", of "own" and of "exchange"; the share of the criterion by which it
+      must fall to go on (0: until no row moves). With variances="own" the criterion is a log-likelihood, and tol what a
+      pass must gain in nats a row; "exchange" goes on until no row moves
     - **random_state**: seed of the drawn starts
 
-    `model_` is the value (`Centres`), `stats_` its statistics, `report_` how it went. `partial_fit` gives each chunk to
+    `model_` is the value (`Centres`), `stats_` its statistics, `report_` how it went, `n_iter_` all passes. `partial_fit` gives each chunk to
     the centres as they stand and moves these to the mean of all rows so far (MacQueen 1967, a chunk at a time).
 
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 9.0], [9.0, 8.0]])
@@ -90,6 +92,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         X, weight = self._checked(X, sample_weight, reset=first)
         if first or hasattr(self, "sketch_"):
             return self._begin(X, weight)
+        refuse_empty_rows(X, "KMeans", slice(None) if weight is None else weight > 0)
         table = Table.of(X, weight)
         labels = table.labelled(self.model_)
         stats = self.stats_ + table.stats(self.model_, labels)
@@ -174,7 +177,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _adopt(self, found: Partition) -> Self:
         self.report_, self.model_, self.stats_ = found.report, found.model, found.report.stats
         self.labels_, self.inertia_ = found.labels, found.inertia
-        self.n_iter_ = max(found.report.iterations, 1)
+        self.n_iter_ = max(found.refits, 1)
         return self
 
     def _cannot_be_saved(self) -> tuple[str, str, str] | None:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from likely.core.arrays import Array, n_rows
 from likely.core.engine import one_blas_thread
-from likely.core.notes import unheard
+from likely.core.notes import tell, unheard
 from likely.errors import LikelyError
 from likely.estimators.alarms import MANY, _folds, _kept
 from likely.estimators.novelty import surprise
@@ -22,7 +22,8 @@ def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
     """Surprise, weight and what was learnt from (3, m) of the rows X that a density was fitted to.
 
     Rows are dealt into folds; each is scored by a density that was learnt anew from the others. Of very many rows the
-    density hardly knows any one: there a share of them is scored as it is.
+    density hardly knows any one: there a share of them is scored as it is. Rows whose fold leaves too little to learn
+    from are left out, and that is said: scores by a density that knows them would make the alarm too sharp.
     """
     rows = density._known(density._rows(X, reset=False), density._learnt)[0]
     n = n_rows(rows)
@@ -31,17 +32,21 @@ def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
     if len(counted) > MANY:
         some = counted[:: max(len(counted) // 4096, 1)]
         return _kept(surprise(density.model_, rows[some]), w[some] * (w.sum() / w[some].sum()), w.sum())
-    scores = density.model_.log_prob(rows)
+    scores = np.full(n, np.nan)
     fold = _folds(rows)
     with unheard(), one_blas_thread():  # what a fold lacks, the whole may have
         for f in np.unique(fold[counted]):
             mine = np.flatnonzero((fold == f) & (w > 0))
             _score_without(density, X, w, np.flatnonzero((fold != f) & (w > 0)), mine, scores)
-    return _kept(surprise(density.model_, rows[counted], scores[counted]), w[counted], w.sum())
+    scored = counted[~np.isnan(scores[counted])]
+    if len(scored) < len(counted):
+        _say_so(len(counted) - len(scored), len(counted))
+    found = surprise(density.model_, rows[scored], scores[scored]) if len(scored) else np.zeros(0)
+    return _kept(found, w[scored], w.sum())
 
 
 def _score_without(density: Any, X: Any, w: Array, rest: Any, mine: Any, scores: Array) -> None:
-    """Scores of `mine` by a density learnt from the `rest`; where these hold too little, the others' stay."""
+    """Scores of `mine` by a density learnt from the `rest`; where these hold too little, none."""
     settings = density.get_params(deep=False)
     fewer = {name: value for name, value in (("max_iter", STEPS), ("restarts", 1)) if name in settings}
     try:
@@ -50,3 +55,9 @@ def _score_without(density: Any, X: Any, w: Array, rest: Any, mine: Any, scores:
     except LikelyError:
         return
     scores[mine] = other.model_.log_prob(known)
+
+
+def _say_so(lost: int, n: int) -> None:
+    text = f"{lost:,} of {n:,} rows could not be scored by a model that lacks them: the others hold too little"
+    by = "the model's own draws set" if lost == n else "the other rows set"
+    tell(f"novelty: {text}; {by} the alarm", stacklevel=4)

@@ -73,13 +73,14 @@ def _as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
 
 
 def _pandas(column: Any, cells: NDArray[Any]) -> Any:
-    """A pandas column, filled; where its type cannot hold an expectation (1.5 visits) it becomes Float64, or objects."""
+    """A pandas column, filled; where its type cannot hold what is new (1.5 visits) it becomes Float64, or objects."""
     at = np.flatnonzero(column.isna().to_numpy())
     new = _as_numbers(cells[at])
-    if new.dtype.kind in "fiub":
-        kinds = [column.dtype, "Float64", object]
-    else:  # a column of nothing but NaN may be filled with texts
-        kinds = [object] if getattr(column.dtype, "kind", "") == "f" else [column.dtype, object]
+    numbers, plain = new.dtype.kind in "fiub", isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"
+    if plain and numbers:
+        new = new.astype(column.dtype)
+    # a plain column of nothing but NaN may be filled with texts
+    kinds = [*([] if plain and not numbers else [column.dtype]), *(["Float64"] if numbers else []), object]
     for kind in kinds:
         try:
             out = column.astype(kind)

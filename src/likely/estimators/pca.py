@@ -12,13 +12,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
-from likely.core.engine import Threads
+from likely.core.engine import Threads, map_rows
 from likely.core.notes import tell
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.shell import DensityEstimator
 from likely.families import moments
 from likely.families.scatter_root import ScatterRoot, centred_rows, root_of_rows
-from likely.models.principal import Principal, axes_of, number, refuse_gaps, spectrum
+from likely.models.principal import (
+    ROOTED,
+    Principal,
+    Spectrum,
+    axes_of,
+    dependent,
+    number,
+    refuse_gaps,
+    spectrum,
+)
 
 PART = 4  # blocks a part: 200,000 rows are then a dozen parts, and two cores end together
 
@@ -32,10 +41,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     - **route**: "scatter" takes eigenvectors of the scatter matrix, in one pass; "qr" singular values of an R factor,
       which costs more and keeps what lies below 3e-7 of the largest. "auto" begins with the scatter (with
       fewer rows than columns: with the small matrix of their products) and changes to "qr", with a warning, where
-      an axis that was asked for lies below that. `route_` says which way was taken.
+      an axis that was asked for lies below that. Constant columns, copies and sums of others are no reason: what is left
+      of them is looked up in the rows. `route_` says which way was taken.
 
     Variances are scatter over weight, divided by n (scikit-learn's are n / (n − 1) times as large; its
-    `singular_values_` are the same). `partial_fit` adds statistics: chunks equal the batch.
+    `singular_values_` are the same). `partial_fit` adds statistics: chunks equal the batch, by the route of the first
+    chunk; a stream cannot go back to its rows, so it warns where the scatter may have lost an axis.
 
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(1000, 3)) * [5.0, 1.0, 0.1]
@@ -68,7 +79,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         stats = self._gathered(X, weight, way)
         found = spectrum(stats, self.n_components, gram=wide)
         wanted = max(min(n - 1, d), 1) if self.n_components is None else number(found, self.n_components)
-        if self.route == "auto" and not found.sees(wanted):
+        if self.route == "auto" and not found.sees(wanted) and not self._sees_all(stats, found, X):
             way, stats = "qr", self._gathered(X, weight, "qr")
             found = spectrum(stats)
             _say_so(found, number(found, self.n_components))
@@ -86,9 +97,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         stats = new if first else self.stats_ + new
         found = spectrum(stats, self.n_components)
         wanted = min(self.n_components, len(found.values)) if _whole(self.n_components) else self.n_components
-        if way == "scatter" and _whole(wanted) and not found.sees(wanted) and stats.total_weight > X.shape[1]:
+        if way == "scatter" and stats.total_weight > X.shape[1] and not found.sees(_asked(stats, found, wanted)):
             text = "PCA: an axis that was asked for has a variance that the scatter cannot tell from rounding"
-            tell(f'{text}: keep fewer, or use route="qr"', stacklevel=2)
+            tell(f'{text}, and a stream keeps the scatter only: keep fewer, or use route="qr"', stacklevel=2)
         return self._adopt(stats, axes_of(stats, found, wanted), way)
 
     def transform(self, X: Any) -> Any:
@@ -163,6 +174,17 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             expected = f"n_components must be at most {most}, the smaller of rows and columns"
             raise DomainError(sentence("PCA", expected, self.n_components))
 
+    def _sees_all(self, stats: Any, found: Spectrum, X: Any) -> bool:
+        """True if all axes are wanted, and the rows have nothing more in the directions that the scatter does not show."""
+        if self.n_components is not None or not isinstance(stats, moments.Moments):
+            return False
+        rank, flat = dependent(stats)
+        if not found.sees(rank):
+            return False
+        # a singular value of an R factor is seen from 1e-13 of the largest; squares are kept as in the scatter
+        left = map_rows(lambda b: (rows(b, len(flat), "PCA") - stats.mean) @ flat, X, flat.shape[1])
+        return bool((np.einsum("nm,nm->m", left, left) <= ROOTED * len(left)).all())
+
     def _gathered(self, X: Any, weight: Any, way: str) -> Any:
         """Statistics of the rows: moments, an R factor, or (with few rows) the centred rows themselves."""
         known = getattr(self, "stats_", None)
@@ -201,6 +223,14 @@ def _whole(components: Any) -> bool:
     return isinstance(components, Integral)
 
 
+def _asked(stats: Any, found: Spectrum, wanted: Any) -> int:
+    """The number of axes that a stream is asked for: all means every column that is not constant."""
+    if wanted is not None:
+        return number(found, wanted)
+    rank, flat = dependent(stats)
+    return rank + flat.shape[1]
+
+
 def _origin(X: Any) -> Array:
     """A point near the data."""
     with np.errstate(all="ignore"):
@@ -209,12 +239,11 @@ def _origin(X: Any) -> Array:
 
 
 def _say_so(found: Any, kept: int) -> None:
-    """Tell that an R factor was used where that shows: an axis was kept that the scatter could not see."""
-    low = found.values[:kept] < 1e-13 * found.values[0]
-    if low.any():
-        smallest = np.sqrt(found.values[kept - 1] / found.values[0])
-        tell(
-            f"PCA: the smallest singular value kept is {smallest:.1e} of the largest: an R factor was used instead of "
-            'the scatter matrix, which cannot show it (route="scatter" forbids this, route="qr" asks for it)',
-            stacklevel=3,
-        )
+    """Tell that an R factor was used, which takes longer: an axis was asked for that the scatter could not see."""
+    top = float(found.values[0])
+    smallest = np.sqrt(found.values[kept - 1] / top) if top > 0 else 0.0
+    tell(
+        f"PCA: the smallest singular value kept is {smallest:.1e} of the largest: an R factor was used instead of "
+        'products of the rows, which may not show it (route="scatter" forbids this, route="qr" asks for it)',
+        stacklevel=3,
+    )

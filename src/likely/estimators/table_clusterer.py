@@ -19,6 +19,8 @@ from likely.estimators.mixture import MixtureDensity
 from likely.estimators.table_classifier import Schema, Typed, _are_texts, _named, arranged_schema, laid_out
 from likely.estimators.table_mixture import BY, MOST, Found, discover
 
+ROWS_A_CLUSTER = 3  # distinct rows that a cluster must be worth where their number is chosen: fewer are no group
+
 
 class TableClusterer(ClusterMixin, BaseEstimator):
     """Find clusters among rows of a table with named columns: a data frame, a dict of columns, a file.
@@ -30,7 +32,8 @@ class TableClusterer(ClusterMixin, BaseEstimator):
     - **by**: how it is chosen: "bic", "held-out" (likelihood of rows not learnt from) or "prior" (a sparse law over
       the weights empties what does not pay for itself).
     - **kinds**: the user's word on columns, {name: "real", "count", "binary", "category" or "ignore"}.
-    - **restarts, most, random_state**: runs from different starts, the largest number that is tried, and the seed.
+    - **restarts, most, random_state**: runs from different starts, the largest number that is tried (never more than
+      one for three distinct rows), and the seed.
 
     >>> X = {"size": [1.0, 1.1, 0.9, 1.2, 7.0, 7.2, 6.9, 7.1], "colour": ["red"] * 4 + ["blue"] * 4}
     >>> TableClusterer(2).fit(X).predict({"colour": [None, "red"], "size": [7.0, 1.0]}).shape
@@ -67,7 +70,8 @@ class TableClusterer(ClusterMixin, BaseEstimator):
         frame = laid_out(table.frame, list(schema))
         self.found_ = discover(
             frame, {name: entry["kind"] for name, entry in schema.items()}, self.n_components, by=self.by,
-            weight=sample_weight, restarts=self.restarts, most=self.most, seed=self.random_state,
+            weight=sample_weight, restarts=self.restarts, most=most_clusters(frame, self.most, sample_weight),
+            seed=self.random_state,
         )  # fmt: skip
         self._adopt(self.found_, schema, frame, sample_weight)
         self.labels_ = self.predict(Typed(frame))
@@ -161,3 +165,18 @@ class TableClusterer(ClusterMixin, BaseEstimator):
             sound = False
         if not sound:
             raise DataError(sentence("TableClusterer", "schema, card and mixture must fit together"))
+
+
+def most_clusters(frame: Any, most: int, weight: Any = None) -> int:
+    """The largest number of clusters worth a try: at most one for three distinct rows that count, at least 1.
+
+    >>> import polars as pl
+    >>> most_clusters(pl.DataFrame({"a": [1.0, 2.0, 3.0]}), 10), most_clusters(pl.DataFrame({"a": range(100)}), 10)
+    (1, 10)
+    """
+    counted = frame if weight is None else frame.filter(np.asarray(weight) > 0)
+    enough = ROWS_A_CLUSTER * most
+    distinct = counted.head(10 * enough).n_unique()  # mostly that is all there is to ask
+    if distinct < enough:
+        distinct = counted.n_unique()
+    return int(max(min(most, distinct // ROWS_A_CLUSTER), 1))

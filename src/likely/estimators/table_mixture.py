@@ -34,7 +34,7 @@ WORDS_OF = {
 }  # fmt: skip
 WHY = {
     "bic": "the lowest BIC", "held-out": "the best likelihood of rows not learnt from",
-    "prior": "those that a sparse prior over the weights left", "told": "as you said",
+    "prior": "what a sparse prior over the weights left", "told": "as you said",
 }  # fmt: skip
 
 
@@ -47,15 +47,25 @@ class Found(NamedTuple):
     choice: Any  # a ComponentChoice; None where the number was told
     by: str  # "bic", "held-out", "prior" or "told"
     chosen_on: int  # rows that the choice was made on
+    most: int = MOST  # clusters that might have been tried
 
     @property
     def why(self) -> str:
         """Number and shape in words."""
         k = self.mixture.model_.size
         words = f"{k} cluster{'s' * (k != 1)}: {WHY[self.by]}"
-        if self.choice is not None:
-            words += f" among {min(self.choice.numbers)} … {max(self.choice.numbers)}"
-        return f"{words}; {self._why_shape}"
+        return f"{words}{self._among}; {self._why_shape}"
+
+    @property
+    def _among(self) -> str:
+        """The numbers that were compared."""
+        if self.choice is None:
+            return ""
+        if self.by == "prior":
+            return f" of {self.most}"
+        tried = max(self.choice.numbers)
+        told = f" (of {self.most}: the search stops three beyond the least BIC)" if tried < self.most else ""
+        return f" among 1 … {tried}{told}"
 
     @property
     def _why_shape(self) -> str:
@@ -118,9 +128,10 @@ def discover(
         shape = min(bics, key=lambda s: bics[s])
         return Found(fits[shape], shape, bics, None, "told", int(there))
     some, w_some = _some(X, w, seed)
-    shape, bics, choice = _chosen(tried, some, w_some, settings, min(most, int(there)), not density)
+    most = min(most, some.n_unique())
+    shape, bics, choice = _chosen(tried, some, w_some, settings, most, not density)
     mixture = MixtureDensity(tried[shape], int(choice.best[by]), **settings, **SETTLED).fit(X, sample_weight=w)
-    return Found(mixture, shape, bics, choice, by, some.height)
+    return Found(mixture, shape, bics, choice, by, some.height, most)
 
 
 def bic(mixture: MixtureDensity, X: Any, weight: Array | None = None) -> float:
@@ -133,32 +144,55 @@ def bic(mixture: MixtureDensity, X: Any, weight: Array | None = None) -> float:
 
 def _chosen(tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, every: bool) -> tuple[str, Any, Any]:
     """The shape of the lowest BIC, that of each, and for the chosen one what every way would choose."""
-    from likely.estimators.choosing import ComponentChoice, choose_components
-
     quick = {**settings, **QUICK, "restarts": settings["restarts"] if X.height <= SMALL else 1}
-    curves = {shape: _bics(MixtureDensity(part, **quick), X, w, most) for shape, part in tried.items()}
-    bics = {shape: float(np.min(curve)) for shape, curve in curves.items()}
+    curves = {shape: _by_bic(MixtureDensity(part, **quick), X, w, most) for shape, part in tried.items()}
+    bics = {shape: float(curve.bic.min()) for shape, curve in curves.items()}
     shape = min(bics, key=lambda s: bics[s])
-    curve, numbers = curves[shape], list(range(1, len(curves[shape]) + 1))
-    best, unknown = {"bic": int(np.argmin(curve)) + 1}, np.full(len(curve), np.nan)
     if not every:
-        return shape, bics, ComponentChoice(numbers, curve, unknown, unknown, None, best)
-    estimator = MixtureDensity(tried[shape], **{**quick, "restarts": min(quick["restarts"], 2)})
-    choice = choose_components(estimator, without_rare_words(X), numbers, sample_weight=w, by=("held-out",))
-    patient = MixtureDensity(tried[shape], **{**settings, **SETTLED})  # what does not pay for itself goes slowly
-    emptied = choose_components(patient, X, [most], sample_weight=w, by=("prior",)).emptied
-    assert emptied is not None  # it was asked for
-    return shape, bics, replace(choice, bic=curve, emptied=emptied, best={**best, **choice.best, "prior": emptied})
+        return shape, bics, curves[shape]
+    return shape, bics, _every_way(tried[shape], X, w, settings, quick, most, curves[shape])
 
 
-def _bics(estimator: Any, X: Any, w: Any, most: int) -> Array:
-    """BIC of 1, 2, … components, until it has risen for a while above its least."""
+def _every_way(part: Any, X: Any, w: Any, settings: Any, quick: Any, most: int, by_bic: Any) -> Any:
+    """BIC, rows left out and a sparse prior, each over all numbers up to the largest that one of them chose."""
     from likely.estimators.choosing import choose_components
 
-    found: list[float] = []
-    while len(found) < most and len(found) <= int(np.argmin(found or [0.0])) + PATIENCE:
-        found += choose_components(estimator, X, [len(found) + 1], sample_weight=w, by=("bic",)).bic.tolist()
-    return np.array(found)
+    numbers = range(1, most + 1)
+    sparse = choose_components(MixtureDensity(part, **settings), X, numbers, sample_weight=w, by=("prior",))
+    by_bic = _by_bic(MixtureDensity(part, **quick), X, w, most, sparse.best["prior"], by_bic)
+    estimator = MixtureDensity(part, **{**quick, "restarts": min(quick["restarts"], 2)})
+    held = choose_components(estimator, without_rare_words(X), by_bic.numbers, sample_weight=w, by=("held-out",))
+    settled = held.converged["held-out"]
+    return replace(
+        by_bic,
+        held_out=_padded(held.held_out, by_bic, np.nan),
+        held_out_error=_padded(held.held_out_error, by_bic, np.nan),
+        message=sparse.message[: len(by_bic.numbers)],
+        emptied=sparse.emptied,
+        best={**by_bic.best, **held.best, **sparse.best},
+        converged={**by_bic.converged, **sparse.converged, "held-out": _padded(settled, by_bic, True)},
+    )
+
+
+def _padded(curve: Array, like: Any, beyond: Any) -> Array:
+    """A curve over all numbers: rows without rare words may differ less, and then larger numbers were not tried."""
+    return np.pad(curve, (0, len(like.numbers) - len(curve)), constant_values=beyond)
+
+
+def _by_bic(estimator: Any, X: Any, w: Any, most: int, least: int = 1, known: Any = None) -> Any:
+    """BIC of 1, 2, … components, at least so many, until it has risen for a while above its least."""
+    from likely.estimators.choosing import ComponentChoice, choose_components
+
+    found: list[float] = [] if known is None else known.bic.tolist()
+    settled: list[bool] = [] if known is None else known.converged["bic"].tolist()
+    while len(found) < least or (len(found) < most and len(found) <= int(np.argmin(found)) + PATIENCE):
+        one = choose_components(estimator, X, [len(found) + 1], sample_weight=w, by=("bic",))
+        found, settled = [*found, float(one.bic[0])], [*settled, bool(one.converged["bic"][0])]
+    numbers, unknown = list(range(1, len(found) + 1)), np.full(len(found), np.nan)
+    return ComponentChoice(
+        numbers, np.array(found), unknown, unknown, unknown, best={"bic": int(np.argmin(found)) + 1},
+        converged={"bic": np.array(settled)},
+    )  # fmt: skip
 
 
 def without_rare_words(X: Any) -> Any:

@@ -84,10 +84,22 @@ def em_step(covariance: Array, loadings: Array, noise: float) -> tuple[Array, fl
     d, q = loadings.shape
     if q == 0:
         return loadings, float(np.trace(covariance)) / d
+    unit = power_of_two(max(float(np.diagonal(covariance).max()), noise))
+    covariance, loadings, noise = covariance / unit / unit, loadings / unit, noise / unit / unit
     inner = np.linalg.inv(loadings.T @ loadings + noise * np.eye(q))
     spread = covariance @ loadings
     better = np.asarray(np.linalg.solve(noise * np.eye(q) + (inner @ (loadings.T @ spread)).T, spread.T).T, float)
-    return better, float(np.trace(covariance) - ((spread @ inner) * better).sum()) / d
+    left = float(np.trace(covariance) - ((spread @ inner) * better).sum()) / d
+    return better * unit, left * unit * unit
+
+
+def power_of_two(variance: float) -> float:
+    """The power of two next to a standard deviation: in such a unit numbers keep their bits, and products their range.
+
+    >>> power_of_two(15.0), power_of_two(1e-200) == 2.0**-332
+    (4.0, True)
+    """
+    return float(2.0 ** np.round(0.5 * np.log2(variance))) if variance > 0 else 1.0
 
 
 # ---------------------------------------------------------- a noise for each column
@@ -221,4 +233,4 @@ def em_start(covariance: Array, q: int, rng: np.random.Generator) -> tuple[Array
     return np.sqrt(variance) * rng.standard_normal((d, q)) / np.sqrt(d), variance
 
 
-__all__ = ["Factors", "em_start", "em_step", "factor_analysis", "leading", "principal_factors", "upright"]
+__all__ = ["Factors", "em_start", "em_step", "factor_analysis", "leading", "power_of_two", "principal_factors", "upright"]

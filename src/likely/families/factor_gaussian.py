@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, numbers, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, Index, Mask, numbers, parameter, refuse_infinite, rows
 from likely.core.engine import cores, map_rows, one_blas_thread, ordered_map
 from likely.core.notes import tell
 from likely.errors import DataError, DomainError, ShapeError, sentence
@@ -26,6 +26,7 @@ KINDS = ("spherical", "diagonal")
 LOUD = 1e4  # signal over noise beyond which traces through the noise lose digits that the covariance still has
 WIDE = 64  # columns from which members are worth a thread each
 LEAST = 1e-9  # share of a column's variance that noise has at least, as for other covariances
+ROUNDING = 1e-14  # the same where a prior keeps covariances regular in any case: of the variance now
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -269,26 +270,67 @@ class FactorGaussian(Law):
 
         Spherical noise: in closed form (Tipping and Bishop). Diagonal: Newton's method on log ψ until it settles, from
         here, or where all loadings are 0 from two starts of its own; the objective never falls. Noise is at
-        least 1e-9 of a column's variance.
+        least 1e-9 of a column's variance. A column of which neither rows nor prior say anything has loadings 0;
+        its noise is the one of all others, or what it was.
         """
         stats = self._suited(stats)
         warn_of_unseen(stats)
         mean, covariance, least = self._target(stats, prior)
+        said = _said(stats, prior)
         if self.members is None:
             with one_blas_thread():
-                made = [self._fitted(covariance, least)]
+                made = [self._fitted(covariance, least, said)]
             parts = {"mean": mean, "loadings": made[0].loadings, "noise": made[0].noise}
             self._tell(made, prior)
-            return FactorGaussian.trusted(**parts, kind=self.kind)
+            found = FactorGaussian.trusted(**parts, kind=self.kind)
+            return self._of_seen_columns(found, stats, prior, covariance, least)
         busy = np.flatnonzero((stats.weight > 0) | (prior is not None)).tolist()
         with one_blas_thread():  # the cores belong to the members
             workers = cores() if self.dim >= WIDE else 1
-            made = list(ordered_map(lambda k: self.member(k)._fitted(covariance[k], least[k]), busy, workers))
+            made = list(ordered_map(lambda k: self.member(k)._fitted(covariance[k], least[k], said[k]), busy, workers))
         self._tell(made, prior, busy)
         loadings, noise = self.loadings.copy(), self.noise.copy()
         for k, one in zip(busy, made, strict=True):
             loadings[k], noise[k] = one.loadings, one.noise
-        return FactorGaussian.trusted(mean=mean, loadings=loadings, noise=noise, kind=self.kind)
+        found = FactorGaussian.trusted(mean=mean, loadings=loadings, noise=noise, kind=self.kind)
+        return self._of_seen_columns(found, stats, prior, covariance, least)
+
+    def _of_seen_columns(
+        self, found: FactorGaussian, stats: Moments, prior: Any, covariance: Array, least: Array
+    ) -> FactorGaussian:
+        """Members that saw nothing of some column, fitted to the others alone where that explains more.
+
+        The prior's few rows know the column, but in the statistics it is what the last model made of it: EM would need
+        as many steps as there are rows for each row of the prior to forget that.
+        """
+        seen, weight = stats.observed > 0, np.atleast_1d(stats.weight)
+        blind = (weight > 0) & ~np.atleast_2d(seen | ~_said(stats, prior)).all(axis=-1)
+        if prior is None or self.kind != "spherical" or not blind.any():
+            return found
+        loadings, noise = found.loadings.copy(), found.noise.copy()
+        for k in np.flatnonzero(blind):
+            at = k if self.members else ...
+            loadings[at], noise[at], _ = self._fitted(covariance[at], least[at], seen[at])
+        other = found.replace(loadings=loadings, noise=noise)
+        better = blind & (other._heard(stats, prior, blind) > found._heard(stats, prior, blind))
+        if self.members is None:
+            return other if better[0] else found
+        parts = {name: np.where(better[:, None, None] if name == "loadings" else better, a, b) for name, a, b in
+                 (("loadings", loadings, found.loadings), ("noise", noise, found.noise))}  # fmt: skip
+        return found.replace(**parts)
+
+    def _heard(self, stats: Moments, prior: Any, which: Mask) -> Array:
+        """Expected log-likelihood of the columns that were seen + log prior, of some members (K,); 0 for others."""
+        value = np.where(which, np.atleast_1d(self._log_prior(prior)), 0.0)
+        for k in np.flatnonzero(which):
+            mine, law = (stats.member(k), self.member(k)) if self.members else (stats, self)
+            at = np.flatnonzero(mine.observed > 0)
+            value[k] += law.marginal(at).expected_log_prob(of_columns(mine, at))
+        return value
+
+    def _log_prior(self, prior: Any) -> Any:
+        """What a prior says of each member; those other than of earlier rows know covariances only."""
+        return prior.log_density(self if hasattr(prior, "rows") else self.gaussian)
 
     def em_step(self, stats: Any, prior: Any = None) -> FactorGaussian:
         """One step of EM that treats the factors as hidden: slower than `refit`, and it ends at the same place."""
@@ -296,15 +338,19 @@ class FactorGaussian(Law):
         if self.members is not None or self.kind != "spherical":
             raise DomainError(sentence("FactorGaussian.em_step", "one value with spherical noise is needed"))
         mean, covariance, least = self._target(stats, prior)
-        loadings, noise = em_step(covariance, self.loadings, float(self.noise))
-        return self.replace(mean=mean, loadings=loadings, noise=np.asarray(max(noise, float(least.max()))))
+        at = np.flatnonzero(_said(stats, prior))
+        loadings = np.zeros_like(self.loadings)
+        loadings[at], noise = em_step(covariance[np.ix_(at, at)], self.loadings[at], float(self.noise))
+        return self.replace(mean=mean, loadings=loadings, noise=np.asarray(max(noise, float(least[at].max()))))
 
     def _target(self, stats: Moments, prior: Any) -> tuple[Array, Array, Array]:
         """Means, the covariances that factors are fitted to, and the least noise of each column."""
         if prior is not None:
             point = prior.update(stats).point("mode")
             covariance = point.covariance_matrix
-            return point.mean, covariance, LEAST * np.diagonal(covariance, axis1=-2, axis2=-1)
+            # of what the prior says, which stays: a floor that moved with the rows could let the objective fall
+            least = np.maximum(LEAST * prior.point("mode").variance, ROUNDING * point.variance)
+            return point.mean, covariance, np.broadcast_to(least, point.mean.shape)
         if not (stats.weight > 0).any():
             expected = "at least one row with weight is needed"
             raise DataError(sentence("FactorGaussian", expected, "none", "or give a prior"))
@@ -315,12 +361,33 @@ class FactorGaussian(Law):
 
     def _floor(self, stats: Moments) -> Array:
         """The least noise (d,), relative to what all data show: for one noise, the largest among columns that vary."""
-        least, constant = column_floor(stats.pooled())
+        pooled = stats.pooled()
+        least, constant = column_floor(pooled)
         if self.kind == "spherical":
-            least = np.full_like(least, least.max() if constant.all() else least[~constant].max())
+            seen = pooled.observed > 0
+            vary = seen & ~constant
+            least = np.full_like(least, least[vary if vary.any() else seen].max())
         return least
 
-    def _fitted(self, covariance: Array, least: Array) -> Factors:
+    def _fitted(self, covariance: Array, least: Array, said: Mask) -> Factors:
+        """Factors of the columns of which something is said; the others have no part in them."""
+        if said.all():
+            return self._fitted_to_all(covariance, least)
+        at, q = np.flatnonzero(said), self.factors
+        noise = self.noise if self.kind == "spherical" else self.noise[at]
+        few = FactorGaussian.trusted(
+            mean=self.mean[..., at], loadings=self.loadings[..., at, : min(q, len(at))], noise=noise, kind=self.kind
+        )
+        found = few._fitted_to_all(covariance[np.ix_(at, at)], least[at])
+        loadings, lifted = np.zeros((self.dim, q)), np.zeros(self.dim, dtype=bool)
+        loadings[at, : found.loadings.shape[1]], lifted[at] = found.loadings, found.lifted
+        if self.kind == "spherical":
+            return Factors(loadings, found.noise, found.lifted)
+        noise = self.variance.copy()
+        noise[at] = found.noise
+        return Factors(loadings, noise, lifted)
+
+    def _fitted_to_all(self, covariance: Array, least: Array) -> Factors:
         if self.kind == "spherical":
             return principal_factors(covariance, self.factors, float(least.max()))
         start = self.noise if self.loadings.any() else None
@@ -356,9 +423,7 @@ class FactorGaussian(Law):
         """Expected log-likelihood of the statistics + entropy of what was hidden + log prior."""
         stats = self._suited(stats)
         value = float(np.sum(self.expected_log_prob(stats)) + stats.entropy.sum())
-        if prior is not None:  # other priors of a Gaussian know its covariance only
-            value += float(np.sum(prior.log_density(self if hasattr(prior, "rows") else self.gaussian)))
-        return value
+        return value if prior is None else value + float(np.sum(self._log_prior(prior)))
 
     def expected_log_prob(self, stats: Moments) -> Array:
         """Σ w log p over the rows that statistics stand for; one a member for a stack."""
@@ -388,6 +453,18 @@ def _written_out(law: Gaussian, stats: Moments) -> Array:
     if law.members is None:
         return np.asarray(law.objective(stats))
     return np.array([law.member(k).objective(stats.member(k)) for k in range(law.members)])
+
+
+def of_columns(stats: Moments, at: Index) -> Moments:
+    """Statistics of some columns of one member's rows; the entropy stays that of all."""
+    parts = {name: getattr(stats, name)[at] for name in ("origin", "shift")}
+    return stats.replace(**parts, scatter=stats.scatter[np.ix_(at, at)], seen=stats.observed[at])
+
+
+def _said(stats: Moments, prior: Any) -> Mask:
+    """Columns of which rows or the prior say something, the shape of the means."""
+    seen = stats.observed > 0
+    return seen if prior is None else seen | getattr(prior, "known", np.ones(seen.shape[-1], dtype=bool))
 
 
 def refuse_too_many(factors: int, d: int, whose: str) -> None:

@@ -43,11 +43,11 @@ class Latent:
 
     def filled(self, x: Array, rng: Generator | None) -> Array:
         """Rows with gaps filled: μ + W E[z | x], or with `rng` a draw of what is missing given what was seen."""
+        refuse_infinite(x, "FactorGaussian")
         seen = observed(x)
         out = x.copy()
         gaps = np.flatnonzero(~seen.all(axis=1))
         if not len(gaps):
-            refuse_infinite(x, "FactorGaussian")
             return out
         some = x[gaps]
         if rng is None:
@@ -84,7 +84,7 @@ class Latent:
         """WᵀΨ⁻¹(x − μ) over what was seen (n, q), and what that was (n, d); None if all."""
         away = x - self.mean
         pull = away @ self._pulling
-        if np.isfinite(pull).all():
+        if pull.shape[1] and np.isfinite(pull).all():
             return pull, None
         refuse_infinite(x, "FactorGaussian")
         seen = observed(x)

@@ -11,6 +11,7 @@ import numpy as np
 from likely.loops.compile import compiled
 
 ADD, MEAN, LARGER, SMALLER = 0, 1, 2, 3  # how two distances become one
+CLEAR = 1.0 - 1e-9  # of a bound: rounding is below that
 STRIP = 1024  # points at a time: their differences stay in the first cache
 
 
@@ -306,41 +307,117 @@ def seen_distances(x, power, start, stop, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def likelihood_losses(weight, mean, scatter, cost, alive, i, out):  # type: ignore[no-untyped-def]
-    """What merging i with each j loses: cost(i ∪ j) − cost(i) − cost(j), cost = n/2 log det(S/n + 1)."""
+def bound_losses(weight, mean, top, alive, start, stop, losses, exact):  # type: ignore[no-untyped-def]
+    """Rows start … stop of what merging i and j loses at least; cost = n/2 log det(S/n + 1), and that of both less both.
+
+    With M = 1 + (S_i + S_j)/n and e between the means, log det is concave, and so the loss is at least
+
+        n/2 log(1 + share/n eᵀ M⁻¹ e),     eᵀ M⁻¹ e ≥ |e|⁴ / eᵀ M e ≥ |e|² / (1 + (top_i + top_j)/n),
+
+    `top` (m,) the largest eigenvalues of S. For two single rows this is the loss, and `exact` (m, m) says so.
+    """
     m, d = mean.shape
-    s = np.empty((d, d))
-    for j in range(m):
-        if not alive[j] or j == i:
-            out[j] = np.inf
-            continue
-        n = weight[i] + weight[j]
-        share = weight[i] * weight[j] / n
-        for a in range(d):
-            e = share * (mean[i, a] - mean[j, a])
-            for b in range(a + 1):
-                s[a, b] = (scatter[i, a, b] + scatter[j, a, b] + e * (mean[i, b] - mean[j, b])) / n
-            s[a, a] += 1.0
-        out[j] = 0.5 * n * _log_det(s) - cost[i] - cost[j]
+    for i in range(start, stop):
+        for j in range(m):
+            losses[i, j], exact[i, j] = np.inf, True
+            if alive[i] and alive[j] and i != j:
+                n, apart = weight[i] + weight[j], 0.0
+                for c in range(d):
+                    apart += (mean[i, c] - mean[j, c]) * (mean[i, c] - mean[j, c])
+                reach = 1.0 + (top[i] + top[j]) / n
+                losses[i, j] = 0.5 * n * np.log1p(weight[i] * weight[j] / (n * n) * apart / reach)
+                exact[i, j] = reach == 1.0
 
 
 @compiled
-def _log_det(s):  # type: ignore[no-untyped-def]
-    """log det of a positive definite matrix, whose lower triangle becomes its Cholesky factor."""
+def spread_losses(i, swallowed, losses, exact):  # type: ignore[no-untyped-def]
+    """Column i becomes what row i is; the cluster that i swallowed is nobody's neighbour any more."""
+    for j in range(len(losses)):
+        losses[j, i], exact[j, i] = losses[i, j], exact[i, j]
+        losses[j, swallowed], exact[j, swallowed] = np.inf, True
+        losses[swallowed, j], exact[swallowed, j] = np.inf, True
+
+
+@compiled
+def refine_losses(weight, mean, scatter, cost, top, i, near, losses, exact):  # type: ignore[no-untyped-def]
+    """Make row i exact where it matters: at its least, and where a bound is not above near[j] (m,)."""
+    m, d = mean.shape
+    e, through, s = np.empty(d), np.empty(d), np.empty((d, d))
+    least, first = np.inf, _least(losses[i], m)
+    for j in range(m):
+        if exact[i, j]:
+            least = min(least, losses[i, j])
+    for turn in range(-1, m):  # the most promising goes first, that its loss may spare others
+        j = first if turn < 0 else turn
+        if exact[i, j] or losses[i, j] * CLEAR > max(least, near[j]):
+            continue
+        n = weight[i] + weight[j]
+        share = weight[i] * weight[j] / n
+        apart = _apart(mean, i, j, e)
+        known = max(losses[i, j], _better_bound(scatter[i], scatter[j], e, apart, share, n, through))
+        if known * CLEAR <= max(least, near[j]):
+            known = max(0.5 * n * _log_det_of_both(scatter[i], scatter[j], e, share, n, s) - cost[i] - cost[j], 0.0)
+            least = min(least, known)
+            exact[i, j] = exact[j, i] = True
+        losses[i, j] = losses[j, i] = known
+
+
+@compiled
+def _better_bound(one, other, e, apart, share, n, through):  # type: ignore[no-untyped-def]
+    """n/2 log(1 + share/n |e|⁴ / eᵀ M e)."""
+    d = len(e)
+    for b in range(d):
+        through[b] = 0.0
+    for a in range(d):
+        for b in range(d):
+            through[b] += e[a] * (one[a, b] + other[a, b])
     total = 0.0
-    for a in range(s.shape[0]):
-        for b in range(a + 1):
-            v = s[a, b]
-            for k in range(b):
-                v -= s[a, k] * s[b, k]
-            s[a, b] = v / s[b, b] if b < a else np.sqrt(v)
-        total += 2.0 * np.log(s[a, a])
+    for b in range(d):
+        total += through[b] * e[b]
+    return 0.5 * n * np.log1p(share / n * apart * apart / max(apart + total / n, 1e-300))
+
+
+@compiled
+def _log_det_of_both(one, other, e, share, n, s):  # type: ignore[no-untyped-def]
+    """log det(1 + (S_i + S_j + share e eᵀ) / n), in the room of s (d, d)."""
+    d, thin = len(e), 1.0 / n
+    for a in range(d):
+        f = share * e[a]
+        for b in range(a, d):
+            s[a, b] = (one[a, b] + other[a, b] + f * e[b]) * thin
+        s[a, a] += 1.0
+    return _log_det(s)
+
+
+@compiled
+def _apart(mean, i, j, e):  # type: ignore[no-untyped-def]
+    """e (d,) becomes mean[i] − mean[j]; gives |e|²."""
+    total = 0.0
+    for a in range(len(e)):
+        e[a] = mean[i, a] - mean[j, a]
+        total += e[a] * e[a]
     return total
 
 
 @compiled
+def _log_det(s):  # type: ignore[no-untyped-def]
+    """log det of a positive definite matrix, whose upper triangle is eliminated row by row."""
+    d, total, product = len(s), 0.0, 1.0
+    for k in range(d):
+        product *= s[k, k]
+        if product > 1e150 or product < 1e-150:  # one logarithm for many pivots
+            total += np.log(product)
+            product = 1.0
+        for a in range(k + 1, d):
+            f = s[k, a] / s[k, k]
+            for b in range(a, d):
+                s[a, b] -= f * s[k, b]
+    return total + np.log(product)
+
+
+@compiled
 def diagonal_losses(weight, mean, scatter, cost, alive, i, out):  # type: ignore[no-untyped-def]
-    """The same with diagonal covariances: scatter (m, d)."""
+    """What merging i with each j loses, cost(i ∪ j) − cost(i) − cost(j), of diagonal covariances: scatter (m, d)."""
     m, d = mean.shape
     for j in range(m):
         if not alive[j] or j == i:
@@ -348,8 +425,11 @@ def diagonal_losses(weight, mean, scatter, cost, alive, i, out):  # type: ignore
             continue
         n = weight[i] + weight[j]
         share = weight[i] * weight[j] / n
-        total = 0.0
+        total, product = 0.0, 1.0
         for a in range(d):
             e = mean[i, a] - mean[j, a]
-            total += np.log((scatter[i, a] + scatter[j, a] + share * e * e) / n + 1.0)
-        out[j] = 0.5 * n * total - cost[i] - cost[j]
+            product *= (scatter[i, a] + scatter[j, a] + share * e * e) / n + 1.0
+            if product > 1e150:  # one logarithm for many columns
+                total += np.log(product)
+                product = 1.0
+        out[j] = 0.5 * n * (total + np.log(product)) - cost[i] - cost[j]

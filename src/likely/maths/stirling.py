@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import comb, factorial
+from math import comb, factorial, log
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,11 @@ from scipy.special import expm1, lambertw, logsumexp, xlogy
 
 from likely.errors import DomainError, sentence
 from likely.maths.special import log_gamma_ratio
+
+
+NEAR = 64  # S(n, n − j) up to this j is counted exactly, whatever n
+SMALL = 0.5  # |z| below which (eᶻ − 1) / z is taken as 1 + z/2 + …, so that no digit of its log is lost
+TERMS = 16  # of that series: 0.5¹⁶ / 17! is far below the last digit
 
 
 def stirling2(n: int, k: int) -> int:
@@ -31,7 +36,8 @@ def log_stirling2(n: int, k: int) -> float:
     """log S(n, k), to about twelve digits for n of any size; −inf where there is no such clustering.
 
     S(n, k) = n!/k! [zⁿ] (eᶻ − 1)ᵏ, a contour integral: on the circle through the saddle point, r / (1 − e⁻ʳ) = n/k, all
-    that matters has one sign, and some √n points give it to the last digits.
+    that matters has one sign, and some √n points give it to the last digits. Where nearly all clusters are single
+    things S(n, n − j) is a polynomial in n of degree 2 j, and its whole value is taken.
 
     >>> round(log_stirling2(25, 5), 10) == round(float(np.log(2436684974110751)), 10)
     True
@@ -43,9 +49,10 @@ def log_stirling2(n: int, k: int) -> float:
         return -np.inf
     if k in (0, 1, n):
         return 0.0
-    ratio = n / k
-    r = float(ratio + lambertw(-ratio * np.exp(-ratio)).real)
-    turn = 2j * np.pi * np.arange(points := 64 + 16 * int(np.sqrt(n))) / points
+    if n - k <= NEAR:
+        return log(_all_but(n, n - k))
+    r = _saddle(n, k)
+    turn = 2j * np.pi * np.arange(points := 64 + 16 * int(np.sqrt(n - k))) / points
     growth = _log_growth(r * np.exp(turn))
     top = growth[0].real
     mean = float(np.exp(k * (growth - top) - (n - k) * turn).real.mean())
@@ -55,9 +62,34 @@ def log_stirling2(n: int, k: int) -> float:
 
 def _log_growth(z: Any) -> Any:
     """log((eᶻ − 1) / z), up to whole turns; eᶻ is taken out where it is large."""
+    if abs(z[0]) < SMALL:
+        return _log1p(sum(z**m / factorial(m + 1) for m in range(TERMS, 0, -1)))
     right = z.real > 0
     near = np.where(right, -z, z)
     return np.where(right, z, 0.0) + np.log(np.where(right, -1, 1) * expm1(near)) - np.log(z)
+
+
+def _log1p(z: Any) -> Any:
+    """log(1 + z) of complex numbers, without loss for small ones."""
+    return 0.5 * np.log1p(z.real * (2.0 + z.real) + z.imag**2) + 1j * np.arctan2(z.imag, 1.0 + z.real)
+
+
+def _saddle(n: int, k: int) -> float:
+    """r with r / (1 − e⁻ʳ) = n / k; a series where they are nearly equal, since any circle near by is as good."""
+    more = (n - k) / k
+    if more < 1e-3:
+        return more * (2.0 - 2.0 / 3.0 * more)
+    ratio = n / k
+    return float(ratio + lambertw(-ratio * np.exp(-ratio)).real)
+
+
+def _all_but(n: int, j: int) -> int:
+    """S(n, n − j) = Σ_i E(j, i) C(n + j − 1 − i, 2 j), E the Eulerian numbers of the second order (Knuth, 6.43)."""
+    euler = [1]
+    for m in range(1, j + 1):
+        before = [*euler, 0]
+        euler = [(i + 1) * before[i] + (2 * m - 1 - i) * (before[i - 1] if i else 0) for i in range(m)]
+    return sum(e * comb(n + j - 1 - i, 2 * j) for i, e in enumerate(euler))
 
 
 def bell(n: int) -> int:

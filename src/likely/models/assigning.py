@@ -18,6 +18,8 @@ from likely.models.frames import Frame
 ROWS = 32_768  # rows that one worker takes at a time: sums run in this order, whoever takes them
 NONE = np.empty(0)
 NONE.setflags(write=False)
+CANCELLED = 1e-6  # of Σ w |u|²: a criterion below that has lost digits that the end of a run is judged by
+NAMED = 5  # rows that an error names
 NO_BOUNDS = (np.empty(0, np.float32), np.empty(0, np.float32))
 
 
@@ -80,14 +82,14 @@ class Table:
         if model.variance is not None:
             variance = model.variance * self.frame.unit * self.frame.unit
             slope, price = 0.5 / variance, 0.5 * np.log(variance)
-        size = slope[:, None] * c * c
-        parts = [2.0 * slope[:, None] * c]
-        parts += [-size - price[:, None]] if self.gaps else []
-        parts += [-slope[:, None]] if own else []
-        half = np.zeros(k) if self.gaps else size.sum(axis=1) + d * price
-        coef = np.ascontiguousarray(np.concatenate(parts, axis=1))
-        noise = 2.0 * (coef.shape[1] + 8) * float(np.finfo(dtype).eps)
-        with np.errstate(over="ignore"):  # what single precision cannot hold is looked at twice
+        with np.errstate(over="ignore"):  # what a number cannot hold is looked at twice
+            size = slope[:, None] * c * c
+            parts = [2.0 * slope[:, None] * c]
+            parts += [-size - price[:, None]] if self.gaps else []
+            parts += [-slope[:, None]] if own else []
+            half = np.zeros(k) if self.gaps else size.sum(axis=1) + d * price
+            coef = np.ascontiguousarray(np.concatenate(parts, axis=1))
+            noise = 2.0 * (coef.shape[1] + 8) * float(np.finfo(dtype).eps)
             return Tables(coef.astype(dtype), half.astype(dtype), slope, price, noise)
 
     def stats(self, model: Centres, labels: Labels) -> CentreStats:
@@ -162,10 +164,19 @@ class Sums:
         self.moved, self.twice, self.scored = (int(f) for f in facts[:3])
         self.size += float(facts[3])
 
-    def criterion(self, model: Centres) -> float:
-        """Σ w |u − c|² of rows in their clusters: Σ w |u|² − 2 c · Σ w u + Σ w |c|², in the frame's units."""
+    def criterion(self, model: Centres, labels: Labels) -> float:
+        """Σ w |u − c|² of rows in their clusters: Σ w |u|² − 2 c · Σ w u + Σ w |c|², in the frame's units.
+
+        Where these cancel (a row far away from all others; clusters much smaller than their distances) it is taken from
+        all rows, and the sums with it.
+        """
         c = self.table.frame.inside(model.mean)
-        return max(self.size + float((c * (self.seen * c - 2.0 * self.sums)).sum()), 0.0)
+        quick = self.size + float((c * (self.seen * c - 2.0 * self.sums)).sum())
+        if quick > CANCELLED * self.size:
+            return quick
+        self.refresh(model, labels)
+        far = self.table.costs(model, labels, squared=True)
+        return float(far.sum() if self.table.weight is None else self.table.weight @ far)
 
     def means(self, model: Centres) -> Array:
         """The mean of each cluster's rows; where nothing was seen, what it was."""
@@ -191,6 +202,16 @@ def _as_stats(total: list[Array], model: Centres, unit: float) -> CentreStats:
     shift = np.where(seen > 0, (model.mean - origin) + rest / unit, 0.0)
     moments = ColumnMoments.trusted(rows=counts, weight=seen, origin=origin, shift=shift, scatter=scatter)
     return CentreStats.trusted(moments=moments)
+
+
+def refuse_empty_rows(x: NDArray[Any], whose: str, at: Any = slice(None)) -> None:
+    """Rows (n, d) without a single entry are nowhere: they are near to nothing, or to everything."""
+    empty = np.zeros(len(x), dtype=bool)
+    empty[at] = np.isnan(x[at]).all(axis=1)
+    if empty.any():
+        first = ", ".join(map(str, np.flatnonzero(empty)[:NAMED].tolist()))
+        got = f"nothing but NaN in {int(empty.sum()):,}: {first}{', …' if empty.sum() > NAMED else ''}"
+        raise DataError(sentence(whose, "each row needs an entry that was observed", got, "leave these rows out"))
 
 
 def _contiguous(x: Any, columns: int | None) -> NDArray[Any]:

@@ -41,8 +41,8 @@ def exchange(x: Any, start: Partition, weight: Any = None, *, stop: Stop = SETTL
     rows = _distinct(whole)
     labels = np.empty(len(rows.table), dtype=np.int32)
     labels[rows.which] = start.labels
-    report = _passes(rows.table, start, labels, stop)
-    return Partition(report, report.model.assign(whole.x))
+    report, labels = _passes(rows.table, start, labels, stop)
+    return Partition(report, labels[rows.which], start.before)
 
 
 def _distinct(table: Table) -> _Distinct:
@@ -52,21 +52,29 @@ def _distinct(table: Table) -> _Distinct:
     return _Distinct(replace(table.some(first), weight=read_only(total)), which.astype(np.intp))
 
 
-def _passes(table: Table, start: Partition, labels: Labels, stop: Stop) -> FitReport:
-    """Pass after pass; each begins from sums of all rows, so that small steps leave no error behind."""
+def _passes(table: Table, start: Partition, labels: Labels, stop: Stop) -> tuple[FitReport, Labels]:
+    """Pass after pass; each begins from sums of all rows, so that small steps leave no error behind.
+
+    In the end every row is given to its nearest centre: labels, statistics and centres are those of one moment, also
+    where rows would still move.
+    """
     model = start.model
     stats = table.stats(model, labels)
     model = model.refit(stats)
-    trace = [*start.report.trace, model.objective(stats)]
+    trace = list(start.report.trace)
     converged, reason = False, f"{stop.max_iter} passes made, rows still moving"
     for _ in range(stop.max_iter):
-        if not _one_pass(table, model, stats, labels):
-            converged, reason = True, "no row can be moved to advantage"
-            break
+        moved = _one_pass(table, model, stats, labels)
         stats = table.stats(model, labels)
         model = model.refit(stats)
         trace.append(model.objective(stats))
-    return FitReport(model, stats, None, converged, reason, trace, reseeded=start.report.reseeded)
+        if not moved:
+            converged, reason = True, "no row can be moved to advantage"
+            break
+    labels = table.labelled(model)
+    stats = table.stats(model, labels)
+    trace[-1] = model.objective(stats)
+    return FitReport(model, stats, None, converged, reason, trace, reseeded=start.report.reseeded), labels
 
 
 def _one_pass(table: Table, model: Centres, stats: CentreStats, labels: Labels) -> int:

@@ -12,14 +12,17 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
 from likely.loops import hierarchy as loops
-from likely.models.reciprocal import Growing, Neighbours, look_at_points
+from likely.models.reciprocal import Growing, Neighbours, empty_matrix, look_at_points, share
 
 
 class Clusters(Protocol):
     """Clusters at places 0 … m − 1, which know how far they are from each other and what they are when merged."""
 
-    def heights(self, i: int) -> Array:
-        """(m,) from i to all others; infinite for i itself and for those that were swallowed."""
+    def heights(self, i: int, near: Array) -> Array:
+        """(m,) from i to all others; infinite for i itself and for those that were swallowed.
+
+        Where a height is above near[j] and above the least of all, any number that is above both does as well.
+        """
         ...
 
     def merge(self, a: int, b: int) -> None:
@@ -36,7 +39,7 @@ def greedy(clusters: Clusters, alive: Mask, growing: Growing) -> tuple[Index, Ar
         growing.merge(np.array([a]), np.array([b]), near[[i]])
         clusters.merge(a, b)
         near[[a, b]], stale[b] = np.inf, False
-        row = clusters.heights(a)
+        row = clusters.heights(a, near)
         stale |= ((nearest == a) | (nearest == b)) & (near < np.inf)
         nearer = row <= near
         nearer[[a, b]] = False
@@ -48,9 +51,9 @@ def greedy(clusters: Clusters, alive: Mask, growing: Growing) -> tuple[Index, Ar
 
 def _closest(clusters: Clusters, near: Array, nearest: Index, stale: Mask) -> int:
     """Who is closest to its nearest; what is stale and could be it is searched anew."""
-    i = int(np.argmin(near))
+    i, none = int(np.argmin(near)), np.full(len(near), -np.inf)
     while stale[i]:
-        row = clusters.heights(i)
+        row = clusters.heights(i, none)
         nearest[i], stale[i] = np.argmin(row), False
         near[i] = row[nearest[i]]
         i = int(np.argmin(near))
@@ -77,7 +80,7 @@ class Medians:
         self.points, self.x, self.weight = np.array(x.T, order="C"), x, weight
         self.members, self.out = [[i] for i in range(len(x))], np.empty(len(x))
 
-    def heights(self, i: int) -> Array:
+    def heights(self, i: int, near: Array) -> Array:
         """The distance of i's medians from all others."""
         loops.point_squares(self.points, i, self.out)
         self.out[i] = np.inf
@@ -107,34 +110,82 @@ def column_medians(x: Array, weight: Array) -> Array:
 # ------------------------------------------------------------- clusters as Gaussians
 
 
-class Gaussians:
-    """Clusters as Gaussians: merging costs n/2 log det(S/n + 1), less what both parts cost   (Ney 6.2.3).
+class _Clouds:
+    """Weights, means and scatters of clusters, in units of the floor that is added to every covariance.
 
-    Rows come in units of the floor, which is added to every covariance, so that a row alone has a likelihood. By the
-    concavity of log det no merge ever gains, and rows that are equal merge at height 0.
+    So a row alone has a likelihood. By the concavity of log det no merge ever gains, and equal rows merge at height 0.
     """
 
-    def __init__(self, x: Array, weight: Array, covariance: str) -> None:
-        n, d = x.shape
-        full = covariance == "full"
-        self.w, self.mean, self.cost = weight.copy(), x.copy(), np.zeros(n)
-        self.scatter = np.zeros((n, d, d) if full else (n, d))
-        self.alive, self.out = np.ones(n, dtype=bool), np.empty(n)
-        self.losses = loops.likelihood_losses if full else loops.diagonal_losses
+    def __init__(self, x: Array, weight: Array, scatter: Array) -> None:
+        self.w, self.mean, self.scatter, self.cost = weight.copy(), x.copy(), scatter, np.zeros(len(x))
+        self.alive = np.ones(len(x), dtype=bool)
 
-    def heights(self, i: int) -> Array:
-        """What merging i with each other cluster loses."""
-        self.losses(self.w, self.mean, self.scatter, self.cost, self.alive, i, self.out)
-        return np.maximum(self.out, 0.0)  # rounding
-
-    def merge(self, a: int, b: int) -> None:
-        """Add the moments; the cost is that of the sum."""
+    def add(self, a: int, b: int) -> Array:
+        """a swallows b: moments add; gives the covariance of both."""
         n = self.w[a] + self.w[b]
         away = self.mean[b] - self.mean[a]
         between = np.outer(away, away) if self.scatter.ndim == 3 else away**2
         self.scatter[a] += self.scatter[b] + self.w[a] * self.w[b] / n * between
         self.mean[a] += self.w[b] / n * away
         self.w[a], self.alive[b] = n, False
-        s = self.scatter[a] / n
-        logdet = np.linalg.slogdet(s + np.eye(len(s)))[1] if s.ndim == 2 else np.log1p(s).sum()
-        self.cost[a] = 0.5 * n * logdet
+        return np.asarray(self.scatter[a] / n)
+
+
+class Diagonals(_Clouds):
+    """Clusters as Gaussians without correlations: merging costs n/2 Σ_c log(S_c/n + 1), less what both parts cost."""
+
+    def __init__(self, x: Array, weight: Array) -> None:
+        super().__init__(x, weight, np.zeros(x.shape))
+        self.out = np.empty(len(x))
+
+    def heights(self, i: int, near: Array) -> Array:
+        """What merging i with each other cluster loses."""
+        loops.diagonal_losses(self.w, self.mean, self.scatter, self.cost, self.alive, i, self.out)
+        return np.maximum(self.out, 0.0)  # rounding
+
+    def merge(self, a: int, b: int) -> None:
+        """Add the moments; the cost is that of the sum."""
+        s = self.add(a, b)
+        self.cost[a] = 0.5 * self.w[a] * np.log1p(s).sum()
+
+
+class Gaussians(_Clouds):
+    """Clusters as Gaussians: merging costs n/2 log det(S/n + 1), less what both parts cost   (Ney 6.2.3).
+
+    A matrix holds what merging two loses, or a bound of it that costs no determinant; a bound is made exact when it
+    comes to be the least. Two single rows need none: det(1 + e eᵀ) = 1 + |e|².
+    """
+
+    def __init__(self, x: Array, weight: Array) -> None:
+        n, d = x.shape
+        super().__init__(x, weight, np.zeros((n, d, d)))
+        self.top = np.zeros(n)  # the largest eigenvalue of each scatter
+        self.losses: Array | None = None
+        self.exact = np.zeros((0, 0), dtype=bool)
+
+    def heights(self, i: int, near: Array) -> Array:
+        """What merging i with each other cluster loses, at least."""
+        losses = self._begin() if self.losses is None else self.losses
+        loops.refine_losses(
+            self.w, self.mean, self.scatter, self.cost, self.top, i, near, losses, self.exact
+        )
+        return losses[i].copy()
+
+    def merge(self, a: int, b: int) -> None:
+        """Add the moments; the cost is that of the sum."""
+        s = self.add(a, b)
+        values = np.maximum(np.linalg.eigvalsh(s), 0.0)
+        self.cost[a], self.top[a] = 0.5 * self.w[a] * np.log1p(values).sum(), self.w[a] * values[-1] * (1.0 + 1e-9)
+        if self.losses is not None:
+            loops.bound_losses(self.w, self.mean, self.top, self.alive, a, a + 1, self.losses, self.exact)
+            loops.spread_losses(a, b, self.losses, self.exact)
+
+    def _begin(self) -> Array:
+        """The matrix, once the first merges (by another rule, where there are many rows) are made."""
+        n = len(self.w)
+        losses, exact = empty_matrix(n), np.empty((n, n), dtype=bool)
+        fill = loops.bound_losses
+        known = self.w, self.mean, self.top, self.alive
+        share(lambda part: fill(*known, *part, losses, exact), n, n * self.mean.size)
+        self.losses, self.exact = losses, exact
+        return losses

@@ -11,8 +11,9 @@ from likely.core.hashing import row_hashes
 from likely.core.notes import tell
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.loops import hierarchy as loops
+from likely.models.assigning import refuse_empty_rows
 from likely.models.dendrogram import Dendrogram
-from likely.models.greedy import Gaussians, Medians, by_centres, greedy
+from likely.models.greedy import Diagonals, Gaussians, Medians, by_centres, greedy
 from likely.models.links import Link, link_named
 from likely.models.reciprocal import Growing, by_points, empty_matrix, rounds, share, ward
 
@@ -23,6 +24,7 @@ METRICS = (
 ALIASES = {"manhattan": "cityblock", "l1": "cityblock", "l2": "euclidean"}
 WITH_GAPS = {"euclidean": 2, "cityblock": 1}  # metrics that know what to do about NaN, and their powers
 MOST = {"full": 2_000, "diagonal": 5_000}  # clusters from which the likelihood of all pairs is tried
+DETERMINANTS = 3.2e10  # steps for all pairs, d³ each: some seconds; 2,000 clusters of 20 columns
 
 
 def linkage(
@@ -38,7 +40,7 @@ def linkage(
     - **metric**: Euclidean, or a name SciPy's `cdist` knows; the last four links and "centroid" are Euclidean.
     - **weight**: (n,), positive; a row of weight w is w copies that were merged at height 0.
     - **NaN**: for links of distances (euclidean, cityblock) distances are taken over columns that both rows have, and
-      scaled by d / d_seen (pairs without such a column get the mean distance). The others need complete rows.
+      scaled by d / d_seen (pairs without such a column get the mean distance; rows without any are refused). The others need complete rows.
 
     Ward, single and the links by centres take memory for n rows; other links for up to n² distances.
 
@@ -186,7 +188,8 @@ def _by_likelihood(z: Array, w: Array, covariance: str) -> tuple[Index, Array]:
     if covariance not in MOST:
         raise DomainError(sentence("linkage", "covariance must be full or diagonal", repr(covariance)))
     z = _in_units_of_spread(z, w, covariance)
-    clusters, growing, most = Gaussians(z, w, covariance), Growing(len(z)), MOST[covariance]
+    growing, most = Growing(len(z)), _most(covariance, z.shape[1])
+    clusters = Gaussians(z, w) if covariance == "full" else Diagonals(z, w)
     if len(z) > most:
         _begin_by_ward(z, w, clusters, growing, most)
         text = f"the first {len(z) - most:,} merges are Ward's, in units of the spread within small clusters"
@@ -194,7 +197,13 @@ def _by_likelihood(z: Array, w: Array, covariance: str) -> tuple[Index, Array]:
     return greedy(clusters, clusters.alive.copy(), growing)
 
 
-def _begin_by_ward(z: Array, w: Array, clusters: Gaussians, growing: Growing, most: int) -> None:
+def _most(covariance: str, d: int) -> int:
+    """Clusters to compare: their number squared, times what a determinant takes, is bounded."""
+    fewer = int(np.sqrt(DETERMINANTS / d**3)) if covariance == "full" else MOST[covariance]
+    return max(min(MOST[covariance], fewer), 2)
+
+
+def _begin_by_ward(z: Array, w: Array, clusters: Gaussians | Diagonals, growing: Growing, most: int) -> None:
     """Merge as Ward does until `most` clusters are left."""
     merges, _ = in_order(*ward(z, w))
     n = len(z)
@@ -280,6 +289,7 @@ def _refuse_gaps(x: Array, kind: Link, link: str, metric: str) -> None:
     if metric not in WITH_GAPS:
         remedy = "use euclidean or cityblock, which compare what both rows have, or impute first"
         raise DataError(sentence("linkage", f"metric {metric} needs complete rows", where, remedy))
+    refuse_empty_rows(x, "linkage")
 
 
 def _checked_weight(weight: Any, n: int) -> Array:

@@ -14,7 +14,8 @@ from likely.core.notes import tell
 from likely.core.report import Run
 from likely.decisions.partitions import adjusted_rand
 from likely.errors import DataError, DomainError, sentence
-from likely.models.assigning import Table
+from likely.families.floors import columns
+from likely.models.assigning import Table, refuse_empty_rows
 from likely.models.exchange import exchange
 from likely.models.lloyd import SETTLED, Partition, lloyd, with_own_variances
 from likely.models.seeding import at_random, filled, plus_plus
@@ -90,12 +91,20 @@ def present(table: Table) -> Table:
     """Rows that have weight."""
     if not len(table):
         raise DataError(sentence("k-means", "at least one row is needed", "none"))
-    if table.weight is None or (table.weight > 0).all():
-        return table
-    at = table.weight > 0
+    at = np.ones(len(table), dtype=bool) if table.weight is None else table.weight > 0
     if not at.any():
         raise DataError(sentence("k-means", "at least one row must have weight", "weights of 0"))
-    return table.some(at)
+    if table.gaps:
+        _look_at_gaps(table.x, at)
+    return table if at.all() else table.some(at)
+
+
+def _look_at_gaps(x: Any, at: Any) -> None:
+    """Refuse rows `at` that hold nothing; a column that holds nothing is told of."""
+    refuse_empty_rows(x, "k-means", at)
+    never = np.flatnonzero([np.isnan(column[at]).all() for column in x.T])
+    if len(never):
+        tell(f"k-means: {columns(never)} is never observed: what centres have there says nothing; leave it out")
 
 
 def _refuse_unknown(start: Any, method: str, variances: str) -> None:
@@ -111,8 +120,8 @@ def _of_all(best: Partition, runs: list[Partition], x: Any, table: Table) -> Par
     told = tuple(Run(r.report.objective, r.report.iterations, r.report.converged, r.report.reason) for r in runs)
     labels = best.labels if len(best.labels) == len(x) else best.model.assign(x)
     if len(runs) == 1:
-        return Partition(best.report, labels)
-    return Partition(replace(best.report, runs=told, agreement=_agreement(best, runs, table)), labels)
+        return best._replace(labels=labels)
+    return best._replace(report=replace(best.report, runs=told, agreement=_agreement(best, runs, table)), labels=labels)
 
 
 def _agreement(best: Partition, runs: list[Partition], table: Table) -> float:

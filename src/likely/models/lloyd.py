@@ -19,6 +19,8 @@ from likely.models.seeding import squared_distances
 SETTLED = Stop(300, 1e-6)
 FAR_ROWS = 10_000  # the farthest rows, among which new seeds for empty clusters are looked for
 RESIDUE = 1e-6  # share of all weight below which a cluster's sums are taken anew
+FAR = 1e100  # in units of the rows' spread: farther centres are nobody's nearest, and their squares no numbers
+VANISHED = 1e-280  # a criterion that has left the range of numbers: only rows that move tell of progress
 OFTEN = 0.05  # share of rows looked at twice above which scores are formed in double precision
 
 
@@ -27,6 +29,12 @@ class Partition(NamedTuple):
 
     report: FitReport
     labels: Labels  # (n,)
+    before: int = 0  # refits by another criterion, which the report does not count
+
+    @property
+    def refits(self) -> int:
+        """All refits."""
+        return self.before + self.report.iterations
 
     @property
     def model(self) -> Centres:
@@ -58,7 +66,14 @@ def lloyd(
         raise DataError(sentence("k-means", "at least one row is needed", "none"))
     if table.weight is not None and not table.weight.any():
         raise DataError(sentence("k-means", "at least one row must have weight", "weights of 0"))
-    return _Run(table, as_centres(start, table.x.shape[1], "k-means"), bounds).until(stop)
+    return _Run(table, _within_reach(as_centres(start, table.x.shape[1], "k-means"), table), bounds).until(stop)
+
+
+def _within_reach(model: Centres, table: Table) -> Centres:
+    u = table.frame.inside(model.mean)
+    if (abs(u) <= FAR).all():
+        return model
+    return model.replace(mean=table.frame.outside(np.clip(u, -FAR, FAR)))
 
 
 def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: Stop = SETTLED) -> Partition:
@@ -73,7 +88,7 @@ def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: St
         return start
     with said_once():
         report = fit(start.model.with_variances(start.report.stats), Blocks.of(x, weight), stop=stop)
-    return Partition(report, report.model.assign(x))
+    return Partition(report, report.model.assign(x), start.refits)
 
 
 class _Run:
@@ -112,7 +127,7 @@ class _Run:
         self.sums.assign(self.model, self.table.tables(self.model, self.dtype), self.labels, self.bounds, self.moves)
         if self.sums.twice > OFTEN * max(self.sums.scored, 1):
             self.dtype = np.float64
-        self.trace.append(-self.sums.criterion(self.model))
+        self.trace.append(-self.sums.criterion(self.model, self.labels))
 
     def _settled(self, stop: Stop) -> str:
         """Why no further pass is needed; empty if one is."""
@@ -121,7 +136,7 @@ class _Run:
         if self.sums.moved == 0:
             return "no row changes its cluster"
         before, now = self.trace[-2:]
-        little = stop.tol > 0 and now - before <= stop.tol * -now
+        little = stop.tol > 0 and -now > VANISHED and now - before <= stop.tol * -now
         return f"the criterion falls by less than {stop.tol:g} of itself" if little else ""
 
     def _refit(self, fresh: bool) -> None:

@@ -15,6 +15,7 @@ from likely.families.factor_fits import leading, upright
 from likely.families.moments import Moments
 from likely.families.scatter_root import ScatterRoot
 
+CONSTANT = 1e-14  # share of a column's size: a standard deviation of less is what sums leave of a constant
 SQUARED = 1e-13  # share of the largest variance below which eigenvalues of a scatter or Gram matrix are rounding
 ROOTED = 1e-26  # the same for squared singular values of a root
 
@@ -165,6 +166,28 @@ def _of_gram(root: Array, components: Any) -> Spectrum:
     values = np.maximum(values, 0.0)
     vectors = small.T @ (left / np.sqrt(np.where(values > 0, values, 1.0)))
     return Spectrum(values * unit**2, upright(vectors), float((root**2).sum()), SQUARED)
+
+
+def dependent(stats: Moments) -> tuple[int, Array]:
+    """How many directions the scatter can tell from rounding, each column in its own unit, and the others (d, m).
+
+    A direction is a combination of columns that next to nothing is left of: a sum of other columns, or a copy. Columns
+    that are constant have no part in any: they are set aside. In units of their own no column is too small to be seen.
+
+    >>> from likely.families.moments import of_rows
+    >>> x = np.array([[1.0, 1e-9, 1.0, 7.0], [2.0, 3e-9, 2.0, 7.0], [3.0, 1e-9, 3.0, 7.0], [9.0, 0.0, 9.0, 7.0]])
+    >>> rank, nothing = dependent(of_rows(x, None, x[0]))
+    >>> rank, nothing.shape, bool(np.ptp(x @ nothing) < 1e-14)
+    (2, (4, 1), True)
+    """
+    variance, size = stats.variance, np.abs(stats.mean)
+    at = np.flatnonzero(variance > (CONSTANT * size) ** 2)
+    unit = np.sqrt(np.diagonal(stats.scatter)[at])
+    values, vectors = np.linalg.eigh(stats.scatter[np.ix_(at, at)] / unit[:, None] / unit)
+    flat = values <= SQUARED * values.max(initial=0.0)
+    out = np.zeros((len(variance), int(flat.sum())))
+    out[at] = vectors[:, flat] / unit[:, None] * np.sqrt(stats.total_weight)
+    return len(at) - out.shape[1], out
 
 
 def _counted(components: Any, most: int) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.errors import DomainError, ShapeError, sentence
+from likely.families.factor_fits import leading
 from likely.models.principal import Principal
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
@@ -26,8 +27,8 @@ class ScreeDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ScreeDisplay:
-        """Draw what a fitted `PCA` has learnt."""
-        return cls(estimator.principal_).plot(ax)
+        """Draw what a fitted `PCA` has learnt, or the covariance of a fitted `PPCA` or `FactorAnalysis`."""
+        return cls(_principal_of(estimator)).plot(ax)
 
     @classmethod
     def from_principal(cls, principal: Principal, *, ax: Any = None) -> ScreeDisplay:
@@ -57,6 +58,21 @@ class ScreeDisplay:
         ax[1].set(xlabel="axes kept", ylabel="relative error", title="Share of variance left out", ylim=(0, 1.02))
         self.ax_, self.figure_ = ax, ax[0].figure
         return self
+
+
+def _principal_of(estimator: Any) -> Principal:
+    """The principal axes that an estimator has learnt, or those of its covariance."""
+    principal = getattr(estimator, "principal_", None)
+    if isinstance(principal, Principal):
+        return principal
+    covariance = getattr(estimator, "covariance_", None)
+    if np.ndim(covariance) != 2:
+        remedy = "fit it first" if hasattr(estimator, "fit") else "pass an estimator"
+        expected = "a fitted PCA, PPCA or FactorAnalysis is needed"
+        raise DomainError(sentence("ScreeDisplay", expected, type(estimator).__name__, remedy))
+    unit = float(np.diagonal(covariance).max())
+    values, vectors = leading(np.asarray(covariance) / unit, len(covariance))
+    return Principal(estimator.mean_, vectors.T, np.maximum(values, 0.0) * unit)
 
 
 @dataclass

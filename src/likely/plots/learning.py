@@ -36,11 +36,19 @@ def trace(report: Any, ax: Any = None, *, color: str = PALETTE[0]) -> Any:
 
 
 def components(choice: Any, ax: Any = None) -> Any:
-    """BIC and held-out likelihood against the number of components, with what each would choose. Returns the axes."""
+    """BIC and held-out likelihood against the number of components, with what each would choose. Returns the axes.
+
+    Twice the message length, where a sparse prior came by, stands beside BIC: it has the same units.
+    """
     ax = axes(ax)
     if np.isfinite(choice.bic).any():
         ax.plot(choice.numbers, choice.bic, color=PALETTE[0], marker="o", ms=4)
         ax.set_ylabel("BIC (least is best)", color=PALETTE[0])
+    came_by = np.isfinite(choice.message)
+    if came_by.any():
+        at = np.asarray(choice.numbers)[came_by]
+        ax.plot(at, 2 * choice.message[came_by], color=SOFT, ls=":", marker="^", ms=4, label="2 × message length")
+        ax.legend(frameon=False, loc="upper right")
     if np.isfinite(choice.held_out).any():
         other = ax.twinx() if np.isfinite(choice.bic).any() else ax
         finite = np.isfinite(choice.held_out)

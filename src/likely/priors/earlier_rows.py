@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, Index, Mask, parameter
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.floors import column_floor, warn_of_constants
@@ -26,7 +26,8 @@ class EarlierRows(Value):
     analyser has no conjugate law, but its posterior mode needs none: rows of before and rows of now have one
     scatter together, (Ψ + S)/(r + n), and factors are fitted to that. With Ψ positive definite C stays regular
     whatever the rows.
-    The constant is not known, so there is neither evidence nor a draw. A leading axis makes a stack.
+    The constant is not known, so there is neither evidence nor a draw. A leading axis makes a stack. A column whose
+    row and column of Ψ are 0 was not observed in these rows: they say nothing of it.
 
     >>> import likely as lk
     >>> prior = EarlierRows([0.0], 1.0, [[4.0]], 2.0)
@@ -50,7 +51,7 @@ class EarlierRows(Value):
             )
         if not ((kappa > 0).all() and (rows > 0).all()):
             raise DomainError(sentence(me, "kappa and rows must be positive", (kappa.tolist(), rows.tolist())))
-        if not spd.is_symmetric(scale) or spd.cholesky(scale) is None:
+        if not spd.is_symmetric(scale) or not _regular(scale):
             raise DomainError(sentence(me, "scale must be symmetric and positive definite"))
         self._set(mean=mean, kappa=kappa, scale=scale, rows=rows)
 
@@ -60,7 +61,8 @@ class EarlierRows(Value):
 
         Its scatter is that within members, with correlations shrunk by a share ((q + 1)/n)⁴, not less than 0.01: so a
         lone law with many rows keeps its estimate (a direction without spread gets 0.01 (q + 4)/n of a column's
-        variance), and a member that owns three rows leans on all the others.
+        variance), and a member that owns three rows leans on all the others. Of a column that no row shows it says
+        nothing.
         """
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
@@ -72,6 +74,8 @@ class EarlierRows(Value):
         share = min(max(min((factors + 1) / n, 1.0) ** 4 if n > 0 else 1.0, 0.01), 1.0)
         shape = within * (1.0 - share)
         shape[np.diag_indices(d)] = np.maximum(np.diagonal(within), column_floor(pooled)[0])
+        never = ~(pooled.observed > 0)
+        shape[never], shape[:, never] = 0.0, 0.0
         c = factors + 4.0
         return cls.trusted(mean=pooled.mean, kappa=np.asarray(0.01), scale=spd.symmetric(c * shape), rows=np.asarray(c))
 
@@ -79,6 +83,11 @@ class EarlierRows(Value):
     def dim(self) -> int:
         """Number of columns d."""
         return int(self.mean.shape[-1])
+
+    @property
+    def known(self) -> Mask:
+        """Columns that were observed in these rows (d,)."""
+        return _known(self.scale)
 
     def update(self, stats: Moments) -> EarlierRows:
         """These rows and those of the statistics: what came before the next ones."""
@@ -101,6 +110,9 @@ class EarlierRows(Value):
 
     def log_density(self, model: Any) -> Any:
         """What these rows say of a model, a `Gaussian` or a `FactorGaussian`; one a member for a stack."""
+        at = np.flatnonzero(self.known)
+        if len(at) < self.dim:
+            return self._marginal(at).log_density(model.marginal(at))
         delta = model.mean - self.mean
         pulled = self.kappa[..., None, None] * delta[..., :, None] * delta[..., None, :]
         scatter = np.broadcast_to(self.scale + pulled, (*model.mean.shape, self.dim))
@@ -110,6 +122,10 @@ class EarlierRows(Value):
             entropy=np.zeros_like(weight), complete=True,
         )  # fmt: skip
         return lone(_expected(model, before))
+
+    def _marginal(self, at: Index) -> EarlierRows:
+        """What they say of some columns."""
+        return self.replace(mean=self.mean[..., at], scale=self.scale[..., at[:, None], at])
 
     def draw(self, rng: Generator) -> NoReturn:
         """An error: the constant of this law is not known."""
@@ -122,6 +138,17 @@ class EarlierRows(Value):
     def log_evidence(self, stats: Moments) -> NoReturn:
         """An error: the constant of this law is not known."""
         raise _not_normalised("log_evidence")
+
+
+def _known(scale: Array) -> Mask:
+    """Columns with a row and column of their own; all that others have are 0."""
+    return np.asarray((scale != 0).reshape(-1, *scale.shape[-2:]).any(axis=(0, 1)))
+
+
+def _regular(scale: Array) -> bool:
+    """True if the scatter is positive definite in the columns that were observed, of which there must be some."""
+    at = np.flatnonzero(_known(scale))
+    return bool(len(at)) and spd.cholesky(np.ascontiguousarray(scale[..., at[:, None], at])) is not None
 
 
 def _not_normalised(verb: str) -> DomainError:
