@@ -216,6 +216,15 @@ def test_a_handful_of_rows_is_not_cut_into_single_ones(tmp_path):
     assert sorted(pl.read_csv(tmp_path / "o.csv")["cluster"]) == [1, 2, 3]
 
 
+def test_a_single_row_or_two_end_in_words(tmp_path):
+    one = write(pl.DataFrame({"x": [1.5], "y": [2.5]}), tmp_path / "one.csv")
+    done = run("cluster", one, "-o", tmp_path / "o.csv")
+    assert done.exit_code == 3 and '"x" is set aside: every value is 1.5' in done.stderr
+    two = write(pl.DataFrame({"x": [1.5, 2.5], "y": [2.5, 3.5]}), tmp_path / "two.csv")
+    assert run("cluster", two, "-o", tmp_path / "o.csv").exit_code == 0
+    assert pl.read_csv(tmp_path / "o.csv")["cluster"].to_list() == [1, 1]
+
+
 def test_a_weight_that_is_text_is_called_so(tmp_path):
     done = run("cluster", write(groups(), tmp_path / "t.csv"), "--weight", "colour", "-o", tmp_path / "o.csv")
     assert done.exit_code == 3 and 'weights are numbers, got text such as "' in done.stderr

@@ -183,6 +183,7 @@ def test_a_target_that_is_not_there(path):
         (["1", "heavy", "1"], 'row 2, column "w": .* got "heavy"'),
         (["1", None, "1"], 'row 2, column "w": every row needs a weight'),
         (["0", "0", "0"], 'weight "w": some weight must be above zero'),
+        ([None, "red", "blue"], 'weight "w": weights are numbers, got text such as "red"'),
     ],
 )
 def test_weights_that_are_none(cells, told):

@@ -30,20 +30,18 @@ def by_prior(X: Any, numbers: Any = range(1, 11), component: Any = None, seed: i
 @pytest.mark.parametrize("columns", [1, 2, 5])
 @pytest.mark.parametrize("rows", [10, 40, 300])
 def test_one_gaussian_is_one_component(rows: int, columns: int) -> None:
-    for seed in range(2):
-        choice = by_prior(np.random.default_rng(seed).normal(size=(rows, columns)), seed=seed)
-        assert choice.best == {"prior": 1} and choice.emptied == 1
-        assert choice.converged["prior"] is True
+    choice = by_prior(np.random.default_rng(0).normal(size=(rows, columns)), range(1, 8))
+    assert choice.best == {"prior": 1} and choice.emptied == 1
+    assert choice.converged["prior"] is True
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [1, 2, 5])
-@pytest.mark.parametrize("rows", [40, 300, 2000])
-def test_one_gaussian_is_mostly_one_component(rows: int, columns: int) -> None:
-    found = [
-        by_prior(np.random.default_rng(100 + s).normal(size=(rows, columns)), seed=s).emptied for s in range(20)
-    ]  # fmt: skip
-    assert found.count(1) >= 18
+@pytest.mark.parametrize(("rows", "seeds"), [(40, 20), (300, 6), (2000, 2)])
+def test_one_gaussian_is_mostly_one_component(rows: int, seeds: int, columns: int) -> None:
+    draws = [np.random.default_rng(100 + s).normal(size=(rows, columns)) for s in range(seeds)]
+    found = [by_prior(X, seed=s).emptied for s, X in enumerate(draws)]
+    assert found.count(1) >= 0.9 * seeds
 
 
 @pytest.mark.parametrize(
@@ -145,9 +143,9 @@ def test_there_are_no_more_components_than_distinct_rows(by: str) -> None:
 
 
 def test_ten_rows_are_not_ten_components() -> None:
-    for seed in range(4):
+    for seed in range(2):
         X = np.random.default_rng(seed).normal(size=(10, 2))
-        assert choose_components(lk.MixtureDensity(random_state=0), X).best["bic"] < 10
+        assert choose_components(lk.MixtureDensity(random_state=0), X, by=("bic",)).best["bic"] < 10
 
 
 # --------------------------------------------------------------------------- weights

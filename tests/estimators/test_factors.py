@@ -191,3 +191,121 @@ def test_digits_by_a_ppca_for_each(data_dir):
     X, T = X.reshape(-1, 256).astype(float), T.reshape(-1, 256).astype(float)
     error = 1 - lk.BayesClassifier(PPCA(30)).fit(X, y).score(T, t)
     assert error < 0.07
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("prior", ["weak", None])
+def test_a_column_that_no_row_shows_has_no_say(rng, kind, prior):
+    X = make_rows(rng, 400, 6, 2)
+    more = np.insert(X, 3, np.nan, axis=1)
+    rest = np.delete(np.arange(7), 3)
+    for made in (kind(2, prior=prior), kind(prior=prior)):
+        alone = made.fit(X)
+        want, score, covariance = made.n_components_, alone.score(X), alone.covariance_
+        with pytest.warns(lk.FitWarning, match=f"{kind.__name__}: column 3 is never observed"):
+            made.fit(more)
+        assert made.n_components_ == want and made.score(more) == pytest.approx(score, abs=1e-9)
+        np.testing.assert_allclose(made.covariance_[np.ix_(rest, rest)], covariance, rtol=1e-9, atol=1e-10)
+        assert not made.components_[:, 3].any()
+        if kind is PPCA:
+            assert made.covariance_[3, 3] == pytest.approx(made.noise_variance_)
+
+
+def test_em_with_a_column_that_no_row_shows(rng):
+    X = make_rows(rng, 300, 5, 1)
+    with pytest.warns(lk.FitWarning, match="never observed|never"):
+        closed = PPCA(1).fit(np.column_stack([X, np.full(300, np.nan)]))
+    em = PPCA(1, method="em", random_state=0, max_iter=2000, tol=1e-10).fit(np.column_stack([X, np.full(300, np.nan)]))
+    np.testing.assert_allclose(em.covariance_, closed.covariance_, atol=1e-3)
+    assert (np.diff(em.report_.trace) >= -1e-9 * np.abs(em.report_.trace[:-1])).all()
+
+
+@pytest.mark.parametrize("prior", ["weak", None])
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+def test_a_class_that_never_saw_a_column(rng, prior):
+    """Its other columns are learnt as if that one were not there; of that, a weak prior knows what other classes saw."""
+    X, y = make_rows(rng, 600, 6, 2), np.repeat([0, 1], 300)
+    X[:, 2] *= 30.0
+    X[y == 1] += 3.0
+    X[y == 1, 2] = np.nan
+    model = lk.BayesClassifier(PPCA(2, prior=prior)).fit(X, y).model_.parts.member(1)
+    mine = np.delete(X[y == 1], 2, axis=1)
+    alone = PPCA(2, prior=prior).fit(mine)
+    at = [0, 1, 3, 4, 5]
+    assert model.marginal(at).log_prob(mine).mean() == pytest.approx(alone.score(mine), abs=0.02 if prior else 1e-9)
+    if prior is None:
+        assert float(model.noise) == pytest.approx(alone.noise_variance_, rel=1e-9) and not model.loadings[2].any()
+    else:
+        assert 1.0 < model.variance[2]
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-100, 1e-90, 1e90, 1e100, 1e140])
+@pytest.mark.parametrize("prior", ["weak", None])
+def test_em_over_the_factors_at_the_ends_of_the_numbers(rng, scale, prior):
+    X = make_rows(rng, 200, 5, 2)
+    made = PPCA(2, method="em", random_state=0, prior=prior, max_iter=1000)
+    want = made.fit(X).covariance_
+    far = made.fit(X * scale)
+    np.testing.assert_allclose(far.covariance_ / scale / scale, want, rtol=1e-9, atol=1e-10)
+    assert far.report_.converged and (np.diff(far.report_.trace) > 0).all()
+
+
+def test_em_over_the_factors_does_not_take_a_step_down(rng, monkeypatch):
+    X = make_rows(rng, 200, 5, 2)
+    step = FactorGaussian.em_step
+    monkeypatch.setattr(FactorGaussian, "em_step", lambda s, *a: step(s, *a).replace(noise=np.asarray(1e-7)))
+    with pytest.warns(lk.FitWarning, match="not converged: the next step would be worse"):
+        p = PPCA(2, method="em", random_state=0).fit(X)
+    assert p.noise_variance_ > 1e-7 and len(p.report_.trace) == 1
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_where_nothing_moves_columns_together_there_is_no_factor(rng, kind):
+    X = rng.normal(size=(500, 5))
+    p = kind().fit(X)
+    assert p.n_components_ == 0 and p.transform(X).shape == (500, 0) and p.components_.shape == (0, 5)
+    assert kind().fit(with_gaps(X, rng)).n_components_ == 0
+    assert kind().partial_fit(X[:250]).partial_fit(X[250:]).n_components_ == 0
+    assert kind().fit(X[:, :1]).n_components_ == 0
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_infinity_is_refused_by_row_and_column(rng, kind):
+    X = make_rows(rng, 60, 4, 1)
+    bad = X[:3].copy()
+    bad[1, 2], bad[2, 0] = np.inf, np.nan
+    for q in (0, 1):
+        p = kind(q).fit(X)
+        for verb in (p.impute, p.transform, p.score_samples, p.model_.reconstruct, p.model_.posterior):
+            with pytest.raises(lk.DataError, match="inf at row 1, column 2"):
+                verb(bad)
+        with pytest.raises(lk.DataError, match="inf at row 1, column 2"):
+            p.impute(bad, random_state=0)
+    with pytest.raises(lk.DataError, match=rf"{kind.__name__}.*inf at row 1, column 2"):
+        kind(1).fit(bad)
+
+
+def test_nothing_observed_is_the_estimators_own_error():
+    nothing = np.full((5, 3), np.nan)
+    for made in (PPCA(1), PPCA(), PPCA(1, method="em"), FactorAnalysis(1), FactorAnalysis(prior=None)):
+        for learn in (made.fit, made.partial_fit):
+            with pytest.raises(lk.DataError, match=rf"^{type(made).__name__}: something must be observed"):
+                learn(nothing)
+
+
+def test_the_report_says_how_it_was_found(rng):
+    X = make_rows(rng, 100, 4, 1)
+    assert "closed form" in PPCA(1).fit(X).report_.reason
+    assert "Newton" in FactorAnalysis(1).fit(X).report_.reason
+    assert "Newton" in FactorAnalysis(1).partial_fit(X).report_.reason
+    assert "closed form" in FactorAnalysis(0).fit(X).report_.reason
+    assert "gain below" in FactorAnalysis(1).fit(with_gaps(X, rng)).report_.reason
+
+
+@pytest.mark.parametrize("made", [PPCA(2), PPCA(), PPCA(2, method="em", random_state=0), FactorAnalysis(2)])
+def test_order_and_copies_do_not_matter_to_em(rng, made):
+    X, times = with_gaps(make_rows(rng, 3000, 6, 2), rng), rng.integers(1, 4, 3000)
+    X, times = X[np.argsort(X[:, 0])], np.sort(times)  # the first rows look like no others
+    a = made.fit(X, sample_weight=times).covariance_
+    b = made.fit(np.repeat(X, times, axis=0)[rng.permutation(times.sum())]).covariance_
+    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)

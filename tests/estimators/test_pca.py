@@ -151,3 +151,44 @@ def test_real_digits(data_dir):
     p, peer = PCA(0.9).fit(X), decomposition.PCA(0.9, svd_solver="covariance_eigh").fit(X)
     assert p.n_components_ == peer.n_components_
     assert p.relative_error_ <= 0.1 < p.principal_.relative_error(p.n_components_ - 1)
+
+
+def test_a_stream_says_that_it_keeps_the_scatter_only(rng):
+    X = rng.normal(size=(500, 7)) * 10.0 ** np.linspace(-6, 6, 7)
+    with pytest.warns(FitWarning, match="an R factor was used"):
+        assert PCA().fit(X).n_components_ == 7
+    for wanted in (None, 7):
+        with pytest.warns(FitWarning, match="a stream keeps the scatter only"):
+            PCA(wanted).partial_fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PCA().partial_fit(rng.normal(size=(500, 7)))
+        PCA(0.9).partial_fit(X)  # what was asked for is in plain sight
+        PCA().partial_fit(np.insert(rng.normal(size=(500, 7)), 2, 3.7, axis=1))
+        assert PCA(route="qr").partial_fit(X).n_components_ == 7
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1.0, 1e120])
+@pytest.mark.parametrize("offset", [0.0, 3.7e6])
+def test_constant_and_copied_columns_need_no_other_route(rng, scale, offset):
+    X = rng.normal(size=(300, 5)) + offset
+    for more in (np.full(300, 3.7), X[:, 2], 2.0 * X[:, 1] if offset == 0 else X[:, 1]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            p = PCA().fit(np.column_stack([X, more]) * scale)
+        assert p.route_ == "scatter" and p.n_components_ == 5
+    with pytest.warns(FitWarning, match="an R factor was used"):  # almost a copy is none
+        p = PCA().fit(np.column_stack([X, X[:, 2] + 1e-7 * rng.normal(size=300)]) * scale)
+    assert p.route_ == "qr" and p.n_components_ == 6
+
+
+def test_copied_rows_need_no_other_route(rng):
+    X = np.repeat(rng.normal(size=(4, 30)), 3, axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        p = PCA().fit(X)
+        assert PCA().fit(X[:1]).n_components_ == PCA().fit(X[:2]).n_components_ == 1
+    assert p.route_ == "gram" and p.n_components_ == 3
+    X[0] += 1e-9 * rng.normal(size=30)
+    with pytest.warns(FitWarning, match="an R factor was used"):
+        assert PCA().fit(X).n_components_ == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import polars as pl
@@ -12,9 +13,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 import likely as lk
-from likely.errors import DataError, DomainError, ModelFileError
+from likely.errors import DataError, DomainError, FitWarning, ModelFileError
 from likely.estimators.left_out import left_out_surprises
-from likely.estimators.table_clusterer import TableClusterer
+from likely.estimators.table_clusterer import TableClusterer, most_clusters
 from likely.estimators.table_mixture import bic, discover, shapes
 
 REAL = {"a": "real", "b": "real"}
@@ -84,6 +85,45 @@ def test_left_out_surprises_are_larger_than_those_of_rows_learnt_from():
 
     own = surprise(found.mixture.model_, X.to_numpy())
     assert np.median(left_out_surprises(found.mixture, X)[0]) > np.median(own)
+
+
+class Fussy(lk.GaussianDensity):
+    """A density that refuses to learn without the row that holds 5."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        if 5.0 not in np.asarray(X):
+            raise DataError("Fussy: the row that holds 5 is needed.")
+        return super().fit(X, y, sample_weight)
+
+
+def test_rows_that_only_a_model_that_knows_them_could_score_are_left_out_and_that_is_said():
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    X[7] = 5.0
+    with pytest.warns(FitWarning, match=r"novelty: 4 of 40 rows could not be scored .* the other rows set the alarm"):
+        kept = left_out_surprises(Fussy("diagonal").fit(X), X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain = left_out_surprises(lk.GaussianDensity("diagonal").fit(X), X)
+    assert kept.shape == (3, 36) and kept[1].sum() == 36 and np.isfinite(kept).all()
+    assert set(kept[0].tolist()) <= set(plain[0].tolist())  # what stays is as it was, and 5 is not among it
+    assert plain[0].max() > kept[0].max()
+
+
+def test_a_single_row_sets_no_alarm():
+    X = np.array([[1.0]])
+    with pytest.warns(FitWarning, match=r"1 of 1 rows .* the model's own draws set the alarm"):
+        kept = left_out_surprises(lk.GaussianDensity("diagonal").fit(X), X)
+    assert kept.shape == (3, 0)
+
+
+def test_a_cluster_is_worth_three_distinct_rows():
+    few = pl.DataFrame({"a": [1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, None]})
+    assert most_clusters(few, 10) == 2 and most_clusters(few, 1) == 1
+    assert most_clusters(few, 10, [0, 0, 0, 0, 0, 1, 1, 0]) == 1
+    long = pl.concat([pl.DataFrame({"a": [0.0] * 1000}), pl.DataFrame({"a": np.arange(9.0)})])
+    assert most_clusters(long, 10) == 3
+    made = TableClusterer(restarts=1).fit({"x": [1.5, 2.5, 7.25], "y": [2.5, 9.5, 3.5]})
+    assert made.n_components_ == 1
 
 
 def test_it_comes_back_from_a_file_as_it_was(tmp_path):

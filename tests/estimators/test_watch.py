@@ -34,6 +34,17 @@ def test_blame_is_the_gain_beyond_an_ordinary_row_whatever_the_units():
         assert bits[0] == pytest.approx((expected - usual) * BITS, rel=0.02)
 
 
+def test_every_column_is_ranked_missing_cells_last_and_words_never_seen_first():
+    ordinary = rows(400, 0).with_columns(c=pl.Series(["x", "y"] * 200))
+    watch = Watch.over(TableClusterer(1, restarts=1).fit(ordinary))
+    odd = pl.DataFrame({"a": [6.0, None, 1e300], "b": [9000.0, 9000.0, 0.0], "c": ["z", "x", "x"]})
+    bits = dict(zip(watch.schema, watch.ranking(odd).T, strict=True))
+    assert bits["c"][0] == np.inf and bits["b"][0] > bits["a"][0] > 10
+    assert bits["a"][1] == -np.inf and bits["b"][1] == pytest.approx(bits["b"][0], rel=0.05)
+    assert bits["a"][2] == np.inf and bits["b"][2] == 0 == bits["c"][2]
+    assert watch.blame(odd)[0] == ["c", "b", "a"]
+
+
 def test_the_level_keeps_its_word_and_rarity_agrees():
     watch = Watch.over(TableClusterer(1, restarts=1).fit(rows(500, 1)))
     look = watch.look(rows(20_000, 2))

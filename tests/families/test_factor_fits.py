@@ -90,3 +90,14 @@ def test_one_noise_is_the_mean_of_what_is_left(rng):
     np.testing.assert_allclose(np.sort((f.loadings**2).sum(axis=0))[::-1], values[:2] - float(f.noise))
     full = factor_fits.principal_factors(s, 6, 1e-9)
     np.testing.assert_allclose(full.loadings @ full.loadings.T + float(full.noise) * np.eye(6), s, atol=1e-10)
+
+
+def test_a_step_of_em_keeps_its_bits_in_other_units(rng):
+    x = rng.normal(size=(50, 4))
+    cov, start = np.cov(x.T), rng.normal(size=(4, 2))
+    loadings, noise = factor_fits.em_step(cov, start, 0.7)
+    for power in (-440.0, -3.0, 440.0):
+        unit = 2.0**power
+        far, left = factor_fits.em_step(cov * unit * unit, start * unit, 0.7 * unit * unit)
+        np.testing.assert_array_equal(far / unit, loadings)
+        assert left / unit / unit == noise

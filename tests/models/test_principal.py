@@ -7,7 +7,7 @@ import pytest
 
 from likely import DataError, DomainError, Gaussian, ShapeError
 from likely.families.scatter_root import centred_rows, root_of_rows
-from likely.models.principal import Principal, axes_of, spectrum
+from likely.models.principal import Principal, axes_of, dependent, hides_more, spectrum
 
 
 @pytest.fixture
@@ -101,3 +101,19 @@ def test_what_it_refuses(x):
         Principal([0.0, 0.0], [[1.0, 0.0]], [1.0, 2.0], 0.0)
     with pytest.raises(DomainError, match="must fall"):
         Principal([0.0, 0.0], np.eye(2), [1.0, 2.0], 0.0)
+
+
+def test_what_depends_on_other_columns_is_found_in_any_units(rng):
+    a = rng.normal(size=(80, 3))
+    x = np.column_stack([a, a[:, 0] - 2 * a[:, 1], np.full(80, 5.0)])
+    for unit in (np.ones(5), 10.0 ** np.array([-8, 3, 0, 6, 1])):
+        stats = moments_of(x * unit)
+        rank, flat = dependent(stats)
+        assert rank == 3 and flat.shape == (5, 1) and flat[4] == 0
+        assert np.ptp(x * unit @ flat) < 1e-13 * np.abs(x * unit * flat.T).max()
+
+
+def test_what_products_of_rows_hide(rng):
+    x = rng.normal(size=(6, 40))
+    assert not hides_more(x) and not hides_more(np.repeat(x, 2, axis=0)) and not hides_more(np.zeros((3, 4)))
+    assert hides_more(x * np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 1e-9]]).T)

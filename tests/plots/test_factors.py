@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from likely import DomainError, ShapeError
-from likely.estimators.factors import PPCA
+from likely.estimators.factors import PPCA, FactorAnalysis
 from likely.estimators.pca import PCA
 from likely.plots.factors import ScoresDisplay, ScreeDisplay
 
@@ -55,3 +55,16 @@ def test_scores_by_label(X):
     assert [len(c.get_offsets()) for c in d.ax_.collections] == [30, 30]
     with pytest.raises(ShapeError, match="one label a row"):
         ScoresDisplay.from_estimator(PCA(2).fit(X), X, labels[:3])
+
+
+@pytest.mark.parametrize("model", [PPCA(2), FactorAnalysis(1), PPCA(0)])
+def test_scree_of_a_density_is_that_of_its_covariance(X, model):
+    d = ScreeDisplay.from_estimator(model.fit(X))
+    np.testing.assert_allclose(d.principal.variances, np.linalg.eigvalsh(model.covariance_)[::-1], rtol=1e-10)
+    assert d.errors[-1] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_scree_of_what_has_no_axes(X):
+    for other in (PPCA(2), PCA(2), object()):
+        with pytest.raises(DomainError, match="ScreeDisplay: a fitted PCA, PPCA or FactorAnalysis is needed"):
+            ScreeDisplay.from_estimator(other)

@@ -91,3 +91,25 @@ def test_what_it_refuses(prior, rng):
         EarlierRows([0.0], 0.0, [[1.0]], 1.0)
     with pytest.raises(DomainError, match="positive definite"):
         EarlierRows([0.0], 1.0, [[-1.0]], 1.0)
+
+
+def test_of_a_column_without_scatter_it_says_nothing(rng):
+    part = EarlierRows([0.5, -1.0], 2.0, [[3.0, 0.3], [0.3, 1.0]], 5.0)
+    scale = np.zeros((3, 3))
+    scale[np.ix_([0, 2], [0, 2])] = part.scale
+    whole = EarlierRows([0.5, 9.0, -1.0], 2.0, scale, 5.0)
+    assert whole.known.tolist() == [True, False, True] and part.known.all()
+    f = FactorGaussian(rng.normal(size=(2, 3)), rng.normal(size=(2, 3, 1)), [0.4, 0.7])
+    for law in (f, f.gaussian, f.member(0)):
+        np.testing.assert_allclose(whole.log_density(law), part.log_density(law.marginal([0, 2])), rtol=1e-12)
+    with pytest.raises(DomainError, match="positive definite"):
+        EarlierRows([0.0, 0.0], 1.0, np.zeros((2, 2)), 1.0)
+
+
+def test_weak_says_nothing_of_a_column_that_no_row_shows(rng):
+    x = np.insert(rng.normal(size=(30, 2)), 1, np.nan, axis=1)
+    f = FactorGaussian(np.zeros(3), np.ones((3, 1)), 1.0)
+    prior = f.weak_prior(f.collect(x))
+    assert prior.known.tolist() == [True, False, True]
+    two = f.marginal([0, 2])
+    np.testing.assert_allclose(prior.scale[np.ix_([0, 2], [0, 2])], two.weak_prior(two.collect(x[:, [0, 2]])).scale)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from likely.core.columns import Columns
 from likely.core.notes import tell
@@ -100,11 +100,6 @@ class CategoricalDensity(DensityEstimator):
         return X
 
     _looks_once = False  # levels are where they are
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
-        """Rows (n, d) of levels drawn from the learnt density."""
-        check_is_fitted(self)
-        return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state)))
 
     def _outward(self, rows: Any, like: Any = None) -> Any:
         """Rows of the model as a table (n, d) of levels, or as the rows `like` that they are made of."""

@@ -75,10 +75,9 @@ class ComponentChoice:
     def _unsettled(self, way: str) -> str:
         """The numbers whose fits ran out of refits."""
         settled = np.asarray(self.converged.get(way, True))
-        if settled.all():
-            return ""
-        at = f" of {', '.join(str(k) for k, ok in zip(self.numbers, settled, strict=True) if not ok)}"
-        return NAMES[way] + (at if settled.ndim else "")
+        if settled.all() or not settled.ndim:
+            return "" if settled.all() else NAMES[way]
+        return f"{NAMES[way]} of {', '.join(str(k) for k, ok in zip(self.numbers, settled, strict=True) if not ok)}"
 
 
 def _told(value: float, digits: int) -> str:

@@ -61,12 +61,6 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         check_is_fitted(self)
         return self.model_.mean + rows(X, self.n_components_, type(self).__name__) @ self.model_.loadings.T
 
-    def impute(self, X: Any, random_state: Any = None) -> Any:
-        """Rows with their gaps filled: by conditional expectation, or with `random_state` by a draw."""
-        check_is_fitted(self)
-        rng = None if random_state is None else np.random.default_rng(random_state)
-        return self.model_.impute(self._rows(X, reset=False), rng)
-
     @property
     def components_(self) -> Array:
         """The loadings of each factor (q, d), one a row."""
@@ -262,11 +256,10 @@ class FactorAnalysis(FactorDensity):
         self.max_iter = max_iter
         self.tol = tol
 
-
     def _adopt(self, report: FitReport) -> Self:
         """Only without factors there is a closed form."""
         if report.stats.complete and report.model.factors:
-            report = replace(report, reason="nothing was missing: one search by Newton's method over the columns' noise")
+            report = replace(report, reason="nothing was missing: one search by Newton's method over all noise")
         return super()._adopt(report)
 
 

@@ -47,6 +47,8 @@ def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
 
 def _score_without(density: Any, X: Any, w: Array, rest: Any, mine: Any, scores: Array) -> None:
     """Scores of `mine` by a density learnt from the `rest`; where these hold too little, none."""
+    if not len(rest):
+        return
     settings = density.get_params(deep=False)
     fewer = {name: value for name, value in (("max_iter", STEPS), ("restarts", 1)) if name in settings}
     try:

@@ -284,7 +284,7 @@ class MixtureDensity(DensityEstimator):
     def _begin_stream(self, X: Any, weight: Any, first: bool) -> Self:
         """Learn anew from all rows so far, as long as they are too few to tell components apart."""
         few = Sketch.of(X, weight)
-        few = few if first else self.few_ + few
+        few = few if first else self.__dict__["few_"] + few
         data = (X, weight) if first else (few.rows, few.weight)
         with self._named_columns():
             self._adopt(self._learn(*data))
@@ -304,6 +304,9 @@ class MixtureDensity(DensityEstimator):
         return known * (total * (1 - eta) / before) + new * (total * eta / fresh)
 
     # --------------------------------------------------------- what components say
+
+    def _outward(self, rows: Any, like: Any = None) -> Any:
+        return self.component_._outward(rows, like)
 
     def _rows(self, X: Any, reset: bool) -> Any:
         if reset:
@@ -440,14 +443,6 @@ class MixtureDensity(DensityEstimator):
     def weights_(self) -> Array:
         """Weights of the components (K,)."""
         return self.model_.weights
-
-    def impute(self, X: Any, random_state: Any = None) -> Any:
-        """Rows with their gaps filled: by conditional expectation, or with `random_state` by a draw."""
-        from likely.models.imputing import impute
-
-        check_is_fitted(self)
-        rng = None if random_state is None else np.random.default_rng(random_state)
-        return impute(self.model_, self._rows(X, reset=False), rng)
 
 
 class MixtureClusterer(ClusterMixin, MixtureDensity):

@@ -24,6 +24,7 @@ from likely.models.principal import (
     Spectrum,
     axes_of,
     dependent,
+    hides_more,
     number,
     refuse_gaps,
     spectrum,
@@ -41,8 +42,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     - **route**: "scatter" takes eigenvectors of the scatter matrix, in one pass; "qr" singular values of an R factor,
       which costs more and keeps what lies below 3e-7 of the largest. "auto" begins with the scatter (with
       fewer rows than columns: with the small matrix of their products) and changes to "qr", with a warning, where
-      an axis that was asked for lies below that. Constant columns, copies and sums of others are no reason: what is left
-      of them is looked up in the rows. `route_` says which way was taken.
+      an axis that was asked for lies below that. Constant columns, copies and sums of others are no reason: what is
+      left of them is looked up in the rows. `route_` says which way was taken.
 
     Variances are scatter over weight, divided by n (scikit-learn's are n / (n − 1) times as large; its
     `singular_values_` are the same). `partial_fit` adds statistics: chunks equal the batch, by the route of the first
@@ -175,9 +176,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise DomainError(sentence("PCA", expected, self.n_components))
 
     def _sees_all(self, stats: Any, found: Spectrum, X: Any) -> bool:
-        """True if all axes are wanted, and the rows have nothing more in the directions that the scatter does not show."""
-        if self.n_components is not None or not isinstance(stats, moments.Moments):
+        """True if all axes are wanted, and rows have nothing more in the directions that products do not show."""
+        if self.n_components is not None:
             return False
+        if isinstance(stats, ScatterRoot):
+            return not hides_more(np.asarray(stats.root))
         rank, flat = dependent(stats)
         if not found.sees(rank):
             return False

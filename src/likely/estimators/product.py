@@ -205,15 +205,6 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     def _in_names(self, text: str) -> str:
         return text  # columns are numbered within their part, and the part is named
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
-        """Rows drawn from the learnt density: an array if it learnt from one, else `Columns`."""
-        rows = super().sample(n_samples, random_state)
-        if not self.takes_arrays_:
-            return rows
-        at = [column for _, _, own in self.parts_ for column in own]
-        table = np.column_stack([rows[name] for name, _, _ in self.parts_])
-        return table[:, np.argsort(at)]
-
     def _outward(self, rows: Any, like: Any = None) -> Any:
         """Rows of the model as they were learnt from, or as the rows `like` that they are made of."""
         if isinstance(like, Mapping) and not issparse(like):

@@ -21,7 +21,9 @@ from likely.core.report import FitReport
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.fast import is_plain
+from likely.estimators.outward import filled_in
 from likely.families.law import Law
+from likely.models.imputing import impute
 from likely.models.softening import softened
 
 PRIOR = [StrOptions({"weak"}), HasMethods(["update", "point"]), None]
@@ -84,7 +86,16 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
         """Rows drawn from the learnt density; `random_state` is an int, a Generator or None."""
         check_is_fitted(self)
-        return self.model_.sample(n_samples, np.random.default_rng(random_state))
+        return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state)))
+
+    def impute(self, X: Any, random_state: Any = None) -> Any:
+        """Rows with their gaps filled: by conditional expectation, or with `random_state` by a draw.
+
+        They come back as they came in (a data frame, an array, `Columns`), and what was seen is untouched.
+        """
+        check_is_fitted(self)
+        rng = None if random_state is None else np.random.default_rng(random_state)
+        return self._outward(impute(self.model_, self._rows(X, reset=False), rng), X)
 
     def summary(self, level: float = 0.95) -> Any:
         """Parameters with intervals, log-likelihood, AIC and BIC: prints as text, shows as HTML, gives JSON."""
@@ -140,6 +151,10 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         """The model and statistics so far, made wide enough for what is new in X."""
         return model, stats
+
+    def _outward(self, rows: Any, like: Any = None) -> Any:
+        """Rows of the model for those outside: the inverse of `_rows`; `like` are rows whose gaps they fill."""
+        return rows if like is None else filled_in(like, rows)
 
     def _rows(self, X: Any, reset: bool) -> Any:
         """Foreign rows as the model takes them; infinities are refused later, by row and column."""

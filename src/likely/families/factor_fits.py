@@ -233,4 +233,6 @@ def em_start(covariance: Array, q: int, rng: np.random.Generator) -> tuple[Array
     return np.sqrt(variance) * rng.standard_normal((d, q)) / np.sqrt(d), variance
 
 
-__all__ = ["Factors", "em_start", "em_step", "factor_analysis", "leading", "power_of_two", "principal_factors", "upright"]
+__all__ = [
+    "Factors", "em_start", "em_step", "factor_analysis", "leading", "power_of_two", "principal_factors", "upright",
+]  # fmt: skip

@@ -322,10 +322,10 @@ class FactorGaussian(Law):
     def _heard(self, stats: Moments, prior: Any, which: Mask) -> Array:
         """Expected log-likelihood of the columns that were seen + log prior, of some members (K,); 0 for others."""
         value = np.where(which, np.atleast_1d(self._log_prior(prior)), 0.0)
-        for k in np.flatnonzero(which):
+        for k in np.flatnonzero(which).tolist():
             mine, law = (stats.member(k), self.member(k)) if self.members else (stats, self)
             at = np.flatnonzero(mine.observed > 0)
-            value[k] += law.marginal(at).expected_log_prob(of_columns(mine, at))
+            value[k] += law.marginal(at.tolist()).expected_log_prob(of_columns(mine, at))
         return value
 
     def _log_prior(self, prior: Any) -> Any:

@@ -118,7 +118,8 @@ class _Clouds:
 
     def __init__(self, x: Array, weight: Array, scatter: Array) -> None:
         self.w, self.mean, self.scatter, self.cost = weight.copy(), x.copy(), scatter, np.zeros(len(x))
-        self.alive = np.ones(len(x), dtype=bool)
+        self.alive, self.out = np.ones(len(x), dtype=bool), np.empty(len(x))
+        self.top = np.zeros(len(x))  # the largest eigenvalue of each scatter, where somebody asks for it
 
     def add(self, a: int, b: int) -> Array:
         """a swallows b: moments add; gives the covariance of both."""
@@ -130,13 +131,19 @@ class _Clouds:
         self.w[a], self.alive[b] = n, False
         return np.asarray(self.scatter[a] / n)
 
+    def forget_swallowed(self) -> Index:
+        """Close the gaps between places; gives the places that stay."""
+        kept = np.flatnonzero(self.alive)
+        self.w, self.mean, self.scatter, self.cost = (a[kept] for a in (self.w, self.mean, self.scatter, self.cost))
+        self.top, self.out, self.alive = self.top[kept], np.empty(len(kept)), np.ones(len(kept), dtype=bool)
+        return kept
+
 
 class Diagonals(_Clouds):
     """Clusters as Gaussians without correlations: merging costs n/2 Σ_c log(S_c/n + 1), less what both parts cost."""
 
     def __init__(self, x: Array, weight: Array) -> None:
         super().__init__(x, weight, np.zeros(x.shape))
-        self.out = np.empty(len(x))
 
     def heights(self, i: int, near: Array) -> Array:
         """What merging i with each other cluster loses."""
@@ -159,16 +166,14 @@ class Gaussians(_Clouds):
     def __init__(self, x: Array, weight: Array) -> None:
         n, d = x.shape
         super().__init__(x, weight, np.zeros((n, d, d)))
-        self.top = np.zeros(n)  # the largest eigenvalue of each scatter
         self.losses: Array | None = None
         self.exact = np.zeros((0, 0), dtype=bool)
 
     def heights(self, i: int, near: Array) -> Array:
         """What merging i with each other cluster loses, at least."""
         losses = self._begin() if self.losses is None else self.losses
-        loops.refine_losses(
-            self.w, self.mean, self.scatter, self.cost, self.top, i, near, losses, self.exact
-        )
+        known = self.w, self.mean, self.scatter, self.cost, self.top
+        loops.refine_losses(*known, i, near, losses, self.exact)
         return losses[i].copy()
 
     def merge(self, a: int, b: int) -> None:

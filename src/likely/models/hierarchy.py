@@ -24,7 +24,7 @@ METRICS = (
 ALIASES = {"manhattan": "cityblock", "l1": "cityblock", "l2": "euclidean"}
 WITH_GAPS = {"euclidean": 2, "cityblock": 1}  # metrics that know what to do about NaN, and their powers
 MOST = {"full": 2_000, "diagonal": 5_000}  # clusters from which the likelihood of all pairs is tried
-DETERMINANTS = 3.2e10  # steps for all pairs, d³ each: some seconds; 2,000 clusters of 20 columns
+DETERMINANTS = 1e10  # steps for all pairs, d³ each: two or three seconds; 1,118 clusters of 20 columns
 
 
 def linkage(
@@ -192,6 +192,7 @@ def _by_likelihood(z: Array, w: Array, covariance: str) -> tuple[Index, Array]:
     clusters = Gaussians(z, w) if covariance == "full" else Diagonals(z, w)
     if len(z) > most:
         _begin_by_ward(z, w, clusters, growing, most)
+        growing.keep(clusters.forget_swallowed())
         text = f"the first {len(z) - most:,} merges are Ward's, in units of the spread within small clusters"
         tell(f"linkage: likelihood compares up to {most:,} clusters: {text}")
     return greedy(clusters, clusters.alive.copy(), growing)
@@ -199,7 +200,7 @@ def _by_likelihood(z: Array, w: Array, covariance: str) -> tuple[Index, Array]:
 
 def _most(covariance: str, d: int) -> int:
     """Clusters to compare: their number squared, times what a determinant takes, is bounded."""
-    fewer = int(np.sqrt(DETERMINANTS / d**3)) if covariance == "full" else MOST[covariance]
+    fewer = int(np.sqrt(DETERMINANTS / max(d, 1) ** 3)) if covariance == "full" else MOST[covariance]
     return max(min(MOST[covariance], fewer), 2)
 
 

@@ -387,7 +387,7 @@ class Mixture(Law):
     def for_prior(self, stats: MixtureStats) -> Any:
         """The parts' statistics that a weak prior is scaled by: a start is not taken at its word."""
         tied = isinstance(self.parts, Shared) and self.parts.what == "all"
-        if stats.seen:
+        if stats.seen or self.size == 1:  # of one part nothing is hidden
             return stats.parts
         parts = softened(stats.parts, 1 if tied else self.members or 1)
         one_for_all = isinstance(self.parts, Shared) and not tied  # covariances of many rows: the usual prior serves

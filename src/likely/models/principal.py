@@ -190,6 +190,18 @@ def dependent(stats: Moments) -> tuple[int, Array]:
     return len(at) - out.shape[1], out
 
 
+def hides_more(root: Array) -> bool:
+    """True if rows (n, d) hold a direction that the matrix of their products (n, n) cannot tell from rounding.
+
+    >>> hides_more(np.diag([1.0, 1e-9])), hides_more(np.array([[1.0, 0.0, 2.0]] * 2))
+    (True, False)
+    """
+    small = root / (float(np.abs(root).max(initial=0.0)) or 1.0)
+    values, left = np.linalg.eigh(small @ small.T)
+    left_over = left[:, values <= SQUARED * values[-1]].T @ small
+    return bool((np.einsum("md,md->m", left_over, left_over) > ROOTED * values[-1]).any())
+
+
 def _counted(components: Any, most: int) -> int:
     return min(int(components), most) if isinstance(components, int | np.integer) else most
 

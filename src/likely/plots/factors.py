@@ -65,7 +65,7 @@ def _principal_of(estimator: Any) -> Principal:
     principal = getattr(estimator, "principal_", None)
     if isinstance(principal, Principal):
         return principal
-    covariance = getattr(estimator, "covariance_", None)
+    covariance: Any = getattr(estimator, "covariance_", None) if hasattr(estimator, "model_") else None
     if np.ndim(covariance) != 2:
         remedy = "fit it first" if hasattr(estimator, "fit") else "pass an estimator"
         expected = "a fitted PCA, PPCA or FactorAnalysis is needed"
