@@ -73,7 +73,7 @@ def how_many() -> None:
     """Three clouds: what BIC, rows left out and a sparse prior say of their number."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(c, 1.0, (150, 2)) for c in ([0, 0], [4, 0], [2, 4])])
-    choice = lk.choose_components(lk.MixtureDensity(random_state=0), X, range(1, 9))
+    choice = lk.choose_components(lk.MixtureDensity(random_state=0, max_iter=500), X, range(1, 9))
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
         components(choice, ax).set_title("How many components?")

@@ -140,3 +140,27 @@ def test_names_of_columns_pipelines_and_clones(blobs):
 def test_errors(how, match):
     with pytest.raises(ValueError, match=match):
         Agglomerative(**how).fit([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]])
+
+
+def test_new_rows_with_gaps_are_scaled_as_linkage_scales(rng):
+    """A centre that lacks a column is not nearer for it."""
+    x = np.array([[0.0, 0.0], [0.1, 0.1], [3.0, np.nan], [3.1, np.nan]])
+    model = Agglomerative(2, link="average").fit(x)
+    near, far = model.labels_[0], model.labels_[2]
+    assert near != far
+    # to the first 1.4² + 1.4² = 3.92, to the other 2 · 1.6² = 5.12, without the scale 2.56
+    np.testing.assert_array_equal(model.predict([[1.45, 1.45], [3.0, 0.0]]), [near, far])
+
+
+@pytest.mark.parametrize("power", [-170, 170, -300])
+def test_new_rows_of_any_size_find_their_centre(rng, power):
+    x = np.concatenate([rng.normal(0, 1, (20, 3)), rng.normal(20, 1, (20, 3))])
+    model = Agglomerative(2).fit(x * 10.0**power)
+    np.testing.assert_array_equal(model.predict(x * 10.0**power), model.labels_)
+
+
+def test_a_row_beyond_all_has_a_nearest_centre_too(rng):
+    model = Agglomerative(2).fit([[0.0], [1.0], [9.0], [10.0]])
+    high, low = model.labels_[3], model.labels_[0]
+    np.testing.assert_array_equal(model.predict([[1e200], [-20.0], [0.5]]), [model.predict([[1e200]])[0], low, low])
+    assert high != low

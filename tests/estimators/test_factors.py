@@ -223,7 +223,7 @@ def test_em_with_a_column_that_no_row_shows(rng):
 @pytest.mark.parametrize("prior", ["weak", None])
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_a_class_that_never_saw_a_column(rng, prior):
-    """Its other columns are learnt as if that one were not there; of that, a weak prior knows what other classes saw."""
+    """Its other columns are learnt as if that one were not there; a weak prior knows of it what other classes saw."""
     X, y = make_rows(rng, 600, 6, 2), np.repeat([0, 1], 300)
     X[:, 2] *= 30.0
     X[y == 1] += 3.0

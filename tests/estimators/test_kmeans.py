@@ -164,3 +164,17 @@ def test_a_file_gives_back_the_same_bits(X, tmp_path):
         np.testing.assert_array_equal(back.predict(X), m.predict(X))
         back.partial_fit(X[:9])
         assert back.stats_.total_weight == len(X) + 9
+
+
+def test_a_far_row_does_not_end_learning_early():
+    X = np.concatenate([np.random.default_rng(0).normal(size=(5_000, 2)), [[1e9, 0.0]]])
+    quick, exact = KMeans(8, random_state=0).fit(X), KMeans(8, random_state=0, tol=0).fit(X)
+    assert quick.n_iter_ > 10
+    assert quick.inertia_ <= 1.001 * exact.inertia_
+
+
+def test_streams_refuse_rows_without_any_entry():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    m = KMeans(3, random_state=0).partial_fit(X)
+    with pytest.raises(DataError, match="nothing but NaN in 1: 1"):
+        m.partial_fit([[0.0, 1.0], [np.nan, np.nan]])

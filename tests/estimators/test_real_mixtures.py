@@ -135,7 +135,7 @@ def test_full_mixtures_a_class_err_less_than_one_gaussian(oil: Any) -> None:
         )
         for K in (1, 5)
     ]
-    assert wrong[1] <= wrong[0] <= 0.015  # bench/tables.py: one Gaussian a class errs in 1.0 %
+    assert max(wrong) <= 0.01  # bench/tables.py: one Gaussian a class errs in 1.0 %
 
 
 # ------------------------------------------------------------------------ digits

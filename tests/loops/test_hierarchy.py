@@ -136,8 +136,41 @@ def test_losses_of_likelihood(rng, full):
 
     costs, out = np.array([cost(g) for g in groups]), np.empty(4)
     alive = np.array([True, True, True, False])
-    losses = loops.likelihood_losses if full else loops.diagonal_losses
-    losses(w, mean, np.stack([scatter(g) for g in groups]), costs, alive, 1, out)
+    scatters = np.stack([scatter(g) for g in groups])
+    if full:
+        losses, exact = np.empty((4, 4)), np.empty((4, 4), dtype=bool)
+        top = np.linalg.eigvalsh(scatters)[:, -1]
+        top[0] = 0.0
+        loops.bound_losses(w, mean, top, alive, 0, 4, losses, exact)
+        bounds = losses[1].copy()
+        loops.refine_losses(w, mean, scatters, costs, top, 1, np.full(4, np.inf), losses, exact)
+        assert exact[1].all() and (bounds[[0, 2]] < losses[1, [0, 2]]).all()
+        np.testing.assert_array_equal(losses[1], losses[:, 1])
+        out = losses[1]
+    else:
+        loops.diagonal_losses(w, mean, scatters, costs, alive, 1, out)
     wanted = [cost(np.concatenate([groups[1], groups[j]])) - costs[1] - costs[j] for j in (0, 2)]
     np.testing.assert_allclose(out[[0, 2]], wanted, rtol=1e-12)
     assert np.isinf(out[[1, 3]]).all()
+
+
+def test_bounds_of_losses_are_below_and_only_what_matters_is_made_exact(rng):
+    """Random clusters of one to twelve rows: bounds hold, and the least of a row is that of all determinants."""
+    groups = [rng.normal(rng.normal(size=4), 1.0, (n, 4)) for n in rng.integers(1, 13, 40)]
+    w, mean = np.array([float(len(g)) for g in groups]), np.stack([g.mean(axis=0) for g in groups])
+    scatters = np.stack([(g - m).T @ (g - m) for g, m in zip(groups, mean, strict=True)])
+    spectra = np.maximum(np.linalg.eigvalsh(scatters), 0.0) * (w > 1)[:, None]
+    costs, top = 0.5 * w * np.log1p(spectra / w[:, None]).sum(axis=1), spectra[:, -1]
+    bounds, sure = np.empty((40, 40)), np.empty((40, 40), dtype=bool)
+    loops.bound_losses(w, mean, top, np.ones(40, dtype=bool), 0, 40, bounds, sure)
+    np.testing.assert_array_equal(sure, np.equal.outer(w, w) & (w == 1) | np.eye(40, dtype=bool))
+    full, every = bounds.copy(), sure.copy()
+    some, known = bounds.copy(), sure.copy()
+    for i in range(40):
+        args = w, mean, scatters, costs, top, i
+        loops.refine_losses(*args, np.full(40, np.inf), full, every)
+        loops.refine_losses(*args, np.full(40, -np.inf), some, known)
+    assert every.all() and known.mean() < 0.5
+    assert (bounds <= full * (1 + 1e-9)).all()
+    np.testing.assert_allclose(some.min(axis=1), full.min(axis=1), rtol=1e-12)
+    np.testing.assert_array_equal(some.argmin(axis=1), full.argmin(axis=1))

@@ -87,3 +87,19 @@ def test_only_whole_numbers(f, bad):
         f(bad, 2)
     with pytest.raises(DomainError, match="whole number"):
         f(2, bad)
+
+
+def all_but(n, j):
+    """S(n, n − j) from clusters of at least two: Σ_i C(n, i) B(i, i − j), B(i, m) = m B(i − 1, m) + (i − 1) B(i − 2, m − 1)."""
+    counts = {(0, 0): 1}
+    for i in range(1, 2 * j + 1):
+        for m in range(1, i // 2 + 1):
+            counts[i, m] = m * counts.get((i - 1, m), 0) + (i - 1) * counts.get((i - 2, m - 1), 0)
+    return sum(math.comb(n, i) * counts.get((i, i - j), 0) for i in range(j, 2 * j + 1))
+
+
+@pytest.mark.parametrize("n", [70, 1_000, 10**6, 10**8, 10**12])
+@pytest.mark.parametrize("j", [1, 2, 3, 20, 64, 65, 66])
+def test_logs_where_nearly_all_are_single(n, j):
+    assert all_but(12, 5) == stirling2(12, 7)
+    assert log_stirling2(n, n - j) == pytest.approx(math.log(all_but(n, j)), rel=2e-15)

@@ -96,3 +96,27 @@ def test_own_variances_gain_too():
     found = exchange(x, own)
     assert found.report.objective >= own.report.objective - 1e-9
     assert (np.diff(found.report.trace) >= -1e-9).all()
+
+
+@pytest.mark.parametrize("variances", ["equal", "own"])
+@pytest.mark.parametrize("passes", [1, 2, 300])
+def test_labels_statistics_and_criterion_are_of_one_moment(variances, passes):
+    for seed in range(5):
+        x = np.random.default_rng(seed).normal(size=(300, 2))
+        options = {"method": "exchange", "variances": variances, "stop": Stop(passes, 1e-6)}
+        found = kmeans(x, 8, rng=np.random.default_rng(0), **options)
+        np.testing.assert_array_equal(found.labels, found.model.assign(x))
+        np.testing.assert_array_equal(found.report.stats.counts, np.bincount(found.labels, minlength=8))
+        assert found.inertia == pytest.approx(((x - found.model.mean[found.labels]) ** 2).sum(), rel=1e-12)
+        assert found.report.objective == pytest.approx(found.model.objective(found.report.stats), rel=1e-12)
+        assert (np.diff(found.report.trace) >= -1e-9).all()
+
+
+def test_all_passes_are_counted():
+    x = np.random.default_rng(0).normal(size=(300, 2))
+    count = {}
+    for variances in ("equal", "own"):
+        for method in ("batch", "exchange"):
+            options = {"method": method, "variances": variances, "stop": Stop(1, 1e-6)}
+            count[variances, method] = kmeans(x, 8, rng=np.random.default_rng(0), **options).refits
+    assert count == {("equal", "batch"): 1, ("equal", "exchange"): 2, ("own", "batch"): 2, ("own", "exchange"): 3}

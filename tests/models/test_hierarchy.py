@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from scipy.cluster import hierarchy as scipy_hierarchy
@@ -166,6 +168,35 @@ def test_large_likelihood_trees_begin_as_ward_and_say_so(rng, monkeypatch):
         tree = linkage(x, "likelihood")
     assert partition(tree.cut(3)) == partition(exact.cut(3))
     assert tree.heights.sum() == pytest.approx(exact.heights.sum(), rel=1e-9)  # all lead from rows to one cluster
+
+
+def test_likelihood_of_many_columns_begins_with_fewer_clusters(rng, monkeypatch):
+    assert hierarchy._most("full", 5) == 2_000
+    assert hierarchy._most("full", 20) ** 2 * 20**3 <= hierarchy.DETERMINANTS < 1_200**2 * 20**3
+    assert hierarchy._most("diagonal", 500) == 5_000
+    monkeypatch.setattr(hierarchy, "DETERMINANTS", 50**2 * 4**3)
+    x = rng.normal(size=(90, 4)) + 30.0 * rng.integers(0, 2, (90, 1))
+    with pytest.warns(FitWarning, match="first 40 merges are Ward's"):
+        tree = linkage(x, "likelihood")
+    assert partition(tree.cut(2)) == partition(x[:, 0] > 15)
+
+
+@pytest.mark.slow
+def test_likelihood_of_two_thousand_rows_of_twenty_columns_takes_seconds(rng):
+    x = rng.normal(size=(2_000, 20))
+    linkage(x[:30], "likelihood")
+    start = time.process_time()
+    with pytest.warns(FitWarning, match="Ward"):
+        linkage(x, "likelihood")
+    assert time.process_time() - start < 12.0
+
+
+@pytest.mark.parametrize("link", ["average", "single", "complete"])
+def test_rows_without_any_entry_are_refused_by_number(rng, link):
+    x = rng.normal(size=(9, 2))
+    x[[2, 5]] = np.nan
+    with pytest.raises(DataError, match="nothing but NaN in 2: 2, 5: leave these rows out"):
+        linkage(x, link)
 
 
 # ------------------------------------------------------------------------ odd data

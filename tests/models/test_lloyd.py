@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 
 from likely.core.learn import Stop, fit
 from likely.core.online import online
-from likely.errors import DataError, ShapeError
+from likely.errors import DataError, FitWarning, ShapeError
 from likely.models.assigning import Table
 from likely.models.centres import Centres, CentreStats
 from likely.models.kmeans import kmeans
@@ -303,3 +303,57 @@ def test_every_row_on_its_centre_has_no_variance_to_tell():
     with pytest.warns(UserWarning, match="lies on its centre"):
         found = kmeans(x, 2, variances="own", rng=np.random.default_rng(0))
     assert found.inertia == 0
+
+
+# ------------------------------------------------------- criteria that would cancel
+
+
+@pytest.mark.parametrize("far", [1e8, 1e9, 1e10, 1e13])
+def test_one_row_far_away_does_not_end_the_passes(far):
+    x = np.random.default_rng(1).normal(size=(2_000, 2))
+    x = np.concatenate([x, [[far, 0.0]]])
+    start = np.concatenate([x[:7], x[-1:]])
+    found, exact = lloyd(x, start), lloyd(x, start, stop=EXACT)
+    assert found.report.converged and found.report.iterations > 20
+    assert found.inertia <= exact.inertia * (1 + 1e-4)
+    assert (np.diff(found.report.trace) >= -1e-9 * abs(found.report.trace[-1])).all()
+
+
+@pytest.mark.parametrize("spread", [1e-8, 1e-10, 1e-12])
+def test_small_clusters_far_apart_are_settled_by_their_own_size(spread):
+    rng = np.random.default_rng(0)
+    x = np.repeat([[-1.0, 0.0], [1.0, 0.0]], 400, axis=0) + spread * rng.normal(size=(800, 2))
+    found = lloyd(x, x[[0, 1, 2, 3, 400, 401, 402, 403]], stop=EXACT)
+    mean = x[[0, 1, 2, 3, 400, 401, 402, 403]]
+    for _ in range(300):
+        label = plain_costs(x, mean).argmin(axis=1)
+        mean = np.stack([x[label == q].mean(axis=0) for q in range(8)])
+    quick = lloyd(x, x[[0, 1, 2, 3, 400, 401, 402, 403]])
+    assert quick.report.iterations > 5
+    assert found.inertia == pytest.approx(plain_costs(x, mean).min(axis=1).sum(), rel=1e-3)
+    assert quick.inertia <= found.inertia * (1 + 1e-3)
+
+
+def test_a_start_out_of_reach_finds_rows_without_a_word(recwarn):
+    x = np.concatenate([np.random.default_rng(0).normal(m, 1.0, (50, 2)) for m in (0.0, 9.0)])
+    found = lloyd(x, [[0.0, 0.0], [1e300, -1e300]], stop=EXACT)
+    assert found.inertia == pytest.approx(lloyd(x, x[[0, -1]], stop=EXACT).inertia)
+    assert (Centres([[0.0, 0.0], [1e300, 1e300]]).assign(x) == 0).all()
+    assert not recwarn.list
+
+
+def test_rows_without_any_entry_are_refused_by_number():
+    x = blobs(50, 3, 2)
+    x[[4, 7]] = np.nan
+    with pytest.raises(DataError, match="nothing but NaN in 2: 4, 7: leave these rows out"):
+        kmeans(x, 2)
+    kept = np.ones(50)
+    kept[[4, 7]] = 0.0
+    assert kmeans(x, 2, kept, rng=np.random.default_rng(0)).report.stats.total_weight == 48
+
+
+def test_a_column_that_is_never_observed_is_told_of():
+    x = blobs(50, 3, 2)
+    x[:, 1] = np.nan
+    with pytest.warns(FitWarning, match="column 1 is never observed"):
+        kmeans(x, 2, rng=np.random.default_rng(0))
