@@ -36,10 +36,12 @@ def sentence(whose: str, expected: str, got: object = None, remedy: str = "") ->
 
     >>> sentence("Gaussian", "mean must have shape (3,)", (2,), "pass one number per column")
     'Gaussian: mean must have shape (3,), got (2,): pass one number per column.'
+    >>> sentence("--target", 'there must be a column "clas"', remedy='did you mean "class"?')
+    '--target: there must be a column "clas": did you mean "class"?'
     """
     text = f"{whose}: {expected}"
     if got is not None:
         text += f", got {got}"
     if remedy:
         text += f": {remedy}"
-    return text + "."
+    return text if text.endswith("?") else text + "."

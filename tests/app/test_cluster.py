@@ -66,6 +66,13 @@ def test_the_groups_are_found_and_described(folder):
     assert set(facts["set_aside"]) == {"case", "who"} and facts["certainty"]["mean"] > 0.95
 
 
+def test_every_number_that_is_tried_is_told(folder):
+    facts, text = json.loads((folder / "told.json").read_text()), (folder / "told.txt").read_text()
+    for k, bic in zip(facts["choice"]["numbers"], facts["choice"]["bic"], strict=True):
+        assert f": {k} cluster{'s' * (k > 1)}, BIC {bic:,.1f}\n" in text
+    assert "learning 3 clusters from all rows" in text
+
+
 def test_rows_keep_their_columns_and_gain_cluster_and_probability(folder):
     before, after = pl.read_csv(folder / "t.csv"), pl.read_csv(folder / "out.csv")
     assert after.columns == [*before.columns, "cluster", "probability"]

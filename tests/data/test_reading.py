@@ -214,8 +214,12 @@ def test_bad_files(write, name):
 
 def test_no_file_a_folder_and_an_unknown_format(write, tmp_path):
     path = write("wine.csv", "a\n1\n")
-    with pytest.raises(DataError, match=r'there is no such file: did you mean ".*wine.csv"'):
-        read(tmp_path / "wines.csv")
+    for near in ("wines.csv", "wine.cvs", "Wine.csv"):
+        with pytest.raises(DataError, match=r'there is no such file: did you mean ".*wine.csv"\?$'):
+            read(tmp_path / near)
+    write("bin.csv", "a\n1\n")
+    with pytest.raises(DataError, match=r"there is no such file\.$"):  # the same ending is no likeness
+        read(tmp_path / "missing.csv")
     with pytest.raises(DataError, match="there is no such file"):
         read(str(tmp_path / "*.tsv"))
     with pytest.raises(DataError, match="a file is needed, got a folder"):

@@ -139,7 +139,7 @@ def found_clusters(job: ClusterJob, talk: Talk) -> Clusters:
     source, table = _read(job)
     talk(table.describe())
     talk("\nlooking for clusters")
-    done = _learnt(job, source, table)
+    done = _learnt(job, source, table, talk)
     write(done)
     return done
 
@@ -159,7 +159,7 @@ def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:
     return source, Table.of(source, weight=job.weight, kinds=kinds, missing=job.missing, drop=list(aside))
 
 
-def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table) -> Clusters:
+def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Talk) -> Clusters:
     from likely.estimators.table_classifier import Typed, arranged_schema, laid_out
     from likely.estimators.table_clusterer import TableClusterer, most_clusters
     from likely.estimators.table_mixture import discover
@@ -170,7 +170,8 @@ def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table) -> Clusters:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = discover(frame, kinds, job.components, by=job.by, weight=table.weight, restarts=job.restarts,
-                         most=most_clusters(frame, job.most, table.weight), seed=job.seed)  # fmt: skip
+                         most=most_clusters(frame, job.most, table.weight), seed=job.seed,
+                         tell=lambda text: talk(f"  {text}"))  # fmt: skip
         model = TableClusterer.around(found, schema, frame, table.weight, by=job.by, restarts=job.restarts,
                                       most=job.most, random_state=job.seed)  # fmt: skip
         shares = model.predict_proba(Typed(frame))

@@ -94,7 +94,9 @@ def _mixtures() -> None:
             lk.linkage(X, link)
         lk.linkage(X, "likelihood", covariance="diagonal")
         lk.linkage(X, "single", metric="cityblock")
-        lk.linkage(np.where(X > 1.0, np.nan, X), "average")
+        holes = X.copy()
+        holes[::2, 0] = np.nan
+        lk.linkage(holes, "average")
 
 
 JOBS: dict[str, Callable[[], None]] = {

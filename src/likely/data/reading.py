@@ -6,7 +6,7 @@ import glob
 import io
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -143,12 +143,12 @@ def did_you_mean(name: str, names: Sequence[str]) -> str:
     """The nearest names, or a few of those that there are.
 
     >>> did_you_mean("clas", ["size", "Class"])
-    'did you mean "Class"'
+    'did you mean "Class"?'
     """
     lower = {known.lower(): known for known in reversed(names)}
     near = [lower[match] for match in get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
     if near:
-        return "did you mean " + " or ".join(f'"{known}"' for known in near)
+        return "did you mean " + " or ".join(f'"{known}"' for known in near) + "?"
     shown = ", ".join(f'"{known}"' for known in names[:8])
     return f"there are {shown}" + (" …" if len(names) > 8 else "")
 
@@ -186,8 +186,8 @@ def matching(source: Named) -> list[Path]:
     found = sorted(Path(match) for match in glob.glob(str(source), recursive=True))
     files = [match for match in found if match.is_file()]
     if not files:
-        near = get_close_matches(path.name, _siblings(path), n=1)
-        remedy = f'did you mean "{path.parent / near[0]}"' if near else ""
+        near = _near(path)
+        remedy = f'did you mean "{near}"?' if near else ""
         raise DataError(sentence(str(source), "there is no such file", remedy=remedy))
     return files
 
@@ -226,6 +226,15 @@ def _format_of(raw: bytes) -> str:
     if raw[:4] == b"PAR1":
         return "parquet"
     return {b"{": "jsonl", b"[": "json"}.get(start[:1], "csv")
+
+
+def _near(path: Path) -> Path | None:
+    """The file beside it that is named most nearly like it; endings, which many share, do not make names alike."""
+    own = path.name.partition(".")[0].lower()
+    for name in get_close_matches(path.name, _siblings(path), n=5):
+        if SequenceMatcher(None, own, name.partition(".")[0].lower()).ratio() >= 0.7:
+            return path.parent / name
+    return None
 
 
 def _siblings(path: Path) -> list[str]:

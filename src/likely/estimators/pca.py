@@ -247,6 +247,6 @@ def _say_so(found: Any, kept: int) -> None:
     smallest = np.sqrt(found.values[kept - 1] / top) if top > 0 else 0.0
     tell(
         f"PCA: the smallest singular value kept is {smallest:.1e} of the largest: an R factor was used instead of "
-        'products of the rows, which may not show it (route="scatter" forbids this, route="qr" asks for it)',
+        'the scatter matrix, which cannot show it (route="scatter" forbids this, route="qr" asks for it)',
         stacklevel=3,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -108,11 +108,12 @@ def _few_causes(table: Array, rows: float) -> Any:
 
 def discover(
     X: Any, kinds: Mapping[str, str], number: int | None = None, *, by: str = "bic", weight: Any = None,
-    restarts: int = 3, most: int = MOST, seed: int = 0, density: bool = False,
+    restarts: int = 3, most: int = MOST, seed: int = 0, density: bool = False, tell: Callable[[str], object] = str,
 ) -> Found:  # fmt: skip
     """A mixture of the rows of a typed frame: of the shape with the lowest BIC, of `number` parts or as `by` says.
 
     With `density` the parts need not be clusters: few causes may explain many columns, and BIC alone is looked at.
+    `tell` hears of every number that was tried, in words.
     """
     if by not in BY:
         raise DomainError(sentence("discover", f"by must be one of {', '.join(BY)}", repr(by)))
@@ -129,7 +130,8 @@ def discover(
         return Found(fits[shape], shape, bics, None, "told", int(there))
     some, w_some = _some(X, w, seed)
     most = min(most, some.n_unique())
-    shape, bics, choice = _chosen(tried, some, w_some, settings, most, not density)
+    shape, bics, choice = _chosen(tried, some, w_some, settings, most, not density, tell)
+    tell(f"learning {choice.best[by]} cluster{'s' * (choice.best[by] > 1)} from all rows")
     mixture = MixtureDensity(tried[shape], int(choice.best[by]), **settings, **SETTLED).fit(X, sample_weight=w)
     return Found(mixture, shape, bics, choice, by, some.height, most)
 
@@ -142,15 +144,26 @@ def bic(mixture: MixtureDensity, X: Any, weight: Array | None = None) -> float:
     return float(-2 * (w[counted] @ scores[counted]) + mixture.model_.n_parameters * np.log(w.sum()))
 
 
-def _chosen(tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, every: bool) -> tuple[str, Any, Any]:
+def _chosen(
+    tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, every: bool, tell: Callable[[str], object]
+) -> tuple[str, Any, Any]:
     """The shape of the lowest BIC, that of each, and for the chosen one what every way would choose."""
     quick = {**settings, **QUICK, "restarts": settings["restarts"] if X.height <= SMALL else 1}
-    curves = {shape: _by_bic(MixtureDensity(part, **quick), X, w, most) for shape, part in tried.items()}
+    curves = {
+        shape: _by_bic(MixtureDensity(part, **quick), X, w, most, tell=_about(shape, tell))
+        for shape, part in tried.items()
+    }
     bics = {shape: float(curve.bic.min()) for shape, curve in curves.items()}
     shape = min(bics, key=lambda s: bics[s])
     if not every:
         return shape, bics, curves[shape]
+    tell(f"{WORDS_OF[shape]}: asking rows not learnt from, and a sparse prior")
     return shape, bics, _every_way(tried[shape], X, w, settings, quick, most, curves[shape])
+
+
+def _about(shape: str, tell: Callable[[str], object]) -> Callable[[str], object]:
+    """Whoever tells of numbers need not know of which shape."""
+    return lambda text: tell(f"{WORDS_OF[shape]}: {text}")
 
 
 def _every_way(part: Any, X: Any, w: Any, settings: Any, quick: Any, most: int, by_bic: Any) -> Any:
@@ -179,7 +192,9 @@ def _padded(curve: Array, like: Any, beyond: Any) -> Array:
     return np.pad(curve, (0, len(like.numbers) - len(curve)), constant_values=beyond)
 
 
-def _by_bic(estimator: Any, X: Any, w: Any, most: int, least: int = 1, known: Any = None) -> Any:
+def _by_bic(
+    estimator: Any, X: Any, w: Any, most: int, least: int = 1, known: Any = None, tell: Callable[[str], object] = str
+) -> Any:
     """BIC of 1, 2, … components, at least so many, until it has risen for a while above its least."""
     from likely.estimators.choosing import ComponentChoice, choose_components
 
@@ -188,6 +203,7 @@ def _by_bic(estimator: Any, X: Any, w: Any, most: int, least: int = 1, known: An
     while len(found) < least or (len(found) < most and len(found) <= int(np.argmin(found)) + PATIENCE):
         one = choose_components(estimator, X, [len(found) + 1], sample_weight=w, by=("bic",))
         found, settled = [*found, float(one.bic[0])], [*settled, bool(one.converged["bic"][0])]
+        tell(f"{len(found)} cluster{'s' * (len(found) > 1)}, BIC {found[-1]:,.1f}")
     numbers, unknown = list(range(1, len(found) + 1)), np.full(len(found), np.nan)
     return ComponentChoice(
         numbers, np.array(found), unknown, unknown, unknown, best={"bic": int(np.argmin(found)) + 1},

@@ -59,7 +59,9 @@ class ChoiceOfK:
         """The k of the smallest BIC."""
         if not self._best("bic"):
             remedy = "try smaller k"
-            raise DomainError(sentence("choose_k", "some k must leave rows beside their centres", self.k.tolist(), remedy))
+            raise DomainError(
+                sentence("choose_k", "some k must leave rows beside their centres", self.k.tolist(), remedy)
+            )
         return self._best("bic")
 
     def _best(self, name: str) -> int:
