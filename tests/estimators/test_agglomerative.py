@@ -159,8 +159,8 @@ def test_new_rows_of_any_size_find_their_centre(rng, power):
     np.testing.assert_array_equal(model.predict(x * 10.0**power), model.labels_)
 
 
-def test_a_row_beyond_all_has_a_nearest_centre_too(rng):
-    model = Agglomerative(2).fit([[0.0], [1.0], [9.0], [10.0]])
-    high, low = model.labels_[3], model.labels_[0]
-    np.testing.assert_array_equal(model.predict([[1e200], [-20.0], [0.5]]), [model.predict([[1e200]])[0], low, low])
-    assert high != low
+def test_small_and_large_clusters_side_by_side_each_find_their_rows():
+    model = Agglomerative(3).fit([[0.0], [1.0], [1e200], [1.1e200], [-1e200], [-1.1e200]])
+    small, high, low = model.labels_[[0, 2, 4]]
+    wanted = [small, high, low, small, small]
+    np.testing.assert_array_equal(model.predict([[0.4e200], [0.9e200], [-0.8e200], [3.0], [-1e-200]]), wanted)

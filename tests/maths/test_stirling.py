@@ -90,7 +90,7 @@ def test_only_whole_numbers(f, bad):
 
 
 def all_but(n, j):
-    """S(n, n − j) from clusters of at least two: Σ_i C(n, i) B(i, i − j), B(i, m) = m B(i − 1, m) + (i − 1) B(i − 2, m − 1)."""
+    """S(n, n − j) = Σ_i C(n, i) B(i, i − j), B(i, m) the ways to part i things into m clusters of at least two."""
     counts = {(0, 0): 1}
     for i in range(1, 2 * j + 1):
         for m in range(1, i // 2 + 1):

@@ -216,7 +216,8 @@ def test_columns_that_are_constant_or_never_seen():
     x = blobs(200, 3)
     x[:, 1] = 4.0
     x[:, 2] = np.nan
-    found = kmeans(x, 3, rng=np.random.default_rng(0))
+    with pytest.warns(FitWarning, match="never observed"):
+        found = kmeans(x, 3, rng=np.random.default_rng(0))
     np.testing.assert_array_equal(found.model.mean[:, 1], 4.0)
     assert np.isfinite(found.model.mean).all()
 

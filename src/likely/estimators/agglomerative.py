@@ -29,9 +29,9 @@ class Agglomerative(ClusterMixin, BaseEstimator):
     - **metric**: Euclidean, another of SciPy's, or "precomputed" (X is then a matrix of distances).
 
     Learnt: `labels_` (n,), numbered from the heaviest cluster to the lightest; `dendrogram_` of the rows that have
-    weight; `n_clusters_`; `centres_` (k, d), the means of what was seen. `predict` gives a new row to the
-    nearest of these means, Euclidean, over the d_seen columns that both have, scaled by d / d_seen; a row of the training set may lie nearer to another
-    cluster's mean than to its own.
+    weight; `n_clusters_`; `centres_` (k, d), the means of what was seen. `predict` gives a new row to the nearest of
+    these means, Euclidean, over the d_seen columns that both have, scaled by d / d_seen; a row of the training set may
+    lie nearer to another cluster's mean than to its own.
 
     >>> from likely.estimators.agglomerative import Agglomerative
     >>> X = [[0.0], [0.2], [0.1], [5.0], [5.3], [5.1]]
@@ -183,9 +183,10 @@ class Agglomerative(ClusterMixin, BaseEstimator):
 
 
 def _squares(x: Array, centres: Array) -> Array:
-    """d / d_seen Σ_seen (x − c)² (n, k), in a unit of each row's own: how far the nearest centre is at most in a column.
+    """1 / d_seen Σ_seen (x − c)² (n, k), infinite where nothing is seen of both.
 
-    So neither what is near vanishes nor what is far counts for more than infinity. Without a common column it is that.
+    The unit is each row's own, how far its nearest centre is at most in a column: so nothing that is near vanishes, and
+    what overflows is far.
     """
     largest, seen = np.zeros((len(x), len(centres))), np.zeros((len(x), len(centres)))
     for column, centre in zip(x.T, centres.T, strict=True):

@@ -40,8 +40,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
       pass must gain in nats a row; "exchange" goes on until no row moves
     - **random_state**: seed of the drawn starts
 
-    `model_` is the value (`Centres`), `stats_` its statistics, `report_` how it went, `n_iter_` all passes. `partial_fit` gives each chunk to
-    the centres as they stand and moves these to the mean of all rows so far (MacQueen 1967, a chunk at a time).
+    `model_` is the value (`Centres`), `stats_` its statistics, `report_` how it went, `n_iter_` all passes.
+    `partial_fit` gives each chunk to the centres as they stand and moves these to the mean of all rows so far (MacQueen
+    1967, a chunk at a time).
 
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 9.0], [9.0, 8.0]])
     >>> m = KMeans(2, random_state=0).fit(X)

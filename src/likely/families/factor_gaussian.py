@@ -308,9 +308,9 @@ class FactorGaussian(Law):
         if prior is None or self.kind != "spherical" or not blind.any():
             return found
         loadings, noise = found.loadings.copy(), found.noise.copy()
-        for k in np.flatnonzero(blind):
-            at = k if self.members else ...
-            loadings[at], noise[at], _ = self._fitted(covariance[at], least[at], seen[at])
+        for k in np.flatnonzero(blind).tolist():
+            law, at = (self.member(k), k) if self.members else (self, ...)
+            loadings[at], noise[at], _ = law._fitted(covariance[at], least[at], seen[at])
         other = found.replace(loadings=loadings, noise=noise)
         better = blind & (other._heard(stats, prior, blind) > found._heard(stats, prior, blind))
         if self.members is None:

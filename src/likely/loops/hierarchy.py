@@ -308,7 +308,9 @@ def seen_distances(x, power, start, stop, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def bound_losses(weight, mean, top, alive, start, stop, losses, exact):  # type: ignore[no-untyped-def]
-    """Rows start … stop of what merging i and j loses at least; cost = n/2 log det(S/n + 1), and that of both less both.
+    """Rows start … stop of what merging i and j loses at least.
+
+    The loss is cost(i ∪ j) − cost(i) − cost(j), the cost of a cluster n/2 log det(S/n + 1).
 
     With M = 1 + (S_i + S_j)/n and e between the means, log det is concave, and so the loss is at least
 

@@ -58,10 +58,8 @@ class ChoiceOfK:
     def chosen(self) -> int:
         """The k of the smallest BIC."""
         if not self._best("bic"):
-            remedy = "try smaller k"
-            raise DomainError(
-                sentence("choose_k", "some k must leave rows beside their centres", self.k.tolist(), remedy)
-            )
+            expected, remedy = "some k must leave rows beside their centres", "try smaller k"
+            raise DomainError(sentence("choose_k", expected, self.k.tolist(), remedy))
         return self._best("bic")
 
     def _best(self, name: str) -> int:
@@ -138,7 +136,7 @@ def _in_units_of_rows(found: Array, apart: Array, table: Table, unit: float) -> 
     with np.errstate(over="ignore", under="ignore"):
         curves = {"inertia": inertia * unit * unit, "held_out": held_out, "bic": bic + 2.0 * entries * np.log(unit)}
     error = _error(apart[:, :, 0] / apart[:, :, 1])
-    return {**curves, "calinski_harabasz": ratio, "silhouette": silhouettes, "held_out_error": error}  # type: ignore[dict-item]
+    return {**curves, "calinski_harabasz": ratio, "silhouette": silhouettes, "held_out_error": error}
 
 
 def _error(means: Array) -> Array | None:

@@ -40,9 +40,11 @@ def linkage(
     - **metric**: Euclidean, or a name SciPy's `cdist` knows; the last four links and "centroid" are Euclidean.
     - **weight**: (n,), positive; a row of weight w is w copies that were merged at height 0.
     - **NaN**: for links of distances (euclidean, cityblock) distances are taken over columns that both rows have, and
-      scaled by d / d_seen (pairs without such a column get the mean distance; rows without any are refused). The others need complete rows.
+      scaled by d / d_seen (pairs without such a column get the mean distance; rows without any entry are refused). The
+      others need complete rows.
 
-    Ward, single and the links by centres take memory for n rows; other links for up to n² distances.
+    Ward, single and the links by centres take memory for n rows; other links for up to n² distances. "likelihood"
+    begins as Ward does, and says so, above 2,000 rows (5,000 for "diagonal"), or fewer where n² d³ is above 10¹⁰.
 
     >>> linkage([[0.0], [1.0], [5.0], [5.5]], "average").heights
     array([0.5 , 1.  , 4.75])
