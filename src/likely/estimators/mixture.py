@@ -44,6 +44,7 @@ Sketcher = Callable[[], Sketch]
 STARTS = ("kmeans++", "random", "split")
 COMPARED = 2000  # rows of the sketch on which the partitions of several starts are compared
 FORGETTING = 0.7  # how soon a stream forgets its first, bad guesses: η = (share of new rows)^0.7 (Cappé and Moulines)
+PARTS = 8  # blocks that one worker takes at a time: so many passes want the cores evenly busy
 FEW = 5  # distinct rows a component from which a stream goes on step by step
 RESEEDS = 3  # times that dead components are set anew
 
@@ -170,7 +171,7 @@ class MixtureDensity(DensityEstimator):
         self, start: Mixture, X: Any, weight: Any, aside: Any, sketch: Sketcher, prior: Any, keeper: Any
     ) -> FitReport:
         """EM from one start; components that died are set anew, as long as that helps."""
-        stop, data = Stop(self.max_iter, self.tol), Blocks.of(tallied(X), weight)
+        stop, data = Stop(self.max_iter, self.tol), Blocks.of(tallied(X), weight, blocks=PARTS)
         how = {"prior": prior, "stop": stop, "hard": self.hard, "held_out": aside}
         report = fit(start, data, checkpoint=keeper, **how)
         for _ in range(RESEEDS):

@@ -34,15 +34,16 @@ def shared_sweep(law: Any, x: Array, offset: Array, settle: Settle) -> Moments |
     natural[0] += offset
     d, (p, K) = x.shape[1], natural.shape
     sums, kept = np.zeros((p, K)), []
-    constant = (law._constant + offset)[form.thin, None]
-    for at, features, length in form.strips(x, natural):
-        if not length.max(initial=0.0) <= form.reach:  # a NaN is not below it either
-            return None
+    constant = (law._constant + offset)[form.thin]
+    length = np.empty(len(x))
+    for at, features in form.strips(x, natural, length):
         logs = np.matmul(natural.T, features)
         if len(form.thin):
-            logs[form.thin] = -0.5 * form.white_distances(features[1 : d + 1]) + constant
+            form.white_logs(features[1 : d + 1], constant, logs)
         kept.append(settle(logs, at))
         sums += features @ kept[-1].T
+    if not length.max(initial=0.0) <= form.reach:  # a NaN is not below it either
+        return None
     return _moments(law, x, kept, sums, d)
 
 

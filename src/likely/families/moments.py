@@ -373,9 +373,9 @@ def feature_strips(n: int, d: int, p: int, members: int) -> Iterator[tuple[slice
 
 
 @cache
-def feature_rows(p: int, members: int) -> int:
+def feature_rows(p: int, members: int, most: int = SMALL) -> int:
     """Rows a strip: what the cache holds, and no more than the small kernel takes unless strips become short."""
-    rows, small = max(256, FEATURES // p), SMALL // (p * members)
+    rows, small = max(256, FEATURES // p), most // (p * members)
     return min(rows, small if small >= 256 else rows) // 8 * 8
 
 

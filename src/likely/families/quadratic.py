@@ -27,6 +27,7 @@ WIDE = 64  # columns up to which it does: the features of a full spread grow wit
 CHUNK = 1 << 20  # numbers of an intermediate array at a time
 LONG = 10**10  # rows × members × entries of a spread beyond which a compiled loop, 0.3 s to load, pays within one call
 ALLOWED = 1e-9  # absolute error of a distance that the product may make; beyond it, factors
+SWEEP = 3_000_000  # multiplications a strip of a sweep: with more calls, two threads would wait for each other
 NEEDLE = 1e5  # ratio of a column's deviation to that of a thin direction up to which white coordinates are exact enough
 AWAY = 1e10  # squared length in the frame up to which white coordinates are used
 
@@ -184,6 +185,14 @@ class Quadratic:
         parts = [self.white_distances((x[a : a + step].T - origin) / unit) for a in range(0, max(len(x), 1), step)]
         return np.concatenate(parts, axis=1).T
 
+    def white_logs(self, u: Array, constant: Array, out: Array) -> None:
+        """Write constant − ½ distance of rows u (d, n) in the frame into the thin members' rows of out (K, n)."""
+        loops = sys.modules.get("likely.loops.shares")
+        if loops is None:
+            out[self.thin] = -0.5 * self.white_distances(u) + constant[:, None]
+        else:
+            loops.from_white(self._to_white[0] @ u, self._to_white[1], constant, self.thin, out)
+
     def white_distances(self, u: Array) -> Array:
         """Distances (T, n) to the thin members of rows u (d, n) in the frame."""
         inverse, centre = self._to_white
@@ -307,21 +316,20 @@ class Quadratic:
             np.matmul(natural.T, part, out=out[:, at])
         return out.T, length
 
-    def strips(self, x: Array, natural: Array) -> Iterator[tuple[slice, Array, Array]]:
-        """Some rows after others: where they stand, their features (p, rows) and squared lengths in the frame."""
+    def strips(self, x: Array, natural: Array, length: Array) -> Iterator[tuple[slice, Array]]:
+        """Some rows after others: where they stand, and their features (p, rows); `length` (n,) becomes |u|²."""
         n, d = x.shape
         loop, (origin, unit) = _loop(), self.frame
-        step = max(min(moments.feature_rows(*self._size(natural)), n), 1)
+        step = max(min(moments.feature_rows(*self._size(natural), SWEEP), n), 1)
         circle, features = moments.scratch("circle", d + d // 2, step), moments.scratch("features", len(natural), step)
-        length = np.empty(step)
         for a in range(0, n, step):
             rows = min(step, n - a)
             at, part = slice(a, a + rows), features[:, :rows]
             if loop is None:
-                length[:rows] = self.features(x[at], circle[:, :rows], part)
+                length[at] = self.features(x[at], circle[:, :rows], part)
             else:
-                loop(_for_loop(x[at]), origin, unit, *self._pairs, features, length[:rows])
-            yield at, part, length[:rows]
+                loop(_for_loop(x[at]), origin, unit, *self._pairs, features, length[at])
+            yield at, part
 
     def _size(self, natural: Array) -> tuple[int, int]:
         """Number of features, and of rows of the widest product with them."""

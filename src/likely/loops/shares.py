@@ -24,8 +24,11 @@ def drop(logs, top, nothing):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_up(logs, shares, nothing, total, unsure):  # type: ignore[no-untyped-def]
-    """Sums over members of exp(log) and exp(log) · log (n,); what was `nothing` has no share."""
+def share_out(logs, shares, nothing, weight, total, unsure):  # type: ignore[no-untyped-def]
+    """shares (K, n) = exp(logs) become parts of weight (n,); sums of share and share · log go to the other two.
+
+    What was `nothing` has no share. A column without any keeps a total of 0, for somebody else to decide.
+    """
     K, n = logs.shape
     for r in range(n):
         total[r] = 0.0
@@ -36,12 +39,23 @@ def add_up(logs, shares, nothing, total, unsure):  # type: ignore[no-untyped-def
             shares[k, r] = share
             total[r] += share
             unsure[r] += share * logs[k, r]
+    for k in range(K):
+        for r in range(n):
+            shares[k, r] *= weight[r] / total[r]
 
 
 @compiled
-def scale(shares, factor):  # type: ignore[no-untyped-def]
-    """shares (K, n) times factor (n,)."""
-    K, n = shares.shape
-    for k in range(K):
+def from_white(white, centre, constant, members, out):  # type: ignore[no-untyped-def]
+    """out[members] = constant − ½ |v − c|² for white coordinates v (T · d, n) of n rows, d of them a member."""
+    T, n = len(members), white.shape[1]
+    d = white.shape[0] // T
+    for t in range(T):
+        mine = out[members[t]]
         for r in range(n):
-            shares[k, r] *= factor[r]
+            mine[r] = 0.0
+        for i in range(d):
+            v, c = white[t * d + i], centre[t * d + i, 0]
+            for r in range(n):
+                mine[r] += (v[r] - c) * (v[r] - c)
+        for r in range(n):
+            mine[r] = constant[t] - 0.5 * mine[r]

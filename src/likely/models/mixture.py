@@ -26,7 +26,7 @@ from likely.families.moments import Moments
 from likely.families.several import side_by_side
 from likely.families.shared import Shared
 from likely.models.given_weights import GivenWeights
-from likely.models.responsibilities import settled
+from likely.models.responsibilities import Unsettled, settled
 from likely.models.softening import softened
 from likely.models.stacks import joined
 
@@ -236,6 +236,10 @@ class Mixture(Law):
         if n * self.weights.size * self.dim**2 > LONG:
             import likely.loops.features
             import likely.loops.shares  # noqa: F401
+        if n <= ROWS * BLOCKS and owner is None and given is None and not hard:
+            stats = self._in_one_sweep(x, w)
+            if stats is not None:
+                return stats
         whole = owner is not None and (isinstance(self.parts, Gaussian) or self.size <= WHOLE)
         if n > (ROWS * BLOCKS if whole else ROWS):
             blocks = Blocks.of(x, w, owner=owner, given=given)
@@ -280,10 +284,6 @@ class Mixture(Law):
         )  # fmt: skip
 
     def _hidden(self, x: Any, w: Array | None, given: Array | None, hard: bool) -> MixtureStats:
-        if not hard and given is None and self.members is None and isinstance(self.parts, Gaussian):
-            stats = self._in_one_sweep(x, w)
-            if stats is not None:
-                return stats
         with np.errstate(all="ignore"):
             joint = self._best_joint(x) if hard else self._joint(x)
             joint = joint if given is None else self._masked(joint, given)
@@ -304,19 +304,17 @@ class Mixture(Law):
 
     def _in_one_sweep(self, x: Any, w: Array | None) -> MixtureStats | None:
         """E-step and sums with features formed once; None where that does not apply."""
-        entropies: list[float] = []
-
-        def settle(logs: Array, at: slice) -> Array:
-            shares, unsure = settled(logs, self.weights, None if w is None else w[at])
-            entropies.append(unsure)
-            return shares
-
+        if self.members is not None or not isinstance(self.parts, Gaussian):
+            return None
+        z = rows(x, self.dim, "Mixture")
+        unsettled = Unsettled(len(z), w)
         with np.errstate(all="ignore"):
-            parts = shared_sweep(self.parts, rows(x, self.dim, "Mixture"), self._log_weights, settle)
-        if parts is None:
+            parts = shared_sweep(self.parts, z, self._log_weights, unsettled.shares)
+        if parts is None or not unsettled.all_explained:
             return None
         counts = np.array(parts.weight if isinstance(parts, Moments) else parts.rows)
-        return MixtureStats.trusted(counts=counts, parts=parts, entropy=np.asarray(sum(entropies)), seen=False)
+        entropy = np.asarray(unsettled.entropy(self.weights, []))
+        return MixtureStats.trusted(counts=counts, parts=parts, entropy=entropy, seen=False)
 
     def _responsible(self, joint: Array, w: Array | None) -> tuple[Array, Array]:
         """Weighted p(k | x) of each part (K, n), and the entropies of labels, () or (C,), in place of the joint."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
@@ -19,39 +18,62 @@ def settled(logs: Array, prior: Array, weight: Array | None = None) -> tuple[Arr
     Where all are −inf, no member can explain a row: the prior (K,) decides. Inside, NumPy must have been told to
     say nothing.
     """
-    loops = sys.modules.get("likely.loops.shares")
-    shares, total, unsure = (_by_numpy if loops is None else _by_loops)(logs, loops)
-    entropy = np.log(total) - unsure / total
-    factor = 1.0 / total if weight is None else weight / total
-    none = np.flatnonzero(total == 0)
-    if len(none):
-        factor[none], entropy[none] = 1.0 if weight is None else weight[none], -xlogy(prior, prior).sum()
-        shares[:, none] = prior[:, None]
-    if loops is None:
-        shares *= factor
-    else:
-        loops.scale(shares, factor)
-    return shares, float(entropy.sum() if weight is None else entropy @ weight)
+    unsettled = Unsettled(logs.shape[1], weight)
+    shares = unsettled.shares(logs, slice(None))
+    return shares, unsettled.entropy(prior, [(slice(None), shares)])
 
 
-def _by_numpy(logs: Array, loops: Any) -> tuple[Array, Array, Array]:
+class Unsettled:
+    """Rows whose shares are found strip by strip; what is left to settle is done for all of them at the end."""
+
+    def __init__(self, n: int, weight: Array | None) -> None:
+        self.weight = np.ones(n) if weight is None else np.array(weight)
+        self.total, self.unsure = np.empty((2, n))
+        self.loops = sys.modules.get("likely.loops.shares")
+
+    def shares(self, logs: Array, at: slice) -> Array:
+        """Shares (K, rows) of the rows `at`, times their weight."""
+        total, unsure = self.total[at], self.unsure[at]
+        if self.loops is None:
+            return _by_numpy(logs, self.weight[at], total, unsure)
+        top = np.empty(logs.shape[1])
+        self.loops.drop(logs, top, NOTHING)
+        shares = np.exp(logs)
+        self.loops.share_out(logs, shares, NOTHING, self.weight[at], total, unsure)
+        return shares
+
+    def entropy(self, prior: Array, strips: list[tuple[slice, Array]]) -> float:
+        """Σ weight · entropy; rows that no member can explain get their shares by the prior."""
+        entropy = np.log(self.total) - self.unsure / self.total
+        if not self.total.all():
+            none = self.total == 0
+            entropy[none] = -xlogy(prior, prior).sum()
+            for at, shares in strips:
+                here = np.flatnonzero(none[at])
+                shares[:, here] = prior[:, None] * self.weight[at][here]
+        return float(entropy @ self.weight)
+
+    @property
+    def all_explained(self) -> bool:
+        """True if some member can explain each row."""
+        return bool(self.total.all())
+
+
+def _by_numpy(logs: Array, weight: Array, total: Array, unsure: Array) -> Array:
     logs -= logs.max(axis=0)
     np.copyto(logs, NOTHING, where=~(logs > NOTHING))
     shares = np.exp(logs)
     shares *= logs > NOTHING
-    total = _one_by_one(shares)
+    total[:] = _one_by_one(shares)
     logs *= shares
-    return shares, total, _one_by_one(logs)
+    unsure[:] = _one_by_one(logs)
+    shares *= weight / total
+    return shares
 
 
-def _one_by_one(a: Array) -> Array:
-    """Sums over members in their order, as the loops add; NumPy's own sum of a lone column goes in pairs."""
-    return np.add.reduce(a, axis=0) if a.shape[1] != 1 else np.add.accumulate(a, axis=0)[-1]
-
-
-def _by_loops(logs: Array, loops: Any) -> tuple[Array, Array, Array]:
-    top, total, unsure = np.empty((3, logs.shape[1]))
-    loops.drop(logs, top, NOTHING)
-    shares = np.exp(logs)
-    loops.add_up(logs, shares, NOTHING, total, unsure)
-    return shares, total, unsure
+def _one_by_one(numbers: Array) -> Array:
+    """Sums over members (n,), one member after another: of a single row NumPy would add pairs, to other bits."""
+    out = np.array(numbers[0])
+    for row in numbers[1:]:
+        out += row
+    return out
