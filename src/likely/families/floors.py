@@ -37,7 +37,7 @@ def column_floor(pooled: Moments | ColumnMoments) -> tuple[Array, Mask]:
 
 
 FLAT = 1e-8  # of a column's variance: directions in which all rows together spread less have no spread
-LEAST = 1e-9  # of it: what they get
+LEAST = 1e-7  # of it: what they get, so much that a prior adds nothing to speak of
 
 
 def flats_lifted(stats: Any) -> Any:

@@ -414,7 +414,9 @@ class Gaussian(Algebra):
         stats = self._suited(stats)
         warn_of_unseen(stats)
         if prior is not None:
-            return self._in_kind(self._suited_prior(prior).update(flats_lifted(stats)).point("mode"))
+            apart = self.members is not None and not self.tied and self.kind != "spherical"
+            lifted = flats_lifted(stats) if apart else stats  # what members share cannot draw rows to one of them
+            return self._in_kind(self._suited_prior(prior).update(lifted).point("mode"))
         if not (stats.weight > 0).any():
             raise DataError(sentence("Gaussian", "at least one row with weight is needed", "none", "or give a prior"))
         mean = stats.mean
