@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, n_rows
-from likely.core.blocks import Blocks
+from likely.core.blocks import ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.hashing import row_hashes
 from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
@@ -44,7 +44,7 @@ Sketcher = Callable[[], Sketch]
 STARTS = ("kmeans++", "random", "split")
 COMPARED = 2000  # rows of the sketch on which the partitions of several starts are compared
 FORGETTING = 0.7  # how soon a stream forgets its first, bad guesses: η = (share of new rows)^0.7 (Cappé and Moulines)
-PARTS = 8  # blocks that one worker takes at a time: so many passes want the cores evenly busy
+PARTS = 8  # that rows are cut into at least, and blocks that one worker takes at a time at most
 FEW = 5  # distinct rows a component from which a stream goes on step by step
 RESEEDS = 3  # times that dead components are set anew
 
@@ -171,7 +171,7 @@ class MixtureDensity(DensityEstimator):
         self, start: Mixture, X: Any, weight: Any, aside: Any, sketch: Sketcher, prior: Any, keeper: Any
     ) -> FitReport:
         """EM from one start; components that died are set anew, as long as that helps."""
-        stop, data = Stop(self.max_iter, self.tol), Blocks.of(tallied(X), weight, blocks=PARTS)
+        stop, data = Stop(self.max_iter, self.tol), _evenly(tallied(X), weight)
         how = {"prior": prior, "stop": stop, "hard": self.hard, "held_out": aside}
         report = fit(start, data, checkpoint=keeper, **how)
         for _ in range(RESEEDS):
@@ -563,6 +563,16 @@ def _keeper(checkpoint: Any, run: int, runs: int) -> Any:
             return checkpoint
         return Checkpoint(f"{os.fsdecode(checkpoint.path)}.{run}", checkpoint.every)
     return Checkpoint(checkpoint) if runs == 1 else Checkpoint(f"{checkpoint}.{run}")
+
+
+def _evenly(X: Any, weight: Any) -> Blocks:
+    """Rows in at least PARTS parts where there are enough of them: so many passes want the cores evenly busy.
+
+    How they are cut depends on their number alone, and so do the bits of the sums.
+    """
+    n = n_rows(X)
+    rows = min(ROWS, max(512, -(-n // PARTS)))
+    return Blocks.of(X, weight, rows=rows, blocks=min(max(n // (PARTS * ROWS), 1), PARTS))
 
 
 def _seed(random_state: Any) -> Any:
