@@ -46,6 +46,8 @@ def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
         remedy = "take member(k), or give the members weights in a Mixture"
         raise DomainError(sentence("impute", "one density is needed", f"a stack of {members}", remedy))
     x = x if hasattr(x, "shape") or isinstance(x, Mapping) else _listed(x)
+    if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim == 2:
+        refuse_infinite(x, "impute")
     at = np.flatnonzero(_gappy(model, x))
     if not isinstance(x, np.ndarray) or x.ndim != 2 or len(at) == len(x):
         return _filled(model, x, None, rng)
