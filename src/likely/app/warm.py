@@ -89,6 +89,10 @@ def _mixtures() -> None:
                 for variances, method in (("equal", "batch"), ("own", "batch"), ("equal", "exchange")):
                     lk.KMeans(5, variances=variances, method=method, max_iter=3, random_state=0).fit(rows)
         X = _rows("float64")[0]
+        thin = np.ones((5, 5))
+        thin[0, 0] = 1e-6  # goes through white coordinates
+        parts = lk.Gaussian(X[:5], thin[:, :, None] * np.eye(5))
+        lk.Mixture(np.full(5, 0.2), parts).collect(X)
         lk.KMeans(5, start=X[:1].repeat(5, axis=0), max_iter=3).fit(X)  # four of them are empty
         for link in ("single", "average", "ward", "centroid", "coordinate-median", "likelihood"):
             lk.linkage(X, link)
