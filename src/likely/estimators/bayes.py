@@ -390,11 +390,11 @@ class BayesClassifier(Deciding, BaseEstimator):
         return self.density_._in_names(text).replace("Gaussian", type(self).__name__, 1)
 
     def _check_state(self) -> None:
-        """After a file was read: settings must be such as `fit` takes, and what was learnt must fit together."""
-        try:
-            self._validate_params()
-        except (ValueError, TypeError) as error:
-            raise DataError(sentence(type(self).__name__, "settings must be such as fit takes", error)) from error
+        """After a file was read: rules must be numbers, and what was learnt must fit together."""
+        for rule in ("reject_cost", "reject_below", "novelty"):
+            if not isinstance(getattr(self, rule), Real | None):
+                came = type(getattr(self, rule)).__name__
+                raise DataError(sentence(type(self).__name__, f"{rule} must be a number or None", came))
         if not hasattr(self, "model_"):
             return
         C, width = len(getattr(self, "classes_", ())), getattr(self, "n_features_in_", None)
