@@ -73,7 +73,8 @@ class ClassFrequencies(Deciding, BaseEstimator):
         if not hasattr(self, "classes_"):
             return
         count = getattr(self, "class_count_", None)
-        if not (isinstance(count, np.ndarray) and count.shape == np.shape(self.classes_) and (count >= 0).all()):
+        alike = isinstance(count, np.ndarray) and count.ndim == 1 and count.shape == np.shape(self.classes_)
+        if not (alike and (count >= 0).all()):
             raise DataError(sentence(type(self).__name__, "what was learnt must fit together"))
         class_probabilities(self.class_prior_, np.asarray(self.classes_), type(self).__name__)
         self._cost_of(None)
