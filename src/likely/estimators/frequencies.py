@@ -72,7 +72,7 @@ class ClassFrequencies(Deciding, BaseEstimator):
         """After a file was read: one probability a class."""
         if not hasattr(self, "classes_"):
             return
-        count = getattr(self, "class_count_", None)
+        count: Any = getattr(self, "class_count_", None)
         alike = isinstance(count, np.ndarray) and count.ndim == 1 and count.shape == np.shape(self.classes_)
         if not (alike and (count >= 0).all()):
             raise DataError(sentence(type(self).__name__, "what was learnt must fit together"))
