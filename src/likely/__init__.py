@@ -49,13 +49,14 @@ _HOMES = {
     "likely.estimators.calibrated": ["Calibrated"],
     "likely.estimators.categorical": ["CategoricalDensity"],
     "likely.estimators.choosing": ["ComponentChoice", "choose_components"],
+    "likely.estimators.clusterer": ["MixtureClusterer"],
     "likely.estimators.contaminated": ["ContaminatedDensity"],
     "likely.estimators.curves": ["hughes_curve", "learning_curve"],
     "likely.estimators.factors": ["FactorAnalysis", "PPCA"],
     "likely.estimators.frequencies": ["ClassFrequencies"],
     "likely.estimators.gaussian": ["GaussianDensity"],
     "likely.estimators.kmeans": ["KMeans"],
-    "likely.estimators.mixture": ["MixtureClusterer", "MixtureDensity"],
+    "likely.estimators.mixture": ["MixtureDensity"],
     "likely.estimators.multinomial": ["MultinomialDensity"],
     "likely.estimators.naive_bayes": ["NaiveBayes"],
     "likely.estimators.pca": ["PCA"],
@@ -147,13 +148,14 @@ if TYPE_CHECKING:
     from likely.estimators.calibrated import Calibrated
     from likely.estimators.categorical import CategoricalDensity
     from likely.estimators.choosing import ComponentChoice, choose_components
+    from likely.estimators.clusterer import MixtureClusterer
     from likely.estimators.contaminated import ContaminatedDensity
     from likely.estimators.curves import hughes_curve, learning_curve
     from likely.estimators.factors import PPCA, FactorAnalysis
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.gaussian import GaussianDensity
     from likely.estimators.kmeans import KMeans
-    from likely.estimators.mixture import MixtureClusterer, MixtureDensity
+    from likely.estimators.mixture import MixtureDensity
     from likely.estimators.multinomial import MultinomialDensity
     from likely.estimators.naive_bayes import NaiveBayes
     from likely.estimators.pca import PCA

@@ -37,7 +37,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "PPCA": lambda: import_module("likely.estimators.factors").PPCA,
     "MultinomialDensity": lambda: import_module("likely.estimators.multinomial").MultinomialDensity,
     "KMeans": lambda: import_module("likely.estimators.kmeans").KMeans,
-    "MixtureClusterer": lambda: import_module("likely.estimators.mixture").MixtureClusterer,
+    "MixtureClusterer": lambda: import_module("likely.estimators.clusterer").MixtureClusterer,
     "MixtureDensity": lambda: import_module("likely.estimators.mixture").MixtureDensity,
     "NaiveBayes": lambda: import_module("likely.estimators.naive_bayes").NaiveBayes,
     "PoissonDensity": lambda: import_module("likely.estimators.poisson").PoissonDensity,

@@ -173,3 +173,16 @@ def test_rows_that_no_part_can_explain_are_said():
     m = lk.Mixture([0.5, 0.5], lk.Fixed(lk.Gaussian([[0.0], [1.0]], 1.0)))
     report = fit(m, np.array([[0.0], [1e200]]), stop=Stop(5))
     assert not report.converged and "impossible under every part" in report.reason
+
+
+# -------------------------------------------------------------------------- starts
+
+
+@pytest.mark.parametrize("start", ["split", "random", "responsibilities"])
+@pytest.mark.parametrize("prior", ["weak", None])
+def test_every_start_takes_products_of_unlike_parts(start, prior):
+    rows = lk.Columns(place=blobs(), word=np.tile(["x", "y", "x"], 160))
+    parts = [("place", lk.GaussianDensity()), ("word", lk.CategoricalDensity())]
+    given = np.random.default_rng(0).dirichlet(np.ones(3), 480) if start == "responsibilities" else start
+    m = lk.MixtureDensity(lk.ProductDensity(parts), 3, start=given, prior=prior, random_state=0, max_iter=300).fit(rows)
+    assert m.report_.converged and np.isfinite(m.score(rows))

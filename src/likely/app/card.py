@@ -188,6 +188,11 @@ def _limits(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 
 
 def _reproduce(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+    return reproduce(facts, path, "decide")
+
+
+def reproduce(facts: dict[str, Any], path: str, verb: str) -> Iterator[str]:
+    """The command, the seed and the data's fingerprint; and how the model is used in Python."""
     yield "## How to reproduce"
     yield ""
     yield "```"
@@ -199,5 +204,5 @@ def _reproduce(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "```python"
     yield "import likely as lk"
     yield f"model = lk.load({path!r})"
-    yield "model.decide(rows)  # a data frame with these columns, in any order"
+    yield f"model.{verb}(rows)  # a data frame with these columns, in any order"
     yield "```"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from likely.app.card import _hazards, _safe, table
+from likely.app.card import _hazards, _safe, reproduce, table
 
 
 def cluster_markdown(model: Any, path: str) -> str:
@@ -118,20 +118,7 @@ def _limits_density(facts: dict[str, Any], model: Any, path: str) -> Iterator[st
 
 
 def _reproduce(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    yield "## How to reproduce"
-    yield ""
-    yield "```"
-    yield facts["command"]
-    yield "```"
-    yield ""
-    yield f"Seed {facts['seed']}; the data's fingerprint must be `{facts['fingerprint']}`. In Python:"
-    yield ""
-    yield "```python"
-    yield "import likely as lk"
-    yield f"model = lk.load({path!r})"
-    verb = "score_samples" if facts["task"] == "density" else "predict"
-    yield f"model.{verb}(rows)  # a data frame with these columns, in any order"
-    yield "```"
+    return reproduce(facts, path, "score_samples" if facts["task"] == "density" else "predict")
 
 
 CLUSTERS = (_what, _data, _chosen, _clusters, _hazards, _limits, _reproduce)

@@ -61,12 +61,6 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         check_is_fitted(self)
         return self.model_.mean + rows(X, self.n_components_, type(self).__name__) @ self.model_.loadings.T
 
-    def impute(self, X: Any, random_state: Any = None) -> Any:
-        """Rows with their gaps filled: by conditional expectation, or with `random_state` by a draw."""
-        check_is_fitted(self)
-        refuse_infinite(self._rows(X, reset=False), type(self).__name__)  # also in rows that lack nothing
-        return super().impute(X, random_state)
-
     @property
     def components_(self) -> Array:
         """The loadings of each factor (q, d), one a row."""

@@ -12,14 +12,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
-from sklearn.base import ClusterMixin, clone
+from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import ROWS, Blocks
-from likely.core.engine import Threads, map_rows
+from likely.core.engine import Threads
 from likely.core.hashing import row_hashes
 from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
 from likely.core.notes import tell
@@ -27,17 +26,15 @@ from likely.core.report import FitReport
 from likely.decisions.partitions import adjusted_rand
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import GaussianDensity
+from likely.estimators.mixture_rule import PriorOfMixture
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.families.gaussian import Gaussian
-from likely.families.shared import Shared
+from likely.families.shared import Shared, untied
 from likely.families.sparse_rows import tallied
-from likely.models.emptying import SparseWeights
 from likely.models.mixture import Mixture
-from likely.models.mixture_prior import MixturePrior
 from likely.models.reseeding import revived
 from likely.models.sketch import Sketch, joined_rows
 from likely.models.starting import from_shares, grouped, grown, weights_by
-from likely.priors.dirichlet import Dirichlet
 
 Sketcher = Callable[[], Sketch]
 
@@ -113,6 +110,11 @@ class MixtureDensity(DensityEstimator):
     _saved = (*DensityEstimator._saved, "component_", "streamed_")
     _model_types = (Mixture,)
 
+    @property
+    def _size(self) -> int:
+        """Number of parts K."""
+        return self.n_components
+
     # ----------------------------------------------------------------- learning
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None) -> Self:
@@ -175,7 +177,7 @@ class MixtureDensity(DensityEstimator):
         how = {"prior": prior, "stop": stop, "hard": self.hard, "held_out": aside}
         report = fit(start, data, checkpoint=keeper, **how)
         for _ in range(RESEEDS):
-            if not report.dead or self._empties or len(sketch()) <= self.n_components:
+            if not report.dead or self._empties or len(sketch()) <= self._size:
                 break
             model = revived(report.model, sketch(), report.prior)
             better = fit(model, data, **{**how, "prior": report.prior})
@@ -205,7 +207,7 @@ class MixtureDensity(DensityEstimator):
             yield grown(blank, sketch(), self._start_prior())
         else:
             for _ in range(self.restarts):
-                group = grouped(blank.parts, sketch(), self.n_components, rng, self.start)
+                group = grouped(blank.parts, sketch(), self._size, rng, self.start)
                 yield self._from_groups(blank, sketch().rows, sketch().weight, group, rng)
 
     _hides_labels = True
@@ -234,11 +236,11 @@ class MixtureDensity(DensityEstimator):
         start = self.start
         if isinstance(start, Mixture):
             if start.weights.shape != blank.weights.shape or start.dim != blank.dim:
-                expected = f"start must be a Mixture of {self.n_components} parts for {blank.dim} columns"
+                expected = f"start must be a Mixture of {self._size} parts for {blank.dim} columns"
                 raise ShapeError(sentence(type(self).__name__, expected, f"{start.size} parts, {start.dim} columns"))
             return start
         given = np.asarray(start, dtype=np.float64)
-        K, d = self.n_components, blank.dim
+        K, d = self._size, blank.dim
         if not np.isfinite(given).all():
             raise DomainError(sentence(type(self).__name__, "start must be finite numbers", "NaN or infinity"))
         if given.shape == (K, d) and isinstance(blank.parts, Gaussian):
@@ -256,7 +258,7 @@ class MixtureDensity(DensityEstimator):
         component = copy(self.component_)
         if component.prior is None:
             component.prior = "weak"
-        return component._prior_rule()
+        return PriorOfMixture(component, "weak" if self.prior is None else self.prior)
 
     # ---------------------------------------------------------------- streaming
 
@@ -291,7 +293,7 @@ class MixtureDensity(DensityEstimator):
             self._adopt(self._learn(*data))
         self.streamed_ = True
         self.__dict__.pop("few_", None)
-        if len(few) < FEW * self.n_components:
+        if len(few) < FEW * self._size:
             self.few_ = few
         return self
 
@@ -322,7 +324,7 @@ class MixtureDensity(DensityEstimator):
         return X
 
     def _blank(self, X: Any, members: int | None = None) -> Mixture:
-        K, C = self.n_components, members
+        K, C = self._size, members
         if C is None:
             return Mixture.trusted(weights=np.full(K, 1.0 / K), parts=self.component_._blank(X, K))
         return Mixture.trusted(weights=np.full((C, K), 1.0 / K), parts=self._tied(X, C, K))
@@ -345,7 +347,7 @@ class MixtureDensity(DensityEstimator):
         return Shared(alone, np.repeat(np.arange(C), K), "covariance")
 
     def _prior_rule(self) -> Any:
-        return _Rule(self.component_, self.prior)
+        return PriorOfMixture(self.component_, self.prior)
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         of_parts = None if prior is None else prior.parts
@@ -368,15 +370,13 @@ class MixtureDensity(DensityEstimator):
         return shared
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
-        shared = isinstance(model.parts, Shared) and model.parts.what == "all"
-        inner = model.parts.parts if shared else model.parts
+        inner = untied(model.parts)
         parts, of_parts = self.component_._grown(inner, stats.parts, X)
-        parts = model.parts.replace(parts=parts) if shared else parts
+        parts = parts if inner is model.parts else model.parts.replace(parts=parts)
         return model.replace(parts=parts), stats.replace(parts=of_parts)
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
-        shared = isinstance(model.parts, Shared) and model.parts.what == "all"
-        return self.component_._known(X, model.parts.parts if shared else model.parts)
+        return self.component_._known(X, untied(model.parts))
 
     def _column_names(self) -> list[str]:
         return self.component_._column_names()
@@ -404,14 +404,14 @@ class MixtureDensity(DensityEstimator):
             sketch = Sketch.of(X[mine], None if weight is None else weight[mine])
             if len(sketch):
                 sketches.append(sketch)
-                groups.append(c * self.n_components + grouped(blank.parts, sketch, self.n_components, rng, self.start))
+                groups.append(c * self._size + grouped(blank.parts, sketch, self._size, rng, self.start))
         if not sketches:
             raise DataError(sentence(type(self).__name__, "at least one row with weight is needed", "none"))
         return self._from_groups(blank, *joined_rows(sketches), np.concatenate(groups), rng)
 
     def _started_together(self, blank: Mixture, X: Any, owner: Index, weight: Any, rng: Generator) -> Mixture:
         """Parts that all classes share are looked for in the rows of all; each class counts which are its own."""
-        mine, K = np.flatnonzero(owner >= 0), self.n_components
+        mine, K = np.flatnonzero(owner >= 0), self._size
         w = np.ones(len(mine)) if weight is None else np.asarray(weight)[mine]
         sketch = Sketch.of(X[mine], w)
         one = Mixture.trusted(weights=np.full(K, 1.0 / K), parts=blank.parts.parts)
@@ -444,112 +444,6 @@ class MixtureDensity(DensityEstimator):
     def weights_(self) -> Array:
         """Weights of the components (K,)."""
         return self.model_.weights
-
-
-class MixtureClusterer(ClusterMixin, MixtureDensity):
-    """Clusters as the parts of a mixture: `labels_` are most probable parts, `predict_proba` tells how sure.
-
-    Everything is as in `MixtureDensity`; `n_components=None` chooses the number by BIC among 1 … 10
-    (`lk.choose_components` shows the choice).
-
-    >>> import likely as lk, numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.concatenate([rng.normal(m, 1.0, (100, 2)) for m in (-4.0, 4.0)])
-    >>> lk.MixtureClusterer(n_components=None, random_state=0).fit(X).n_components_
-    2
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MixtureDensity._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    def __init__(
-        self, component: Any = None, n_components: int | None = 8, *, tie: str | None = None, prior: Any = "weak",
-        start: Any = "kmeans++", restarts: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
-        random_state: Any = None, early_stopping: float | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            component, n_components, tie=tie, prior=prior, start=start, restarts=restarts, max_iter=max_iter,  # type: ignore[arg-type]
-            tol=tol, hard=hard, random_state=random_state, early_stopping=early_stopping,
-        )  # fmt: skip
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None) -> Self:
-        """Learn from rows X (n, d); `y` is ignored."""
-        if self.n_components is not None:
-            super().fit(X, y, sample_weight, checkpoint)
-        else:
-            self._choose(X, sample_weight, checkpoint)
-        self.labels_ = self.predict(X)
-        return self
-
-    def _choose(self, X: Any, sample_weight: Any, checkpoint: Any) -> None:
-        from likely.estimators.choosing import choose_components
-
-        self._validate_params()
-        settings = {**self.get_params(deep=False), "n_components": 1}
-        self.choice_ = choose_components(MixtureDensity(**settings), X, sample_weight=sample_weight, by=("bic",))
-        self.n_components = self.choice_.best["bic"]
-        try:
-            super().fit(X, None, sample_weight, checkpoint)
-        finally:
-            self.n_components = None  # type: ignore[assignment]
-
-    @property
-    def n_components_(self) -> int:
-        """Number of components of the learnt mixture."""
-        return int(self.model_.size)
-
-    def predict(self, X: Any) -> Index:
-        """The most probable component of each row (n,)."""
-        check_is_fitted(self)
-        rows = self._known(self._rows(X, reset=False), self._learnt)[0]
-        return map_rows(self.model_.most_probable, rows, None, np.intp)
-
-    def predict_proba(self, X: Any) -> Array:
-        """p(k | x) of each row (n, K)."""
-        check_is_fitted(self)
-        return self.model_.posterior(self._known(self._rows(X, reset=False), self._learnt)[0])
-
-
-class _Rule:
-    """The prior of a mixture's weights and parts, once there are statistics: what `fit` calls."""
-
-    def __init__(self, component: Any, prior: Any) -> None:
-        self.component, self.prior = component, prior
-
-    def __call__(self, model: Any, stats: Any) -> Any:
-        prior = self.prior
-        if isinstance(prior, MixturePrior):
-            return prior
-        weights = _weights_law(float(prior), model.size) if isinstance(prior, Real) else None
-        if not (prior is None or isinstance(prior, str | Real)):
-            weights = _of_weights(prior, model.size)
-        shared = isinstance(model.parts, Shared) and model.parts.what == "all"  # the component knows the parts alone
-        law = model.parts.parts if shared else model.parts
-        parts = resolve_prior(law, model.for_prior(stats), self._of_parts(None if prior is None else "weak"))
-        return None if weights is None and parts is None else MixturePrior.trusted(weights=weights, parts=parts)
-
-    def _of_parts(self, outer: Any) -> Any:
-        """A component's own "weak" means what the whole says; its own number or prior stands."""
-        component = copy(self.component)
-        if isinstance(component.prior, str):
-            component.prior = outer
-        return component._prior_rule()
-
-
-def _weights_law(a: float, size: int) -> Any:
-    """The law of weights that a number stands for: below 1 it empties parts."""
-    return Dirichlet.symmetric(size, a) if a >= 1 else SparseWeights(np.full(size, a))
-
-
-def _of_weights(prior: Any, size: int) -> Any:
-    """A law of the weights alone."""
-    alpha = getattr(prior, "alpha", None)
-    if alpha is None or np.shape(alpha) != (size,):
-        expected = f'prior must be "weak", None, a number, a MixturePrior, or a law of {size} weights'
-        raise DomainError(sentence("MixtureDensity", expected, type(prior).__name__))
-    return prior
 
 
 def _keeper(checkpoint: Any, run: int, runs: int) -> Any:

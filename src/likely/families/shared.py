@@ -169,3 +169,8 @@ class Shared(Law):
     def weak_prior(self, stats: Any) -> Any:
         """The parts' weak prior."""
         return self.parts.weak_prior(stats)
+
+
+def untied(law: Any) -> Any:
+    """The parts that tied members have between them, each once; of another law, itself."""
+    return law.parts if isinstance(law, Shared) and law.what == "all" else law

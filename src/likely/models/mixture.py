@@ -24,7 +24,7 @@ from likely.families.gaussian import Gaussian
 from likely.families.law import Law
 from likely.families.moments import Moments
 from likely.families.several import side_by_side
-from likely.families.shared import Shared
+from likely.families.shared import Shared, untied
 from likely.models.given_weights import GivenWeights
 from likely.models.responsibilities import Unsettled, settled
 from likely.models.softening import softened
@@ -384,7 +384,7 @@ class Mixture(Law):
 
     def for_prior(self, stats: MixtureStats) -> Any:
         """The parts' statistics that a weak prior is scaled by: a start is not taken at its word."""
-        tied = isinstance(self.parts, Shared) and self.parts.what == "all"
+        tied = untied(self.parts) is not self.parts
         if stats.seen or self.size == 1:  # of one part nothing is hidden
             return stats.parts
         parts = softened(stats.parts, 1 if tied else self.members or 1)

@@ -1,0 +1,82 @@
+"""Clusters that know how sure they are: the most probable part of a mixture."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array, Index
+from likely.core.engine import map_rows
+from likely.estimators.mixture import MixtureDensity
+
+
+class MixtureClusterer(ClusterMixin, MixtureDensity):
+    """Clusters as the parts of a mixture: `labels_` are most probable parts, `predict_proba` tells how sure.
+
+    Everything is as in `MixtureDensity`; `n_components=None` chooses the number by BIC among 1 … 10
+    (`lk.choose_components` shows the choice).
+
+    >>> import likely as lk, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(m, 1.0, (100, 2)) for m in (-4.0, 4.0)])
+    >>> lk.MixtureClusterer(n_components=None, random_state=0).fit(X).n_components_
+    2
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **MixtureDensity._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self, component: Any = None, n_components: int | None = 8, *, tie: str | None = None, prior: Any = "weak",
+        start: Any = "kmeans++", restarts: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
+        random_state: Any = None, early_stopping: float | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            component, n_components, tie=tie, prior=prior, start=start, restarts=restarts, max_iter=max_iter,  # type: ignore[arg-type]
+            tol=tol, hard=hard, random_state=random_state, early_stopping=early_stopping,
+        )  # fmt: skip
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None) -> Self:
+        """Learn from rows X (n, d); `y` is ignored."""
+        if self.n_components is None:
+            self.chosen_ = self._choose(X, sample_weight)
+        super().fit(X, y, sample_weight, checkpoint)
+        self.labels_ = self.predict(X)
+        return self
+
+    def _choose(self, X: Any, sample_weight: Any) -> int:
+        """The number of least BIC."""
+        from likely.estimators.choosing import choose_components
+
+        self._validate_params()
+        settings = {**self.get_params(deep=False), "n_components": 1}
+        self.choice_ = choose_components(MixtureDensity(**settings), X, sample_weight=sample_weight, by=("bic",))
+        return self.choice_.best["bic"]
+
+    @property
+    def _size(self) -> int:
+        """Number of clusters: the one asked for, or the one chosen."""
+        return self.__dict__.get("chosen_", 1) if self.n_components is None else self.n_components
+
+    @property
+    def n_components_(self) -> int:
+        """Number of components of the learnt mixture."""
+        return int(self.model_.size)
+
+    def predict(self, X: Any) -> Index:
+        """The most probable component of each row (n,)."""
+        check_is_fitted(self)
+        rows = self._known(self._rows(X, reset=False), self._learnt)[0]
+        return map_rows(self.model_.most_probable, rows, None, np.intp)
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(k | x) of each row (n, K)."""
+        check_is_fitted(self)
+        return self.model_.posterior(self._known(self._rows(X, reset=False), self._learnt)[0])

@@ -1,0 +1,56 @@
+"""Which prior a mixture's settings mean: one of its weights, and what its component says of the parts."""
+
+from __future__ import annotations
+
+from copy import copy
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from likely.core.learn import resolve_prior
+from likely.errors import DomainError, sentence
+from likely.families.shared import untied
+from likely.models.emptying import SparseWeights
+from likely.models.mixture_prior import MixturePrior
+from likely.priors.dirichlet import Dirichlet
+
+
+class PriorOfMixture:
+    """The prior of a mixture's weights and parts, once there are statistics: what `fit` calls."""
+
+    def __init__(self, component: Any, prior: Any) -> None:
+        self.component, self.prior = component, prior
+
+    def __call__(self, model: Any, stats: Any) -> Any:
+        prior = self.prior
+        if isinstance(prior, MixturePrior):
+            return prior
+        weights = _weights_law(float(prior), model.size) if isinstance(prior, Real) else None
+        if not (prior is None or isinstance(prior, str | Real)):
+            weights = _of_weights(prior, model.size)
+        parts = resolve_prior(
+            untied(model.parts), model.for_prior(stats), self._of_parts(None if prior is None else "weak")
+        )
+        return None if weights is None and parts is None else MixturePrior.trusted(weights=weights, parts=parts)
+
+    def _of_parts(self, outer: Any) -> Any:
+        """A component's own "weak" means what the whole says; its own number or prior stands."""
+        component = copy(self.component)
+        if isinstance(component.prior, str):
+            component.prior = outer
+        return component._prior_rule()
+
+
+def _weights_law(a: float, size: int) -> Any:
+    """The law of weights that a number stands for: below 1 it empties parts."""
+    return Dirichlet.symmetric(size, a) if a >= 1 else SparseWeights(np.full(size, a))
+
+
+def _of_weights(prior: Any, size: int) -> Any:
+    """A law of the weights alone."""
+    alpha = getattr(prior, "alpha", None)
+    if alpha is None or np.shape(alpha) != (size,):
+        expected = f'prior must be "weak", None, a number, a MixturePrior, or a law of {size} weights'
+        raise DomainError(sentence("MixtureDensity", expected, type(prior).__name__))
+    return prior
