@@ -138,6 +138,14 @@ class Checkpoint:
     Each pass (or each `every`-th) is written whole or not at all. If the file is there when a fit begins, it goes on
     from it, to the same bits as if nothing had happened; with other data it is refused. A finished fit is found again
     as it ended. Delete the file to begin anew.
+
+    >>> import likely as lk, numpy as np, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "em.likely")
+    >>> start = lk.Mixture([0.5, 0.5], lk.Gaussian([[2.0], [7.0]], [[[9.0]], [[9.0]]]))
+    >>> x = np.array([[0.0], [1.0], [9.0], [10.0]])
+    >>> first = lk.fit(start, x, prior="weak", stop=lk.Stop(2), checkpoint=lk.Checkpoint(path))
+    >>> lk.fit(start, x, prior="weak", checkpoint=lk.Checkpoint(path)).trace[:3] == first.trace
+    True
     """
 
     def __init__(self, path: Path, every: int = 1) -> None:

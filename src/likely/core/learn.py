@@ -108,6 +108,12 @@ def fit(
     - **checkpoint**: an `lk.Checkpoint`: progress is kept there, and a fit that was cut off goes on to the same bits.
 
     Ctrl-C returns the best model so far with `converged=False`.
+
+    >>> import likely as lk
+    >>> x = np.array([[0.0], [1.0], [9.0], [10.0]])
+    >>> report = fit(lk.Mixture([0.5, 0.5], lk.Gaussian([[2.0], [7.0]], [[[9.0]], [[9.0]]])), x, prior="weak")
+    >>> report.converged, report.model.parts.mean.round(1).ravel().tolist()
+    (True, [0.5, 9.5])
     """
     with said_once():
         return _Climb(model, prior, stop or Stop(), held_out, checkpoint).run(data, engine, hard)

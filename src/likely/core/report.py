@@ -26,7 +26,15 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FitReport:
-    """How a fit went. `converged` is True only if the objective settled; running out of passes is not that."""
+    """How a fit went. `converged` is True only if the objective settled; running out of passes is not that.
+
+    >>> import likely as lk, numpy as np
+    >>> print(lk.fit(lk.Gaussian([0.0], 1.0), np.array([[1.0], [3.0]])))
+    Gaussian: converged after 1 refit: closed form: nothing was hidden
+      objective            -2.837877066
+      prior                none (maximum likelihood)
+      smallest eigenvalue  1
+    """
 
     model: Any
     stats: Any
