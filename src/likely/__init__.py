@@ -18,6 +18,7 @@ _HOMES = {
     "likely.core.columns": ["Columns"],
     "likely.core.density": ["Density", "Learnable"],
     "likely.core.engine": ["Engine", "Serial", "Threads"],
+    "likely.core.filter": ["follow", "step"],
     "likely.core.learn": ["Step", "Stop", "fit", "iterate"],
     "likely.core.online": ["online"],
     "likely.core.prior": ["Prior"],
@@ -25,6 +26,7 @@ _HOMES = {
     "likely.core.report": ["FitReport"],
     "likely.core.stats": ["Stats"],
     "likely.data.reading": ["read"],
+    "likely.data.sequences": ["Sequences", "read_sequences"],
     "likely.data.table": ["Table"],
     "likely.decisions.combine": ["change_prior", "combine"],
     "likely.decisions.cost": ["Cost"],
@@ -40,6 +42,7 @@ _HOMES = {
     ],
     "likely.decisions.refusals": ["NOVEL", "REJECT"],
     "likely.decisions.separation": ["calinski_harabasz", "davies_bouldin", "silhouette", "silhouettes"],
+    "likely.decisions.word_errors": ["WordErrors", "word_errors"],
     "likely.errors": [
         "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
     ],
@@ -55,6 +58,7 @@ _HOMES = {
     "likely.estimators.factors": ["FactorAnalysis", "PPCA"],
     "likely.estimators.frequencies": ["ClassFrequencies"],
     "likely.estimators.gaussian": ["GaussianDensity"],
+    "likely.estimators.hmm": ["HMMDensity"],
     "likely.estimators.kmeans": ["KMeans"],
     "likely.estimators.mixture": ["MixtureDensity"],
     "likely.estimators.multinomial": ["MultinomialDensity"],
@@ -87,12 +91,16 @@ _HOMES = {
     "likely.models.emptying": ["SparseWeights"],
     "likely.models.fixed": ["Fixed", "interpolate"],
     "likely.models.hierarchy": ["linkage"],
+    "likely.models.hmm": ["HMM"],
+    "likely.models.hmm_prior": ["HMMPrior"],
+    "likely.models.hmm_stats": ["HMMStats"],
     "likely.models.imputing": ["impute"],
     "likely.models.mixture": ["Mixture"],
     "likely.models.mixture_prior": ["MixturePrior"],
     "likely.models.principal": ["Principal"],
     "likely.models.scaled": ["Scaled"],
     "likely.models.sketch": ["Sketch"],
+    "likely.models.topology": ["Topology"],
     "likely.priors.beta": ["Beta"],
     "likely.priors.dirichlet": ["Dirichlet"],
     "likely.priors.earlier_rows": ["EarlierRows"],
@@ -111,6 +119,7 @@ if TYPE_CHECKING:
     from likely.core.columns import Columns
     from likely.core.density import Density, Learnable
     from likely.core.engine import Engine, Serial, Threads
+    from likely.core.filter import follow, step
     from likely.core.learn import Step, Stop, fit, iterate
     from likely.core.online import online
     from likely.core.prior import Prior
@@ -118,6 +127,7 @@ if TYPE_CHECKING:
     from likely.core.report import FitReport
     from likely.core.stats import Stats
     from likely.data.reading import read
+    from likely.data.sequences import Sequences, read_sequences
     from likely.data.table import Table
     from likely.decisions.combine import change_prior, combine
     from likely.decisions.cost import Cost
@@ -141,6 +151,7 @@ if TYPE_CHECKING:
     )
     from likely.decisions.refusals import NOVEL, REJECT
     from likely.decisions.separation import calinski_harabasz, davies_bouldin, silhouette, silhouettes
+    from likely.decisions.word_errors import WordErrors, word_errors
     from likely.errors import DataError, DomainError, FitWarning, LikelyError, ModelFileError, NotConverged, ShapeError
     from likely.estimators.agglomerative import Agglomerative
     from likely.estimators.bayes import BayesClassifier
@@ -151,9 +162,10 @@ if TYPE_CHECKING:
     from likely.estimators.clusterer import MixtureClusterer
     from likely.estimators.contaminated import ContaminatedDensity
     from likely.estimators.curves import hughes_curve, learning_curve
-    from likely.estimators.factors import PPCA, FactorAnalysis
+    from likely.estimators.factors import FactorAnalysis, PPCA
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.gaussian import GaussianDensity
+    from likely.estimators.hmm import HMMDensity
     from likely.estimators.kmeans import KMeans
     from likely.estimators.mixture import MixtureDensity
     from likely.estimators.multinomial import MultinomialDensity
@@ -186,12 +198,16 @@ if TYPE_CHECKING:
     from likely.models.emptying import SparseWeights
     from likely.models.fixed import Fixed, interpolate
     from likely.models.hierarchy import linkage
+    from likely.models.hmm import HMM
+    from likely.models.hmm_prior import HMMPrior
+    from likely.models.hmm_stats import HMMStats
     from likely.models.imputing import impute
     from likely.models.mixture import Mixture
     from likely.models.mixture_prior import MixturePrior
     from likely.models.principal import Principal
     from likely.models.scaled import Scaled
     from likely.models.sketch import Sketch
+    from likely.models.topology import Topology
     from likely.priors.beta import Beta
     from likely.priors.dirichlet import Dirichlet
     from likely.priors.earlier_rows import EarlierRows
@@ -207,18 +223,20 @@ __all__ = [  # noqa: PLE0604, RUF100
     "Categorical", "CategoricalDensity", "Centres", "Checkpoint", "ClassFrequencies", "Classifier", "Columns",
     "ComponentChoice", "ContaminatedDensity", "Cost", "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet",
     "DirichletMultinomial", "DomainError", "EarlierRows", "Engine", "Evaluation", "FactorAnalysis", "FactorGaussian",
-    "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity", "KMeans", "Learnable", "LikelyError",
-    "Mixture", "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError", "Multinomial",
-    "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma",
-    "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA", "Poisson", "PoissonDensity", "Principal",
-    "Prior", "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "Serial",
-    "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "Stats", "Step", "Stop", "StudentT", "Table",
-    "TableClassifier", "TableClusterer", "Threads", "__version__", "adjusted_mutual_information", "adjusted_rand",
-    "bell", "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality",
-    "choose_components", "choose_k", "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "evaluate",
-    "fit", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learning_curve", "linkage", "load",
+    "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity", "HMM", "HMMDensity", "HMMPrior",
+    "HMMStats", "KMeans", "Learnable", "LikelyError", "Mixture", "MixtureClusterer", "MixtureDensity", "MixturePrior",
+    "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes",
+    "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA",
+    "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable", "Product", "ProductDensity",
+    "ProductPrior", "REJECT", "Ragged", "Scaled", "Sequences", "Serial", "Several", "ShapeError", "Shared", "Sketch",
+    "SparseWeights", "Stats", "Step", "Stop", "StudentT", "Table", "TableClassifier", "TableClusterer", "Threads",
+    "Topology", "WordErrors", "__version__", "adjusted_mutual_information", "adjusted_rand", "bell", "best_matching",
+    "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality", "choose_components",
+    "choose_k", "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "evaluate", "fit", "follow",
+    "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learning_curve", "linkage", "load",
     "log_stirling2", "normalised_mutual_information", "online", "operating_threshold", "proportion", "purity", "rand",
-    "read", "save", "shell_share", "silhouette", "silhouettes", "stirling2", "v_measure", "variation_of_information",
+    "read", "read_sequences", "save", "shell_share", "silhouette", "silhouettes", "step", "stirling2", "v_measure",
+    "variation_of_information", "word_errors",
 ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,9 @@ class Block:
 
     x: Any
     weight: Array | None = None  # (n,)
-    given: Array | None = None  # (n, K): log-mask added to the joint, 0 where the label may be, −inf where not
+    given: Any = (
+        None  # (n, K): log-mask added to the joint, 0 where the label may be, −inf where not; or a Ragged of them
+    )
     owner: Index | None = None  # (n,): the label itself, where all are known
     start: int = 0  # rows that came before, so that an error can name its row
 
@@ -136,6 +139,15 @@ def _edges(x: Any, n: int, rows: int) -> list[int]:
     return sorted({0, *np.minimum(whose, n).tolist(), n})
 
 
+def runs(x: Any, rows: int = ROWS) -> list[tuple[int, int]]:
+    """Where blocks of about so many rows (for Ragged: frames) begin and end.
+
+    >>> runs(np.zeros((5, 1)), 2)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return list(pairwise(_edges(x, n_rows(x), rows)))
+
+
 def _cut(data: Block, a: int, b: int) -> Block:
     weight, given, owner = (None if p is None else p[a:b] for p in (data.weight, data.given, data.owner))
     return Block(data.x[a:b], weight, given, owner, data.start + a)  # type: ignore[arg-type]  # each keeps its own kind
@@ -144,7 +156,7 @@ def _cut(data: Block, a: int, b: int) -> Block:
 def _aligned(a: Any, n: int, name: str) -> Any:
     if a is None:
         return None
-    a = np.asarray(a)
+    a = a if isinstance(a, Ragged) else np.asarray(a)
     if len(a) != n:
-        raise ShapeError(sentence("Blocks", f"{name} must have one entry a row ({n})", a.shape))
+        raise ShapeError(sentence("Blocks", f"{name} must have one entry a row ({n})", len(a)))
     return a

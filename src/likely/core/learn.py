@@ -63,6 +63,11 @@ def gather(model: Any, block: Block, hard: bool = False) -> Any:
     return model.collect(block.x, block.weight, **known)
 
 
+def units(stats: Any) -> float:
+    """How many units a gain is divided by before it counts as none: rows, or frames of sequences."""
+    return float(getattr(stats, "units", stats.total_weight))
+
+
 def resolve_prior(model: Any, stats: Any, prior: Any) -> Any:
     """A rule becomes a prior once there are statistics to scale it: `"weak"`, or a function of (model, stats)."""
     if isinstance(prior, str):
@@ -202,7 +207,7 @@ class _Climb:
         if len(self.trace) < 2 or np.isneginf(self.trace[-2]):
             return False
         gain = abs(self.trace[-1] - self.trace[-2])
-        return bool(gain <= self.stop.tol * max(float(step.stats.total_weight), 1e-300))
+        return bool(gain <= self.stop.tol * max(units(step.stats), 1e-300))
 
     def _fell(self, step: Step) -> bool:
         """True if the objective is lower than before by more than rounding: a covariance met its floor."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.core.arrays import Array, Index, n_rows, weights
+from likely.core.columns import Columns
+from likely.core.joining import Frames, frames_of, from_iterable, joined
+from likely.core.long_tables import cut_by_id
 from likely.core.value import Value
 from likely.errors import ShapeError, sentence
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ragged(Value):
     """A row is a sequence: `values` holds all frames end to end, `offsets` says where each begins.
 
@@ -22,43 +27,88 @@ class Ragged(Value):
     (2, [4.0], [3, 1])
     """
 
-    values: NDArray[Any]  # (T, …): the frames of all sequences
+    values: Frames  # (T, …): the frames of all sequences, numbers or words, or Columns of T rows
     offsets: NDArray[np.intp]  # (n + 1,): sequence i is values[offsets[i]:offsets[i + 1]]
 
     def __post_init__(self) -> None:
-        values, offsets = np.asarray(self.values), np.asarray(self.offsets, dtype=np.intp)
+        offsets = np.asarray(self.offsets, dtype=np.intp)
         if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
             raise ShapeError(sentence("Ragged", "offsets must rise from 0", offsets[:5].tolist()))
-        if values.ndim == 0 or offsets[-1] != len(values):
+        values = self.values if isinstance(self.values, Columns) else np.asarray(self.values)
+        if values.shape == () or offsets[-1] != len(values):
             raise ShapeError(
                 sentence("Ragged", f"offsets must end at the number of frames {values.shape}", offsets[-1])
             )
-        view = values.view()
-        view.setflags(write=False)
-        object.__setattr__(self, "values", view)
-        self._set(offsets=offsets.copy())
+        self._set(values=_locked(values), offsets=offsets.copy())
+
+    # ------------------------------------------------------------------ coming in
+
+    @classmethod
+    def of(cls, x: Any, lengths: Any = None) -> Ragged:
+        """The border for sequences: whatever holds some becomes a Ragged, and a Ragged passes.
+
+        - a **list** of arrays (T_i,) or (T_i, D), of lists, of data frames: each is a sequence, whatever their lengths;
+        - an array **(n, T, D)**: n sequences of T frames; with `lengths`, of their first so many, the rest is padding;
+        - an array **(T, D)** or (T,), a data frame, Columns: one sequence, or several cut by `lengths`.
+
+        >>> Ragged.of(np.zeros((5, 2)), lengths=[3, 2])
+        Ragged(2 sequences of 2 to 3 frames, each 2 × float64)
+        """
+        if isinstance(x, Ragged):
+            if lengths is not None:
+                expected = "lengths cut one long array, and these are sequences already"
+                raise ShapeError(sentence("Ragged", expected, repr(x), "leave lengths out"))
+            return x
+        return cls._cut(*frames_of(x, lengths))
 
     @classmethod
     def from_list(cls, sequences: Iterable[Any]) -> Self:
         """Join a list of arrays (T_i,) or (T_i, D); an empty list needs no shape."""
-        parts = [np.asarray(s) for s in sequences]
-        for i, part in enumerate(parts):
-            if part.ndim == 0 or part.shape[1:] != parts[0].shape[1:]:
-                expected = f"sequence {i} must have frames of shape {parts[0].shape[1:]}, as the first has"
-                raise ShapeError(sentence("Ragged", expected, part.shape))
-        values = np.concatenate(parts) if parts else np.empty(0)
-        return cls(values, np.concatenate([[0], np.cumsum([len(p) for p in parts], dtype=np.intp)]).astype(np.intp))
+        return cls._cut(*from_iterable(sequences))
+
+    @classmethod
+    def from_table(cls, table: Any, id: Any, time: Any = None, columns: Any = None) -> tuple[Ragged, NDArray[Any]]:
+        """The sequences of a long table, a frame a row, and their ids (n,) in order of first appearance.
+
+        - **table**: a data frame, a dict of columns, Columns, or a matrix whose columns go by number.
+        - **id** says whose a row is, and need not be sorted; **time** orders the rows of each, ties as they came.
+        - **columns**: one (frames are single values) or several; None takes all others. Numbers become float64 with
+          NaN where missing; where some are words, frames are Columns.
+
+        >>> r, ids = Ragged.from_table({"who": ["b", "a", "b"], "t": [2, 1, 1], "x": [5, 6, 7]}, "who", "t")
+        >>> ids.tolist(), r[0].tolist()
+        (['b', 'a'], [7.0, 5.0])
+        """
+        frames, lengths, ids = cut_by_id(table, id, time, columns)
+        return cls._cut(frames, lengths), ids
+
+    @classmethod
+    def joined(cls, several: Sequence[Ragged]) -> Ragged:
+        """The sequences of several, one after the other."""
+        frames, _ = joined([one.values for one in several])
+        return cls._cut(frames, np.concatenate([np.empty(0, np.intp), *(one.lengths for one in several)]))
+
+    @classmethod
+    def _cut(cls, values: Frames, lengths: Index) -> Self:
+        return cls.trusted(values=_locked(values), offsets=_offsets(lengths))
+
+    # ------------------------------------------------------------------- contents
 
     @property
     def lengths(self) -> NDArray[np.intp]:
         """Number of frames of each sequence (n,)."""
         return np.diff(self.offsets)
 
+    @property
+    def dtype(self) -> Any:
+        """What frames are made of: float32 comes back as float32. There is no `shape`, since rows have unlike ones."""
+        return self.values.dtype
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        return (self.values[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True))
+    def __iter__(self) -> Iterator[Any]:
+        return (self.values[a:b] for a, b in pairwise(self.offsets.tolist()))
 
     def __getitem__(self, which: Any) -> Any:
         """An integer gives one sequence as an array; a slice, mask or index array gives a Ragged."""
@@ -69,5 +119,68 @@ class Ragged(Value):
             start, stop, _ = which.indices(len(self))
             o = self.offsets[start : max(start, stop) + 1]
             return Ragged.trusted(values=self.values[o[0] : o[-1]], offsets=o - o[0])
-        chosen = np.arange(len(self))[which]
-        return Ragged.from_list([self[int(i)] for i in chosen]) if len(chosen) else self[0:0]
+        return self._picked(np.arange(len(self))[which if isinstance(which, slice) else _index(which)])
+
+    def _picked(self, chosen: Index) -> Ragged:
+        """Sequences by number (m,), in one gather: frame t of the answer lies at t plus its sequence's shift."""
+        lengths = self.lengths[chosen]
+        offsets = _offsets(lengths)
+        at = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
+        values = self.values[at] if isinstance(self.values, Columns) else np.take(self.values, at, axis=0)
+        return Ragged.trusted(values=_locked(values), offsets=offsets)
+
+    # ------------------------------------------------------------------ going on
+
+    def map(self, f: Callable[[Any], Any]) -> Ragged:
+        """The same sequences with f of all frames at once, which must keep their number and order.
+
+        >>> Ragged.from_list([[1.0, 2.0], [3.0]]).map(np.sqrt)[1].round(3).tolist()
+        [1.732]
+        """
+        values = f(self.values)
+        values = values if isinstance(values, Columns) else np.asarray(values)
+        if values.shape == () or n_rows(values) != len(self.values):
+            expected = f"a function of {len(self.values)} frames must give as many"
+            raise ShapeError(sentence("Ragged.map", expected, values.shape))
+        return Ragged.trusted(values=_locked(values), offsets=self.offsets)
+
+    def weights(self, weight: Any) -> Array | None:
+        """One weight a sequence (n,) as one a frame (T,); None stays None."""
+        per_sequence = weights(weight, len(self), "Ragged")
+        return None if per_sequence is None else np.repeat(per_sequence, self.lengths, axis=0)
+
+    def __repr__(self) -> str:
+        n, lengths = len(self), self.lengths
+        span = " to ".join(str(m) for m in sorted({int(lengths.min()), int(lengths.max())})) if n else "no"
+        return f"Ragged({n} sequence{'s' * (n != 1)} of {span} frames, each {_frame(self.values)})"
+
+
+def _offsets(lengths: Index) -> Index:
+    offsets = np.zeros(len(lengths) + 1, dtype=np.intp)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _locked(values: Frames) -> Frames:
+    """Frames that cannot be changed through us; the giver's own array stays writable."""
+    if isinstance(values, Columns):
+        return Columns({name: _locked(part) for name, part in values.parts.items()})
+    if isinstance(values, np.ndarray):
+        values = values.view()
+        values.setflags(write=False)
+    return values
+
+
+def _index(which: Any) -> Any:
+    """A mask or numbers, whatever kind of list they came in."""
+    index = np.asarray(which)
+    if index.ndim != 1:
+        raise ShapeError(sentence("Ragged", "an index must be a number, a slice, a mask or a list of numbers", which))
+    return index if index.size else index.astype(np.intp)
+
+
+def _frame(values: Frames) -> str:
+    if isinstance(values, Columns):
+        return f"of {', '.join(values)}"
+    kind = "text" if values.dtype.kind in "US" else str(values.dtype)
+    return " × ".join([*map(str, values.shape[1:]), kind])

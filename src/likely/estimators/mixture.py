@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -17,7 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from likely.core.arrays import Array, Index, n_rows
-from likely.core.blocks import ROWS, Blocks
+from likely.core.blocks import Blocks
 from likely.core.engine import Threads
 from likely.core.hashing import row_hashes
 from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
@@ -28,6 +27,8 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.mixture_rule import PriorOfMixture
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimators.streaming import stepped
+from likely.estimators.workload import evenly, keeper, seed_of
 from likely.families.gaussian import Gaussian
 from likely.families.shared import Shared, untied
 from likely.families.sparse_rows import tallied
@@ -40,8 +41,6 @@ Sketcher = Callable[[], Sketch]
 
 STARTS = ("kmeans++", "random", "split")
 COMPARED = 2000  # rows of the sketch on which the partitions of several starts are compared
-FORGETTING = 0.7  # how soon a stream forgets its first, bad guesses: η = (share of new rows)^0.7 (Cappé and Moulines)
-PARTS = 8  # that rows are cut into at least, and blocks that one worker takes at a time at most
 FEW = 5  # distinct rows a component from which a stream goes on step by step
 RESEEDS = 3  # times that dead components are set anew
 
@@ -148,7 +147,7 @@ class MixtureDensity(DensityEstimator):
             raise DataError(sentence(type(self).__name__, "at least one row with weight is needed", "none"))
 
     def _learn(self, X: Any, weight: Any, checkpoint: Any = None) -> FitReport:
-        rng = np.random.default_rng(_seed(self.random_state))
+        rng = np.random.default_rng(seed_of(self.random_state))
         X, weight, aside = self._set_aside(X, weight)
         sketch = cache(lambda: Sketch.of(X, weight))  # a start that was given may do without
         blank = self._looked_at(X, sketch)
@@ -157,7 +156,7 @@ class MixtureDensity(DensityEstimator):
 
         def learn(i: int, start: Mixture) -> FitReport:
             nonlocal prior
-            report = self._climb(start, X, weight, aside, sketch, prior, _keeper(checkpoint, i, self.restarts))
+            report = self._climb(start, X, weight, aside, sketch, prior, keeper(checkpoint, i, self.restarts))
             prior = report.prior  # the first start scales it for all: only then can objectives be compared
             return report
 
@@ -173,7 +172,7 @@ class MixtureDensity(DensityEstimator):
         self, start: Mixture, X: Any, weight: Any, aside: Any, sketch: Sketcher, prior: Any, keeper: Any
     ) -> FitReport:
         """EM from one start; components that died are set anew, as long as that helps."""
-        stop, data = Stop(self.max_iter, self.tol), _evenly(tallied(X), weight)
+        stop, data = Stop(self.max_iter, self.tol), evenly(tallied(X), weight)
         how = {"prior": prior, "stop": stop, "hard": self.hard, "held_out": aside}
         report = fit(start, data, checkpoint=keeper, **how)
         for _ in range(RESEEDS):
@@ -213,7 +212,7 @@ class MixtureDensity(DensityEstimator):
     _hides_labels = True
 
     def _first(self, X: Any, weight: Any) -> Mixture:
-        rng = np.random.default_rng(_seed(self.random_state))
+        rng = np.random.default_rng(seed_of(self.random_state))
         sketch = cache(lambda: Sketch.of(X, weight))
         return next(iter(self._starts(self._looked_at(X, sketch), X, weight, sketch, rng)))
 
@@ -276,7 +275,7 @@ class MixtureDensity(DensityEstimator):
             return self._begin_stream(X, weight, first)
         model, known = self._grown(self._learnt, self.stats_, X)
         new = Threads().total(lambda block: gather(model, block, self.hard), Blocks.of(X, weight))
-        stats = self._stepped(known, new) if self.streamed_ else known + new
+        stats = stepped(known, new) if self.streamed_ else known + new
         with self._named_columns():
             prior = resolve_prior(model, stats, self._prior_rule())
             model = model.refit(stats, prior)
@@ -296,15 +295,6 @@ class MixtureDensity(DensityEstimator):
         if len(few) < FEW * self._size:
             self.few_ = few
         return self
-
-    def _stepped(self, known: Any, new: Any) -> Any:
-        """A_t = (1 − η) A_{t−1} + η s_t a row, for all rows so far; η = (n_t / N_t)^0.7."""
-        before, fresh = known.total_weight, new.total_weight
-        if not before > 0 or not fresh > 0:
-            return known + new
-        total = before + fresh
-        eta = (fresh / total) ** FORGETTING
-        return known * (total * (1 - eta) / before) + new * (total * eta / fresh)
 
     # --------------------------------------------------------- what components say
 
@@ -386,7 +376,7 @@ class MixtureDensity(DensityEstimator):
 
     def _started(self, blank: Mixture, X: Any, owner: Index, weight: Any) -> list[Mixture]:
         """First models for classes that have a mixture each: rows are grouped class by class."""
-        rng = np.random.default_rng(_seed(self.random_state))
+        rng = np.random.default_rng(seed_of(self.random_state))
         return [self._started_once(blank, X, owner, weight, rng) for _ in range(self.restarts)]
 
     def _started_once(self, blank: Mixture, X: Any, owner: Index, weight: Any, rng: Generator) -> Mixture:
@@ -444,31 +434,3 @@ class MixtureDensity(DensityEstimator):
     def weights_(self) -> Array:
         """Weights of the components (K,)."""
         return self.model_.weights
-
-
-def _keeper(checkpoint: Any, run: int, runs: int) -> Any:
-    """Where one of several runs keeps its progress."""
-    if checkpoint is None:
-        return None
-    from likely.files import Checkpoint
-
-    if isinstance(checkpoint, Checkpoint):
-        if runs == 1:
-            return checkpoint
-        return Checkpoint(f"{os.fsdecode(checkpoint.path)}.{run}", checkpoint.every)
-    return Checkpoint(checkpoint) if runs == 1 else Checkpoint(f"{checkpoint}.{run}")
-
-
-def _evenly(X: Any, weight: Any) -> Blocks:
-    """Rows in at least PARTS parts where there are enough of them: so many passes want the cores evenly busy.
-
-    How they are cut depends on their number alone, and so do the bits of the sums.
-    """
-    n = n_rows(X)
-    rows = min(ROWS, max(512, -(-n // PARTS)))
-    return Blocks.of(X, weight, rows=rows, blocks=min(max(n // (PARTS * ROWS), 1), PARTS))
-
-
-def _seed(random_state: Any) -> Any:
-    """What NumPy's generator takes: an old RandomState gives it a number."""
-    return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state

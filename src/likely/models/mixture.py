@@ -15,6 +15,7 @@ from likely.core.arrays import Array, Index, n_rows, owners, parameter, rows, we
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
+from likely.core.ragged import Ragged
 from likely.core.report import EMPTY
 from likely.core.stats import Addable
 from likely.core.value import Value
@@ -167,8 +168,12 @@ class Mixture(Law):
         """The same where parts that are mixtures count by their own best part, as the maximum approximation has it."""
         if not getattr(self.parts, "hides_labels", False):
             return self._joint(block)
-        inside = self.parts._best_joint(block).reshape(-1, *self.parts.weights.shape)
-        return np.asarray(inside.max(axis=-1) + self._log_weights)
+        return np.asarray(self.parts.best_log_prob(_in_double(block)) + self._log_weights)
+
+    def best_log_prob(self, block: Any) -> Array:
+        """log of the largest w_k p_k(x) of each row: (n,), or (n, C) for a stack."""
+        joint = self._best_joint(block).reshape(-1, *self.weights.shape)
+        return np.asarray(joint.max(axis=-1))
 
     @cached_property
     def _score(self) -> Callable[[Any], Array]:
@@ -411,6 +416,11 @@ class MixtureStats(Addable, Value):
         """Weight of all rows."""
         return float(self.counts.sum())
 
+    @property
+    def units(self) -> float:
+        """What a gain is measured by: rows, or what the parts say, such as the frames of sequences."""
+        return float(getattr(self.parts, "units", self.total_weight))
+
     def __add__(self, other: MixtureStats) -> MixtureStats:
         return MixtureStats.trusted(
             counts=self.counts + other.counts, parts=self.parts + other.parts,
@@ -473,6 +483,8 @@ def _log_total(joint: Array) -> Array:
 
 
 def _stacked(draws: list[Any]) -> Any:
+    if isinstance(draws[0], Ragged):
+        return Ragged.joined(draws)
     if isinstance(draws[0], Columns):
         return Columns({name: _stacked([d[name] for d in draws]) for name in draws[0]})
     return np.concatenate(draws)
@@ -501,6 +513,6 @@ def _in_double(block: Any) -> Any:
 
 def _rows_like(x: Any) -> Any:
     """Something with rows that can be sliced: a plain dict or list is converted."""
-    if hasattr(x, "shape"):
+    if hasattr(x, "shape") or isinstance(x, Ragged):
         return x
     return Columns.of(x) if isinstance(x, dict) else np.asarray(x, dtype=np.float64)

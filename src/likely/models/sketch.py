@@ -143,7 +143,7 @@ def _joined(a: Any, b: Any) -> Any:
     if isinstance(a, Columns):
         return Columns({name: _joined(part, b.parts[name]) for name, part in a.parts.items()})
     if isinstance(a, Ragged):
-        return Ragged.from_list([*a, *b])
+        return Ragged.joined([a, b])
     if hasattr(a, "tocsr"):
         from scipy import sparse
 

@@ -1,0 +1,46 @@
+"""The filter role: a belief about what is hidden, carried from one observation to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol, TypeVar
+
+B = TypeVar("B")
+Y = TypeVar("Y", contravariant=True)
+
+
+class Filter(Protocol[B, Y]):
+    """Whoever can say what it believes now, what then, and what an observation changes. Beliefs are values."""
+
+    def initial(self) -> B:
+        """The belief before anything was seen."""
+        ...
+
+    def predict(self, belief: B, /) -> B:
+        """The belief one step on, with nothing seen."""
+        ...
+
+    def update(self, belief: B, y: Y, /) -> tuple[B, float]:
+        """The belief once y is seen, and log p(y | all before)."""
+        ...
+
+
+def step(model: Any, belief: Any, y: Any) -> tuple[Any, float]:
+    """One observation of a live stream: the belief after it, and log p(y | all before). A belief of None is the first.
+
+    >>> import likely as lk
+    >>> h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [5.0]], 1.0))
+    >>> belief = None
+    >>> for x in (0.1, 4.9):
+    ...     belief, logp = lk.step(h, belief, x)
+    >>> belief.probs.round(4)
+    array([0.0001, 0.9999])
+    """
+    return model.update(model.initial() if belief is None else model.predict(belief), y)
+
+
+def follow(model: Any, observations: Iterable[Any], belief: Any = None) -> Iterator[tuple[Any, float]]:
+    """The belief and log p(y | all before) after each of many observations, as they come."""
+    for y in observations:
+        belief, news = step(model, belief, y)
+        yield belief, news

@@ -1,0 +1,169 @@
+"""A long table has a frame a row: one column says whose it is, another when it was."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.core.arrays import Index, Mask
+from likely.core.columns import Columns
+from likely.core.joining import NUMBERS, WORDS, Frames, cells, is_gap, side_by_side
+from likely.errors import DataError, ShapeError, sentence
+
+WHOSE = "Ragged.from_table"
+SPELT: tuple[Any, ...] = (np.float64, np.dtype("datetime64[us]"))
+
+
+def cut_by_id(table: Any, id: Any, time: Any, columns: Any) -> tuple[Frames, Index, NDArray[Any]]:
+    """Frames in order of sequence and time (T, …), the number of frames of each sequence (n,), and the ids (n,)."""
+    parts = _parts(table)
+    chosen = _chosen(parts, id, time, columns)
+    whose, ids = first_appearances(_there(parts, id, "id"), f"id {id!r}")
+    order = in_order(whose, None if time is None else _there(parts, time, "time"), f"time {time!r}")
+    frames = side_by_side({name: _taken(parts[name], order) for name in chosen})
+    return frames, np.bincount(whose, minlength=len(ids)).astype(np.intp), ids
+
+
+def first_appearances(column: Any, which: str) -> tuple[Index, NDArray[Any]]:
+    """The number of each row's id (T,) and the distinct ids, in the order in which they come.
+
+    >>> number, ids = first_appearances(["b", "a", "b"], "id")
+    >>> number.tolist(), ids.tolist()
+    ([0, 1, 0], ['b', 'a'])
+    """
+    a = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+    if a.ndim != 1 or not len(a):
+        raise DataError(sentence(WHOSE, f"{which} must be a column with one entry a row", f"shape {a.shape}"))
+    _refuse_gaps(a, which, "every row needs one")
+    if a.dtype.kind == "O":
+        _refuse_unhashable(a, which)
+        places: dict[Any, int] = {}
+        number = np.array([places.setdefault(c, len(places)) for c in a.tolist()], dtype=np.intp)
+        return number, _ids(list(places))
+    distinct, first, number = np.unique(a, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return rank[number], distinct[order]
+
+
+def moments(column: Any, which: str) -> NDArray[Any]:
+    """Times that can be sorted: numbers or dates; words must spell one or the other (2024-12-31T08:00), else an error.
+
+    >>> moments(["10", "9"], "time").tolist()
+    [10.0, 9.0]
+    """
+    a = cells(column)
+    _refuse_gaps(a, which, "every row needs one")
+    if a.dtype.kind not in WORDS:
+        return a
+    kind = next((kind for kind in SPELT if _is_spelt(a[:1], kind)), SPELT[0])  # the first cell says what is meant
+    if not _is_spelt(a, kind):
+        row = next(i for i in range(len(a)) if not _is_spelt(a[i : i + 1], kind))
+        expected = f"{which} must be numbers, or dates such as 2024-12-31"
+        raise DataError(sentence(WHOSE, expected, f"{a[row]!r} at row {row}"))
+    return a.astype(kind)
+
+
+def in_order(whose: Index, time: Any, which: str = "time") -> Index | None:
+    """Rows by sequence, then by time, then as they came; None where they lie so already.
+
+    >>> in_order(np.array([0, 1, 0]), [2, 1, 1]).tolist()
+    [2, 0, 1]
+    """
+    if time is None:
+        return None if (np.diff(whose) >= 0).all() else np.argsort(whose, kind="stable")
+    return np.lexsort((moments(time, which), whose)).astype(np.intp)
+
+
+def _is_spelt(a: NDArray[Any], kind: Any) -> bool:
+    try:
+        return not np.isnat(a.astype(kind)).any() if kind != np.float64 else bool(np.isfinite(a.astype(kind)).all())
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+# -------------------------------------------------------------------- the table
+
+
+def _parts(table: Any) -> Mapping[Any, Any]:
+    """The columns of a data frame, a dict or a matrix by name or number."""
+    if hasattr(table, "collect_schema") and hasattr(table, "collect"):
+        table = table.collect()
+    if isinstance(table, Mapping):
+        return Columns.of(table).parts
+    if hasattr(table, "columns"):
+        names = list(table.columns)
+        if len(set(names)) < len(names):
+            raise DataError(sentence(WHOSE, "column names must differ", names, "rename one"))
+        return {name: table[name] for name in names}
+    a = np.asarray(table)
+    if a.ndim != 2:
+        expected = "a table is needed: a data frame, a dict of columns, or a matrix"
+        raise ShapeError(sentence(WHOSE, expected, f"{type(table).__name__} of shape {a.shape}"))
+    return dict(enumerate(a.T))
+
+
+def _chosen(parts: Mapping[Any, Any], id: Any, time: Any, columns: Any) -> list[Any]:
+    """The columns that make a frame: those asked for, or all that are neither id nor time."""
+    if columns is None:
+        rest = [name for name in parts if name != id and (time is None or name != time)]
+    else:
+        rest = [columns] if isinstance(columns, str | int) or not isinstance(columns, Sequence) else list(columns)
+    for name in rest:
+        _there(parts, name, "columns")
+    if not rest:
+        raise DataError(sentence(WHOSE, "frames need at least one column", "none beside id and time"))
+    return rest
+
+
+def _there(parts: Mapping[Any, Any], name: Any, role: str) -> Any:
+    if name not in parts:
+        names = ", ".join(map(repr, list(parts)[:8])) + (" …" if len(parts) > 8 else "")
+        raise DataError(sentence(WHOSE, f"{role}: there must be a column {name!r}", remedy=f"there are {names}"))
+    return parts[name]
+
+
+def _taken(part: Any, order: Index | None) -> Any:
+    """A part in that order: numbers as float64, words and nested parts as they are."""
+    if not isinstance(part, Columns) and getattr(part, "ndim", 1) == 1 and not hasattr(part, "offsets"):
+        part = cells(part)
+    part = part if order is None else part[order]
+    return part.astype(np.float64) if getattr(getattr(part, "dtype", None), "kind", "") in NUMBERS else part
+
+
+# ------------------------------------------------------------------- gaps and ids
+
+
+def _refuse_gaps(a: NDArray[Any], which: str, needed: str) -> None:
+    missing = _gaps(a)
+    if missing.any():
+        row = int(missing.argmax())
+        raise DataError(sentence(WHOSE, f"{which}: {needed}", f"none at row {row}", "fill it in, or leave the row out"))
+
+
+def _refuse_unhashable(a: NDArray[Any], which: str) -> None:
+    odd = next((i for i, c in enumerate(a.tolist()) if not isinstance(c, Hashable)), None)
+    if odd is not None:
+        got = f"{type(a[odd]).__name__} at row {odd}"
+        raise DataError(sentence(WHOSE, f"{which}: ids must be texts, numbers or the like", got))
+
+
+def _gaps(a: NDArray[Any]) -> Mask:
+    if a.dtype.kind == "O":
+        return np.fromiter(map(is_gap, a.tolist()), dtype=np.bool_, count=len(a))
+    if a.dtype.kind in "mM":
+        return np.isnat(a)
+    return np.isnan(a) if a.dtype.kind == "f" else np.zeros(len(a), dtype=np.bool_)
+
+
+def _ids(distinct: list[Any]) -> NDArray[Any]:
+    """Ids of one kind as an array of that kind, others as objects."""
+    if len({type(one) for one in distinct}) == 1 and isinstance(distinct[0], str | int):
+        return np.array(distinct)
+    out = np.empty(len(distinct), dtype=object)
+    out[:] = distinct
+    return out

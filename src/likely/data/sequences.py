@@ -1,0 +1,292 @@
+"""Sequences come from files: a long table, a folder with a file each, lines of symbols, records of letters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from likely.core.arrays import Array
+from likely.core.long_tables import first_appearances
+from likely.core.ragged import Ragged
+from likely.data.cells import tidy
+from likely.data.delimited import SNIFFED_LINES, lines_of, looks_like_data, read_delimited, refuse_names, sniffed
+from likely.data.frames import FrameRoles, cut
+from likely.data.labels import Labels, labels
+from likely.data.reading import ENDINGS, PACKED, READERS, Named, chosen, matching, read, reader_of, stacked
+from likely.data.roles import refuse_gaps
+from likely.data.symbols import Found, as_cells, read_array, read_fasta, read_symbols
+from likely.errors import DataError, DomainError, sentence
+
+FASTA = ("fa", "fasta", "fna", "faa")
+SYMBOLS: dict[str, Callable[[Path], Found]] = {"npy": read_array, "fasta": read_fasta, "symbols": read_symbols}
+FORMATS = ENDINGS | {"txt": "symbols", "npy": "npy"} | dict.fromkeys(FASTA, "fasta")
+ASIDE = re.compile(r"(\.|readme|licen[cs]e|copying|citation)", re.IGNORECASE)  # what lies in folders beside the data
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Sequences with their names, and what else is known of them.
+
+    - **x**: n sequences; **ids** (n,): what each is called; **columns**: the names of what a frame holds.
+    - **labels** (n,): the class of each sequence, missing (None or NaN) where unknown; **weight** (n,).
+    - **states**: the label of each frame, missing where unknown. What was not asked for is None.
+    """
+
+    x: Ragged
+    ids: NDArray[Any]
+    labels: Labels | None = None
+    columns: tuple[str, ...] = ()
+    weight: Array | None = None
+    states: Ragged | None = None
+
+    def __len__(self) -> int:
+        """Number of sequences."""
+        return len(self.x)
+
+    def __repr__(self) -> str:
+        more = [name for name in ("labels", "weight", "states") if getattr(self, name) is not None]
+        return f"Sequences({self.x!r}{''.join(f', {name}' for name in more)})"
+
+
+def read_sequences(
+    path: Named | Sequence[Named],
+    *,
+    id: str | None = None,
+    time: str | None = None,
+    columns: str | Sequence[str] | None = None,
+    label: str | None = None,
+    weight: str | None = None,
+    states: str | None = None,
+    missing: str | Iterable[str] = (),
+    format: str | None = None,
+) -> Sequences:
+    """The sequences in a file or folder.
+
+    - **path**: a table with a frame a row (any file that `read` takes): `id` names the column that says whose a row
+      is; without it a file is one sequence. A folder, a pattern or several paths: every file is a sequence, called as
+      the file; where files lie in sub-folders, these are the labels. In a folder also .npy arrays; files without a
+      header are fine where they hold numbers. A .txt file has a sequence a line, symbols separated by blanks; FASTA
+      (.fa, .fasta) a sequence a record, of letters.
+    - **time**: the column that orders the frames of a sequence, numbers or dates; ties stay as they came.
+    - **columns**: those that make a frame; None takes all without a task.
+    - **label**, **weight**: columns that say the same in all rows of a sequence; **states**: the label of each frame.
+    - **missing**: further words for "missing"; **format**: where the ending does not say it.
+
+    >>> import os, tempfile
+    >>> file = os.path.join(tempfile.mkdtemp(), "walks.csv")
+    >>> with open(file, "w") as f: _ = f.write("who,t,x\\nann,2,5\\nbob,1,6\\nann,1,7\\n")
+    >>> walks = read_sequences(file, id="who", time="t")
+    >>> walks.ids.tolist(), walks.x[0].tolist()
+    (['ann', 'bob'], [7.0, 5.0])
+    """
+    roles = FrameRoles(id, time, label, weight, states)
+    if id is not None:
+        return _long_table(path, roles, columns, missing, format)
+    files, home = _files(path)
+    kind = _kind(files, format, is_table=bool(roles.named() or columns))
+    if kind in SYMBOLS:
+        return _of_symbols(files, home, kind, roles, columns, missing)
+    return _of_tables(files, home, roles, columns, missing, format)
+
+
+# ------------------------------------------------------------------- one long table
+
+
+def _long_table(path: Any, roles: FrameRoles, columns: Any, missing: Any, format: str | None) -> Sequences:
+    """A table in which one column says whose a row is."""
+    assert roles.id is not None
+    source = _files(path)[0] if isinstance(path, str | Path) and Path(path).is_dir() else path
+    frame = read(source, missing=missing, format=format)
+    measured = roles.measured(frame, columns)
+    refuse_gaps(frame[roles.id], "every row needs an id")
+    whose, ids = first_appearances(labels(frame[roles.id]), roles.id)
+    found = cut(frame, whose, roles, measured, missing)
+    return Sequences(found.x, ids, found.labels, tuple(measured), found.weight, found.states)
+
+
+# ------------------------------------------------------------------ a file each
+
+
+def _of_tables(
+    files: list[Path], home: Path | None, roles: FrameRoles, columns: Any, missing: Any, format: str | None
+) -> Sequences:
+    """Tables, each a sequence; what a column holds is settled for all of them together."""
+    asked = None if columns is None else _with_roles(columns, roles)
+    parts = [(str(path), chosen(_table(path, format), asked)) for path in files]
+    frame, heights = tidy(stacked(parts), missing), [part.height for _, part in parts]
+    try:
+        measured = roles.measured(frame, columns)
+        found = cut(frame, np.repeat(np.arange(len(parts)), heights), roles, measured, missing)
+    except DataError as error:
+        raise _in_its_file(error, files, heights) from error
+    known = found.labels if roles.label is not None else folder_labels(files, home)
+    return Sequences(found.x, _names(files, home), known, tuple(measured), found.weight, found.states)
+
+
+def _with_roles(columns: Any, roles: FrameRoles) -> list[str]:
+    names = [columns] if isinstance(columns, str) else list(columns)
+    return list(dict.fromkeys([*names, *roles.named().values()]))
+
+
+def _table(path: Path, format: str | None) -> pl.DataFrame:
+    """A file's table; where its first line is numbers, columns are called by number from 0."""
+    kind = format or FORMATS.get(_ending(path), "")
+    if kind in ("csv", "tsv") and (frame := _without_header(path, "\t" if kind == "tsv" else None)) is not None:
+        return frame
+    frame = reader_of(kind, str(path))(path, str(path))
+    refuse_names(frame.columns, str(path))
+    return frame
+
+
+def _without_header(path: Path, separator: str | None) -> pl.DataFrame | None:
+    """A table of numbers from the first line on, None where there is a header."""
+    head = [line for line in lines_of(path, str(path), SNIFFED_LINES) if line.strip()]
+    separator = separator or (sniffed(head) if head else None)
+    fields = head[0].split(separator) if head else []
+    if not fields or not looks_like_data([field.strip().strip('"') for field in fields]):
+        return None
+    header = (separator or ",").join(f"column {i}" for i in range(len(fields)))
+    text = "\n".join([header, *lines_of(path, str(path))])
+    try:
+        frame = read_delimited(text.encode(), str(path), separator)
+    except DataError as error:
+        raise DataError(re.sub(r"\bline (\d+)", lambda m: f"line {int(m[1]) - 1}", str(error))) from error
+    return frame.rename({name: name.removeprefix("column ") for name in frame.columns})
+
+
+def _in_its_file(error: DataError, files: list[Path], heights: list[int]) -> DataError:
+    """An error that names a row of all files together names that of its file."""
+    found = re.match(r"row (\d+)(.*)", str(error), re.DOTALL)
+    if found is None:
+        return error
+    before = np.cumsum([0, *heights])
+    at = int(np.searchsorted(before, int(found[1]) - 1, side="right")) - 1
+    return DataError(f"{files[at]}: row {int(found[1]) - before[at]}{found[2]}")
+
+
+# ------------------------------------------------------------------- symbols, arrays
+
+
+def _of_symbols(
+    files: list[Path], home: Path | None, kind: str, roles: FrameRoles, columns: Any, missing: Any
+) -> Sequences:
+    """Files of arrays, lines or records, each with one or more sequences."""
+    for role in [*roles.named(), *(["columns"] if columns is not None else [])]:
+        raise DomainError(sentence(role, "only tables have columns", f"{files[0]}, {kind}", f"leave {role} out"))
+    found = [SYMBOLS[kind](path) for path in files]
+    _refuse_unlike(files, found)
+    frames = np.concatenate([one.frames for one in found])
+    x = Ragged.of(as_cells(frames, missing) if kind == "symbols" else frames, [m for one in found for m in one.lengths])
+    known = folder_labels(files, home)
+    repeats = [len(one.names) for one in found]
+    names = ("symbol",) if x.values.ndim == 1 else tuple(map(str, range(x.values.shape[1])))
+    return Sequences(x, _inner_names(files, home, found), None if known is None else known.repeat(repeats), names)
+
+
+def _refuse_unlike(files: list[Path], found: list[Found]) -> None:
+    """Arrays of one width, and either numbers or words."""
+    wanted = found[0].frames
+    for path, one in zip(files, found, strict=True):
+        a = one.frames
+        if a.shape[1:] != wanted.shape[1:] or (a.dtype.kind in "US") != (wanted.dtype.kind in "US"):
+            expected = f"frames must be {wanted.dtype} of shape {wanted.shape[1:]}, as in {files[0]}"
+            raise DataError(sentence(str(path), expected, f"{a.dtype} of shape {a.shape[1:]}"))
+
+
+def _inner_names(files: list[Path], home: Path | None, found: list[Found]) -> NDArray[Any]:
+    """What sequences are called within a lone file; among several files the file's name stands before."""
+    if len(files) == 1 and home is None and found[0].names != [""]:
+        return np.array(found[0].names)
+    outer = _names(files, home).tolist()
+    both = zip(outer, found, strict=True)
+    return np.array([f"{name}:{inner}".rstrip(":") for name, one in both for inner in one.names])
+
+
+# ---------------------------------------------------------------------------- files
+
+
+def _files(path: Any) -> tuple[list[Path], Path | None]:
+    """The files that are meant, and the folder that was named, if one was."""
+    sources = list(path) if isinstance(path, list | tuple) else [path]
+    if not sources or not all(isinstance(one, str | Path) for one in sources):
+        got = type(path).__name__ if sources else "none"
+        raise DataError(sentence("read_sequences", "a file or folder is needed", got, "pass its path"))
+    if len(sources) == 1 and Path(sources[0]).is_dir():
+        return _inside(Path(sources[0])), Path(sources[0])
+    return [file for one in sources for file in matching(one)], None
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The files of a folder and its sub-folders, in order; hidden ones, notes and licences are left aside."""
+    every = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = [path for path in every if not any(ASIDE.match(part) for part in path.relative_to(folder).parts)]
+    if not files:
+        got = f"{len(every)} that are hidden or notes" if every else "none"
+        raise DataError(sentence(str(folder), "a folder must hold files, each a sequence", got))
+    return files
+
+
+def _kind(files: list[Path], format: str | None, is_table: bool) -> str:
+    """The one kind that all files are of: "table", or one of `SYMBOLS`; where columns have tasks, text is a table."""
+    if format is not None and format not in {*READERS, *SYMBOLS}:
+        expected = f"format must be one of {', '.join((*READERS, *SYMBOLS))}"
+        raise DomainError(sentence("read_sequences", expected, repr(format)))
+    kinds = [_kind_of(path, format, is_table) for path in files]
+    odd = next((path for path, kind in zip(files, kinds, strict=True) if kind != kinds[0]), None)
+    if odd is not None:
+        remedy = f'name files of one kind, as in "{odd.parent}/*{odd.suffix}"'
+        raise DataError(sentence(str(odd), f"files must be of one kind, as {files[0]} is", odd.suffix, remedy))
+    return kinds[0]
+
+
+def _kind_of(path: Path, format: str | None, is_table: bool) -> str:
+    ending = _ending(path)
+    if format is None and ending not in FORMATS:
+        expected = f"the ending must be one of .{', .'.join(FORMATS)}"
+        remedy = "sound goes through lk.SpokenWords" if ending == "wav" else "say format= or keep it elsewhere"
+        raise DataError(sentence(str(path), expected, f'".{ending}"' if ending else "none", remedy))
+    kind = format or FORMATS[ending]
+    return kind if kind in SYMBOLS and not (ending == "txt" and is_table and format is None) else "table"
+
+
+def _ending(path: Path) -> str:
+    endings = [suffix[1:].lower() for suffix in path.suffixes]
+    if endings and endings[-1] in PACKED:
+        endings.pop()
+    return endings[-1] if endings else ""
+
+
+def _names(files: list[Path], home: Path | None) -> NDArray[Any]:
+    """What files are called: their paths within the folder that was named, or their names, without endings."""
+    shown = [path.relative_to(home) if home else Path(path.name) for path in files]
+    return np.array([path.with_name(_bare(path)).as_posix() for path in shown])
+
+
+def _bare(path: Path) -> str:
+    name = path.name
+    while Path(name).suffix[1:].lower() in (*PACKED, *FORMATS) and Path(name).stem:
+        name = Path(name).stem
+    return name
+
+
+def folder_labels(files: Sequence[Path], home: Path | None) -> Labels | None:
+    """The sub-folder in which each file lies (n,): its label; None where all lie in the folder itself.
+
+    >>> folder_labels([Path("speech/one/a.csv"), Path("speech/two/b.csv")], Path("speech")).tolist()
+    ['one', 'two']
+    """
+    if home is None:
+        return None
+    parents = [path.relative_to(home).parent.as_posix() for path in files]
+    if set(parents) == {"."}:
+        return None
+    if "." in parents:
+        return np.array([None if parent == "." else parent for parent in parents], dtype=object)
+    return np.array(parents)

@@ -1,0 +1,207 @@
+"""DTWClassifier: the label of the nearest series, whatever its speed. No training, and hard to beat on short ones."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array, Index
+from likely.core.ragged import Ragged
+from likely.decisions.decide import settled
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.estimators.labels import checked_labels, encoded
+from likely.models.warp_bands import band_of
+from likely.models.warp_costs import LocalCost, local_cost
+from likely.models.warp_frames import Series, all_series
+from likely.models.warp_pairs import Rules
+from likely.models.warp_search import Neighbours, nearest
+
+SHARES = tuple(i / 100 for i in range(21))  # bands that "best" chooses from
+
+
+class DTWClassifier(ClassifierMixin, BaseEstimator):
+    """The k nearest series under dynamic time warping vote   (Sakoe and Chiba 1978; Rakthanmanon et al. 2012).
+
+    Sequences are a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D). The
+    search is exact: bounds and early stops leave out only what cannot be a neighbour; of equals the first wins.
+
+    - **k**: neighbours that vote. Posteriors are shares of votes: with k=1 they are 0 or 1, and say nothing of doubt.
+    - **cost**, **band**: as in `dtw`. band="best" tries shares 0, 0.01, … 0.2 and takes the narrowest with the fewest
+      errors when each training series is classified by the others (`band_`, `left_out_errors_`).
+    - **weights**: "uniform", or "distance": votes count 1 / distance.
+    - **gaps**: NaN is "not observed", as in `dtw`; then all distances are computed.
+
+    >>> slow, fast = np.sin(np.linspace(0, 6, 60)), np.sin(np.linspace(0, 6, 25))
+    >>> m = DTWClassifier().fit([slow, -slow], ["up", "down"])
+    >>> m.predict([fast, -fast]).tolist()
+    ['up', 'down']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "k": [Interval(Integral, 1, None, closed="left")],
+        "cost": "no_validation",
+        "band": "no_validation",
+        "weights": [StrOptions({"uniform", "distance"})],
+    }
+    _saved: tuple[str, ...] = (
+        "frames_", "offsets_", "owner_", "classes_", "class_prior_", "band_", "left_out_errors_",
+    )  # fmt: skip
+
+    def __init__(self, k: int = 1, *, cost: Any = "squared", band: Any = None, weights: str = "uniform") -> None:
+        self.k = k
+        self.cost = cost
+        self.band = band
+        self.weights = weights
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Remember sequences X and their labels y (n,)."""
+        self._validate_params()
+        series = all_series(X, "DTWClassifier")
+        self._meant.prepare(series, "DTWClassifier")  # what this cost cannot take is refused now
+        self.classes_, self.owner_ = encoded(checked_labels(y, len(series), "DTWClassifier"))
+        if self.k > len(series):
+            expected = f"k must not be above the number of sequences ({len(series)})"
+            raise DomainError(sentence("DTWClassifier", expected, self.k))
+        self.frames_, self.offsets_ = series.values.copy(), series.offsets.copy()
+        self.class_prior_ = np.bincount(self.owner_) / len(series)
+        self.__dict__.pop("left_out_errors_", None)
+        self.band_ = self._best_band(series) if isinstance(self.band, str) and self.band == "best" else self.band
+        band_of(self.band_, "DTWClassifier")
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with most votes (n,); of equals the first in `classes_`."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Shares of the votes (n, C), columns in the order of `classes_`; with k=1 each is 0 or 1."""
+        check_is_fitted(self)
+        return self._votes(self._nearest(self._series(X), self.k))
+
+    def log_posterior(self, X: Any) -> Array:
+        """Their logarithms (n, C): −inf for a class without a vote."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    predict_log_proba = log_posterior
+
+    def decide(
+        self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
+        full: bool = False,
+    ) -> Any:  # fmt: skip
+        """The cheapest action by the shares of votes, or `lk.REJECT`; `cost` is that of mistakes, as in `lk.decide`."""
+        P = self.predict_proba(X)
+        return settled(P, self.classes_, cost=cost, reject_cost=reject_cost, reject_below=reject_below, full=full)
+
+    def kneighbors(self, X: Any = None, k: int | None = None) -> tuple[Array, Index]:
+        """Distances and places of the k nearest training sequences (n, k), nearest first; of equals the first.
+
+        Without X: of each training sequence among the others.
+        """
+        check_is_fitted(self)
+        k = self.k if k is None else k
+        others = len(self.owner_) - (X is None)
+        if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= others:
+            raise DomainError(sentence("DTWClassifier", f"k must be a whole number from 1 to {others}", k))
+        found = self._nearest(None if X is None else self._series(X), int(k))
+        return found.distances, found.indices
+
+    def save(self, path: Any) -> None:
+        """Write a model file that `lk.load` reads back."""
+        from likely.files import save
+
+        save(self, path)
+
+    @property
+    def sequences_(self) -> Ragged:
+        """The training sequences."""
+        return Ragged(self.frames_, self.offsets_)
+
+    # ------------------------------------------------------------------- inside
+
+    @property
+    def _meant(self) -> LocalCost:
+        return local_cost(self.cost, "DTWClassifier")
+
+    def _rules(self, band: Any) -> Rules:
+        meant = self._meant
+        return Rules(meant.kind, meant.rooted, band=band_of(band, "DTWClassifier"), whose="DTWClassifier")
+
+    def _series(self, X: Any) -> Series:
+        series, D = all_series(X, "DTWClassifier"), self.frames_.shape[1]
+        if series.values.shape[1] != D:
+            got = series.values.shape[1]
+            raise ShapeError(sentence("DTWClassifier", f"frames must have {D} entries, as in fit", got))
+        return series
+
+    def _nearest(self, queries: Series | None, k: int) -> Neighbours:
+        """Neighbours of some series, or without any of each training series among the others."""
+        known = self._meant.prepare(all_series(self.sequences_, "DTWClassifier"), "DTWClassifier")
+        asked = known if queries is None else self._meant.prepare(queries, "DTWClassifier")
+        return nearest(asked, known, k, self._rules(self.band_), leave_out=queries is None)
+
+    def _votes(self, found: Neighbours) -> Array:
+        vote = np.ones(found.distances.shape)
+        if self.weights == "distance":
+            same = found.distances == 0
+            with np.errstate(divide="ignore"):
+                vote = np.where(same.any(axis=1, keepdims=True), same, found.distances.min(axis=1, initial=np.inf,
+                                keepdims=True) / found.distances)  # fmt: skip
+        votes = np.zeros((len(vote), len(self.classes_)))
+        np.add.at(votes, (np.arange(len(vote))[:, None], self.owner_[found.indices]), vote)
+        return votes / votes.sum(axis=1, keepdims=True)
+
+    def _best_band(self, series: Series) -> float:
+        """The narrowest share with the fewest errors of series that the others classify."""
+        if len(series) <= self.k:
+            expected = f'band="best" needs more than k = {self.k} sequences'
+            raise DataError(sentence("DTWClassifier", expected, len(series)))
+        prepared = self._meant.prepare(series, "DTWClassifier")
+        errors: dict[float, float] = {}
+        known: dict[int, float] = {}
+        for share in SHARES:
+            rules = self._rules(share)
+            radius = rules.band.frames(int(series.lengths.max()))
+            if radius not in known or len(set(series.lengths.tolist())) > 1:
+                known[radius] = self._left_out_error(prepared, rules)
+            errors[share] = known[radius]
+        self.left_out_errors_ = np.array(list(errors.values()))
+        if not np.isfinite(self.left_out_errors_).any():
+            expected, remedy = (
+                "some band up to a share of 0.2 must join series of all lengths",
+                "use band=None, or a radius",
+            )
+            raise DomainError(sentence("DTWClassifier", expected, "none", remedy))
+        return SHARES[int(np.nanargmin(self.left_out_errors_))]
+
+    def _left_out_error(self, series: Series, rules: Rules) -> float:
+        """The share of series that the others get wrong; NaN where the band is too narrow for unequal lengths."""
+        try:
+            found = nearest(series, series, self.k, rules, leave_out=True)
+        except DomainError:
+            if len(set(series.lengths.tolist())) == 1:
+                raise
+            return np.nan
+        return float(np.mean(self._votes(found).argmax(axis=1) != self.owner_))
+
+    def _check_state(self) -> None:
+        """After a file was read: what was learnt must fit together."""
+        if not hasattr(self, "frames_"):
+            return
+        C, n = len(self.classes_), len(self.owner_)
+        sound = self.frames_.ndim == 2 and self.owner_.ndim == 1 and len(self.sequences_) == n and C > 0
+        sound = sound and n > 0 and 0 <= self.owner_.min() and self.owner_.max() < C
+        if not sound:
+            raise DataError(sentence("DTWClassifier", "what was learnt must fit together"))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        return tags

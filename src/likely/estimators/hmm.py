@@ -1,0 +1,462 @@
+"""A hidden Markov model learnt from sequences: which state a frame came from is hidden, and EM finds out."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array, Index
+from likely.core.blocks import Blocks
+from likely.core.engine import Threads
+from likely.core.joining import joined
+from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
+from likely.core.notes import tell
+from likely.core.ragged import Ragged
+from likely.core.report import FitReport
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.estimators.gaussian import GaussianDensity
+from likely.estimators.hmm_rule import PriorOfHMM
+from likely.estimators.sequence_starts import arcs_by_path, by_clusters, by_segments, goes_forward
+from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimators.streaming import stepped
+from likely.estimators.workload import evenly, keeper, seed_of
+from likely.families.shared import Shared, untied
+from likely.models.decoding import is_one
+from likely.models.expansion import of_higher_order, on_moves, with_durations
+from likely.models.hmm import HMM
+from likely.models.topology import Topology
+
+STARTS = ("auto", "segments", "clusters", "random")
+
+
+class HMMDensity(DensityEstimator):
+    """Learn a density of sequences by EM (Baum and Welch): `model_` is an `HMM`   (Herbst 9.7, Ney 7.4).
+
+    - **component**: the estimator of what a state emits, any density: Gaussian, categorical, a mixture
+      (`tie="all"` in it makes the states share its parts), products of unlike streams. None: `GaussianDensity()`.
+    - **states**: number of states K.
+    - **topology**: "ergodic", "left-to-right", "cyclic", "parallel", a tuple of allowed steps such as (0, 1, 2), a mask
+      (K, K) of possible moves, or a `Topology`, which may have null states. What is impossible stays so.
+    - **ends**: whether the end of a sequence is part of the model, so that lengths count. None: as the topology has it
+      (left-to-right and parallel ones end in their last states).
+    - **tie**: a number for each state; states with the same number share one density.
+    - **order**: how many states back the chain remembers. **durations**: the longest stay in a state, if its law is to be
+      learnt rather than geometric. **emit**: "states", or "moves": each move has a density of its own. All three are
+      written out as more states; `topology_.original` says which state each of them stands for.
+    - **prior**: "weak" keeps emissions regular, and adds one fictitious move from each state; None is maximum
+      likelihood; a number a is a Dirichlet law over arcs, a − 1 fictitious moves each; or an `HMMPrior`.
+    - **start**: "segments" (equal shares of each sequence), "clusters" (frames that are alike), "random", or an `HMM`.
+      "auto": segments where states follow each other, else clusters.
+    - **restarts, max_iter, tol, hard, random_state**: as in `MixtureDensity`; `hard` is Viterbi re-estimation, `tol` is
+      a gain a frame.
+
+    Sequences are a `Ragged`, a list of arrays (T_i, D) or (T_i,), or one array (T, D), which `lengths` may cut. Missing
+    entries and frames are NaN. Weights are one a sequence.
+
+    >>> import likely as lk, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = [np.concatenate([rng.normal(m, 1.0, (20, 1)) for m in (0.0, 8.0)]) for _ in range(5)]
+    >>> h = lk.HMMDensity(lk.GaussianDensity(), states=2, topology="left-to-right").fit(x)
+    >>> h.model_.viterbi(x[0]).states.tolist() == [0] * 20 + [1] * 20
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "component": [HasMethods(["fit", "score_samples", "_blank"]), None],
+        "states": [Interval(Integral, 1, None, closed="left")],
+        "topology": [str, "array-like", Topology],
+        "ends": ["boolean", None],
+        "tie": ["array-like", None],
+        "order": [Interval(Integral, 1, None, closed="left")],
+        "durations": [Interval(Integral, 1, None, closed="left"), None],
+        "emit": [StrOptions({"states", "moves"})],
+        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")],
+        "start": [StrOptions(set(STARTS)), HasMethods(["log_prob", "viterbi"])],
+        "restarts": [Interval(Integral, 1, None, closed="left")],
+        "hard": ["boolean"],
+        "random_state": ["random_state", np.random.Generator],
+        **EM,
+    }
+
+    def __init__(
+        self, component: Any = None, states: int = 1, *, topology: Any = "ergodic", ends: bool | None = None,
+        tie: Any = None, order: int = 1, durations: int | None = None, emit: str = "states", prior: Any = "weak",
+        start: Any = "auto", restarts: int = 1, max_iter: int = 100, tol: float = 1e-5, hard: bool = False,
+        random_state: Any = None,
+    ) -> None:  # fmt: skip
+        self.component = component
+        self.states = states
+        self.topology = topology
+        self.ends = ends
+        self.tie = tie
+        self.order = order
+        self.durations = durations
+        self.emit = emit
+        self.prior = prior
+        self.start = start
+        self.restarts = restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.hard = hard
+        self.random_state = random_state
+
+    _saved = (*DensityEstimator._saved, "component_", "topology_", "streamed_", "lengths_")
+    _model_types = (HMM,)
+    _hides_labels = True
+
+    # ----------------------------------------------------------------- learning
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, given: Any = None,
+        checkpoint: Any = None,
+    ) -> Self:  # fmt: skip
+        """Learn from sequences; `y` is ignored.
+
+        `given`: states that are known, for each frame of each sequence its number, −1 where it is not. With all of
+        them known learning takes one pass. `checkpoint` is a file name: a fit cut off goes on from there.
+        """
+        self._validate_params()
+        X = self._cut(X, lengths)
+        given = None if given is None else Ragged.of(given)
+        X, weight, given = self._with_states(X, sample_weight, given)
+        with self._named_columns():
+            report = self._learn(X, weight, given, checkpoint)
+        self._tell_of(report)
+        self.streamed_ = False
+        self._note_lengths(X, weight)
+        return self._adopt(report)
+
+    def _with_states(self, X: Any, sample_weight: Any, given: Ragged | None) -> tuple[Ragged, Any, Ragged | None]:
+        if given is None:
+            return *self._checked(X, sample_weight, reset=True), None
+        if sample_weight is not None:
+            keep = np.asarray(sample_weight) > 0
+            given = given[keep] if len(keep) == len(given) else given
+        X, weight = self._checked(X, sample_weight, reset=True)
+        return X, weight, self._masks(given, X)
+
+    def _masks(self, given: Ragged, X: Ragged) -> Ragged:
+        """What is known of the states as log-masks over the states of the expansion."""
+        from likely.models.hmm import masks
+
+        known = masks(given, X, int(self.topology_.original.max()) + 1)
+        return known.map(lambda mask: mask[:, self.topology_.original])
+
+    def _note_lengths(self, X: Ragged, weight: Any) -> None:
+        """The mean length of a sequence, so that `sample` can make such."""
+        self.lengths_ = float(np.average(X.lengths, weights=weight)) if len(X) else 0.0
+
+    def _tell_of(self, report: FitReport) -> None:
+        if not (report.converged or report.stopped_early):
+            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=3)
+        never = np.flatnonzero(report.stats.counts <= 1e-9 * max(report.stats.total_weight, 1e-300)).tolist()
+        if never:
+            told = f"state {', '.join(map(str, never))} was never visited, and keeps its ways on"
+            tell(f"{type(self).__name__}: {told}: fewer states would do", stacklevel=3)
+
+    def _learn(self, X: Ragged, weight: Any, given: Ragged | None = None, checkpoint: Any = None) -> FitReport:
+        rng = np.random.default_rng(seed_of(self.random_state))
+        data = evenly(X, weight, given=given)
+        prior, stop = self._prior_rule(), Stop(self.max_iter, self.tol)
+        blank = self._blank(X)
+
+        def learn(i: int, start: HMM) -> FitReport:
+            nonlocal prior
+            kept = keeper(checkpoint, i, self.restarts)
+            report = fit(start, data, prior=prior, stop=stop, hard=self.hard, checkpoint=kept)
+            prior = report.prior  # the first start scales it for all: only then can objectives be compared
+            return report
+
+        return best_of(self._starts(blank, X, weight, rng, given), learn)
+
+    # ------------------------------------------------------------------- starts
+
+    def _starts(self, blank: HMM, X: Ragged, weight: Any, rng: Generator, given: Ragged | None = None) -> Any:
+        if isinstance(self.start, HMM):
+            yield self._given_start(blank)
+            return
+        for run in range(self.restarts):
+            owner = np.zeros(len(X), dtype=np.intp)
+            yield self._started_run(_as_stack(blank), X, owner, weight, rng, run, given).member(0)
+
+    def _given_start(self, blank: HMM) -> HMM:
+        start = self.start
+        if start.starts.shape != blank.starts.shape or start.states != blank.states or start.dim != blank.dim:
+            expected = f"start must be an HMM of {blank.states} states for {blank.dim} columns"
+            raise ShapeError(sentence(type(self).__name__, expected, f"{start.states} states, {start.dim} columns"))
+        if (start.ends is None) != (blank.ends is None):
+            raise DomainError(sentence(type(self).__name__, "start must have ends where the topology has", "other"))
+        return start
+
+    def _started(self, blank: HMM, X: Ragged, owner: Index, weight: Any) -> list[HMM]:
+        """First models for classes that have a chain each."""
+        rng = np.random.default_rng(seed_of(self.random_state))
+        return [self._started_run(blank, X, owner, weight, rng, run) for run in range(self.restarts)]
+
+    def _started_once(self, blank: HMM, X: Ragged, owner: Index, weight: Any, rng: Generator) -> HMM:
+        return self._started_run(blank, X, owner, weight, rng, 0)
+
+    def _started_run(
+        self, blank: HMM, X: Ragged, owner: Index, weight: Any, rng: Generator, run: int, given: Ragged | None = None
+    ) -> HMM:
+        """A stack whose chains learnt from frames that were dealt to their states."""
+        if not isinstance(self.start, str):
+            expected = f"in a classifier, or inside another model, start must be one of {STARTS}"
+            raise DomainError(sentence(type(self).__name__, expected, type(self.start).__name__))
+        pieces = [
+            self._dealt(blank, X, np.flatnonzero(owner == c), weight, rng, run, given) for c in range(len(blank.starts))
+        ]
+        emissions = self._first_emissions(blank, pieces, rng)
+        if all(piece.arcs is None for piece in pieces):
+            return blank.replace(emissions=emissions)
+        arcs = [
+            (c.starts, c.moves, c.ends) if p.arcs is None else p.arcs for p, c in zip(pieces, blank.chains, strict=True)
+        ]
+        starts, moves, ends = zip(*arcs, strict=True)
+        whole = None if blank.ends is None else np.stack(ends)
+        return HMM.trusted(starts=np.stack(starts), moves=np.stack(moves), ends=whole, emissions=emissions)
+
+    def _dealt(
+        self, blank: HMM, X: Ragged, mine: Index, weight: Any, rng: Generator, run: int, given: Ragged | None
+    ) -> _Dealt:
+        """The frames of one chain with a density for each, and arcs where these count them."""
+        topology, own, w = self.topology_, X[mine], None if weight is None else weight[mine]
+        plain = len(topology.starts) == topology.states and (topology.density == np.arange(topology.states)).all()
+        per_frame = own.weights(w)
+        if given is not None and plain:
+            known = given[mine].values
+            sure = np.flatnonzero(np.isfinite(known).sum(axis=1) == 1)
+            if len(sure) and len(np.unique(known[sure].argmax(axis=1))) == topology.states:
+                at = known[sure].argmax(axis=1)
+                return _Dealt(
+                    own.values[sure], topology.density[at], None if per_frame is None else per_frame[sure], None
+                )
+        how = self.start if self.start != "auto" else "segments" if goes_forward(topology) else "clusters"
+        if how == "segments":
+            state = by_segments(topology, own, rng if run else None)
+            arcs = arcs_by_path(topology, state, own, w) if plain else None
+            return _Dealt(own.values, topology.density[state], per_frame, arcs)
+        law = untied(blank.emissions)
+        how = "random" if how == "random" else "kmeans++"
+        frames, group, shares = by_clusters(law, own.values, per_frame, topology.densities, rng, how)
+        return _Dealt(frames, group, shares, None)
+
+    def _first_emissions(self, blank: HMM, pieces: list[_Dealt], rng: Generator) -> Any:
+        D = self.topology_.densities
+        frames, _ = joined([p.frames for p in pieces])
+        owner = np.concatenate([c * D + p.density for c, p in enumerate(pieces)])
+        weights = [np.ones(len(p.density)) if p.weight is None else p.weight for p in pieces]
+        law = untied(blank.emissions)
+        started = self.component_._started_once(law, frames, owner, np.concatenate(weights), rng)
+        return started if law is blank.emissions else blank.emissions.replace(parts=started)
+
+    # ---------------------------------------------------------------- streaming
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
+        """One step of EM with more sequences; the first ones are learnt as by `fit`.
+
+        After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
+        """
+        if not hasattr(self, "model_"):
+            self.fit(X, sample_weight=sample_weight, lengths=lengths)
+            self.streamed_ = True
+            return self
+        self._validate_params()
+        X, weight = self._checked(self._cut(X, lengths), sample_weight, reset=False)
+        model, known = self._grown(self._learnt, self.stats_, X)
+        new = Threads().total(lambda block: gather(model, block, self.hard), Blocks.of(X, weight))
+        stats = stepped(known, new) if self.streamed_ else known + new
+        with self._named_columns():
+            prior = resolve_prior(model, stats, self._prior_rule())
+            model = model.refit(stats, prior)
+        reason = "one step of EM for each call of partial_fit"
+        trace = [model.objective(stats, prior)]
+        return self._adopt(FitReport(model, stats, prior, False, reason, trace, streaming=True))
+
+    # ------------------------------------------------------------------- border
+
+    def _cut(self, X: Any, lengths: Any) -> Any:
+        return X if lengths is None else Ragged.of(X, lengths)
+
+    def _rows(self, X: Any, reset: bool) -> Ragged:
+        """Foreign sequences as the model takes them: all frames cross the component's border at once."""
+        if X is None or (not isinstance(X, Ragged) and hasattr(X, "tocsr")):
+            self._refuse_at_border(X)
+        seqs = Ragged.of(X)
+        if reset:
+            self.component_ = GaussianDensity() if self.component is None else clone(self.component)
+            self.component_._validate_params()
+            self.topology_ = self._expanded()
+            self._refuse_short(seqs)
+        frames = seqs.values
+        frames = frames[:, None] if isinstance(frames, np.ndarray) and frames.ndim == 1 else frames
+        rows = self.component_._rows(frames, reset)
+        if reset:
+            self.n_features_in_ = self.component_.n_features_in_
+            self.__dict__.pop("feature_names_in_", None)
+            if hasattr(self.component_, "feature_names_in_"):
+                self.feature_names_in_ = self.component_.feature_names_in_
+        return Ragged.trusted(values=rows, offsets=seqs.offsets)
+
+    def _refuse_at_border(self, X: Any) -> None:
+        got = "None" if X is None else "a sparse matrix"
+        raise DataError(sentence(type(self).__name__, "sequences of frames are needed", got))
+
+    def _expanded(self) -> Topology:
+        """The topology with memory, durations and ties written out."""
+        topology = Topology.of(self.topology, self.states, self.ends)
+        asked = (self.order > 1) + (self.durations is not None) + (self.emit == "moves")
+        if asked > 1:
+            raise DomainError(
+                sentence(type(self).__name__, "one of order, durations and emit can be asked for", "more")
+            )
+        if self.tie is not None:
+            topology = topology.tied(self.tie)
+        if self.order > 1:
+            return of_higher_order(topology, self.order)
+        if self.durations is not None:
+            return with_durations(topology, self.durations)
+        return on_moves(topology) if self.emit == "moves" else topology
+
+    def _refuse_short(self, seqs: Ragged) -> None:
+        if not len(seqs) or not len(seqs.values):
+            raise DataError(
+                sentence(type(self).__name__, "at least one frame is needed", "0 sample(s)", "(shape=(0, 0))")
+            )
+        least = self.topology_.shortest
+        short = np.flatnonzero(seqs.lengths < least)
+        if len(short):
+            expected = f"sequences must have at least {least} frames to pass through this topology"
+            came = f"sequence {short[0]} has {seqs.lengths[short[0]]}"
+            remedy = "use fewer states, steps that skip such as (0, 1, 2), or ends=False"
+            raise DataError(sentence(type(self).__name__, expected, came, remedy))
+
+    def _blank(self, X: Ragged, members: int | None = None) -> HMM:
+        topology, C = self.topology_, members or 1
+        K, D = topology.states, topology.densities
+        emissions = self.component_._blank(X.values, C * D)
+        if D < K or (topology.density != np.arange(K)).any():
+            index = (np.arange(C)[:, None] * D + topology.density).ravel()
+            emissions = Shared(emissions, index)
+        stay = float(np.clip(1.0 - K / max(float(X.lengths.mean()) if len(X) else K, 1.0), 0.3, 0.9))
+        starts, moves, ends = topology.probabilities(stay)
+        if members is None:
+            return HMM.trusted(starts=starts, moves=moves, ends=ends, emissions=emissions)
+        tiled = [None if a is None else np.repeat(a[None], C, axis=0) for a in (starts, moves, ends)]
+        return HMM.trusted(starts=tiled[0], moves=tiled[1], ends=tiled[2], emissions=emissions)
+
+    # -------------------------------------------------------- what components say
+
+    @property
+    def _looks_once(self) -> bool:  # type: ignore[override]
+        return bool(self.component_._looks_once)
+
+    def _prior_rule(self) -> Any:
+        return PriorOfHMM(self.component_, self.prior)
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        inner = untied(model.emissions)
+        parts = self.component_._finish(inner, stats.parts, None if prior is None else prior.parts)
+        if parts is inner:
+            return model
+        return model.replace(emissions=parts if inner is model.emissions else model.emissions.replace(parts=parts))
+
+    def _grown(self, model: Any, stats: Any, X: Ragged) -> tuple[Any, Any]:
+        inner = untied(model.emissions)
+        parts, of_parts = self.component_._grown(inner, stats.parts, X.values)
+        parts = parts if inner is model.emissions else model.emissions.replace(parts=parts)
+        return model.replace(emissions=parts), stats.replace(parts=of_parts)
+
+    def _known(self, X: Ragged, model: Any) -> tuple[Any, dict[str, Any]]:
+        """Frames with levels that were never seen as missing, and which sequences had one."""
+        frames, strange = self.component_._known(X.values, untied(model.emissions))
+        if not strange:
+            return X, {}
+        there = np.flatnonzero(X.lengths > 0)
+        found = {}
+        for name, mask in strange.items():
+            found[name] = np.zeros(len(X), dtype=bool)
+            found[name][there] = np.logical_or.reduceat(mask, X.offsets[:-1][there])
+        return Ragged.trusted(values=frames, offsets=X.offsets), found
+
+    def _column_names(self) -> list[str]:
+        return self.component_._column_names()
+
+    def _in_names(self, text: str) -> str:
+        return self.component_._in_names(text).replace("(member ", "(state ").replace("(component ", "(state ")
+
+    def _outward(self, rows: Any, like: Any = None) -> Any:
+        if isinstance(rows, Ragged):
+            return rows.map(lambda frames: self.component_._outward(frames))
+        return self.component_._outward(rows, like)
+
+    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+        component: Any = getattr(self, "component_", None)
+        topology: Any = getattr(self, "topology_", None)
+        sound = isinstance(model, HMM) and isinstance(component, DensityEstimator) and isinstance(topology, Topology)
+        if not sound or model.members != members or model.states != topology.states:
+            return False
+        inner = untied(model.emissions)
+        return component._fits(inner, width, inner.members)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(GaussianDensity() if self.component is None else self.component).input_tags
+        tags.input_tags.positive_only, tags.input_tags.categorical = inner.positive_only, inner.categorical
+        tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, False
+        return tags
+
+    # -------------------------------------------------------------------- in use
+
+    def score_samples(self, X: Any, lengths: Any = None) -> Array:
+        """log p of each sequence (n,)."""
+        check_is_fitted(self)
+        return self.model_.log_prob(self._rows(self._cut(X, lengths), reset=False))
+
+    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+        """Mean log p of the sequences."""
+        return float(np.mean(self.score_samples(X, lengths)))
+
+    def predict(self, X: Any, lengths: Any = None) -> Any:
+        """The best path of states, in numbers of the topology asked for: (T,) for one sequence, else a Ragged."""
+        check_is_fitted(self)
+        X = self._cut(X, lengths)
+        path = self.model_.viterbi(self._rows(X, reset=False)).states
+        path = path.map(lambda states: self.topology_.original[states])
+        return path[0] if is_one(X) else path
+
+    def predict_proba(self, X: Any, lengths: Any = None, lag: int | None = None) -> Any:
+        """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to so many later."""
+        check_is_fitted(self)
+        X = self._cut(X, lengths)
+        shares = self.model_.posterior(self._rows(X, reset=False), lag)
+        sums = np.eye(int(self.topology_.original.max()) + 1)[self.topology_.original]
+        shares = shares if self.topology_.origin is None else shares.map(lambda p: p @ sums)
+        return shares[0] if is_one(X) else shares
+
+    def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Any:
+        """Sequences drawn from the learnt density; where it does not say when to end, of the training's mean length."""
+        check_is_fitted(self)
+        if length is None and self.model_.ends is None:
+            length = max(round(self.lengths_), 1)
+        return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state), length))
+
+
+class _Dealt:
+    """Frames of one chain, a density for each, their weights, and arcs where frames followed each other."""
+
+    def __init__(self, frames: Any, density: Index, weight: Any, arcs: Any) -> None:
+        self.frames, self.density, self.weight, self.arcs = frames, density, weight, arcs
+
+
+def _as_stack(model: HMM) -> HMM:
+    """One chain as a stack of one."""
+    ends = None if model.ends is None else model.ends[None]
+    return HMM.trusted(starts=model.starts[None], moves=model.moves[None], ends=ends, emissions=model.emissions)

@@ -1,0 +1,43 @@
+"""How the work of a fit is cut: even parts for the cores, a seed, and a file for each run's progress."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import n_rows
+from likely.core.blocks import ROWS, Blocks
+from likely.core.ragged import Ragged
+
+PARTS = 8  # that rows are cut into at least, and blocks that one worker takes at a time at most
+
+
+def evenly(X: Any, weight: Any = None, **known: Any) -> Blocks:
+    """Rows (for sequences: frames) in at least PARTS parts where there are enough of them: so many passes want the
+    cores evenly busy.
+
+    How they are cut depends on their number alone, and so do the bits of the sums.
+    """
+    n = len(X.values) if isinstance(X, Ragged) else n_rows(X)
+    rows = min(ROWS, max(512, -(-n // PARTS)))
+    return Blocks.of(X, weight, rows=rows, blocks=min(max(n // (PARTS * ROWS), 1), PARTS), **known)
+
+
+def keeper(checkpoint: Any, run: int, runs: int) -> Any:
+    """Where one of several runs keeps its progress."""
+    if checkpoint is None:
+        return None
+    from likely.files import Checkpoint
+
+    if isinstance(checkpoint, Checkpoint):
+        if runs == 1:
+            return checkpoint
+        return Checkpoint(f"{os.fsdecode(checkpoint.path)}.{run}", checkpoint.every)
+    return Checkpoint(checkpoint) if runs == 1 else Checkpoint(f"{checkpoint}.{run}")
+
+
+def seed_of(random_state: Any) -> Any:
+    """What NumPy's generator takes: an old RandomState gives it a number."""
+    return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state

@@ -1,0 +1,215 @@
+"""What the hidden states were, are, and will be: best paths, posteriors, filters, forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.core.blocks import runs
+from likely.core.engine import cores, one_blas_thread, ordered_map
+from likely.core.joining import is_list_of_sequences
+from likely.core.ragged import Ragged
+from likely.core.value import Value
+from likely.errors import DataError, DomainError, sentence
+from likely.models import trellis
+from likely.models.mixture import Mixture
+from likely.models.state_paths import best_paths
+
+LONG = 2**18  # frames of a sequence from which scores are found piece by piece, and only back-pointers are kept
+
+
+class Path(NamedTuple):
+    """A path of states and its joint log-probability with what was seen; of many sequences a Ragged, and (n,)."""
+
+    states: Any  # (T,), or a Ragged of them
+    log_prob: Any  # a number, or (n,)
+
+
+def is_one(x: Any) -> bool:
+    """True if x is one sequence, so that the answer is one too."""
+    many = isinstance(x, Ragged) or getattr(x, "ndim", 1) == 3
+    return not (many or is_list_of_sequences(x))
+
+
+def decode(model: Any, x: Any) -> Path:
+    """The best path of each sequence   (Viterbi; Herbst 9.6, Ney 7.2.2)."""
+    seqs, way = Ragged.of(x), model.chains[0].best_logs
+    states, score = np.empty(len(seqs.values), dtype=np.intp), np.empty(len(seqs))
+
+    def fill(edges: tuple[int, int]) -> None:
+        a, b = edges
+        part, frames = seqs[a:b], slice(seqs.offsets[a], seqs.offsets[b])
+        with np.errstate(all="ignore"):
+            if len(part.values) > LONG and len(part) == 1:
+                states[frames], score[a] = _long_path(model, part.values)
+            else:
+                states[frames], score[a:b] = best_paths(way, model.scores(part, a), part.offsets)
+
+    _in_runs(fill, seqs)
+    return Path(states, float(score[0])) if is_one(x) else Path(Ragged(states, seqs.offsets), score)
+
+
+def _long_path(model: Any, values: Any) -> tuple[Index, float]:
+    """The same for one long sequence, whose scores would not fit into memory at once."""
+    from likely.loops import paths as loops
+
+    way, T = model.chains[0].best_logs, len(values)
+    came, path, best = np.empty((T, model.states), np.int16), np.empty(T, dtype=np.intp), way.starts.copy()
+    for a in range(0, T, LONG):
+        logs = model.scores(Ragged.of(values[a : a + LONG]))
+        loops.advance(best, a == 0, way.moves, logs, came[a : a + LONG])
+    whole = best + way.ends
+    last = int(whole.argmax())
+    loops.trace(came, np.array([0, T]), np.array([last]), path)
+    return path, float(whole[last])
+
+
+def _in_runs(fill: Any, seqs: Ragged) -> None:
+    with one_blas_thread():
+        for _ in ordered_map(fill, runs(seqs), cores()):
+            pass
+
+
+def k_best(model: Any, x: Any, k: int) -> list[Path]:
+    """The k best paths of one sequence, best first."""
+    from likely.loops import paths as loops
+
+    if k < 1 or k != int(k):
+        raise DomainError(sentence("HMM.k_best", "k must be a whole number above 0", k))
+    seqs, way = one_sequence(x, "k_best"), model.chains[0].best_logs
+    score, path = np.empty(int(k)), np.empty((int(k), len(seqs.values)), dtype=np.intp)
+    with np.errstate(all="ignore"):
+        loops.k_best(way.starts, way.moves, way.ends, model.scores(seqs), int(k), score, path)
+    return [Path(p, float(s)) for p, s in zip(path, score, strict=True) if np.isfinite(s)]
+
+
+def smoothed(model: Any, x: Any, lag: int | None) -> Any:
+    """p(s_t | x_1 … x_{t + lag}) of every frame; None looks at all frames, 0 at none that come later."""
+    if lag is not None and (lag < 0 or lag != int(lag)):
+        raise DomainError(sentence("HMM.posterior", "lag must be a whole number of frames, not negative", lag))
+    seqs, way = Ragged.of(x), model.chains[0].summed
+    out = np.empty((len(seqs.values), model.states))
+
+    def fill(edges: tuple[int, int]) -> None:
+        a, b = edges
+        part = seqs[a:b]
+        with np.errstate(all="ignore"):
+            logs = model.scores(part, a)
+            out[seqs.offsets[a] : seqs.offsets[b]] = _shares(way, logs, part, lag, a)
+
+    _in_runs(fill, seqs)
+    return out if is_one(x) else Ragged(out, seqs.offsets)
+
+
+def _shares(way: Any, logs: Array, seqs: Ragged, lag: int | None, before: int) -> Array:
+    if lag is not None:
+        alpha, news = trellis.filtered(way, logs, seqs.offsets)
+        _refuse_impossible(np.logical_or.reduceat(~np.isfinite(news), seqs.offsets[:-1][seqs.lengths > 0]), before)
+        return alpha if lag == 0 else _fixed_lag(way, logs, alpha, seqs, int(lag))
+    found = trellis.posterior(way, logs, seqs.offsets, np.ones(len(seqs)))
+    _refuse_impossible(np.isneginf(found.log_prob), before)
+    return found.states
+
+
+def _refuse_impossible(bad: Any, before: int) -> None:
+    if bad.any():
+        whose = f"sequence {before + int(np.argmax(bad))} is impossible under the model"
+        raise DataError(sentence("HMM.posterior", "the states of what cannot be are not defined", whose))
+
+
+def _fixed_lag(way: Any, logs: Array, alpha: Array, seqs: Ragged, lag: int) -> Array:
+    """p(s_t | x_1 … x_{t+lag}) ∝ α_t β, where β is worth the next frames only: one step back for all t at once."""
+    T = len(logs)
+    end = np.repeat(seqs.offsets[1:], seqs.lengths)  # where the sequence of each frame ends
+    b = np.exp(logs - logs.max(axis=1, keepdims=True))
+    beta = np.ones_like(alpha)
+    for step in range(lag, 0, -1):
+        ahead = np.arange(T) + step
+        inside = ahead < end
+        at = ahead[inside]
+        ahead_of = b[at] * beta[inside]
+        moved = ahead_of @ way.moves.T
+        beta[inside] = moved / moved.max(axis=1, keepdims=True)
+    out = alpha * beta
+    out /= out.sum(axis=1, keepdims=True)
+    for t in np.flatnonzero(~np.isfinite(out[:, 0])):  # past and future met below the smallest number
+        a, z = seqs.offsets[np.searchsorted(seqs.offsets, t, side="right") - 1], min(t + lag + 1, end[t])
+        known = trellis.posterior_by_logs(free(way), logs[a:z], np.array([0, z - a]), np.ones(1))
+        out[t] = known.states[t - a]
+    return out
+
+
+def free(way: Any) -> Any:
+    """A chain that may stop anywhere."""
+    return way._replace(ends=np.ones(len(way.starts)))
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast(Value):
+    """What comes 1 … steps frames after a sequence: `states` (steps, K), and by index the law of each observation.
+
+    `going` (steps,) is the probability that the sequence goes on that long; states and observations are those of
+    sequences that do.
+
+    >>> import likely as lk
+    >>> h = lk.HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], lk.Gaussian([[0.0], [9.0]], 1.0))
+    >>> ahead = h.forecast([0.1, 0.2], 2)
+    >>> ahead.states, ahead[0].log_prob([[9.0]]).round(2)
+    (array([[0.5 , 0.5 ],
+           [0.25, 0.75]]), array([-1.61]))
+    """
+
+    states: Array  # (steps, K)
+    going: Array  # (steps,)
+    emissions: Any
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def __getitem__(self, step: int) -> Mixture:
+        """The density of the observation `step + 1` frames ahead."""
+        return Mixture.trusted(weights=self.states[step].copy(), parts=self.emissions)
+
+    def __iter__(self) -> Iterator[Mixture]:
+        return (self[step] for step in range(len(self)))
+
+    @property
+    def mean(self) -> Array:
+        """The expected observation (steps, d), for emissions that have means."""
+        return np.asarray(self.states @ np.asarray(_means(self.emissions)))
+
+
+def _means(emissions: Any) -> Array:
+    if isinstance(emissions, Mixture):
+        parts = np.asarray(emissions.parts.mean)
+        return np.einsum("km,km...->k...", emissions.weights, parts.reshape(*emissions.weights.shape, *parts.shape[1:]))
+    return np.asarray(emissions.mean, dtype=np.float64)
+
+
+def forecast(model: Any, x: Any, steps: int) -> Forecast:
+    """τ-step prediction of states and observations."""
+    if steps < 1 or steps != int(steps):
+        raise DomainError(sentence("HMM.forecast", "steps must be a whole number above 0", steps))
+    seqs, way = one_sequence(x, "forecast"), model.chains[0].summed
+    with np.errstate(all="ignore"):
+        alpha, news = trellis.filtered(way, model.scores(seqs), seqs.offsets)
+    _refuse_impossible(np.array([not np.isfinite(news).all()]), 0)
+    now, out = alpha[-1], np.empty((int(steps), model.states))
+    going = np.empty(int(steps))
+    for step in range(int(steps)):
+        now = now @ way.moves
+        going[step] = now.sum()
+        out[step] = now / going[step] if going[step] > 0 else 1.0 / len(now)
+    return Forecast.trusted(states=out, going=np.minimum(going, 1.0), emissions=model.emissions)
+
+
+def one_sequence(x: Any, doing: str) -> Ragged:
+    """A single sequence with at least one frame."""
+    seqs = Ragged.of(x)
+    if len(seqs) != 1 or not len(seqs.values):
+        raise DataError(sentence(f"HMM.{doing}", "one sequence with at least one frame is needed", repr(seqs)))
+    return seqs

@@ -1,0 +1,129 @@
+"""Paths of states: the best ones for what was seen, and ones drawn from a chain; and frames emitted along them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Index
+from likely.core.columns import Columns
+from likely.core.ragged import Ragged
+from likely.errors import DomainError, sentence
+from likely.models.chain import Chain, Ways
+
+FOREVER = 10**7  # frames after which a drawn sequence that has not ended is given up
+
+
+class BestPaths(NamedTuple):
+    """The best path of each of several sequences."""
+
+    states: Index  # (T,)
+    log_prob: Array  # (n,)
+
+    def counted(self, offsets: Index, weight: Array, K: int) -> tuple[Array, Array, Array]:
+        """First states (K,), moves (K, K) and last states (K,) in weight."""
+        there = np.diff(offsets) > 0
+        first, last, w = offsets[:-1][there], offsets[1:][there] - 1, weight[there]
+        inside = np.ones(len(self.states), dtype=bool)
+        inside[first] = False
+        at = np.flatnonzero(inside)
+        each = np.repeat(weight, np.diff(offsets))[at]
+        pairs = self.states[at - 1] * K + self.states[at]
+        moves = np.bincount(pairs, each, K * K).reshape(K, K).astype(np.float64)
+        starts = np.bincount(self.states[first], w, K).astype(np.float64)
+        return starts, moves, np.bincount(self.states[last], w, K).astype(np.float64)
+
+
+def best_paths(way: Ways, logs: Array, offsets: Index) -> BestPaths:
+    """Viterbi's algorithm on the scores (T, K) of all frames; `way` is in logarithms."""
+    from likely.loops import paths as loops
+
+    n = len(offsets) - 1
+    came, path = np.empty(logs.shape, dtype=np.int16), np.empty(len(logs), dtype=np.intp)
+    last, score = np.empty(n, dtype=np.intp), np.empty(n)
+    loops.viterbi(way.starts, way.moves, way.ends, logs, offsets, came, last, score)
+    loops.trace(came, offsets, last, path)
+    score[np.diff(offsets) == 0] = way.empty
+    return BestPaths(path, score)
+
+
+def drawn_paths(chain: Chain, n: int, rng: Generator, length: Any = None) -> Ragged:
+    """n paths of a chain: until it leaves, or of given lengths, then from p(path | length)."""
+    if length is not None:
+        return _of_length(chain.summed, np.broadcast_to(np.asarray(length, dtype=np.intp), (n,)), rng)
+    if chain.ends is None:
+        remedy = "say how long: sample(n, rng, length=100)"
+        raise DomainError(sentence("HMM.sample", "a chain without ends never stops", "no length", remedy))
+    return _until_the_end(chain.summed, n, rng)
+
+
+def _of_length(way: Ways, lengths: Index, rng: Generator) -> Ragged:
+    """Filtering forwards as if nothing were seen, then drawing backwards."""
+    from likely.models.trellis import filtered, log_likelihoods
+
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+    flat = np.zeros((int(offsets[-1]), len(way.starts)))
+    with np.errstate(all="ignore"):
+        impossible = np.isneginf(log_likelihoods([way], flat.copy(), offsets)[:, 0])
+    if impossible.any():
+        bad = int(lengths[impossible.argmax()])
+        raise DomainError(sentence("HMM.sample", "the chain must be able to make sequences of that length", bad))
+    alpha, _ = filtered(way, flat, offsets)
+    return Ragged.trusted(values=path_draws(way, alpha, offsets, rng), offsets=offsets)
+
+
+def path_draws(way: Ways, alpha: Array, offsets: Index, rng: Generator) -> Index:
+    """A path of each sequence from p(s | x) (T,), given the filtered probabilities of its frames."""
+    from likely.loops import paths as loops
+
+    path = np.empty(len(alpha), dtype=np.intp)
+    loops.draw(way.moves, way.ends, alpha, offsets, rng.random(len(alpha)), path)
+    return path
+
+
+def _until_the_end(way: Ways, n: int, rng: Generator) -> Ragged:
+    """All sequences a step at a time, until the last of them has left."""
+    K = len(way.starts)
+    on = np.cumsum(np.concatenate([way.moves, way.ends[:, None]], axis=1), axis=1)
+    begin = np.cumsum(np.append(way.starts, way.empty))
+    state = _chosen(np.broadcast_to(begin, (n, K + 1)), rng.random(n))
+    alive, steps = np.arange(n), []
+    while True:
+        going = state < K
+        alive, state = alive[going], state[going]
+        if not len(alive):
+            break
+        steps.append((alive, state))
+        if len(steps) > FOREVER:
+            remedy = "say how long: sample(n, rng, length=100)"
+            raise DomainError(sentence("HMM.sample", "sequences must come to an end", f"{FOREVER} frames", remedy))
+        state = _chosen(on[state], rng.random(len(state)))
+    whose = np.concatenate([np.empty(0, np.intp), *(a for a, _ in steps)])
+    what = np.concatenate([np.empty(0, np.intp), *(s for _, s in steps)])
+    order = np.argsort(whose, kind="stable")
+    lengths = np.bincount(whose, minlength=n)
+    return Ragged(what[order], np.concatenate([[0], np.cumsum(lengths)]))
+
+
+def _chosen(sums: Array, u: Array) -> Index:
+    """The place of u among rising sums, row by row."""
+    return np.minimum((u[:, None] * sums[:, -1:] >= sums).sum(axis=1), sums.shape[1] - 1)
+
+
+def emitted(emissions: Any, paths: Ragged, rng: Generator) -> Ragged:
+    """A frame for every state of every path."""
+    order = np.argsort(paths.values, kind="stable")
+    counts = np.bincount(paths.values, minlength=emissions.members)
+    draws = [emissions.member(k).sample(int(c), rng) for k, c in enumerate(counts) if c]
+    values = _end_to_end(draws) if draws else emissions.member(0).sample(0, rng)
+    back = np.empty(len(order), dtype=np.intp)
+    back[order] = np.arange(len(order))
+    return Ragged(values[back], paths.offsets)
+
+
+def _end_to_end(draws: list[Any]) -> Any:
+    if isinstance(draws[0], Columns):
+        return Columns({name: _end_to_end([d[name] for d in draws]) for name in draws[0]})
+    return np.concatenate(draws)

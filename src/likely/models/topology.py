@@ -1,0 +1,195 @@
+"""Which states may follow which: the skeleton of a chain, before anything is learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.core.arrays import Array, Index, Mask
+from likely.core.value import Value
+from likely.errors import DomainError, ShapeError, sentence
+
+NAMES = ("ergodic", "left-to-right", "cyclic", "parallel")
+
+
+@dataclass(frozen=True, eq=False)
+class Topology(Value):
+    """Where sequences may begin, which moves are possible, where they may end; and which density each state has.
+
+    The first K = len(`density`) states emit, by density `density[k]`: states with the same number are tied. The others
+    are null states. `ends` None lets sequences stop anywhere.
+
+    >>> t = Topology.steps(3, (0, 1, 2))
+    >>> t.moves.astype(int)
+    array([[1, 1, 1],
+           [0, 1, 1],
+           [0, 0, 1]])
+    """
+
+    starts: Mask  # (N,)
+    moves: Mask  # (N, N)
+    ends: Mask | None  # (N,)
+    density: Index  # (K,): 0 … number of densities − 1
+    origin: Index | None = None  # (K,): of an expansion, the state that each one stands for
+
+    def __post_init__(self) -> None:
+        starts, moves = np.array(self.starts, dtype=bool), np.array(self.moves, dtype=bool)
+        ends = None if self.ends is None else np.array(self.ends, dtype=bool)
+        density, N = np.array(self.density, dtype=np.intp), len(starts)
+        if moves.shape != (N, N) or (ends is not None and ends.shape != (N,)) or starts.shape != (N,):
+            shapes = [starts.shape, moves.shape, None if ends is None else ends.shape]
+            raise ShapeError(sentence("Topology", "starts (N,), moves (N, N) and ends (N,) must go together", shapes))
+        if not 0 < len(density) <= N or density.min() < 0 or set(density.tolist()) != set(range(density.max() + 1)):
+            expected = f"density must number the densities 0, 1, … of at most {N} emitting states"
+            raise DomainError(sentence("Topology", expected, density.tolist()))
+        if not starts.any():
+            raise DomainError(sentence("Topology", "some state must be one to begin with", "none"))
+        origin = None if self.origin is None else np.array(self.origin, dtype=np.intp)
+        if origin is not None and origin.shape != density.shape:
+            raise ShapeError(sentence("Topology", f"origin must name a state for each of {len(density)}", origin.shape))
+        self._set(starts=starts, moves=moves, ends=ends, density=density, origin=origin)
+        self._refuse_dead_ends()
+
+    def _refuse_dead_ends(self) -> None:
+        stuck = ~self.moves.any(axis=1) & (False if self.ends is None else ~self.ends)
+        if self.ends is None and len(self.moves) == 1:
+            return
+        if stuck.any():
+            state = int(stuck.argmax())
+            remedy = "allow it to stay, to go on, or to end there"
+            raise DomainError(sentence("Topology", f"state {state} must have a way on", "none", remedy))
+
+    # ------------------------------------------------------------------ by name
+
+    @classmethod
+    def ergodic(cls, states: int, ends: bool = False) -> Topology:
+        """Every state may follow every other."""
+        all_ = np.ones(states, dtype=bool)
+        return cls(all_, np.ones((states, states), dtype=bool), all_ if ends else None, np.arange(states))
+
+    @classmethod
+    def steps(cls, states: int, allowed: Sequence[int], ends: bool = True, around: bool = False) -> Topology:
+        """From each state on by one of the `allowed` numbers of states: (0, 1) is left-to-right, (0, 1, 2) may skip.
+
+        Sequences begin in the first state and end in the last; with `around`, the first follows the last, and they
+        may begin anywhere   (Ney 7.1: the (0, 1, 2) model).
+        """
+        if not allowed or any(s != int(s) or s < 0 for s in allowed):
+            raise DomainError(sentence("Topology", "steps must be whole numbers, not negative", tuple(allowed)))
+        moves = np.zeros((states, states), dtype=bool)
+        for step in allowed:
+            for k in range(states):
+                if around or k + step < states:
+                    moves[k, (k + int(step)) % states] = True
+        first, last = np.zeros((2, states), dtype=bool)
+        first[0], last[-1] = True, True
+        if around:
+            first, last = np.ones((2, states), dtype=bool)
+        return cls(first, moves, last if ends else None, np.arange(states))
+
+    @classmethod
+    def parallel(cls, states: int, branches: int = 2, ends: bool = True) -> Topology:
+        """Several left-to-right branches side by side; a sequence takes one: variants of one word, say."""
+        if not 0 < branches <= states:
+            raise DomainError(sentence("Topology", f"branches must be 1 … {states}", branches))
+        cuts = [int(c) for c in np.linspace(0, states, branches + 1)]
+        starts, moves, last = np.zeros(states, bool), np.zeros((states, states), bool), np.zeros(states, bool)
+        for a, z in pairwise(cuts):
+            starts[a], last[z - 1] = True, True
+            moves[a:z, a:z] = Topology.steps(z - a, (0, 1)).moves
+        return cls(starts, moves, last if ends else None, np.arange(states))
+
+    @classmethod
+    def of(cls, what: Any, states: int, ends: bool | None = None) -> Topology:
+        """A name, a tuple of allowed steps, a mask (K, K) of moves, or a Topology, for so many states."""
+        if isinstance(what, Topology):
+            if what.states != states:
+                raise ShapeError(sentence("Topology", f"a topology of {states} emitting states is needed", what.states))
+            return what
+        if isinstance(what, str):
+            if what not in _BY_NAME:
+                raise DomainError(sentence("Topology", f"topology must be one of {NAMES}, steps or a mask", repr(what)))
+            make, may_end = _BY_NAME[what]
+            return make(states, may_end if ends is None else ends)
+        if np.ndim(what) == 1:
+            return cls.steps(states, tuple(what), True if ends is None else ends)
+        return cls._of_mask(np.asarray(what), states, bool(ends))
+
+    @classmethod
+    def _of_mask(cls, mask: NDArray[Any], states: int, ends: bool) -> Topology:
+        if mask.shape != (states, states):
+            raise ShapeError(sentence("Topology", f"a mask of moves must have shape ({states}, {states})", mask.shape))
+        all_ = np.ones(states, dtype=bool)
+        return cls(all_, mask != 0, all_ if ends else None, np.arange(states))
+
+    # -------------------------------------------------------------------- shape
+
+    @property
+    def states(self) -> int:
+        """Number of emitting states K."""
+        return len(self.density)
+
+    @property
+    def densities(self) -> int:
+        """Number of densities that they have between them."""
+        return int(self.density.max()) + 1
+
+    @property
+    def original(self) -> Index:
+        """The state that each emitting state stands for (K,): itself, unless this is an expansion."""
+        return np.arange(self.states) if self.origin is None else self.origin
+
+    def tied(self, index: Any) -> Topology:
+        """The same, where states with the same number share one density."""
+        index = np.array(index)
+        if index.shape != (self.densities,) or index.dtype.kind not in "iu":
+            expected = f"tie must number the density of each of {self.densities} states"
+            raise ShapeError(sentence("Topology", expected, index.tolist()))
+        return self.replace(density=np.unique(index, return_inverse=True)[1][self.density])
+
+    @property
+    def shortest(self) -> int:
+        """The least number of frames of a sequence that can begin and end."""
+        if self.ends is None:
+            return 1
+        reach, emits = self._through_nulls(self.starts), np.arange(len(self.starts)) < self.states
+        if (reach & ~emits & self.ends).any():
+            return 0
+        for frames in range(1, self.states + 1):
+            now = reach & emits
+            reach = self._through_nulls(np.asarray(self.moves[now].any(axis=0)))
+            if (now & self.ends).any() or (reach & ~emits & self.ends).any():
+                return frames
+        raise DomainError(sentence("Topology", "the exit must be reachable from where sequences begin", "no way"))
+
+    def _through_nulls(self, reach: Mask) -> Mask:
+        out, K = reach.copy(), self.states
+        for _ in range(len(reach) - K):
+            nulls = out.copy()
+            nulls[:K] = False
+            out |= self.moves[nulls].any(axis=0)
+        return out
+
+    def probabilities(self, stay: float = 0.5) -> tuple[Array, Array, Array | None]:
+        """Starts, moves and ends to begin with: all that may follow alike, staying with probability `stay`."""
+        own = np.diag(self.moves)
+        out = np.zeros(len(own), dtype=bool) if self.ends is None else self.ends
+        others = self.moves.sum(axis=1) - own + out
+        share = np.where(own & (others > 0), 1.0 - stay, 1.0) / np.maximum(others, 1)
+        moves = np.where(self.moves, share[:, None], 0.0)
+        np.fill_diagonal(moves, np.where(own, np.where(others > 0, stay, 1.0), 0.0))
+        ends = None if self.ends is None else np.where(self.ends, share, 0.0)
+        return self.starts / self.starts.sum(), moves, ends
+
+
+_BY_NAME: dict[str, tuple[Callable[[int, bool], Topology], bool]] = {
+    "ergodic": (lambda states, ends: Topology.ergodic(states, ends), False),
+    "left-to-right": (lambda states, ends: Topology.steps(states, (0, 1), ends), True),
+    "cyclic": (lambda states, ends: Topology.steps(states, (0, 1), ends, around=True), False),
+    "parallel": (lambda states, ends: Topology.parallel(states, min(2, states), ends), True),
+}

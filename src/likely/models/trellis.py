@@ -1,0 +1,147 @@
+"""All paths through states over the frames of many sequences at once: what is likely, given all that was seen."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.models.chain import Ways
+
+
+class Posterior(NamedTuple):
+    """What is expected of the hidden states, in weight, and how probable each sequence is."""
+
+    states: Array  # (T, K): p(s_t | x) times the weight of the sequence
+    starts: Array  # (K,): expected first states
+    moves: Array  # (K, K): expected moves from frame to frame
+    ends: Array  # (K,): expected last states
+    log_prob: Array  # (n,): log p(x)
+
+
+def log_likelihoods(chains: list[Ways], logs: Array, offsets: Index) -> Array:
+    """log p(x) of n sequences under C chains (n, C) from the scores (T, C·K) of their states, which are used up."""
+    from likely.loops import chains as loops
+
+    C, K, T = len(chains), len(chains[0].starts), len(logs)
+    each = [np.stack(part) for part in zip(*[(w.starts, w.moves, w.ends, w.ever) for w in chains], strict=True)]
+    top, scale = np.empty((2, T, C))
+    finish, sound = np.empty((len(offsets) - 1, C)), np.empty((len(offsets) - 1, C), dtype=np.bool_)
+    kept = logs.copy()
+    loops.shift(logs, top, K)
+    loops.likelihoods(*each, np.exp(logs, out=logs), offsets, scale, finish, sound)
+    out = np.log(finish) + _summed(np.log(scale) + top, offsets)
+    for c in np.flatnonzero(~sound.all(axis=0)):
+        bad = np.flatnonzero(~sound[:, c])
+        frames, cut = _frames_of(bad, offsets)
+        out[bad, c] = _by_logs(chains[c].logs, np.ascontiguousarray(kept[frames, c * K : (c + 1) * K]), cut)[1]
+    none = np.diff(offsets) == 0
+    out[none] = [w.logs.empty for w in chains] if none.any() else 0.0
+    return out
+
+
+def posterior(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Posterior:
+    """The forward–backward algorithm on the scores (T, K) of all frames; sequences that cannot be have weight 0."""
+    from likely.loops import chains as loops
+
+    T, K = logs.shape
+    n = len(offsets) - 1
+    top, shifted = np.empty((T, 1)), logs.copy()
+    loops.shift(shifted, top, K)
+    b = np.exp(shifted, out=shifted)
+    alpha, gamma, ahead = np.empty((3, T, K))
+    scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
+    loops.forward(chain.starts, chain.moves, chain.ends, chain.ever, b, offsets, alpha, scale, finish, sound, lost)
+    back = np.ascontiguousarray(chain.moves.T)
+    loops.backward(back, chain.ends, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
+    bad = np.flatnonzero(~sound)
+    frames = None
+    if len(bad):
+        frames, cut = _frames_of(bad, offsets)
+        alpha[frames], gamma[frames], ahead[frames], scale[frames], top[frames] = 0.0, 0.0, 0.0, 1.0, 0.0
+        finish[bad] = 1.0
+    total = np.log(finish) + _summed(np.log(scale) + top[:, 0], offsets)
+    first = offsets[:-1][np.diff(offsets) > 0]
+    ahead[first] = 0.0
+    moves = chain.moves * (alpha[:-1].T @ ahead[1:])
+    if frames is not None:
+        own = posterior_by_logs(chain, logs[frames], cut, weight[bad])
+        gamma[frames], moves, total[bad] = own.states, moves + own.moves, own.log_prob
+    total[np.diff(offsets) == 0] = chain.logs.empty
+    return Posterior(gamma, *_ends_of(gamma, moves, offsets), total)
+
+
+def posterior_by_logs(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Posterior:
+    """The same in logarithms throughout: what the fast way is checked by, and falls back on."""
+    from likely.loops import log_chains as loops
+
+    way, logs = chain.logs, np.ascontiguousarray(logs)
+    alpha, total = _by_logs(way, logs, offsets)
+    beta, moves = np.empty_like(logs), np.zeros_like(chain.moves)
+    loops.backward(way.moves, way.ends, logs, offsets, beta)
+    loops.moved(way.moves, logs, offsets, alpha, beta, total, weight, moves)
+    each = np.repeat(total, np.diff(offsets))[:, None]
+    with np.errstate(invalid="ignore"):
+        gamma = np.where(np.isneginf(each), 0.0, np.exp(alpha + beta - each))
+    gamma *= np.repeat(weight, np.diff(offsets))[:, None]
+    total[np.diff(offsets) == 0] = way.empty
+    return Posterior(gamma, *_ends_of(gamma, moves, offsets), total)
+
+
+def filtered(chain: Ways, logs: Array, offsets: Index) -> tuple[Array, Array]:
+    """p(s_t | x_1 … x_t) of each frame (T, K), and log p(x_t | x_1 … x_{t−1}) (T,)."""
+    from likely.loops import chains as loops
+
+    T, K = logs.shape
+    n = len(offsets) - 1
+    top, b, alpha = np.empty((T, 1)), logs.copy(), np.empty((T, K))
+    loops.shift(b, top, K)
+    scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
+    free = np.ones(K)
+    loops.forward(chain.starts, chain.moves, free, chain.ever, np.exp(b), offsets, alpha, scale, finish, sound, lost)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        news = np.log(scale) + top[:, 0]
+        for i in np.flatnonzero(~sound):
+            a, z = offsets[i], offsets[i + 1]
+            alpha[a:z], news[a:z] = _filtered_by_logs(chain.logs, np.ascontiguousarray(logs[a:z]))
+    return alpha, news
+
+
+def _filtered_by_logs(way: Ways, logs: Array) -> tuple[Array, Array]:
+    free = way._replace(ends=np.zeros(len(way.starts)))
+    alpha, _ = _by_logs(free, logs, np.array([0, len(logs)]))
+    top = alpha.max(axis=1)
+    total = np.where(np.isneginf(top), -np.inf, np.log(np.exp(alpha - top[:, None]).sum(axis=1)) + top)
+    return np.exp(alpha - total[:, None]), np.diff(total, prepend=0.0)
+
+
+def _by_logs(way: Ways, logs: Array, offsets: Index) -> tuple[Array, Array]:
+    from likely.loops import log_chains as loops
+
+    alpha, total = np.empty_like(logs), np.empty(len(offsets) - 1)
+    loops.forward(way.starts, way.moves, way.ends, logs, offsets, alpha, total)
+    return alpha, total
+
+
+def _ends_of(gamma: Array, moves: Array, offsets: Index) -> tuple[Array, Array, Array]:
+    there = np.diff(offsets) > 0
+    return gamma[offsets[:-1][there]].sum(axis=0), moves, gamma[offsets[1:][there] - 1].sum(axis=0)
+
+
+def _summed(each: Array, offsets: Index) -> Array:
+    """Sums over the frames of each sequence."""
+    if len(offsets) == 2:
+        return each.sum(axis=0, keepdims=True)
+    there = np.diff(offsets) > 0
+    out = np.zeros((len(offsets) - 1, *each.shape[1:]))
+    if there.any():
+        out[there] = np.add.reduceat(each, offsets[:-1][there], axis=0)
+    return out
+
+
+def _frames_of(which: Index, offsets: Index) -> tuple[Index, Index]:
+    """The frames of some sequences, and where each of those begins among them."""
+    lengths = np.diff(offsets)[which]
+    cut = np.concatenate([[0], np.cumsum(lengths)])
+    return np.repeat(offsets[which] - cut[:-1], lengths) + np.arange(cut[-1]), cut
