@@ -348,3 +348,82 @@ def _(d):
     lk = library()
     lk.PCA(2).fit(d["X"][:1000])
     return lambda: {"components": lk.PCA(d["q"]).fit(d["X"]).components_}
+
+
+# ------------------------------------------------------------------ sequences
+
+
+@peer("hmm_gauss", "likely", note="HMMDensity(GaussianDensity('diagonal'), prior=None)")
+def _(d):
+    lk = library()
+    start = lk.HMM(d["pi0"], d["A0"], lk.Gaussian(d["m0"], d["v0"], "diagonal"))
+
+    def run(X=d["X"], n_iter=d["iters"]):
+        h = learnt(lk, lk.GaussianDensity("diagonal"), start, X, n_iter)
+        g = h.emissions
+        return {"pi": h.starts, "A": h.moves, "means": g.mean, "vars": g.covariance}
+
+    run(d["X"][:4], 2)
+    return run
+
+
+@peer("hmm_gmm", "likely", note="HMMDensity(MixtureDensity(GaussianDensity('diagonal'), 4), prior=None)")
+def _(d):
+    lk = library()
+    K, M, D = d["m0"].shape
+    parts = lk.Gaussian(d["m0"].reshape(K * M, D), d["v0"].reshape(K * M, D), "diagonal")
+    start = lk.HMM(d["pi0"], d["A0"], lk.Mixture(d["w0"], parts))
+
+    def run(X=d["X"], n_iter=d["iters"]):
+        h = learnt(lk, lk.MixtureDensity(lk.GaussianDensity("diagonal"), M), start, X, n_iter)
+        g = h.emissions.parts
+        v = g.covariance.reshape(K, M, D)
+        return {
+            "pi": h.starts,
+            "A": h.moves,
+            "weights": h.emissions.weights,
+            "means": g.mean.reshape(K, M, D),
+            "vars": v,
+        }
+
+    run(d["X"][:4], 2)
+    return run
+
+
+def learnt(lk, component, start, X, n_iter):
+    """A fixed number of Baum–Welch iterations from a given start, by maximum likelihood."""
+    model = lk.HMMDensity(component, start.states, prior=None, start=start, max_iter=n_iter, tol=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # equal iterations: nobody has converged
+        return model.fit(lk.Ragged.of(X)).model_
+
+
+@peer("hmm_long", "likely", note="HMM.smooth and HMM.viterbi")
+def _(d):
+    lk = library()
+    h = lk.HMM(d["pi"], d["A"], lk.Categorical(d["B"]))
+    x = d["x"]
+    h.smooth(x[:50]), h.viterbi(x[:50])
+
+    def run():
+        found = h.smooth(x)
+        return {"loglik": found.log_prob, "gamma": found.states, "path": h.viterbi(x).states}
+
+    return run
+
+
+@peer("latency_hmm", "likely", note="Mixture of a stack of HMMs: posterior of one sequence")
+def _(d):
+    lk = library()
+    C, K, D = d["mu"].shape
+    g = lk.Gaussian(d["mu"].reshape(C * K, D), d["v"].reshape(C * K, D), "diagonal")
+    m = lk.Mixture(np.full(C, 1 / C), lk.HMM(np.tile(d["pi"], (C, 1)), d["A"], g))
+    x = lk.Ragged.of(d["x"])
+    m.posterior(x)
+
+    def run():
+        for _ in range(100):
+            p = m.posterior(x)
+        return {"p": p[0]}
+
+    return run

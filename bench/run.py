@@ -69,6 +69,12 @@ GOALS = {
     "hier_ward": Goal(faster=1.0),
     "hier_average": Goal(faster=1.0),
     "pca": Goal(faster=1.3),
+    "hmm_gauss": Goal(faster=5.0),
+    "hmm_long": Goal(faster=3.0),
+    "hmm_gmm": Goal(faster=3.0),
+    "dtw_full": Goal(faster=3.0),
+    "dtw_band": Goal(faster=3.0),
+    "latency_hmm": Goal(seconds=("likely", 0.015)),  # of 100 calls
     "latency_qda": Goal(faster=2.0, seconds=("likely_value", 0.030)),  # of 1000 calls
 }
 

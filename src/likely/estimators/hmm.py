@@ -47,8 +47,8 @@ class HMMDensity(DensityEstimator):
     - **ends**: whether the end of a sequence is part of the model, so that lengths count. None: as the topology has it
       (left-to-right and parallel ones end in their last states).
     - **tie**: a number for each state; states with the same number share one density.
-    - **order**: how many states back the chain remembers. **durations**: the longest stay in a state, if its law is to be
-      learnt rather than geometric. **emit**: "states", or "moves": each move has a density of its own. All three are
+    - **order**: how many states back the chain remembers. **durations**: the longest stay in a state, if its law is to
+      be learnt rather than geometric. **emit**: "states", or "moves": each move has a density of its own. All three are
       written out as more states; `topology_.original` says which state each of them stands for.
     - **prior**: "weak" keeps emissions regular, and adds one fictitious move from each state; None is maximum
       likelihood; a number a is a Dirichlet law over arcs, a − 1 fictitious moves each; or an `HMMPrior`.

@@ -21,11 +21,14 @@ FAR = 1e4  # squared distance of a mean from the frame's origin, in variances, a
 Settle = Callable[[Array, slice], Array]  # logs (K, rows) of a strip become what each member counts of them
 
 
-def shared_sweep(law: Any, x: Array, offset: Array, settle: Settle) -> Moments | ColumnMoments | None:
+def shared_sweep(
+    law: Any, x: Array, offset: Array, settle: Settle, edges: list[tuple[int, int]] | None = None
+) -> Moments | ColumnMoments | None:
     """Statistics of complete rows (n, d) under shares that `settle` makes of log p(x | k) + offset_k.
 
     None where the sweep does not apply: few members, one covariance for all, rows with gaps, or rows so far out that
-    the product would lose digits. Nothing has been counted then that could not be counted again.
+    the product would lose digits. Nothing has been counted then that could not be counted again. `edges` says where
+    strips begin and end, for those that must not be cut elsewhere.
     """
     form, natural = law.form, law._natural
     if natural is None or form.shared or not form.reach > 0 or form._needles:
@@ -36,7 +39,7 @@ def shared_sweep(law: Any, x: Array, offset: Array, settle: Settle) -> Moments |
     sums, kept = np.zeros((p, K)), []
     constant = (law._constant + offset)[form.thin]
     length = np.empty(len(x))
-    for at, features in form.strips(x, natural, length):
+    for at, features in form.strips(x, natural, length, edges):
         logs = np.matmul(natural.T, features)
         if len(form.thin):
             form.white_logs(features[1 : d + 1], constant, logs)

@@ -316,15 +316,19 @@ class Quadratic:
             np.matmul(natural.T, part, out=out[:, at])
         return out.T, length
 
-    def strips(self, x: Array, natural: Array, length: Array) -> Iterator[tuple[slice, Array]]:
+    def strips(
+        self, x: Array, natural: Array, length: Array, edges: list[tuple[int, int]] | None = None
+    ) -> Iterator[tuple[slice, Array]]:
         """Some rows after others: where they stand, and their features (p, rows); `length` (n,) becomes |u|²."""
         n, d = x.shape
         loop, (origin, unit) = _loop(), self.frame
-        step = max(min(moments.feature_rows(*self._size(natural), SWEEP), n), 1)
+        if edges is None:
+            step = max(min(moments.feature_rows(*self._size(natural), SWEEP), n), 1)
+            edges = [(a, min(a + step, n)) for a in range(0, n, step)]
+        step = max((b - a for a, b in edges), default=1)
         circle, features = moments.scratch("circle", d + d // 2, step), moments.scratch("features", len(natural), step)
-        for a in range(0, n, step):
-            rows = min(step, n - a)
-            at, part = slice(a, a + rows), features[:, :rows]
+        for a, b in edges:
+            rows, at, part = b - a, slice(a, b), features[:, : b - a]
             if loop is None:
                 length[at] = self.features(x[at], circle[:, :rows], part)
             else:

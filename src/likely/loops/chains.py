@@ -36,10 +36,11 @@ def shift(logs, top, size):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def likelihoods(starts, moves, ends, ever, b, offsets, scale, finish, sound):  # type: ignore[no-untyped-def]
+def likelihoods(starts, moves, ends, entry, b, offsets, scale, finish, sound):  # type: ignore[no-untyped-def]
     """Totals over all paths of n sequences under C chains, no more: scale (T, C) a frame, finish (n, C) at the end.
 
-    starts (C, K), moves (C, K, K), ends (C, K), ever (C, K): which states can be entered at all; b (T, C·K).
+    starts (C, K), moves (C, K, K), ends (C, K), b (T, C·K). entry (C, K) tells how a state is entered: inf never, 0 by
+    arcs that keep their products in range, −1 also by thinner ones, so that even a prediction of 0 may have lost some.
     The probability of a sequence is the product of its scales and its finish; where `sound` (n, C) comes out false,
     numbers left their range and it must be found by logarithms.
     """
@@ -61,7 +62,7 @@ def likelihoods(starts, moves, ends, ever, b, offsets, scale, finish, sound):  #
                 below = 0
                 for j in range(K):
                     now[j] = pred[j] * here[j]
-                    below += (now[j] < TINY) & (pred[j] > 0.0)
+                    below += (now[j] < TINY) & (pred[j] > entry[c, j])
                 total = 0.0
                 for j in range(K):
                     total += now[j]
@@ -73,7 +74,7 @@ def likelihoods(starts, moves, ends, ever, b, offsets, scale, finish, sound):  #
                     now[j] *= one
                 scale[t, c] = total
                 if below > 0 or lost > 0.0:
-                    lost = _still_lost(lost, below, pred, ever[c]) * one
+                    lost = _still_lost(lost, below, pred, entry[c]) * one
                     if lost > HARMLESS:
                         sound[n, c] = False
                         break
@@ -82,17 +83,17 @@ def likelihoods(starts, moves, ends, ever, b, offsets, scale, finish, sound):  #
                 for j in range(K):
                     total += now[j] * ends[c, j]
                 finish[n, c] = total
-                if lost > 0.0 and not total > lost / HARMLESS:
+                if not total > LEAST or (lost > 0.0 and not total > lost / HARMLESS):
                     sound[n, c] = False
 
 
 @compiled
-def _still_lost(lost, below, pred, ever):  # type: ignore[no-untyped-def]
+def _still_lost(lost, below, pred, entry):  # type: ignore[no-untyped-def]
     """What is lost, with what this frame loses; nothing of before, where other paths hide it in every state."""
     if lost > 0.0:
         hidden = True
         for j in range(len(pred)):
-            if ever[j] and pred[j] < HIDDEN * lost:
+            if entry[j] < np.inf and pred[j] < HIDDEN * lost:
                 hidden = False
         if hidden:
             lost = 0.0
@@ -100,7 +101,7 @@ def _still_lost(lost, below, pred, ever):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def forward(starts, moves, ends, ever, b, offsets, alpha, scale, finish, sound, losses):  # type: ignore[no-untyped-def]
+def forward(starts, moves, ends, entry, b, offsets, alpha, scale, finish, sound, losses):  # type: ignore[no-untyped-def]
     """p(s_t | x_1 … x_t) in alpha (T, K) and p(x_t | x_1 … x_{t−1}) in scale (T,), of one chain; else as above.
 
     losses (n,) is what was lost before, and is renewed: a sequence may be given in pieces.
@@ -122,7 +123,7 @@ def forward(starts, moves, ends, ever, b, offsets, alpha, scale, finish, sound, 
             below = 0
             for j in range(K):
                 now[j] = pred[j] * here[j]
-                below += (now[j] < TINY) & (pred[j] > 0.0)
+                below += (now[j] < TINY) & (pred[j] > entry[j])
             total = 0.0
             for j in range(K):
                 total += now[j]
@@ -134,7 +135,7 @@ def forward(starts, moves, ends, ever, b, offsets, alpha, scale, finish, sound, 
                 now[j] *= one
             scale[t] = total
             if below > 0 or lost > 0.0:
-                lost = _still_lost(lost, below, pred, ever) * one
+                lost = _still_lost(lost, below, pred, entry) * one
                 if lost > HARMLESS:
                     sound[n] = False
                     break
@@ -144,7 +145,7 @@ def forward(starts, moves, ends, ever, b, offsets, alpha, scale, finish, sound, 
             for j in range(K):
                 total += alpha[offsets[n + 1] - 1, j] * ends[j]
             finish[n] = total
-            if not total > 0.0 or (lost > 0.0 and not total > lost / HARMLESS):
+            if not total > LEAST or (lost > 0.0 and not total > lost / HARMLESS):
                 sound[n] = False
 
 

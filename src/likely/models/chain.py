@@ -16,9 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array
 from likely.core.value import Value
 from likely.errors import DomainError, sentence
+
+THIN = 1e-20  # an arc below that may take a product out of the range of numbers
 
 
 class Ways(NamedTuple):
@@ -28,17 +30,14 @@ class Ways(NamedTuple):
     moves: Array  # (K, K)
     ends: Array  # (K,)
     empty: float
+    entry: Array  # (K,): how a state is entered: inf never, 0 by ordinary arcs, −1 by some that is thin, too
 
     @property
     def logs(self) -> Ways:
         """The same in logarithms."""
         with np.errstate(divide="ignore"):
-            return Ways(np.log(self.starts), np.log(self.moves), np.log(self.ends), float(np.log(self.empty)))
-
-    @property
-    def ever(self) -> Mask:
-        """Which states can be entered at all (K,)."""
-        return (self.starts > 0) | (self.moves > 0).any(axis=0)
+            logs = np.log(self.starts), np.log(self.moves), np.log(self.ends), float(np.log(self.empty))
+        return Ways(*logs, self.entry)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +99,8 @@ class Chain(Value):
         K = self.states
         ends = np.ones(K) if self.ends is None else np.ascontiguousarray(between[:K, K])
         empty = 1.0 if self.ends is None else float(between[K, K])
-        return Ways(np.ascontiguousarray(between[K, :K]), np.ascontiguousarray(between[:K, :K]), ends, empty)
+        starts, moves = np.ascontiguousarray(between[K, :K]), np.ascontiguousarray(between[:K, :K])
+        return Ways(starts, moves, ends, empty, _entry(starts, moves))
 
     @cached_property
     def _routes(self) -> tuple[Array, dict[tuple[int, int], list[int]]]:
@@ -169,6 +169,12 @@ class Chain(Value):
         if self.ends is None or uses.ends is None:
             return value
         return value + float(xlogy(uses.ends, self.ends).sum())
+
+
+def _entry(starts: Array, moves: Array) -> Array:
+    ever = (starts > 0) | (moves > 0).any(axis=0)
+    thin = ((moves > 0) & (moves < THIN)).any(axis=0)
+    return np.where(thin, -1.0, np.where(ever, 0.0, np.inf))
 
 
 def _shortest(loops: Array) -> tuple[Array, list[list[list[int]]]]:

@@ -19,6 +19,7 @@ from likely.models import trellis
 from likely.models.mixture import Mixture
 from likely.models.state_paths import best_paths
 
+LEAST = -460.0  # log of how likely frames ahead may be before logarithms are needed: 1e-200
 LONG = 2**18  # frames of a sequence from which scores are found piece by piece, and only back-pointers are kept
 
 
@@ -87,31 +88,54 @@ def k_best(model: Any, x: Any, k: int) -> list[Path]:
     return [Path(p, float(s)) for p, s in zip(path, score, strict=True) if np.isfinite(s)]
 
 
+class Smoothed(NamedTuple):
+    """p(s_t | x) of every frame, and log p(x); of many sequences a Ragged, and (n,)."""
+
+    states: Any  # (T, K), or a Ragged of them
+    log_prob: Any  # a number, or (n,)
+
+
+def smooth(model: Any, x: Any) -> Smoothed:
+    """The forward–backward algorithm: what the states were, given all that was seen."""
+    seqs = Ragged.of(x)
+    total = np.empty(len(seqs))
+    out = _smoothed(model, seqs, None, total)
+    return Smoothed(out, float(total[0])) if is_one(x) else Smoothed(Ragged(out, seqs.offsets), total)
+
+
 def smoothed(model: Any, x: Any, lag: int | None) -> Any:
     """p(s_t | x_1 … x_{t + lag}) of every frame; None looks at all frames, 0 at none that come later."""
     if lag is not None and (lag < 0 or lag != int(lag)):
         raise DomainError(sentence("HMM.posterior", "lag must be a whole number of frames, not negative", lag))
-    seqs, way = Ragged.of(x), model.chains[0].summed
-    out = np.empty((len(seqs.values), model.states))
+    seqs = Ragged.of(x)
+    out = _smoothed(model, seqs, lag, np.empty(len(seqs)))
+    return out if is_one(x) else Ragged(out, seqs.offsets)
+
+
+def _smoothed(model: Any, seqs: Ragged, lag: int | None, total: Array) -> Array:
+    way, out = model.chains[0].summed, np.empty((len(seqs.values), model.states))
 
     def fill(edges: tuple[int, int]) -> None:
         a, b = edges
         part = seqs[a:b]
         with np.errstate(all="ignore"):
             logs = model.scores(part, a)
-            out[seqs.offsets[a] : seqs.offsets[b]] = _shares(way, logs, part, lag, a)
+            out[seqs.offsets[a] : seqs.offsets[b]] = _shares(way, logs, part, lag, a, total)
 
     _in_runs(fill, seqs)
-    return out if is_one(x) else Ragged(out, seqs.offsets)
+    return out
 
 
-def _shares(way: Any, logs: Array, seqs: Ragged, lag: int | None, before: int) -> Array:
+def _shares(way: Any, logs: Array, seqs: Ragged, lag: int | None, before: int, total: Array) -> Array:
     if lag is not None:
         alpha, news = trellis.filtered(way, logs, seqs.offsets)
-        _refuse_impossible(np.logical_or.reduceat(~np.isfinite(news), seqs.offsets[:-1][seqs.lengths > 0]), before)
+        bad, there = np.zeros(len(seqs), dtype=bool), seqs.lengths > 0
+        bad[there] = np.logical_or.reduceat(~np.isfinite(news), seqs.offsets[:-1][there])
+        _refuse_impossible(bad, before)
         return alpha if lag == 0 else _fixed_lag(way, logs, alpha, seqs, int(lag))
     found = trellis.posterior(way, logs, seqs.offsets, np.ones(len(seqs)))
     _refuse_impossible(np.isneginf(found.log_prob), before)
+    total[before : before + len(seqs)] = found.log_prob
     return found.states
 
 
@@ -126,26 +150,38 @@ def _fixed_lag(way: Any, logs: Array, alpha: Array, seqs: Ragged, lag: int) -> A
     T = len(logs)
     end = np.repeat(seqs.offsets[1:], seqs.lengths)  # where the sequence of each frame ends
     b = np.exp(logs - logs.max(axis=1, keepdims=True))
-    beta = np.ones_like(alpha)
+    beta, worth = np.ones_like(alpha), np.zeros(T)
     for step in range(lag, 0, -1):
         ahead = np.arange(T) + step
         inside = ahead < end
         at = ahead[inside]
-        ahead_of = b[at] * beta[inside]
-        moved = ahead_of @ way.moves.T
-        beta[inside] = moved / moved.max(axis=1, keepdims=True)
+        moved = (b[at] * beta[inside]) @ way.moves.T
+        high = moved.max(axis=1)
+        beta[inside] = moved / high[:, None]
+        worth[inside] += np.log(high)
     out = alpha * beta
-    out /= out.sum(axis=1, keepdims=True)
-    for t in np.flatnonzero(~np.isfinite(out[:, 0])):  # past and future met below the smallest number
-        a, z = seqs.offsets[np.searchsorted(seqs.offsets, t, side="right") - 1], min(t + lag + 1, end[t])
-        known = trellis.posterior_by_logs(free(way), logs[a:z], np.array([0, z - a]), np.ones(1))
-        out[t] = known.states[t - a]
+    total = out.sum(axis=1)
+    out /= total[:, None]
+    met = np.log(total) + worth > LEAST
+    return out if met.all() else _by_logs(way, logs, out, seqs, lag, np.flatnonzero(~met))
+
+
+def _by_logs(way: Any, logs: Array, out: Array, seqs: Ragged, lag: int, which: Index) -> Array:
+    """The same for some frames, at which past and future met below the smallest numbers."""
+    from likely.loops import log_chains as loops
+
+    whose = np.searchsorted(seqs.offsets, which, side="right") - 1
+    for i in np.unique(whose).tolist():
+        a, z = int(seqs.offsets[i]), int(seqs.offsets[i + 1])
+        shifted = logs[a:z].copy()
+        alpha, _ = trellis.forward_logs(way.logs, shifted)
+        for t in which[whose == i].tolist():
+            window = shifted[t - a : t - a + lag + 1]
+            beta = np.empty_like(window)
+            loops.backward(way.logs.moves, np.zeros(len(way.starts)), window, np.array([0, len(window)]), beta)
+            share = np.exp(alpha[t - a] + beta[0] - (alpha[t - a] + beta[0]).max())
+            out[t] = share / share.sum()
     return out
-
-
-def free(way: Any) -> Any:
-    """A chain that may stop anywhere."""
-    return way._replace(ends=np.ones(len(way.starts)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, BadEntry, Index, owners, parameter, weights
-from likely.core.blocks import Blocks, runs
+from likely.core.blocks import BLOCKS, Blocks, runs
 from likely.core.engine import Threads, cores, one_blas_thread, ordered_map
 from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError, sentence
@@ -21,8 +22,9 @@ from likely.families.law import Law
 from likely.families.shared import untied
 from likely.models import long_chains, trellis
 from likely.models.chain import Chain, check_chain
-from likely.models.decoding import Forecast, Path, decode, forecast, k_best, smoothed
+from likely.models.decoding import Forecast, Path, Smoothed, decode, forecast, k_best, smooth, smoothed
 from likely.models.hmm_stats import HMMStats
+from likely.models.hmm_sweep import swept
 from likely.models.softening import softened
 from likely.models.stacks import joined
 from likely.models.state_paths import best_paths, drawn_paths, emitted
@@ -209,6 +211,11 @@ class HMM(Law):
         self._only_one("posterior")
         return smoothed(self, x, lag)
 
+    def smooth(self, x: Any) -> Smoothed:
+        """`states`, as `posterior` gives them, and `log_prob` of the sequence, in one pass."""
+        self._only_one("smooth")
+        return smooth(self, x)
+
     def forecast(self, x: Any, steps: int = 1) -> Forecast:
         """What comes after a sequence: states and observations 1 … steps frames ahead."""
         self._only_one("forecast")
@@ -240,6 +247,7 @@ class HMM(Law):
     # --------------------------------------------------------------- learning
 
     hides_labels = True  # so that `fit(hard=True)` can take the best path of each sequence
+    takes_parts = True  # `collect` cuts them for itself, at the ends of sequences
 
     def collect(
         self, x: Any, weight: Any = None, owner: Index | None = None, given: Any = None, hard: bool = False
@@ -270,10 +278,22 @@ class HMM(Law):
         return self.joined_stats(out)
 
     def _collect(self, seqs: Ragged, w: Array | None, known: Ragged | None, hard: bool) -> HMMStats:
-        if len(seqs.values) > 2 * FRAMES and len(seqs) > 1:
-            blocks = Blocks.of(seqs, w, given=known, rows=self._frames)
+        if len(seqs.values) > FRAMES * BLOCKS and len(seqs) > 1:
+            blocks = Blocks.of(seqs, w, given=known).whole()
             return Threads().total(lambda b: self._collect(b.x, b.weight, b.given, hard), blocks)
         w = np.ones(len(seqs)) if w is None else w
+        with np.errstate(all="ignore"):
+            short = len(seqs.values) <= long_chains.LONG
+            stats = swept(self, seqs, w) if short and known is None and not hard else None
+            if stats is not None:
+                return stats
+            edges = runs(seqs, self._frames)
+            if len(edges) > 1:
+                each = (self._collect_block(seqs[a:b], w[a:b], _some(known, slice(a, b)), hard) for a, b in edges)
+                return reduce(add, each)
+            return self._collect_block(seqs, w, known, hard)
+
+    def _collect_block(self, seqs: Ragged, w: Array, known: Ragged | None, hard: bool) -> HMMStats:
         with np.errstate(all="ignore"):
             if len(seqs) == 1 and len(seqs.values) > long_chains.LONG and not hard:
                 stats = long_chains.collect(self, seqs.values, w, None if known is None else known.values)
@@ -302,7 +322,7 @@ class HMM(Law):
         )
         total = (
             float(w @ np.where(w > 0, found.log_prob, 0.0))
-            - long_chains.expected(found.states, logs)
+            - trellis.expected(found.states, logs)
             - chain.expected_log(uses)
         )
         entropy = -np.inf if len(cannot) and not (w[cannot] > 0).all() else 0.0 if seen else total
@@ -460,8 +480,8 @@ def _uses_of(stats: HMMStats, c: int | None, states: int) -> Chain:
 
 
 def _over_states(probs: Array) -> Categorical:
-    total = probs.sum()
-    return Categorical.trusted(probs=probs / total if total > 0 else np.full(len(probs), 1.0 / len(probs)), levels=None)
+    total = probs.sum()  # 0 where a chain must have ended: no state is possible, and whatever is seen has log p −inf
+    return Categorical.trusted(probs=probs / total if total > 0 else np.zeros(len(probs)), levels=None)
 
 
 def _updated_by_logs(belief: Categorical, logs: Array) -> tuple[Categorical, float]:

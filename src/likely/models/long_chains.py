@@ -12,6 +12,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.ragged import Ragged
+from likely.models import trellis
 from likely.models.chain import Ways
 
 LONG = 2**16  # frames from which a sequence goes piece by piece
@@ -59,7 +60,7 @@ def _filtered(way: Ways, enter: Array, logs: Array, lost: Array) -> Filtered | N
     finish, sound, lost = np.empty(1), np.empty(1, dtype=np.bool_), lost.copy()
     loops.shift(b, top, K)
     np.exp(b, out=b)
-    loops.forward(enter, way.moves, np.ones(K), way.ever, b, np.array([0, T]), alpha, scale, finish, sound, lost)
+    loops.forward(enter, way.moves, np.ones(K), way.entry, b, np.array([0, T]), alpha, scale, finish, sound, lost)
     if not sound[0]:
         return None
     return Filtered(logs, b, alpha, scale, float(np.log(scale).sum() + top.sum()), lost)
@@ -69,14 +70,14 @@ def _by_logs(model: Any, values: Any) -> float:
     """The same in logarithms, also piece by piece."""
     from likely.loops import log_chains as loops
 
-    way = model.chains[0].logs
-    enter = way.starts
+    way, total = model.chains[0].logs, 0.0
+    enter, free = way.starts, np.zeros(len(way.starts))
     for a in range(0, len(values), PIECE):
         logs = _scores(model, values, a, None)
-        alpha, total, K = np.empty_like(logs), np.empty(1), len(way.starts)
-        loops.forward(enter, way.moves, np.zeros(K), logs, np.array([0, len(logs)]), alpha, total)
-        enter = np.logaddexp.reduce(alpha[-1][:, None] + way.moves, axis=0)
-    return float(np.logaddexp.reduce(alpha[-1] + way.ends))
+        alpha, scale, whole = np.empty_like(logs), np.empty(len(logs)), np.empty(1)
+        loops.forward(enter, way.moves, free, logs, np.array([0, len(logs)]), alpha, scale, whole)
+        enter, total = np.logaddexp.reduce(alpha[-1][:, None] + way.moves, axis=0), total + float(scale.sum())
+    return total + float(np.logaddexp.reduce(alpha[-1] + way.ends))
 
 
 def collect(model: Any, values: Any, weight: Array, known: Any) -> Any:
@@ -156,7 +157,7 @@ class _Sums:
         if first:
             self.starts += gamma[0]
         self.counts += gamma.sum(axis=0)
-        self.expected += expected(gamma, piece.logs)
+        self.expected += trellis.expected(gamma, piece.logs)
         parts = self.model.emissions.collect(frames, gamma)
         self.parts = parts if self.parts is None else parts + self.parts
         return np.asarray(self.way.moves @ (ahead[0] / self.w if self.w > 0 else ahead[0]))
@@ -171,9 +172,3 @@ class _Sums:
         )
         entropy = 0.0 if seen else self.w * total - self.expected - chain.expected_log(uses)
         return self.model.stats_of(uses, self.counts, self.parts, entropy, seen)
-
-
-def expected(shares: Array, logs: Array) -> float:
-    """Σ share · log over what has a share."""
-    value = float(np.vdot(shares, logs))
-    return value if np.isfinite(value) else float(np.vdot(shares, np.where(shares > 0, logs, 0.0)))

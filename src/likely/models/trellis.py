@@ -25,7 +25,7 @@ def log_likelihoods(chains: list[Ways], logs: Array, offsets: Index) -> Array:
     from likely.loops import chains as loops
 
     C, K, T = len(chains), len(chains[0].starts), len(logs)
-    each = [np.stack(part) for part in zip(*[(w.starts, w.moves, w.ends, w.ever) for w in chains], strict=True)]
+    each = [np.stack(part) for part in zip(*[(w.starts, w.moves, w.ends, w.entry) for w in chains], strict=True)]
     top, scale = np.empty((2, T, C))
     finish, sound = np.empty((len(offsets) - 1, C)), np.empty((len(offsets) - 1, C), dtype=np.bool_)
     kept = logs.copy()
@@ -35,7 +35,7 @@ def log_likelihoods(chains: list[Ways], logs: Array, offsets: Index) -> Array:
     for c in np.flatnonzero(~sound.all(axis=0)):
         bad = np.flatnonzero(~sound[:, c])
         frames, cut = _frames_of(bad, offsets)
-        out[bad, c] = _by_logs(chains[c].logs, np.ascontiguousarray(kept[frames, c * K : (c + 1) * K]), cut)[1]
+        out[bad, c] = _by_logs(chains[c].logs, np.ascontiguousarray(kept[frames, c * K : (c + 1) * K]), cut)[2]
     none = np.diff(offsets) == 0
     out[none] = [w.logs.empty for w in chains] if none.any() else 0.0
     return out
@@ -52,7 +52,7 @@ def posterior(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Poster
     b = np.exp(shifted, out=shifted)
     alpha, gamma, ahead = np.empty((3, T, K))
     scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
-    loops.forward(chain.starts, chain.moves, chain.ends, chain.ever, b, offsets, alpha, scale, finish, sound, lost)
+    loops.forward(chain.starts, chain.moves, chain.ends, chain.entry, b, offsets, alpha, scale, finish, sound, lost)
     back = np.ascontiguousarray(chain.moves.T)
     loops.backward(back, chain.ends, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
     bad = np.flatnonzero(~sound)
@@ -68,7 +68,7 @@ def posterior(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Poster
     if frames is not None:
         own = posterior_by_logs(chain, logs[frames], cut, weight[bad])
         gamma[frames], moves, total[bad] = own.states, moves + own.moves, own.log_prob
-    total[np.diff(offsets) == 0] = chain.logs.empty
+    _mark_empty(total, chain, offsets)
     return Posterior(gamma, *_ends_of(gamma, moves, offsets), total)
 
 
@@ -76,15 +76,11 @@ def posterior_by_logs(chain: Ways, logs: Array, offsets: Index, weight: Array) -
     """The same in logarithms throughout: what the fast way is checked by, and falls back on."""
     from likely.loops import log_chains as loops
 
-    way, logs = chain.logs, np.ascontiguousarray(logs)
-    alpha, total = _by_logs(way, logs, offsets)
-    beta, moves = np.empty_like(logs), np.zeros_like(chain.moves)
+    way, logs = chain.logs, np.array(logs, order="C")
+    alpha, _, total = _by_logs(way, logs, offsets)
+    beta, gamma, moves = np.empty_like(logs), np.empty_like(logs), np.zeros_like(chain.moves)
     loops.backward(way.moves, way.ends, logs, offsets, beta)
-    loops.moved(way.moves, logs, offsets, alpha, beta, total, weight, moves)
-    each = np.repeat(total, np.diff(offsets))[:, None]
-    with np.errstate(invalid="ignore"):
-        gamma = np.where(np.isneginf(each), 0.0, np.exp(alpha + beta - each))
-    gamma *= np.repeat(weight, np.diff(offsets))[:, None]
+    loops.moved(way.moves, logs, offsets, alpha, beta, total, weight, gamma, moves)
     total[np.diff(offsets) == 0] = way.empty
     return Posterior(gamma, *_ends_of(gamma, moves, offsets), total)
 
@@ -99,29 +95,33 @@ def filtered(chain: Ways, logs: Array, offsets: Index) -> tuple[Array, Array]:
     loops.shift(b, top, K)
     scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
     free = np.ones(K)
-    loops.forward(chain.starts, chain.moves, free, chain.ever, np.exp(b), offsets, alpha, scale, finish, sound, lost)
+    loops.forward(chain.starts, chain.moves, free, chain.entry, np.exp(b), offsets, alpha, scale, finish, sound, lost)
     with np.errstate(divide="ignore", invalid="ignore"):
         news = np.log(scale) + top[:, 0]
         for i in np.flatnonzero(~sound):
             a, z = offsets[i], offsets[i + 1]
-            alpha[a:z], news[a:z] = _filtered_by_logs(chain.logs, np.ascontiguousarray(logs[a:z]))
+            alpha[a:z], news[a:z] = _filtered_by_logs(chain.logs, logs[a:z].copy())
     return alpha, news
 
 
+def forward_logs(way: Ways, logs: Array) -> tuple[Array, Array]:
+    """log p(x_1 … x_t, s_t) of one sequence (T, K), less the sum of (T,) up to t; the scores are used up."""
+    return _by_logs(way, logs, np.array([0, len(logs)]))[:2]
+
+
 def _filtered_by_logs(way: Ways, logs: Array) -> tuple[Array, Array]:
-    free = way._replace(ends=np.zeros(len(way.starts)))
-    alpha, _ = _by_logs(free, logs, np.array([0, len(logs)]))
-    top = alpha.max(axis=1)
-    total = np.where(np.isneginf(top), -np.inf, np.log(np.exp(alpha - top[:, None]).sum(axis=1)) + top)
-    return np.exp(alpha - total[:, None]), np.diff(total, prepend=0.0)
+    alpha, scale = forward_logs(way, logs)
+    total = np.log(np.exp(alpha).sum(axis=1))  # of each frame the largest is 0
+    return np.exp(alpha - total[:, None]), scale + np.diff(total, prepend=0.0)
 
 
-def _by_logs(way: Ways, logs: Array, offsets: Index) -> tuple[Array, Array]:
+def _by_logs(way: Ways, logs: Array, offsets: Index) -> tuple[Array, Array, Array]:
+    """The forward pass in logarithms: each frame of the scores comes out less its largest."""
     from likely.loops import log_chains as loops
 
-    alpha, total = np.empty_like(logs), np.empty(len(offsets) - 1)
-    loops.forward(way.starts, way.moves, way.ends, logs, offsets, alpha, total)
-    return alpha, total
+    alpha, scale, total = np.empty_like(logs), np.empty(len(logs)), np.empty(len(offsets) - 1)
+    loops.forward(way.starts, way.moves, way.ends, logs, offsets, alpha, scale, total)
+    return alpha, scale, total
 
 
 def _ends_of(gamma: Array, moves: Array, offsets: Index) -> tuple[Array, Array, Array]:

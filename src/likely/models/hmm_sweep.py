@@ -1,0 +1,97 @@
+"""Baum and Welch in one sweep for Gaussian emissions: features of frames are formed once, for scores and for sums.
+
+Strips of rows are whole sequences here. Between the two products, where a mixture settles shares row by row, the chain
+settles them over all paths.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, rows
+from likely.core.blocks import runs
+from likely.core.ragged import Ragged
+from likely.families.fused import shared_sweep
+from likely.families.gaussian import Gaussian
+from likely.families.moments import Moments
+from likely.models import trellis
+from likely.models.mixture import Mixture, MixtureStats
+
+FRAMES = 2048  # of a strip: features and shares of it stay in cache
+
+
+def swept(model: Any, seqs: Ragged, weight: Array) -> Any:
+    """Statistics of complete sequences under one chain; None where the sweep does not apply."""
+    mixed = isinstance(model.emissions, Mixture)
+    law = model.emissions.parts if mixed else model.emissions
+    if not isinstance(law, Gaussian) or not len(seqs.values):
+        return None
+    import likely.loops.features  # noqa: F401  # loads faster features; compiled loops are needed here anyway
+
+    x = rows(seqs.values, law.dim, "HMM")
+    visits = _Visits(model, seqs, weight)
+    offset = np.log(model.emissions.weights.ravel()) if mixed else np.zeros(law.members or 1)
+    parts = shared_sweep(law, x, offset, visits.of_mixtures if mixed else visits.of_states, visits.edges)
+    if parts is None or not visits.possible:
+        return None
+    return visits.stats(parts)
+
+
+class _Visits:
+    """What all paths through all strips add up to."""
+
+    def __init__(self, model: Any, seqs: Ragged, weight: Array) -> None:
+        self.model, self.chain, self.seqs, self.weight = model, model.chains[0].summed, seqs, weight
+        runs_ = runs(seqs, FRAMES)
+        self.strips = {int(seqs.offsets[a]): (a, b) for a, b in runs_ if seqs.offsets[b] > seqs.offsets[a]}
+        self.edges = [(int(seqs.offsets[a]), int(seqs.offsets[b])) for a, b in self.strips.values()]
+        K = model.states
+        self.starts, self.ends, self.counts, self.moves = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
+        self.log_prob, self.expected, self.possible = 0.0, 0.0, True
+        self.unsure = np.zeros(K)  # entropy of the parts of each state's mixture
+
+    def of_states(self, logs: Array, at: slice) -> Array:
+        """Scores (K, rows) of a strip become p(state | sequence), in weight."""
+        return self._settled(np.ascontiguousarray(logs.T), at).T
+
+    def of_mixtures(self, logs: Array, at: slice) -> Array:
+        """The same where each state has a mixture: its share of a frame is shared out among its parts."""
+        K, n = self.model.states, logs.shape[1]
+        each = logs.reshape(K, -1, n)
+        top = each.max(axis=1)
+        each -= top[:, None]
+        shares = np.exp(each)
+        total = shares.sum(axis=1)
+        gamma = self._settled(np.ascontiguousarray((np.log(total) + top).T), at).T
+        each *= shares
+        self.unsure += (gamma * (np.log(total) - each.sum(axis=1) / total)).sum(axis=1)
+        shares *= (gamma / total)[:, None]
+        return shares.reshape(-1, n)
+
+    def _settled(self, logs: Array, at: slice) -> Array:
+        a, b = self.strips[at.start]
+        weight = self.weight[a:b]
+        found = trellis.posterior(self.chain, logs, self.seqs.offsets[a : b + 1] - at.start, weight)
+        self.possible &= bool(np.isfinite(found.log_prob).all())
+        self.starts += found.starts
+        self.moves += found.moves
+        self.ends += found.ends
+        self.counts += found.states.sum(axis=0)
+        self.log_prob += float(weight @ found.log_prob)
+        self.expected += trellis.expected(found.states, logs)
+        return found.states
+
+    def stats(self, parts: Any) -> Any:
+        chain = self.model.chains[0]
+        none = self.seqs.lengths == 0
+        empty = float(self.weight[none].sum())
+        total = self.log_prob + (float(empty * chain.logs.empty) if empty > 0 else 0.0)
+        uses = chain.uses(self.starts, self.moves, self.ends, empty)
+        entropy = total - self.expected - chain.expected_log(uses)
+        if isinstance(self.model.emissions, Mixture):
+            counts = np.array(parts.weight if isinstance(parts, Moments) else parts.rows)
+            shape = self.model.emissions.weights.shape
+            parts = MixtureStats.trusted(counts=counts.reshape(shape), parts=parts, entropy=self.unsure, seen=False)
+        return self.model.stats_of(uses, self.counts, parts, entropy, False)
