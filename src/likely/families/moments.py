@@ -219,10 +219,13 @@ def _merge(wa: Array, ma: Array, wb: Array, mb: Array, per_column: bool = False)
 def _pooled(stats: S) -> S:
     if stats.shift.ndim == 1:
         return stats
-    total = stats.member(0)
-    for k in range(1, len(stats.shift)):
-        total = total + stats.member(k)
-    return total
+    odd = []  # a half is added to the other half, all members at once: sixty are six sums
+    while (size := len(stats.shift)) > 1:
+        if size % 2:
+            odd.append(stats.member(size - 1))
+        low, high = np.arange(size // 2), np.arange(size // 2, 2 * (size // 2))
+        stats = stats.member(low) + stats.member(high)  # type: ignore[arg-type]
+    return sum(odd, stats.member(0))
 
 
 # ------------------------------------------------------------------ from rows
