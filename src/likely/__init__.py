@@ -101,6 +101,9 @@ _HOMES = {
     "likely.models.scaled": ["Scaled"],
     "likely.models.sketch": ["Sketch"],
     "likely.models.topology": ["Topology"],
+    "likely.models.transcript": ["Transcript"],
+    "likely.models.word_grammar": ["Bigram", "learn_bigram"],
+    "likely.models.word_network": ["WordNetwork"],
     "likely.priors.beta": ["Beta"],
     "likely.priors.dirichlet": ["Dirichlet"],
     "likely.priors.earlier_rows": ["EarlierRows"],
@@ -208,6 +211,9 @@ if TYPE_CHECKING:
     from likely.models.scaled import Scaled
     from likely.models.sketch import Sketch
     from likely.models.topology import Topology
+    from likely.models.transcript import Transcript
+    from likely.models.word_grammar import Bigram, learn_bigram
+    from likely.models.word_network import WordNetwork
     from likely.priors.beta import Beta
     from likely.priors.dirichlet import Dirichlet
     from likely.priors.earlier_rows import EarlierRows
@@ -219,24 +225,24 @@ if TYPE_CHECKING:
     from likely.priors.product import ProductPrior
 
 __all__ = [  # noqa: PLE0604, RUF100
-    "Agglomerative", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Block", "Blocks", "Calibrated",
-    "Categorical", "CategoricalDensity", "Centres", "Checkpoint", "ClassFrequencies", "Classifier", "Columns",
-    "ComponentChoice", "ContaminatedDensity", "Cost", "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet",
-    "DirichletMultinomial", "DomainError", "EarlierRows", "Engine", "Evaluation", "FactorAnalysis", "FactorGaussian",
-    "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity", "HMM", "HMMDensity", "HMMPrior",
-    "HMMStats", "KMeans", "Learnable", "LikelyError", "Mixture", "MixtureClusterer", "MixtureDensity", "MixturePrior",
-    "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes",
+    "Agglomerative", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Bigram", "Block", "Blocks",
+    "Calibrated", "Categorical", "CategoricalDensity", "Centres", "Checkpoint", "ClassFrequencies", "Classifier",
+    "Columns", "ComponentChoice", "ContaminatedDensity", "Cost", "DataError", "Decisions", "Dendrogram", "Density",
+    "Dirichlet", "DirichletMultinomial", "DomainError", "EarlierRows", "Engine", "Evaluation", "FactorAnalysis",
+    "FactorGaussian", "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity", "HMM", "HMMDensity",
+    "HMMPrior", "HMMStats", "KMeans", "Learnable", "LikelyError", "Mixture", "MixtureClusterer", "MixtureDensity",
+    "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes",
     "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA",
     "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable", "Product", "ProductDensity",
     "ProductPrior", "REJECT", "Ragged", "Scaled", "Sequences", "Serial", "Several", "ShapeError", "Shared", "Sketch",
     "SparseWeights", "Stats", "Step", "Stop", "StudentT", "Table", "TableClassifier", "TableClusterer", "Threads",
-    "Topology", "WordErrors", "__version__", "adjusted_mutual_information", "adjusted_rand", "bell", "best_matching",
-    "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality", "choose_components",
-    "choose_k", "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "evaluate", "fit", "follow",
-    "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learning_curve", "linkage", "load",
-    "log_stirling2", "normalised_mutual_information", "online", "operating_threshold", "proportion", "purity", "rand",
-    "read", "read_sequences", "save", "shell_share", "silhouette", "silhouettes", "step", "stirling2", "v_measure",
-    "variation_of_information", "word_errors",
+    "Topology", "Transcript", "WordErrors", "WordNetwork", "__version__", "adjusted_mutual_information",
+    "adjusted_rand", "bell", "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances",
+    "check_unimodality", "choose_components", "choose_k", "combine", "contingency", "cut_curve", "davies_bouldin",
+    "decide", "evaluate", "fit", "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate",
+    "learn_bigram", "learning_curve", "linkage", "load", "log_stirling2", "normalised_mutual_information", "online",
+    "operating_threshold", "proportion", "purity", "rand", "read", "read_sequences", "save", "shell_share",
+    "silhouette", "silhouettes", "step", "stirling2", "v_measure", "variation_of_information", "word_errors",
 ]  # fmt: skip
 
 

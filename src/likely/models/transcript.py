@@ -1,0 +1,37 @@
+"""What was understood: words, when each was said, and how sure one may be of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from likely.core.arrays import Array, Index
+from likely.core.value import Value
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript(Value):
+    """Words of one utterance: word i lies in frames begins[i] … ends[i] − 1; str() is the text.
+
+    `log_prob` is the joint log-probability of the frames and the best way through the network, with what penalty and
+    scale made of it; −inf where there is no way, and then there are no words. `confidence[i]` is the
+    posterior probability that a token is in that word, averaged over its frames; None if it was not asked for.
+
+    >>> import numpy as np
+    >>> str(Transcript(("one", "two"), np.array([0, 9]), np.array([7, 20]), -31.5, np.array([0.99, 0.8])))
+    'one two'
+    """
+
+    words: tuple[str, ...]
+    begins: Index  # (n,): the first frame of each
+    ends: Index  # (n,): the frame after its last; silence may lie between
+    log_prob: float
+    confidence: Array | None = None  # (n,), in [0, 1]
+
+    def __post_init__(self) -> None:
+        self._set(words=tuple(self.words), begins=self.begins, ends=self.ends, confidence=self.confidence)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __str__(self) -> str:
+        return " ".join(self.words)

@@ -1,0 +1,43 @@
+"""A picture of an utterance shows its words where they were heard."""
+
+from __future__ import annotations
+
+import matplotlib
+import numpy as np
+import pytest
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from likely.models.transcript import Transcript
+from likely.plots.words import words
+
+HEARD = Transcript(("one", "two"), np.array([0, 9]), np.array([7, 20]), -31.5, np.array([0.99, 0.8]))
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def test_bars_stand_where_words_were_heard():
+    ax = words(HEARD)
+    boxes = [(bar.get_x(), bar.get_width(), bar.get_height()) for bar in ax.patches]
+    assert boxes == [(0, 7, 0.99), (9, 11, 0.8)]
+    assert [text.get_text() for text in ax.texts] == ["one", "two"]
+
+
+@pytest.mark.parametrize("columns", [1, 12])
+def test_frames_lie_behind(columns, rng):
+    ax = words(HEARD, rng.normal(size=(22, columns)))
+    assert ax.get_xlim() == (0, 22)
+    (back,) = [other for other in ax.figure.axes if other is not ax]
+    assert back.get_zorder() < ax.get_zorder()
+    assert bool(back.lines) == (columns == 1)
+
+
+def test_words_without_confidence():
+    ax = words(Transcript(("one",), np.array([3]), np.array([5]), -2.0))
+    assert [bar.get_height() for bar in ax.patches] == [1.0]
