@@ -19,7 +19,8 @@ from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.categorical import Categorical
 from likely.families.law import Law
-from likely.families.shared import untied
+from likely.families.moments import Moments
+from likely.families.shared import Shared, untied
 from likely.models import long_chains, trellis
 from likely.models.chain import Chain, check_chain
 from likely.models.decoding import Forecast, Path, Smoothed, decode, forecast, k_best, smooth, smoothed
@@ -280,10 +281,13 @@ class HMM(Law):
     def _collect(self, seqs: Ragged, w: Array | None, known: Ragged | None, hard: bool) -> HMMStats:
         if len(seqs.values) > FRAMES * BLOCKS and len(seqs) > 1:
             blocks = Blocks.of(seqs, w, given=known).whole()
-            return Threads().total(lambda b: self._collect(b.x, b.weight, b.given, hard), blocks)
+            return Threads().total(lambda b: self._collect_part(b.x, b.weight, b.given, hard), blocks)
+        return self._collect_part(seqs, w, known, hard)
+
+    def _collect_part(self, seqs: Ragged, w: Array | None, known: Ragged | None, hard: bool) -> HMMStats:
         w = np.ones(len(seqs)) if w is None else w
         with np.errstate(all="ignore"):
-            short = len(seqs.values) <= long_chains.LONG
+            short = seqs.lengths.max(initial=0) <= long_chains.LONG
             stats = swept(self, seqs, w) if short and known is None and not hard else None
             if stats is not None:
                 return stats
@@ -337,6 +341,8 @@ class HMM(Law):
         cannot = np.isneginf(path.log_prob) & (w > 0)
         if cannot.any():
             logs[np.repeat(cannot, seqs.lengths)] = 0.0
+            if known is not None:
+                logs = np.where(np.isneginf(known.values), -np.inf, logs)
             path = best_paths(chain.best_logs, logs, seqs.offsets)
             w = np.where(np.isneginf(path.log_prob), 0.0, w)
         uses = chain.best_uses(*path.counted(seqs.offsets, w, self.states), float(w[seqs.lengths == 0].sum()))
@@ -409,7 +415,9 @@ class HMM(Law):
         if stats.seen or self.states == 1 or hasattr(untied(self.emissions), "for_prior"):
             return stats.parts
         tied = untied(self.emissions) is not self.emissions
-        return softened(stats.parts, 1 if tied else self.members or 1)
+        parts = softened(stats.parts, 1 if tied else self.members or 1)
+        one_for_all = isinstance(self.emissions, Shared) and not tied  # covariances of many frames: the usual prior
+        return Moments.trusted(**parts._parts()) if one_for_all and isinstance(parts, Moments) else parts
 
 
 class BadFrame(BadEntry):
