@@ -427,3 +427,13 @@ def _(d):
         return {"p": p[0]}
 
     return run
+
+
+def warped(d):
+    lk = library()
+    lk.dtw_matrix(d["S"][:30], cost="squared", band=d["radius"])
+    return lambda: {"D": lk.dtw_matrix(d["S"], cost="squared", band=d["radius"])}
+
+
+peer("dtw_full", "likely", note="dtw_matrix(S, cost='squared')")(warped)
+peer("dtw_band", "likely", note="dtw_matrix(S, cost='squared', band=50)")(warped)

@@ -55,6 +55,7 @@ _HOMES = {
     "likely.estimators.clusterer": ["MixtureClusterer"],
     "likely.estimators.contaminated": ["ContaminatedDensity"],
     "likely.estimators.curves": ["hughes_curve", "learning_curve"],
+    "likely.estimators.dtw": ["DTWClassifier"],
     "likely.estimators.factors": ["FactorAnalysis", "PPCA"],
     "likely.estimators.frequencies": ["ClassFrequencies"],
     "likely.estimators.gaussian": ["GaussianDensity"],
@@ -84,6 +85,7 @@ _HOMES = {
     "likely.families.student_t": ["StudentT"],
     "likely.files": ["Checkpoint", "load", "save"],
     "likely.maths.stirling": ["bell", "log_stirling2", "stirling2"],
+    "likely.models.barycentre": ["Barycentre", "barycentre"],
     "likely.models.centres": ["Centres"],
     "likely.models.choice_of_k": ["choose_k"],
     "likely.models.cuts": ["cut_curve"],
@@ -102,6 +104,10 @@ _HOMES = {
     "likely.models.sketch": ["Sketch"],
     "likely.models.topology": ["Topology"],
     "likely.models.transcript": ["Transcript"],
+    "likely.models.warp_pairs": ["dtw_matrix"],
+    "likely.models.warp_places": ["Places", "subsequence"],
+    "likely.models.warp_steps": ["Steps"],
+    "likely.models.warping": ["Warping", "dtw", "number_of_paths"],
     "likely.models.word_grammar": ["Bigram", "learn_bigram"],
     "likely.models.word_network": ["WordNetwork"],
     "likely.priors.beta": ["Beta"],
@@ -165,6 +171,7 @@ if TYPE_CHECKING:
     from likely.estimators.clusterer import MixtureClusterer
     from likely.estimators.contaminated import ContaminatedDensity
     from likely.estimators.curves import hughes_curve, learning_curve
+    from likely.estimators.dtw import DTWClassifier
     from likely.estimators.factors import FactorAnalysis, PPCA
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.gaussian import GaussianDensity
@@ -194,6 +201,7 @@ if TYPE_CHECKING:
     from likely.families.student_t import StudentT
     from likely.files import Checkpoint, load, save
     from likely.maths.stirling import bell, log_stirling2, stirling2
+    from likely.models.barycentre import Barycentre, barycentre
     from likely.models.centres import Centres
     from likely.models.choice_of_k import choose_k
     from likely.models.cuts import cut_curve
@@ -212,6 +220,10 @@ if TYPE_CHECKING:
     from likely.models.sketch import Sketch
     from likely.models.topology import Topology
     from likely.models.transcript import Transcript
+    from likely.models.warp_pairs import dtw_matrix
+    from likely.models.warp_places import Places, subsequence
+    from likely.models.warp_steps import Steps
+    from likely.models.warping import Warping, dtw, number_of_paths
     from likely.models.word_grammar import Bigram, learn_bigram
     from likely.models.word_network import WordNetwork
     from likely.priors.beta import Beta
@@ -225,24 +237,26 @@ if TYPE_CHECKING:
     from likely.priors.product import ProductPrior
 
 __all__ = [  # noqa: PLE0604, RUF100
-    "Agglomerative", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Bigram", "Block", "Blocks",
-    "Calibrated", "Categorical", "CategoricalDensity", "Centres", "Checkpoint", "ClassFrequencies", "Classifier",
-    "Columns", "ComponentChoice", "ContaminatedDensity", "Cost", "DataError", "Decisions", "Dendrogram", "Density",
-    "Dirichlet", "DirichletMultinomial", "DomainError", "EarlierRows", "Engine", "Evaluation", "FactorAnalysis",
-    "FactorGaussian", "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity", "HMM", "HMMDensity",
-    "HMMPrior", "HMMStats", "KMeans", "Learnable", "LikelyError", "Mixture", "MixtureClusterer", "MixtureDensity",
-    "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes",
-    "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA",
-    "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable", "Product", "ProductDensity",
-    "ProductPrior", "REJECT", "Ragged", "Scaled", "Sequences", "Serial", "Several", "ShapeError", "Shared", "Sketch",
-    "SparseWeights", "Stats", "Step", "Stop", "StudentT", "Table", "TableClassifier", "TableClusterer", "Threads",
-    "Topology", "Transcript", "WordErrors", "WordNetwork", "__version__", "adjusted_mutual_information",
-    "adjusted_rand", "bell", "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances",
-    "check_unimodality", "choose_components", "choose_k", "combine", "contingency", "cut_curve", "davies_bouldin",
-    "decide", "evaluate", "fit", "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate",
-    "learn_bigram", "learning_curve", "linkage", "load", "log_stirling2", "normalised_mutual_information", "online",
-    "operating_threshold", "proportion", "purity", "rand", "read", "read_sequences", "save", "shell_share",
-    "silhouette", "silhouettes", "step", "stirling2", "v_measure", "variation_of_information", "word_errors",
+    "Agglomerative", "Barycentre", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Bigram", "Block",
+    "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Centres", "Checkpoint", "ClassFrequencies",
+    "Classifier", "Columns", "ComponentChoice", "ContaminatedDensity", "Cost", "DTWClassifier", "DataError",
+    "Decisions", "Dendrogram", "Density", "Dirichlet", "DirichletMultinomial", "DomainError", "EarlierRows", "Engine",
+    "Evaluation", "FactorAnalysis", "FactorGaussian", "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian",
+    "GaussianDensity", "HMM", "HMMDensity", "HMMPrior", "HMMStats", "KMeans", "Learnable", "LikelyError", "Mixture",
+    "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity",
+    "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart",
+    "NormalMean", "NotConverged", "PCA", "PPCA", "Places", "Poisson", "PoissonDensity", "Principal", "Prior",
+    "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "Sequences",
+    "Serial", "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "Stats", "Step", "Steps", "Stop",
+    "StudentT", "Table", "TableClassifier", "TableClusterer", "Threads", "Topology", "Transcript", "Warping",
+    "WordErrors", "WordNetwork", "__version__", "adjusted_mutual_information", "adjusted_rand", "barycentre", "bell",
+    "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality",
+    "choose_components", "choose_k", "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "dtw",
+    "dtw_matrix", "evaluate", "fit", "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate",
+    "learn_bigram", "learning_curve", "linkage", "load", "log_stirling2", "normalised_mutual_information",
+    "number_of_paths", "online", "operating_threshold", "proportion", "purity", "rand", "read", "read_sequences",
+    "save", "shell_share", "silhouette", "silhouettes", "step", "stirling2", "subsequence", "v_measure",
+    "variation_of_information", "word_errors",
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""DTWClassifier: the label of the nearest series, whatever its speed. No training, and hard to beat on short ones."""
+"""DTWClassifier: a series gets the label of the one it resembles most, whatever the speed of either."""
 
 from __future__ import annotations
 
@@ -194,9 +194,11 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         """After a file was read: what was learnt must fit together."""
         if not hasattr(self, "frames_"):
             return
-        C, n = len(self.classes_), len(self.owner_)
-        sound = self.frames_.ndim == 2 and self.owner_.ndim == 1 and len(self.sequences_) == n and C > 0
-        sound = sound and n > 0 and 0 <= self.owner_.min() and self.owner_.max() < C
+        frames, owner, classes = self.frames_, self.owner_, self.classes_
+        sound = all(isinstance(x, np.ndarray) for x in (frames, owner, classes, self.class_prior_))
+        sound = sound and frames.dtype == np.float64 and frames.ndim == 2 and owner.dtype.kind == "i"
+        sound = sound and owner.shape == (len(self.sequences_),) and classes.shape == self.class_prior_.shape
+        sound = sound and bool(self.k <= len(owner) and 0 <= owner.min() and owner.max() < len(classes))
         if not sound:
             raise DataError(sentence("DTWClassifier", "what was learnt must fit together"))
 

@@ -9,19 +9,26 @@ _HOMES = {
     "density": ["DensityDisplay"], "evaluation": ["EvaluationDisplay", "decision_map"],
     "learning": ["components", "trace"],
     "trees": ["dendrogram"], "factors": ["ScoresDisplay", "ScreeDisplay"],
+    "sequences": ["occupancy", "trellis"], "chains": ["chain"], "warping": ["alignment", "warping_path"],
+    "words": ["words"],
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
+    from likely.plots.chains import chain
     from likely.plots.density import DensityDisplay
     from likely.plots.evaluation import EvaluationDisplay, decision_map
     from likely.plots.factors import ScoresDisplay, ScreeDisplay
     from likely.plots.learning import components, trace
+    from likely.plots.sequences import occupancy, trellis
     from likely.plots.trees import dendrogram
+    from likely.plots.warping import alignment, warping_path
+    from likely.plots.words import words
 
 __all__ = [
-    "DensityDisplay", "EvaluationDisplay", "ScoresDisplay", "ScreeDisplay", "components", "decision_map", "dendrogram",
-    "trace",
+    "DensityDisplay", "EvaluationDisplay", "ScoresDisplay", "ScreeDisplay", "alignment", "chain", "components",
+    "decision_map", "dendrogram", "occupancy", "trace", "trellis", "warping_path",
+    "words",
 ]  # fmt: skip
 
 

@@ -1,0 +1,508 @@
+"""Time warping: the cheapest way through a grid, row by row; two dozen grids side by side fill the vector lanes.
+
+Every version adds the same numbers in the same order, so that they agree to the last bit. Costs of one frame against
+another: absolute Σ|z|, squared Σz², euclidean √Σz², over the entries that both have, scaled to all of them. A *bare*
+frame has no entry at all: it costs nothing, and is matched once (no step along the other series stays on it).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from likely.loops.compile import compiled
+
+ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2
+DIAGONAL, ALONG_A, ALONG_B, START = 0, 1, 2, 3  # how a grid point was reached
+LANES = (
+    24  # grids in lockstep: 16 would be unrolled before they are made vectors (half as fast), 32 leave more to spare
+)
+LOOK = 8  # rows between two looks whether every lane is dearer than its limit
+
+
+# ------------------------------------------------------------------ local costs
+
+
+@compiled
+def _cost_with_gaps(x, y, kind, blank):  # type: ignore[no-untyped-def]
+    """The cost of two frames over what both have, scaled to all entries; `blank` where they have nothing in common."""
+    D, seen, total, some_x, some_y = len(x), 0, 0.0, False, False
+    for d in range(D):
+        z = x[d] - y[d]
+        some_x = some_x or x[d] == x[d]
+        some_y = some_y or y[d] == y[d]
+        if z == z:
+            seen += 1
+            total += abs(z) if kind == ABSOLUTE else z * z
+    if seen == 0:
+        return blank if some_x and some_y else 0.0
+    total = total * D / seen if seen < D else total
+    return np.sqrt(total) if kind == EUCLIDEAN else total
+
+
+@compiled
+def _cost_row(x, b, kind, gaps, blank, low, high, out):  # type: ignore[no-untyped-def]
+    """out[j] = cost of frame x (D,) against b[j] (m, D), for low ≤ j < high."""
+    D = b.shape[1]
+    if gaps:
+        for j in range(low, high):
+            out[j] = _cost_with_gaps(x, b[j], kind, blank)
+    elif kind == ABSOLUTE:
+        for j in range(low, high):
+            total = 0.0
+            for d in range(D):
+                total += abs(x[d] - b[j, d])
+            out[j] = total
+    else:
+        for j in range(low, high):
+            total = 0.0
+            for d in range(D):
+                z = x[d] - b[j, d]
+                total += z * z
+            out[j] = np.sqrt(total) if kind == EUCLIDEAN else total
+
+
+@compiled
+def local_costs(a, b, kind, gaps, blank, out):  # type: ignore[no-untyped-def]
+    """out (n, m): the cost of each frame of a (n, D) against each of b (m, D)."""
+    for i in range(len(a)):
+        _cost_row(a[i], b, kind, gaps, blank, 0, len(b), out[i])
+
+
+@compiled
+def typical_cost(a, b, kind):  # type: ignore[no-untyped-def]
+    """The mean cost of all pairs of frames that have an entry in common; 0 if there is none."""
+    count, mean = 0, 0.0
+    for i in range(len(a)):
+        for j in range(len(b)):
+            c = _cost_with_gaps(a[i], b[j], kind, -1.0)
+            bare = c == 0.0 and not _in_common(a[i], b[j])
+            if c >= 0.0 and not bare:
+                count += 1
+                mean += (c - mean) / count
+    return mean
+
+
+@compiled
+def _in_common(x, y):  # type: ignore[no-untyped-def]
+    for d in range(len(x)):
+        if x[d] == x[d] and y[d] == y[d]:
+            return True
+    return False
+
+
+# -------------------------------------------------------------- one pair of series
+
+
+@compiled
+def three(a, b, local, kind, gaps, blank, bare_a, bare_b, lo, hi, free, limit, codes, table, last):  # type: ignore[no-untyped-def]
+    """Accumulated costs by the three-step rule; row i takes columns lo[i] ≤ j < hi[i], both never falling.
+
+    `local` (n, m) gives the costs, or is empty, and they come from a (n, D) and b (m, D). `free`: a may begin anywhere
+    in b. `last` (m,) gets the last row, `codes` (n, width) how each point was reached (column j − lo[i]) and `table`
+    (n, m) all costs, where they are not empty. False once every point of a row is dearer than `limit`.
+    """
+    given, coded, tabled = local.size > 0, codes.size > 0, table.size > 0
+    n, m = len(lo), len(last)
+    prev, cur, cost = np.full(m + 1, np.inf), np.full(m + 1, np.inf), np.empty(m)
+    for i in range(n):
+        low, high, least = lo[i], hi[i], np.inf
+        if given:
+            cost[low:high] = local[i, low:high]
+        else:
+            _cost_row(a[i], b, kind, gaps, blank, low, high, cost)
+        cur[low] = np.inf
+        for j in range(low, high):
+            best, code = prev[j], DIAGONAL
+            if i == 0 and (j == 0 or free):
+                best, code = 0.0, START
+            up, left = prev[j + 1], cur[j]
+            if gaps:
+                up = np.inf if bare_b[j] else up
+                left = np.inf if bare_a[i] else left
+            if up < best:
+                best, code = up, ALONG_A
+            if left < best:
+                best, code = left, ALONG_B
+            best = cost[j] + best
+            cur[j + 1] = best
+            least = best if best < least else least
+            if coded:
+                codes[i, j - low] = code
+            if tabled:
+                table[i, j] = best
+        if least > limit:
+            return False
+        prev, cur = cur, prev
+    last[:] = prev[1:]
+    last[: lo[n - 1]] = np.inf
+    return True
+
+
+@compiled
+def trace_three(codes, lo, end, path):  # type: ignore[no-untyped-def]
+    """The grid points from the last row, column `end`, back to where it began, into path (n + m, 2); how many."""
+    i, j, count = len(lo) - 1, end, 0
+    while True:
+        path[count, 0], path[count, 1] = i, j
+        count += 1
+        code = codes[i, j - lo[i]]
+        if code == START:
+            return count
+        if code != ALONG_B:
+            i -= 1
+        if code != ALONG_A:
+            j -= 1
+
+
+@compiled
+def by_rule(local, moves, weights, counts, start, gaps, bare_a, bare_b, lo, hi, free, table, codes):  # type: ignore[no-untyped-def]
+    """Accumulated costs by a table of steps: the slow twin of `three`, and the way of all other rules.
+
+    Rule s is a chain of counts[s] steps moves[s, t] = (di, dj) with weights[s, t], the last of which arrives. Points
+    outside the band, and those of infinite cost, may not be touched. `codes` (n, m) gets the rule by which each
+    point was reached, len(counts) for the start.
+    """
+    table[:] = np.inf
+    rules = len(counts)
+    for i in range(len(lo)):
+        for j in range(lo[i], hi[i]):
+            best, code = np.inf, -1
+            if i == 0 and (j == 0 or free) and local[i, j] < np.inf:
+                best, code = start * local[i, j], rules
+            for s in range(rules):
+                p, q, added, allowed = i, j, 0.0, True
+                for t in range(counts[s] - 1, -1, -1):
+                    di, dj = moves[s, t, 0], moves[s, t, 1]
+                    if q < lo[p] or q >= hi[p] or local[p, q] == np.inf:
+                        allowed = False
+                    elif gaps and ((di == 0 and bare_a[p]) or (dj == 0 and bare_b[q])):
+                        allowed = False
+                    else:
+                        added += weights[s, t] * local[p, q]
+                    p, q = p - di, q - dj
+                    if p < 0 or q < 0 or not allowed:
+                        allowed = False
+                        break
+                if allowed and table[p, q] + added < best:
+                    best, code = table[p, q] + added, s
+            table[i, j], codes[i, j] = best, code
+
+
+@compiled
+def trace_rule(codes, moves, counts, end, path, weight, weights, start):  # type: ignore[no-untyped-def]
+    """The same for `by_rule`: points within a chain too, each with the weight of the step that reached it."""
+    i, j, count = len(codes) - 1, end, 0
+    while True:
+        s = codes[i, j]
+        if s == len(counts):
+            path[count, 0], path[count, 1], weight[count] = i, j, start
+            return count + 1
+        for t in range(counts[s] - 1, -1, -1):
+            path[count, 0], path[count, 1], weight[count] = i, j, weights[s, t]
+            count += 1
+            i, j = i - moves[s, t, 0], j - moves[s, t, 1]
+
+
+# ------------------------------------------------------------ two dozen pairs at once
+
+
+@compiled
+def _lane_costs(x, b, kind, low, high, out):  # type: ignore[no-untyped-def]
+    """out[j] (LANES,) = costs of frame x (D,) against frames b[j] (D, LANES) of as many series."""
+    D = b.shape[1]
+    for j in range(low, high):
+        for k in range(LANES):
+            out[j, k] = 0.0
+        for d in range(D):
+            if kind == ABSOLUTE:
+                for k in range(LANES):
+                    out[j, k] += abs(x[d] - b[j, d, k])
+            else:
+                for k in range(LANES):
+                    z = x[d] - b[j, d, k]
+                    out[j, k] += z * z
+        if kind == EUCLIDEAN:
+            for k in range(LANES):
+                out[j, k] = np.sqrt(out[j, k])
+
+
+@compiled
+def _lane_row(cost, prev, cur, low, high):  # type: ignore[no-untyped-def]
+    for j in range(low, high):
+        for k in range(LANES):
+            diagonal, up, left = prev[j, k], prev[j + 1, k], cur[j, k]
+            best = diagonal if diagonal < up else up
+            best = best if best < left else left
+            cur[j + 1, k] = cost[j, k] + best
+
+
+@compiled
+def _lane_row_squared(x, b, prev, cur, low, high):  # type: ignore[no-untyped-def]
+    for j in range(low, high):
+        for k in range(LANES):
+            z = x - b[j, k]
+            diagonal, up, left = prev[j, k], prev[j + 1, k], cur[j, k]
+            best = diagonal if diagonal < up else up
+            best = best if best < left else left
+            cur[j + 1, k] = z * z + best
+
+
+@compiled
+def _lane_row_absolute(x, b, prev, cur, low, high):  # type: ignore[no-untyped-def]
+    for j in range(low, high):
+        for k in range(LANES):
+            z = abs(x - b[j, k])
+            diagonal, up, left = prev[j, k], prev[j + 1, k], cur[j, k]
+            best = diagonal if diagonal < up else up
+            best = best if best < left else left
+            cur[j + 1, k] = z + best
+
+
+@compiled
+def _hopeless(row, low, high, limit):  # type: ignore[no-untyped-def]
+    """True if in every lane every point of the row is dearer than the limit."""
+    least = np.full(LANES, np.inf)
+    for j in range(low + 1, high + 1):
+        for k in range(LANES):
+            least[k] = row[j, k] if row[j, k] < least[k] else least[k]
+    for k in range(LANES):
+        if not least[k] > limit:
+            return False
+    return True
+
+
+@compiled
+def _lanes(a, b, ends, kind, lo, hi, limit, prev, cur, cost, out):  # type: ignore[no-untyped-def]
+    """Totals of a (n, D) against LANES series b (m, D, LANES), read at their own ends; inf where all exceed `limit`.
+
+    Series shorter than m are padded; points beyond an end touch nothing before it. prev, cur (m + 1, LANES) and
+    cost (m, LANES; empty for one column) are room to work in.
+    """
+    n, m, D = len(a), len(b), b.shape[1]
+    flat = b.reshape(m, D * LANES)
+    prev[:] = np.inf
+    cur[:] = np.inf
+    prev[0] = 0.0
+    for i in range(n):
+        low, high = lo[i], hi[i]
+        cur[low] = np.inf
+        if D == 1 and kind == SQUARED:
+            _lane_row_squared(a[i, 0], flat, prev, cur, low, high)
+        elif D == 1:
+            _lane_row_absolute(a[i, 0], flat, prev, cur, low, high)
+        else:
+            _lane_costs(a[i], b, kind, low, high, cost)
+            _lane_row(cost, prev, cur, low, high)
+        if limit < np.inf and i % LOOK == LOOK - 1 and _hopeless(cur, low, high, limit):
+            out[:] = np.inf
+            return
+        prev, cur = cur, prev
+        if i == 0:
+            cur[0] = np.inf
+    for k in range(LANES):
+        out[k] = prev[ends[k], k]
+
+
+@compiled
+def _pack(values, offsets, which, count, b, ends):  # type: ignore[no-untyped-def]
+    """Series `which` side by side in b (m, D, LANES), padded by their last frame; lanes to spare repeat the first."""
+    m, D, _ = b.shape
+    for k in range(LANES):
+        q = which[k] if k < count else which[0]
+        begin, T = offsets[q], offsets[q + 1] - offsets[q]
+        ends[k] = T
+        for j in range(m):
+            at = begin + (j if j < T else T - 1)
+            for d in range(D):
+                b[j, d, k] = values[at, d]
+
+
+@compiled
+def pair_block(values, offsets, rows, others, other_offsets, columns, kind, lo, hi, above, out):  # type: ignore[no-untyped-def]
+    """out[rows, columns]: totals of some series against at most LANES others; with `above` only where column > row."""
+    count, D = len(columns), values.shape[1]
+    m = 0
+    for k in range(count):
+        m = max(m, other_offsets[columns[k] + 1] - other_offsets[columns[k]])
+    b, ends, totals = np.empty((m, D, LANES)), np.empty(LANES, np.int64), np.empty(LANES)
+    prev, cur = np.empty((m + 1, LANES)), np.empty((m + 1, LANES))
+    cost = np.empty((m, LANES)) if D > 1 or kind == EUCLIDEAN else np.empty((0, LANES))
+    _pack(others, other_offsets, columns, count, b, ends)
+    full = len(lo) == 0
+    for r in range(len(rows)):
+        q = rows[r]
+        if above and columns[count - 1] <= q:
+            continue
+        a = values[offsets[q] : offsets[q + 1]]
+        low = np.zeros(len(a), np.int64) if full else lo
+        high = np.full(len(a), m) if full else hi
+        _lanes(a, b, ends, kind if D > 1 or kind == SQUARED else ABSOLUTE, low, high, np.inf, prev, cur, cost, totals)
+        for k in range(count):
+            if not above or columns[k] > q:
+                out[q, columns[k]] = totals[k]
+
+
+# --------------------------------------------------------------- nearest neighbours
+
+
+@compiled
+def envelope(values, offsets, lo, hi, low, high):  # type: ignore[no-untyped-def]
+    """low, high (frames, D): the least and largest entry among frames lo[i] ≤ j < hi[i] of the same series."""
+    for s in range(len(offsets) - 1):
+        begin = offsets[s]
+        for i in range(len(lo)):
+            for d in range(values.shape[1]):
+                least, most = np.inf, -np.inf
+                for j in range(begin + lo[i], begin + hi[i]):
+                    v = values[j, d]
+                    least = v if v < least else least
+                    most = v if v > most else most
+                low[begin + i, d], high[begin + i, d] = least, most
+
+
+@compiled
+def _keogh(x, low, high, kind):  # type: ignore[no-untyped-def]
+    """Σ_i cost of x[i] against [low[i], high[i]]; one frame may serve all rows (Keogh, Ratanamahatana 2005)."""
+    total, one = 0.0, len(low) == 1
+    for i in range(len(x)):
+        j, part = 0 if one else i, 0.0
+        for d in range(x.shape[1]):
+            above, below = x[i, d] - high[j, d], low[j, d] - x[i, d]
+            z = above if above > below else below
+            z = z if z > 0.0 else 0.0
+            part += z if kind == ABSOLUTE else z * z
+        total += np.sqrt(part) if kind == EUCLIDEAN else part
+    return total
+
+
+@compiled
+def _kim(a, b, kind):  # type: ignore[no-untyped-def]
+    """First against first and last against last: on every path, and two points unless both series are one frame."""
+    first = _cost_with_gaps(a[0], b[0], kind, 0.0)
+    if len(a) == 1 and len(b) == 1:
+        return first
+    return first + _cost_with_gaps(a[-1], b[-1], kind, 0.0)
+
+
+@compiled
+def search(  # type: ignore[no-untyped-def]
+    values, offsets, first, stop, low, high, others, other_offsets, other_low, other_high, envelopes, kind, lo, hi,
+    leave_out, distances, which, spent,
+):  # fmt: skip
+    """The k nearest of `others` for queries first ≤ q < stop: totals and indices (queries, k), nearest first.
+
+    Ties go to the lower index. `low`, `high` are envelopes of all series: frame by frame (offsets as for the values),
+    or one frame a series where `envelopes` is False. `leave_out`: a query is not its own neighbour. `spent` gains the
+    number of grids that were filled.
+    """
+    N, D, k = len(other_offsets) - 1, values.shape[1], distances.shape[1]
+    m = 0
+    for c in range(N):
+        m = max(m, other_offsets[c + 1] - other_offsets[c])
+    b, ends, totals = np.empty((m, D, LANES)), np.empty(LANES, np.int64), np.empty(LANES)
+    prev, cur, cost = np.empty((m + 1, LANES)), np.empty((m + 1, LANES)), np.empty((m, LANES))
+    bound, chosen = np.empty(N), np.empty(LANES, np.int64)
+    lane_kind = kind if D > 1 or kind == SQUARED else ABSOLUTE
+    for q in range(first, stop):
+        a = values[offsets[q] : offsets[q + 1]]
+        s, e = (offsets[q], offsets[q + 1]) if envelopes else (q, q + 1)
+        for c in range(N):
+            y = others[other_offsets[c] : other_offsets[c + 1]]
+            cs, ce = (other_offsets[c], other_offsets[c + 1]) if envelopes else (c, c + 1)
+            there = _keogh(a, other_low[cs:ce], other_high[cs:ce], kind)
+            back = _keogh(y, low[s:e], high[s:e], kind)
+            bound[c] = max(max(there, back), _kim(a, y, kind)) * (1.0 - 1e-10)  # room for rounding of long sums
+        order = np.argsort(bound, kind="mergesort")
+        full = len(lo) == 0
+        low_row = np.zeros(len(a), np.int64) if full else lo
+        high_row = np.full(len(a), m) if full else hi
+        best, at = distances[q], which[q]
+        best[:] = np.inf
+        at[:] = N
+        position = 0
+        while position < N:
+            limit, count = best[k - 1], 0
+            while position < N and count < LANES:
+                c = order[position]
+                if bound[c] > limit:
+                    position = N
+                    break
+                position += 1
+                if not (leave_out and c == q):
+                    chosen[count] = c
+                    count += 1
+            if count == 0:
+                break
+            _pack(others, other_offsets, chosen, count, b, ends)
+            _lanes(a, b, ends, lane_kind, low_row, high_row, limit, prev, cur, cost, totals)
+            spent[0] += count
+            for r in range(count):
+                _insert(best, at, totals[r], chosen[r])
+
+
+@compiled
+def _insert(best, at, total, index):  # type: ignore[no-untyped-def]
+    """Put a neighbour in its place among those so far; of equals the lower index comes first."""
+    t = len(best)
+    while t > 0 and (total < best[t - 1] or (total == best[t - 1] and index < at[t - 1])):
+        t -= 1
+    if t == len(best) or total == np.inf:
+        return
+    for r in range(len(best) - 1, t, -1):
+        best[r], at[r] = best[r - 1], at[r - 1]
+    best[t], at[t] = total, index
+
+
+# ------------------------------------------------------- a query in a long series
+
+
+@compiled
+def places(query, series, kind, gaps, blank, bare_query, bare_series, totals, starts):  # type: ignore[no-untyped-def]
+    """For each frame t of a series: the total of the best place of the query that ends there, and where it begins.
+
+    Two columns of the grid are in memory, whatever the length of the series.
+    """
+    n = len(query)
+    prev, cur, cost = np.full(n + 1, np.inf), np.full(n + 1, np.inf), np.empty(n)
+    prev_from, cur_from = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    for t in range(len(series)):
+        _cost_row(series[t], query, kind, gaps, blank, 0, n, cost)
+        for i in range(n):
+            if i == 0:
+                cur[1], cur_from[1] = cost[0], t
+                continue
+            best, begin = prev[i], prev_from[i]
+            stay = np.inf if gaps and bare_query[i] else prev[i + 1]
+            climb = np.inf if gaps and bare_series[t] else cur[i]
+            if stay < best:
+                best, begin = stay, prev_from[i + 1]
+            if climb < best:
+                best, begin = climb, cur_from[i]
+            cur[i + 1], cur_from[i + 1] = cost[i] + best, begin
+        totals[t], starts[t] = cur[n], cur_from[n]
+        prev, cur = cur, prev
+        prev_from, cur_from = cur_from, prev_from
+
+
+# --------------------------------------------------------------------- averaging
+
+
+@compiled
+def add_along(path, count, x, scale, total, weight):  # type: ignore[no-untyped-def]
+    """Add frames of x to the frames of an average that they are matched with: total, weight (T, D).
+
+    A frame with gaps counts D / seen times in the cost, and so it does here; `scale` is the series' own weight.
+    """
+    D = x.shape[1]
+    for p in range(count):
+        i, j = path[p, 0], path[p, 1]
+        seen = 0
+        for d in range(D):
+            seen += 1 if x[j, d] == x[j, d] else 0
+        if seen == 0:
+            continue
+        w = scale * D / seen
+        for d in range(D):
+            if x[j, d] == x[j, d]:
+                total[i, d] += w * x[j, d]
+                weight[i, d] += w

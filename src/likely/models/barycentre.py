@@ -1,0 +1,175 @@
+"""The average of series that run at different speeds: match all to it, average what is matched, match again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from likely.core.arrays import Array, parameter, weights
+from likely.core.engine import cores, ordered_map
+from likely.core.notes import tell
+from likely.core.value import Value
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.models.warp_bands import Band, band_of
+from likely.models.warp_costs import SQUARED
+from likely.models.warp_frames import Series, all_series
+from likely.models.warp_grid import NOTHING, Grid
+from likely.models.warp_pairs import Rules, distances
+from likely.models.warp_steps import THREE
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Barycentre(Value):
+    """An average series, and how it was reached: `trace` holds the inertia before each pass, and never rises."""
+
+    mean: Array  # (T, D)
+    trace: Array  # Σ w · (squared distance), pass by pass
+    converged: bool
+    reason: str
+
+    @property
+    def inertia(self) -> float:
+        """Σ w · (squared warping distance) to the average."""
+        return float(self.trace[-1])
+
+
+def barycentre(
+    seqs: Any, *, weight: Any = None, start: Any = None, length: int | None = None, band: Any = None,
+    max_iter: int = 100, tol: float = 1e-5,
+) -> Barycentre:  # fmt: skip
+    """The series with the least weighted sum of squared warping distances, to be found by averaging (Petitjean 2011).
+
+    A pass matches every series to the average (squared cost, three steps), then each frame of the average becomes the
+    mean of all frames matched with it. Neither half can raise the inertia; it ends in a minimum that may be local.
+
+    - **weight** (n,): a series of weight k is k series. **gaps**: NaN is "not observed".
+    - **start** (T, D), or **length**: frames of the average. By default it begins as that series which is nearest to
+      the mean of all series stretched to one length (their median).
+    - **tol**: a pass must lower the inertia by this share to go on.
+
+    >>> b = barycentre([[0, 1, 2, 2], [0, 1, 1, 2], [0, 0, 1, 2]])
+    >>> b.mean.ravel(), b.inertia, b.converged
+    (array([0., 1., 2., 2.]), 0.0, True)
+    """
+    series = all_series(seqs, "barycentre")
+    given = weights(weight, len(series), "barycentre")
+    w = np.ones(len(series)) if given is None else given
+    _check(w, max_iter, tol)
+    limits = band_of(band, "barycentre")
+    mean = _start(series, w, start, length)
+    trace, converged, reason = [_Pass.of(series, w, mean, limits)], False, f"{max_iter} passes, all that were allowed"
+    for _ in range(max_iter):
+        new = _Pass.of(series, w, trace[-1].next, limits)
+        if not new.inertia < trace[-1].inertia:
+            converged, reason = True, "inertia fell no more"
+            break
+        trace.append(new)
+        if trace[-2].inertia - new.inertia <= tol * trace[-2].inertia:
+            converged, reason = True, f"inertia fell by less than {tol:g} of it"
+            break
+    if not converged:
+        tell(f"barycentre: not converged: {reason}; raise max_iter, or tol", stacklevel=2)
+    inertia = np.array([p.inertia for p in trace])
+    return Barycentre.trusted(mean=trace[-1].mean.copy(), trace=inertia, converged=converged, reason=reason)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pass:
+    """An average, what it costs, and the mean of what is matched with it."""
+
+    mean: Array
+    inertia: float
+    next: Array
+
+    @classmethod
+    def of(cls, series: Series, w: Array, mean: Array, band: Band) -> _Pass:
+        total, weight, inertia = np.zeros(mean.shape), np.zeros(mean.shape), 0.0
+        jobs = [i for i in range(len(series)) if w[i] > 0]
+        for i, (cost, path, scale) in zip(
+            jobs, ordered_map(lambda i: _matched(series, i, mean, band), jobs, cores()), strict=True
+        ):
+            _add(path, series.one(i), w[i] * scale, total, weight)
+            inertia += w[i] * cost
+        with np.errstate(invalid="ignore"):
+            better = np.where(weight > 0, total / weight, mean)  # what nobody saw stays
+        return cls(mean, inertia, better)
+
+
+def _matched(series: Series, i: int, mean: Array, band: Band) -> tuple[float, Any, float]:
+    """Scaled cost of one series against the average, the path, and the scale."""
+    none = np.zeros(len(mean), dtype=bool)
+    grid = Grid(mean, series.one(i), none, series.bare_of(i), series.gaps, SQUARED, NOTHING, THREE, band, False, False,
+                f"barycentre (sequence {i})")  # fmt: skip
+    last = grid.last_row()
+    if not np.isfinite(last[-1]):
+        raise DomainError(grid.complaint())
+    return float(last[-1]) * grid.seen_scale, grid.route(len(last) - 1).path, grid.seen_scale
+
+
+def _add(path: Any, x: Array, scale: float, total: Array, weight: Array) -> None:
+    from likely.loops import warp
+
+    warp.add_along(path, len(path), x, scale, total, weight)
+
+
+# ---------------------------------------------------------------------- a start
+
+
+def _start(series: Series, w: Array, start: Any, length: int | None) -> Array:
+    if start is not None:
+        return _given(start, length, series.values.shape[1])
+    T = _median_length(series, w) if length is None else _whole(length)
+    stretched = np.stack([_stretched(series.one(i), T) for i in range(len(series))])
+    middle = np.average(stretched, axis=0, weights=w)
+    there = np.flatnonzero(w > 0)
+    rules = Rules(SQUARED, True, whose="barycentre")
+    centre = Series(middle, np.array([0, T]), False, np.zeros(T, dtype=bool))
+    closest = there[int(np.argmin(distances(centre, series, rules)[0, there]))]
+    one = series.one(int(closest))
+    return _stretched(one, len(one) if length is None else T)
+
+
+def _given(start: Any, length: int | None, D: int) -> Array:
+    if length is not None:
+        raise DomainError(sentence("barycentre", "start or length, not both", "both"))
+    mean = parameter(start, "barycentre", "start")
+    mean = mean[:, None] if mean.ndim == 1 else mean
+    if mean.ndim != 2 or not len(mean) or mean.shape[1] != D:
+        raise ShapeError(sentence("barycentre", f"start must have shape (T, {D})", mean.shape))
+    return mean
+
+
+def _stretched(x: Array, T: int) -> Array:
+    """A series at T equal steps from its first to its last frame; gaps are bridged by straight lines."""
+    at, out = np.linspace(0, len(x) - 1, T), np.empty((T, x.shape[1]))
+    for d in range(x.shape[1]):
+        seen = np.flatnonzero(~np.isnan(x[:, d]))
+        out[:, d] = np.interp(at, seen, x[seen, d]) if len(seen) else 0.0
+    return out
+
+
+def _median_length(series: Series, w: Array) -> int:
+    order = np.argsort(series.lengths, kind="stable")
+    half = np.searchsorted(np.cumsum(w[order]), 0.5 * w.sum())
+    return int(series.lengths[order[min(int(half), len(order) - 1)]])
+
+
+# ------------------------------------------------------------------------ checks
+
+
+def _check(w: Array, max_iter: Any, tol: Any) -> None:
+    if w.ndim != 1 or not w.sum() > 0:
+        raise DataError(sentence("barycentre", "some weight must be positive, one a series", w.shape))
+    if not isinstance(max_iter, int | np.integer) or max_iter < 1:
+        raise DomainError(sentence("barycentre", "max_iter must be a whole number from 1", max_iter))
+    if not 0 <= tol < np.inf:
+        raise DomainError(sentence("barycentre", "tol must be a number from 0", tol))
+
+
+def _whole(length: Any) -> int:
+    if not isinstance(length, int | np.integer) or isinstance(length, bool) or length < 1:
+        raise DomainError(sentence("barycentre", "length must be a whole number from 1", length))
+    return int(length)

@@ -1,0 +1,149 @@
+"""Sequences cross the border: whatever holds frames becomes (T, D) float64, gaps as NaN, and nothing infinite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.core.arrays import Array, Index, Mask, numbers
+from likely.core.ragged import Ragged
+from likely.errors import DataError, ShapeError, sentence
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Sequences of frames end to end, and what is missing in them."""
+
+    values: Array  # (all frames, D)
+    offsets: Index  # (n + 1,)
+    gaps: bool  # some entry is NaN
+    bare: Mask  # (all frames,): frames of which nothing was observed
+
+    @property
+    def lengths(self) -> Index:
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def one(self, i: int) -> Array:
+        """Sequence i (T, D)."""
+        return self.values[self.offsets[i] : self.offsets[i + 1]]
+
+    def bare_of(self, i: int) -> Mask:
+        """Its bare frames (T,)."""
+        return self.bare[self.offsets[i] : self.offsets[i + 1]]
+
+
+def one_series(x: Any, whose: str) -> Series:
+    """One sequence (T,) or (T, D).
+
+    >>> one_series([1, 2, 3], "dtw").values.shape
+    (3, 1)
+    """
+    return _checked([_frames(x, whose)], whose, lambda i: "")
+
+
+def all_series(seqs: Any, whose: str) -> Series:
+    """Many: a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D).
+
+    >>> all_series([[1, 2, 3], [4, 5]], "dtw_matrix").lengths
+    array([3, 2])
+    """
+    seqs = _listed(seqs, whose)
+    if not len(seqs):
+        raise DataError(sentence(whose, "at least one sequence is needed", "none"))
+    if isinstance(seqs, Ragged) and (seqs.lengths > 0).all():
+        return _seen(_frames(seqs.values, whose), seqs.offsets, whose, _which)
+    if isinstance(seqs, np.ndarray) and seqs.dtype != object and seqs.size:
+        n, T = seqs.shape[:2]
+        return _seen(_frames(seqs.reshape(n * T, -1), whose), np.arange(0, n * T + 1, T), whose, _which)
+    return _checked([_frames(x, f"{whose} (sequence {i})") for i, x in enumerate(seqs)], whose, _which)
+
+
+def _which(i: int) -> str:
+    return f" of sequence {i}"
+
+
+def same_width(one: Series, other: Series, whose: str) -> None:
+    """Frames can be compared only if they have the same number of entries."""
+    D, E = one.values.shape[1], other.values.shape[1]
+    if D != E:
+        raise ShapeError(sentence(whose, "frames of both sides must have the same number of entries", f"{D} and {E}"))
+
+
+def _listed(seqs: Any, whose: str) -> Any:
+    if isinstance(seqs, Ragged):
+        return seqs
+    seqs = seqs.to_numpy() if hasattr(seqs, "to_numpy") else seqs
+    if isinstance(seqs, np.ndarray) and seqs.dtype != object and seqs.ndim not in (2, 3):
+        remedy = "pass rows of equal length (n, T), an array (n, T, D), or a list of arrays"
+        raise ShapeError(sentence(whose, "several sequences are needed", f"an array {seqs.shape}", remedy))
+    if isinstance(seqs, str) or not hasattr(seqs, "__len__"):
+        raise DataError(sentence(whose, "several sequences are needed", type(seqs).__name__, "pass a list of arrays"))
+    return seqs
+
+
+def _frames(x: Any, whose: str) -> Array:
+    """One sequence as (T, D); a vector is one entry a frame."""
+    if getattr(_as_given(x, whose), "dtype", np.dtype(float)).kind in "USmM":
+        raise DataError(sentence(whose, "frames must be numbers, NaN where nothing was observed", "text or dates"))
+    a = numbers(x, whose)
+    if a.ndim == 1:
+        a = a[:, None]
+    if a.ndim != 2 or not a.shape[1]:
+        raise ShapeError(sentence(whose, "a sequence must have shape (T,) or (T, D)", a.shape, "one row a frame"))
+    if not len(a):
+        raise DataError(sentence(whose, "a sequence must have at least one frame", "an empty one"))
+    return a
+
+
+def _as_given(x: Any, whose: str) -> NDArray[Any]:
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        raise ShapeError(sentence(whose, "frames must have the same number of entries each", error)) from error
+
+
+def _checked(parts: list[Array], whose: str, which: Callable[[int], str]) -> Series:
+    for i, part in enumerate(parts):
+        if part.shape[1] != parts[0].shape[1]:
+            expected = f"sequence {i} must have {parts[0].shape[1]} entries a frame, as the first has"
+            raise ShapeError(sentence(whose, expected, part.shape[1]))
+    offsets = np.concatenate([[0], np.cumsum([len(p) for p in parts])])
+    return _seen(np.concatenate(parts) if len(parts) > 1 else parts[0], offsets, whose, which)
+
+
+def _seen(values: Array, offsets: Any, whose: str, which: Callable[[int], str]) -> Series:
+    """Series of values that may have gaps, but nothing infinite, and something in each."""
+    values = values if values.flags.writeable else values.copy()  # a read-only array is another type to the compiler
+    offsets = np.array(offsets, dtype=np.int64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gaps = bool(np.isnan(values.sum())) or not np.isfinite(values).all()
+    bare: Mask = np.zeros(len(values), dtype=np.bool_)
+    if gaps:
+        _refuse_infinite(values, offsets, whose, which)
+        bare = np.asarray(np.isnan(values).all(axis=1))
+        _refuse_unseen(bare, offsets, whose, which)
+    return Series(values, offsets, bool(gaps and np.isnan(values).any()), bare)
+
+
+def _refuse_infinite(values: Array, offsets: Index, whose: str, which: Callable[[int], str]) -> None:
+    bad = np.argwhere(np.isinf(values))
+    if len(bad):
+        at, column = bad[0].tolist()
+        i = int(np.searchsorted(offsets, at, side="right")) - 1
+        where = f"{values[at, column]} at row {at - int(offsets[i])}, column {column}{which(i)}"
+        expected = "values must be finite, or NaN where nothing was observed"
+        raise DataError(sentence(whose, expected, where, "correct it, or replace it by NaN"))
+
+
+def _refuse_unseen(bare: Mask, offsets: Index, whose: str, which: Callable[[int], str]) -> None:
+    seen = np.add.reduceat((~bare).astype(np.int64), offsets[:-1])
+    if (seen == 0).any():
+        i = int(np.argmin(seen))
+        raise DataError(sentence(whose, "some frame must have been observed", f"NaN only{which(i)}", "leave it out"))

@@ -1,0 +1,204 @@
+"""All pairs of many series: one against two dozen at a time, on all cores, with the same bits whatever their number."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.core.engine import cores, ordered_map
+from likely.errors import DomainError, sentence
+from likely.models.warp_bands import Band, band_of, band_rows
+from likely.models.warp_costs import local_cost
+from likely.models.warp_frames import Series, all_series, same_width
+from likely.models.warp_grid import NO_CODES, NOTHING, Grid
+from likely.models.warp_steps import THREE, Steps, rule_named
+
+LANES = 24  # as in loops.warp, which would load the compiler
+FEW = 3  # series of a length up to which one after the other is quicker than lanes
+ROWS = 64  # series that a task compares with a block of others
+SMALL = 10**6  # grid points up to which threads would take longer than they save
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """How pairs are to be warped: everything but the series."""
+
+    kind: int
+    rooted: bool
+    steps: Steps = THREE
+    band: Band = field(default_factory=Band)
+    open_begin: bool = False
+    open_end: bool = False
+    whose: str = "dtw_matrix"
+
+    @property
+    def plain(self) -> bool:
+        """True if lanes can do it."""
+        return self.steps == THREE and not (self.open_begin or self.open_end) and self.band.mask is None
+
+    @property
+    def even_handed(self) -> bool:
+        """True if it does not matter which series comes first."""
+        return self.steps.even_handed and not (self.open_begin or self.open_end) and self.band.mask is None
+
+    def grid(self, one: Series, i: int, other: Series, j: int) -> Grid:
+        """The grid of two of the series."""
+        whose = f"{self.whose} (sequences {i} and {j})"
+        return Grid(
+            one.one(i), other.one(j), one.bare_of(i), other.bare_of(j), one.gaps or other.gaps, self.kind, NOTHING,
+            self.steps, self.band, self.open_begin, self.open_end, whose,
+        )  # fmt: skip
+
+
+def dtw_matrix(
+    seqs: Any, others: Any = None, *, cost: Any = "absolute", steps: Any = "three", band: Any = None,
+    open_begin: bool = False, open_end: bool = False,
+) -> Array:  # fmt: skip
+    """Warping distances of all pairs: (n, n), or (n, m) to `others`; each is `dtw(a, b, …).distance` to the last bit.
+
+    Sequences are a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D); all
+    settings are those of `dtw`. With cost="squared" a distance is the root of the total, as other libraries have it.
+
+    >>> dtw_matrix([[0, 1, 2], [0, 0, 1, 2], [1, 1]])
+    array([[0., 0., 2.],
+           [0., 0., 3.],
+           [2., 3., 0.]])
+    """
+    meant, whose = local_cost(cost, "dtw_matrix"), "dtw_matrix"
+    rules = Rules(
+        meant.kind, meant.rooted, rule_named(steps, whose), band_of(band, whose), bool(open_begin), bool(open_end)
+    )
+    if (open_begin or open_end) and rules.band.closed:
+        raise DomainError(sentence(whose, "a band joins the corners, so open ends cannot have one", repr(band)))
+    one = all_series(seqs, whose)
+    other = one if others is None else all_series(others, f"{whose} (others)")
+    same_width(one, other, whose)
+    one = meant.prepare(one, whose)
+    other = one if others is None else meant.prepare(other, whose)
+    return distances(one, other, rules)
+
+
+def distances(one: Series, other: Series, rules: Rules) -> Array:
+    """Distances (n, m) of prepared series; where both are the same object, each pair is looked at once."""
+    totals = pair_totals(one, other, rules)
+    bad = np.argwhere(~np.isfinite(totals))
+    if len(bad):
+        i, j = bad[0].tolist()
+        raise DomainError(rules.grid(one, i, other, j).complaint())
+    if one.gaps or other.gaps:
+        totals *= seen_scale(one, other)
+    return np.sqrt(totals, out=totals) if rules.rooted else totals
+
+
+def seen_scale(one: Series, other: Series) -> Array:
+    """All frames over those of which something was seen, for each pair (n, m)."""
+    frames = one.lengths[:, None] + other.lengths
+    bare = [np.add.reduceat(s.bare.astype(np.int64), s.offsets[:-1]) for s in (one, other)]
+    return frames / (frames - (bare[0][:, None] + bare[1]))
+
+
+def pair_totals(one: Series, other: Series, rules: Rules) -> Array:
+    """Total costs (n, m) before any root or scale; inf where there is no path, or numbers are too large."""
+    same = one is other and rules.even_handed
+    if rules.plain and not (one.gaps or other.gaps):
+        return _by_lanes(one, other, rules, same)
+    out = np.zeros((len(one), len(other)))
+    _spread(lambda i: _one_row(one, i, other, rules, same, out), list(range(len(one))), one, other)
+    return out + np.triu(out, 1).T if same else out
+
+
+def _spread(run: Callable[[Any], None], tasks: list[Any], one: Series, other: Series) -> None:
+    """Tasks that write to places of their own, in threads where that pays."""
+    work = float(one.lengths.sum()) * float(other.lengths.sum())
+    for _ in ordered_map(run, tasks, cores() if work > SMALL else 1):
+        pass
+
+
+def _one_row(one: Series, i: int, other: Series, rules: Rules, same: bool, out: Array) -> None:
+    """One series against all others, pair by pair."""
+    for j in range(i if same else 0, len(other)):
+        grid = rules.grid(one, i, other, j)
+        last = grid.last_row()
+        out[i, j] = last[grid.end_of(last)]
+
+
+# ---------------------------------------------------------------------- in lanes
+
+
+class _Task(NamedTuple):
+    """Some series against at most two dozen others; with a band all have one length, and so have the others."""
+
+    rows: Index
+    columns: Index
+    lo: Index
+    hi: Index
+
+
+def _by_lanes(one: Series, other: Series, rules: Rules, same: bool) -> Array:
+    """Totals in lanes of series that lie next to each other in length, put back in order."""
+    first, rows = by_length(one)
+    second, columns = (first, rows) if one is other else by_length(other)
+    out = np.zeros((len(one), len(other)))
+    _spread(lambda task: _run(task, first, second, rules.kind, same, out), _tasks(first, second, rules), one, other)
+    if same:
+        out += np.triu(out, 1).T
+    back = np.empty_like(out)
+    back[np.ix_(rows, columns)] = out
+    return back
+
+
+def _run(task: _Task, first: Series, second: Series, kind: int, same: bool, out: Array) -> None:
+    from likely.loops import warp
+
+    if len(task.columns) > FEW or not len(task.lo):
+        warp.pair_block(
+            first.values, first.offsets, task.rows, second.values, second.offsets, task.columns, kind, task.lo,
+            task.hi, same, out,
+        )  # fmt: skip
+        return
+    nothing, last = np.empty((0, 0)), np.empty(int(second.lengths[task.columns[0]]))
+    for i, j in itertools.product(task.rows.tolist(), task.columns.tolist()):
+        if not same or j > i:
+            a, b = first.one(i), second.one(j)
+            warp.three(
+                a, b, nothing, kind, False, 0.0, first.bare_of(i), second.bare_of(j), task.lo, task.hi, False, np.inf,
+                NO_CODES, nothing, last,
+            )  # fmt: skip
+            out[i, j] = last[-1]
+
+
+def _tasks(first: Series, second: Series, rules: Rules) -> list[_Task]:
+    rows, columns = np.arange(len(first)), np.arange(len(second))
+    if not rules.band.closed:
+        nothing = np.empty(0, dtype=np.int64)
+        return [_Task(r, c, nothing, nothing) for c in _cut(columns, LANES) for r in _cut(rows, ROWS)]
+    tasks = []
+    for n, few in _of_one_length(first):
+        for m, many in _of_one_length(second):
+            lo, hi = band_rows(rules.band, n, m, rules.whose)
+            tasks += [_Task(r, c, lo, hi) for c in _cut(many, LANES) for r in _cut(few, ROWS)]
+    return tasks
+
+
+def by_length(series: Series) -> tuple[Series, Index]:
+    """The series in the order of their lengths, and that order."""
+    order = np.argsort(series.lengths, kind="stable")
+    if (np.diff(order) == 1).all():
+        return series, order
+    parts = [series.one(i) for i in order.tolist()]
+    offsets = np.concatenate([[0], np.cumsum(series.lengths[order])])
+    bare = np.concatenate([series.bare_of(i) for i in order.tolist()])
+    return Series(np.concatenate(parts), offsets, series.gaps, bare), order
+
+
+def _of_one_length(series: Series) -> list[tuple[int, Index]]:
+    return [(n, np.flatnonzero(series.lengths == n)) for n in np.unique(series.lengths).tolist()]
+
+
+def _cut(order: Index, size: int) -> list[Index]:
+    return [order[start : start + size] for start in range(0, len(order), size)]

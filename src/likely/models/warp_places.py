@@ -1,0 +1,102 @@
+"""Where in a long series does a short one occur? The same grid, open at both ends, with two columns in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, Mask
+from likely.core.value import Value
+from likely.errors import DomainError, sentence
+from likely.models.warp_costs import local_cost
+from likely.models.warp_frames import Series, one_series, same_width
+
+SEEN = 0.5  # of the frames of a place, at least so many must have been observed
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Places(Value):
+    """Where a query was found, best first: series[starts[r]:stops[r]] is the r-th place."""
+
+    starts: Index  # (k,)
+    stops: Index  # (k,), the frame after the last
+    distances: Array  # (k,)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+def subsequence(query: Any, series: Any, k: int = 1, *, cost: Any = "absolute", most: float | None = None) -> Places:
+    """The k best places of a query (T, D) in a long series, which do not overlap; fewer if there are no more.
+
+    All of the query is matched to a part of the series, by three steps. The cheapest place comes first; then the
+    cheapest of those that do not touch it, and so on; each is the best of all that end where it ends. `most` leaves
+    out places of a larger distance. Memory is some numbers a frame of the series. Gaps are as in `dtw`; of a
+    place half the frames must have been observed.
+
+    >>> p = subsequence([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], k=2)
+    >>> p.starts, p.stops, p.distances
+    (array([2, 8]), array([ 6, 11]), array([0. , 0.5]))
+    """
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+        raise DomainError(sentence("subsequence", "k must be a whole number from 1", k))
+    if most is not None and not most >= 0:
+        raise DomainError(sentence("subsequence", "most must be a distance, or None", most))
+    meant = local_cost(cost, "subsequence")
+    one, other = one_series(query, "subsequence (query)"), one_series(series, "subsequence (series)")
+    same_width(one, other, "subsequence")
+    one, other = meant.prepare(one, "subsequence (query)"), meant.prepare(other, "subsequence (series)")
+    totals, starts = _ends(one, other, meant.kind)
+    scale = _seen_scale(one, other, starts)
+    distances = np.where(scale > 0, totals * scale, np.inf)
+    distances = np.sqrt(distances) if meant.rooted else distances
+    return _best(distances, starts, int(k), np.inf if most is None else float(most))
+
+
+def _ends(query: Series, series: Series, kind: int) -> tuple[Array, Index]:
+    """For each frame of the series the total of the best place that ends there, and where it starts."""
+    from likely.loops import warp
+
+    gaps = query.gaps or series.gaps
+    totals, starts = np.empty(len(series.values)), np.empty(len(series.values), dtype=np.int64)
+    blank = _blank(query, series, kind) if gaps else 0.0
+    warp.places(query.values, series.values, kind, gaps, blank, query.bare, series.bare, totals, starts)
+    if not np.isfinite(totals).any():
+        remedy = "divide both by their size first"
+        raise DomainError(sentence("subsequence", "costs must stay below the largest number", "infinity", remedy))
+    return totals, starts
+
+
+def _blank(query: Series, series: Series, kind: int) -> float:
+    """What frames without a common entry cost: as others do, by some thousand frames of a long series."""
+    from likely.loops import warp
+
+    some = series.values[:: max(1, len(series.values) // 5_000)]
+    return float(warp.typical_cost(query.values, np.ascontiguousarray(some), kind)) if some.shape[1] > 1 else 0.0
+
+
+def _seen_scale(query: Series, series: Series, starts: Index) -> Array:
+    """All frames over those seen, of the query and each place; 0 where too few of the place were."""
+    if not (query.bare.any() or series.bare.any()):
+        return np.ones(len(starts))
+    before = np.concatenate([[0], np.cumsum(series.bare)])
+    stops = np.arange(1, len(starts) + 1)
+    length, bare = stops - starts, before[stops] - before[starts]
+    frames = len(query.values) + length
+    scale = frames / (frames - bare - query.bare.sum())
+    return np.where(length - bare >= SEEN * length, scale, 0.0)
+
+
+def _best(distances: Array, starts: Index, k: int, most: float) -> Places:
+    stops = np.arange(1, len(starts) + 1)
+    free: Mask = np.isfinite(distances) & (distances <= most)
+    left = np.flatnonzero(free)
+    found: list[int] = []
+    while len(found) < k and len(left):
+        t = int(left[np.argmin(distances[left])])
+        found.append(t)
+        left = left[(stops[left] <= starts[t]) | (starts[left] >= stops[t])]
+    return Places.trusted(starts=starts[found], stops=stops[found], distances=distances[found])

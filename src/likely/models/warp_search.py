@@ -1,0 +1,115 @@
+"""Nearest neighbours under warping: bounds that cost a sweep tell which grids need not be filled at all.
+
+A path matches the first frames, the last frames, and every frame with something inside its band. So what the ends
+cost (Kim), and what each frame costs against the nearest value within reach (Keogh), in both directions, is never
+more than the distance. Candidates are taken in the order of their bounds, two dozen at a time, until the next bound is
+beyond the k-th neighbour; grids whose rows are all beyond it are left early. The answer is that of brute force.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.core.engine import cores, ordered_map
+from likely.errors import DomainError, sentence
+from likely.models.warp_bands import Band, band_rows
+from likely.models.warp_frames import Series
+from likely.models.warp_pairs import SMALL, Rules, pair_totals, seen_scale
+
+PART = 8  # queries that a thread takes at a time
+
+
+class Neighbours(NamedTuple):
+    """The k nearest of some series, nearest first; of equals the lower index comes first."""
+
+    distances: Array  # (queries, k)
+    indices: Index  # (queries, k)
+    filled: float  # share of all grids that had to be filled, in part at least
+
+
+class Envelopes(NamedTuple):
+    """The least and largest value within reach of each frame, or within the whole series."""
+
+    low: Array
+    high: Array
+
+
+def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool = False) -> Neighbours:
+    """The k nearest of `known` for each query; with `leave_out` both are the same, and nobody is its own neighbour."""
+    if queries.gaps or known.gaps or not rules.plain or not _one_length(queries, known, rules.band):
+        return _brute(queries, known, k, rules, leave_out)
+    lo, hi = _rows(queries, known, rules)
+    mine, theirs = envelopes(queries, *_turned(lo, hi)), envelopes(known, lo, hi)
+    totals, indices = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.int64)
+
+    def run(start: int) -> float:
+        from likely.loops import warp
+
+        spent = np.zeros(1)
+        warp.search(
+            queries.values, queries.offsets, start, min(start + PART, len(queries)), *mine, known.values, known.offsets,
+            *theirs, len(lo) > 0, rules.kind, lo, hi, leave_out, totals, indices, spent,
+        )  # fmt: skip
+        return float(spent[0])
+
+    work = float(queries.lengths.sum()) * float(known.lengths.sum())
+    parts = range(0, len(queries), PART)
+    filled = sum(ordered_map(run, parts, cores() if work > SMALL else 1))
+    _refuse_infinite(totals, rules)
+    return Neighbours(_final(totals, rules), indices, filled / (len(queries) * len(known)))
+
+
+def envelopes(series: Series, lo: Index, hi: Index) -> Envelopes:
+    """Frame by frame (all frames, D) for rows of a band, or for no rows one frame a series (n, D)."""
+    from likely.loops import warp
+
+    if not len(lo):
+        starts = series.offsets[:-1]
+        return Envelopes(np.minimum.reduceat(series.values, starts), np.maximum.reduceat(series.values, starts))
+    low, high = np.empty_like(series.values), np.empty_like(series.values)
+    warp.envelope(series.values, series.offsets, lo, hi, low, high)
+    return Envelopes(low, high)
+
+
+def _one_length(queries: Series, known: Series, band: Band) -> bool:
+    """Without a band any lengths will do; a band is cut for one."""
+    lengths = np.concatenate([queries.lengths, known.lengths])
+    return not band.closed or bool((lengths == lengths[0]).all())
+
+
+def _rows(queries: Series, known: Series, rules: Rules) -> tuple[Index, Index]:
+    if not rules.band.closed:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    T = int(queries.lengths[0])
+    return band_rows(rules.band, T, T, rules.whose)
+
+
+def _turned(lo: Index, hi: Index) -> tuple[Index, Index]:
+    """The rows that each column of a band takes."""
+    j = np.arange(len(lo))
+    return np.searchsorted(hi, j, side="right"), np.searchsorted(lo, j, side="right")
+
+
+def _brute(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool) -> Neighbours:
+    """All distances, sorted: for gaps, and for bands between unequal lengths."""
+    totals = pair_totals(queries, known, rules)
+    _refuse_infinite(totals, rules)
+    if queries.gaps or known.gaps:
+        totals *= seen_scale(queries, known)
+    if leave_out:
+        np.fill_diagonal(totals, np.inf)
+    order = np.argsort(totals, axis=1, kind="stable")[:, :k]
+    return Neighbours(_final(np.take_along_axis(totals, order, 1), rules), order, 1.0)
+
+
+def _final(totals: Array, rules: Rules) -> Array:
+    return np.sqrt(totals) if rules.rooted else totals
+
+
+def _refuse_infinite(totals: Array, rules: Rules) -> None:
+    if not np.isfinite(totals).all():
+        remedy = "divide the series by their size, or widen the band"
+        raise DomainError(sentence(rules.whose, "distances must be finite", "infinity", remedy))

@@ -1,0 +1,164 @@
+"""The classifier by nearest series: votes, bands chosen by leaving one out, model selection, files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+
+import likely as lk
+from likely.core.ragged import Ragged
+from likely.errors import DataError, DomainError, ShapeError
+from likely.estimators.dtw import SHARES, DTWClassifier
+from likely.models.warp_pairs import dtw_matrix
+
+
+def spoken(rng, n=40, D=1, equal=False):
+    """Three shapes at different speeds."""
+    seqs, labels = [], []
+    for i in range(n):
+        t = np.linspace(0, 1, 30 if equal else int(rng.integers(25, 45))) ** rng.uniform(0.6, 1.6)
+        shape = (np.sin(7 * t), np.cos(7 * t), np.sin(12 * t))[i % 3]
+        seqs.append(np.stack([shape] * D, 1) + 0.3 * rng.normal(size=(len(t), D)))
+        labels.append(("rise", "fall", "wave")[i % 3])
+    return seqs, labels
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+@pytest.mark.parametrize("how", [{}, {"band": 0.5}, {"cost": "absolute"}, {"cost": "cosine"}])
+def test_votes_are_those_of_brute_force(k, weights, how, rng):
+    X, y = spoken(rng, 60, D=2)
+    m = DTWClassifier(k, weights=weights, **how).fit(X[:40], y[:40])
+    M = dtw_matrix(X, X[:40], **{"cost": "squared", **how})
+    peer = KNeighborsClassifier(k, metric="precomputed", weights=weights).fit(M[:40], y[:40])
+    assert m.predict_proba(X[40:]) == pytest.approx(peer.predict_proba(M[40:]), abs=1e-9)
+    assert (m.predict(X[40:]) == peer.predict(M[40:])).all()
+    distances, indices = m.kneighbors(X[40:], 4)
+    assert (distances == np.take_along_axis(M[40:], indices, 1)).all() and (np.diff(distances) >= 0).all()
+    assert m.score(X[40:], y[40:]) > 0.7
+
+
+def test_one_neighbour_is_sure_of_itself(rng):
+    X, y = spoken(rng)
+    m = DTWClassifier().fit(X, y)
+    P = m.predict_proba(X)
+    assert set(np.unique(P)) == {0.0, 1.0} and (m.predict(X) == y).all()
+    assert m.classes_.tolist() == ["fall", "rise", "wave"] and m.class_prior_.sum() == pytest.approx(1)
+
+
+def test_a_training_series_is_its_own_neighbour_unless_left_out(rng):
+    X, y = spoken(rng, 12)
+    m = DTWClassifier().fit(X, y)
+    assert (m.kneighbors(X)[1][:, 0] == np.arange(12)).all()
+    distances, indices = m.kneighbors()
+    assert (indices[:, 0] != np.arange(12)).all() and (distances > 0).all()
+
+
+def test_deciding(rng):
+    X, y = spoken(rng)
+    m = DTWClassifier(5).fit(X, y)
+    shares = m.predict_proba(X).max(axis=1)
+    done = m.decide(X, reject_below=0.9)
+    assert [d is lk.REJECT for d in done] == (shares < 0.9).tolist()
+    dear = np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0]]) * [[1.0, 100.0, 1.0]]
+    assert (m.decide(X, cost=dear) == "rise").sum() >= (m.predict(X) == "rise").sum()
+
+
+def test_the_best_band_is_the_narrowest_of_the_best(rng):
+    X, y = spoken(rng, 30, equal=True)
+    m = DTWClassifier(band="best").fit(X, y)
+    errors = []
+    for share in SHARES:
+        M = dtw_matrix(X, cost="squared", band=share)
+        np.fill_diagonal(M, np.inf)
+        errors.append(np.mean(np.array(y)[M.argmin(axis=1)] != y))
+    assert m.left_out_errors_ == pytest.approx(errors) and m.band_ == SHARES[int(np.argmin(errors))]
+    assert (m.predict(X) == DTWClassifier(band=m.band_).fit(X, y).predict(X)).all()
+    uneven = DTWClassifier(band="best").fit(*spoken(rng, 12))
+    assert np.isfinite(uneven.left_out_errors_).any() and uneven.predict(spoken(rng, 3)[0]).shape == (3,)
+
+
+def test_model_selection_over_lists_and_ragged(rng):
+    X, y = spoken(rng)
+    scores = cross_val_score(DTWClassifier(), X, y, cv=3)
+    assert (cross_val_score(DTWClassifier(), Ragged.from_list(X), y, cv=3) == scores).all()
+    found = GridSearchCV(DTWClassifier(), {"k": [1, 3], "cost": ["squared", "absolute"]}, cv=3).fit(X, y)
+    assert found.best_score_ >= scores.mean()
+    assert clone(DTWClassifier(3, band=0.1)).get_params() == {
+        "k": 3,
+        "band": 0.1,
+        "cost": "squared",
+        "weights": "uniform",
+    }
+
+
+def test_gaps(rng):
+    X, y = spoken(rng)
+    holes = [np.where(rng.random(x.shape) < 0.2, np.nan, x) for x in X]
+    assert cross_val_score(DTWClassifier(), holes, y, cv=3).mean() > 0.8
+
+
+def test_arrays_of_equal_length(rng):
+    X, y = spoken(rng, 20, D=2, equal=True)
+    a = np.stack(X)
+    assert (DTWClassifier().fit(a, y).kneighbors()[0] == DTWClassifier().fit(X, y).kneighbors()[0]).all()
+    flat = a[:, :, 0]
+    assert DTWClassifier().fit(flat, y).predict(flat[:2].astype(np.float32)).tolist() == y[:2]
+
+
+def test_gun_point_has_its_published_errors(data_dir):
+    """Bagnall et al. 2017: 8.7 % Euclidean, 9.3 % without a band, 8.7 % with the best one, of 150 test series."""
+    d = np.load(data_dir / "ucr" / "GunPoint.npz")
+    for band, wrong in ((0, 13), (None, 14), ("best", 13)):
+        m = DTWClassifier(band=band).fit(d["x_train"], d["y_train"])
+        assert (m.predict(d["x_test"]) != d["y_test"]).sum() == wrong
+
+
+def test_files(rng, tmp_path):
+    pytest.importorskip("likely.files")
+    from likely.files import ESTIMATORS
+
+    if "DTWClassifier" not in ESTIMATORS:
+        pytest.skip("not in the table of estimators")
+    X, y = spoken(rng, 12, D=2)
+    X[2][3] = np.nan
+    m = DTWClassifier(3, band=0.6, cost=("mahalanobis", np.eye(2))).fit(X, y)
+    m.save(tmp_path / "m.likely")
+    again = lk.load(tmp_path / "m.likely")
+    assert (again.predict_proba(X) == m.predict_proba(X)).all() and again.band_ == 0.6
+
+
+@pytest.mark.parametrize(
+    ("how", "X", "y", "error", "words"),
+    [
+        ({"k": 3}, [[1.0], [2.0]], [0, 1], DomainError, "number of sequences"),
+        ({"cost": "far"}, [[1.0], [2.0]], [0, 1], DomainError, "cost must be"),
+        ({"band": "wide"}, [[1.0], [2.0]], [0, 1], DomainError, "band must be"),
+        ({"band": "best"}, [[1.0]], [0], DataError, "more than k"),
+        ({}, [[1.0], [2.0]], [0], DataError, "one label"),
+        ({}, [[1.0], [2.0]], [0, None], DataError, "label"),
+        ({}, [[1.0], [np.inf]], [0, 1], DataError, "of sequence 1"),
+        ({"weights": "other"}, [[1.0], [2.0]], [0, 1], ValueError, "weights"),
+    ],
+)  # fmt: skip
+def test_refusals(how, X, y, error, words):
+    with pytest.raises(error, match=words):
+        DTWClassifier(**how).fit(X, y)
+
+
+def test_numbers_that_are_too_large_are_refused():
+    m = DTWClassifier().fit([[1e300, 0.0], [-1e300, 0.0]], [0, 1])
+    with pytest.raises(DomainError, match="divide the series"):
+        m.predict([[1.0, 2.0]])
+    assert DTWClassifier(cost="absolute").fit([[1e300, 0.0], [-1e300, 0.0]], [0, 1]).predict([[1e299, 2.0]]) == [0]
+
+
+def test_refusals_when_predicting():
+    m = DTWClassifier().fit([[1.0], [2.0]], [0, 1])
+    with pytest.raises(ShapeError, match="1 entries"):
+        m.predict([np.zeros((3, 2))])
+    with pytest.raises(DomainError, match="from 1 to 1"):
+        m.kneighbors(k=2)

@@ -1,0 +1,94 @@
+"""Averages under warping: inertia never rises, weights are copies, gaps are nobody's opinion."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from likely.errors import DataError, DomainError, FitWarning, ShapeError
+from likely.models.barycentre import barycentre
+from likely.models.warping import dtw
+
+
+def bumps(rng, n=12):
+    """The same bump, at different speeds."""
+    made = []
+    for _ in range(n):
+        t = np.linspace(0, 1, int(rng.integers(40, 60))) ** rng.uniform(0.7, 1.4)
+        made.append(np.exp(-0.5 * ((t - 0.5) / 0.1) ** 2) + 0.02 * rng.normal(size=len(t)))
+    return made
+
+
+def test_inertia_is_what_it_says_and_never_rises(rng):
+    seqs = bumps(rng)
+    b = barycentre(seqs)
+    assert (np.diff(b.trace) < 0).all() and len(b.trace) > 2 and b.converged
+    assert b.inertia == pytest.approx(sum(dtw(b.mean, s, cost="squared").total for s in seqs), rel=1e-12)
+    medoid = min(sum(dtw(m, s, cost="squared").total for s in seqs) for m in seqs)
+    assert b.inertia < medoid
+    assert b.mean.max() > 0.9  # a plain mean of stretched series is flatter
+    flat = np.mean([np.interp(np.linspace(0, 1, 50), np.linspace(0, 1, len(s)), s) for s in seqs], axis=0)
+    assert flat.max() < 0.9
+
+
+def test_without_room_to_warp_it_is_the_mean(rng):
+    X = rng.normal(size=(7, 20))
+    b = barycentre(X, band=0)
+    assert b.mean[:, 0] == pytest.approx(X.mean(axis=0), rel=1e-12)
+    assert b.inertia == pytest.approx(((X - X.mean(axis=0)) ** 2).sum(), rel=1e-12)
+
+
+def test_weights_are_copies(rng):
+    seqs = bumps(rng, 5)
+    copies = [seqs[i] for i in (0, 1, 1, 2, 4, 4, 4)]
+    b, c = barycentre(seqs, weight=[1, 2, 1, 0, 3]), barycentre(copies)
+    assert b.mean == pytest.approx(c.mean, rel=1e-10) and b.inertia == pytest.approx(c.inertia, rel=1e-10)
+
+
+def test_several_columns_gaps_and_given_lengths(rng):
+    seqs = [np.stack([s, -s], 1) for s in bumps(rng)]
+    whole = barycentre(seqs)
+    for s in seqs:
+        s[rng.random(s.shape) < 0.2] = np.nan
+        s[5] = np.nan
+    b = barycentre(seqs)
+    assert (np.diff(b.trace) < 0).all() and np.isfinite(b.mean).all()
+    assert dtw(b.mean, whole.mean).distance < 0.1 * len(b.mean)
+    assert barycentre(seqs, length=30).mean.shape == (30, 2)
+    start = np.zeros((25, 2))
+    assert barycentre(seqs, start=start).mean.shape == (25, 2)
+
+
+def test_one_series_is_its_own_average():
+    b = barycentre([[1.0, 5.0, 2.0]])
+    assert b.mean.ravel().tolist() == [1.0, 5.0, 2.0] and b.inertia == 0.0 and b.converged
+
+
+def test_running_out_of_passes_is_not_converged(rng):
+    with pytest.warns(FitWarning, match="not converged"):
+        assert not barycentre(bumps(rng), max_iter=1).converged
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert barycentre(bumps(rng)).converged
+
+
+@pytest.mark.parametrize(
+    ("seqs", "how", "error"),
+    [
+        ([], {}, DataError),
+        ([[1.0]], {"weight": [0.0]}, DataError),
+        ([[1.0]], {"weight": [1.0, 2.0]}, ShapeError),
+        ([[1.0]], {"weight": [-1.0]}, DataError),
+        ([[1.0]], {"length": 0}, DomainError),
+        ([[1.0]], {"length": 2, "start": [1.0]}, DomainError),
+        ([[1.0]], {"start": np.zeros((2, 2))}, ShapeError),
+        ([[1.0]], {"max_iter": 0}, DomainError),
+        ([[1.0]], {"tol": -1.0}, DomainError),
+        ([[1e300], [-1e300]], {}, DomainError),
+    ],
+)  # fmt: skip
+def test_refusals(seqs, how, error):
+    with pytest.raises(error):
+        barycentre(seqs, **how)

@@ -1,0 +1,99 @@
+"""All pairs in lanes are the single pairs, to the last bit, whatever the lengths, bands and numbers of workers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from likely.core.ragged import Ragged
+from likely.errors import DataError, DomainError, ShapeError
+from likely.models import warp_pairs
+from likely.models.warp_pairs import dtw_matrix
+from likely.models.warping import dtw
+
+
+def some(rng, n, D=1, equal=True):
+    return [rng.normal(size=(25 if equal else int(rng.integers(15, 40)), D)) for _ in range(n)]
+
+
+def one_by_one(seqs, others, **how):
+    return np.array([[dtw(a, b, **how).distance for b in others] for a in seqs])
+
+
+@pytest.mark.parametrize("equal", [True, False])
+@pytest.mark.parametrize("D", [1, 3])
+@pytest.mark.parametrize("cost", ["absolute", "squared", "euclidean"])
+def test_the_same_bits_as_one_by_one(cost, D, equal, rng):
+    seqs, others = some(rng, 21, D, equal), some(rng, 18, D, equal)
+    for band in (None, 0.4, ("itakura", 4.0)):
+        assert (dtw_matrix(seqs, cost=cost, band=band) == one_by_one(seqs, seqs, cost=cost, band=band)).all()
+        across = dtw_matrix(seqs, others, cost=cost, band=band)
+        assert (across == one_by_one(seqs, others, cost=cost, band=band)).all()
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"steps": "symmetric 1/2"}, {"steps": "asymmetric"}, {"open_begin": True, "open_end": True},
+        {"cost": "cosine"}, {"cost": ("mahalanobis", [[2.0, 0.5], [0.5, 1.0]])},
+    ],
+)  # fmt: skip
+def test_other_rules(how, rng):
+    seqs = some(rng, 7, 2)
+    assert (dtw_matrix(seqs, **how) == one_by_one(seqs, seqs, **how)).all()
+
+
+def test_gaps_and_masks(rng):
+    seqs = some(rng, 6, 2)
+    mask = np.tri(25, dtype=bool)
+    assert (dtw_matrix(seqs, band=mask) == one_by_one(seqs, seqs, band=mask)).all()
+    for s in seqs:
+        s[rng.random(s.shape) < 0.2] = np.nan
+        s[3] = np.nan
+    M = dtw_matrix(seqs)
+    assert one_by_one(seqs, seqs) == pytest.approx(M, rel=1e-12) and (M == M.T).all()
+
+
+def test_all_forms_of_sequences_are_the_same(rng):
+    X = rng.normal(size=(5, 12))
+    M = dtw_matrix(X)
+    for same in (list(X), X.tolist(), Ragged.from_list(list(X)), X[:, :, None], X.astype(object)):
+        assert (dtw_matrix(same) == M).all()
+    assert dtw_matrix(X.astype(np.float32)) == pytest.approx(M, rel=1e-5)
+    assert dtw_matrix(X[:1]).tolist() == [[0.0]]
+
+
+def test_the_number_of_workers_does_not_matter(rng, monkeypatch):
+    seqs = some(rng, 80, 1, equal=False)
+    assert sum(map(len, seqs)) ** 2 > warp_pairs.SMALL
+    found = []
+    for workers in (1, 2, 5):
+        monkeypatch.setattr(warp_pairs, "cores", lambda workers=workers: workers)
+        found.append(dtw_matrix(seqs, cost="squared").tobytes())
+    assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize(
+    ("seqs", "how", "error", "words"),
+    [
+        ([], {}, DataError, "at least one sequence"),
+        ([1.0, 2.0], {}, ShapeError, "sequence 0"),
+        ("ab", {}, DataError, "several sequences"),
+        (np.zeros(3), {}, ShapeError, "several sequences"),
+        ([[1, 2], []], {}, DataError, "sequence 1"),
+        ([[1, 2], [1, np.inf]], {}, DataError, "row 1, column 0 of sequence 1"),
+        ([[1, 2], [np.nan]], {}, DataError, "of sequence 1"),
+        ([[1, 2], [[1, 2]]], {}, ShapeError, "entries a frame"),
+        ([np.zeros(20), np.zeros(90)], {"band": 0}, DomainError, "would do"),
+        ([[1e200], [-1e200]], {"cost": "squared"}, DomainError, "sequences 0 and 1"),
+        ([np.zeros(9), np.zeros(2)], {"steps": "symmetric 2"}, DomainError, "sequences 0 and 1"),
+    ],
+)  # fmt: skip
+def test_refusals(seqs, how, error, words):
+    with pytest.raises(error, match=words):
+        dtw_matrix(seqs, **how)
+
+
+def test_both_sides_need_the_same_width():
+    with pytest.raises(ShapeError, match="1 and 2"):
+        dtw_matrix([[1.0, 2.0]], [np.zeros((3, 2))])
