@@ -25,9 +25,11 @@ _HOMES = {
     "likely.core.ragged": ["Ragged"],
     "likely.core.report": ["FitReport"],
     "likely.core.stats": ["Stats"],
+    "likely.data.cepstra": ["Cepstra"],
     "likely.data.reading": ["read"],
     "likely.data.sequences": ["Sequences", "read_sequences"],
     "likely.data.table": ["Table"],
+    "likely.data.wav": ["read_wav"],
     "likely.decisions.combine": ["change_prior", "combine"],
     "likely.decisions.cost": ["Cost"],
     "likely.decisions.decide": ["Decisions", "decide"],
@@ -119,6 +121,7 @@ _HOMES = {
     "likely.priors.normal_inverse_wishart": ["NormalInverseWishart"],
     "likely.priors.normal_mean": ["NormalMean"],
     "likely.priors.product": ["ProductPrior"],
+    "likely.recognisers.speech": ["SpokenWords"],
 }  # fmt: skip
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -135,9 +138,11 @@ if TYPE_CHECKING:
     from likely.core.ragged import Ragged
     from likely.core.report import FitReport
     from likely.core.stats import Stats
+    from likely.data.cepstra import Cepstra
     from likely.data.reading import read
     from likely.data.sequences import Sequences, read_sequences
     from likely.data.table import Table
+    from likely.data.wav import read_wav
     from likely.decisions.combine import change_prior, combine
     from likely.decisions.cost import Cost
     from likely.decisions.decide import Decisions, decide
@@ -235,28 +240,29 @@ if TYPE_CHECKING:
     from likely.priors.normal_inverse_wishart import NormalInverseWishart
     from likely.priors.normal_mean import NormalMean
     from likely.priors.product import ProductPrior
+    from likely.recognisers.speech import SpokenWords
 
 __all__ = [  # noqa: PLE0604, RUF100
     "Agglomerative", "Barycentre", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Bigram", "Block",
-    "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Centres", "Checkpoint", "ClassFrequencies",
-    "Classifier", "Columns", "ComponentChoice", "ContaminatedDensity", "Cost", "DTWClassifier", "DataError",
-    "Decisions", "Dendrogram", "Density", "Dirichlet", "DirichletMultinomial", "DomainError", "EarlierRows", "Engine",
-    "Evaluation", "FactorAnalysis", "FactorGaussian", "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian",
-    "GaussianDensity", "HMM", "HMMDensity", "HMMPrior", "HMMStats", "KMeans", "Learnable", "LikelyError", "Mixture",
-    "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity",
-    "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart",
-    "NormalMean", "NotConverged", "PCA", "PPCA", "Places", "Poisson", "PoissonDensity", "Principal", "Prior",
-    "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "Sequences",
-    "Serial", "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "Stats", "Step", "Steps", "Stop",
-    "StudentT", "Table", "TableClassifier", "TableClusterer", "Threads", "Topology", "Transcript", "Warping",
-    "WordErrors", "WordNetwork", "__version__", "adjusted_mutual_information", "adjusted_rand", "barycentre", "bell",
-    "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality",
-    "choose_components", "choose_k", "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "dtw",
-    "dtw_matrix", "evaluate", "fit", "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate",
-    "learn_bigram", "learning_curve", "linkage", "load", "log_stirling2", "normalised_mutual_information",
-    "number_of_paths", "online", "operating_threshold", "proportion", "purity", "rand", "read", "read_sequences",
-    "save", "shell_share", "silhouette", "silhouettes", "step", "stirling2", "subsequence", "v_measure",
-    "variation_of_information", "word_errors",
+    "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Centres", "Cepstra", "Checkpoint",
+    "ClassFrequencies", "Classifier", "Columns", "ComponentChoice", "ContaminatedDensity", "Cost", "DTWClassifier",
+    "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet", "DirichletMultinomial", "DomainError",
+    "EarlierRows", "Engine", "Evaluation", "FactorAnalysis", "FactorGaussian", "FitReport", "FitWarning", "Fixed",
+    "Gamma", "Gaussian", "GaussianDensity", "HMM", "HMMDensity", "HMMPrior", "HMMStats", "KMeans", "Learnable",
+    "LikelyError", "Mixture", "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError", "Multinomial",
+    "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma",
+    "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA", "Places", "Poisson", "PoissonDensity",
+    "Principal", "Prior", "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged",
+    "Scaled", "Sequences", "Serial", "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "SpokenWords",
+    "Stats", "Step", "Steps", "Stop", "StudentT", "Table", "TableClassifier", "TableClusterer", "Threads", "Topology",
+    "Transcript", "Warping", "WordErrors", "WordNetwork", "__version__", "adjusted_mutual_information",
+    "adjusted_rand", "barycentre", "bell", "best_matching", "calinski_harabasz", "change_prior",
+    "check_squared_distances", "check_unimodality", "choose_components", "choose_k", "combine", "contingency",
+    "cut_curve", "davies_bouldin", "decide", "dtw", "dtw_matrix", "evaluate", "fit", "follow", "fowlkes_mallows",
+    "hughes_curve", "impute", "interpolate", "iterate", "learn_bigram", "learning_curve", "linkage", "load",
+    "log_stirling2", "normalised_mutual_information", "number_of_paths", "online", "operating_threshold",
+    "proportion", "purity", "rand", "read", "read_sequences", "read_wav", "save", "shell_share", "silhouette",
+    "silhouettes", "step", "stirling2", "subsequence", "v_measure", "variation_of_information", "word_errors",
 ]  # fmt: skip
 
 

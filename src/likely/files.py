@@ -24,6 +24,7 @@ FORMAT = 1  # of the files written here; every lower one can still be read
 
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
+    "DTWClassifier": lambda: import_module("likely.estimators.dtw").DTWClassifier,
     "Agglomerative": lambda: import_module("likely.estimators.agglomerative").Agglomerative,
     "BernoulliDensity": lambda: import_module("likely.estimators.bernoulli").BernoulliDensity,
     "BayesClassifier": lambda: import_module("likely.estimators.bayes").BayesClassifier,
@@ -32,6 +33,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "CategoricalDensity": lambda: import_module("likely.estimators.categorical").CategoricalDensity,
     "ClassFrequencies": lambda: import_module("likely.estimators.frequencies").ClassFrequencies,
     "GaussianDensity": lambda: import_module("likely.estimators.gaussian").GaussianDensity,
+    "HMMDensity": lambda: import_module("likely.estimators.hmm").HMMDensity,
     "FactorAnalysis": lambda: import_module("likely.estimators.factors").FactorAnalysis,
     "PCA": lambda: import_module("likely.estimators.pca").PCA,
     "PPCA": lambda: import_module("likely.estimators.factors").PPCA,
@@ -42,6 +44,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "NaiveBayes": lambda: import_module("likely.estimators.naive_bayes").NaiveBayes,
     "PoissonDensity": lambda: import_module("likely.estimators.poisson").PoissonDensity,
     "ProductDensity": lambda: import_module("likely.estimators.product").ProductDensity,
+    "SpokenWords": lambda: import_module("likely.recognisers.speech").SpokenWords,
     "TableClusterer": lambda: import_module("likely.estimators.table_clusterer").TableClusterer,
     "TableClassifier": lambda: import_module("likely.estimators.table_classifier").TableClassifier,
 }

@@ -120,7 +120,11 @@ whole = Kind("a whole number", lambda x, sizes: type(x) is int)
 labels = Kind("labels in a row, or null", lambda x, sizes: x is None or (isinstance(x, np.ndarray) and x.ndim == 1))
 levels = Kind("labels in a row", lambda x, sizes: isinstance(x, np.ndarray) and x.ndim == 1)
 texts = Kind("texts", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, str) for y in x))
-law = value("a density", "log_prob", "sample", "members", "dim")
+density = value("a density", "log_prob", "sample", "members", "dim")
+law = Kind("a density of rows", lambda x, sizes: density.fits(x, sizes) and not hasattr(type(x), "viterbi"))
+densities = Kind(
+    "a density, or a tuple of them", lambda x, sizes: density.fits(x, sizes) or items(density).fits(x, sizes)
+)
 prior = value("a prior", "update", "point")
 stats = value("statistics", "total_weight", "__add__")
 
@@ -299,7 +303,33 @@ TABLE: dict[str, Entry] = {
     "Cost": entry(
         lambda: import_module("likely.decisions.cost").Cost, table=numbers("A C"), actions=texts, classes=labels
     ),
-    "Mixture": entry(lambda: import_module("likely.models.mixture").Mixture, weights=numbers("* K", 0), parts=law),
+    "Mixture": entry(lambda: import_module("likely.models.mixture").Mixture, weights=numbers("* K", 0), parts=density),
+    "HMM": entry(
+        lambda: import_module("likely.models.hmm").HMM, starts=numbers("* N", 0), moves=numbers("* N N", 0),
+        emissions=law, ends=maybe(numbers("* N", 0)),
+    ),
+    "HMMStats": entry(
+        lambda: import_module("likely.models.hmm_stats").HMMStats, starts=numbers("* N", 0), moves=numbers("* N N", 0),
+        ends=numbers("* N", 0), counts=numbers("* K", 0), parts=stats, entropy=numbers("*"), seen=flag,
+    ),
+    "HMMPrior": entry(
+        lambda: import_module("likely.models.hmm_prior").HMMPrior, starts=maybe(numbers("* N", 0)),
+        moves=maybe(numbers("* N N", 0)), ends=maybe(numbers("* N", 0)), parts=maybe(prior),
+    ),
+    "Topology": entry(
+        lambda: import_module("likely.models.topology").Topology, starts=numbers("N", dtype=np.bool_),
+        moves=numbers("N N", dtype=np.bool_), ends=maybe(numbers("N", dtype=np.bool_)),
+        density=numbers("K", 0, np.int64), origin=maybe(numbers("K", 0, np.int64)),
+    ),
+    "WordNetwork": entry(
+        lambda: import_module("likely.models.word_network").WordNetwork, words=densities, names=texts,
+        bigram=numbers("C C", 0), starts=numbers("C", 0), ends=numbers("C", 0), silence=maybe(density), pause=number(0),
+    ),
+    "Cepstra": entry(
+        lambda: import_module("likely.data.cepstra").Cepstra,
+        normalise=maybe(text("mean", "mean and variance", "level")), high=maybe(number(0)), trim=maybe(number(0)),
+        taper=text("hamming", "hann", "rectangular"),
+    ),
     "Dendrogram": entry(
         lambda: import_module("likely.models.dendrogram").Dendrogram, merges=numbers("?", 0, np.int64),
         heights=numbers(), weight=numbers("n", 0), link=text(),
@@ -329,8 +359,8 @@ TABLE: dict[str, Entry] = {
     ),
     "SparseWeights": entry(lambda: import_module("likely.models.emptying").SparseWeights, alpha=numbers("K")),
     "Progress": entry(
-        lambda: import_module("likely.core.progress").Progress, model=law, prior=maybe(prior), trace=numbers("?"),
-        held_out=numbers("?"), best=maybe(law), weight=number(0), reason=text(), converged=flag, early=flag,
+        lambda: import_module("likely.core.progress").Progress, model=density, prior=maybe(prior), trace=numbers("?"),
+        held_out=numbers("?"), best=maybe(density), weight=number(0), reason=text(), converged=flag, early=flag,
     ),
     "MixturePrior": entry(
         lambda: import_module("likely.models.mixture_prior").MixturePrior, weights=maybe(prior), parts=maybe(prior)

@@ -1,0 +1,235 @@
+"""Cepstra: the shape of the mouth, written as the cosine series of a log spectrum that the ear would hear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.ragged import Ragged
+from likely.core.value import Value
+from likely.data.mel import mel_filters, spectrum_size
+from likely.data.signal import WINDOWS, frame_energies, framed, power_spectrum, pre_emphasised, trimmed, window
+from likely.data.sounds import is_one_sound, signal, signals
+from likely.data.tracks import NORMALISATIONS, normalised, with_deltas
+from likely.errors import DomainError, sentence
+
+MOST_FILTERS = 1000
+MOST_FRAME = 1 << 20  # samples of a window
+
+
+@cache
+def cosines(filters: int, coefficients: int) -> Array:
+    """The first rows of the orthonormal DCT-II (coefficients, filters).
+
+    C_kj = √(2/F) cos(πk(j + ½)/F), and √(1/F) for k = 0.
+
+    >>> np.allclose(cosines(5, 5) @ cosines(5, 5).T, np.eye(5))
+    True
+    """
+    k, j = np.arange(coefficients)[:, None], np.arange(filters)
+    table = np.sqrt(2.0 / filters) * np.cos(np.pi * k * (j + 0.5) / filters)
+    table[0] /= np.sqrt(2.0)
+    table.setflags(write=False)
+    return table
+
+
+@cache
+def lifter(coefficients: int, length: float) -> Array:
+    """Weights 1 + (L/2) sin(πk/L) that bring higher cepstra up to the size of lower ones; L = 0 gives ones."""
+    k = np.arange(coefficients)
+    lift = 1.0 + length / 2 * np.sin(np.pi * k / length) if length else np.ones(coefficients)
+    lift.setflags(write=False)
+    return lift
+
+
+def log_above(power: Array, decibels: float) -> Array:
+    """log of a power, where nothing lies more than so many decibels below the largest entry of all.
+
+    The floor goes with the sound's own level, so the answer's shape is the same at any volume. Silence gives 0.
+
+    >>> log_above(np.array([1.0, 0.0]), 20.0).round(3)
+    array([ 0.   , -4.605])
+    """
+    there = power[~np.isnan(power)]
+    top = there.max() if there.size else 0.0
+    if not top > 0:
+        return np.where(np.isnan(power), np.nan, 0.0)
+    return np.log(np.maximum(power, top * 10 ** (-decibels / 10)))
+
+
+@dataclass(frozen=True, eq=False)
+class Cepstra(Value):
+    """Sound to features: signal (n,) → (T, D), several sounds → Ragged   (Davis and Mermelstein 1980; Ney 1.2.3).
+
+    Windows of the signal, power spectrum, mel filter bank, log, cosine series, slopes over time; then each column
+    minus its own mean (`normalise`). Columns are c0 … and, for each order of slopes, Δc0 …, ΔΔc0 …. A sample that is
+    NaN was not heard: frames that hold it are NaN, that is, not observed.
+
+    - **rate**: samples a second that signals have; files and (rate, samples) pairs of other rates are resampled
+    - **window, step**: seconds; **taper**: "hamming", "hann" or "rectangular"; **emphasis**: of treble, 0 for none
+    - **filters, low, high**: triangles on the mel scale between these Hz (high None: half the rate)
+    - **coefficients**: cepstra, c0 among them; **lifter**: 0 for none; **energy**: a column with the frame's log energy
+    - **range**: decibels below the sound's loudest band from which everything is equally quiet
+    - **deltas**: orders of slopes, each by regression over ±**reach** frames
+    - **normalise**: "mean", "mean and variance", "level" (of c0 and energy alone: the volume) or None
+    - **trim**: decibels below the loudest moment that count as silence at both ends; None keeps all
+
+    >>> tone = np.sin(2 * np.pi * 440 * np.arange(8000) / 8000)
+    >>> cepstra = Cepstra(rate=8000)
+    >>> cepstra(tone).shape, cepstra.columns[:2], cepstra([tone, tone[:400]]).lengths.tolist()
+    ((98, 39), ('c0', 'c1'), [98, 3])
+    """
+
+    rate: int = 8000
+    window: float = 0.025
+    step: float = 0.010
+    filters: int = 24
+    coefficients: int = 13
+    deltas: int = 2
+    normalise: str | None = "mean"
+    low: float = 64.0
+    high: float | None = None
+    emphasis: float = 0.97
+    taper: str = "hamming"
+    range: float = 60.0
+    lifter: float = 22.0
+    energy: bool = False
+    reach: int = 2
+    trim: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, (fits, words) in _RULES.items():
+            if not fits(getattr(self, name)):
+                raise DomainError(sentence("Cepstra", f"{name} must be {words}", repr(getattr(self, name))))
+        plain = {n: v.item() for n, v in self._parts().items() if isinstance(v, np.generic)}  # files hold plain numbers
+        self._set(**plain)
+        if not 1 <= self.coefficients <= self.filters:
+            expected = f"coefficients must be 1 … {self.filters}, the number of filters"
+            raise DomainError(sentence("Cepstra", expected, self.coefficients))
+        if not 0 <= self.low < self.top <= self.rate / 2:
+            expected = f"0 <= low < high <= {self.rate / 2:g} Hz is needed, half the rate"
+            raise DomainError(sentence("Cepstra", expected, f"{self.low:g} to {self.top:g} Hz"))
+        if not (self.size <= MOST_FRAME and self.window >= self.step):
+            expected = "window must be a fraction of a second, and not shorter than step"
+            raise DomainError(sentence("Cepstra", expected, f"window {self.window:g} s, step {self.step:g} s"))
+        spectrum_size(self.size, self.filters, self.rate, self.low, self.top)
+
+    # -------------------------------------------------------------- what it is
+
+    @property
+    def top(self) -> float:
+        """The highest frequency that is looked at, in Hz."""
+        return self.rate / 2 if self.high is None else self.high
+
+    @property
+    def size(self) -> int:
+        """Samples of a window."""
+        return max(1, round(self.window * self.rate))
+
+    @property
+    def stride(self) -> int:
+        """Samples from one window to the next."""
+        return max(1, round(self.step * self.rate))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the D features."""
+        static = [f"c{k}" for k in range_(self.coefficients)] + ["energy"] * self.energy
+        return tuple("Δ" * order + name for order in range_(self.deltas + 1) for name in static)
+
+    @property
+    def dim(self) -> int:
+        """Number of features D."""
+        return (self.coefficients + self.energy) * (self.deltas + 1)
+
+    # ----------------------------------------------------------------- its use
+
+    def __call__(self, sound: Any) -> Any:
+        """Features of one sound (T, D), or of several as a Ragged.
+
+        A sound is an array, a pair (rate, samples) or the name of a WAV file.
+        """
+        if is_one_sound(sound):
+            return self.features(signal(sound, self.rate, self.top, "Cepstra"))
+        tracks = [self.features(x) for x in self.signals(sound)]
+        return Ragged.from_list(tracks) if tracks else Ragged(np.empty((0, self.dim)), np.zeros(1, dtype=np.intp))
+
+    def signals(self, sounds: Any) -> Iterator[Array]:
+        """The samples of several sounds, at this rate."""
+        return signals(sounds, self.rate, self.top, "Cepstra")
+
+    def features(self, x: Array) -> Array:
+        """Features (T, D) of samples (n,) that have this rate."""
+        x = x if self.trim is None else trimmed(x, self.rate, self.trim)
+        track = cosines(self.filters, self.coefficients) @ self.log_bands(x).T
+        track = track.T * lifter(self.coefficients, self.lifter)
+        if self.energy:
+            track = np.concatenate([track, self._log_energy(x)[:, None]], axis=1)
+        loudness = (0, self.coefficients) if self.energy else (0,)
+        return normalised(with_deltas(track, self.deltas, self.reach), self.normalise, loudness)
+
+    def log_bands(self, x: Array) -> Array:
+        """The log filter bank (T, filters) of samples: what a spectrogram for the ear would show."""
+        x, level = _levelled(x)
+        frames = framed(pre_emphasised(x, self.emphasis), self.size, self.stride) * window(self.taper, self.size)
+        n = spectrum_size(self.size, self.filters, self.rate, self.low, self.top)
+        bands = power_spectrum(frames, n) @ mel_filters(self.filters, n, self.rate, self.low, self.top).T
+        return log_above(bands, self.range) + level
+
+    def times(self, frames: int) -> Array:
+        """The middle of each of so many frames, in seconds (T,)."""
+        return (np.arange(frames) * self.stride + self.size / 2) / self.rate
+
+    def _log_energy(self, x: Array) -> Array:
+        x, level = _levelled(x)
+        return log_above(frame_energies(x, self.size, self.stride), self.range) + level
+
+
+def _levelled(x: Array) -> tuple[Array, float]:
+    """The signal at a peak of 1, and the log power that was taken off: squares then neither overflow nor vanish."""
+    peak = np.nanmax(np.abs(x)) if not np.isnan(x).all() else 0.0
+    return (x / peak, float(2 * np.log(peak))) if peak > 0 else (x, 0.0)
+
+
+range_ = range  # `range` is a field of the class, and in its body means that
+
+
+def _positive(x: Any) -> bool:
+    return _number(x) and x > 0
+
+
+def _not_negative(x: Any) -> bool:
+    return _number(x) and x >= 0
+
+
+def _number(x: Any) -> bool:
+    return isinstance(x, int | float | np.number) and not isinstance(x, bool) and bool(np.isfinite(x))
+
+
+def _count(least: int, most: int) -> Any:
+    return lambda x: isinstance(x, int | np.integer) and not isinstance(x, bool) and least <= x <= most
+
+
+_RULES: dict[str, tuple[Any, str]] = {
+    "rate": (_count(100, 10_000_000), "a whole number of Hz"),
+    "window": (_positive, "seconds above 0"),
+    "step": (_positive, "seconds above 0"),
+    "filters": (_count(1, MOST_FILTERS), f"a number from 1 to {MOST_FILTERS}"),
+    "coefficients": (_count(1, MOST_FILTERS), "a number from 1"),
+    "deltas": (_count(0, 8), "a number of orders, 0 … 8"),
+    "normalise": (lambda x: x in NORMALISATIONS, '"mean", "mean and variance", "level" or None'),
+    "low": (_not_negative, "Hz from 0"),
+    "high": (lambda x: x is None or _positive(x), "Hz above 0, or None"),
+    "emphasis": (lambda x: _not_negative(x) and x <= 1, "a share from 0 to 1"),
+    "taper": (lambda x: x in WINDOWS, f"one of {', '.join(WINDOWS)}"),
+    "range": (_positive, "decibels above 0"),
+    "lifter": (_not_negative, "a number from 0"),
+    "energy": (lambda x: isinstance(x, bool), "True or False"),
+    "reach": (_count(1, 100), "a number of frames from 1"),
+    "trim": (lambda x: x is None or _positive(x), "decibels above 0, or None"),
+}

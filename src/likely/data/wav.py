@@ -1,0 +1,133 @@
+"""A WAV file is a label and a column of samples: read the label, then believe no more than the file holds."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.errors import DataError, sentence
+
+Path = str | os.PathLike[str]
+
+PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE  # codings of samples that are plain numbers
+STREAMED = 0xFFFFFFFF  # a size that the writer did not know: the samples go on to the end of the file
+LEAST_RATE, MOST_RATE = 100, 10_000_000  # Hz; beyond, the label is damaged
+
+
+class Sound(NamedTuple):
+    """Samples of one channel and their rate."""
+
+    rate: int  # Hz
+    samples: Array  # (n,), full scale is ±1
+
+
+class _Label(NamedTuple):
+    """What the chunk "fmt " says."""
+
+    coding: int
+    channels: int
+    rate: int
+    bits: int
+
+
+def read_wav(path: Path) -> Sound:
+    """The sound of a WAV file: PCM of 8, 16, 24 or 32 bits or floats of 32 or 64, channels averaged.
+
+    What is cut off, compressed or no WAV file at all is a DataError that names the file.
+
+    >>> import os, tempfile, wave
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.wav")
+    >>> with wave.open(path, "wb") as w:
+    ...     w.setparams((1, 2, 8000, 0, "NONE", "")); w.writeframes(b"\\x00\\x40\\x00\\xc0")
+    >>> read_wav(path)
+    Sound(rate=8000, samples=array([ 0.5, -0.5]))
+    """
+    whose = os.fsdecode(path)
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    except (OSError, ValueError) as error:
+        raise DataError(
+            sentence(whose, "the file cannot be read", getattr(error, "strerror", None) or error)
+        ) from error
+    return parse_wav(data, whose)
+
+
+def parse_wav(data: bytes, whose: str = "WAV") -> Sound:
+    """The sound of the bytes of a WAV file; `whose` names them in errors."""
+    if len(data) < 12 or data[:4] != b"RIFF" or data[8:12] != b"WAVE":
+        remedy = "save the sound as WAV with plain (PCM or float) samples, or pass its samples as an array"
+        raise DataError(sentence(whose, "this must be a WAV file", _looks_like(data), remedy))
+    label = None
+    for name, body, size in _chunks(data):
+        if name == b"fmt ":
+            label = _label(body, whose)
+        elif name == b"data":
+            if label is None:
+                raise DataError(sentence(whose, "the format must stand before the samples", "none", "save it anew"))
+            return Sound(label.rate, _samples(body, size, label, whose))
+    raise DataError(sentence(whose, "a WAV file must hold samples", "none: the file is cut off", "record it anew"))
+
+
+def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, int]]:
+    """Name, content and promised size of each chunk; content is shorter where the file is cut off."""
+    at = 12
+    while at + 8 <= len(data):
+        name, size = data[at : at + 4], int(struct.unpack_from("<I", data, at + 4)[0])
+        yield name, data[at + 8 : at + 8 + size], size
+        at += 8 + size + size % 2  # chunks begin at even places
+
+
+def _label(body: bytes, whose: str) -> _Label:
+    if len(body) < 16:
+        raise DataError(sentence(whose, "the format must have 16 bytes or more", len(body), "the file is damaged"))
+    coding, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", body)
+    if coding == EXTENSIBLE and len(body) >= 26:
+        coding = struct.unpack_from("<H", body, 24)[0]
+    if (coding, bits) not in _DECODERS:
+        remedy = "convert it to plain samples, 16 bits for example"
+        raise DataError(sentence(whose, "samples must be PCM or float", f"coding {coding} with {bits} bits", remedy))
+    if not channels or not LEAST_RATE <= rate <= MOST_RATE:
+        raise DataError(sentence(whose, "the format must make sense", f"{channels} channels at {rate} Hz"))
+    return _Label(coding, channels, rate, bits)
+
+
+def _samples(body: bytes, size: int, label: _Label, whose: str) -> Array:
+    frame = label.channels * label.bits // 8
+    if len(body) < size != STREAMED:
+        remedy = "the file is cut off: copy or record it anew"
+        raise DataError(sentence(whose, f"{size} bytes of samples are promised", len(body), remedy))
+    whole = body[: len(body) - len(body) % frame]
+    if not whole:
+        raise DataError(sentence(whose, "a sound needs samples", "none"))
+    return _DECODERS[label.coding, label.bits](whole).reshape(-1, label.channels).mean(axis=1)
+
+
+def _wide(body: bytes) -> Array:
+    """24-bit numbers: each three bytes become the upper ones of four."""
+    four = np.zeros((len(body) // 3, 4), dtype=np.uint8)
+    four[:, 1:] = np.frombuffer(body, dtype=np.uint8).reshape(-1, 3)
+    return four.view("<i4")[:, 0] / 2.0**31
+
+
+_DECODERS: dict[tuple[int, int], Any] = {
+    (PCM, 8): lambda body: (np.frombuffer(body, dtype=np.uint8) - 128.0) / 128,
+    (PCM, 16): lambda body: np.frombuffer(body, dtype="<i2") / 2.0**15,
+    (PCM, 24): _wide,
+    (PCM, 32): lambda body: np.frombuffer(body, dtype="<i4") / 2.0**31,
+    (FLOAT, 32): lambda body: np.frombuffer(body, dtype="<f4").astype(np.float64),
+    (FLOAT, 64): lambda body: np.frombuffer(body, dtype="<f8").astype(np.float64),
+}
+
+_FOREIGN = {b"fLaC": "FLAC", b"OggS": "Ogg", b"ID3": "MP3", b"FORM": "AIFF", b"RIFX": "big-endian WAV", b".snd": "AU"}
+
+
+def _looks_like(data: bytes) -> str:
+    if not data:
+        return "an empty file"
+    return next((name for mark, name in _FOREIGN.items() if data.startswith(mark)), "something else")

@@ -1,0 +1,70 @@
+"""A classifier with something in front: what people have becomes what a model takes, and the model decides."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array, Mask
+from likely.errors import DataError, sentence
+from likely.estimators.bayes import BayesClassifier
+from likely.estimators.deciding import Deciding
+
+
+class Fronted(Deciding, BaseEstimator):
+    """For recognisers: `_built()` gives a classifier, `_front(X, learning)` its rows; all verbs of deciding follow.
+
+    What was learnt is the fitted classifier, `classifier_`.
+    """
+
+    classifier_: BayesClassifier
+    _saved: tuple[str, ...] = ("classifier_",)
+
+    def _built(self) -> BayesClassifier:
+        """The classifier that these settings mean, not yet fitted."""
+        raise NotImplementedError  # every subclass has its own
+
+    def _front(self, X: Any, learning: bool = False) -> Any:
+        """What the classifier takes, made of what came."""
+        raise NotImplementedError  # every subclass has its own
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from things X and their labels y."""
+        classifier = self._built()
+        self.classifier_ = classifier.fit(self._front(X, learning=True), y, sample_weight)
+        return self
+
+    # ----------------------------------------------------------------------- use
+
+    @property
+    def classes_(self) -> Any:
+        """The labels, sorted."""
+        return self.classifier_.classes_
+
+    @property
+    def class_prior_(self) -> Array:
+        """Class probabilities (C,)."""
+        return self.classifier_.class_prior_
+
+    def log_posterior(self, X: Any) -> Array:
+        """log p(c | x) of each (n, C), columns in the order of `classes_`."""
+        check_is_fitted(self)
+        return self.classifier_.log_posterior(self._front(X))
+
+    def score_samples(self, X: Any) -> Array:
+        """log p(x) of each (n,), whatever its class."""
+        check_is_fitted(self)
+        return self.classifier_.score_samples(self._front(X))
+
+    # -------------------------------------------------------------------- inside
+
+    def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
+        return self.classifier_._novel(self._front(X), rate)
+
+    def _check_state(self) -> None:
+        """After a file was read: what was learnt must be a classifier that has learnt something."""
+        inner = vars(self).get("classifier_")
+        if inner is not None and not (isinstance(inner, BayesClassifier) and "model_" in vars(inner)):
+            raise DataError(sentence(type(self).__name__, "classifier_ must be a classifier", type(inner).__name__))

@@ -1,0 +1,54 @@
+"""What is heard between words: the room before and after each, and where recordings are cut too close, faint noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array
+from likely.core.notes import unheard
+from likely.data.cepstra import Cepstra
+from likely.data.signal import loud_part
+from likely.estimators.gaussian import GaussianDensity
+from likely.estimators.hmm import HMMDensity
+from likely.estimators.mixture import MixtureDensity
+from likely.models.hmm import HMM
+
+SOUNDS = 200  # that the background is learnt from at most
+PAD = 0.15  # seconds of noise on both sides
+FAINT, FAINTEST = -30.0, -60.0  # dB below the sound's own level
+EMPTY = 0.2  # share of sounds that digital silence stands around
+BELOW = 30.0  # dB under the loudest moment from which a moment is background
+EDGE = 0.02  # seconds of a word that slopes see the silence from: left to it, they would cost an inserted word each
+PARTS = 6
+
+
+def background(cepstra: Cepstra, signals: Sequence[Array], random_state: Any = 0) -> HMM:
+    """One state that lasts as long as it likes and emits what lies around the words."""
+    rng = np.random.default_rng(random_state)
+    chosen = np.unique(np.linspace(0, len(signals) - 1, SOUNDS).astype(int))
+    tracks = [quiet_frames(cepstra, surrounded(signals[i], cepstra.rate, rng)) for i in chosen]
+    emission = MixtureDensity(GaussianDensity("diagonal"), PARTS, random_state=0)
+    chain = HMMDensity(emission, 1, topology="left-to-right", start="segments", max_iter=20, tol=1e-2, random_state=0)
+    with unheard():  # twenty passes are near enough for silence, whether or not the objective has settled
+        return chain.fit([track for track in tracks if len(track)]).model_
+
+
+def surrounded(x: Array, rate: int, rng: Generator) -> Array:
+    """The sound with faint noise, or nothing, before and after it."""
+    n = round(PAD * rate)
+    level = np.sqrt(np.nanmean(x**2)) * 10 ** (rng.uniform(FAINTEST, FAINT) / 20)
+    noise = rng.normal(size=2 * n) * level * (rng.random() >= EMPTY)
+    return np.concatenate([noise[:n], x, noise[n:]])
+
+
+def quiet_frames(cepstra: Cepstra, x: Array) -> Array:
+    """Features of the frames that lie outside the loud part (m, D)."""
+    track = cepstra.replace(trim=None).features(x)
+    loud = loud_part(x, cepstra.rate, BELOW, -EDGE)
+    middle = cepstra.times(len(track)) * cepstra.rate
+    outside = (middle < loud.start) | (middle >= loud.stop)
+    return track[outside & ~np.isnan(track).any(axis=1)]

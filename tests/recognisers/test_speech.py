@@ -1,0 +1,257 @@
+"""Spoken words: synthesised ones of gliding tones, and real digits where the data are there."""
+
+from __future__ import annotations
+
+import wave
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import likely as lk
+from likely.core.ragged import Ragged
+from likely.data.cepstra import Cepstra
+from likely.decisions.word_errors import word_errors
+from likely.errors import DataError, DomainError, ShapeError
+from likely.estimators.bayes import BayesClassifier
+from likely.recognisers.background import background, quiet_frames, surrounded
+from likely.recognisers.speech import FEATURES, SpokenWords
+
+RATE = 8000
+VOWELS = {"a": (700, 1200), "e": (450, 1900), "i": (300, 2300), "o": (450, 850), "u": (320, 700)}
+WORDS = ("ai", "ou", "eo", "iu")  # none ends and begins as two of them meet, so that a row of words is read in one way
+
+
+def spoken(word: str, rng: np.random.Generator, rate: int = RATE, voice: float = 1.0) -> np.ndarray:
+    """Two formants that glide from vowel to vowel, over a voice with harmonics, in some noise."""
+    n = round(rng.uniform(0.25, 0.45) * rate)
+    t = np.linspace(0, 1, n)
+    sound = np.zeros(n)
+    pitch = voice * rng.uniform(110, 130)
+    for which in (0, 1):
+        formant = np.interp(t, np.linspace(0, 1, len(word)), [VOWELS[v][which] for v in word]) * rng.normal(1, 0.02)
+        for k in range(1, int(3500 / pitch)):
+            strength = np.exp(-(((k * pitch - formant) / 150) ** 2))
+            sound += strength * np.sin(2 * np.pi * k * pitch * np.arange(n) / rate)
+    fade = np.minimum(1, 12 * np.minimum(t, 1 - t))
+    return fade * sound + 0.003 * rng.normal(size=n)
+
+
+def spoken_many(each: int, seed: int) -> tuple[list[np.ndarray], list[str]]:
+    rng = np.random.default_rng(seed)
+    words = [word for word in WORDS for _ in range(each)]
+    return [spoken(word, rng) for word in words], words
+
+
+@pytest.fixture(scope="module")
+def model() -> SpokenWords:
+    return SpokenWords(states=5, components=2).fit(*spoken_many(12, 0))
+
+
+# ------------------------------------------------------------------ single words
+
+
+def test_words_are_recognised(model):
+    sounds, words = spoken_many(8, 1)
+    assert model.score(sounds, words) >= 0.95
+    assert model.predict_proba(sounds).shape == (32, 4)
+    np.testing.assert_allclose(model.predict_proba(sounds).sum(axis=1), 1.0)
+
+
+def test_volume_does_not_matter(model):
+    sounds, _ = spoken_many(2, 2)
+    np.testing.assert_allclose(model.predict_proba([1e-3 * x for x in sounds]), model.predict_proba(sounds), atol=1e-6)
+
+
+def test_all_ways_to_give_a_sound_agree(model, tmp_path):
+    (x, *_), _ = spoken_many(1, 3)
+    whole = np.round(x / np.abs(x).max() * 32000).astype(np.int16)
+    path = tmp_path / "word.wav"
+    with wave.open(str(path), "wb") as out:
+        out.setparams((1, 2, RATE, 0, "NONE", ""))
+        out.writeframes(whole.astype("<i2").tobytes())
+    expected = model.log_posterior([whole])
+    for sounds in ([path], [str(path)], [(RATE, whole)], Ragged.from_list([whole]), [whole / 32768.0], whole[None]):
+        np.testing.assert_allclose(model.log_posterior(sounds), expected, atol=1e-9)
+
+
+def test_recordings_of_another_rate_are_recognised(model):
+    rng = np.random.default_rng(4)
+    words = [*WORDS] * 3
+    sounds = [(22050, spoken(word, rng, 22050)) for word in words]
+    assert model.score(sounds, words) >= 0.9
+
+
+def test_posteriors_are_those_of_the_chains_tempered(model):
+    sounds, _ = spoken_many(2, 5)
+    chains = model.classifier_.model_.parts
+    joint = np.log(model.class_prior_) + 0.05 * chains.log_prob(Cepstra(**FEATURES)(sounds))
+    expected = joint - logsumexp(joint, axis=1, keepdims=True)
+    np.testing.assert_allclose(model.log_posterior(sounds), expected, atol=1e-8)
+
+
+def test_it_is_a_bayes_classifier_over_cepstra():
+    sounds, words = spoken_many(6, 6)
+    ours = SpokenWords(3, 2, scale=1.0).fit(sounds, words)
+    mixture = lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, random_state=0)
+    chain = lk.HMMDensity(mixture, states=3, topology="left-to-right", tol=1e-2, random_state=0)
+    features = Cepstra(**FEATURES)
+    plain = BayesClassifier(chain).fit(features(sounds), words)
+    np.testing.assert_allclose(ours.log_posterior(sounds), plain.log_posterior(features(sounds)), atol=1e-9)
+
+
+def test_a_weight_of_two_is_a_sound_said_twice():
+    sounds, words = spoken_many(5, 7)
+    weight = np.arange(len(words)) % 2 + 1
+    twice = [i for i, w in enumerate(weight) for _ in range(w)]
+    how = {"states": 3, "components": 1}
+    weighted = SpokenWords(**how).fit(sounds, words, sample_weight=weight)
+    copied = SpokenWords(**how).fit([sounds[i] for i in twice], [words[i] for i in twice])
+    new, _ = spoken_many(3, 8)
+    np.testing.assert_allclose(weighted.log_posterior(new), copied.log_posterior(new), atol=1e-6)
+
+
+def test_some_words_may_be_unknown():
+    sounds, words = spoken_many(6, 9)
+    some = [w if i % 3 else None for i, w in enumerate(words)]
+    m = SpokenWords(4, 1).fit(sounds, some)
+    assert m.classes_.tolist() == sorted(WORDS) and m.score(sounds, words) > 0.9
+
+
+def test_whole_numbers_may_be_words():
+    sounds, words = spoken_many(4, 10)
+    m = SpokenWords(3, 1).fit(sounds, [WORDS.index(w) for w in words])
+    assert m.predict(sounds[:2]).tolist() == [0, 0]
+
+
+# --------------------------------------------------------------------- decisions
+
+
+def test_silence_and_scraps_are_refused(model):
+    scrap = spoken("ai", np.random.default_rng(0))[:60]
+    P = model.predict_proba([np.zeros(3000), np.full(3000, np.nan), scrap])
+    assert P.max() < 0.5
+    assert all(choice is lk.REJECT for choice in model.decide([np.zeros(3000), scrap], reject_below=0.9))
+
+
+def test_costs_move_decisions(model):
+    sounds, words = spoken_many(4, 11)
+    never = 1.0 - np.eye(4)
+    never[model.classes_.tolist().index("ai")] = 1e6
+    costly = model.decide(sounds, cost=never)
+    assert "ai" not in costly.tolist() and (costly[4:] == np.array(words[4:], dtype=object)).mean() > 0.9
+
+
+def test_a_gap_in_the_recording_is_survived(model):
+    sounds, words = spoken_many(4, 12)
+    for x in sounds:
+        x[len(x) // 2 : len(x) // 2 + 200] = np.nan
+    assert model.score(sounds, words) >= 0.85
+
+
+# --------------------------------------------------------------- connected words
+
+
+def utterance(words: list[str], rng: np.random.Generator, gap: float) -> np.ndarray:
+    pieces = [spoken(word, rng) for word in words]
+    pause = 0.003 * rng.normal(size=round(gap * RATE))
+    return np.concatenate([part for x in pieces for part in (x, pause)])
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.1, 0.4])
+def test_connected_words_are_understood(model, gap):
+    rng = np.random.default_rng(13)
+    said = [rng.choice(WORDS, rng.integers(1, 6)).tolist() for _ in range(12)]
+    found = model.transcribe([utterance(words, rng, gap) for words in said])
+    assert word_errors(said, [list(t.words) for t in found]).rate < 0.1
+
+
+def test_one_utterance_gives_one_transcript(model):
+    rng = np.random.default_rng(14)
+    x = utterance(["ai", "ou"], rng, 0.1)
+    one = model.transcribe(x)
+    assert str(one) == str(model.transcribe([x])[0]) == "ai ou"
+    assert one.begins[0] < one.ends[0] <= one.begins[1] and one.confidence.min() > 0.5
+
+
+def test_a_grammar_is_obeyed(model):
+    rng = np.random.default_rng(15)
+    x = utterance(["ai", "ai", "ai"], rng, 0.1)
+    at = model.classes_.tolist().index("ai")
+    bigram = np.full((4, 4), 0.2)  # what rows lack to 1 is the end
+    bigram[at, at] = 0.0
+    assert model.transcribe(x).words == ("ai", "ai", "ai")
+    words = model.transcribe(x, bigram).words
+    assert all(pair != ("ai", "ai") for pair in pairwise(words)) and "ai" in words
+
+
+def test_the_background_is_faint():
+    rng = np.random.default_rng(0)
+    c = Cepstra(**FEATURES)
+    sounds = [spoken("ai", rng) for _ in range(5)]
+    loud, quiet = c(sounds[0]), quiet_frames(c, surrounded(sounds[0], RATE, rng))
+    assert quiet[:, 0].max() < np.quantile(loud[:, 0], 0.3)
+    silence = background(c, sounds)
+    assert silence.members is None and silence.states == 1
+    assert silence.log_prob([quiet])[0] / len(quiet) > silence.log_prob([loud])[0] / len(loud)
+
+
+# ------------------------------------------------------------------------ manners
+
+
+def test_settings_are_scikit_learns(model):
+    other = clone(SpokenWords(6, features=Cepstra(rate=16000), reject_below=0.9))
+    assert other.get_params()["states"] == 6 and other.cepstra.rate == 16000
+    with pytest.raises(NotFittedError):
+        other.predict([np.ones(900)])
+
+
+def test_a_file_brings_it_back(model, tmp_path):
+    sounds, _ = spoken_many(2, 16)
+    lk.save(model, tmp_path / "words.likely")
+    again = lk.load(tmp_path / "words.likely")
+    np.testing.assert_array_equal(again.log_posterior(sounds), model.log_posterior(sounds))
+    assert str(again.transcribe(sounds[0])) == str(model.transcribe(sounds[0]))
+
+
+def test_features_are_kept_in_a_file(tmp_path):
+    sounds, words = spoken_many(3, 17)
+    m = SpokenWords(3, 1, features=Cepstra(coefficients=8, trim=35.0)).fit(sounds, words)
+    lk.save(m, tmp_path / "words.likely")
+    assert lk.load(tmp_path / "words.likely").features.coefficients == 8
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"sounds": [np.zeros(3000), np.ones(9)]}, "sound 0 must be a word, got silence"),
+        ({"sounds": []}, "at least one sound is needed"),
+        ({"sounds": [np.ones(0), np.ones(9)]}, "sound 0: a sound needs samples"),
+        ({"sounds": np.ones(900)}, r"pass \[sound\]"),
+        ({"features": "mfcc"}, "features must be a Cepstra"),
+        ({"scale": 0.0}, "scale must lie above 0"),
+        ({"states": 200}, "at least 200 frames"),
+        ({"topology": "spiral"}, "spiral"),
+    ],
+)
+def test_mistakes_are_told_in_words(change, words):
+    sounds, labels = spoken_many(1, 18)
+    how = dict(change)
+    given = how.pop("sounds", sounds)
+    with pytest.raises((DataError, DomainError, ShapeError), match=words):
+        SpokenWords(**how).fit(given, labels[: len(given)] if len(given) < 5 else labels)
+
+
+# -------------------------------------------------------------------- real digits
+
+
+def test_real_digits_of_two_speakers(data_dir):
+    z = np.load(data_dir / "spoken_digits" / "fsdd.npz")
+    sounds, said, who, take = Ragged(z["samples"], z["offsets"]), z["label"], z["speaker"], z["take"]
+    mine = np.isin(who, ["jackson", "theo"])
+    train, test = np.flatnonzero(mine & (take >= 5) & (take < 17)), np.flatnonzero(mine & (take < 5))
+    model = SpokenWords(components=1).fit(sounds[train], said[train])
+    assert model.score(sounds[test], said[test]) >= 0.95
