@@ -57,6 +57,7 @@ _HOMES = {
     "likely.estimators.clusterer": ["MixtureClusterer"],
     "likely.estimators.contaminated": ["ContaminatedDensity"],
     "likely.estimators.curves": ["hughes_curve", "learning_curve"],
+    "likely.estimators.driven_hmm": ["DrivenHMMDensity"],
     "likely.estimators.dtw": ["DTWClassifier"],
     "likely.estimators.factors": ["FactorAnalysis", "PPCA"],
     "likely.estimators.frequencies": ["ClassFrequencies"],
@@ -90,8 +91,12 @@ _HOMES = {
     "likely.models.barycentre": ["Barycentre", "barycentre"],
     "likely.models.centres": ["Centres"],
     "likely.models.choice_of_k": ["choose_k"],
+    "likely.models.covariates": ["with_covariates"],
     "likely.models.cuts": ["cut_curve"],
     "likely.models.dendrogram": ["Dendrogram"],
+    "likely.models.driven_hmm": ["DrivenHMM"],
+    "likely.models.driven_prior": ["DrivenPrior"],
+    "likely.models.driven_stats": ["DrivenStats"],
     "likely.models.emptying": ["SparseWeights"],
     "likely.models.fixed": ["Fixed", "interpolate"],
     "likely.models.hierarchy": ["linkage"],
@@ -176,6 +181,7 @@ if TYPE_CHECKING:
     from likely.estimators.clusterer import MixtureClusterer
     from likely.estimators.contaminated import ContaminatedDensity
     from likely.estimators.curves import hughes_curve, learning_curve
+    from likely.estimators.driven_hmm import DrivenHMMDensity
     from likely.estimators.dtw import DTWClassifier
     from likely.estimators.factors import FactorAnalysis, PPCA
     from likely.estimators.frequencies import ClassFrequencies
@@ -209,8 +215,12 @@ if TYPE_CHECKING:
     from likely.models.barycentre import Barycentre, barycentre
     from likely.models.centres import Centres
     from likely.models.choice_of_k import choose_k
+    from likely.models.covariates import with_covariates
     from likely.models.cuts import cut_curve
     from likely.models.dendrogram import Dendrogram
+    from likely.models.driven_hmm import DrivenHMM
+    from likely.models.driven_prior import DrivenPrior
+    from likely.models.driven_stats import DrivenStats
     from likely.models.emptying import SparseWeights
     from likely.models.fixed import Fixed, interpolate
     from likely.models.hierarchy import linkage
@@ -247,22 +257,23 @@ __all__ = [  # noqa: PLE0604, RUF100
     "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Centres", "Cepstra", "Checkpoint",
     "ClassFrequencies", "Classifier", "Columns", "ComponentChoice", "ContaminatedDensity", "Cost", "DTWClassifier",
     "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet", "DirichletMultinomial", "DomainError",
-    "EarlierRows", "Engine", "Evaluation", "FactorAnalysis", "FactorGaussian", "FitReport", "FitWarning", "Fixed",
-    "Gamma", "Gaussian", "GaussianDensity", "HMM", "HMMDensity", "HMMPrior", "HMMStats", "KMeans", "Learnable",
-    "LikelyError", "Mixture", "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError", "Multinomial",
-    "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma",
-    "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA", "Places", "Poisson", "PoissonDensity",
-    "Principal", "Prior", "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged",
-    "Scaled", "Sequences", "Serial", "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "SpokenWords",
-    "Stats", "Step", "Steps", "Stop", "StudentT", "Table", "TableClassifier", "TableClusterer", "Threads", "Topology",
-    "Transcript", "Warping", "WordErrors", "WordNetwork", "__version__", "adjusted_mutual_information",
-    "adjusted_rand", "barycentre", "bell", "best_matching", "calinski_harabasz", "change_prior",
-    "check_squared_distances", "check_unimodality", "choose_components", "choose_k", "combine", "contingency",
-    "cut_curve", "davies_bouldin", "decide", "dtw", "dtw_matrix", "evaluate", "fit", "follow", "fowlkes_mallows",
-    "hughes_curve", "impute", "interpolate", "iterate", "learn_bigram", "learning_curve", "linkage", "load",
-    "log_stirling2", "normalised_mutual_information", "number_of_paths", "online", "operating_threshold",
-    "proportion", "purity", "rand", "read", "read_sequences", "read_wav", "save", "shell_share", "silhouette",
-    "silhouettes", "step", "stirling2", "subsequence", "v_measure", "variation_of_information", "word_errors",
+    "DrivenHMM", "DrivenHMMDensity", "DrivenPrior", "DrivenStats", "EarlierRows", "Engine", "Evaluation",
+    "FactorAnalysis", "FactorGaussian", "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity",
+    "HMM", "HMMDensity", "HMMPrior", "HMMStats", "KMeans", "Learnable", "LikelyError", "Mixture", "MixtureClusterer",
+    "MixtureDensity", "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior",
+    "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean",
+    "NotConverged", "PCA", "PPCA", "Places", "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable",
+    "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "Sequences", "Serial", "Several",
+    "ShapeError", "Shared", "Sketch", "SparseWeights", "SpokenWords", "Stats", "Step", "Steps", "Stop", "StudentT",
+    "Table", "TableClassifier", "TableClusterer", "Threads", "Topology", "Transcript", "Warping", "WordErrors",
+    "WordNetwork", "__version__", "adjusted_mutual_information", "adjusted_rand", "barycentre", "bell",
+    "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality",
+    "choose_components", "choose_k", "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "dtw",
+    "dtw_matrix", "evaluate", "fit", "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate",
+    "learn_bigram", "learning_curve", "linkage", "load", "log_stirling2", "normalised_mutual_information",
+    "number_of_paths", "online", "operating_threshold", "proportion", "purity", "rand", "read", "read_sequences",
+    "read_wav", "save", "shell_share", "silhouette", "silhouettes", "step", "stirling2", "subsequence", "v_measure",
+    "variation_of_information", "with_covariates", "word_errors",
 ]  # fmt: skip
 
 

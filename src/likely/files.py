@@ -24,7 +24,6 @@ FORMAT = 1  # of the files written here; every lower one can still be read
 
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
-    "DTWClassifier": lambda: import_module("likely.estimators.dtw").DTWClassifier,
     "Agglomerative": lambda: import_module("likely.estimators.agglomerative").Agglomerative,
     "BernoulliDensity": lambda: import_module("likely.estimators.bernoulli").BernoulliDensity,
     "BayesClassifier": lambda: import_module("likely.estimators.bayes").BayesClassifier,
@@ -33,6 +32,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "CategoricalDensity": lambda: import_module("likely.estimators.categorical").CategoricalDensity,
     "ClassFrequencies": lambda: import_module("likely.estimators.frequencies").ClassFrequencies,
     "GaussianDensity": lambda: import_module("likely.estimators.gaussian").GaussianDensity,
+    "DrivenHMMDensity": lambda: import_module("likely.estimators.driven_hmm").DrivenHMMDensity,
     "HMMDensity": lambda: import_module("likely.estimators.hmm").HMMDensity,
     "FactorAnalysis": lambda: import_module("likely.estimators.factors").FactorAnalysis,
     "PCA": lambda: import_module("likely.estimators.pca").PCA,

@@ -56,6 +56,26 @@ CLASSIFIERS = [
     lk.BayesClassifier(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 4, tie="all", random_state=0)),  # of 3 classes
 ]
 
+CHAINS = [
+    lk.HMMDensity(),
+    lk.HMMDensity(lk.GaussianDensity("diagonal"), states=2, random_state=0, max_iter=20),
+    lk.HMMDensity(states=2, topology="cyclic", hard=True, random_state=0, max_iter=20),
+    lk.HMMDensity(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2), states=2, random_state=0, max_iter=20),
+]
+A_WEIGHT_A_SEQUENCE = "a matrix is one sequence and has one weight; the check gives one a row"
+NOT_FOR_SEQUENCES = {
+    "check_methods_sample_order_invariance": "the order of frames is what a chain is about",
+    "check_methods_subset_invariance": "a part of a sequence has another history than the whole",
+    "check_fit1d": "a vector is one sequence of single values, as symbols are",
+    "check_sample_weights_pandas_series": A_WEIGHT_A_SEQUENCE,
+    "check_sample_weights_not_an_array": A_WEIGHT_A_SEQUENCE,
+    "check_sample_weights_list": A_WEIGHT_A_SEQUENCE,
+    "check_sample_weights_shape": A_WEIGHT_A_SEQUENCE,
+    "check_sample_weights_not_overwritten": A_WEIGHT_A_SEQUENCE,
+    "check_all_zero_sample_weights_error": A_WEIGHT_A_SEQUENCE,
+    "check_sample_weight_equivalence_on_dense_data": A_WEIGHT_A_SEQUENCE,
+}
+
 # defined by scikit-learn, but left out by check_estimator (the rest of these need predict or transform)
 NOT_YIELDED = [
     checks.check_dataframe_column_names_consistency,
@@ -70,9 +90,15 @@ def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+@checks.parametrize_with_checks(CHAINS, legacy=True, expected_failed_checks=lambda estimator: NOT_FOR_SEQUENCES)
+def test_scikit_learn_check_of_one_sequence(estimator, check):
+    check(estimator)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("check", NOT_YIELDED, ids=lambda c: c.__name__)
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, *CHAINS], ids=repr)
 def test_check_that_is_not_yielded(estimator, check):
     check(type(estimator).__name__, estimator)
 

@@ -309,10 +309,10 @@ class BayesClassifier(Deciding, BaseEstimator):
         rows = self._rows(X)
         return self.model_.log_prob(rows)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Any]:
-        """Rows and their labels drawn from what was learnt."""
+    def sample(self, n_samples: int = 1, random_state: Any = None, **how: Any) -> tuple[Any, Any]:
+        """Rows and their labels drawn from what was learnt; of chains that never end, of a `length`."""
         check_is_fitted(self)
-        X, owner = self.model_.sample_labelled(n_samples, np.random.default_rng(random_state))
+        X, owner = self.model_.sample_labelled(n_samples, np.random.default_rng(random_state), **how)
         return X, self.classes_[owner]
 
     def with_class_prior(self, class_prior: Any) -> Self:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
+from likely.core.ragged import Ragged
 from likely.decisions.cost import Cost
 from likely.families.gaussian import LOG_2PI, Gaussian
 
@@ -131,13 +132,17 @@ def _best_two(expected: Array) -> tuple[Index, Index]:
 
 
 def _width(rows: Any) -> int:
+    if isinstance(rows, Ragged):
+        return _width(rows.values)
     if isinstance(rows, Columns):
         return sum(_width(part) for part in rows.parts.values())
     return 1 if rows.ndim == 1 else int(rows.shape[1])
 
 
 def _hidden(rows: Any, j: int) -> Any:
-    """The rows with column j missing."""
+    """The rows with column j missing; of sequences, in every frame."""
+    if isinstance(rows, Ragged):
+        return rows.map(lambda frames: _hidden(frames, j))
     if isinstance(rows, Columns):
         parts = dict(rows.parts)
         for name, part in parts.items():
@@ -153,10 +158,21 @@ def _hidden(rows: Any, j: int) -> Any:
 
 
 def _cells(rows: Any) -> list[list[Any]]:
+    if isinstance(rows, Ragged):
+        width = _width(rows)
+        return [[_typical(column) for column in zip(*_cells(one), strict=True)] or [None] * width for one in rows]
     if isinstance(rows, Columns):
         each = [_cells(part) for part in rows.parts.values()]
         return [list(chain.from_iterable(cells)) for cells in zip(*each, strict=True)]
     return np.asarray(rows).reshape(len(rows), -1).tolist()
+
+
+def _typical(column: tuple[Any, ...]) -> Any:
+    """What a column of a sequence is like: its mean, or its most frequent level."""
+    seen = [cell for cell in column if cell is not None and cell == cell]
+    if not seen or isinstance(seen[0], float):
+        return sum(seen) / len(seen) if seen else None
+    return max(dict.fromkeys(seen), key=seen.count)
 
 
 def _plain(value: Any) -> Any:

@@ -23,6 +23,7 @@ from likely.core.report import FitReport
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm_rule import PriorOfHMM
+from likely.estimators.sequence_outward import filled_sequences
 from likely.estimators.sequence_starts import arcs_by_path, by_clusters, by_segments, goes_forward
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.estimators.streaming import stepped
@@ -33,6 +34,7 @@ from likely.models.expansion import of_higher_order, on_moves, with_durations
 from likely.models.hmm import HMM
 from likely.models.topology import Topology
 
+MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
 STARTS = ("auto", "segments", "clusters", "random")
 
 
@@ -287,7 +289,7 @@ class HMMDensity(DensityEstimator):
 
     def _rows(self, X: Any, reset: bool) -> Ragged:
         """Foreign sequences as the model takes them: all frames cross the component's border at once."""
-        if X is None or (not isinstance(X, Ragged) and hasattr(X, "tocsr")):
+        if X is None or (not isinstance(X, Ragged) and hasattr(X, "tocsr")) or getattr(X, "dtype", None) == complex:
             self._refuse_at_border(X)
         seqs = Ragged.of(X)
         if reset:
@@ -296,7 +298,11 @@ class HMMDensity(DensityEstimator):
             self.topology_ = self._expanded()
             self._refuse_short(seqs)
         frames = seqs.values
-        frames = frames[:, None] if isinstance(frames, np.ndarray) and frames.ndim == 1 else frames
+        if isinstance(frames, np.ndarray) and frames.ndim == 1:
+            frames = frames[:, None]
+            if not reset and self.n_features_in_ != 1:
+                expected = f"frames must have {self.n_features_in_} columns"
+                raise DataError(sentence(type(self).__name__, expected, "single values", "Reshape your data"))
         rows = self.component_._rows(frames, reset)
         if reset:
             self.n_features_in_ = self.component_.n_features_in_
@@ -306,8 +312,9 @@ class HMMDensity(DensityEstimator):
         return Ragged.trusted(values=rows, offsets=seqs.offsets)
 
     def _refuse_at_border(self, X: Any) -> None:
-        got = "None" if X is None else "a sparse matrix"
-        raise DataError(sentence(type(self).__name__, "sequences of frames are needed", got))
+        got = "None" if X is None else "a sparse matrix" if hasattr(X, "tocsr") else "complex numbers"
+        remedy = "Complex data not supported" if got == "complex numbers" else ""
+        raise DataError(sentence(type(self).__name__, "sequences of frames are needed", got, remedy))
 
     def _expanded(self) -> Topology:
         """The topology with memory, durations and ties written out."""
@@ -393,15 +400,21 @@ class HMMDensity(DensityEstimator):
         return self.component_._in_names(text).replace("(member ", "(state ").replace("(component ", "(state ")
 
     def _outward(self, rows: Any, like: Any = None) -> Any:
-        if isinstance(rows, Ragged):
+        if not isinstance(rows, Ragged):
+            return self.component_._outward(rows, like)
+        if like is None:
             return rows.map(lambda frames: self.component_._outward(frames))
-        return self.component_._outward(rows, like)
+        return filled_sequences(self.component_, like, rows)
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
         component: Any = getattr(self, "component_", None)
         topology: Any = getattr(self, "topology_", None)
         sound = isinstance(model, HMM) and isinstance(component, DensityEstimator) and isinstance(topology, Topology)
         if not sound or model.members != members or model.states != topology.states:
+            return False
+        length = getattr(self, "lengths_", 0.0)
+        same_size = model.starts.shape[-1] == len(topology.starts) and (model.ends is None) == (topology.ends is None)
+        if not same_size or type(length) is not float or not 0 <= length < MOST_FRAMES:
             return False
         inner = untied(model.emissions)
         return component._fits(inner, width, inner.members)

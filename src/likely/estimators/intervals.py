@@ -15,6 +15,7 @@ from likely.families.gaussian import Gaussian
 from likely.families.multinomial import Multinomial
 from likely.families.poisson import Poisson
 from likely.families.product import Product
+from likely.models.hmm import HMM
 from likely.models.mixture import Mixture
 
 
@@ -127,6 +128,19 @@ def _mixture(model: Mixture, stats: Any, names: list[str], level: float) -> Iter
             yield from (Row(f"{k}: {r.column}", r.parameter, r.estimate, None, None) for r in inner)
 
 
+def _hmm(model: HMM, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """Where it begins, what follows what, and what each state emits; an interval would have to know the states."""
+    told = type(model.emissions) in _TABLE
+    for i, (start, row) in enumerate(zip(model.starts, model.moves, strict=True)):
+        yield Row(f"state {i}", "start", float(start), None, None)
+        yield from (Row(f"state {i}", f"to {j}", float(p), None, None) for j, p in enumerate(row) if p > 0)
+        if model.ends is not None:
+            yield Row(f"state {i}", "end", float(model.ends[i]), None, None)
+        if told and i < model.states:
+            inner = rows_of(model.emissions.member(i), stats.parts.member(i), names, level)
+            yield from (Row(f"{i}: {r.column}", r.parameter, r.estimate, None, None) for r in inner)
+
+
 def _around(value: float, reach: Any) -> tuple[float | None, float | None]:
     return (None, None) if reach is None else (float(value - reach), float(value + reach))
 
@@ -138,5 +152,5 @@ def _number(value: Any) -> float | None:
 _TABLE: dict[type, Callable[..., Iterator[Row]]] = {
     Gaussian: _gaussian, Poisson: _poisson, Categorical: _categorical, Product: _product,
     Multinomial: _multinomial, Bernoulli: _bernoulli, FactorGaussian: _factors,
-    Mixture: _mixture,
+    Mixture: _mixture, HMM: _hmm,
 }  # fmt: skip

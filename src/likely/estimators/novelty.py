@@ -15,6 +15,7 @@ from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.columns import Columns
 from likely.core.engine import one_blas_thread
 from likely.core.notes import tell
+from likely.core.ragged import Ragged
 from likely.errors import DomainError, sentence
 from likely.families.categorical import is_missing
 
@@ -23,7 +24,14 @@ PATTERNS = 4096  # of gaps that are remembered
 
 
 def surprise(model: Any, X: Any, log_prob: Array | None = None) -> Array:
-    """(median − log p(x)) / spread of each row (n,), against the model's own draws with the same gaps."""
+    """(median − log p(x)) / spread of each row (n,), against the model's own draws with the same gaps.
+
+    Where rows are sequences, against draws with as many frames.
+    """
+    if isinstance(X, Ragged):
+        from likely.estimators.sequence_novelty import sequence_surprise
+
+        return sequence_surprise(model, X, log_prob)
     scores = np.asarray(model.log_prob(X) if log_prob is None else log_prob, dtype=np.float64)
     ordinary = Ordinary.of(model)
     out = np.empty(len(scores))
@@ -58,7 +66,7 @@ class Ordinary:
             draws = self.draws if gaps is None else _with_gaps(self.draws[:WITH_GAPS], gaps)
             if len(self.known) > PATTERNS:
                 self.known.clear()
-            self.known[key] = _quartiles(self.model.log_prob(draws))
+            self.known[key] = quartiles(self.model.log_prob(draws))
         return self.known[key]
 
 
@@ -82,7 +90,8 @@ def alarm(kept: Array, rate: float, whose: str) -> float:
     return float(value[order[max(k - 1, 0)]])
 
 
-def _quartiles(scores: Array) -> tuple[float, float]:
+def quartiles(scores: Array) -> tuple[float, float]:
+    """Median and interquartile range of scores."""
     finite = scores[np.isfinite(scores)]
     low, middle, high = np.quantile(finite, [0.25, 0.5, 0.75]) if len(finite) else (0.0, 0.0, 0.0)
     return float(middle), float(high - low) or 1.0  # all alike: then nats are the unit

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from likely.estimators.intervals import Row, rows_of
+from likely.models.hmm import HMM
 from likely.models.mixture import Mixture
 
 SHOWN = 40  # rows of the table that text and HTML show; JSON has all
@@ -48,9 +49,11 @@ class Summary:
             if stats.complete
             else ["Entries were missing: intervals count the entries that were seen, column by column."]
         )
+        if isinstance(model, HMM):
+            notes = ["Which state a frame came from is hidden: estimates have no exact intervals."]
         if isinstance(model, Mixture):
             notes = ["Which row came from which component is hidden: estimates have no exact intervals."]
-        if facts["prior"] != NO_PRIOR and not isinstance(model, Mixture):
+        if facts["prior"] != NO_PRIOR and not isinstance(model, Mixture | HMM):
             notes.append("Intervals are those of the data alone; estimates include the prior.")
         rows = list(rows_of(model, stats, estimator._column_names(), level))
         return cls(f"{type(estimator).__name__}: {_kind(model)}", facts, rows, level, notes)
@@ -127,6 +130,8 @@ def _prior(prior: Any) -> str:
     if hasattr(prior, "weights"):
         told = [f"{what}: {_prior(p)}" for what, p in (("weights", prior.weights), ("parts", parts)) if p is not None]
         return ", ".join(told) or NO_PRIOR
+    if parts is not None and not isinstance(parts, tuple):  # a chain's: of its moves, and of its emissions
+        return f"moves: {type(prior).__name__}, emissions: {_prior(parts)}"
     if parts is not None:
         named = [f"{name}: {_prior(p)}" for name, p in parts if p is not None]
         return ", ".join(named) or NO_PRIOR

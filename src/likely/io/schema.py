@@ -316,6 +316,20 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.models.hmm_prior").HMMPrior, starts=maybe(numbers("* N", 0)),
         moves=maybe(numbers("* N N", 0)), ends=maybe(numbers("* N", 0)), parts=maybe(prior),
     ),
+    "DrivenHMM": entry(
+        lambda: import_module("likely.models.driven_hmm").DrivenHMM, starts=numbers("K", 0),
+        coefficients=numbers("K K q"), emissions=law, possible=numbers("K K", dtype=np.bool_),
+        units=maybe(numbers("t p")),
+    ),
+    "DrivenStats": entry(
+        lambda: import_module("likely.models.driven_stats").DrivenStats, starts=numbers("K", 0),
+        counts=numbers("K", 0), parts=stats, entropy=numbers(""), fitted=numbers(""), gradient=numbers("K K q"),
+        curvature=numbers("K q q"), coefficients=numbers("K K q"),
+    ),
+    "DrivenPrior": entry(
+        lambda: import_module("likely.models.driven_prior").DrivenPrior, worth=number(0), centre=numbers("p"),
+        ridge=numbers("p", 0), parts=maybe(prior),
+    ),
     "Topology": entry(
         lambda: import_module("likely.models.topology").Topology, starts=numbers("N", dtype=np.bool_),
         moves=numbers("N N", dtype=np.bool_), ends=maybe(numbers("N", dtype=np.bool_)),

@@ -137,25 +137,3 @@ def draw(moves, ends, alpha, offsets, uniform, path):  # type: ignore[no-untyped
                     if left < 0.0:
                         break
             path[t] = chosen
-
-
-@compiled
-def wander(starts, moves, ends, uniform, path):  # type: ignore[no-untyped-def]
-    """A path of the chain itself by uniform numbers (T,); the number of frames until it ended, −1 if it did not.
-
-    starts (K,), and in moves and ends what the chain may do from each state, are sums so far: rising to 1.
-    """
-    K = len(starts)
-    for t in range(len(uniform)):
-        u, state = uniform[t], 0
-        if t == 0:
-            while state < K - 1 and u >= starts[state]:
-                state += 1
-        else:
-            row = moves[path[t - 1]]
-            if u >= row[K - 1] and ends[path[t - 1]] > 0.0:
-                return t
-            while state < K - 1 and u >= row[state]:
-                state += 1
-        path[t] = state
-    return -1

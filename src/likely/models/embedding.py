@@ -18,11 +18,13 @@ from likely.families.multinomial import Multinomial
 from likely.families.poisson import Poisson
 from likely.families.product import Product
 from likely.families.several import Several
-from likely.families.shared import Shared
+from likely.families.shared import Shared, untied
+from likely.models.hmm import HMM
 from likely.models.mixture import Mixture
 from likely.models.seeding import standardised
 
 WORDS = 4.0  # columns that a bag of words beside other parts counts as
+THIRDS = 3  # pieces of a sequence that are told apart
 WIDEST = 64  # coordinates of counts of very many words: projected at random, distances stay what they are
 
 
@@ -56,6 +58,19 @@ def _(law: Multinomial, x: Any, weight: Array) -> Array:
 @embedded.register
 def _(law: Bernoulli, x: Any, weight: Array) -> Array:
     return standardised(_dense(x), weight)
+
+
+@embedded.register
+def _(law: HMM, x: Any, weight: Array) -> Array:
+    """A sequence by what its frames are like at the beginning, in the middle and at the end, and by its length."""
+    frames = embedded(untied(law.emissions), x.values, x.weights(weight))
+    whose = np.repeat(np.arange(len(x)), x.lengths)
+    place = np.arange(len(frames)) - np.repeat(x.offsets[:-1], x.lengths)
+    cell = whose * THIRDS + np.minimum(place * THIRDS // np.maximum(x.lengths[whose], 1), THIRDS - 1)
+    sums = np.zeros((len(x) * THIRDS, frames.shape[1]))
+    np.add.at(sums, cell, frames)
+    means = sums / np.maximum(np.bincount(cell, minlength=len(sums)), 1)[:, None]
+    return standardised(np.column_stack([means.reshape(len(x), -1), np.log1p(x.lengths)]), weight)
 
 
 @embedded.register

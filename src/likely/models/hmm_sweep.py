@@ -49,7 +49,8 @@ class _Visits:
         self.edges = [(int(seqs.offsets[a]), int(seqs.offsets[b])) for a, b in self.strips.values()]
         K = model.states
         self.starts, self.ends, self.counts, self.moves = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
-        self.log_prob, self.expected, self.possible = 0.0, 0.0, True
+        self.log_prob, self.expected = 0.0, 0.0
+        self.possible = self.chain.empty > 0 or not (weight[seqs.lengths == 0] > 0).any()
         self.unsure = np.zeros(K)  # entropy of the parts of each state's mixture
 
     def of_states(self, logs: Array, at: slice) -> Array:
@@ -60,26 +61,29 @@ class _Visits:
         """The same where each state has a mixture: its share of a frame is shared out among its parts."""
         K, n = self.model.states, logs.shape[1]
         each = logs.reshape(K, -1, n)
-        top = each.max(axis=1)
+        top = np.maximum(each.max(axis=1), -1e308)  # −inf − (−inf) would be no number
         each -= top[:, None]
         shares = np.exp(each)
         total = shares.sum(axis=1)
         gamma = self._settled(np.ascontiguousarray((np.log(total) + top).T), at).T
+        safe = np.where(total > 0, total, 1.0)
+        each[shares == 0] = 0.0
         each *= shares
-        self.unsure += (gamma * (np.log(total) - each.sum(axis=1) / total)).sum(axis=1)
-        shares *= (gamma / total)[:, None]
+        self.unsure += (gamma * (np.log(safe) - each.sum(axis=1) / safe)).sum(axis=1)
+        shares *= (gamma / safe)[:, None]
         return shares.reshape(-1, n)
 
     def _settled(self, logs: Array, at: slice) -> Array:
         a, b = self.strips[at.start]
         weight = self.weight[a:b]
         found = trellis.posterior(self.chain, logs, self.seqs.offsets[a : b + 1] - at.start, weight)
-        self.possible &= bool(np.isfinite(found.log_prob).all())
+        there = self.seqs.lengths[a:b] > 0  # `stats` counts those without a frame
+        self.possible &= bool(np.isfinite(found.log_prob[there]).all())
         self.starts += found.starts
         self.moves += found.moves
         self.ends += found.ends
         self.counts += found.states.sum(axis=0)
-        self.log_prob += float(weight @ found.log_prob)
+        self.log_prob += float(weight[there] @ found.log_prob[there])
         self.expected += trellis.expected(found.states, logs)
         return found.states
 

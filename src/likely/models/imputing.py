@@ -11,6 +11,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, Mask, n_rows, refuse_infinite, rows
 from likely.core.columns import Columns
+from likely.core.ragged import Ragged
 from likely.errors import DomainError, sentence
 from likely.families.bernoulli import Bernoulli
 from likely.families.categorical import MISSING, Categorical, is_missing, one_column_of
@@ -25,16 +26,21 @@ from likely.families.several import Several
 from likely.families.shared import Shared
 from likely.families.sparse_rows import is_sparse
 from likely.maths import spd
+from likely.models.covariates import apart, with_covariates
+from likely.models.driven_hmm import DrivenHMM
 from likely.models.fixed import Fixed
+from likely.models.hmm import HMM
 from likely.models.mixture import Mixture
 from likely.models.scaled import Scaled
+from likely.models.sequence_imputing import any_in, as_given, driven_shares, frame_shares, is_of_sequences
 
 
 def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
     """Rows with gaps filled: E[missing | seen], or with a generator one draw of the missing given the seen.
 
     A category is filled with its most probable level where nothing is drawn. Rows come back as they came in: an
-    array as an array, `Columns` as `Columns`, what was seen untouched; rows without gaps whatever their law.
+    array as an array, `Columns` as `Columns`, what was seen untouched; rows without gaps whatever their law. In
+    sequences, a state is known by all frames: E[x_t | x] = Σ_k p(s_t = k | x) E[x_t | seen of x_t, k].
 
     >>> import likely as lk
     >>> g = lk.Gaussian([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]])
@@ -45,6 +51,8 @@ def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
     if members is not None:
         remedy = "take member(k), or give the members weights in a Mixture"
         raise DomainError(sentence("impute", "one density is needed", f"a stack of {members}", remedy))
+    if is_of_sequences(model):
+        return as_given(_filled(model, Ragged.of(x), None, rng), x)
     x = x if hasattr(x, "shape") or isinstance(x, Mapping) else _listed(x)
     if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim == 2:
         refuse_infinite(x, "impute")
@@ -83,6 +91,10 @@ def gaps(x: Any) -> Mask:
 
 def _gappy(law: Any, x: Any) -> Mask:
     """Which rows (n,) lack something, as their law reads them."""
+    if isinstance(law, HMM):
+        return any_in(_gappy(law.emissions, x.values), x)
+    if isinstance(law, DrivenHMM):
+        return any_in(_gappy(law.emissions, apart(x).frames.values), x)
     if isinstance(law, Product):
         cut = law._cut(x)
         return np.any([_gappy(part, cut[name]) for name, part in law.parts], axis=0)
@@ -193,6 +205,42 @@ def _part_by_part(law: Product, parts: Mapping[str, Any], x: Any, shares: Any, r
     if not isinstance(x, Mapping):
         return np.column_stack(list(filled.values()))
     return Columns({name: filled[name] if name in filled else _copied(cut[name]) for name in cut})
+
+
+# ------------------------------------------------------------------- sequences
+
+
+@_fill.register
+def _(law: HMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
+    """Only sequences with gaps are looked at, and of these only frames with gaps are filled."""
+    which = np.flatnonzero(_gappy(law, x))
+    some: Ragged = x[which]
+    states = frame_shares(law, some, None if shares is None else shares[which], rng)
+    filled = _filled_frames(law.emissions, some.values, states, rng)
+    if len(which) == len(x):
+        return Ragged.trusted(values=filled, offsets=x.offsets)
+    place = np.empty(len(x), dtype=np.intp)
+    rest = np.setdiff1d(np.arange(len(x)), which)
+    place[which], place[rest] = np.arange(len(which)), len(which) + np.arange(len(rest))
+    return Ragged.joined([some.map(lambda _: filled), x[rest]])[place]
+
+
+@_fill.register
+def _(law: DrivenHMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
+    """Frames of a driven chain; the covariates, which were known, stay with them."""
+    frames, covariates = apart(x)
+    filled = _filled_frames(law.emissions, frames.values, driven_shares(law, x, rng), rng)
+    return with_covariates(frames.map(lambda _: filled), frames.map(lambda _: covariates))
+
+
+def _filled_frames(law: Any, frames: Any, states: Array, rng: Generator | None) -> Any:
+    if not isinstance(frames, np.ndarray):
+        return _filled(law, frames, states, rng)
+    at, out = np.flatnonzero(_gappy(law, frames)), frames.copy()
+    filled = _filled(law, frames[at], states[at], rng)
+    out = out.astype(filled.dtype) if out.dtype != filled.dtype else out
+    out[at] = filled
+    return out
 
 
 # ------------------------------------------------------------------- Gaussians

@@ -212,11 +212,11 @@ class Mixture(Law):
             return side_by_side([self.member(c).sample(n, rng) for c in range(self.members)])
         return self.sample_labelled(n, rng)[0]
 
-    def sample_labelled(self, n: int, rng: Generator) -> tuple[Any, Index]:
-        """n rows, and the part that each came from."""
+    def sample_labelled(self, n: int, rng: Generator, **how: Any) -> tuple[Any, Index]:
+        """n rows, and the part that each came from; `how` goes to the parts, as the `length` of sequences."""
         label = np.sort(rng.choice(self.size, n, p=self.weights / self.weights.sum()))
         counts = np.bincount(label, minlength=self.size)
-        draws = [self.parts.member(k).sample(int(c), rng) for k, c in enumerate(counts) if c]
+        draws = [self.parts.member(k).sample(int(c), rng, **how) for k, c in enumerate(counts) if c]
         order = rng.permutation(n)
         return (_stacked(draws)[order] if draws else self.parts.member(0).sample(0, rng)), label[order]
 

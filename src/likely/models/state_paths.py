@@ -40,6 +40,7 @@ def best_paths(way: Ways, logs: Array, offsets: Index) -> BestPaths:
     """Viterbi's algorithm on the scores (T, K) of all frames; `way` is in logarithms."""
     from likely.loops import paths as loops
 
+    offsets = np.array(offsets)
     n = len(offsets) - 1
     came, path = np.empty(logs.shape, dtype=np.int16), np.empty(len(logs), dtype=np.intp)
     last, score = np.empty(n, dtype=np.intp), np.empty(n)
@@ -79,7 +80,7 @@ def path_draws(way: Ways, alpha: Array, offsets: Index, rng: Generator) -> Index
     from likely.loops import paths as loops
 
     path = np.empty(len(alpha), dtype=np.intp)
-    loops.draw(way.moves, way.ends, alpha, offsets, rng.random(len(alpha)), path)
+    loops.draw(way.moves, way.ends, alpha, np.array(offsets), rng.random(len(alpha)), path)
     return path
 
 

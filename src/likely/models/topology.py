@@ -44,7 +44,8 @@ class Topology(Value):
         if moves.shape != (N, N) or (ends is not None and ends.shape != (N,)) or starts.shape != (N,):
             shapes = [starts.shape, moves.shape, None if ends is None else ends.shape]
             raise ShapeError(sentence("Topology", "starts (N,), moves (N, N) and ends (N,) must go together", shapes))
-        if not 0 < len(density) <= N or density.min() < 0 or set(density.tolist()) != set(range(density.max() + 1)):
+        numbers = np.unique(density)
+        if not 0 < len(density) <= N or (numbers != np.arange(len(numbers))).any():
             expected = f"density must number the densities 0, 1, … of at most {N} emitting states"
             raise DomainError(sentence("Topology", expected, density.tolist()))
         if not starts.any():
@@ -52,13 +53,13 @@ class Topology(Value):
         origin = None if self.origin is None else np.array(self.origin, dtype=np.intp)
         if origin is not None and origin.shape != density.shape:
             raise ShapeError(sentence("Topology", f"origin must name a state for each of {len(density)}", origin.shape))
+        if origin is not None and (origin.min() < 0 or origin.max() >= len(origin)):
+            raise DomainError(sentence("Topology", f"origin must be 0 … {len(origin) - 1}", origin.tolist()[:9]))
         self._set(starts=starts, moves=moves, ends=ends, density=density, origin=origin)
         self._refuse_dead_ends()
 
     def _refuse_dead_ends(self) -> None:
-        stuck = ~self.moves.any(axis=1) & (False if self.ends is None else ~self.ends)
-        if self.ends is None and len(self.moves) == 1:
-            return
+        stuck = ~self.moves.any(axis=1) & (True if self.ends is None else ~self.ends)
         if stuck.any():
             state = int(stuck.argmax())
             remedy = "allow it to stay, to go on, or to end there"

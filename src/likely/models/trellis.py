@@ -24,6 +24,7 @@ def log_likelihoods(chains: list[Ways], logs: Array, offsets: Index) -> Array:
     """log p(x) of n sequences under C chains (n, C) from the scores (T, C·K) of their states, which are used up."""
     from likely.loops import chains as loops
 
+    offsets = np.array(offsets)  # read-only ones would be a second signature of the loops
     C, K, T = len(chains), len(chains[0].starts), len(logs)
     each = [np.stack(part) for part in zip(*[(w.starts, w.moves, w.ends, w.entry) for w in chains], strict=True)]
     top, scale = np.empty((2, T, C))
@@ -45,6 +46,7 @@ def posterior(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Poster
     """The forward–backward algorithm on the scores (T, K) of all frames; sequences that cannot be have weight 0."""
     from likely.loops import chains as loops
 
+    offsets, weight = np.array(offsets), np.array(weight)
     T, K = logs.shape
     n = len(offsets) - 1
     top, shifted = np.empty((T, 1)), logs.copy()
@@ -76,12 +78,13 @@ def posterior_by_logs(chain: Ways, logs: Array, offsets: Index, weight: Array) -
     """The same in logarithms throughout: what the fast way is checked by, and falls back on."""
     from likely.loops import log_chains as loops
 
+    offsets, weight = np.array(offsets), np.array(weight)
     way, logs = chain.logs, np.array(logs, order="C")
     alpha, _, total = _by_logs(way, logs, offsets)
     beta, gamma, moves = np.empty_like(logs), np.empty_like(logs), np.zeros_like(chain.moves)
     loops.backward(way.moves, way.ends, logs, offsets, beta)
     loops.moved(way.moves, logs, offsets, alpha, beta, total, weight, gamma, moves)
-    total[np.diff(offsets) == 0] = way.empty
+    _mark_empty(total, chain, offsets)
     return Posterior(gamma, *_ends_of(gamma, moves, offsets), total)
 
 
@@ -89,6 +92,7 @@ def filtered(chain: Ways, logs: Array, offsets: Index) -> tuple[Array, Array]:
     """p(s_t | x_1 … x_t) of each frame (T, K), and log p(x_t | x_1 … x_{t−1}) (T,)."""
     from likely.loops import chains as loops
 
+    offsets = np.array(offsets)
     T, K = logs.shape
     n = len(offsets) - 1
     top, b, alpha = np.empty((T, 1)), logs.copy(), np.empty((T, K))
@@ -124,9 +128,23 @@ def _by_logs(way: Ways, logs: Array, offsets: Index) -> tuple[Array, Array, Arra
     return alpha, scale, total
 
 
+def expected(shares: Array, logs: Array) -> float:
+    """Σ share · log over what has a share."""
+    value = float(np.vdot(shares, logs))
+    return value if np.isfinite(value) else float(np.vdot(shares, np.where(shares > 0, logs, 0.0)))
+
+
 def _ends_of(gamma: Array, moves: Array, offsets: Index) -> tuple[Array, Array, Array]:
     there = np.diff(offsets) > 0
     return gamma[offsets[:-1][there]].sum(axis=0), moves, gamma[offsets[1:][there] - 1].sum(axis=0)
+
+
+def _mark_empty(total: Array, chain: Ways, offsets: Index) -> None:
+    """Sequences without a frame have the probability of leaving at once."""
+    none = np.diff(offsets) == 0
+    if none.any():
+        with np.errstate(divide="ignore"):
+            total[none] = np.log(chain.empty)
 
 
 def _summed(each: Array, offsets: Index) -> Array:

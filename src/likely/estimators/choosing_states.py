@@ -1,0 +1,133 @@
+"""How many states: the number whose model expects best what it has not seen, frame by frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from likely.core.arrays import Array, Index
+from likely.core.ragged import Ragged
+from likely.decisions.intervals import mean
+from likely.errors import DataError, DomainError, LikelyError, sentence
+from likely.estimators.contest import silence
+from likely.estimators.parallel import in_threads
+from likely.estimators.sequence_tables import known_rows
+from likely.estimators.splits import Split, make_splits
+
+PIECES = 20  # into which few long sequences are cut, so that some can be left out
+
+
+@dataclass(frozen=True, eq=False)
+class StateChoice:
+    """Held-out log-likelihood of each number of states, in nats a frame, and the number that is chosen."""
+
+    numbers: list[int]
+    held_out: Array  # (m,): −inf where some sequence left out is impossible, NaN where learning failed
+    error: Array  # (m,): standard error of its difference to the best
+    failures: dict[int, str]  # why, by number
+    pieces: int  # sequences (or pieces of them) that were left out in turn
+
+    @property
+    def best(self) -> int:
+        """The smallest number that is within one standard error of the largest."""
+        able = np.where(np.isfinite(self.held_out), self.held_out, -np.inf)
+        top = float(able.max())
+        near = (able >= top - np.where(np.isfinite(self.error), self.error, 0.0)) & np.isfinite(able)
+        return self.numbers[int(near.argmax())]
+
+    def __str__(self) -> str:
+        lines = [f"{'states':>6} {'held-out, nats a frame':>24}"]
+        for k, value, error in zip(self.numbers, self.held_out.tolist(), self.error.tolist(), strict=True):
+            told = self.failures.get(k) or (
+                "impossible for some" if np.isneginf(value) else f"{value:.4f} ± {error:.4f}"
+            )
+            lines.append(f"{k:>6} {told:>24}{'  chosen' if k == self.best else ''}")
+        return "\n".join(lines)
+
+
+class _Tested(NamedTuple):
+    log_prob: Array  # (m,) of the sequences left out
+    failure: str
+
+
+def choose_states(
+    density: Any, X: Any, numbers: Iterable[int] = (1, 2, 3, 4, 6, 8), *, cv: Any = 5, groups: Any = None,
+    sample_weight: Any = None, random_state: int = 0, n_jobs: int | None = None,
+    tell: Callable[[int], None] = lambda k: None,
+) -> StateChoice:  # fmt: skip
+    """Compare numbers of states of an `HMMDensity` on sequences left out; whole sequences are left out.
+
+    Fewer than five sequences are cut into pieces for this, where a sequence may begin and stop anywhere.
+
+    >>> import likely as lk, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = [np.repeat(rng.choice([0.0, 9.0], 12), 8) + rng.normal(0, 1, 96) for _ in range(10)]
+    >>> choose_states(lk.HMMDensity(random_state=0), x, (1, 2, 3)).best
+    2
+    """
+    asked = sorted({int(k) for k in numbers})
+    if not asked or asked[0] < 1:
+        raise DomainError(sentence("choose_states", "numbers of states must be whole and above 0", asked))
+    seqs, weight, groups = _enough(density, Ragged.of(X), sample_weight, groups, cv)
+    splits = make_splits(seqs, np.zeros(len(seqs), dtype=np.intp), cv, weight=weight, groups=groups, seed=random_state)
+    splits = [split for split in splits if len(split.train) and len(split.test)]
+    tasks = [(k, split) for k in asked for split in splits]
+
+    def run(task: tuple[int, Split]) -> _Tested:
+        done = _tested(clone(density).set_params(states=task[0]), seqs, weight, task[1])
+        tell(task[0])
+        return done
+
+    with silence():
+        tested = in_threads(run, tasks, n_jobs)
+    per = [tested[i * len(splits) : (i + 1) * len(splits)] for i in range(len(asked))]
+    return _compared(asked, per, splits, seqs.lengths, weight)
+
+
+def _enough(density: Any, seqs: Ragged, weight: Any, groups: Any, cv: Any) -> tuple[Ragged, Array | None, Any]:
+    """Sequences that can be left out: as they are, or pieces of few long ones."""
+    weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+    folds = cv if isinstance(cv, int) else 2
+    if len(seqs) >= folds:
+        return seqs, weight, groups
+    anywhere = isinstance(density.topology, str) and density.topology in ("ergodic", "cyclic") and not density.ends
+    if not anywhere or len(seqs.values) < 2 * PIECES:
+        expected, remedy = f"to choose a number of states, {folds} sequences are needed", "say how many states"
+        raise DataError(sentence("choose_states", expected, len(seqs), remedy))
+    share = np.maximum(np.round(PIECES * seqs.lengths / seqs.lengths.sum()).astype(int), 1)
+    cuts = [len(part) for T, m in zip(seqs.lengths, share, strict=True) for part in np.array_split(np.empty(T), m)]
+    owner = np.repeat(np.arange(len(seqs)), share)
+    kept = [None if part is None else np.asarray(part)[owner] for part in (weight, groups)]
+    return Ragged.of(seqs.values, cuts), kept[0], kept[1]
+
+
+def _tested(density: Any, seqs: Ragged, weight: Array | None, split: Split) -> _Tested:
+    try:
+        density.fit(seqs[split.train], sample_weight=None if weight is None else weight[split.train])
+        return _Tested(density.model_.log_prob(known_rows(density, seqs[split.test])[0]), "")
+    except LikelyError as error:
+        return _Tested(np.full(len(split.test), np.nan), " ".join(str(error).split()))
+
+
+def _compared(
+    asked: list[int], per: list[list[_Tested]], splits: list[Split], lengths: Index, weight: Array | None
+) -> StateChoice:
+    at = np.concatenate([split.test for split in splits])
+    frames = lengths[at] * (1.0 if weight is None else weight[at])
+    logs = np.array([np.concatenate([t.log_prob for t in tests]) for tests in per])  # (m, sequences)
+    with np.errstate(invalid="ignore"):
+        rates = np.where(lengths[at] > 0, logs / np.maximum(lengths[at], 1), 0.0)
+        held = rates @ frames / frames.sum()
+    failures = {k: next(t.failure for t in tests if t.failure) for k, tests in zip(asked, per, strict=True)
+                if any(t.failure for t in tests)}  # fmt: skip
+    able = np.where(np.isfinite(held), held, -np.inf)
+    if np.isneginf(able).all():
+        why = next(iter(failures.values()), "sequences left out are impossible under every model")
+        raise DataError(sentence("choose_states", "some number of states must learn these sequences", why))
+    best = rates[int(able.argmax())]
+    errors = [mean(best - one, frames / frames.sum()).se if np.isfinite(one).all() else np.nan for one in rates]
+    return StateChoice(asked, held, np.array(errors), failures, len(at))

@@ -1,0 +1,68 @@
+"""Hidden Markov models from few states to many, built for the columns of a frame: who competes for sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from likely.errors import DomainError, sentence
+from likely.estimators.bayes import BayesClassifier
+from likely.estimators.categorical import CategoricalDensity
+from likely.estimators.frequencies import ClassFrequencies
+from likely.estimators.gaussian import GaussianDensity
+from likely.estimators.hmm import HMMDensity
+from likely.estimators.ladder import Rung
+from likely.estimators.mixture import MixtureDensity
+from likely.estimators.poisson import PoissonDensity
+from likely.estimators.product import ProductDensity
+
+FEW_COLUMNS = 4  # up to which a state's covariance is full unless one says otherwise
+
+
+def emission(kinds: Mapping[str, str], components: int = 1, covariance: str | None = None) -> Any:
+    """What a state emits: numbers Gaussian, counts Poisson, words by a law of levels, unlike ones independently.
+
+    >>> emission({"x": "real", "y": "real"}), emission({"symbol": "category"})
+    (GaussianDensity(), CategoricalDensity())
+    """
+    real = [name for name, kind in kinds.items() if kind == "real"]
+    counts = [name for name, kind in kinds.items() if kind == "count"]
+    words = [name for name, kind in kinds.items() if kind == "category"]
+    shape = covariance or ("full" if len(real) <= FEW_COLUMNS else "diagonal")
+    parts: list[Any] = []
+    if real:
+        parts.append((_together(real), GaussianDensity(shape), real))
+    if counts:
+        parts.append((_together(counts), PoissonDensity(), counts))
+    parts += [(name, CategoricalDensity(), [name]) for name in words]
+    law = parts[0][1] if len(parts) == 1 else ProductDensity(parts)
+    if components == 1:
+        return law
+    if len(kinds) == 1 and words:
+        expected, remedy = "a mixture needs numbers, or several columns", "leave components out, or use more states"
+        raise DomainError(sentence("components", expected, "one column of words", remedy))
+    return MixtureDensity(law, components)
+
+
+def _together(names: list[str]) -> str:
+    """What a part of several columns is called."""
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]} … {names[-1]}"
+
+
+def chain(kinds: Mapping[str, str], states: int, **how: Any) -> HMMDensity:
+    """An `HMMDensity` of so many states; `components` and `covariance` are those of `emission`."""
+    law = emission(kinds, how.pop("components", 1), how.pop("covariance", None))
+    return HMMDensity(law, states, **how)
+
+
+def chain_rungs(
+    kinds: Mapping[str, str], states: Iterable[int], rules: Mapping[str, Any], how: Mapping[str, Any]
+) -> list[Rung]:
+    """Class frequencies as the ground, then one HMM a class with so many states, from few to many."""
+    ground = ClassFrequencies(**rules)
+    rungs = [Rung("frequencies", "class frequencies", "sequences are not looked at", 0, ground)]
+    for K in states:
+        words = "no memory: frames in any order" if K == 1 else f"{K} states a class, each with its own law of frames"
+        model = BayesClassifier(chain(kinds, K, **how), **rules)
+        rungs.append(Rung(f"hmm-{K}", f"{K} state{'s' * (K > 1)} a class", words, K, model))
+    return rungs

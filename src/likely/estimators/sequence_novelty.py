@@ -1,0 +1,174 @@
+"""How unlike training a sequence is: log p(x) falls with every frame, so it is compared with draws of the same length.
+
+A model draws sequences of some lengths, and leaves out some shares of their entries; median and spread of log p
+are interpolated in both. So long and short sequences, with and without gaps, are compared alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array
+from likely.core.columns import Columns
+from likely.core.ragged import Ragged
+from likely.estimators.novelty import missing_entries, quartiles
+from likely.families.shared import untied
+from likely.models.hmm import HMM
+from likely.models.mixture import Mixture
+from likely.models.trellis import log_likelihoods
+
+FRAMES = 8000  # drawn at a length: of short sequences many, of long ones some
+FEWEST, MOST = 96, 384  # sequences drawn at a length
+LONGEST = 1024  # frames beyond which log p grows as it did, and its spread with the root
+RATIO = 2  # between lengths at which draws are made
+PARTS = 4  # shares of entries that are left out: 0, 1/4 … 3/4
+
+
+def sequence_surprise(model: Any, seqs: Ragged, log_prob: Array | None = None) -> Array:
+    """(median − log p(x)) / spread of each sequence (n,), against the model's own draws, as long and as gappy."""
+    scores = np.asarray(model.log_prob(seqs) if log_prob is None else log_prob, dtype=np.float64)
+    if not len(scores):
+        return scores
+    middle, spread = OrdinarySequences.of(model).at(seqs.lengths.astype(np.float64), share_missing(seqs))
+    return np.asarray((middle - scores) / spread)
+
+
+def share_missing(seqs: Ragged) -> Array:
+    """Share of the entries of each sequence that were not seen (n,)."""
+    gaps = np.concatenate([[0.0], np.cumsum(missing_entries(seqs.values).mean(axis=1))])
+    return np.asarray((gaps[seqs.offsets[1:]] - gaps[seqs.offsets[:-1]]) / np.maximum(seqs.lengths, 1)).clip(0.0, 1.0)
+
+
+class OrdinarySequences:
+    """Median and interquartile range of log p over a model's own draws, by their length and share of gaps."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.known = model, {}
+
+    known: dict[tuple[int, int], tuple[float, float] | None]  # None: the model makes no sequence of that length
+
+    @classmethod
+    def of(cls, model: Any) -> OrdinarySequences:
+        """Made once a model: values do not change, so it is kept with them."""
+        found: OrdinarySequences | None = model.__dict__.get("_ordinary_sequences")
+        if found is None:
+            found = model.__dict__["_ordinary_sequences"] = cls(model)
+        return found
+
+    def at(self, lengths: Array, missing: Array) -> tuple[Array, Array]:
+        """Median and spread for sequences of these lengths that lack these shares of their entries, each (n,)."""
+        place = missing * PARTS
+        low = np.floor(place).astype(int)
+        out = np.zeros((2, len(lengths)))
+        for part in np.unique(np.concatenate([low, np.ceil(place).astype(int)])).tolist():
+            near = np.abs(place - part) < 1  # linear between neighbouring shares
+            out[:, near] += (1.0 - np.abs(place - part))[near] * np.stack(self._along(lengths[near], part))
+        return out[0], out[1]
+
+    def _along(self, lengths: Array, part: int) -> tuple[Array, Array]:
+        """The same for one share of gaps, interpolated in the length."""
+        grid = _lengths(float(lengths.min()), float(lengths.max()))
+        found = [(length, self._drawn(length, part)) for length in grid]
+        sound = [(length, *scores) for length, scores in found if scores is not None] or [self._nearest(grid[-1], part)]
+        place, middle, spread = np.array(sound, dtype=np.float64).T
+        return _interpolated(lengths, place, middle), _spread(lengths, place, spread)
+
+    def _drawn(self, length: int, part: int) -> tuple[float, float] | None:
+        if (length, part) not in self.known:
+            self.known[length, part] = self._scored(length, part)
+        return self.known[length, part]
+
+    def _scored(self, length: int, part: int) -> tuple[float, float] | None:
+        if length == 0:
+            return 0.0, 1.0
+        rng, n = np.random.default_rng(length), int(np.clip(FRAMES // length, FEWEST, MOST))
+        draws = drawn(self.model, n, rng, length)
+        if draws is not None and part:
+            draws = draws.map(lambda values: _thinned(values, part / PARTS, n, rng))
+        return None if draws is None else quartiles(self.model.log_prob(draws))
+
+    def _nearest(self, length: int, part: int) -> tuple[int, float, float]:
+        """The next longer sequences that the model makes."""
+        for longer in range(length + 1, 4 * length + 64):
+            scores = self._drawn(longer, part)
+            if scores is not None:
+                return longer, *scores
+        return length, 0.0, 1.0
+
+
+def _thinned(values: Any, share: float, n: int, rng: Generator) -> Any:
+    """Frames of n sequences of one length, each with that share of its entries left out, at random."""
+    if isinstance(values, Columns):
+        return Columns({name: _thinned(part, share, n, rng) for name, part in values.parts.items()})
+    out = values.astype(np.float64 if values.dtype.kind in "f" else object)
+    chance = rng.random((n, out.size // n))
+    limit = np.quantile(chance, share, axis=1, keepdims=True) if share < 1 else 1.0
+    out[(chance < limit).reshape(out.shape)] = np.nan if out.dtype.kind == "f" else None
+    return out
+
+
+def drawn(model: Any, n: int, rng: Generator, length: int) -> Ragged | None:
+    """n sequences of one length from a chain or a mixture of chains; None if it makes none."""
+    if not isinstance(model, Mixture):
+        return None if np.isneginf(log_length(model, length)[0]) else model.sample(n, rng, length)
+    with np.errstate(divide="ignore"):
+        logs = np.log(model.weights) + _of_members(model, length)
+    if np.isneginf(logs.max()):
+        return None
+    shares = np.exp(logs - logs.max())
+    counts = rng.multinomial(n, shares / shares.sum())
+    parts = [drawn(model.parts.member(k), int(c), rng, length) for k, c in enumerate(counts) if c]
+    return Ragged.joined([part for part in parts if part is not None])
+
+
+def log_length(model: Any, length: int) -> Array:
+    """log p(length) of a sequence: (1,), or (C,) for a stack; 0 where it may stop anywhere."""
+    if isinstance(model, Mixture):
+        logs = _of_members(model, length).reshape(model.weights.shape)
+        with np.errstate(divide="ignore"):
+            return np.atleast_1d(np.logaddexp.reduce(np.log(model.weights) + logs, axis=-1))
+    if not isinstance(model, HMM) or model.ends is None:
+        return np.zeros(getattr(model, "members", None) or 1)
+    flat = np.zeros((length, len(model.chains) * model.states))
+    with np.errstate(all="ignore"):
+        return log_likelihoods([chain.summed for chain in model.chains], flat, np.array([0, length]))[0]
+
+
+def _of_members(model: Mixture, length: int) -> Array:
+    """log p(length) under each part (K,)."""
+    parts = untied(model.parts)
+    if parts is model.parts:
+        return log_length(parts, length)
+    return log_length(parts, length)[model.parts.index]
+
+
+def _lengths(least: float, most: float) -> list[int]:
+    """Whole lengths about RATIO apart, from one not above the least to one not below the most, or LONGEST."""
+    out = [1]
+    while out[-1] < min(most, LONGEST):
+        out.append(min(max(out[-1] + 1, round(out[-1] * RATIO)), LONGEST))
+    first = sum(length <= least for length in out) - 1
+    kept = out[max(min(first, len(out) - 2), 0) :]
+    return [0, *kept] if least < 1 else kept
+
+
+def _interpolated(x: Array, place: Array, value: Array) -> Array:
+    """Linear between places, and on beyond them by the last slope."""
+    out = np.interp(x, place, value)
+    if len(place) == 1:
+        return np.asarray(value[0] * x / max(place[0], 1.0))
+    above, below = x > place[-1], x < place[0]
+    slope = np.diff(value)[[0, -1]] / np.diff(place)[[0, -1]]
+    out[above] = value[-1] + slope[1] * (x[above] - place[-1])
+    out[below] = value[0] + slope[0] * (x[below] - place[0])
+    return np.asarray(out)
+
+
+def _spread(x: Array, place: Array, value: Array) -> Array:
+    """Interpolated between places; beyond the last it grows with the root, as sums do."""
+    inside = place > 0  # the spread of nothing is that of the shortest
+    out = np.interp(x, place[inside], value[inside]) if inside.any() else np.full(len(x), value[0])
+    return np.asarray(np.where(x > place[-1], value[-1] * np.sqrt(x / max(place[-1], 1.0)), out))

@@ -1,0 +1,31 @@
+"""Sequences that come back as they came in: a list as a list, tables as tables; only what was missing is new."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.ragged import Ragged
+from likely.estimators.outward import filled_in
+from likely.models.decoding import is_one
+from likely.models.sequence_imputing import as_given
+
+
+def filled_sequences(component: Any, like: Any, rows: Ragged) -> Any:
+    """The sequences `like` with their gaps taken from `rows`, which the component's border made of them."""
+    seqs = Ragged.of(like)
+    frames = seqs.values
+    flat = isinstance(frames, np.ndarray) and frames.ndim == 1
+    filled = component._outward(rows.values, frames[:, None] if flat else frames)
+    out = Ragged.trusted(values=filled[:, 0] if flat else filled, offsets=seqs.offsets)
+    if hasattr(like, "columns") and is_one(like):
+        return _in_table(like, out[0])
+    given = as_given(out, like)
+    if isinstance(given, list):
+        return [_in_table(a, b) if hasattr(a, "columns") else b for a, b in zip(like, given, strict=True)]
+    return given
+
+
+def _in_table(table: Any, frames: Any) -> Any:
+    return filled_in(table, frames[:, None] if getattr(frames, "ndim", 2) == 1 else frames)

@@ -1,0 +1,349 @@
+"""Models of sequences that know their table: columns by name and kind, states by name, and how they came about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import HasMethods
+
+from likely.core.arrays import Array, Mask
+from likely.core.columns import Columns
+from likely.core.joining import is_gap
+from likely.core.ragged import Ragged
+from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
+from likely.errors import DataError, sentence
+from likely.estimators.bayes import BayesClassifier
+from likely.estimators.deciding import Deciding
+from likely.estimators.frequencies import ClassFrequencies
+from likely.estimators.hmm import HMMDensity
+from likely.estimators.recalibrated import applied
+
+Kinds = dict[str, str]  # column → "real", "count" or "category"
+KINDS = ("real", "count", "category")
+
+
+class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
+    """What both have: columns with kinds, and a card, as JSON."""
+
+    schema_: str
+    card_: str = ""  # JSON: how it came about
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """`columns` (name → kind), `roles` (task → column), and `states`, the names of states where they have some."""
+        found: dict[str, Any] = json.loads(self._has("schema_"))
+        return found
+
+    @property
+    def columns(self) -> Kinds:
+        """Kind of each column, in the order of a frame."""
+        found: Kinds = self.schema["columns"]
+        return found
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """How the model came about, as plain values."""
+        found: dict[str, Any] = json.loads(self.card_ or "{}")
+        return found
+
+    def frames(self, X: Any) -> Ragged:
+        """Sequences as the model takes them: `lk.Sequences`, whose columns go by name, or anything that holds some."""
+        seqs, names = _named(X)
+        return laid_out(seqs, list(self.columns) if names is None else names, self.columns)
+
+    def _noted(self, X: Any) -> Ragged:
+        """The same for the first time: what the columns are is found out, and noted."""
+        seqs, names = _named(X)
+        width = 1 if getattr(seqs.values, "ndim", 1) == 1 else seqs.values.shape[1]
+        names = [f"x{j}" for j in range(width)] if names is None else names
+        self.schema_ = json.dumps({"columns": kinds_found(seqs, names), "roles": {}, "states": None})
+        return laid_out(seqs, names, self.columns)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "schema_" in vars(self)
+
+    def _has(self, name: str) -> Any:
+        """What was learnt, or a word on how to learn it."""
+        if name not in vars(self):
+            remedy = f"{type(self).__name__}.around(fitted, columns), or `likely fit --sequences`, makes one"
+            raise DataError(sentence(type(self).__name__, "a fitted model is needed", "settings alone", remedy))
+        return vars(self)[name]
+
+    def save(self, path: Any) -> None:
+        """Write a model file that `lk.load` reads back."""
+        from likely.files import save
+
+        save(self, path)
+
+    def _sound(self) -> bool:
+        schema, card = json.loads(self.schema_), json.loads(self.card_ or "{}")
+        states, columns = schema["states"], schema["columns"]
+        sound = isinstance(card, dict) and isinstance(schema["roles"], dict) and bool(columns)
+        sound = sound and all(kind in KINDS for kind in columns.values())
+        return sound and (states is None or all(isinstance(name, str) for name in states))
+
+
+class SequenceClassifier(Deciding, _OfSequences):
+    """Decide about sequences whose frames have named columns: `likely fit --sequences --target` writes it.
+
+    - **classifier**: a `BayesClassifier` of `HMMDensity`; None: one state a class, with a law for each column's kind.
+      `around` puts a fitted one together with its columns.
+
+    >>> import likely as lk, numpy as np
+    >>> x = lk.Ragged.from_list([np.zeros(4), np.ones(5), np.zeros(6), np.ones(3)])
+    >>> clf = lk.BayesClassifier(lk.HMMDensity(states=1)).fit(x, ["low", "high", "low", "high"])
+    >>> SequenceClassifier.around(clf, {"level": "real"}).predict([[0.9, 1.0, 1.1]])
+    array(['high'], dtype=object)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"classifier": [HasMethods(["fit", "decide"]), None]}
+    _saved: tuple[str, ...] = ("classifier_", "schema_", "card_", "calibration_")
+    calibration_: Calibration | None = None  # from the classifier's log-posteriors to those that it gives
+
+    def __init__(self, classifier: Any = None) -> None:
+        self.classifier = classifier
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find out what the columns of X are, and learn from sequences with labels y (n,)."""
+        from likely.estimators.sequence_ladder import chain
+
+        self._validate_params()
+        frames = self._noted(X)
+        usual = BayesClassifier(chain(self.columns, 1))
+        self.classifier_ = (usual if self.classifier is None else clone(self.classifier)).fit(frames, y, sample_weight)
+        self.calibration_ = None
+        return self
+
+    @classmethod
+    def around(
+        cls, classifier: Any, columns: Kinds, roles: Mapping[str, str] | None = None,
+        calibration: Calibration | None = None,
+    ) -> Self:  # fmt: skip
+        """A fitted classifier together with the columns of a frame, in that order."""
+        made = cls(clone(classifier))
+        made.classifier_, made.calibration_ = classifier, calibration
+        made.schema_ = json.dumps({"columns": columns, "roles": dict(roles or {}), "states": None})
+        return made
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes (C,)."""
+        return self._has("classifier_").classes_
+
+    @property
+    def class_prior_(self) -> Array:
+        """Class probabilities (C,)."""
+        return self.classifier_.class_prior_
+
+    def log_posterior(self, X: Any) -> Array:
+        """log p(c | sequence) (n, C), columns in the order of `classes_`."""
+        return applied(self.calibration_, self.classifier_.log_posterior(self.frames(X)))
+
+    def score_samples(self, X: Any) -> Array:
+        """log p of each sequence (n,), whatever its class; NaN where class frequencies alone decide."""
+        frames = self.frames(X)
+        if isinstance(self.classifier_, ClassFrequencies):
+            return np.full(len(frames), np.nan)
+        return self.classifier_.model_.log_prob(self.classifier_._rows(frames))
+
+    # how to decide is the classifier's own affair
+    cost = property(lambda self: self.classifier_.cost)
+    reject_cost = property(lambda self: self.classifier_.reject_cost)
+    reject_below = property(lambda self: self.classifier_.reject_below)
+    novelty = property(lambda self: self.classifier_.novelty)
+
+    def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
+        return self.classifier_._novel(self.frames(X), rate)
+
+    def _check_state(self) -> None:
+        """After a file was read: texts are JSON, and the classifier is one for these columns."""
+        if not hasattr(self, "classifier_"):
+            return
+        try:
+            map = self.calibration_
+            known = isinstance(map, Temperature | LogisticMap | IsotonicMap)
+            sound = isinstance(self.classifier_, BayesClassifier | ClassFrequencies) and self._sound()
+            if sound and isinstance(self.classifier_, BayesClassifier):
+                sound = isinstance(self.classifier_.density_, HMMDensity)
+                sound = sound and self.classifier_.n_features_in_ == len(self.columns)
+            sound = sound and (map is None or (known and map.classes == len(self.classifier_.classes_)))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise DataError(sentence("SequenceClassifier", "columns, card and classifier must fit together"))
+
+
+class SequenceDensity(_OfSequences):
+    """A hidden Markov model whose columns and states have names: `likely fit --sequences` writes it.
+
+    - **density**: an `HMMDensity`; None: one state, with a law for each column's kind. `around` puts a fitted one
+      together with its columns and the names of its states.
+
+    >>> import likely as lk, numpy as np
+    >>> x = [np.repeat([0.0, 8.0], 9) + np.sin(np.arange(18)) for _ in range(3)]
+    >>> h = lk.HMMDensity(states=2, topology="left-to-right").fit(x)
+    >>> named = SequenceDensity.around(h, {"level": "real"}, states=["low", "high"])
+    >>> named.state_names, named.predict(x)[0].tolist() == [0] * 9 + [1] * 9
+    (['low', 'high'], True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"density": [HasMethods(["fit", "score_samples"]), None]}
+    _saved: tuple[str, ...] = ("density_", "schema_", "card_")
+
+    def __init__(self, density: Any = None) -> None:
+        self.density = density
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find out what the columns of X are, and learn from sequences; `y` is ignored."""
+        from likely.estimators.sequence_ladder import chain
+
+        self._validate_params()
+        frames = self._noted(X)
+        usual = chain(self.columns, 1)
+        self.density_ = (usual if self.density is None else clone(self.density)).fit(
+            frames, sample_weight=sample_weight
+        )
+        return self
+
+    @classmethod
+    def around(
+        cls, density: Any, columns: Kinds, roles: Mapping[str, str] | None = None, states: list[str] | None = None
+    ) -> Self:
+        """A fitted density together with the columns of a frame, in that order."""
+        made = cls(clone(density))
+        made.density_ = density
+        made.schema_ = json.dumps({"columns": columns, "roles": dict(roles or {}), "states": states})
+        return made
+
+    @property
+    def model_(self) -> Any:
+        """The `HMM` itself."""
+        return self._has("density_").model_
+
+    @property
+    def state_names(self) -> list[str]:
+        """What the states are called; their numbers where nobody named them."""
+        named: list[str] | None = self.schema["states"]
+        return named or [str(k) for k in range(int(self.density_.topology_.original.max()) + 1)]
+
+    def known(self, X: Any) -> tuple[Ragged, Mask]:
+        """Frames inside the border, words that training never saw as missing, and which sequences (n,) had one."""
+        return known_rows(self.density_, self.frames(X))
+
+    def score_samples(self, X: Any) -> Array:
+        """log p of each sequence (n,); a word that training never saw counts as missing."""
+        return self.model_.log_prob(self.known(X)[0])
+
+    def predict(self, X: Any) -> Ragged:
+        """The number of each frame's state on the best path."""
+        return states_of(self.density_, self.known(X)[0])
+
+    def predict_proba(self, X: Any, lag: int | None = None) -> Ragged:
+        """p(state | sequence) of each frame; with a `lag`, from frames up to so many later."""
+        return shares_of(self.density_, self.known(X)[0], lag)
+
+    def _check_state(self) -> None:
+        """After a file was read: texts are JSON, and the model is one for these columns and states."""
+        if not hasattr(self, "density_"):
+            return
+        try:
+            sound = isinstance(self.density_, HMMDensity) and self._sound()
+            sound = sound and self.density_.n_features_in_ == len(self.columns)
+            sound = sound and len(self.state_names) == int(self.density_.topology_.original.max()) + 1
+        except (AttributeError, KeyError, TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise DataError(sentence("SequenceDensity", "columns, card and density must fit together"))
+
+
+# -------------------------------------------------------------------- inside the border
+
+
+def known_rows(density: Any, X: Any) -> tuple[Ragged, Mask]:
+    """Frames as the model scores them, words never seen as missing, and which sequences (n,) had one."""
+    rows, strange = density._known(density._rows(X, reset=False), density._learnt)
+    return rows, np.logical_or.reduce([np.zeros(len(rows), dtype=bool), *strange.values()])
+
+
+def states_of(density: Any, rows: Ragged) -> Ragged:
+    """The best paths of such frames, in states of the topology that was asked for."""
+    own = density.topology_.original
+    return density.model_.viterbi(rows).states.map(lambda states: own[states])
+
+
+def shares_of(density: Any, rows: Ragged, lag: int | None = None) -> Ragged:
+    """p(state | sequence) of such frames, over the same states."""
+    sums = np.eye(int(density.topology_.original.max()) + 1)[density.topology_.original]
+    return density.model_.posterior(rows, lag).map(lambda p: p @ sums)
+
+
+# ---------------------------------------------------------------------------- frames
+
+
+def _named(X: Any) -> tuple[Ragged, Any]:
+    """Sequences, and the names of their columns where they have some."""
+    names = getattr(X, "columns", None)
+    if isinstance(names, tuple) and isinstance(getattr(X, "x", None), Ragged):
+        return X.x, names
+    seqs = Ragged.of(X)
+    return seqs, list(seqs.values) if isinstance(seqs.values, Columns) else None
+
+
+def kinds_found(seqs: Ragged, names: Any) -> Kinds:
+    """What each column of a frame is: numbers are "real", words "category".
+
+    >>> kinds_found(Ragged.from_list([[1.0, 2.0]]), ["x"])
+    {'x': 'real'}
+    """
+    return {name: "category" if a.dtype.kind in "USO" else "real" for name, a in _by_name(seqs, names).items()}
+
+
+def laid_out(seqs: Ragged, names: Any, kinds: Kinds) -> Ragged:
+    """The columns that `kinds` names, in its order: numbers side by side, one column of words alone, else `Columns`.
+
+    >>> laid_out(Ragged.from_list([[1.0, 2.0]]), ["x"], {"x": "category"})[0].tolist()
+    ['1', '2']
+    """
+    found = _by_name(seqs, names)
+    missing = [name for name in kinds if name not in found]
+    if missing:
+        there = ", ".join(f'"{name}"' for name in list(found)[:8])
+        raise DataError(sentence("sequences", f'there must be a column "{missing[0]}"', remedy=f"there are {there}"))
+    parts = {name: _as_kind(found[name], kind, name) for name, kind in kinds.items()}
+    if len(set(kinds.values()) - {"category"}) == 1 and "category" not in kinds.values():
+        return Ragged.of(np.stack(list(parts.values()), axis=1), seqs.lengths)
+    return Ragged.of(next(iter(parts.values())) if len(parts) == 1 else Columns(parts), seqs.lengths)
+
+
+def _by_name(seqs: Ragged, names: Any) -> dict[str, NDArray[Any]]:
+    values = seqs.values
+    if isinstance(values, Columns):
+        return {str(name): np.asarray(values[name]) for name in values}
+    table = values[:, None] if values.ndim == 1 else values
+    names = [str(name) for name in names]
+    if table.ndim != 2 or table.shape[1] != len(names):
+        expected = f"frames must have {len(names)} column{'s' * (len(names) != 1)}: {', '.join(names[:8])}"
+        raise DataError(sentence("sequences", expected, f"{table.shape[1]}"))
+    return {name: table[:, j] for j, name in enumerate(names)}
+
+
+def _as_kind(a: NDArray[Any], kind: str, name: str) -> NDArray[Any]:
+    words = a.dtype.kind in "USO"
+    if kind == "category":
+        return np.array([None if is_gap(cell) else _text(cell) for cell in a.tolist()], dtype=object)
+    if words and all(is_gap(cell) for cell in a.tolist()):  # a column without any entry has no kind of its own
+        return np.full(len(a), np.nan)
+    if words:
+        odd = next(cell for cell in a.tolist() if not is_gap(cell))
+        raise DataError(sentence(f'column "{name}"', "numbers are needed", f'words such as "{odd}"'))
+    return np.asarray(a, dtype=np.float64)
+
+
+def _text(cell: Any) -> str:
+    """A level as a text: 1.0 is "1"."""
+    return str(int(cell)) if isinstance(cell, float) and cell == int(cell) else str(cell)

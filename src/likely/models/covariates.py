@@ -1,0 +1,88 @@
+"""Frames and what drives them: covariates are known, frames are explained."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, numbers
+from likely.core.columns import Columns
+from likely.core.ragged import Ragged
+from likely.errors import DataError, ShapeError, sentence
+
+FRAMES, COVARIATES = "frames", "covariates"
+WHOSE = "covariates"
+
+
+class Driven(NamedTuple):
+    """Sequences of frames, and the covariates of every frame (T, p)."""
+
+    frames: Ragged
+    covariates: Array
+
+
+def with_covariates(x: Any, covariates: Any) -> Ragged:
+    """Sequences whose frames carry covariates: Columns of "frames" and "covariates", which travel together.
+
+    Both are given as sequences are: a `Ragged`, a list of arrays, or one array; covariates are numbers, (T_i, p) or
+    (T_i,).
+
+    >>> both = with_covariates([[1.0, 2.0], [3.0]], [[0.1, 0.2], [0.3]])
+    >>> len(both), both[0]["covariates"].tolist()
+    (2, [[0.1], [0.2]])
+    """
+    frames, u = Ragged.of(x), Ragged.of(covariates)
+    if len(frames) != len(u):
+        expected = f"as many sequences as there are of frames ({len(frames)}) are needed"
+        raise ShapeError(sentence(WHOSE, expected, len(u)))
+    unlike = np.flatnonzero(frames.lengths != u.lengths)
+    if len(unlike):
+        i = int(unlike[0])
+        expected = f"sequence {i} must have one row for each of its {frames.lengths[i]} frames"
+        raise ShapeError(sentence(WHOSE, expected, int(u.lengths[i])))
+    parts = {FRAMES: frames.values, COVARIATES: table(u.values)}
+    return Ragged.trusted(values=Columns(parts), offsets=frames.offsets)
+
+
+def table(values: Any) -> Array:
+    """Covariates as numbers (T, p); named columns side by side."""
+    if isinstance(values, Columns):
+        return np.column_stack([numbers(part, WHOSE) for part in values.parts.values()])
+    a = numbers(values, WHOSE)
+    return a[:, None] if a.ndim == 1 else a
+
+
+def apart(x: Any, covariates: Any = None) -> Driven:
+    """Frames and covariates, given side by side or as `with_covariates` put them together."""
+    both = Ragged.of(x) if covariates is None else with_covariates(x, covariates)
+    if not (isinstance(both.values, Columns) and {FRAMES, COVARIATES} <= set(both.values)):
+        remedy = "give covariates=, or put both together with with_covariates(x, covariates)"
+        raise DataError(sentence(WHOSE, "every frame needs its covariates", "frames alone", remedy))
+    frames = Ragged.trusted(values=both.values[FRAMES], offsets=both.offsets)
+    return Driven(frames, table(both.values[COVARIATES]))
+
+
+def features(u: Array, units: Array | None, offsets: Index | None = None, before: int = 0) -> Array:
+    """(1, u) in the model's units (T, p + 1); the first frame of a sequence is not moved to, and its u does not matter.
+
+    What is missing or infinite elsewhere is an error that names sequence, frame and column. Without `offsets`, every
+    row matters.
+    """
+    z = np.array(u, dtype=np.float64)
+    if offsets is not None:
+        z[offsets[:-1][np.diff(offsets) > 0]] = 0.0 if units is None else units[0]
+    if not np.isfinite(z).all():
+        _refuse_missing(z, offsets, before)
+    if units is not None:
+        z = (z - units[0]) / units[1]
+    return np.concatenate([np.ones((len(z), 1)), z], axis=1)
+
+
+def _refuse_missing(z: Array, offsets: Index | None, before: int) -> None:
+    t, column = np.argwhere(~np.isfinite(z))[0]
+    sequence = -1 if offsets is None else int(np.searchsorted(offsets, t, side="right")) - 1
+    place = f"row {t}" if offsets is None else f"sequence {before + sequence}, frame {t - offsets[sequence]}"
+    remedy = "fill it in first: what drives a chain must be known"
+    got = f"{z[t, column]} at {place}, column {column}"
+    raise DataError(sentence(WHOSE, "covariates must be finite numbers", got, remedy))

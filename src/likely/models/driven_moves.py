@@ -1,0 +1,81 @@
+"""Moves that depend on covariates: a multinomial logit from each state, learnt by steps that never overshoot."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import logsumexp
+
+from likely.core.arrays import Array, Mask
+
+CUTOFF = 1e-12  # of the largest eigenvalue: directions below it are those that covariates never took
+
+
+def log_moves(coefficients: Array, possible: Mask, z: Array) -> Array:
+    """log p(s_t = j | s_{t−1} = i, z_t) = β_ij · z_t − log Σ_k exp(β_ik · z_t), over possible k: (T, K, K).
+
+    >>> log_moves(np.zeros((2, 2, 1)), np.array([[True, True], [False, True]]), np.ones((1, 1))).round(2).tolist()
+    [[[-0.69, -0.69], [-inf, 0.0]]]
+    """
+    K, _, q = coefficients.shape
+    logs = (z @ coefficients.reshape(K * K, q).T).reshape(len(z), K, K)
+    logs[:, ~possible] = -np.inf
+    logs -= logs.max(axis=2, keepdims=True)
+    logs -= np.log(np.exp(logs).sum(axis=2, keepdims=True))
+    return logs
+
+
+def log_row(coefficients: Array, possible: Mask, z: Array) -> Array:
+    """The same of one row each: coefficients (n, K, q), possible (n, K), z (n, q); (n, K)."""
+    logs = np.where(possible, np.einsum("nkq,nq->nk", coefficients, z), -np.inf)
+    return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
+
+
+def evidence(shares: Array, before: Array, moves: Array, z: Array) -> tuple[Array, Array]:
+    """Gradient (K, K, q) of the expected log-probability of moves, and Σ_t γ_{t−1}(i) z zᵀ (K, q, q), its curvature.
+
+    shares (T, K, K) are p(s_{t−1} = i, s_t = j | x) in weight, before (T, K) their sums over j, γ_{t−1}(i).
+    """
+    (T, K), q = before.shape, z.shape[1]
+    excess = (shares - before[:, :, None] * moves).reshape(T, K * K)
+    squares = (z[:, :, None] * z[:, None, :]).reshape(T, q * q)
+    return (excess.T @ z).reshape(K, K, q), (before.T @ squares).reshape(K, q, q)
+
+
+def bound(change: Array, possible: Mask, gradient: Array, curvature: Array) -> float:
+    """What a change (K, K, q) of coefficients gains at least: g·δ − ½ δᵀBδ, B = ½ (I − 11ᵀ/m) ⊗ Σ γ z zᵀ.
+
+    The negative curvature of a logit of m outcomes is nowhere above B   (Böhning 1992).
+    """
+    change = np.where(possible[:, :, None], change, 0.0)
+    centred = _centred(change, possible)
+    gain = float((gradient * change).sum())
+    return gain - 0.25 * float(np.einsum("ijp,ipq,ijq->", centred, curvature, centred))
+
+
+def step(coefficients: Array, possible: Mask, gradient: Array, curvature: Array, ridge: Array) -> Array:
+    """The change (K, K, q) that maximises the bound less ½ Σ ridge · β²: one small system a state.
+
+    Along the mean over targets, which moves no probability, only the ridge speaks: it takes the mean to 0.
+    """
+    beta = np.where(possible[:, :, None], coefficients, 0.0)
+    pull = np.where(possible[:, :, None], gradient - ridge * beta, 0.0)
+    centred, out = _centred(pull, possible), np.zeros_like(beta)
+    for i in range(len(beta)):
+        out[i] = _solved(0.5 * curvature[i] + np.diag(ridge), centred[i].T).T
+    mean = beta.sum(axis=1) / possible.sum(axis=1)[:, None]
+    out -= np.where(ridge > 0, mean, 0.0)[:, None, :]
+    return np.where(possible[:, :, None], out, 0.0)
+
+
+def _centred(a: Array, possible: Mask) -> Array:
+    """Less the mean over the possible targets of each state."""
+    mean = a.sum(axis=1) / possible.sum(axis=1)[:, None]
+    return np.where(possible[:, :, None], a - mean[:, None, :], 0.0)
+
+
+def _solved(matrix: Array, right: Array) -> Array:
+    """A⁺ b in units in which A has ones on its diagonal; what A does not reach stays as it is."""
+    unit = np.sqrt(np.diag(matrix))
+    unit = np.where(unit > 0, unit, 1.0)
+    inverse = np.linalg.pinv(matrix / unit[:, None] / unit, rcond=CUTOFF, hermitian=True)
+    return np.asarray((inverse @ (right / unit[:, None])) / unit[:, None])

@@ -1,0 +1,57 @@
+"""What learning a driven chain adds up: where its moves would rather go, and how sharply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.stats import Addable
+from likely.core.value import Value
+from likely.errors import DomainError, sentence
+
+
+@dataclass(frozen=True, eq=False)
+class DrivenStats(Addable, Value):
+    """Expected beginnings, the emissions' statistics, and the moves' gradient and curvature at some coefficients.
+
+    A logit has no finite sum that says everything, so moves are known near the coefficients of the model that looked:
+    statistics taken at others do not add.
+    """
+
+    starts: Array  # (K,)
+    counts: Array  # (K,): frames in each state
+    parts: Any  # the statistics of the emissions
+    entropy: Array  # (): of the hidden states, in nats
+    fitted: Array  # (): expected log-probability of the moves, at `coefficients`
+    gradient: Array  # (K, K, p + 1): of that
+    curvature: Array  # (K, p + 1, p + 1): Σ_t γ_{t−1}(i) z zᵀ
+    coefficients: Array  # (K, K, p + 1): of the model that looked
+
+    @property
+    def complete(self) -> bool:
+        """Never: even with known states, coefficients are found step by step."""
+        return False
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all frames."""
+        return float(self.counts.sum())
+
+    def __add__(self, other: DrivenStats) -> DrivenStats:
+        if not np.array_equal(self.coefficients, other.coefficients):
+            expected = "statistics of a driven chain add where they were taken at the same coefficients"
+            raise DomainError(sentence("DrivenStats", expected, "others", "collect both with the same model"))
+        sums = {name: np.asarray(getattr(self, name) + getattr(other, name)) for name in _ADDING}
+        return self.replace(**sums, parts=self.parts + other.parts)
+
+    def __mul__(self, factor: float) -> DrivenStats:
+        parts = {name: np.asarray(getattr(self, name) * factor) for name in _ADDING}
+        return self.replace(**parts, parts=self.parts * factor)
+
+    __rmul__ = __mul__
+
+
+_ADDING = ("starts", "counts", "entropy", "fitted", "gradient", "curvature")

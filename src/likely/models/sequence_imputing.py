@@ -1,0 +1,76 @@
+"""Gaps in sequences: which state a frame came from is told by all other frames, and the state tells the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Mask
+from likely.core.joining import is_list_of_sequences
+from likely.core.ragged import Ragged
+from likely.families.shared import untied
+from likely.models.decoding import is_one
+from likely.models.driven_hmm import DrivenHMM
+from likely.models.hmm import HMM
+from likely.models.state_paths import path_draws
+from likely.models.trellis import filtered
+
+
+def is_of_sequences(model: Any) -> bool:
+    """True of a chain, of a stack of them, and of a mixture of them: rows are sequences."""
+    inner = untied(model)
+    return isinstance(inner, HMM | DrivenHMM) or (hasattr(inner, "parts") and is_of_sequences(inner.parts))
+
+
+def any_in(frames: Mask, seqs: Ragged) -> Mask:
+    """Which sequences (n,) have a frame that is marked (T,)."""
+    count = np.concatenate([[0], np.cumsum(frames)])
+    return np.asarray(count[seqs.offsets[1:]] > count[seqs.offsets[:-1]])
+
+
+def frame_shares(model: HMM, seqs: Ragged, shares: Array | None, rng: Generator | None) -> Array:
+    """p(s_t = k | x) of every frame (T, C·K), times the share (n, C) that each chain has in a sequence.
+
+    With a generator one state each, along a path drawn from p(s | x): so neighbouring gaps are drawn together.
+    """
+    out = np.zeros((len(seqs.values), len(model.chains) * model.states))
+    for c in range(len(model.chains)):
+        mine = np.ones(len(seqs)) if shares is None else shares[:, c]
+        some = np.flatnonzero(mine > 0)
+        if len(some):
+            one = model if model.members is None else model.member(c)
+            at = np.repeat(mine > 0, seqs.lengths)
+            states = _of_one(one, seqs[some], rng) * np.repeat(mine[some], seqs.lengths[some])[:, None]
+            out[at, c * model.states : (c + 1) * model.states] = states
+    return out
+
+
+def _of_one(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
+    known = model.posterior(seqs).values  # refuses sequences that cannot be
+    if rng is None:
+        return np.asarray(known)
+    way = model.chains[0].summed
+    with np.errstate(all="ignore"):
+        alpha, _ = filtered(way, model.scores(seqs), seqs.offsets)
+    return np.eye(model.states)[path_draws(way, alpha, seqs.offsets, rng)]
+
+
+def driven_shares(model: DrivenHMM, seqs: Ragged, rng: Generator | None) -> Array:
+    """The same of a driven chain (T, K)."""
+    known = model.posterior(seqs).values
+    return np.asarray(known) if rng is None else np.eye(model.states)[model.drawn_states(seqs, rng)]
+
+
+def as_given(filled: Ragged, x: Any) -> Any:
+    """Sequences in the form in which they came: a list of arrays, an array (n, T, D), one array, or a Ragged."""
+    if isinstance(x, Ragged):
+        return filled
+    if is_one(x):
+        return _own(filled[0])
+    return [_own(one) for one in filled] if is_list_of_sequences(x) else np.stack([_own(one) for one in filled])
+
+
+def _own(frames: Any) -> Any:
+    return frames.copy() if isinstance(frames, np.ndarray) else frames

@@ -1,0 +1,70 @@
+"""A live stream, an observation at a time, believes what the whole sequence would have told so far."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import likely as lk
+from likely import HMM, Categorical, Gaussian
+
+MOVES = [[0.8, 0.2, 0.0], [0.1, 0.7, 0.2], [0.3, 0.0, 0.7]]
+
+
+def model() -> HMM:
+    return HMM([0.6, 0.3, 0.1], MOVES, Gaussian([[0.0, 0.0], [3.0, 1.0], [0.0, 5.0]], 1.0))
+
+
+def test_increments_sum_to_the_log_probability():
+    h, rng = model(), np.random.default_rng(0)
+    x = rng.normal(1, 3, (200, 2))
+    x[50, 0], x[60] = np.nan, np.nan
+    steps = list(lk.follow(h, x))
+    assert sum(news for _, news in steps) == pytest.approx(h.log_prob([x])[0], rel=1e-12)
+    beliefs = np.stack([belief.probs for belief, _ in steps])
+    assert np.abs(beliefs - h.posterior(x, lag=0)).max() <= 1e-12
+    assert steps[60][1] == pytest.approx(0.0, abs=1e-12)  # nothing seen, nothing learnt
+
+
+def test_a_belief_can_be_carried_on():
+    h, x = model(), np.random.default_rng(1).normal(1, 3, (20, 2))
+    all_at_once = list(lk.follow(h, x))
+    belief = list(lk.follow(h, x[:12]))[-1][0]
+    later = list(lk.follow(h, x[12:], belief))
+    assert (later[-1][0].probs == all_at_once[-1][0].probs).all() and later[-1][1] == all_at_once[-1][1]
+
+
+def test_beliefs_are_values():
+    h = model()
+    first, _ = lk.step(h, None, [0.0, 0.0])
+    before = first.probs.copy()
+    lk.step(h, first, [3.0, 1.0])
+    assert (first.probs == before).all() and not first.probs.flags.writeable
+
+
+def test_one_column_may_be_a_number():
+    h = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Gaussian([[0.0], [5.0]], 1.0))
+    for y in (4.0, [4.0], np.array([[4.0]])):
+        belief, news = lk.step(h, None, y)
+        assert belief.probs[1] > 0.9 and news == pytest.approx(h.log_prob([np.array([[4.0]])])[0], rel=1e-12)
+    symbols = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Categorical([[0.9, 0.1], [0.2, 0.8]], levels=["a", "b"]))
+    assert lk.step(symbols, None, "b")[0].probs[1] > 0.8
+
+
+def test_outliers_and_what_cannot_be():
+    h = HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], Gaussian([[0.0], [5.0]], 1.0))
+    belief, news = lk.step(h, None, 1e5)  # the state that explains it best is impossible here
+    assert np.isfinite(news) and belief.probs.tolist() == [1.0, 0.0]
+    symbols = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Categorical([[1.0, 0.0], [1.0, 0.0]]))
+    belief, news = lk.step(symbols, None, 1)
+    assert news == -np.inf and belief.probs.tolist() == [0.5, 0.5]
+    belief, news = lk.step(symbols, belief, 0)
+    assert news == 0.0 and np.isfinite(belief.probs).all()
+
+
+def test_after_the_end_nothing_is_likely():
+    h = HMM([1.0], [[0.0]], Gaussian([[0.0]], 1.0), [1.0])
+    belief, _ = lk.step(h, None, 0.0)
+    for _ in range(2):
+        belief, news = lk.step(h, belief, 0.0)
+        assert news == -np.inf and not np.isnan(belief.probs).any()
