@@ -15,10 +15,12 @@ from sklearn.datasets import load_digits
 
 import likely as lk
 from likely.estimators.examples import wine
+from likely.plots.chains import chain
 from likely.plots.density import DensityDisplay
 from likely.plots.evaluation import decision_map
 from likely.plots.factors import ScoresDisplay, ScreeDisplay
 from likely.plots.learning import components, trace
+from likely.plots.sequences import occupancy, trellis
 from likely.plots.theme import INK, PALETTE, themed
 from likely.plots.tour import tour_picture
 from likely.plots.trees import dendrogram
@@ -138,6 +140,35 @@ def scores() -> None:
         figure.savefig(STATIC / "scores.png", dpi=130)
 
 
+def chains() -> None:
+    """Three models: with a null state, left-to-right with skips, ergodic."""
+    rng = np.random.default_rng(0)
+    moves = [[0.6, 0, 0, 0.4], [0, 0.5, 0.5, 0], [0, 0, 0.7, 0], [0, 0.6, 0.4, 0]]
+    null = lk.HMM([1, 0, 0, 0], moves, lk.Gaussian([[0.0], [3.0], [6.0]], 1.0), [0, 0, 0.3, 0])
+    rises = [np.repeat([0.0, 2.0, 5.0, 9.0], rng.integers(0, 6, 4) + [1, 0, 0, 1]) for _ in range(60)]
+    skips = lk.HMMDensity(states=4, topology=(0, 1, 2)).fit(
+        [r + rng.normal(0, 0.5, len(r)) for r in rises if len(r) > 2]
+    )
+    walk = np.repeat(rng.choice([0.0, 4.0, 8.0], 60), rng.integers(2, 9, 60))
+    free = lk.HMMDensity(states=3, random_state=0).fit(walk + rng.normal(0, 1, len(walk)))
+    with themed() as plt:
+        figure, both = plt.subplot_mosaic("ac;bc", figsize=(10.0, 4.6), layout="constrained", width_ratios=(1.45, 1))
+        titles = ("The middle part may be left out", "Stay, go on, or skip one", "All from all")
+        for name, model, title in zip("abc", (null, skips, free), titles, strict=True):
+            chain(model, both[name]).set_title(title, loc="left")
+        figure.savefig(STATIC / "chains.png", dpi=130)
+
+
+def states() -> None:
+    """A signal, the states behind it shaded by their probability, and, as a stack, what was known at the time."""
+    rng = np.random.default_rng(4)
+    x = np.repeat([0.0, 3.0, 1.2, 3.0, 0.0], [25, 20, 30, 12, 33]) + rng.normal(0, 0.9, 120)
+    h = lk.HMMDensity(states=3, random_state=0).fit([x])
+    names = [f"about {abs(m):.0f}" for m in h.model_.emissions.mean.ravel()]
+    trellis(h, x, names=names, columns=["signal"]).figure.savefig(STATIC / "trellis.png", dpi=130)
+    occupancy(h, x, names=names, columns=["signal"], lag=0).figure.savefig(STATIC / "occupancy.png", dpi=130)
+
+
 def report() -> None:
     """The head and the map of a report on the wines, photographed by a browser where there is one."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -169,5 +200,7 @@ if __name__ == "__main__":
     tree_of_wines()
     scree()
     scores()
+    chains()
+    states()
     report()
     tour_picture(*wine()).savefig(STATIC / "tour.png", dpi=130)

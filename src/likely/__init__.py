@@ -54,6 +54,7 @@ _HOMES = {
     "likely.estimators.calibrated": ["Calibrated"],
     "likely.estimators.categorical": ["CategoricalDensity"],
     "likely.estimators.choosing": ["ComponentChoice", "choose_components"],
+    "likely.estimators.choosing_states": ["StateChoice", "choose_states"],
     "likely.estimators.clusterer": ["MixtureClusterer"],
     "likely.estimators.contaminated": ["ContaminatedDensity"],
     "likely.estimators.curves": ["hughes_curve", "learning_curve"],
@@ -70,6 +71,7 @@ _HOMES = {
     "likely.estimators.pca": ["PCA"],
     "likely.estimators.poisson": ["PoissonDensity"],
     "likely.estimators.product": ["ProductDensity"],
+    "likely.estimators.sequence_tables": ["SequenceClassifier", "SequenceDensity"],
     "likely.estimators.table_classifier": ["TableClassifier"],
     "likely.estimators.table_clusterer": ["TableClusterer"],
     "likely.estimators.validation": ["evaluate"],
@@ -178,6 +180,7 @@ if TYPE_CHECKING:
     from likely.estimators.calibrated import Calibrated
     from likely.estimators.categorical import CategoricalDensity
     from likely.estimators.choosing import ComponentChoice, choose_components
+    from likely.estimators.choosing_states import StateChoice, choose_states
     from likely.estimators.clusterer import MixtureClusterer
     from likely.estimators.contaminated import ContaminatedDensity
     from likely.estimators.curves import hughes_curve, learning_curve
@@ -194,6 +197,7 @@ if TYPE_CHECKING:
     from likely.estimators.pca import PCA
     from likely.estimators.poisson import PoissonDensity
     from likely.estimators.product import ProductDensity
+    from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
     from likely.estimators.table_classifier import TableClassifier
     from likely.estimators.table_clusterer import TableClusterer
     from likely.estimators.validation import evaluate
@@ -263,16 +267,17 @@ __all__ = [  # noqa: PLE0604, RUF100
     "MixtureDensity", "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior",
     "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean",
     "NotConverged", "PCA", "PPCA", "Places", "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable",
-    "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "Sequences", "Serial", "Several",
-    "ShapeError", "Shared", "Sketch", "SparseWeights", "SpokenWords", "Stats", "Step", "Steps", "Stop", "StudentT",
-    "Table", "TableClassifier", "TableClusterer", "Threads", "Topology", "Transcript", "Warping", "WordErrors",
-    "WordNetwork", "__version__", "adjusted_mutual_information", "adjusted_rand", "barycentre", "bell",
-    "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality",
-    "choose_components", "choose_k", "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "dtw",
-    "dtw_matrix", "evaluate", "fit", "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate",
-    "learn_bigram", "learning_curve", "linkage", "load", "log_stirling2", "normalised_mutual_information",
-    "number_of_paths", "online", "operating_threshold", "proportion", "purity", "rand", "read", "read_sequences",
-    "read_wav", "save", "shell_share", "silhouette", "silhouettes", "step", "stirling2", "subsequence", "v_measure",
+    "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "SequenceClassifier",
+    "SequenceDensity", "Sequences", "Serial", "Several", "ShapeError", "Shared", "Sketch", "SparseWeights",
+    "SpokenWords", "StateChoice", "Stats", "Step", "Steps", "Stop", "StudentT", "Table", "TableClassifier",
+    "TableClusterer", "Threads", "Topology", "Transcript", "Warping", "WordErrors", "WordNetwork", "__version__",
+    "adjusted_mutual_information", "adjusted_rand", "barycentre", "bell", "best_matching", "calinski_harabasz",
+    "change_prior", "check_squared_distances", "check_unimodality", "choose_components", "choose_k", "choose_states",
+    "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "dtw", "dtw_matrix", "evaluate", "fit",
+    "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learn_bigram", "learning_curve",
+    "linkage", "load", "log_stirling2", "normalised_mutual_information", "number_of_paths", "online",
+    "operating_threshold", "proportion", "purity", "rand", "read", "read_sequences", "read_wav", "save",
+    "shell_share", "silhouette", "silhouettes", "step", "stirling2", "subsequence", "v_measure",
     "variation_of_information", "with_covariates", "word_errors",
 ]  # fmt: skip
 

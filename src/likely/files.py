@@ -44,6 +44,8 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "NaiveBayes": lambda: import_module("likely.estimators.naive_bayes").NaiveBayes,
     "PoissonDensity": lambda: import_module("likely.estimators.poisson").PoissonDensity,
     "ProductDensity": lambda: import_module("likely.estimators.product").ProductDensity,
+    "SequenceClassifier": lambda: import_module("likely.estimators.sequence_tables").SequenceClassifier,
+    "SequenceDensity": lambda: import_module("likely.estimators.sequence_tables").SequenceDensity,
     "SpokenWords": lambda: import_module("likely.recognisers.speech").SpokenWords,
     "TableClusterer": lambda: import_module("likely.estimators.table_clusterer").TableClusterer,
     "TableClassifier": lambda: import_module("likely.estimators.table_classifier").TableClassifier,

@@ -17,7 +17,7 @@ SPREADS = ("standard deviation", "correlation")  # what is not the middle of a l
 
 
 def account(thing: Any) -> Iterator[str] | None:
-    """The lines that tell of a fitted clusterer, mixture or PCA; None for all else."""
+    """The lines that tell of a fitted clusterer, mixture, PCA or model of sequences; None for all else."""
     found = _ACCOUNTS.get(type(thing).__name__)
     return found[1](thing) if found is not None and hasattr(thing, found[0]) else None
 
@@ -123,8 +123,29 @@ def _left_out(n: int, what: str, width: int = 0) -> Iterator[str]:
         yield f"  … and {width - COLUMNS} more columns"
 
 
+def _sequences(model: Any) -> Iterator[str]:
+    from likely.app.sequence_account import table_account
+
+    return table_account(model)
+
+
+def _hmm(model: Any) -> Iterator[str]:
+    from likely.app.sequence_account import density_account
+
+    return density_account(model)
+
+
+def _classifier(model: Any) -> Iterator[str] | None:
+    """Of classifiers only those of sequences have an account of their own."""
+    from likely.app.sequence_account import classifier_account
+
+    return classifier_account(model) if type(model.density_).__name__ == "HMMDensity" else None
+
+
 # class → (what a fitted one has, who tells of it)
-_ACCOUNTS: dict[str, tuple[str, Callable[[Any], Iterator[str]]]] = {
+_ACCOUNTS: dict[str, tuple[str, Callable[[Any], Iterator[str] | None]]] = {
     "KMeans": ("model_", _kmeans), "Agglomerative": ("labels_", _agglomerative), "PCA": ("principal_", _pca),
     "MixtureDensity": ("model_", _mixture), "MixtureClusterer": ("model_", _mixture),
+    "HMMDensity": ("model_", _hmm), "SequenceDensity": ("density_", _sequences),
+    "SequenceClassifier": ("classifier_", _sequences), "BayesClassifier": ("density_", _classifier),
 }  # fmt: skip

@@ -20,6 +20,8 @@ from likely._version import __version__
 COMMANDS = {
     "fit": ("likely.app.fit:fit", "Learn to decide from a table: compare models, choose, report."),
     "predict": ("likely.app.predict:predict", "Decide about the rows of a table."),
+    "decode": ("likely.app.decode:decode", "Find the states, or the class, of sequences."),
+    "align": ("likely.app.align:align", "Lay two sequences beside each other by time warping."),
     "evaluate": ("likely.app.evaluate:evaluate", "Measure a model on labelled rows."),
     "cluster": ("likely.app.cluster:cluster", "Find groups of rows that belong together."),
     "novelty": ("likely.app.novelty:novelty", "Mark rows that are unlike the ordinary ones."),

@@ -8,6 +8,7 @@ import click
 
 from likely.app import options
 from likely.app.job import Job
+from likely.app.sequence_job import ONLY_SEQUENCES, refuse_for_tables, sequence_job
 from likely.app.talk import Talk, clipped, columns, figure
 
 EPILOG = """\b
@@ -15,6 +16,7 @@ Examples:
   likely fit wine.csv --target class --report report.html
   likely fit wine.csv --target class --cost cost.csv --reject-cost 0.3
   likely fit --sql "select * from a join b using (id)" a.csv b.parquet --target y
+  likely fit walks.csv --sequences --id who --time t --target gait
 cost.csv: the header names true classes, the first column actions;
 rows beyond the classes are further actions, such as "ask an expert".
 --models: frequencies, spherical, naive-bayes, diagonal, pooled, interpolated,
@@ -25,15 +27,16 @@ your columns.
 
 @click.command(epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--target", required=True, metavar="NAME", help="The column to decide about.")
+@click.option("--target", metavar="NAME", help="The column to decide about.")
 @options.deciding
 @click.option("--group", metavar="COL", help="Rows of one group are never on both sides of a split.")
-@click.option("--time", metavar="COL", help="When rows happened: test what came later than training.")
+@click.option("--time", metavar="COL", help="When rows happened: test what came later than training, order frames.")
 @click.option("--weight", metavar="COL", help="What a row counts; 2 is as much as two copies.")
 @options.reading
 @click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
               help="What a column is: real, count, binary, category, ignore; repeatable.")  # fmt: skip
 @click.option("--drop", multiple=True, metavar="NAME", help="A column to leave out; repeatable.")
+@options.sequences
 @click.option("--cv", type=options.CrossValidation(), help="Folds, loo, time, or the share of one hold-out.  [5]")
 @click.option("--models", default="all", metavar="all|NAMES", help="Models to compare, with commas between them.")
 @click.option("--rivals/--no-rivals", default=None, help="Compare with other libraries' models.  [small tables]")
@@ -44,7 +47,7 @@ your columns.
 @click.option("--jobs", type=click.IntRange(1), help="Threads.  [cores]")
 @click.option("--json", "as_json", is_flag=True, help="The leaderboard as JSON on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
-def fit(as_json: bool, quiet: bool, format_: str | None, **told: Any) -> None:
+def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **told: Any) -> None:
     """Compare models on a table, choose the simplest of the best, and write it to a file.
 
     Columns are typed and what cannot be a measurement is set aside, both in words. Models are compared by their
@@ -52,9 +55,18 @@ def fit(as_json: bool, quiet: bool, format_: str | None, **told: Any) -> None:
     learnt once more from all rows.
 
     FILE is CSV, TSV, Parquet, JSON lines or "-" for standard input; several files with the same columns are stacked.
+
+    With --sequences, FILE is a long table (a frame a row, --id says whose), a folder or several files with a sequence
+    each (sub-folders are the classes), lines of symbols (.txt) or FASTA. With a target, one hidden Markov model a class
+    decides about whole sequences; without, one is learnt of all, and `likely decode` finds its states.
     """
     from likely.app.journey import travel
 
+    if sequences:
+        _of_sequences(told, format_, as_json, quiet)
+        return
+    refuse_for_tables(told)
+    told = {name: value for name, value in told.items() if name not in ONLY_SEQUENCES}
     if told["cv"] == "time" and not told["time"]:
         raise click.UsageError("--cv time needs --time COL: the column that says when rows happened.")
     talk = Talk(quiet)
@@ -65,6 +77,18 @@ def fit(as_json: bool, quiet: bool, format_: str | None, **told: Any) -> None:
         import json
 
         click.echo(json.dumps(as_plain(journey), indent=2))
+
+
+def _of_sequences(told: dict[str, Any], format_: str | None, as_json: bool, quiet: bool) -> None:
+    from likely.app import sequence_card, sequence_fit
+
+    talk = Talk(quiet)
+    journey = sequence_fit.travel(sequence_job(told, format_), talk)
+    sequence_card.tell(journey, talk)
+    if as_json:
+        import json
+
+        click.echo(json.dumps({**journey.card, "files": {"model": journey.job.out}}, indent=2))
 
 
 def tell(journey: Any, talk: Talk) -> None:

@@ -23,10 +23,14 @@ OPTIONAL = ("matplotlib", "dask", "distributed", "torch")
 
 
 @click.command()
+@click.argument("model", required=False)
 @click.option("--markdown", is_flag=True, help="As a Markdown table, to paste into a bug report.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def info(markdown: bool, as_json: bool) -> None:
-    """Say what is installed here, for bug reports."""
+def info(model: str | None, markdown: bool, as_json: bool) -> None:
+    """Say what is installed here, for bug reports; or, of a MODEL file, what `likely show` says of it."""
+    if model is not None:
+        _of_model(model, markdown, as_json)
+        return
     if markdown and as_json:
         raise click.UsageError("--markdown and --json exclude each other: choose one.")
     facts = gather()
@@ -34,6 +38,14 @@ def info(markdown: bool, as_json: bool) -> None:
         click.echo(json.dumps(facts, indent=2))
     else:
         click.echo(as_markdown(facts) if markdown else as_text(facts))
+
+
+def _of_model(model: str, markdown: bool, as_json: bool) -> None:
+    from likely.app.show import told
+
+    if markdown:
+        raise click.UsageError("--markdown is for what is installed: `likely card` writes about a model in Markdown.")
+    click.echo(told(model, as_json))
 
 
 def gather() -> dict[str, Any]:

@@ -9,6 +9,7 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+TOPOLOGIES = ("ergodic", "left-to-right", "cyclic", "parallel")
 KINDS = ("real", "count", "binary", "category", "ignore")
 
 
@@ -68,6 +69,46 @@ class CrossValidation(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         if 0 < share < 1:
             return share
         self.fail(f'{value!r} is no number of folds (2 or more), "loo", "time" or a share such as 0.25.', param, ctx)
+
+
+class Moves(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """Which states may follow which: a name, or the allowed steps with commas between them."""
+
+    name = "NAME|0,1,2"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """What `Topology.of` takes."""
+        if not isinstance(value, str) or value in TOPOLOGIES:
+            return value
+        steps = [part.strip() for part in value.split(",")]
+        if all(step.isdigit() for step in steps):
+            return tuple(int(step) for step in steps)
+        self.fail(f"{value!r} is none of {', '.join(TOPOLOGIES)}, nor steps such as 0,1,2.", param, ctx)
+
+
+def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Column names, with commas between them or one at a time."""
+    return tuple(name.strip() for one in given for name in one.split(",") if name.strip())
+
+
+sequences = together(
+    click.option("--sequences", is_flag=True, help="Rows are frames of sequences: learn hidden Markov models."),
+    click.option("--id", "id", metavar="COL", help="Sequences: whose frame a row is.  [a file each]"),
+    click.option("--states-column", metavar="COL", help="Sequences: the state of each frame, where it is known."),
+    click.option("--states", type=click.IntRange(1), metavar="K", help="Sequences: how many states.  [chosen]"),
+    click.option("--topology", type=Moves(),
+                 help="Sequences: ergodic, left-to-right, cyclic, parallel, or allowed steps.  [ergodic]"),
+    click.option("--components", type=click.IntRange(1), metavar="M",
+                 help="Sequences: a mixture of so many parts in each state.  [1]"),
+    click.option("--covariance", type=click.Choice(["full", "diagonal", "spherical"]),
+                 help="Sequences: of a state's Gaussian.  [full up to 4 columns, else diagonal]"),
+    click.option("--durations", type=click.IntRange(1), metavar="D",
+                 help="Sequences: learn how long a state lasts, up to so many frames."),
+    click.option("--order", type=click.IntRange(1), metavar="N",
+                 help="Sequences: how many states back the chain remembers.  [1]"),
+    click.option("--columns", multiple=True, metavar="COL,...", callback=names_of,
+                 help="Sequences: the columns of a frame; repeatable.  [all without a task]"),
+)  # fmt: skip
 
 
 def kinds_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:

@@ -18,16 +18,25 @@ SHOWN = 30  # columns, classes and fields that a terminal shows
 @click.command(epilog="\b\nExample:\n  likely show model.likely\n")
 @click.argument("model")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def show(model: str, as_json: bool) -> None:
+@click.option("--plot", metavar="FILE", help="Draw the states of a hidden Markov model (.png, .svg, .pdf).")
+def show(model: str, as_json: bool, plot: str | None) -> None:
     """Say what a model file holds: its class, classes, columns, parameters, and how it decides."""
+    if plot is not None:
+        from likely.app.pictures import draw_model
+
+        draw_model(model, plot)
+    click.echo(told(model, as_json))
+
+
+def told(model: str, as_json: bool) -> str:
+    """What a model file holds, as JSON or for people."""
     from likely.app.models import card_as_written
     from likely.files import describe, load
 
     outline = describe(model)
     thing = load(model)
     with card_as_written(model):
-        told = dumps(as_plain(outline, thing), indent=2) if as_json else "\n".join(lines(outline, thing))
-    click.echo(told)
+        return dumps(as_plain(outline, thing), indent=2) if as_json else "\n".join(lines(outline, thing))
 
 
 def as_plain(outline: dict[str, Any], thing: Any) -> dict[str, Any]:
@@ -35,7 +44,9 @@ def as_plain(outline: dict[str, Any], thing: Any) -> dict[str, Any]:
     from likely.decisions.summary import plain
 
     more = {}
-    if hasattr(thing, "mixture_"):
+    if hasattr(thing, "columns") and hasattr(thing, "card"):  # of sequences
+        more = {"columns": thing.columns, "card": thing.card}
+    elif hasattr(thing, "mixture_"):
         more = {"weights": plain(thing.weights_), "columns": thing.schema, "card": thing.card}
     elif hasattr(thing, "schema_"):
         more = {"classes": plain(thing.classes_), "class_prior": plain(thing.class_prior_), "columns": thing.schema,
@@ -49,9 +60,9 @@ def lines(outline: dict[str, Any], thing: Any) -> Iterator[str]:
     if hasattr(thing, "mixture_"):
         yield from _clusters(thing)
         return
-    told = account(thing)
-    if told is not None:
-        yield from told
+    known = account(thing)
+    if known is not None:
+        yield from known
         return
     inner = getattr(thing, "classifier_", thing)
     if hasattr(thing, "schema_"):

@@ -103,6 +103,31 @@ def _mixtures() -> None:
         lk.linkage(holes, "average")
 
 
+def _chains() -> None:
+    """Sequences: learning, decoding, drawing; and logarithms, where an outlier needs them."""
+    import warnings
+
+    import numpy as np
+
+    import likely as lk
+    from likely.models import decoding
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for dtype in ("float64", "float32"):
+            X, y = _rows(dtype)
+            words = lk.Ragged(X, np.arange(0, 601, 20))
+            density = lk.HMMDensity(lk.GaussianDensity("diagonal"), 2, topology="left-to-right", max_iter=2)
+            lk.BayesClassifier(density).fit(words, y[:30]).predict(words)
+        h = lk.HMM([0.5, 0.5], np.eye(2), lk.Gaussian([[0.0], [9.0]], 1.0))
+        x = np.array([[0.0], [0.1], [1e3], [-1e3], [9.0]])
+        h.collect([x], hard=True)
+        h.posterior(x), h.posterior(x, lag=1), h.viterbi(x), h.k_best(x, 2), h.log_prob([x])
+        h.sample(2, np.random.default_rng(0), length=3)
+        decoding._long_path(h, x)
+
+
 JOBS: dict[str, Callable[[], None]] = {
     "rows without gaps": _complete, "rows with gaps": _gaps, "mixtures and clusters": _mixtures,
+    "sequences": _chains,
 }  # fmt: skip

@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, BadEntry, Index, refuse_infinite
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads
 from likely.core.joining import joined
@@ -31,8 +31,9 @@ from likely.estimators.workload import evenly, keeper, seed_of
 from likely.families.shared import Shared, untied
 from likely.models.decoding import is_one
 from likely.models.expansion import of_higher_order, on_moves, with_durations
-from likely.models.hmm import HMM
+from likely.models.hmm import HMM, BadFrame
 from likely.models.topology import Topology
+from likely.models.trellis import log_likelihoods
 
 MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
 STARTS = ("auto", "segments", "clusters", "random")
@@ -168,6 +169,7 @@ class HMMDensity(DensityEstimator):
         data = evenly(X, weight, given=given)
         prior, stop = self._prior_rule(), Stop(self.max_iter, self.tol)
         blank = self._blank(X)
+        self._refuse_contradiction(blank, X, given)
 
         def learn(i: int, start: HMM) -> FitReport:
             nonlocal prior
@@ -303,13 +305,34 @@ class HMMDensity(DensityEstimator):
             if not reset and self.n_features_in_ != 1:
                 expected = f"frames must have {self.n_features_in_} columns"
                 raise DataError(sentence(type(self).__name__, expected, "single values", "Reshape your data"))
-        rows = self.component_._rows(frames, reset)
+        named = X if hasattr(X, "columns") and isinstance(frames, np.ndarray) else frames  # a data frame's names count
+        rows = self.component_._rows(named, reset)
         if reset:
+            self._refuse_infinite(rows, seqs.offsets)
             self.n_features_in_ = self.component_.n_features_in_
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(self.component_, "feature_names_in_"):
                 self.feature_names_in_ = self.component_.feature_names_in_
         return Ragged.trusted(values=rows, offsets=seqs.offsets)
+
+    def _refuse_infinite(self, rows: Any, offsets: Index) -> None:
+        """Before a start shuffles frames, so that the place can be named."""
+        if isinstance(rows, np.ndarray) and rows.dtype.kind == "f":
+            try:
+                refuse_infinite(rows, type(self).__name__)
+            except BadEntry as error:
+                raise BadFrame.of(error, offsets) from None
+
+    def _refuse_contradiction(self, blank: HMM, X: Ragged, given: Ragged | None) -> None:
+        """Known states must be a path that the topology has."""
+        if given is None:
+            return
+        with np.errstate(all="ignore"):
+            ways = log_likelihoods([blank.chains[0].summed], given.values.copy(), X.offsets)[:, 0]
+        if np.isneginf(ways).any():
+            came = f"sequence {int(np.isneginf(ways).argmax())} makes a move that is not"
+            expected = "given states must be possible in this topology"
+            raise DataError(sentence(type(self).__name__, expected, came, "correct them, or allow the move"))
 
     def _refuse_at_border(self, X: Any) -> None:
         got = "None" if X is None else "a sparse matrix" if hasattr(X, "tocsr") else "complex numbers"
@@ -337,6 +360,8 @@ class HMMDensity(DensityEstimator):
             raise DataError(
                 sentence(type(self).__name__, "at least one frame is needed", "0 sample(s)", "(shape=(0, 0))")
             )
+        if self.topology_.ends is None:
+            return  # a chain without ends may stop anywhere, before the first frame too
         least = self.topology_.shortest
         short = np.flatnonzero(seqs.lengths < least)
         if len(short):

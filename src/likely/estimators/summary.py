@@ -38,7 +38,7 @@ class Summary:
         model, stats, report = estimator.model_, estimator.stats_, getattr(estimator, "report_", None)
         n, k, fit = float(stats.total_weight), model.n_parameters, float(model.objective(stats))
         facts: dict[str, Any] = {
-            "rows": int(n) if n == int(n) else n, "columns": estimator.n_features_in_, "parameters": k,
+            _counted(model): int(n) if n == int(n) else n, "columns": estimator.n_features_in_, "parameters": k,
             "log-likelihood": fit, "AIC": 2 * k - 2 * fit, "BIC": float(k * np.log(max(n, 1.0)) - 2 * fit),
             "prior": _prior(estimator.prior_),
         }  # fmt: skip
@@ -156,3 +156,8 @@ def _aligned(table: list[tuple[str, ...]]) -> list[str]:
         "  ".join(f"{c:{side}{w}}" for c, side, w in zip(row, sides, widths, strict=True)).rstrip() for row in table
     ]
     return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+
+
+def _counted(model: Any) -> str:
+    """What the numbers were learnt from."""
+    return "frames" if isinstance(model, HMM) else "rows"

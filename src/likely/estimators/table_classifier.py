@@ -181,8 +181,9 @@ class TableClassifier(Deciding, BaseEstimator):
         map = self.calibration_
         known = isinstance(map, Temperature | LogisticMap | IsotonicMap)
         sound = sound and (map is None or (known and map.classes == len(self.classifier_.classes_)))
-        names = getattr(self.classifier_, "feature_names_in_", None)
-        sound = sound and (names is None or list(names) == list(schema))
+        for learnt in (self.classifier_, getattr(self.classifier_, "density_", None)):
+            names = getattr(learnt, "feature_names_in_", None)
+            sound = sound and (names is None or list(names) == list(schema))
         if not sound:
             raise DataError(sentence("TableClassifier", "schema, card and classifier must fit together"))
 

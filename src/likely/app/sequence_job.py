@@ -1,0 +1,136 @@
+"""What `likely fit --sequences` is asked to do, as one frozen value, and the words that ask for it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+
+@dataclass(frozen=True)
+class SequenceJob:
+    """Everything that `likely fit --sequences` was told."""
+
+    files: tuple[str, ...]
+    target: str | None = None
+    id: str | None = None
+    time: str | None = None
+    states_column: str | None = None
+    weight: str | None = None
+    group: str | None = None
+    columns: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    states: int | None = None  # None: chosen
+    topology: Any = "ergodic"
+    components: int = 1
+    covariance: str | None = None
+    durations: int | None = None
+    order: int = 1
+    cost: str | None = None
+    reject_cost: float | None = None
+    reject_below: float | None = None
+    novelty: float | None = None
+    class_prior: str | None = None
+    missing: tuple[str, ...] = ()
+    format: str | None = None
+    cv: Any = None
+    calibrate: bool = True
+    out: str = "model.likely"
+    seed: int = 0
+    jobs: int | None = None
+
+    @property
+    def splitting(self) -> Any:
+        """How sequences are split, as `make_splits` takes it."""
+        return 5 if self.cv is None else self.cv
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """Task → column, for the tasks that a column has."""
+        named = {"id": self.id, "time": self.time, "label": self.target, "states": self.states_column,
+                 "weight": self.weight}  # fmt: skip
+        return {role: name for role, name in named.items() if name is not None}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What an `HMMDensity` is built with, beside its columns and the number of states."""
+        return {
+            "topology": self.topology, "components": self.components, "covariance": self.covariance,
+            "durations": self.durations, "order": self.order, "random_state": self.seed,
+        }  # fmt: skip
+
+    @property
+    def command(self) -> str:
+        """The command line that does the same.
+
+        >>> SequenceJob(("walks.csv",), id="who", topology=(0, 1, 2), states=4).command
+        'likely fit walks.csv --sequences --id who --topology 0,1,2 --states 4'
+        """
+        return shlex.join(["likely", "fit", *self.files, "--sequences", *self._options()])
+
+    def _options(self) -> Iterator[str]:
+        usual = SequenceJob(())
+        for name in ("target", "id", "time", "states_column", "weight", "group", "topology", "states", "components",
+                     "covariance", "durations", "order", "cost", "reject_cost", "reject_below", "novelty",
+                     "class_prior", "format", "cv", "seed"):  # fmt: skip
+            value = getattr(self, name)
+            if value != getattr(usual, name):
+                told = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+                yield from (f"--{name.replace('_', '-')}", told)
+        for name in ("columns", "drop", "missing"):
+            for one in getattr(self, name):
+                yield from (f"--{name}", one)
+        for name, kind in self.kinds.items():
+            yield from ("--as", f"{name}={kind}")
+        if self.out != usual.out:
+            yield from ("-o", self.out)
+        if not self.calibrate:
+            yield "--no-calibrate"
+
+
+ONLY_TABLES = {"sql": "--sql", "rivals": "--rivals", "report": "--report"}
+ONLY_SEQUENCES = {
+    "id": "--id", "states_column": "--states-column", "states": "--states", "topology": "--topology",
+    "components": "--components", "covariance": "--covariance", "durations": "--durations", "order": "--order",
+    "columns": "--columns",
+}  # fmt: skip
+
+
+def refuse_for_tables(told: Mapping[str, Any]) -> None:
+    """What only sequences have is no option of a table."""
+    for name, flag in ONLY_SEQUENCES.items():
+        if told.get(name) not in (None, ()):
+            raise click.UsageError(f"{flag} is for sequences: add --sequences.")
+    if told.get("target") is None:
+        raise click.UsageError("Missing option '--target': the column to decide about. (--sequences can do without.)")
+
+
+def sequence_job(told: Mapping[str, Any], format_: str | None) -> SequenceJob:
+    """The job of what the command line was told; what only tables have is refused."""
+    for name, flag in ONLY_TABLES.items():
+        if told.get(name) is not None:
+            raise click.UsageError(f"{flag} is for tables of rows, not for --sequences.")
+    if told["models"] != "all":
+        raise click.UsageError(
+            "--models is for tables of rows; with --sequences say --states, --topology, --components."
+        )
+    if told["cv"] == "time":
+        raise click.UsageError("--cv time is for tables of rows; sequences are split whole: give a number of folds.")
+    if told["states_column"] and told["target"]:
+        raise click.UsageError("--states-column and --target exclude each other: states are known, or classes are.")
+    if told["durations"] and (told["order"] or 1) > 1:
+        raise click.UsageError("--durations and --order exclude each other: choose one.")
+    aside = {*ONLY_TABLES, "models"}
+    given = {name: value for name, value in told.items() if name not in aside and value is not None}
+    return SequenceJob(format=format_, **given)
+
+
+def refuse_deciding(job: SequenceJob) -> None:
+    """Without classes nothing is decided."""
+    for name in ("cost", "reject_cost", "reject_below", "novelty", "class_prior"):
+        if getattr(job, name) is not None:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs --target: without classes nothing is decided.")

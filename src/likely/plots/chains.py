@@ -1,0 +1,281 @@
+"""A hidden Markov model as a picture: states as circles, moves as arrows; what goes forward is drawn in a line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.errors import DomainError, sentence
+from likely.plots.sequences import state_colours, state_names
+from likely.plots.theme import INK, SOFT, axes, themed
+
+MOST = 40  # states that can be drawn
+LEAST = 0.005  # probability of an arrow that is drawn
+LABELS = 24  # arrows between states that get a number each: the most probable ones
+R, NULL = 0.3, 0.13  # radius of a state, and of one that emits nothing
+
+
+def chain(model: Any, ax: Any = None, *, names: Any = None, least: float = LEAST) -> Any:
+    """States, null states, entry and exit, and the probabilities of all moves. Returns the axes.
+
+    Chains that only go forward are drawn in a line (branches below each other), others in a circle. An arrow is the
+    wider the more probable it is; those below `least` are left out. Small circles with a broken edge are null states.
+
+    >>> import likely as lk
+    >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 0.7]], lk.Gaussian([[0.0], [5.0]], 1.0), ends=[0.0, 0.3])
+    >>> chain(h).get_title(loc="left")
+    '2 states, in a line'
+    """
+    hmm = getattr(model, "model_", model)
+    if not hasattr(hmm, "viterbi") or hmm.members is not None:
+        expected, remedy = "one hidden Markov model is needed", "of a classifier, take model_.parts.member(c)"
+        raise DomainError(sentence("plots.chain", expected, type(model).__name__, remedy))
+    g = _Graph.of(hmm, names if names is not None else getattr(model, "state_names", None), least)
+    with themed():
+        ax = axes(ax, figsize=g.size)
+        ax.set_axis_off()
+        _draw(ax, g)
+        nulls = f", {len(g.at) - hmm.states} null" if len(g.at) > hmm.states else ""
+        ax.set_title(f"{hmm.states} state{'s' * (hmm.states != 1)}{nulls}, in a {'line' if g.forward else 'circle'}",
+                     loc="left")  # fmt: skip
+    return ax
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph:
+    """Where states stand, and which arrows there are."""
+
+    at: Array  # (N, 2)
+    names: list[str]
+    notes: list[str]  # what a state emits, in a word
+    states: int  # K of the N emit
+    moves: Array
+    starts: Array
+    ends: Array | None
+    least: float
+    forward: bool
+
+    @classmethod
+    def of(cls, hmm: Any, names: Any, least: float) -> _Graph:
+        N, K = len(hmm.starts), hmm.states
+        if N > MOST:
+            remedy = "draw lk.plots.trellis, or a model of fewer"
+            raise DomainError(sentence("plots.chain", f"at most {MOST} states can be drawn", N, remedy))
+        called = state_names(None if names is not None and len(names) != K else names, K)
+        depth = layers(hmm.moves >= least)
+        at = _in_line(depth) if depth is not None else _in_circle(N)
+        return cls(at, called, [_emits(hmm.emissions, k) for k in range(K)], K, hmm.moves, hmm.starts, hmm.ends, least,
+                   depth is not None)  # fmt: skip
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Of the figure, in inches."""
+        span = np.ptp(self.at, axis=0)
+        if self.forward:
+            return float(min(2.6 + 1.25 * span[0], 14.0)), float(2.0 + 1.2 * span[1] + 0.22 * _longest(self))
+        side = float(np.clip(3.0 + 1.1 * span.max(), 4.0, 11.0))
+        return side, side * 0.92
+
+    def radius(self, k: int) -> float:
+        return R if k < self.states else NULL
+
+
+def layers(arcs: Any) -> Index | None:
+    """How far from the beginning each state is (N,), by the longest way; None where a way leads back.
+
+    >>> layers(np.array([[1, 1, 1], [0, 1, 1], [0, 0, 1]])).tolist()
+    [0, 1, 2]
+    """
+    arcs = np.array(arcs, dtype=bool)
+    np.fill_diagonal(arcs, False)
+    N = len(arcs)
+    depth = np.zeros(N, dtype=np.intp)
+    for _ in range(N + 1):
+        deeper = np.array([max([depth[j] + 1 for j in np.flatnonzero(arcs[:, k])], default=0) for k in range(N)])
+        if (deeper == depth).all():
+            return None if N > 1 and not arcs.any() else depth
+        depth = deeper
+    return None
+
+
+def _in_line(depth: Index) -> Array:
+    """A column for each layer; states of one layer below each other."""
+    at = np.zeros((len(depth), 2))
+    for layer in np.unique(depth):
+        own = np.flatnonzero(depth == layer)
+        at[own] = [[1.25 * layer, 1.2 * ((len(own) - 1) / 2 - i)] for i in range(len(own))]
+    return at
+
+
+def _in_circle(N: int) -> Array:
+    if N == 1:
+        return np.zeros((1, 2))
+    angle = np.pi / 2 - 2 * np.pi * np.arange(N) / N + (0 if N > 2 else np.pi / 2)
+    radius = max(0.95, 1.35 / (2 * np.sin(np.pi / N)))
+    return radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
+def _emits(emissions: Any, k: int) -> str:
+    """What a state stands for, where a word or two will do."""
+    law = emissions.member(k)
+    if type(law).__name__ == "Categorical":
+        best = str(law.values[int(np.argmax(law.probs))])
+        return best if len(best) <= 6 else best[:5] + "…"
+    middle = law.mean if type(law).__name__ in ("Gaussian", "FactorGaussian", "StudentT", "Poisson") else None
+    if middle is None or np.size(middle) > 2:
+        return ""
+    spread = float(np.ptp(np.ravel(getattr(emissions, "mean", middle)))) or 1.0  # what is small beside it is 0
+    return ", ".join(f"{x if abs(x) > 0.005 * spread else 0.0:.3g}".replace("-", "−") for x in np.ravel(middle))
+
+
+# ------------------------------------------------------------------------------ drawing
+
+
+def _draw(ax: Any, g: _Graph) -> None:
+    between = g.moves - np.diag(np.diag(g.moves))
+    told = np.sort(between, axis=None)[::-1][: LABELS + 1]
+    worth = max(g.least, float(told[-1]) if len(told) > LABELS else 0.0)
+    for i, j in np.argwhere(g.moves >= g.least).tolist():
+        if i == j:
+            _loop(ax, g, i)
+        else:
+            _move(ax, g, i, j, between[i, j] >= worth)
+    for k in np.flatnonzero(g.starts >= g.least).tolist():
+        _door(ax, g, k, float(g.starts[k]), entry=True)
+    ends = np.zeros(len(g.at)) if g.ends is None else g.ends
+    for k in np.flatnonzero(ends >= g.least).tolist():
+        _door(ax, g, k, float(ends[k]), entry=False)
+    _circles(ax, g)
+    ax.set_aspect("equal")
+    low, high = g.at.min(axis=0), g.at.max(axis=0)
+    side = 1.15 if g.forward else 0.95
+    deep = max(0.55 + 0.22 * _longest(g), 0.55 if _all_at_edges(g) else 0.95) if g.forward else 0.95
+    ax.set_xlim(low[0] - side, high[0] + side)
+    ax.set_ylim(low[1] - deep, high[1] + 0.95)
+
+
+def _all_at_edges(g: _Graph) -> bool:
+    """Whether sequences begin in the first layer only, and end in the last."""
+    x, ends = g.at[:, 0], np.zeros(len(g.at)) if g.ends is None else g.ends
+    return bool((x[g.starts >= g.least] == x.min()).all() and (x[ends >= g.least] == x.max()).all())
+
+
+def _longest(g: _Graph) -> float:
+    """Of the arrows that pass over others, how many layers the longest one passes."""
+    i, j = np.nonzero(g.moves >= g.least)
+    return float(max(np.abs(g.at[j, 0] - g.at[i, 0]).max() / 1.25 - 1, 0.0)) if len(i) else 0.0
+
+
+def _circles(ax: Any, g: _Graph) -> None:
+    from matplotlib.patches import Circle
+
+    colours = state_colours(g.states)
+    for k, (x, y) in enumerate(g.at.tolist()):
+        null = k >= g.states
+        edge = SOFT if null else colours[k]
+        style = {"linestyle": (0, (2, 1.5)), "facecolor": "white"} if null else {"facecolor": _pale(edge)}
+        ax.add_patch(Circle((x, y), g.radius(k), edgecolor=INK if null else edge, linewidth=1.5, zorder=3, **style))
+        if null:
+            continue
+        note = g.notes[k]
+        size = 10 if len(g.names[k]) <= 4 else 8 if len(g.names[k]) <= 7 else 6.5
+        ax.text(
+            x, y + (0.07 if note else 0), g.names[k], ha="center", va="center", fontsize=size, zorder=4, weight="bold"
+        )
+        if note:
+            ax.text(x, y - 0.12, note, ha="center", va="center", fontsize=6.5, zorder=4)
+
+
+def _pale(colour: Any) -> Any:
+    from matplotlib.colors import to_rgb
+
+    return tuple(1 - 0.22 * (1 - channel) for channel in to_rgb(colour))
+
+
+def _width(p: float) -> float:
+    return 0.6 + 1.9 * p
+
+
+def _move(ax: Any, g: _Graph, i: int, j: int, labels: bool) -> None:
+    """An arrow from one state to another; in a line, one that passes others is bent below them."""
+    from matplotlib.patches import FancyArrowPatch
+
+    a, b = g.at[i], g.at[j]
+    far, length = abs(b[0] - a[0]) / 1.25, float(np.hypot(*(b - a)))
+    p = float(g.moves[i, j])
+    bend = -0.16  # both directions of a pair, side by side
+    if g.forward:
+        bend = (0.7 + 0.2 * far) / length if far > 1.5 else 0.0
+    gone = _shift(a, b, g.radius(i) + 0.03, bend), _shift(b, a, g.radius(j) + 0.04, -bend)
+    ax.add_patch(FancyArrowPatch(
+        gone[0], gone[1], connectionstyle=f"arc3,rad={bend:.3f}", arrowstyle="-|>", mutation_scale=9, color=INK,
+        alpha=0.25 + 0.75 * p, linewidth=_width(p), shrinkA=0, shrinkB=0, zorder=2,
+    ))  # fmt: skip
+    if labels:
+        normal = np.array([b[1] - a[1], a[0] - b[0]])
+        along = 0.5 if g.forward else 0.36  # opposite arrows, and those that cross in the middle, keep apart
+        curve = 2 * along * (1 - along)
+        spot = (1 - along) * a + along * b + curve * bend * normal
+        lift = np.array([0.0, 0.11]) if g.forward and abs(bend) < 1e-9 and abs(a[1] - b[1]) < 1e-9 else 0.0
+        _number(ax, spot + lift, p)
+
+
+def _shift(a: Array, b: Array, by: float, bend: float) -> tuple[float, float]:
+    """A point on the edge of a's circle, in the direction in which a bent arrow leaves for b."""
+    angle = np.arctan2(b[1] - a[1], b[0] - a[0]) - np.arctan(2 * bend)
+    return float(a[0] + by * np.cos(angle)), float(a[1] + by * np.sin(angle))
+
+
+def _loop(ax: Any, g: _Graph, k: int) -> None:
+    """Staying: a small loop above a state, or, in a circle, on its outer side."""
+    from matplotlib.patches import FancyArrowPatch
+
+    out = _outward(g, k)
+    side, r = np.array([-out[1], out[0]]), g.radius(k)
+    p = float(g.moves[k, k])
+    begin, end = (g.at[k] + (r + 0.01) * (0.82 * out + s * 0.57 * side) for s in (1, -1))
+    ax.add_patch(FancyArrowPatch(
+        tuple(begin), tuple(end), connectionstyle="arc3,rad=-1.45", arrowstyle="-|>", mutation_scale=9, color=INK,
+        alpha=0.25 + 0.75 * p, linewidth=_width(p), shrinkA=0, shrinkB=0, zorder=2,
+    ))  # fmt: skip
+    _number(ax, g.at[k] + (r + 0.31) * out, p)
+
+
+def _outward(g: _Graph, k: int) -> Array:
+    length = float(np.hypot(*g.at[k]))
+    return np.array([0.0, 1.0]) if g.forward or length < 1e-9 else g.at[k] / length
+
+
+def _door(ax: Any, g: _Graph, k: int, p: float, entry: bool) -> None:
+    """A short arrow from the entry, or to the exit, with its probability where it is not certain."""
+    from matplotlib.patches import FancyArrowPatch
+
+    out = _outward(g, k)
+    first, last = g.at[:, 0].min(), g.at[:, 0].max()
+    if g.forward:
+        edge = g.at[k, 0] == (first if entry else last)
+        way = np.array([-1.0 if entry else 1.0, 0.0]) if edge else np.array([-0.6 if entry else 0.6, -0.8])
+    else:
+        turn = 0.85 if entry else -0.85
+        way = np.array([out[0] * np.cos(turn) - out[1] * np.sin(turn), out[0] * np.sin(turn) + out[1] * np.cos(turn)])
+    near, far = g.at[k] + (g.radius(k) + 0.03) * way, g.at[k] + (g.radius(k) + 0.38) * way
+    begin, end = (far, near) if entry else (near, far)
+    ax.add_patch(FancyArrowPatch(
+        tuple(begin), tuple(end), arrowstyle="-|>", mutation_scale=8, color=INK, linewidth=_width(p),
+        alpha=0.25 + 0.75 * p, shrinkA=0, shrinkB=0, zorder=2,
+    ))  # fmt: skip
+    fill = {"color": INK} if entry else {"markerfacecolor": "white", "markeredgecolor": INK, "markeredgewidth": 1.2}
+    ax.plot(*far, marker="o", markersize=5.5, zorder=3, linestyle="", **fill)
+    if p < 1 - 1e-9:
+        _number(ax, far + 0.17 * way, p)
+
+
+def _number(ax: Any, at: Any, p: float) -> None:
+    """A probability in two digits, on white."""
+    text = f"{p:.2f}" if p < 0.995 or p == 1 else f"{p:.3f}"
+    text = "1" if p == 1 else text.lstrip("0") if p < 1 else text
+    ax.text(*at, text, ha="center", va="center", fontsize=7, zorder=5,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85})  # fmt: skip

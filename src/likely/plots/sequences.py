@@ -1,0 +1,249 @@
+"""Pictures of what was hidden: states over time, shaded by how probable they are, with the signal that told of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.core.columns import Columns
+from likely.core.ragged import Ragged
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.models.decoding import one_sequence
+from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
+
+WIDE = 2000  # frames beyond which several share a column of the picture
+SYMBOLS = 80  # words of a sequence that are written out
+LINES = 6  # columns of a signal that are drawn
+
+
+class Seen(NamedTuple):
+    """One sequence, decoded: what a picture needs of it."""
+
+    shares: Array  # (T, K): p(state | sequence)
+    path: Index  # (T,): the best path
+    log_prob: float
+    signal: Any  # (T, d) numbers, or (T,) words
+    columns: list[str]
+    names: list[str]  # (K,) of the states
+
+
+def trellis(
+    model: Any, x: Any, ax: Any = None, *, names: Any = None, columns: Any = None, lag: int | None = None,
+    path: bool = True,
+) -> Any:  # fmt: skip
+    """States over time, shaded by p(state | sequence), the best path as a line, the signal above. Returns the axes.
+
+    - model: an `HMM`, or an estimator that has learnt one; x: one sequence.
+    - ax: axes for the states alone, or a pair: for the signal, and for the states.
+    - names of the states, and of the columns of the signal. lag: None looks at all frames, 0 at none that come later.
+
+    >>> import likely as lk
+    >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
+    >>> trellis(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()
+    'state'
+    """
+    seen = seen_in(model, x, names, columns, lag)
+    T, K = seen.shares.shape
+    edges = _edges(T)
+    with themed():
+        above, ax = _two(K) if ax is None else (None, ax) if hasattr(ax, "imshow") else ax
+        image = ax.imshow(
+            _means(seen.shares, edges).T, origin="upper", aspect="auto", cmap="Blues", vmin=0, vmax=1,
+            interpolation="nearest", extent=(-0.5, T - 0.5, K - 0.5, -0.5),
+        )  # fmt: skip
+        turns = _changes(seen.path)
+        if path and len(turns) <= WIDE:  # more would be a wall of colour
+            ax.step(turns, seen.path[turns], where="mid", color=PALETTE[1], linewidth=1.8, label="best path")
+        _named_states(ax, seen.names)
+        ax.set(xlabel="frame", ylabel="state", xlim=(-0.5, T - 0.5))
+        (ax if above is None else above).set_title(_title(seen, lag), loc="left")
+        if above is not None:
+            draw_signal(above, seen, edges)
+        bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.03, aspect=12)
+        bar.set_label("p(state so far)" if lag == 0 else "p(state)")
+        bar.outline.set_visible(False)
+    return ax
+
+
+def occupancy(
+    model: Any, x: Any, ax: Any = None, *, names: Any = None, columns: Any = None, lag: int | None = None
+) -> Any:
+    """Probabilities of the states stacked over time, with the signal drawn over them. Returns the axes.
+
+    Parameters are those of `trellis`. The signal has an axis of its own, on the right.
+
+    >>> import likely as lk
+    >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
+    >>> occupancy(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()
+    'p(state)'
+    """
+    seen = seen_in(model, x, names, columns, lag)
+    T, K = seen.shares.shape
+    edges = _edges(T)
+    with themed():
+        ax = axes(ax, figsize=(8.0, 3.2))
+        shares = np.repeat(_means(seen.shares, edges), 2, axis=0)  # a frame is a step, not a point
+        at = np.stack([edges[:-1] - 0.5, edges[1:] - 0.5], axis=1).ravel()
+        ax.stackplot(at, shares.T, colors=state_colours(K), alpha=0.55, labels=seen.names, edgecolor="none")
+        ax.set(xlabel="frame", ylabel="p(state so far)" if lag == 0 else "p(state)", xlim=(-0.5, T - 0.5), ylim=(0, 1))
+        over = ax.twinx()
+        over.spines["right"].set_visible(True)
+        draw_signal(over, seen, edges, INK)
+        ax.set_title(_title(seen, lag), loc="left")
+        if K <= 20:
+            ax.legend(title="state", loc="upper left", bbox_to_anchor=(1.08, 1.0), reverse=True)
+    return ax
+
+
+def _two(K: int) -> Any:
+    """Axes for the signal, and below them for K states."""
+    states = 0.9 + 0.32 * min(max(K, 3), 16)
+    with themed() as plt:
+        size, heights = (8.0, 1.5 + states), (1.2, states)
+        return plt.subplots(2, 1, figsize=size, height_ratios=heights, sharex=True, layout="constrained")[1]
+
+
+# ----------------------------------------------------------------------- what is drawn
+
+
+def seen_in(model: Any, x: Any, names: Any = None, columns: Any = None, lag: int | None = None) -> Seen:
+    """One sequence as a model sees it; estimators speak of the states that were asked for, not of their expansion."""
+    hmm = getattr(model, "model_", model)
+    if not hasattr(hmm, "viterbi"):
+        expected, remedy = "a hidden Markov model is needed", "of a classifier, take model_.parts.member(c)"
+        raise DomainError(sentence("plots", expected, type(model).__name__, remedy))
+    given = one_sequence(model.frames(x) if hasattr(model, "frames") else x, "picture")
+    rows = _crossed(model, given)
+    way = hmm.viterbi(rows)
+    shares, states = hmm.posterior(rows, lag).values, way.states.values
+    density = getattr(model, "density_", model)
+    if hasattr(density, "topology_"):
+        own = density.topology_.original
+        shares, states = shares @ np.eye(int(own.max()) + 1)[own], own[states]
+    called = state_names(names if names is not None else getattr(model, "state_names", None), shares.shape[1])
+    signal, titles = _signal(given.values, columns)
+    if columns is None and hasattr(model, "columns") and len(model.columns) == len(titles):
+        titles = list(model.columns)
+    return Seen(shares, states, float(hmm.log_prob(rows)[0]), signal, titles, called)
+
+
+def _crossed(model: Any, given: Ragged) -> Ragged:
+    """The sequence inside the border, words never seen as missing."""
+    density = getattr(model, "density_", model)
+    if not hasattr(density, "_rows"):
+        return given
+    return density._known(density._rows(given, reset=False), density._learnt)[0]
+
+
+def state_names(names: Any, K: int) -> list[str]:
+    """What the states are called; their numbers if nobody says."""
+    called = [str(k) for k in range(K)] if names is None else [str(name) for name in names]
+    if len(called) != K:
+        raise ShapeError(sentence("plots", f"names must name each of {K} states", len(called)))
+    return called
+
+
+def state_colours(K: int) -> list[Any]:
+    """A colour for each state: those of the house, or of a scale where they would not do."""
+    if K <= len(PALETTE):
+        return list(PALETTE[:K])
+    import matplotlib as mpl
+
+    return [mpl.colormaps["viridis"](k / (K - 1)) for k in range(K)]
+
+
+def _signal(values: Any, columns: Any) -> tuple[Any, list[str]]:
+    """Numbers (T, d) with their names, or words (T,)."""
+    if isinstance(values, Columns):
+        numeric = {name: np.asarray(p) for name, p in values.parts.items() if np.asarray(p).dtype.kind in "biuf"}
+        if not numeric:
+            return np.asarray(next(iter(values.parts.values()))), []
+        parts = [p.reshape(len(p), -1) for p in numeric.values()]
+        names = [name for name, p in zip(numeric, parts, strict=True) for _ in range(p.shape[1])]
+        return np.concatenate(parts, axis=1), names
+    a = np.asarray(values)
+    if a.dtype.kind not in "biuf":
+        return a.reshape(len(a)), []
+    a = a.reshape(len(a), -1)
+    names = [f"x{j}" for j in range(a.shape[1])] if columns is None else [str(name) for name in columns]
+    if len(names) != a.shape[1]:
+        raise ShapeError(sentence("plots", f"columns must name each of {a.shape[1]} columns", len(names)))
+    return a.astype(np.float64), names
+
+
+def _title(seen: Seen, lag: int | None) -> str:
+    how = "" if lag is None else ", what was known at the time" if lag == 0 else f", {lag} frames later"
+    return f"{len(seen.path):,} frames, log p = {seen.log_prob:.5g}{how}".replace("-", "−")
+
+
+# ------------------------------------------------------------------------------ drawing
+
+
+def draw_signal(ax: Any, seen: Seen, edges: Index, colour: str | None = None) -> None:
+    """The signal on axes of its own: lines of numbers, or the words themselves."""
+    ax.tick_params(labelbottom=False, bottom=False)
+    ax.spines["bottom"].set_visible(False)
+    if seen.signal.ndim == 1:
+        _draw_words(ax, seen.signal)
+        return
+    shown = min(seen.signal.shape[1], LINES)
+    for j in range(shown):
+        line = colour if colour is not None and shown == 1 else PALETTE[j % len(PALETTE)] if shown > 1 else INK
+        _draw_line(ax, seen.signal[:, j], edges, line, seen.columns[j])
+    if shown > 1 and colour is None:
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.1), fontsize=8, handlelength=1.2, borderaxespad=0.2)
+    ax.set_ylabel(seen.columns[0] if shown == 1 else "signal")
+
+
+def _draw_line(ax: Any, y: Array, edges: Index, colour: str, name: str) -> None:
+    if len(edges) - 1 == len(y):
+        marks = {"marker": ".", "markersize": 4} if len(y) <= 60 else {}
+        ax.plot(np.arange(len(y)), y, color=colour, linewidth=1.1, label=name, **marks)
+        return
+    filled = np.where(np.isnan(y), np.nanmean(y) if np.isfinite(y).any() else 0.0, y)
+    low, high = np.minimum.reduceat(filled, edges[:-1]), np.maximum.reduceat(filled, edges[:-1])
+    ax.fill_between((edges[:-1] + edges[1:] - 1) / 2, low, high, color=colour, linewidth=0, alpha=0.7, label=name)
+
+
+def _draw_words(ax: Any, words: Any) -> None:
+    """Words in a row where there is room for them, else a dot at the height of each level."""
+    ax.set_yticks([])
+    texts = ["·" if word is None or word != word else str(word) for word in words.tolist()]
+    if len(texts) * max(map(len, texts)) <= SYMBOLS:
+        ax.set_ylim(0, 1)
+        ax.spines["left"].set_visible(False)
+        for t, word in enumerate(texts):
+            ax.text(t, 0.5, word, ha="center", va="center", fontsize=8.5)
+        return
+    levels = sorted(set(texts))
+    at = np.searchsorted(levels, texts)
+    ax.scatter(np.arange(len(texts)), at, s=6, color=INK, linewidth=0)
+    if len(levels) <= 12:
+        ax.set_yticks(range(len(levels)), levels, fontsize=7)
+    ax.set_ylim(-0.7, len(levels) - 0.3)
+
+
+def _named_states(ax: Any, names: list[str]) -> None:
+    step = -(-len(names) // 25)
+    ax.set_yticks(range(0, len(names), step), names[::step])
+    for k in range(1, len(names)):
+        ax.axhline(k - 0.5, color=SOFT, linewidth=0.4)
+
+
+def _edges(T: int) -> Index:
+    """Where the columns of a picture begin: a frame each, or several where there are too many."""
+    if T < 1:
+        raise DataError(sentence("plots", "at least one frame is needed", "none"))
+    return np.arange(T + 1) if T <= WIDE else np.unique(np.linspace(0, T, WIDE + 1).round().astype(np.intp))
+
+
+def _means(a: Array, edges: Index) -> Array:
+    return np.asarray(np.add.reduceat(a, edges[:-1], axis=0) / np.diff(edges)[:, None])
+
+
+def _changes(path: Index) -> Index:
+    """The first frame, the last, and those on both sides of every change of state."""
+    at = np.flatnonzero(np.diff(path))
+    return np.unique(np.concatenate([[0], at, at + 1, [len(path) - 1]]))

@@ -1,0 +1,164 @@
+"""Pictures of hidden states show what the model says of them, and models are drawn as they go."""
+
+from __future__ import annotations
+
+import matplotlib
+import numpy as np
+import pytest
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+import likely as lk
+from likely.errors import DomainError, ShapeError
+from likely.plots.chains import MOST, chain, layers
+from likely.plots.sequences import WIDE, occupancy, seen_in, trellis
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def model():
+    return lk.HMM([0.7, 0.3], [[0.9, 0.1], [0.2, 0.8]], lk.Gaussian([[0.0], [4.0]], 1.0))
+
+
+@pytest.fixture
+def x(rng):
+    return np.repeat([0.0, 4.0, 0.0], [10, 8, 12]) + rng.normal(size=30)
+
+
+def words(ax):
+    return [t.get_text() for t in ax.texts]
+
+
+# -------------------------------------------------------------------------- states over time
+
+
+@pytest.mark.parametrize("lag", [None, 0, 2])
+def test_the_shading_is_the_posterior_and_the_line_the_best_path(model, x, lag):
+    ax = trellis(model, x, lag=lag)
+    np.testing.assert_allclose(ax.images[0].get_array(), model.posterior(x, lag=lag).T, atol=1e-12)
+    path = model.viterbi(x).states
+    at, states = ax.lines[0].get_data() if ax.lines[0].get_label() == "best path" else ax.lines[-1].get_data()
+    np.testing.assert_array_equal(path[np.asarray(at, dtype=int)], states)
+    assert {0, len(x) - 1} <= set(np.asarray(at, dtype=int).tolist())
+    above = ax.figure.axes[0]
+    np.testing.assert_array_equal(above.lines[0].get_ydata(), x)
+
+
+def test_the_stack_is_the_posterior(model, x):
+    ax = occupancy(model, x, names=["low", "high"])
+    tops = [band.get_paths()[0].vertices for band in ax.collections]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["high", "low"]
+    low = model.posterior(x)[:, 0]
+    edge = {round(float(y), 9) for y in tops[0][:, 1]}
+    assert {round(float(p), 9) for p in low} <= edge
+
+
+def test_on_given_axes_or_a_pair(model, x):
+    _, ax = plt.subplots()
+    assert trellis(model, x, ax) is ax and occupancy(model, x, plt.subplots()[1]) is not None
+    figure, (above, below) = plt.subplots(2)
+    assert trellis(model, x, (above, below), columns=["volts"]) is below and above.get_ylabel() == "volts"
+    figure.canvas.draw()
+
+
+def test_estimators_speak_of_the_states_that_were_asked_for(rng):
+    x = [np.repeat([0.0, 5.0, 0.0], 6) + rng.normal(size=18) for _ in range(4)]
+    h = lk.HMMDensity(states=2, durations=7, random_state=0).fit(x)
+    seen = seen_in(h, x[0])
+    np.testing.assert_allclose(seen.shares, h.predict_proba(x[0]), atol=1e-12)
+    np.testing.assert_array_equal(seen.path, h.predict(x[0]))
+    assert trellis(h, x[0]).get_ylim() == (1.5, -0.5)
+
+
+def test_words_are_written_where_there_is_room_and_dots_where_not(rng):
+    h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Categorical([[0.9, 0.1], [0.1, 0.9]], levels=["a", "b"]))
+    short, long = rng.choice(["a", "b"], 20), rng.choice(["a", "b"], 200)
+    assert words(trellis(h, short).figure.axes[0]) == short.tolist()
+    above = trellis(h, long).figure.axes[0]
+    assert not above.texts and len(above.collections[0].get_offsets()) == 200
+
+
+def test_many_frames_share_columns(model, rng):
+    x = np.repeat([0.0, 4.0], 25_000) + rng.normal(size=50_000)
+    ax = trellis(model, x)
+    assert ax.images[0].get_array().shape == (2, WIDE)
+    np.testing.assert_allclose(ax.images[0].get_array().mean(axis=1), model.posterior(x).mean(axis=0), atol=1e-3)
+    occupancy(model, x).figure.canvas.draw()
+
+
+def test_gaps_and_several_columns_are_drawn(rng):
+    h = lk.HMMDensity(states=2, random_state=0).fit([rng.normal(size=(40, 8))])
+    x = rng.normal(size=(25, 8))
+    x[3:6] = np.nan
+    trellis(h, x).figure.canvas.draw()
+    occupancy(h, x).figure.canvas.draw()
+
+
+def test_bad_requests(model, x):
+    with pytest.raises(ShapeError, match="each of 2 states"):
+        trellis(model, x, names=["only"])
+    with pytest.raises(ShapeError, match="each of 1 columns"):
+        trellis(model, x, columns=["a", "b"])
+    with pytest.raises(DomainError, match="a hidden Markov model is needed"):
+        occupancy(lk.Gaussian([0.0], 1.0), x)
+    with pytest.raises(lk.DataError, match="one sequence"):
+        trellis(model, [x, x])
+
+
+# ------------------------------------------------------------------------------ the graph
+
+
+def numbers(ax):
+    return sorted(float(w) for w in words(ax) if w.startswith(".") or w in ("1",))
+
+
+def test_every_arrow_has_its_probability():
+    h = lk.HMM([0.75, 0.25], [[0.6, 0.15], [0.0, 0.68]], lk.Gaussian([[10.0], [20.0]], 1.0), ends=[0.25, 0.32])
+    ax = chain(h, names=["calm", "storm"])
+    ax.figure.canvas.draw()
+    assert numbers(ax) == [0.15, 0.25, 0.25, 0.32, 0.6, 0.68, 0.75]
+    assert {"calm", "storm", "10", "20"} <= set(words(ax)) and "in a line" in ax.get_title(loc="left")
+
+
+def test_what_goes_back_is_drawn_in_a_circle_and_null_states_are_marked(model):
+    assert "in a circle" in chain(model).get_title(loc="left")
+    null = lk.HMM([1, 0, 0], [[0.5, 0, 0.5], [0, 0.6, 0], [0, 1, 0]], lk.Gaussian([[0.0], [3.0]], 1.0), [0, 0.4, 0])
+    ax = chain(null)
+    assert "2 states, 1 null, in a line" in ax.get_title(loc="left")
+    edges = [p.get_linestyle() for p in ax.patches if type(p).__name__ == "Circle"]
+    assert len(edges) == 3 and len({str(e) for e in edges}) == 2
+
+
+def test_layers_are_longest_ways():
+    assert layers(lk.Topology.steps(4, (0, 1, 2)).moves).tolist() == [0, 1, 2, 3]
+    assert layers(lk.Topology.parallel(4, 2).moves).tolist() == [0, 1, 0, 1]
+    assert layers(lk.Topology.ergodic(3).moves) is None
+    assert layers(np.ones((1, 1))).tolist() == [0]
+
+
+@pytest.mark.parametrize("topology", ["ergodic", "left-to-right", "cyclic", "parallel", (0, 1, 2)])
+@pytest.mark.parametrize("states", [1, 2, 7])
+def test_all_topologies_can_be_drawn(rng, topology, states):
+    t = lk.Topology.of(topology, states)
+    starts, moves, ends = t.probabilities()
+    h = lk.HMM(starts, moves, lk.Gaussian(rng.normal(size=(states, 3)), 1.0), ends)
+    ax = chain(h)
+    ax.figure.canvas.draw()
+    circles = [p for p in ax.patches if type(p).__name__ == "Circle"]
+    assert len(circles) == states
+
+
+def test_a_stack_and_too_many_states_are_refused(rng):
+    starts, moves, _ = lk.Topology.ergodic(MOST + 1).probabilities()
+    with pytest.raises(DomainError, match="at most 40"):
+        chain(lk.HMM(starts, moves, lk.Gaussian(rng.normal(size=(MOST + 1, 1)), 1.0)))
+    two = lk.HMM([[1.0], [1.0]], [[[1.0]], [[1.0]]], lk.Gaussian([[0.0], [1.0]], 1.0))
+    with pytest.raises(DomainError, match="member"):
+        chain(two)
