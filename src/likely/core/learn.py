@@ -178,7 +178,7 @@ class _Climb:
         if self.aside is not None and self._overlearnt(step.model, self.aside):
             return self._early(step, f"rows set aside were explained no better in {PATIENCE} passes")
         if settled:
-            return self._final(step, True, f"gain below {self.stop.tol:g} a row")
+            return self._final(step, True, f"gain below {self.stop.tol:g} a {getattr(step.stats, 'unit', 'row')}")
         if len(self.trace) > self.stop.max_iter:
             return self._final(step, False, self._out_of_passes())
         self._keep(step.model, step)

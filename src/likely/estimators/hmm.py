@@ -302,8 +302,9 @@ class HMMDensity(DensityEstimator):
         frames = seqs.values
         if isinstance(frames, np.ndarray) and frames.ndim == 1:
             frames = frames[:, None]
-            if not reset and self.n_features_in_ != 1:
-                expected = f"frames must have {self.n_features_in_} columns"
+            width = 1 if reset else self.component_.n_features_in_
+            if width != 1:
+                expected = f"frames must have {width} columns"
                 raise DataError(sentence(type(self).__name__, expected, "single values", "Reshape your data"))
         named = X if hasattr(X, "columns") and isinstance(frames, np.ndarray) else frames  # a data frame's names count
         rows = self.component_._rows(named, reset)

@@ -34,6 +34,8 @@ class HMMStats(Addable, Value):
         """Weight of all frames."""
         return float(self.counts.sum())
 
+    unit = "frame"
+
     @property
     def units(self) -> float:
         """What a gain is measured by: frames."""

@@ -417,6 +417,11 @@ class MixtureStats(Addable, Value):
         return float(self.counts.sum())
 
     @property
+    def unit(self) -> str:
+        """What that is called."""
+        return str(getattr(self.parts, "unit", "row"))
+
+    @property
     def units(self) -> float:
         """What a gain is measured by: rows, or what the parts say, such as the frames of sequences."""
         return float(getattr(self.parts, "units", self.total_weight))
