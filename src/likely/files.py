@@ -31,6 +31,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "ContaminatedDensity": lambda: import_module("likely.estimators.contaminated").ContaminatedDensity,
     "CategoricalDensity": lambda: import_module("likely.estimators.categorical").CategoricalDensity,
     "ClassFrequencies": lambda: import_module("likely.estimators.frequencies").ClassFrequencies,
+    "DTWClassifier": lambda: import_module("likely.estimators.dtw").DTWClassifier,
     "GaussianDensity": lambda: import_module("likely.estimators.gaussian").GaussianDensity,
     "DrivenHMMDensity": lambda: import_module("likely.estimators.driven_hmm").DrivenHMMDensity,
     "HMMDensity": lambda: import_module("likely.estimators.hmm").HMMDensity,

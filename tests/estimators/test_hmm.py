@@ -135,7 +135,9 @@ def test_known_states():
     assert h.model_.moves[0, 1] == pytest.approx(after.mean())
     some = [np.where(np.arange(len(s)) % 3 == 0, s, -1) for s in truth]
     part = two(prior=None).fit(x, given=some)
-    assert np.allclose(part.model_.emissions.mean, h.model_.emissions.mean, atol=0.3)  # and the states keep their numbers
+    assert np.allclose(
+        part.model_.emissions.mean, h.model_.emissions.mean, atol=0.3
+    )  # and the states keep their numbers
 
 
 def test_known_states_that_the_topology_forbids_are_told():
@@ -222,9 +224,12 @@ HAZARDS = ["length 1", "constant column", "all constant", "duplicates", "one seq
            "missing frames", "missing column", "empty among others", "more states than frames", "tiny", "huge",
            "offset"]  # fmt: skip
 COMPONENTS = {
-    "full": lk.GaussianDensity(), "diagonal": lk.GaussianDensity("diagonal"), "spherical": lk.GaussianDensity("spherical"),
-    "mixture": lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2), "tied": lk.MixtureDensity(n_components=2, tie="all"),
-}  # fmt: skip
+    "full": lk.GaussianDensity(),
+    "diagonal": lk.GaussianDensity("diagonal"),
+    "spherical": lk.GaussianDensity("spherical"),
+    "mixture": lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2),
+    "tied": lk.MixtureDensity(n_components=2, tie="all"),
+}
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
@@ -237,7 +242,7 @@ def test_hazards_are_learnt_from_or_told(name, component):
         try:
             h.fit(x)
         except LikelyError as error:
-            assert name == "missing column" and "column" in str(error) or "at least one" in str(error), error
+            assert (name == "missing column" and "column" in str(error)) or "at least one" in str(error), error
             return
         scores = h.score_samples(x)
         assert not np.isnan(scores).any() and np.isfinite(scores[[len(s) > 0 for s in x]]).all()
@@ -269,13 +274,13 @@ def test_infinity_is_named_by_its_place(what):
 
 
 def test_what_cannot_be_learnt_from_is_said():
-    with pytest.raises(ValueError, match="numbers|convert|string"):
+    with pytest.raises(ValueError, match=r"numbers|convert|string"):
         two().fit([np.array([["a"], ["b"]])])
     with pytest.raises(DataError, match="at least one frame"):
         two().fit([np.empty((0, 2))])
     with pytest.raises(DataError, match="sequence 1 has 2"):
         two(states=4, topology="left-to-right").fit([np.zeros((5, 1)), np.zeros((2, 1))])
-    with pytest.raises(ValueError, match="3 features, but .* is expecting 2"):
+    with pytest.raises(ValueError, match=r"3 features, but .* is expecting 2"):
         two().fit(words()).score_samples([np.zeros((4, 3))])
     with pytest.raises(DataError, match="frames must have 2 columns"):
         two().fit(words()).score_samples([np.zeros(4)])

@@ -104,6 +104,66 @@ LAWS: dict[str, Callable[[], Any]] = {
     "mixture of t": lambda: lk.Mixture([0.2, 0.3, 0.5], LAWS["student t tied"]()),
 }
 
+
+def hmm(stacked: bool = False) -> Any:
+    """Two emitting states and a null state between them."""
+    starts, moves, ends = [0.6, 0.1, 0.3], [[0.5, 0.2, 0.2], [0.0, 0.8, 0.1], [0.5, 0.5, 0.0]], [0.1, 0.1, 0.0]
+    if not stacked:
+        return lk.HMM(starts, moves, lk.Gaussian([[0.0, 1.0], [3.0, 0.0]], [1.0, 2.0]), ends)
+    return lk.HMM([starts] * 2, [moves] * 2, lk.Gaussian(np.arange(8.0).reshape(4, 2), 1.0), [ends] * 2)
+
+
+def words() -> Any:
+    """Sequences of unequal length."""
+    return lk.Ragged(table(), [0, 7, 12, 20, 33, 40])
+
+
+def stats_of_hmm(**how: Any) -> Any:
+    return hmm().collect(words(), **how)
+
+
+def said(mean: float) -> Any:
+    return lk.HMM([1.0], [[0.8]], lk.Gaussian([[mean]], 1.0), ends=[0.2])
+
+
+def driven_hmm() -> Any:
+    return lk.DrivenHMM([0.5, 0.5], np.zeros((2, 2, 2)), lk.Gaussian([[0.0, 1.0], [3.0, 0.0]], 1.0))
+
+
+def driven_words() -> Any:
+    return lk.with_covariates(words(), [np.arange(len(s), dtype=float)[:, None] for s in words()])
+
+
+CHAINS: dict[str, Callable[[], Any]] = {
+    "hmm": hmm,
+    "hmm stack": lambda: hmm(True),
+    "hmm without ends": lambda: lk.HMM([0.5, 0.5], np.eye(2), categorical_stack()),
+    "hmm of mixtures that share": lambda: lk.HMM([0.5, 0.5], np.eye(2), LAWS["mixtures that share"]()),
+    "hmm prior": lambda: hmm().weak_prior(stats_of_hmm()),
+    "hmm prior of none": lambda: lk.HMMPrior(None, None, None, None),
+    "hmm stats": stats_of_hmm,
+    "hmm stats of best paths": lambda: stats_of_hmm(hard=True),
+    "hmm stats of a stack": lambda: hmm(True).collect(words(), owner=np.arange(5) % 2),
+    "hmm stats of known states": lambda: ergodic().collect(words(), given=words().map(lambda v: np.arange(len(v)) % 2)),
+    "driven hmm": driven_hmm,
+    "driven prior": lambda: driven_hmm().weak_prior(driven_hmm().collect(driven_words())),
+    "driven stats": lambda: driven_hmm().collect(driven_words()),
+    "word network": lambda: lk.WordNetwork([said(3.0), said(-3.0)], ["on", "off"], silence=said(0.0)),
+    "word network of a stack": lambda: lk.WordNetwork(hmm(True), ["on", "off"]),
+    "cepstra": lambda: lk.Cepstra(trim=30.0),
+    "topology": lambda: lk.Topology.of("left-to-right", 3).tied([0, 0, 1]),
+    "topology without ends": lambda: lk.Topology.of("ergodic", 2),
+}
+
+
+def categorical_stack() -> Any:
+    return LAWS["categorical stack"]()
+
+
+def ergodic() -> Any:
+    return lk.HMM([0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], lk.Gaussian([[0.0, 1.0], [3.0, 0.0]], 1.0))
+
+
 PRIORS: dict[str, Callable[[], Any]] = {
     "normal-inverse-wishart": lambda: lk.NormalInverseWishart([0.0, 1.0], 1.0, SPREAD, 4.0),
     "normal-inverse-wishart weak": lambda: weak(table()),
@@ -232,7 +292,50 @@ ESTIMATORS |= {
     "naive bayes": lambda: (lk.NaiveBayes({"colour": "categorical"}).fit(MIXED, [1, 2, 2]), MIXED),
 }
 
-VALUES = {**LAWS, **PRIORS, **STATS, **COSTS}
+LETTERS = lk.Ragged.from_list([["a", "b", "b"], ["b"], ["a", "a", "b", "a", "b"], ["b", "a"]])
+
+
+def chains(component: Any = None, X: Any = None, **how: Any) -> Any:
+    X = words() if X is None else X
+    return lk.HMMDensity(component, random_state=0, max_iter=3, **how).fit(X), X
+
+
+def spoken(**how: Any) -> Any:
+    density = lk.HMMDensity(lk.GaussianDensity("diagonal"), random_state=0, max_iter=3, **how)
+    return lk.BayesClassifier(density).fit(words(), ["yes", "no", "no", "yes", "no"]), words()
+
+
+def chained(estimator: Any, labels: Any = None) -> tuple[Any, Any]:
+    return estimator.fit(words(), labels), words()
+
+
+def driven() -> tuple[Any, Any]:
+    x = driven_words()
+    return lk.DrivenHMMDensity(lk.GaussianDensity("diagonal"), 2, random_state=0, max_iter=3).fit(x), x
+
+
+SEQUENCE_ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with sequences that it can score
+    "hmm": lambda: chains(states=2),
+    "hmm left to right": lambda: chains(lk.GaussianDensity("diagonal"), states=3, topology="left-to-right"),
+    "hmm of mixtures": lambda: chains(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, tie="all"), states=2),
+    "hmm of letters": lambda: chains(lk.CategoricalDensity(), LETTERS, states=2, prior=1.5),
+    "hmm with ties": lambda: chains(states=3, tie=[0, 1, 0], topology=lk.Topology.of("ergodic", 3)),
+    "hmm of order 2": lambda: chains(states=2, order=2),
+    "hmm with durations": lambda: chains(states=2, durations=3, prior=None),
+    "hmm on moves": lambda: chains(lk.GaussianDensity("spherical"), states=2, emit="moves"),
+    "hmm from a start": lambda: chains(lk.GaussianDensity("spherical"), states=2, start=ergodic(), hard=True),
+    "hmm with covariates": driven,
+    "mixture of hmms": lambda: chained(lk.MixtureDensity(lk.HMMDensity(states=2), 2, random_state=0, max_iter=3)),
+    "sequence density": lambda: chained(lk.SequenceDensity(lk.HMMDensity(states=2, random_state=0, max_iter=3))),
+    "sequence classifier": lambda: chained(
+        lk.SequenceClassifier(lk.BayesClassifier(lk.HMMDensity(states=1))), ["yes", "no", "no", "yes", "no"]
+    ),
+    "dtw": lambda: chained(lk.DTWClassifier(band=0.5), ["yes", "no", "no", "yes", "no"]),
+    "classifier of hmms": spoken,
+    "classifier of hmms in order": lambda: spoken(states=2, topology="left-to-right"),
+}
+
+VALUES = {**LAWS, **PRIORS, **STATS, **COSTS, **CHAINS}
 
 
 def available(table: dict[str, Callable[[], Any]]) -> dict[str, Any]:

@@ -25,7 +25,19 @@ import safetensors.numpy
 import likely as lk
 from likely import files
 from likely.io import container, nodes, schema
-from tests.io.examples import ESTIMATORS, LAWS, PRIORS, SPREAD, STATS, VALUES, available, rows_of, same, table
+from tests.io.examples import (
+    ESTIMATORS,
+    LAWS,
+    PRIORS,
+    SEQUENCE_ESTIMATORS,
+    SPREAD,
+    STATS,
+    VALUES,
+    available,
+    rows_of,
+    same,
+    table,
+)
 
 SOURCE = Path(files.__file__).parent
 
@@ -679,6 +691,35 @@ def test_estimators_come_back_with_the_same_scores(name, tmp_path):
     y = [estimator.predict(x)] if hasattr(estimator, "predict") else []
     more, other = again.partial_fit(x, *y), estimator.partial_fit(x, *y)
     assert more.score_samples(x).tobytes() == other.score_samples(x).tobytes()
+
+
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+@pytest.mark.parametrize("name", SEQUENCE_ESTIMATORS)
+def test_estimators_of_sequences_come_back_with_the_same_answers(name, tmp_path):
+    estimator, x = made(SEQUENCE_ESTIMATORS, name)
+    lk.save(estimator, tmp_path / name)
+    again = lk.load(tmp_path / name)
+    assert same(estimator, again)
+    verbs = [v for v in ("score_samples", "predict", "predict_proba") if hasattr(estimator, v)]
+    assert verbs
+    for verb in verbs:
+        a, b = (getattr(e, verb)(x) for e in (estimator, again))
+        assert same(np.asarray(getattr(a, "values", a)), np.asarray(getattr(b, "values", b)))
+    if isinstance(estimator, lk.HMMDensity | lk.MixtureDensity):
+        assert repr(estimator.sample(3, random_state=1)) == repr(again.sample(3, random_state=1))
+        more, other = again.partial_fit(x), estimator.partial_fit(x)
+        assert more.score_samples(x).tobytes() == other.score_samples(x).tobytes()
+
+
+def test_a_topology_cannot_claim_more_states_than_it_has():
+    """What predict_proba sums by would be as large as the claim."""
+    estimator, _ = SEQUENCE_ESTIMATORS["hmm of order 2"]()
+    topology = estimator.topology_.replace(origin=estimator.topology_.origin + 10**9)
+    with pytest.raises(lk.ModelFileError, match="origin must be 0"):
+        files.loads(files.dumps(topology))
+    estimator.lengths_ = 1e18
+    with pytest.raises(lk.ModelFileError, match="must fit together"):
+        files.loads(files.dumps(estimator))
 
 
 def test_an_estimator_whose_package_is_missing_is_refused(toy, monkeypatch):

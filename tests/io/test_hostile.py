@@ -30,7 +30,7 @@ from likely import files
 from likely.core.value import Value
 from likely.errors import LikelyError
 from likely.io import container, schema
-from tests.io.examples import ESTIMATORS, LAWS, VALUES, available
+from tests.io.examples import ESTIMATORS, LAWS, SEQUENCE_ESTIMATORS, VALUES, available
 
 SLOWEST = 0.050  # seconds of one processor for one file
 ROOM = 16_000_000  # bytes beyond twice the file
@@ -279,7 +279,9 @@ MUTATIONS: list[Callable[[bytes, random.Random], bytes]] = [
 
 @functools.cache
 def bases() -> list[bytes]:
-    learnt = [estimator for estimator, _ in available(ESTIMATORS).values()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        learnt = [estimator for estimator, _ in available({**ESTIMATORS, **SEQUENCE_ESTIMATORS}).values()]
     return [unsigned(files.dumps(thing)) for thing in (*available(VALUES).values(), *learnt)]
 
 
@@ -336,6 +338,8 @@ def survive(thing: Any) -> None:
         repr(thing) if isinstance(thing, Value) else thing.get_params(deep=False)
         if hasattr(type(thing), "point"):
             survive_as_prior(thing, rng)
+        elif isinstance(thing, lk.HMM):
+            survive_as_chain(thing, rng)
         elif hasattr(type(thing), "log_prob"):
             thing.sample(2, rng)
             assert len(thing.log_prob(rows_like(thing))) == 2
@@ -344,6 +348,17 @@ def survive(thing: Any) -> None:
         if hasattr(type(thing), "total_weight"):
             with suppress(LikelyError):  # two huge scatters may overflow, and say so
                 _ = thing + thing, thing * 0.5, thing.total_weight
+
+
+def survive_as_chain(h: lk.HMM, rng: np.random.Generator) -> None:
+    """It scores and draws, and where it is one chain, decodes and learns, or says why not."""
+    x = rows_like(h)
+    assert len(h.log_prob(x)) == 2
+    with suppress(LikelyError):  # no sequence of that length may be possible
+        h.sample(2, rng, length=3)
+    for ability in (h.viterbi, h.posterior, h.collect, lambda x: h.refit(h.collect(x, hard=True))):
+        with suppress(LikelyError):
+            ability(x)
 
 
 def survive_as_classifier(clf: Any) -> None:
@@ -380,6 +395,10 @@ def rows_like(law: Any) -> Any:
     """Two rows of the right form, moderate ones."""
     if isinstance(law, lk.Several):
         return rows_like(law.parts[0])
+    if isinstance(law, lk.HMM):
+        return lk.Ragged.from_list([rows_like(law.emissions)] * 2)
+    if isinstance(law, lk.Shared):
+        return rows_like(law.parts)
     if isinstance(law, lk.Mixture):
         return rows_like(law.parts)
     if isinstance(law, lk.ProbabilityTable):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -55,9 +55,7 @@ class AllPaths:
     @cached_property
     def between(self) -> dict[tuple[int, int], list[Way]]:
         sources, sinks = [*range(self.K), self.N], [*range(self.K), EXIT]
-        found = {
-            (a, b): ways(self.starts, self.moves, self.ends, self.K, a, b) for a, b in product(sources, sinks)
-        }
+        found = {(a, b): ways(self.starts, self.moves, self.ends, self.K, a, b) for a, b in product(sources, sinks)}
         if self.free:
             found |= {(a, EXIT): [Way([(a, EXIT)], 1.0)] for a in sources}
         return found
@@ -117,7 +115,7 @@ class AllPaths:
         total = np.zeros((self.N + 1, self.N + 1))
         for p in np.flatnonzero(shares > 0):
             steps = [self.N, *self.paths[p].tolist(), EXIT]
-            for a, b in zip(steps, steps[1:], strict=False):
+            for a, b in pairwise(steps):
                 options = self.between[a, b]
                 for way, share in zip(options, split(options), strict=True):
                     for arc in way.arcs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_higher_order_is_a_chain_that_remembers(order, ends, mask):
     rng, K = np.random.default_rng(1), len(mask)
     t = of_higher_order(Topology.of(mask, K, ends), order)
     runs = [r for n in range(1, order + 1) for r in product(range(K), repeat=n)
-            if all(mask[a, b] for a, b in zip(r, r[1:], strict=False))]  # fmt: skip
+            if all(mask[a, b] for a, b in pairwise(r))]  # fmt: skip
     place = {run: i for i, run in enumerate(runs)}
     assert len(runs) == t.states and t.original.tolist() == [r[-1] for r in runs]
     h = random_model(rng, t)
@@ -48,7 +48,7 @@ def test_higher_order_is_a_chain_that_remembers(order, ends, mask):
     for T in range(1, 6):
         x, logs = rng.integers(0, SYMBOLS, T), []
         for path in product(range(K), repeat=T):
-            if not all(mask[i, j] for i, j in zip(path, path[1:], strict=False)):
+            if not all(mask[i, j] for i, j in pairwise(path)):
                 continue
             p, memory = h.starts[place[path[:1]]], path[:1]
             for s in path[1:]:
@@ -61,6 +61,7 @@ def test_higher_order_is_a_chain_that_remembers(order, ends, mask):
 
 def segmentations(T: int, K: int, longest: int):
     """All ways to fill T frames with segments (state, duration), a state never following itself."""
+
     def grow(done, left):
         if left == 0:
             yield done

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logsumexp
 
 import likely as lk
-from likely import HMM, Categorical, DataError, Gaussian, Ragged
+from likely import DataError, Ragged
 from tests.models.all_paths import EXIT, AllPaths, Small, every_walk, small
 
 TINY = 1e-12

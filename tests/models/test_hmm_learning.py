@@ -215,7 +215,9 @@ def test_evidence_of_seen_states_is_the_chain_rule():
     states = [rng.integers(0, 3, len(s)) for s in x]
     prior = HMMPrior.weak(h, h.emissions.weak_prior(h.collect(x, given=states).parts))
     a, b = h.collect(x[:3], given=states[:3]), h.collect(x[3:], given=states[3:])
-    assert prior.log_evidence(a + b) == pytest.approx(prior.log_evidence(a) + prior.update(a).log_evidence(b), rel=1e-12)
+    assert prior.log_evidence(a + b) == pytest.approx(
+        prior.log_evidence(a) + prior.update(a).log_evidence(b), rel=1e-12
+    )
     point = prior.update(a + b).point("mode")
     alike(point, h.refit(a + b, prior), 1e-12)
 
@@ -269,3 +271,15 @@ def test_streams_of_unlike_kinds():
     assert np.allclose(h.scores(x), parts[0] + parts[1], rtol=1e-12)
     stats = h.collect(x)
     assert h.objective(stats) == pytest.approx(h.log_prob(x).sum(), rel=1e-12)
+
+
+def test_parts_of_weight_0_take_no_share():
+    """A start may leave a part of a state's mixture empty: log 0 must not become a number that is none."""
+    _, x, _ = problem("mixture")
+    parts = Gaussian(np.arange(12.0).reshape(6, 2), np.full((6, 2), 2.0), kind="diagonal")
+    h = HMM(np.full(3, 1 / 3), np.full((3, 3), 1 / 3), Mixture([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]], parts))
+    stats = h.collect(x)
+    assert h.objective(stats) == pytest.approx(h.log_prob(x).sum(), rel=1e-12)
+    assert stats.parts.counts[0, 1] == 0 and stats.parts.counts[2, 0] == 0
+    with np.errstate(all="ignore"):
+        alike(stats, h._on_all_paths(x, np.ones(6), None), 1e-10)

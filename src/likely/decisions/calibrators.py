@@ -47,11 +47,11 @@ class Temperature(Value):
     temperature: Array  # ()
     classes: int
 
-    def __init__(self, temperature: Any, classes: int) -> None:
-        t = parameter(temperature, "Temperature", "temperature")
-        if t.shape != () or t <= 0 or classes < 1:
+    def __post_init__(self) -> None:
+        t = parameter(self.temperature, "Temperature", "temperature")
+        if t.shape != () or t <= 0 or self.classes < 1:
             raise DomainError(sentence("Temperature", "one positive number and a number of classes are needed", t))
-        self._set(temperature=t, classes=int(classes))
+        self._set(temperature=t, classes=int(self.classes))
 
     def log_posterior(self, scores: Any) -> Array:
         """log softmax(scores / temperature) (n, C)."""
@@ -80,8 +80,8 @@ class LogisticMap(Value):
     slope: Array  # (C, C)
     offset: Array  # (C,)
 
-    def __init__(self, slope: Any, offset: Any) -> None:
-        slope, offset = parameter(slope, "LogisticMap", "slope"), parameter(offset, "LogisticMap", "offset")
+    def __post_init__(self) -> None:
+        slope, offset = parameter(self.slope, "LogisticMap", "slope"), parameter(self.offset, "LogisticMap", "offset")
         if offset.ndim != 1 or slope.shape != (len(offset), len(offset)):
             expected = f"slope must have shape {(offset.size, offset.size)}, one row and one column a class"
             raise ShapeError(sentence("LogisticMap", expected, slope.shape))
@@ -120,9 +120,9 @@ class IsotonicMap(Value):
     levels: Array  # (M,): probabilities there
     offsets: Index  # (C + 1,): class c owns knots offsets[c] … offsets[c + 1] − 1
 
-    def __init__(self, knots: Any, levels: Any, offsets: Any) -> None:
-        knots, levels = parameter(knots, "IsotonicMap", "knots"), parameter(levels, "IsotonicMap", "levels")
-        offsets = np.array(offsets, dtype=np.intp)
+    def __post_init__(self) -> None:
+        knots, levels = parameter(self.knots, "IsotonicMap", "knots"), parameter(self.levels, "IsotonicMap", "levels")
+        offsets = np.array(self.offsets, dtype=np.intp)
         _check_curves(knots, levels, offsets)
         self._set(knots=knots, levels=levels, offsets=offsets)
 

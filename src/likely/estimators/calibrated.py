@@ -203,7 +203,7 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         w = np.ones(len(rows)) if weight is None else weight[rows]
         self.floor_ = Floor.of(raw, float(w.sum()), response_of(self.estimator_))
         if not len(rows):
-            self.method_, self.calibration_ = "none", Temperature(1.0, len(self.classes_))
+            self.method_, self.calibration_ = "none", Temperature(np.asarray(1.0), len(self.classes_))
             if len(self.classes_) > 1:
                 remedy = "pass more rows of each class"
                 told = sentence("Calibrated", "no row could be held out, scores stay as they are", remedy=remedy)

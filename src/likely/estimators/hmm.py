@@ -291,7 +291,7 @@ class HMMDensity(DensityEstimator):
 
     def _rows(self, X: Any, reset: bool) -> Ragged:
         """Foreign sequences as the model takes them: all frames cross the component's border at once."""
-        if X is None or (not isinstance(X, Ragged) and hasattr(X, "tocsr")) or getattr(X, "dtype", None) == complex:
+        if X is None or (not isinstance(X, Ragged) and hasattr(X, "tocsr")) or _is_complex(X):
             self._refuse_at_border(X)
         seqs = Ragged.of(X)
         if reset:
@@ -486,6 +486,10 @@ class HMMDensity(DensityEstimator):
         if length is None and self.model_.ends is None:
             length = max(round(self.lengths_), 1)
         return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state), length))
+
+
+def _is_complex(X: Any) -> bool:
+    return isinstance(X, np.ndarray) and X.dtype.kind == "c"
 
 
 class _Dealt:

@@ -35,7 +35,7 @@ def _below_its_largest(row):  # type: ignore[no-untyped-def]
 
 @compiled
 def forward(starts, moves, ends, logs, offsets, alpha, scale, total):  # type: ignore[no-untyped-def]
-    """log p(x_1 … x_t, s_t), less what is in scale (T,) up to t, in alpha (T, K), the largest 0; log p(x) in total (n,).
+    """log p(x_1 … x_t, s_t), less what is in scale (T,) up to t, in alpha (T, K), the largest 0; log p(x) in total.
 
     Chain and frames are logarithms. The first frame of a piece of a sequence may be entered by any `starts`.
     """
