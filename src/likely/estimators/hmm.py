@@ -24,7 +24,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm_rule import PriorOfHMM
 from likely.estimators.sequence_outward import filled_sequences
-from likely.estimators.sequence_starts import arcs_by_path, by_clusters, by_segments, goes_forward
+from likely.estimators.sequence_starts import arcs_by_path, by_clusters, by_segments, densities_on_moves, goes_forward
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.estimators.streaming import stepped
 from likely.estimators.workload import evenly, keeper, seed_of
@@ -54,7 +54,7 @@ class HMMDensity(DensityEstimator):
       be learnt rather than geometric. **emit**: "states", or "moves": each move has a density of its own. All three are
       written out as more states; `topology_.original` says which state each of them stands for.
     - **prior**: "weak" keeps emissions regular, and adds one fictitious move from each state; None is maximum
-      likelihood; a number a is a Dirichlet law over arcs, a − 1 fictitious moves each; or an `HMMPrior`.
+      likelihood; a number a ≥ 1 is a Dirichlet law over arcs, a − 1 fictitious moves each; or an `HMMPrior`.
     - **start**: "segments" (equal shares of each sequence), "clusters" (frames that are alike), "random", or an `HMM`.
       "auto": segments where states follow each other, else clusters.
     - **restarts, max_iter, tol, hard, random_state**: as in `MixtureDensity`; `hard` is Viterbi re-estimation, `tol` is
@@ -80,7 +80,7 @@ class HMMDensity(DensityEstimator):
         "order": [Interval(Integral, 1, None, closed="left")],
         "durations": [Interval(Integral, 1, None, closed="left"), None],
         "emit": [StrOptions({"states", "moves"})],
-        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")],
+        "prior": [*PRIOR, Interval(Real, 1, None, closed="left")],
         "start": [StrOptions(set(STARTS)), HasMethods(["log_prob", "viterbi"])],
         "restarts": [Interval(Integral, 1, None, closed="left")],
         "hard": ["boolean"],
@@ -141,7 +141,7 @@ class HMMDensity(DensityEstimator):
             return *self._checked(X, sample_weight, reset=True), None
         if sample_weight is not None:
             keep = np.asarray(sample_weight) > 0
-            given = given[keep] if len(keep) == len(given) else given
+            given = given[keep] if keep.shape == (len(given),) else given
         X, weight = self._checked(X, sample_weight, reset=True)
         return X, weight, self._masks(given, X)
 
@@ -159,7 +159,8 @@ class HMMDensity(DensityEstimator):
     def _tell_of(self, report: FitReport) -> None:
         if not (report.converged or report.stopped_early):
             tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=3)
-        never = np.flatnonzero(report.stats.counts <= 1e-9 * max(report.stats.total_weight, 1e-300)).tolist()
+        visits = np.bincount(self.topology_.original, report.stats.counts)
+        never = np.flatnonzero(visits <= 1e-9 * max(report.stats.total_weight, 1e-300)).tolist()
         if never:
             told = f"state {', '.join(map(str, never))} was never visited, and keeps its ways on"
             tell(f"{type(self).__name__}: {told}: fewer states would do", stacklevel=3)
@@ -197,7 +198,27 @@ class HMMDensity(DensityEstimator):
             raise ShapeError(sentence(type(self).__name__, expected, f"{start.states} states, {start.dim} columns"))
         if (start.ends is None) != (blank.ends is None):
             raise DomainError(sentence(type(self).__name__, "start must have ends where the topology has", "other"))
+        for name in ("starts", "moves", "ends"):
+            arcs, mask = getattr(start, name), getattr(self.topology_, name)
+            if arcs is not None and (arcs[~mask] > 0).any():
+                came = f"{name} at {tuple(int(i) for i in np.argwhere((arcs > 0) & ~mask)[0])}"
+                remedy = "allow them, or set them to 0"
+                raise DomainError(sentence(type(self).__name__, "start must respect the topology", came, remedy))
+        self._refuse_other_emissions(start.emissions, blank.emissions)
         return start
+
+    def _refuse_other_emissions(self, emissions: Any, blank: Any) -> None:
+        """A start must emit by such densities as the component learns, with the ties that were asked for."""
+        inner, tied = untied(emissions), isinstance(blank, Shared) and blank.what == "all"
+        index = emissions.index if inner is not emissions else None
+        if tied and (index is None or (index != blank.index).any()):
+            expected = f"start must tie its states as asked: Shared(…, {blank.index.tolist()})"
+            raise DomainError(sentence(type(self).__name__, expected, type(emissions).__name__))
+        like = untied(blank)
+        kinds = [(type(law).__name__, getattr(law, "kind", None), law.n_parameters) for law in (inner, like)]
+        if kinds[0] != kinds[1] and not (inner is not emissions and not tied):
+            expected = f"start must emit as the component does: {_kind(kinds[1])}"
+            raise DomainError(sentence(type(self).__name__, expected, _kind(kinds[0])))
 
     def _started(self, blank: HMM, X: Ragged, owner: Index, weight: Any) -> list[HMM]:
         """First models for classes that have a chain each."""
@@ -232,25 +253,39 @@ class HMMDensity(DensityEstimator):
     ) -> _Dealt:
         """The frames of one chain with a density for each, and arcs where these count them."""
         topology, own, w = self.topology_, X[mine], None if weight is None else weight[mine]
-        plain = len(topology.starts) == topology.states and (topology.density == np.arange(topology.states)).all()
-        per_frame = own.weights(w)
-        if given is not None and plain:
-            known = given[mine].values
-            sure = np.flatnonzero(np.isfinite(known).sum(axis=1) == 1)
-            if len(sure) and len(np.unique(known[sure].argmax(axis=1))) == topology.states:
-                at = known[sure].argmax(axis=1)
-                return _Dealt(
-                    own.values[sure], topology.density[at], None if per_frame is None else per_frame[sure], None
-                )
-        how = self.start if self.start != "auto" else "segments" if goes_forward(topology) else "clusters"
+        base, per_frame = self._base(), own.weights(w)
+        if given is not None:
+            state = self._sure_states(given[mine])
+            if len(np.unique(state[state >= 0])) == base.states:
+                return self._taught(base, own, state, per_frame)
+        how = self.start if self.start != "auto" else "segments" if goes_forward(base) else "clusters"
         if how == "segments":
-            state = by_segments(topology, own, rng if run else None)
-            arcs = arcs_by_path(topology, state, own, w) if plain else None
-            return _Dealt(own.values, topology.density[state], per_frame, arcs)
+            state = by_segments(base, own, rng if run else None)
+            dealt = self._taught(base, own, state, per_frame)
+            if topology.states == len(topology.starts) and topology.origin is None:
+                dealt.arcs = arcs_by_path(topology, state, own, w)
+            return dealt
         law = untied(blank.emissions)
         how = "random" if how == "random" else "kmeans++"
         frames, group, shares = by_clusters(law, own.values, per_frame, topology.densities, rng, how)
         return _Dealt(frames, group, shares, None)
+
+    def _sure_states(self, given: Ragged) -> Index:
+        """The state asked for of each frame where only one may be (T,), else −1."""
+        stands_for = np.eye(int(self.topology_.original.max()) + 1)[self.topology_.original]
+        may = np.isfinite(given.values) @ stands_for > 0
+        return np.where(may.sum(axis=1) == 1, may.argmax(axis=1), -1)
+
+    def _taught(self, base: Topology, own: Ragged, state: Index, per_frame: Any) -> _Dealt:
+        """Frames whose state is taken to be known, and the density that each of them teaches."""
+        if self.emit == "moves":
+            before = np.concatenate([[0], state[:-1]]) if len(state) else state
+            density = np.where(before >= 0, densities_on_moves(base, np.maximum(state, 0), own.offsets), -1)
+            density = np.where(state >= 0, density, -1)
+        else:
+            density = np.where(state >= 0, base.density[state], -1)
+        sure = np.flatnonzero(density >= 0)
+        return _Dealt(own.values[sure], density[sure], None if per_frame is None else per_frame[sure], None)
 
     def _first_emissions(self, blank: HMM, pieces: list[_Dealt], rng: Generator) -> Any:
         D = self.topology_.densities
@@ -340,16 +375,19 @@ class HMMDensity(DensityEstimator):
         remedy = "Complex data not supported" if got == "complex numbers" else ""
         raise DataError(sentence(type(self).__name__, "sequences of frames are needed", got, remedy))
 
+    def _base(self) -> Topology:
+        """The topology as it was asked for, with ties."""
+        topology = Topology.of(self.topology, self.states, self.ends)
+        return topology if self.tie is None else topology.tied(self.tie)
+
     def _expanded(self) -> Topology:
         """The topology with memory, durations and ties written out."""
-        topology = Topology.of(self.topology, self.states, self.ends)
+        topology = self._base()
         asked = (self.order > 1) + (self.durations is not None) + (self.emit == "moves")
         if asked > 1:
             raise DomainError(
                 sentence(type(self).__name__, "one of order, durations and emit can be asked for", "more")
             )
-        if self.tie is not None:
-            topology = topology.tied(self.tie)
         if self.order > 1:
             return of_higher_order(topology, self.order)
         if self.durations is not None:
@@ -497,6 +535,11 @@ class _Dealt:
 
     def __init__(self, frames: Any, density: Index, weight: Any, arcs: Any) -> None:
         self.frames, self.density, self.weight, self.arcs = frames, density, weight, arcs
+
+
+def _kind(kind: tuple[str, str | None, int]) -> str:
+    name, shape, parameters = kind
+    return f"{shape + ' ' if shape else ''}{name} of {parameters} parameters"
 
 
 def _as_stack(model: HMM) -> HMM:

@@ -18,9 +18,8 @@ from likely.models.topology import Topology
 
 def goes_forward(topology: Topology) -> bool:
     """True if states come one after the other, so that a frame's place tells its state."""
-    K = topology.states
-    mask = topology.moves[:K, :K]
-    return len(topology.starts) == K and not np.tril(mask, -1).any() and not topology.starts.all()
+    bones = topology.skeleton
+    return not np.tril(bones.moves, -1).any() and not bones.starts.all()
 
 
 def by_segments(topology: Topology, seqs: Ragged, rng: Generator | None) -> Index:
@@ -28,7 +27,7 @@ def by_segments(topology: Topology, seqs: Ragged, rng: Generator | None) -> Inde
 
     Where sequences may begin in several states (parallel branches), what a sequence holds deals it to one of them.
     """
-    branches = _branches(topology)
+    branches = _branches(topology.skeleton)
     which = (row_hashes(seqs) % np.uint64(len(branches))).astype(np.intp)
     out = np.empty(len(seqs.values), dtype=np.intp)
     for i, (a, b) in enumerate(zip(seqs.offsets[:-1], seqs.offsets[1:], strict=True)):
@@ -47,16 +46,28 @@ def _segments(length: int, states: int, rng: Generator | None) -> Index:
 
 def _branches(topology: Topology) -> list[Index]:
     """The states that follow each state to begin with, in order."""
-    K = topology.states
-    first = np.flatnonzero(topology.starts[:K])
     out = []
-    for at in first:
-        reach = np.zeros(K, dtype=bool)
-        reach[at] = True
-        for _ in range(K):
-            reach |= topology.moves[:K, :K][reach].any(axis=0)
+    for at in np.flatnonzero(topology.starts):
+        reach = np.arange(topology.states) == at
+        for _ in range(topology.states):
+            reach |= topology.moves[reach].any(axis=0)
         out.append(np.flatnonzero(reach))
     return out
+
+
+def densities_on_moves(base: Topology, states: Index, offsets: Index) -> Index:
+    """The density of each frame (T,) where every move of a topology has its own, as `expansion.on_moves` numbers them.
+
+    −1 where a path makes a move that is not one of them.
+    """
+    K = base.states
+    number = np.full((K + 1, K), -1, dtype=np.intp)  # the last row is the entry
+    first = np.flatnonzero(base.starts)
+    number[K, first] = np.arange(len(first))
+    number[:K][base.moves] = len(first) + np.arange(int(base.moves.sum()))
+    before = np.concatenate([[K], states[:-1]]) if len(states) else states
+    before[offsets[:-1][np.diff(offsets) > 0]] = K
+    return number[before, states]
 
 
 FEW = 5  # distinct frames a density below which groups of them would say too little

@@ -142,14 +142,16 @@ def _alpha(value: Any, name: str) -> Array | None:
     if value is None:
         return None
     alpha = parameter(value, "HMMPrior", name)
-    if (alpha < 0).any():
-        raise DomainError(sentence("HMMPrior", f"{name} must not be negative", float(alpha.min())))
+    if ((alpha < 1) & (alpha != 0)).any():
+        remedy = "below 1 the mode would be at the edge"
+        came = float(alpha[(alpha < 1) & (alpha != 0)][0])
+        raise DomainError(sentence("HMMPrior", f"{name} must be at least 1, or 0 where an arc cannot be", came, remedy))
     return alpha
 
 
 def _fictitious(alpha: Array | None) -> Any:
-    """α − 1 where an arc is possible; below 0 it could take counts away, so it is 0 there."""
-    return 0.0 if alpha is None else np.where(alpha > 0, np.maximum(alpha - 1.0, 0.0), 0.0)
+    """α − 1 where an arc is possible."""
+    return 0.0 if alpha is None else np.where(alpha > 0, alpha - 1.0, 0.0)
 
 
 def _each(alpha: Array, shape: tuple[int, ...]) -> Array:

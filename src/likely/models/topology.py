@@ -154,6 +154,19 @@ class Topology(Value):
         return self.replace(density=np.unique(index, return_inverse=True)[1][self.density])
 
     @property
+    def skeleton(self) -> Topology:
+        """The emitting states alone: which may follow which, by whatever null states on the way."""
+        K = self.states
+        if len(self.starts) == K:
+            return self
+        reach = np.stack([self._through_nulls(row) for row in self.moves[:K]])
+        out = None
+        if self.ends is not None:
+            out = self.ends[:K] | (reach[:, K:] & self.ends[K:]).any(axis=1)
+        starts = self._through_nulls(self.starts)[:K]
+        return Topology.trusted(starts=starts, moves=reach[:, :K], ends=out, density=self.density, origin=self.origin)
+
+    @property
     def shortest(self) -> int:
         """The least number of frames of a sequence that can begin and end."""
         if self.ends is None:
