@@ -85,12 +85,12 @@ def test_model_selection_over_lists_and_ragged(rng):
     X, y = spoken(rng)
     scores = cross_val_score(DTWClassifier(), X, y, cv=3)
     assert (cross_val_score(DTWClassifier(), Ragged.from_list(X), y, cv=3) == scores).all()
-    found = GridSearchCV(DTWClassifier(), {"k": [1, 3], "cost": ["squared", "absolute"]}, cv=3).fit(X, y)
+    found = GridSearchCV(DTWClassifier(), {"k": [1, 3], "metric": ["squared", "absolute"]}, cv=3).fit(X, y)
     assert found.best_score_ >= scores.mean()
     assert clone(DTWClassifier(3, band=0.1)).get_params() == {
         "k": 3,
         "band": 0.1,
-        "cost": "squared",
+        "metric": "squared",
         "weights": "uniform",
     }
 

@@ -278,7 +278,7 @@ def test_what_cannot_be_learnt_from_is_said():
         two().fit([np.array([["a"], ["b"]])])
     with pytest.raises(DataError, match="at least one frame"):
         two().fit([np.empty((0, 2))])
-    with pytest.raises(DataError, match="sequence 1 has 2"):
+    with pytest.raises(DataError, match="got 2 in sequence 1"):
         two(states=4, topology="left-to-right").fit([np.zeros((5, 1)), np.zeros((2, 1))])
     with pytest.raises(ValueError, match=r"3 features, but .* is expecting 2"):
         two().fit(words()).score_samples([np.zeros((4, 3))])

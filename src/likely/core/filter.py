@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
+from likely.errors import DomainError, sentence
+
 B = TypeVar("B")
 Y = TypeVar("Y", contravariant=True)
 
@@ -28,6 +30,8 @@ class Filter(Protocol[B, Y]):
 def step(model: Any, belief: Any, y: Any) -> tuple[Any, float]:
     """One observation of a live stream: the belief after it, and log p(y | all before). A belief of None is the first.
 
+    `model` is a value such as `HMM`, or a fitted estimator of one.
+
     >>> import likely as lk
     >>> h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [5.0]], 1.0))
     >>> belief = None
@@ -36,6 +40,10 @@ def step(model: Any, belief: Any, y: Any) -> tuple[Any, float]:
     >>> belief.probs.round(4)
     array([0.0001, 0.9999])
     """
+    model = getattr(model, "model_", model)
+    if not hasattr(model, "update"):
+        expected = "a model that can be followed live is needed: initial, predict, update"
+        raise DomainError(sentence("step", expected, type(model).__name__, "pass an HMM, or a fitted HMMDensity"))
     return model.update(model.initial() if belief is None else model.predict(belief), y)
 
 

@@ -18,6 +18,7 @@ from likely.core.blocks import Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
 from likely.core.notes import said_once, tell
+from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.errors import DataError, sentence
 from likely.estimators import alarms
@@ -252,6 +253,10 @@ class BayesClassifier(Deciding, BaseEstimator):
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(self.density_, "feature_names_in_"):
                 self.feature_names_in_ = self.density_.feature_names_in_
+        if isinstance(X, Ragged) and len(X) == 1 and np.ndim(y) == 1 and len(y) > 1:
+            remedy = "pass a list of arrays, or a Ragged"
+            expected = f"one sequence has one label, but there are {len(y)}"
+            raise DataError(sentence(type(self).__name__, expected, "an array that is one sequence", remedy))
         y = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, none=not reset)  # later, classes are known
         if sample_weight is None:
             return X, y, None

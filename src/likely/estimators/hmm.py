@@ -28,6 +28,7 @@ from likely.estimators.sequence_starts import arcs_by_path, by_clusters, by_segm
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.estimators.streaming import stepped
 from likely.estimators.workload import evenly, keeper, seed_of
+from likely.families.categorical import is_missing
 from likely.families.shared import Shared, untied
 from likely.models.decoding import is_one
 from likely.models.expansion import of_higher_order, on_moves, with_durations
@@ -126,8 +127,8 @@ class HMMDensity(DensityEstimator):
         them known learning takes one pass. `checkpoint` is a file name: a fit cut off goes on from there.
         """
         self._validate_params()
+        given = None if given is None else _known_states(given, lengths)
         X = self._cut(X, lengths)
-        given = None if given is None else Ragged.of(given)
         X, weight, given = self._with_states(X, sample_weight, given)
         with self._named_columns():
             report = self._learn(X, weight, given, checkpoint)
@@ -138,12 +139,19 @@ class HMMDensity(DensityEstimator):
 
     def _with_states(self, X: Any, sample_weight: Any, given: Ragged | None) -> tuple[Ragged, Any, Ragged | None]:
         if given is None:
-            return *self._checked(X, sample_weight, reset=True), None
+            return *self._seen(*self._checked(X, sample_weight, reset=True)), None
         if sample_weight is not None:
             keep = np.asarray(sample_weight) > 0
             given = given[keep] if keep.shape == (len(given),) else given
-        X, weight = self._checked(X, sample_weight, reset=True)
+        X, weight = self._seen(*self._checked(X, sample_weight, reset=True))
         return X, weight, self._masks(given, X)
+
+    def _seen(self, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
+        """The same, if anything was observed at all."""
+        if isinstance(X.values, np.ndarray) and X.values.dtype.kind == "f" and np.isnan(X.values).all():
+            expected = "at least one entry of one frame must have been observed"
+            raise DataError(sentence(type(self).__name__, expected, "NaN everywhere" if len(X) else "no sequence"))
+        return X, weight
 
     def _masks(self, given: Ragged, X: Ragged) -> Ragged:
         """What is known of the states as log-masks over the states of the expansion."""
@@ -309,6 +317,7 @@ class HMMDensity(DensityEstimator):
             return self
         self._validate_params()
         X, weight = self._checked(self._cut(X, lengths), sample_weight, reset=False)
+        self._refuse_short(X)
         model, known = self._grown(self._learnt, self.stats_, X)
         new = Threads().total(lambda block: gather(model, block, self.hard), Blocks.of(X, weight))
         stats = stepped(known, new) if self.streamed_ else known + new
@@ -331,6 +340,9 @@ class HMMDensity(DensityEstimator):
         seqs = Ragged.of(X)
         if reset:
             self.component_ = GaussianDensity() if self.component is None else clone(self.component)
+            if isinstance(self.component_, HMMDensity):
+                expected = "component must be a density of frames"
+                raise DomainError(sentence(type(self).__name__, expected, "HMMDensity, a density of sequences"))
             self.component_._validate_params()
             self.topology_ = self._expanded()
             self._refuse_short(seqs)
@@ -342,7 +354,7 @@ class HMMDensity(DensityEstimator):
                 expected = f"frames must have {width} columns"
                 raise DataError(sentence(type(self).__name__, expected, "single values", "Reshape your data"))
         named = X if hasattr(X, "columns") and isinstance(frames, np.ndarray) else frames  # a data frame's names count
-        rows = self.component_._rows(named, reset)
+        rows = self._frames(named, reset)
         if reset:
             self._refuse_infinite(rows, seqs.offsets)
             self.n_features_in_ = self.component_.n_features_in_
@@ -350,6 +362,23 @@ class HMMDensity(DensityEstimator):
             if hasattr(self.component_, "feature_names_in_"):
                 self.feature_names_in_ = self.component_.feature_names_in_
         return Ragged.trusted(values=rows, offsets=seqs.offsets)
+
+    def _frames(self, frames: Any, reset: bool) -> Any:
+        """Frames across the component's border, in whose messages this estimator is named."""
+        if (
+            not reset
+            and isinstance(frames, np.ndarray)
+            and not len(frames)
+            and frames.shape[1:] == (self.n_features_in_,)
+        ):
+            return frames
+        try:
+            return self.component_._rows(frames, reset)
+        except ValueError as error:
+            inner = type(self.component_).__name__
+            if f"but {inner} is expecting" not in str(error):
+                raise
+            raise ShapeError(str(error).replace(inner, type(self).__name__)) from None
 
     def _refuse_infinite(self, rows: Any, offsets: Index) -> None:
         """Before a start shuffles frames, so that the place can be named."""
@@ -405,7 +434,7 @@ class HMMDensity(DensityEstimator):
         short = np.flatnonzero(seqs.lengths < least)
         if len(short):
             expected = f"sequences must have at least {least} frames to pass through this topology"
-            came = f"sequence {short[0]} has {seqs.lengths[short[0]]}"
+            came = f"{seqs.lengths[short[0]]} in sequence {short[0]}"
             remedy = "use fewer states, steps that skip such as (0, 1, 2), or ends=False"
             raise DataError(sentence(type(self).__name__, expected, came, remedy))
 
@@ -506,7 +535,7 @@ class HMMDensity(DensityEstimator):
         check_is_fitted(self)
         X = self._cut(X, lengths)
         path = self.model_.viterbi(self._rows(X, reset=False)).states
-        path = path.map(lambda states: self.topology_.original[states])
+        path = path.map(lambda states: np.where(states < 0, -1, self.topology_.original[states]))
         return path[0] if is_one(X) else path
 
     def predict_proba(self, X: Any, lengths: Any = None, lag: int | None = None) -> Any:
@@ -528,6 +557,26 @@ class HMMDensity(DensityEstimator):
 
 def _is_complex(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.dtype.kind == "c"
+
+
+def _known_states(given: Any, lengths: Any) -> Ragged:
+    """States that are known, one sequence after another; NaN and None are unknown, as −1 is."""
+    known = Ragged.of(given, lengths if lengths is not None and not isinstance(given, Ragged | list | tuple) else None)
+    values = known.values
+    if not isinstance(values, np.ndarray) or values.ndim != 1:
+        return known
+    if values.dtype == object:
+        values = np.array([np.nan if is_missing(v) else v for v in values.tolist()], dtype=object)
+        if any(isinstance(v, str) for v in values):
+            remedy = "number them 0, 1, …; lk.SequenceDensity takes names"
+            raise DataError(sentence("HMMDensity", "given states must be numbers", "names", remedy))
+        values = values.astype(np.float64)
+    if values.dtype.kind == "U":
+        remedy = "number them 0, 1, …; lk.SequenceDensity takes names"
+        raise DataError(sentence("HMMDensity", "given states must be numbers", "names", remedy))
+    if values.dtype.kind == "f" and (np.isnan(values) | (values == np.floor(values))).all():
+        values = np.where(np.isnan(values), -1, values).astype(np.intp)
+    return Ragged.trusted(values=values, offsets=known.offsets)
 
 
 class _Dealt:

@@ -14,6 +14,7 @@ from numpy.random import Generator
 from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
@@ -295,6 +296,13 @@ class MixtureDensity(DensityEstimator):
         if len(few) < FEW * self._size:
             self.few_ = few
         return self
+
+    def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Any:
+        """Rows drawn from the learnt density; of sequences without an end, `length` says how long."""
+        check_is_fitted(self)
+        rng = np.random.default_rng(random_state)
+        rows = self.model_.sample(n_samples, rng) if length is None else self.model_.sample(n_samples, rng, length=length)
+        return self._outward(rows)
 
     # --------------------------------------------------------- what components say
 

@@ -15,6 +15,7 @@ from likely.core.joining import is_list_of_sequences
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, sentence
+from likely.families.categorical import Categorical
 from likely.models import trellis
 from likely.models.mixture import Mixture
 from likely.models.state_paths import best_paths
@@ -36,8 +37,15 @@ def is_one(x: Any) -> bool:
     return not (many or is_list_of_sequences(x))
 
 
+def whole(x: Any, least: int, whose: str, what: str) -> int:
+    """A whole number that is not below the least."""
+    if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < least:
+        raise DomainError(sentence(whose, f"{what} must be a whole number from {least} on", repr(x)))
+    return int(x)
+
+
 def decode(model: Any, x: Any) -> Path:
-    """The best path of each sequence   (Viterbi; Herbst 9.6, Ney 7.2.2)."""
+    """The best path of each sequence   (Viterbi; Herbst 9.6, Ney 7.2.2); −1 where no path is possible."""
     seqs, way = Ragged.of(x), model.chains[0].best_logs
     states, score = np.empty(len(seqs.values), dtype=np.intp), np.empty(len(seqs))
 
@@ -51,6 +59,8 @@ def decode(model: Any, x: Any) -> Path:
                 states[frames], score[a:b] = best_paths(way, model.scores(part, a), part.offsets)
 
     _in_runs(fill, seqs)
+    if np.isneginf(score).any():
+        states[np.repeat(np.isneginf(score), seqs.lengths)] = -1
     return Path(states, float(score[0])) if is_one(x) else Path(Ragged(states, seqs.offsets), score)
 
 
@@ -79,8 +89,7 @@ def k_best(model: Any, x: Any, k: int) -> list[Path]:
     """The k best paths of one sequence, best first."""
     from likely.loops import paths as loops
 
-    if k < 1 or k != int(k):
-        raise DomainError(sentence("HMM.k_best", "k must be a whole number above 0", k))
+    k = whole(k, 1, "HMM.k_best", "k")
     seqs, way = one_sequence(x, "k_best"), model.chains[0].best_logs
     score, path = np.empty(int(k)), np.empty((int(k), len(seqs.values)), dtype=np.intp)
     with np.errstate(all="ignore"):
@@ -105,9 +114,9 @@ def smooth(model: Any, x: Any) -> Smoothed:
 
 def smoothed(model: Any, x: Any, lag: int | None) -> Any:
     """p(s_t | x_1 … x_{t + lag}) of every frame; None looks at all frames, 0 at none that come later."""
-    if lag is not None and (lag < 0 or lag != int(lag)):
-        raise DomainError(sentence("HMM.posterior", "lag must be a whole number of frames, not negative", lag))
     seqs = Ragged.of(x)
+    if lag is not None:
+        lag = min(whole(lag, 0, "HMM.posterior", "lag"), int(seqs.lengths.max(initial=0)))
     out = _smoothed(model, seqs, lag, np.empty(len(seqs)))
     return out if is_one(x) else Ragged(out, seqs.offsets)
 
@@ -228,19 +237,34 @@ def _means(emissions: Any) -> Array:
 
 def forecast(model: Any, x: Any, steps: int) -> Forecast:
     """τ-step prediction of states and observations."""
-    if steps < 1 or steps != int(steps):
-        raise DomainError(sentence("HMM.forecast", "steps must be a whole number above 0", steps))
-    seqs, way = one_sequence(x, "forecast"), model.chains[0].summed
-    with np.errstate(all="ignore"):
-        alpha, news = trellis.filtered(way, model.scores(seqs), seqs.offsets)
-    _refuse_impossible(np.array([not np.isfinite(news).all()]), 0)
-    now, out = alpha[-1], np.empty((int(steps), model.states))
-    going = np.empty(int(steps))
-    for step in range(int(steps)):
+    steps, way = whole(steps, 1, "HMM.forecast", "steps"), model.chains[0].summed
+    now, out = _now(model, x), np.empty((steps, model.states))
+    going = np.empty(steps)
+    for step in range(steps):
         now = now @ way.moves
         going[step] = now.sum()
         out[step] = now / going[step] if going[step] > 0 else 1.0 / len(now)
     return Forecast.trusted(states=out, going=np.minimum(going, 1.0), emissions=model.emissions)
+
+
+def _now(model: Any, x: Any) -> Array:
+    """What is believed of the state at the end of a sequence, or already known as a belief (K,)."""
+    if isinstance(x, Categorical):
+        return belief_over(x, model.states)
+    seqs = one_sequence(x, "forecast")
+    with np.errstate(all="ignore"):
+        alpha, news = trellis.filtered(model.chains[0].summed, model.scores(seqs), seqs.offsets)
+    _refuse_impossible(np.array([not np.isfinite(news).all()]), 0)
+    return np.asarray(alpha[-1])
+
+
+def belief_over(belief: Any, states: int) -> Array:
+    """The probabilities of a belief about so many states (K,)."""
+    if not isinstance(belief, Categorical) or belief.probs.shape != (states,):
+        remedy = "begin with None, and hand back what the last step gave"
+        expected = f"a belief must be a Categorical over {states} states"
+        raise DomainError(sentence("HMM", expected, repr(belief)[:60], remedy))
+    return belief.probs
 
 
 def one_sequence(x: Any, doing: str) -> Ragged:

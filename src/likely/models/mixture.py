@@ -206,11 +206,11 @@ class Mixture(Law):
             posterior[none] = prior
         return posterior
 
-    def sample(self, n: int, rng: Generator) -> Any:
-        """n rows, each from a part drawn by weight; a stack gives (n, C, …)."""
+    def sample(self, n: int, rng: Generator, **how: Any) -> Any:
+        """n rows, each from a part drawn by weight; a stack gives (n, C, …). `how` goes to the parts."""
         if self.members is not None:
-            return side_by_side([self.member(c).sample(n, rng) for c in range(self.members)])
-        return self.sample_labelled(n, rng)[0]
+            return side_by_side([self.member(c).sample(n, rng, **how) for c in range(self.members)])
+        return self.sample_labelled(n, rng, **how)[0]
 
     def sample_labelled(self, n: int, rng: Generator, **how: Any) -> tuple[Any, Index]:
         """n rows, and the part that each came from; `how` goes to the parts, as the `length` of sequences."""
