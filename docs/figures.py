@@ -23,6 +23,7 @@ from likely.plots.learning import components, trace
 from likely.plots.sequences import occupancy, trellis
 from likely.plots.theme import INK, PALETTE, themed
 from likely.plots.tour import tour_picture
+from likely.plots.transcripts import words
 from likely.plots.trees import dendrogram
 
 STATIC = Path(__file__).parent / "_static"
@@ -169,6 +170,22 @@ def states() -> None:
     occupancy(h, x, names=names, columns=["signal"], lag=0).figure.savefig(STATIC / "occupancy.png", dpi=130)
 
 
+def utterance() -> None:
+    """Gestures in a row, noisy: which they were, when, and how sure one may be."""
+    rng = np.random.default_rng(3)
+    courses = {"up": [-2, 0, 2], "down": [2, 0, -2], "wave": [0, 2, 0, -2, 0]}
+
+    def made(word: str, noise: float) -> np.ndarray:
+        return np.concatenate([rng.normal(level, noise, (rng.integers(2, 7), 1)) for level in courses[word]])
+
+    labels = np.repeat(list(courses), 40)
+    density = lk.HMMDensity(lk.GaussianDensity("diagonal"), states=5, topology=(0, 1, 2))
+    known = lk.BayesClassifier(density).fit([made(word, 0.9) for word in labels], labels)
+    x = np.concatenate([made(word, 0.9) for word in ("wave", "up", "down", "up", "wave")])
+    heard = lk.WordNetwork.of(known).decode(x)
+    words(heard, x).figure.savefig(STATIC / "words.png", dpi=130)
+
+
 def report() -> None:
     """The head and the map of a report on the wines, photographed by a browser where there is one."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -202,5 +219,6 @@ if __name__ == "__main__":
     scores()
     chains()
     states()
+    utterance()
     report()
     tour_picture(*wine()).savefig(STATIC / "tour.png", dpi=130)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from likely import DataError, DomainError, Ragged
-from likely.data.sequences import Sequences, read_sequences
+from likely.data.sequences import Sequences, columns_of, read_sequences
 
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 
@@ -128,11 +128,39 @@ def test_a_table_without_id_is_one_sequence(write):
     same(found.x, [[2.0, 1.0]])
 
 
-def test_several_long_tables_are_one(write):
+def test_an_id_of_two_files_is_two_sequences(write):
     write("part1.csv", "id,x\na,1\nb,2\n")
-    pattern = write("part2.csv", "id,x\nb,3\n").parent / "part*.csv"
-    same(read_sequences(pattern, id="id").x, [[1.0], [2.0, 3.0]])
-    same(read_sequences(pattern.parent, id="id").x, [[1.0], [2.0, 3.0]])
+    pattern = write("part2.csv", "id,x,more\nb,3,9\n").parent / "part*.csv"
+    for path in (pattern, pattern.parent):
+        found = read_sequences(path, id="id", columns=["x"])  # other columns may differ
+        same(found.x, [[1.0], [2.0], [3.0]])
+        assert found.ids.tolist() == ["part1:a", "part1:b", "part2:b"]
+
+
+def test_ids_that_differ_keep_their_names(write):
+    write("part1.csv", "id,x\na,1\nb,2\n")
+    found = read_sequences(write("part2.csv", "id,x\nc,3\nc,4\n").parent, id="id")
+    assert found.ids.tolist() == ["a", "b", "c"]
+    same(found.x, [[1.0], [2.0], [3.0, 4.0]])
+
+
+def test_files_of_one_name_are_told_apart(write, tmp_path):
+    for part in ("a", "b"):
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "x.csv").write_text("v\n1\n")
+    found = read_sequences([tmp_path / "a" / "x.csv", tmp_path / "b" / "x.csv"])
+    assert len(set(found.ids.tolist())) == 2
+
+
+def test_times_come_back_as_written_in_their_order(write):
+    found = read_sequences(write("w.csv", "t,x\n2024-01-02,1\n2024-01-01,2\n"), time="t")
+    assert found.time.values.tolist() == ["2024-01-01", "2024-01-02"]
+
+
+def test_columns_of_reads_the_header_alone(write):
+    assert columns_of(write("w.csv", 'width;"a;b"\n1;2\n')) == ["width", "a;b"]
+    assert columns_of(write("s.txt", "a b c\n"), is_table=False) is None
+    assert columns_of(write("e.csv", "")) is None
 
 
 # ------------------------------------------------------------------------ folders

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 import wave
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 from scipy.fft import dct
 from scipy.signal.windows import hamming, hann
 
+import likely.data.cepstra as cepstra_module
 from likely.core.ragged import Ragged
 from likely.data.cepstra import Cepstra, cosines, lifter, log_above
 from likely.data.mel import mel_corners, mel_filters, spectrum_size, to_hertz, to_mel
-from likely.data.signal import framed, is_silent, power_spectrum, pre_emphasised, trimmed, window
+from likely.data.signal import framed, is_silent, loudest, power_spectrum, pre_emphasised, trimmed, window
 from likely.data.sounds import resampled, signal, signals
 from likely.data.tracks import deltas, normalised, with_deltas
 from likely.data.wav import parse_wav, read_wav
@@ -426,3 +428,48 @@ def test_every_cut_of_a_file_is_an_error_or_a_sound():
     for n in range(len(whole)):
         with pytest.raises(DataError):
             parse_wav(whole[:n])
+
+
+def test_log_bands_take_any_sound(tmp_path):
+    x = np.round(np.sin(np.arange(2000.0)) * 9000).astype(np.int16)
+    path = tmp_path / "x.wav"
+    with wave.open(str(path), "wb") as out:
+        out.setparams((1, 2, 8000, 0, "NONE", ""))
+        out.writeframes(x.astype("<i2").tobytes())
+    c = Cepstra()
+    np.testing.assert_allclose(c.log_bands(str(path)), c.log_bands(x))
+    np.testing.assert_allclose(c.log_bands((8000, x)), c.log_bands(x / 32768))
+    with pytest.raises(DataError, match=r"none\.wav"):
+        c.log_bands("none.wav")
+
+
+@pytest.mark.parametrize("how", [{}, {"energy": True, "trim": 30.0}, {"step": 0.025, "emphasis": 0.0}])
+def test_blocks_change_nothing(how, rng, monkeypatch):
+    x = rng.normal(size=20_000) * np.sin(np.arange(20_000) / 3000)
+    x[7000:7050] = np.nan
+    whole = Cepstra(**how)(x)
+    monkeypatch.setattr(cepstra_module, "BLOCK", 256 * 7)
+    np.testing.assert_allclose(Cepstra(**how)(x), whole, rtol=1e-9, atol=1e-9)
+
+
+def test_long_sounds_take_little_more_than_their_features(rng):
+    x = rng.normal(size=8000 * 120)
+    c = Cepstra()
+    tracemalloc.start()
+    features = c(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6 * features.nbytes + 40e6  # spectra of all frames at once: 8,192 bytes a frame, 26 times as much
+
+
+@pytest.mark.parametrize(("x", "level"), [(0.1, -20.0), (1e-200, -4000.0), (1e200, 4000.0)])
+def test_the_loudest_moment(x, level):
+    assert loudest(np.r_[np.zeros(900), np.full(400, x)], 8000) == pytest.approx(level)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_loudest_moment_of_scraps():
+    assert loudest(np.zeros(900), 8000) == loudest(np.full(9, np.nan), 8000) == -np.inf
+    holes = np.where(np.arange(900) % 50 == 0, np.nan, 0.1)
+    assert loudest(holes, 8000) == pytest.approx(-20.0)
+    assert np.isfinite(loudest(np.r_[np.zeros(238), 1.0], 8000))  # a click after the last whole window

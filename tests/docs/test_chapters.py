@@ -58,5 +58,25 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         printed = out.getvalue()
 
 
+def test_the_reference_names_everything() -> None:
+    import likely as lk
+    import likely.plots
+
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"`(\w+)`", text))
+    assert set(lk.__all__) - {"__version__"} <= listed
+    drawn = set(re.findall(r"auto(?:function|class):: likely\.plots\.\w+\.(\w+)", text))
+    assert drawn == set(likely.plots.__all__)
+
+
+def test_every_chapter_is_named_in_the_readme() -> None:
+    chapters = re.search(
+        r"caption: Chapters.*?\n\n(.*?)```", (ROOT / "docs" / "index.md").read_text("utf-8"), re.DOTALL
+    )
+    assert chapters
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in chapters[1].split() if f"docs/{name}.md" not in readme] == []
+
+
 def test_pages_are_found() -> None:
     assert {p.stem for p in PAGES if blocks(p)} >= {"README", "idea", "gaussians", "adding-a-family"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -123,6 +125,66 @@ def test_gaps_are_filled_by_what_drives(fitted: DrivenHMMDensity) -> None:
     assert_allclose(both[0]["frames"], filled[0])
     drawn = np.stack([fitted.impute(x[:1], s, covariates=U[:1])[0][10:20] for s in range(200)])
     assert_allclose(drawn.mean(axis=0), filled[0][10:20], atol=0.6)
+
+
+def test_settings_are_those_of_a_plain_chain(fitted: DrivenHMMDensity) -> None:
+    own, plain = DrivenHMMDensity().get_params(), lk.HMMDensity().get_params()
+    assert {name for name in own if own[name] != plain[name]} == {"max_iter"}
+    assert "gain below 1e-05 a frame" in fitted.report_.reason
+    assert fitted.stats_.unit == "frame"
+    assert_allclose([fitted.stats_.units, fitted.stats_.sequences], [sum(map(len, X)), len(X)])
+
+
+def test_one_long_array_may_be_cut(fitted: DrivenHMMDensity) -> None:
+    lengths = [len(x) for x in X]
+    long, drivers = np.concatenate(X), np.concatenate(U)
+    cut = clone(fitted).fit(long, covariates=drivers, lengths=lengths)
+    assert_allclose(cut.coefficients_, fitted.coefficients_)
+    assert_allclose(cut.score_samples(long, drivers, lengths), fitted.score_samples(X, U))
+    assert len(cut.predict(long, drivers, lengths)) == len(X)
+    live = fitted.predict_proba(X, U, lag=0)
+    assert_allclose(cut.predict_proba(long, drivers, lengths, lag=0).values, live.values)
+    assert_allclose(live[0], fitted.model_.posterior(X[0], 0, U[0]))
+    with pytest.raises(lk.LikelyError, match="lengths"):
+        cut.fit(long, covariates=drivers, lengths=[10, 10])
+
+
+def test_known_states_are_kept(fitted: DrivenHMMDensity) -> None:
+    path = fitted.predict(X, U)
+    swapped = [np.where(np.arange(len(s)) % 2, -1, 1 - s) for s in path]  # every other one is known, by other numbers
+    given = clone(fitted).fit(X, covariates=U, given=swapped)
+    assert_allclose(given.model_.emissions.mean, fitted.model_.emissions.mean[::-1], atol=0.1)
+    assert_allclose(given.coefficients_[::-1, ::-1, 1], fitted.coefficients_[:, :, 1], atol=0.3)
+    w = np.r_[np.ones(30), np.zeros(30)]
+    half = clone(fitted).fit(X, covariates=U, given=swapped, sample_weight=w)
+    same = clone(fitted).fit(X[:30], covariates=U[:30], given=swapped[:30])
+    assert_allclose(half.coefficients_, same.coefficients_, rtol=1e-6, atol=1e-8)
+    with pytest.raises(lk.LikelyError, match="one entry for each frame"):
+        clone(fitted).fit(X, covariates=U, given=swapped[:3])
+    with pytest.raises(lk.LikelyError, match="states 0 … 1"):
+        clone(fitted).fit(X, covariates=U, given=[s + 2 for s in path])
+
+
+def test_best_paths_alone_also_teach(fitted: DrivenHMMDensity) -> None:
+    hard = clone(fitted).set_params(hard=True).fit(X, covariates=U)
+    assert hard.report_.converged
+    assert (np.diff(hard.report_.trace) >= -1e-6).all()
+    assert_allclose(np.sort(hard.model_.emissions.mean[:, 0]), [0.0, 4.0], atol=0.2)
+    low = int(hard.model_.emissions.mean[:, 0].argmin())
+    beta = hard.coefficients_
+    assert beta[low, 1 - low, 1] - beta[low, low, 1] > 1
+    best = hard.model_.viterbi(X, U).log_prob.sum()
+    assert_allclose(hard.model_.objective(hard.stats_), best, rtol=1e-9)
+
+
+def test_a_fit_that_was_cut_off_goes_on(fitted: DrivenHMMDensity, tmp_path: Path) -> None:
+    kept = tmp_path / "progress"
+    with pytest.warns(lk.FitWarning, match="not converged"):
+        clone(fitted).set_params(max_iter=5).fit(X, covariates=U, checkpoint=kept)
+    again = clone(fitted).fit(X, covariates=U, checkpoint=kept)
+    assert_allclose(again.coefficients_, fitted.coefficients_, rtol=1e-10)
+    assert again.report_.converged
+    assert_allclose(again.report_.trace, fitted.report_.trace, rtol=1e-12)
 
 
 def test_what_is_wrong_is_said_in_words(fitted: DrivenHMMDensity) -> None:

@@ -28,11 +28,11 @@ def spoken(rng, n=40, D=1, equal=False):
 
 @pytest.mark.parametrize("k", [1, 3, 5])
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
-@pytest.mark.parametrize("how", [{}, {"band": 0.5}, {"cost": "absolute"}, {"cost": "cosine"}])
+@pytest.mark.parametrize("how", [{}, {"band": 0.5}, {"metric": "absolute"}, {"metric": "cosine"}])
 def test_votes_are_those_of_brute_force(k, weights, how, rng):
     X, y = spoken(rng, 60, D=2)
     m = DTWClassifier(k, weights=weights, **how).fit(X[:40], y[:40])
-    M = dtw_matrix(X, X[:40], **{"cost": "squared", **how})
+    M = dtw_matrix(X, X[:40], cost=how.get("metric", "squared"), band=how.get("band"))
     peer = KNeighborsClassifier(k, metric="precomputed", weights=weights).fit(M[:40], y[:40])
     assert m.predict_proba(X[40:]) == pytest.approx(peer.predict_proba(M[40:]), abs=1e-9)
     assert (m.predict(X[40:]) == peer.predict(M[40:])).all()
@@ -125,7 +125,7 @@ def test_files(rng, tmp_path):
         pytest.skip("not in the table of estimators")
     X, y = spoken(rng, 12, D=2)
     X[2][3] = np.nan
-    m = DTWClassifier(3, band=0.6, cost=("mahalanobis", np.eye(2))).fit(X, y)
+    m = DTWClassifier(3, band=0.6, metric=("mahalanobis", np.eye(2))).fit(X, y)
     m.save(tmp_path / "m.likely")
     again = lk.load(tmp_path / "m.likely")
     assert (again.predict_proba(X) == m.predict_proba(X)).all() and again.band_ == 0.6
@@ -135,7 +135,7 @@ def test_files(rng, tmp_path):
     ("how", "X", "y", "error", "words"),
     [
         ({"k": 3}, [[1.0], [2.0]], [0, 1], DomainError, "number of sequences"),
-        ({"cost": "far"}, [[1.0], [2.0]], [0, 1], DomainError, "cost must be"),
+        ({"metric": "far"}, [[1.0], [2.0]], [0, 1], DomainError, "metric must be"),
         ({"band": "wide"}, [[1.0], [2.0]], [0, 1], DomainError, "band must be"),
         ({"band": "best"}, [[1.0]], [0], DataError, "more than k"),
         ({}, [[1.0], [2.0]], [0], DataError, "one label"),
@@ -153,7 +153,7 @@ def test_numbers_that_are_too_large_are_refused():
     m = DTWClassifier().fit([[1e300, 0.0], [-1e300, 0.0]], [0, 1])
     with pytest.raises(DomainError, match="divide the series"):
         m.predict([[1.0, 2.0]])
-    assert DTWClassifier(cost="absolute").fit([[1e300, 0.0], [-1e300, 0.0]], [0, 1]).predict([[1e299, 2.0]]) == [0]
+    assert DTWClassifier(metric="absolute").fit([[1e300, 0.0], [-1e300, 0.0]], [0, 1]).predict([[1e299, 2.0]]) == [0]
 
 
 def test_refusals_when_predicting():
@@ -162,3 +162,41 @@ def test_refusals_when_predicting():
         m.predict([np.zeros((3, 2))])
     with pytest.raises(DomainError, match="from 1 to 1"):
         m.kneighbors(k=2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_exact_match_has_all_the_weight():
+    m = DTWClassifier(3, weights="distance").fit([[0.0, 1], [1.0, 2], [3, 4.0]], [0, 1, 1])
+    assert m.predict_proba([[0.0, 1]]).tolist() == [[1.0, 0.0]]
+    tiny = DTWClassifier(2, weights="distance", metric="absolute").fit([[0.0], [1e-310]], [0, 1])
+    assert tiny.predict_proba([[1e-320]]).sum() == pytest.approx(1.0)
+
+
+def test_it_can_be_evaluated(rng):
+    X, y = spoken(rng)
+    found = lk.evaluate(DTWClassifier(3), X, y, cv=3)
+    assert found.error.value < 0.3 and found.cost is None
+
+
+def test_bands_between_unequal_lengths_are_searched(rng):
+    X, y = spoken(rng, 60)
+    m = DTWClassifier(band=0.7).fit(X[:40], y[:40])
+    M = dtw_matrix(X[40:], X[:40], cost="squared", band=0.7)
+    assert (m.kneighbors(X[40:])[1][:, 0] == M.argmin(axis=1)).all()
+    with pytest.raises(DomainError, match="would do"):
+        DTWClassifier(band=0).fit(X[:40], y[:40]).predict([np.zeros(400)])
+
+
+def test_a_file_keeps_the_metric_and_can_be_shown(rng, tmp_path):
+    from click.testing import CliRunner
+
+    from likely.app.cli import likely
+
+    X, y = spoken(rng, 12)
+    path = tmp_path / "dtw.likely"
+    DTWClassifier(3, metric="absolute", band=0.6).fit(X, y).save(path)
+    again = lk.load(path)
+    assert again.metric == "absolute" and (again.predict(X) == y).mean() > 0.6
+    done = CliRunner().invoke(likely, ["show", str(path)])
+    assert done.exit_code == 0, done.output
+    assert "DTWClassifier" in done.output

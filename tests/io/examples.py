@@ -122,6 +122,11 @@ def stats_of_hmm(**how: Any) -> Any:
     return hmm().collect(words(), **how)
 
 
+def spherical_start() -> Any:
+    law = lk.Gaussian([[0.0, 1.0], [3.0, 0.0]], [1.0, 2.0], "spherical")
+    return lk.HMM([0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], law)
+
+
 def said(mean: float) -> Any:
     return lk.HMM([1.0], [[0.8]], lk.Gaussian([[mean]], 1.0), ends=[0.2])
 
@@ -323,9 +328,11 @@ SEQUENCE_ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with sequences tha
     "hmm of order 2": lambda: chains(states=2, order=2),
     "hmm with durations": lambda: chains(states=2, durations=3, prior=None),
     "hmm on moves": lambda: chains(lk.GaussianDensity("spherical"), states=2, emit="moves"),
-    "hmm from a start": lambda: chains(lk.GaussianDensity("spherical"), states=2, start=ergodic(), hard=True),
+    "hmm from a start": lambda: chains(lk.GaussianDensity("spherical"), states=2, start=spherical_start(), hard=True),
     "hmm with covariates": driven,
-    "mixture of hmms": lambda: chained(lk.MixtureDensity(lk.HMMDensity(states=2), 2, random_state=0, max_iter=3)),
+    "mixture of hmms": lambda: chained(
+        lk.MixtureDensity(lk.HMMDensity(states=2, ends=True), 2, random_state=0, max_iter=3)
+    ),
     "sequence density": lambda: chained(lk.SequenceDensity(lk.HMMDensity(states=2, random_state=0, max_iter=3))),
     "sequence classifier": lambda: chained(
         lk.SequenceClassifier(lk.BayesClassifier(lk.HMMDensity(states=1))), ["yes", "no", "no", "yes", "no"]

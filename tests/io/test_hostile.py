@@ -340,6 +340,8 @@ def survive(thing: Any) -> None:
             survive_as_prior(thing, rng)
         elif isinstance(thing, lk.HMM):
             survive_as_chain(thing, rng)
+        elif isinstance(thing, lk.DrivenHMM | lk.WordNetwork):
+            survive_as_sequences(thing)
         elif hasattr(type(thing), "log_prob"):
             thing.sample(2, rng)
             assert len(thing.log_prob(rows_like(thing))) == 2
@@ -357,6 +359,22 @@ def survive_as_chain(h: lk.HMM, rng: np.random.Generator) -> None:
     with suppress(LikelyError):  # no sequence of that length may be possible
         h.sample(2, rng, length=3)
     for ability in (h.viterbi, h.posterior, h.collect, lambda x: h.refit(h.collect(x, hard=True))):
+        with suppress(LikelyError):
+            ability(x)
+
+
+def survive_as_sequences(model: Any) -> None:
+    """Driven chains and networks of words score and decode, or say why not."""
+    if isinstance(model, lk.DrivenHMM):
+        frames = rows_like(model.emissions)
+        u = np.zeros((len(frames), model.coefficients.shape[-1] - 1))
+        x = lk.with_covariates([frames] * 2, [u] * 2)
+        abilities = [model.log_prob, model.viterbi, model.posterior, model.collect]
+    else:
+        words = model.words[0] if isinstance(model.words, tuple) else model.words
+        x = lk.Ragged.from_list([rows_like(words.emissions)] * 2)
+        abilities = [model.log_prob, model.decode]
+    for ability in abilities:
         with suppress(LikelyError):
             ability(x)
 
@@ -380,6 +398,9 @@ def rows_for(clf: Any) -> Any:
         return cells
     if isinstance(clf, lk.ClassFrequencies):
         return np.zeros((2, 2))
+    if isinstance(clf, lk.DTWClassifier | lk.SequenceClassifier):
+        width = getattr(clf, "n_features_in_", None) or len(clf.columns_)
+        return lk.Ragged.from_list([np.zeros((3, width))] * 2)
     return rows_like(getattr(clf, "estimator_", clf).model_)
 
 

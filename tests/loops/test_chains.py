@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numba
 import numpy as np
 import pytest
@@ -9,10 +11,14 @@ from scipy.special import logsumexp
 
 from likely import HMM, Categorical, Gaussian, Ragged
 from likely.loops import chains, log_chains, paths
+from likely.models import trellis
+from likely.models.chain import Chain
+from likely.models.state_paths import path_draws
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
-LOOPS = [chains.shift, chains.likelihoods, chains.forward, chains.backward, log_chains.forward, log_chains.backward,
-         log_chains.moved, paths.trace, paths.viterbi, paths.k_best, paths.draw]  # fmt: skip
+LOOPS = [chains.shift, chains.likelihoods, chains.forward, chains.backward, chains.between, log_chains.forward,
+         log_chains.backward, log_chains.moved, paths.advance, paths.trace, paths.viterbi, paths.retrace, chains.smooth, paths.k_best, paths.draw,
+         paths.draw_by_logs]  # fmt: skip
 
 
 def use_every_way():
@@ -33,7 +39,14 @@ def use_every_way():
                     h.log_prob(some), h.posterior(some), h.posterior(some, 0), h.posterior(some, 2), h.viterbi(some)
                 h.collect(seqs), h.collect(seqs, weight), h.collect(seqs, hard=True), h.k_best(rows[:9], 3)
             h.sample(3, rng, length=7)
-            h.log_prob([np.tile(x, (1200, 1))]), h.collect([np.tile(x, (1200, 1))])
+            long = np.tile(x, (1200, 1))
+            h.log_prob([long]), h.collect([long]), h.collect([long], hard=True)
+    torn = HMM([0.5, 0.5], np.eye(2), Gaussian([[0.0], [100.0]], 1.0))
+    path_draws(torn.chains[0].summed, torn.scores(Ragged.of(np.array([[0.0], [100.0], [100.0]]))), [0, 3], rng)
+    wide = few_arcs(30)
+    for ends in (np.ones(30), np.zeros(30)):
+        way = Chain.trusted(starts=np.full(30, 1 / 30), moves=wide, ends=ends, states=30).summed
+        trellis.posterior(way, np.zeros((4, 30)), np.array([0, 4]), np.ones(1))
 
 
 @jit
@@ -47,6 +60,97 @@ def test_options_of_the_one_decorator():
     for f in LOOPS:
         assert f.targetoptions.get("nogil") and f.targetoptions.get("error_model") == "numpy"
         assert not f.targetoptions.get("fastmath") and not f.targetoptions.get("parallel")
+
+
+def few_arcs(K, share=0.05):
+    """Moves between many states, most of them impossible."""
+    rng = np.random.default_rng(K)
+    moves = rng.random((K, K)) * ((rng.random((K, K)) < share) | (np.arange(K) == (np.arange(K) + 1)[:, None] % K))
+    return moves / moves.sum(axis=1, keepdims=True)
+
+
+def test_lists_of_arcs_are_made_alike_in_all_files():
+    """A loop and its helpers share a file, so the helper stands in three of them."""
+    made = {inspect.getsource(getattr(m._arcs, "py_func", m._arcs)) for m in (chains, log_chains, paths)}
+    assert len(made) == 1
+
+
+def test_lists_of_arcs():
+    table = np.array([[0.0, 0.5, 0.5], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    first, to, worth = chains._arcs(table, 0.0, 3)
+    assert first.tolist() == [0, 2, 2, 3] and to.tolist() == [1, 2, 0] and worth.tolist() == [0.5, 0.5, 1.0]
+    assert len(chains._arcs(table, 0.0, 2)[0]) == 0
+
+
+@pytest.mark.parametrize("K", [24, 60])
+def test_arcs_and_rows_make_the_same_sums(K):
+    """By lists of arcs, as the loops choose for few, and by NumPy's products of whole tables."""
+    moves, rng, T = few_arcs(K), np.random.default_rng(1), 40
+    assert len(chains._arcs(moves, 0.0, chains._few(moves))[0]) == K + 1
+    starts, ends, logs, cut = np.full(K, 1 / K), rng.random(K), rng.standard_normal((T, K)), np.array([0, T])
+    b = np.exp(logs - logs.max(axis=1, keepdims=True))
+    alpha, scale, finish, sound = np.empty((T, K)), np.empty(T), np.empty(1), np.empty(1, bool)
+    chains.forward(starts, moves, ends, np.zeros(K), b, cut, alpha, scale, finish, sound, np.zeros(1))
+    each, done, fine = np.empty((T, 1)), np.empty((1, 1)), np.empty((1, 1), bool)
+    chains.likelihoods(starts[None], moves[None], ends[None], np.zeros((1, K)), b, cut, each, done, fine)
+    gamma, ahead = np.empty((2, T, K))
+    back = np.ascontiguousarray(moves.T)
+    chains.backward(back, ends, b, cut, np.ones(1), alpha, scale, finish, sound, gamma, ahead)
+    now, beta = starts, ends / finish[0]
+    for t in range(T):
+        now = (starts if t == 0 else now @ moves) * b[t]
+        now = now / now.sum()
+        assert np.abs(alpha[t] - now).max() <= 1e-14 and each[t, 0] == scale[t]
+    for t in reversed(range(T)):
+        assert np.abs(gamma[t] - alpha[t] * beta).max() <= 1e-12
+        beta = moves @ (beta * b[t] / scale[t])
+
+
+def test_moves_counted_by_arcs_and_as_a_product():
+    rng, K = np.random.default_rng(3), 100
+    moves, alpha, ahead, moved = few_arcs(K, 0.01), *rng.random((2, 30, K)), np.empty((K, K))
+    assert chains.between(moves, alpha, ahead, moved)
+    assert np.abs(moved - moves * (alpha[:-1].T @ ahead[1:])).max() <= 1e-12
+    assert not chains.between(few_arcs(K, 0.5), alpha, ahead, moved)
+
+
+@pytest.mark.parametrize("K", [24, 60])
+def test_best_paths_by_arcs(K):
+    rng, T = np.random.default_rng(2), 30
+    with np.errstate(divide="ignore"):
+        way = np.log(np.full(K, 1 / K)), np.log(few_arcs(K)), np.log(rng.random(K))
+    logs, cut = rng.standard_normal((T, K)), np.array([0, T])
+    came, last, score, path = np.empty((T, K), np.int16), np.empty(1, np.intp), np.empty(1), np.empty(T, np.intp)
+    so_far, scores, again = way[0].copy(), logs.copy(), np.empty(T, np.intp)
+    paths.advance(so_far, True, way[1], logs, came)
+    paths.viterbi(*way, scores, cut, last, score)
+    paths.trace(came, cut, last, path)
+    paths.retrace(np.ascontiguousarray(way[1].T), scores, cut, last, again)
+    assert (scores[-1] == so_far).all() and (path == again).all()
+    best = way[0] + logs[0]
+    for t in range(1, T):
+        through = best[:, None] + way[1]
+        assert (came[t] == through.argmax(axis=0)).all()
+        best = through.max(axis=0) + logs[t]
+    assert score[0] == (best + way[2]).max()
+    scores, several = np.empty(4), np.empty((4, T), np.intp)
+    paths.k_best(*way, logs, 4, scores, several)
+    assert scores[0] == pytest.approx(score[0], rel=1e-14) and (several[0] == path).all()
+    for one, of in zip(several, scores, strict=True):
+        whole = way[0][one[0]] + way[1][one[:-1], one[1:]].sum() + way[2][one[-1]] + logs[np.arange(T), one].sum()
+        assert whole == pytest.approx(of, rel=1e-13)
+
+
+def test_no_state_is_chosen_where_none_can_be():
+    path, sound = np.empty(2, np.intp), np.ones(1, bool)
+    paths.draw(
+        np.eye(2), np.ones(2), np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 2]), np.full(2, 0.5), path, sound
+    )
+    assert not sound[0]
+    with np.errstate(divide="ignore"):
+        way = np.log(np.eye(2)), np.zeros(2), np.log(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    paths.draw_by_logs(*way, np.array([0, 2]), np.full(2, 0.5), path, sound)
+    assert not sound[0]
 
 
 def problem(seed):
@@ -112,8 +216,8 @@ def test_recursions_in_logarithms_are_their_twins(seed):
 
 
 def test_of_equal_paths_the_lowest_states_win():
-    came, last, score, path = np.empty((3, 2), np.int16), np.empty(1, np.intp), np.empty(1), np.empty(3, np.intp)
+    last, score, path = np.empty(1, np.intp), np.empty(1), np.empty(3, np.intp)
     flat = np.zeros((3, 2))
-    paths.viterbi(np.zeros(2), np.zeros((2, 2)), np.zeros(2), flat, np.array([0, 3]), came, last, score)
-    paths.trace(came, np.array([0, 3]), last, path)
+    paths.viterbi(np.zeros(2), np.zeros((2, 2)), np.zeros(2), flat, np.array([0, 3]), last, score)
+    paths.retrace(np.zeros((2, 2)), flat, np.array([0, 3]), last, path)
     assert path.tolist() == [0, 0, 0] and score[0] == 0.0

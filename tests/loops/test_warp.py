@@ -31,7 +31,7 @@ def test_lanes_equal_single_pairs(kind, D, rng):
         lo, hi = rows(n, n, radius)
         out = np.zeros((N, N))
         for columns in (np.arange(warp.LANES), np.arange(warp.LANES, N)):
-            warp.pair_block(x, offsets, np.arange(N), x, offsets, columns, kind, lo, hi, False, out)
+            warp.pair_block(x, offsets, np.arange(N), x, offsets, columns, kind, warp.STRIP, float(radius), False, out)
         parts = x.reshape(N, n, D)
         assert (out == [[single(a, b, kind, lo, hi) for b in parts] for a in parts]).all()
         assert (out == out.T).all()
@@ -51,10 +51,8 @@ def test_lanes_of_unequal_length_are_read_at_their_ends(rng):
     lengths = rng.integers(1, 15, warp.LANES)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     x, a = rng.normal(size=(offsets[-1], 2)), rng.normal(size=(9, 2))
-    none, out = np.empty(0, dtype=np.int64), np.zeros((1, warp.LANES))
-    warp.pair_block(
-        a, np.array([0, 9]), np.array([0]), x, offsets, np.arange(warp.LANES), warp.SQUARED, none, none, False, out
-    )
+    out, one, every = np.zeros((1, warp.LANES)), np.array([0]), np.arange(warp.LANES)
+    warp.pair_block(a, np.array([0, 9]), one, x, offsets, every, warp.SQUARED, warp.NO_BAND, 0.0, False, out)
     for k in range(warp.LANES):
         b = x[offsets[k] : offsets[k + 1]]
         assert out[0, k] == single(a, b, warp.SQUARED, *rows(9, len(b), 99))

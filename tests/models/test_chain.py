@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import numpy as np
 import pytest
 
-from likely import HMM, Categorical, DomainError, Gaussian
+from likely import HMM, Categorical, DomainError, Gaussian, Topology
 from likely.models.chain import Chain
+from likely.models.expansion import with_durations
 
 
 def looping(rng: np.random.Generator, K: int, Q: int, zeros: float) -> Chain:
@@ -80,6 +83,29 @@ def test_what_goes_in_comes_out():
             assert np.allclose(onward[:K], ways[:K].sum(axis=1)) and np.allclose(into[:K], ways[:, :K].sum(axis=0))
             assert np.allclose(uses.ends.sum(), ways[:, K].sum())
             assert (uses.moves[c.moves == 0] == 0).all() and (uses.ends[c.ends == 0] == 0).all()
+
+
+def test_arcs_of_the_best_way_multiply_to_its_probability():
+    rng = np.random.default_rng(7)
+    for _ in range(30):
+        K, Q = int(rng.integers(1, 4)), int(rng.integers(0, 6))
+        c = looping(rng, K, Q, 0.5)
+        best = as_table(c.best)
+        for a, b in zip(*np.nonzero(best), strict=True):
+            one = np.zeros((K + 1, K + 1))
+            one[a, b] = 1.0
+            uses = c.best_uses(one[K, :K], one[:K, :K], one[:K, K], float(one[K, K]))
+            assert np.exp(c.expected_log(uses)) == pytest.approx(best[a, b], rel=1e-12)
+
+
+def test_best_ways_of_many_states_are_found_at_once():
+    """1,000 states behind 20 null states: one by one this took half a minute."""
+    top = with_durations(Topology.ergodic(20), 50)
+    starts, moves, ends = top.probabilities()
+    c = Chain.trusted(starts=starts, moves=moves, ends=ends, states=top.states)
+    begin = perf_counter()
+    assert np.allclose(c.best.moves, c.summed.moves, rtol=1e-13)  # there is but one way from state to state
+    assert perf_counter() - begin < 5
 
 
 def test_uses_are_the_gradient_of_the_log_probability():

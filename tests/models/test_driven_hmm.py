@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -14,7 +15,7 @@ from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError
 from likely.models.covariates import with_covariates
 from likely.models.driven_hmm import DrivenHMM
-from likely.models.driven_moves import bound, step
+from likely.models.driven_moves import Moves, bound, log_moves, step
 from likely.models.driven_prior import DrivenPrior
 
 K, P = 3, 2
@@ -54,7 +55,7 @@ def every_path(h: DrivenHMM, x: np.ndarray, u: np.ndarray) -> dict[tuple[int, ..
 @pytest.mark.parametrize("spread", [1.0, 400.0])  # the second leaves the range of plain numbers
 def test_all_paths(mask: bool, spread: float) -> None:
     h, (x, u) = chain(mask=mask, spread=spread), some()
-    total, best, shares = h.log_prob(x, u), h.viterbi(x, u), h.posterior(x, u)
+    total, best, shares = h.log_prob(x, u), h.viterbi(x, u), h.posterior(x, covariates=u)
     for i in range(len(x)):
         paths = every_path(h, x[i], u[i])
         logs = np.array(list(paths.values()))
@@ -68,12 +69,163 @@ def test_all_paths(mask: bool, spread: float) -> None:
         assert_allclose(shares[i], expected, atol=1e-10)
 
 
+@pytest.mark.parametrize("spread", [1.0, 400.0])
+def test_filters_with_a_lag_are_posteriors_of_what_was_seen_by_then(spread: float) -> None:
+    h, (x, u) = chain(spread=spread), some()
+    for lag in (0, 1, 2, 9):
+        found = h.posterior(x, lag, u)
+        for i in range(len(x)):
+            for t in range(len(x[i])):
+                seen = min(t + lag + 1, len(x[i]))
+                paths = every_path(h, x[i][:seen], u[i][:seen])
+                logs = np.array(list(paths.values()))
+                shares = np.exp(logs - np.logaddexp.reduce(logs))
+                expected = [sum(w for p, w in zip(paths, shares, strict=True) if p[t] == k) for k in range(K)]
+                assert_allclose(found[i][t], expected, atol=1e-10)
+
+
+def test_smooth_is_posterior_and_likelihood() -> None:
+    h, (x, u) = chain(), some()
+    both, one = h.smooth(x, u), h.smooth(x[0], u[0])
+    assert_allclose(both.states.values, h.posterior(x, covariates=u).values)
+    assert_allclose(both.log_prob, h.log_prob(x, u))
+    assert isinstance(one.log_prob, float)
+    assert_allclose(one.states, both.states[0])
+
+
+def test_the_k_best_paths_are_those_of_all() -> None:
+    h, (x, u) = chain(), some()
+    every = sorted(every_path(h, x[0], u[0]).items(), key=lambda item: -item[1])
+    finite = [(p, v) for p, v in every if np.isfinite(v)]
+    found = h.k_best(x[0], 12, u[0])
+    assert [tuple(path.states.tolist()) for path in found] == [p for p, _ in every[:12]]
+    assert_allclose([path.log_prob for path in found], [v for _, v in every[:12]])
+    assert len(h.k_best(x[0], 3**5, u[0])) == len(finite)
+    with pytest.raises(DomainError, match="k must be"):
+        h.k_best(x[0], 0, u[0])
+    with pytest.raises(DataError, match="one sequence"):
+        h.k_best(x, 2, u)
+
+
+def test_a_live_belief_is_the_filter() -> None:
+    h, (x, u) = chain(), some()
+    belief, total, filtered = None, 0.0, h.posterior(x[0], 0, u[0])
+    for t in range(len(x[0])):
+        belief, news = lk.step(h, belief, (x[0][t], u[0][t]))
+        total += news
+        assert_allclose(belief.probs, filtered[t], atol=1e-12)
+    assert_allclose(total, h.log_prob(x[:1], u[:1])[0])
+    rows, again = with_covariates(x[0], u[0])[0], None
+    for t in range(len(rows)):
+        again, _ = lk.step(h, again, rows[t : t + 1])
+    assert_allclose(again.probs, belief.probs)
+    ahead = h.predict(belief, [0.3, -0.2])
+    assert_allclose(ahead.probs, h.forecast(x[0], 1, covariates=[[0.3, -0.2]], past=u[0]).states[0])
+    two = lk.Product({"a": lk.Gaussian([[0.0], [3.0]], 1.0), "b": lk.Gaussian([[0.0], [1.0]], 1.0)})
+    parts = DrivenHMM([0.5, 0.5], np.zeros((2, 2, 2)), two)
+    row = {"a": [0.1], "b": [0.3]}
+    beliefs = [lk.step(parts, None, (frame, 0.0))[0].probs for frame in (row, lk.Columns(a=[[0.1]], b=[[0.3]]))]
+    assert_allclose(*beliefs)
+    first, _ = lk.step(h, None, (x[0][0], None))  # nothing moves into the first frame
+    assert_allclose(first.probs, filtered[0])
+
+
+def test_what_is_no_observation_is_said_in_words() -> None:
+    h, (x, u) = chain(), some()
+    belief, _ = lk.step(h, None, (x[0][0], u[0][0]))
+    with pytest.raises(DataError, match="a pair"):
+        lk.step(h, belief, x[0][1])
+    with pytest.raises(ShapeError, match="one row"):
+        lk.step(h, belief, with_covariates(x[0], u[0])[0])
+    with pytest.raises(ShapeError, match="2 columns"):
+        lk.step(h, belief, (x[0][1], [1.0, 2.0, 3.0]))
+    with pytest.raises(DataError, match="finite numbers"):
+        lk.step(h, belief, (x[0][1], [1.0, np.nan]))
+    with pytest.raises(DomainError, match="due already"):
+        h.predict(h.predict(belief))
+    with pytest.raises(ShapeError, match="covariates=u"):
+        h.posterior(x[0], u[0])
+    with pytest.raises(DomainError, match="not negative"):
+        h.posterior(x[0], -1, u[0])
+
+
+def test_far_from_all_states_posteriors_still_sum_to_one() -> None:
+    h, (x, u) = chain(), some(lengths=(60,), gaps=False)
+    x[0][30] = 1e6
+    found = h.posterior(x[0], covariates=u[0])
+    assert_allclose(found.sum(axis=1), 1.0, atol=1e-12)
+    near = [x[0][28:33], u[0][28:33]]
+    paths = every_path(h, *near)
+    logs = np.array(list(paths.values()))
+    shares = np.exp(logs - logs.max())
+    expected = np.zeros((5, K))
+    for path, w in zip(paths, shares / shares.sum(), strict=True):
+        expected[np.arange(5), path] += w
+    assert_allclose(h.posterior(near[0], covariates=near[1]), expected, atol=1e-3)  # scores of 1e12 have 4 digits left
+
+
+def test_paths_are_drawn_where_past_and_future_disagree() -> None:
+    h = DrivenHMM([0.5, 0.5], np.zeros((2, 2, 2)), lk.Gaussian([[0.0], [100.0]], 1.0), np.eye(2, dtype=bool))
+    x, u = np.array([0.0, 0.0, np.nan, 100.0, 100.0, 100.0]), np.zeros(6)
+    data = with_covariates([x] * 20, [u] * 20)
+    assert (h.drawn_states(data, np.random.default_rng(0)) == 1).all()
+    filled = lk.impute(h, data, np.random.default_rng(1))
+    assert_allclose(filled.values["frames"].reshape(20, 6)[:, 2], 100.0, atol=6)
+    with pytest.raises(DataError, match="impossible"):
+        h.replace(emissions=lk.Categorical([[1.0, 0.0], [0.0, 1.0]], levels=["a", "b"])).drawn_states(
+            with_covariates(np.array(["a", "b"]), np.zeros(2)), np.random.default_rng(0)
+        )
+
+
+def test_hard_takes_the_best_path_alone() -> None:
+    h, (x, u) = chain(), some()
+    w = np.array([1.0, 2.0, 0.5])
+    stats = h.collect(x, w, hard=True, covariates=u)
+    best = [max(every_path(h, a, b).items(), key=lambda item: item[1]) for a, b in zip(x, u, strict=True)]
+    assert_allclose(h.objective(stats), w @ [value for _, value in best], rtol=1e-12)
+    given = h.collect(x, w, given=[np.array(path) for path, _ in best], covariates=u)
+    for name in ("starts", "counts", "gradient", "curvature", "fitted"):
+        assert_allclose(getattr(stats, name), getattr(given, name), atol=1e-12)
+    truth = chain(5)
+    rng = np.random.default_rng(6)
+    data = truth.sample(20, rng, [rng.normal(0, 1, (30, P)) for _ in range(20)])
+    report = fit(truth, data, prior="weak", hard=True, stop=Stop(300, 1e-6))
+    assert report.converged
+    assert (np.diff(report.trace) >= -1e-9 * abs(report.trace[0])).all()
+
+
+def test_hard_goes_down_to_the_parts_of_mixtures() -> None:
+    rng = np.random.default_rng(0)
+    parts = lk.Gaussian(rng.normal(0, 2, (4, 2)), np.tile(np.eye(2), (4, 1, 1)))
+    h = DrivenHMM([0.5, 0.5], rng.normal(size=(2, 2, P + 1)), lk.Mixture([[0.5, 0.5], [0.3, 0.7]], parts))
+    x, u = some(gaps=False)
+    stats = h.collect(x, hard=True, covariates=u)
+    best = 0.0
+    for a, b in zip(x, u, strict=True):
+        joint = np.log(h.emissions.weights)[None] + parts.log_prob(a).reshape(len(a), 2, 2)
+        flat = h.replace(emissions=_Table(joint.max(axis=2)))
+        best += max(every_path(flat, a, b).values())
+    assert_allclose(h.objective(stats), best, rtol=1e-12)
+
+
+class _Table:
+    """Scores that are given."""
+
+    members = 2
+
+    def __init__(self, logs: np.ndarray) -> None:
+        self.logs = logs
+
+    def log_prob(self, x: np.ndarray) -> np.ndarray:
+        return self.logs
+
+
 def test_far_scores_go_through_logarithms() -> None:
     h, (x, u) = chain(), some(gaps=False)
     far = [1e3 * a for a in x]
     expected = [np.logaddexp.reduce(list(every_path(h, a, b).values())) for a, b in zip(far, u, strict=True)]
     assert_allclose(h.log_prob(far, u), expected, rtol=1e-12)
-    assert_allclose(h.posterior(far, u).values.sum(axis=1), 1.0)
+    assert_allclose(h.posterior(far, covariates=u).values.sum(axis=1), 1.0)
 
 
 def test_moves_that_no_covariate_changes_are_those_of_a_plain_chain() -> None:
@@ -85,7 +237,7 @@ def test_moves_that_no_covariate_changes_are_those_of_a_plain_chain() -> None:
     driven = DrivenHMM(plain.starts, beta, emissions)
     x, u = [rng.normal(0, 2, (t, 1)) for t in (50, 3)], [rng.normal(0, 9, (t, 1)) for t in (50, 3)]
     assert_allclose(driven.log_prob(x, u), plain.log_prob(x), rtol=1e-13)
-    assert_allclose(driven.posterior(x, u).values, plain.posterior(x).values, atol=1e-12)
+    assert_allclose(driven.posterior(x, covariates=u).values, plain.posterior(x).values, atol=1e-12)
     assert (driven.viterbi(x, u).states.values == plain.viterbi(x).states.values).all()
     ahead = driven.forecast(x[0], 4, covariates=np.zeros(4), past=u[0])
     assert_allclose(ahead.states, plain.forecast(x[0], 4).states, atol=1e-13)
@@ -204,6 +356,82 @@ def test_pieces_equal_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_allclose(h.collect(data).gradient, stats.gradient, atol=1e-10)
 
 
+def answers(h: DrivenHMM, data: Ragged, given: list) -> dict[str, np.ndarray]:
+    """All that a chain can say, as arrays."""
+    out = {"log_prob": h.log_prob(data), "posterior": h.posterior(data).values, "path": h.viterbi(data).states.values}
+    out |= {"drawn": h.drawn_states(data, np.random.default_rng(0)), "smooth": h.smooth(data).log_prob}
+    out |= {f"lag {lag}": h.posterior(data, lag).values for lag in (0, 1, 5, 100)}
+    last, u = data[0], np.zeros((3, P))
+    out |= {"ahead": h.forecast(last, 3, u).states, "second": h.k_best(last, 2)[-1].states}
+    out["second score"] = np.array(h.k_best(last, 2)[-1].log_prob)
+    for name, stats in (
+        ("soft", h.collect(data, [1.0, 0.5, 2.0])), ("hard", h.collect(data, hard=True)),
+        ("given", h.collect(data, given=given)),
+    ):  # fmt: skip
+        inner = {f: getattr(stats, f) for f in ("starts", "counts", "entropy", "fitted", "gradient", "curvature")}
+        out |= {f"{name} {f}": value for f, value in inner.items()} | {f"{name} mean": stats.parts.mean}
+    return out
+
+
+@pytest.mark.parametrize("trouble", [None, "far moves", "an outlier", "an impossible sequence"])
+def test_a_long_sequence_in_pieces_is_the_same(trouble: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    h = chain(spread=400.0 if trouble == "far moves" else 1.0)
+    lengths = (70, 3, 41)
+    x, u = [rng.normal(0, 2, (t, 2)) for t in lengths], [rng.normal(0, 1, (t, P)) for t in lengths]
+    x[0][30:34] = np.nan
+    if trouble == "an outlier":
+        x[0][37], x[2][40] = 1e3, -3e3
+    if trouble == "an impossible sequence":
+        h = h.replace(starts=np.array([1.0, 0.0, 0.0]), possible=np.eye(K, dtype=bool))
+    data, given = with_covariates(x, u), [np.full(t, -1) for t in lengths]
+    given[0][:40:3] = h.viterbi(x[0], u[0]).states[:40:3]
+    if trouble == "an impossible sequence":
+        given[0][50] = 1  # from state 0 there is no way to it
+    whole = answers(h, data, given)
+    monkeypatch.setattr(DrivenHMM, "_frames", 8)
+    pieces = answers(h, data, given)
+    for name, value in whole.items():
+        assert_allclose(pieces[name], value, rtol=1e-9, atol=1e-9, err_msg=name)
+    if trouble == "an impossible sequence":
+        assert np.isneginf(whole["given entropy"])
+
+
+def test_what_is_wrong_in_a_piece_is_named_by_its_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DrivenHMM, "_frames", 8)
+    h, (x, u) = chain(), some(lengths=(3, 50), gaps=False)
+    u[1][33, 1] = np.inf
+    with pytest.raises(DataError, match="inf at sequence 1, frame 33, column 1"):
+        h.log_prob(x, u)
+    u[1][33, 1], x[1][29, 0] = 0.0, np.inf
+    with pytest.raises(DataError, match="inf at sequence 1, frame 29, column 0"):
+        h.collect(x, covariates=u)
+
+
+@pytest.mark.slow
+def test_memory_is_that_of_a_piece() -> None:
+    rng = np.random.default_rng(0)
+    T = 16_000
+    h = DrivenHMM(np.full(16, 1 / 16), rng.normal(size=(16, 16, 2)), lk.Gaussian(rng.normal(0, 3, (16, 1)), 1.0))
+    x, u = rng.normal(0, 3, T), rng.normal(size=T)
+    data, far = with_covariates([x], [u]), with_covariates([np.where(np.arange(T) == T // 2, 1e5, x)], [u])
+    for some_data in (data, far):  # the moves of all frames would be 33 MB an array
+        for doing in (h.collect, lambda d: h.collect(d, hard=True), h.log_prob, h.posterior, h.viterbi):
+            tracemalloc.start()
+            doing(some_data)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert peak < 25e6
+
+
+def test_moves_and_their_slow_twin() -> None:
+    h, z = chain(spread=30.0), np.random.default_rng(0).normal(size=(50, P + 1))
+    fast, slow = Moves.of(h.coefficients, h.possible, z), log_moves(h.coefficients, h.possible, z)
+    assert_allclose(fast.logs, slow, atol=1e-12)
+    assert_allclose(fast.probs, np.exp(slow), rtol=1e-12)
+    assert_allclose(fast.least, np.where(h.possible, slow, 0.0).min(axis=(1, 2)), atol=1e-12)
+
+
 def test_units_do_not_matter() -> None:
     h, (x, u) = chain(), some()
     centre, scale = np.array([3.0, -1.0]), np.array([0.1, 20.0])
@@ -235,7 +463,7 @@ def test_drawn_paths_follow_the_posterior() -> None:
     shares = np.exp(logs - np.logaddexp.reduce(logs))
     top = int(shares.argmax())
     assert abs((paths == list(every)[top]).all(axis=1).mean() - shares[top]) < 0.04
-    assert_allclose(np.eye(K)[paths].mean(axis=0), h.posterior(x[0], u[0]), atol=0.04)
+    assert_allclose(np.eye(K)[paths].mean(axis=0), h.posterior(x[0], covariates=u[0]), atol=0.04)
 
 
 def test_known_states_leave_only_their_path() -> None:
@@ -286,6 +514,9 @@ def test_what_is_wrong_is_said_in_words() -> None:
         DrivenHMM(h.starts, h.coefficients[:2], h.emissions)
     with pytest.raises(DomainError, match="must not be negative"):
         DrivenPrior(1.0, [0.0], [-1.0], None)
+    for refused in (lambda p: p.update(None), lambda p: p.point()):
+        with pytest.raises(DomainError, match="not conjugate"):
+            refused(DrivenPrior(1.0, [0.0], [1.0], None))
 
 
 def test_no_frames_at_all() -> None:

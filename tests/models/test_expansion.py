@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise, product
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -131,3 +132,23 @@ def test_expansions_refuse_what_they_cannot_write_out():
         of_higher_order(Topology.ergodic(2), 0)
     with pytest.raises(DomainError, match="durations must be"):
         with_durations(Topology.ergodic(2), 0)
+
+
+def test_runs_are_counted_before_they_are_made():
+    """60⁴ runs are refused at once; few runs of many states are written out however many there might have been."""
+    begin = perf_counter()
+    for order in (4, 40, 10**9):
+        with pytest.raises(DomainError, match="at most 5000 states"):
+            of_higher_order(Topology.ergodic(60), order)
+    assert perf_counter() - begin < 1
+    only_on = np.eye(40, k=1, dtype=bool)
+    t = of_higher_order(Topology(np.arange(40) == 0, only_on, np.arange(40) == 39, np.arange(40)), 6)
+    assert t.states == 5 + 35  # 40⁶ = 4 · 10⁹ runs, all but these impossible
+
+
+def test_runs_that_lead_nowhere_are_left_out():
+    """State 1 is a dead end with an exit: no run of three begins with it, shorter ones begin only at the start."""
+    moves = np.array([[1, 1, 0], [0, 0, 0], [1, 0, 0]], dtype=bool)
+    t = of_higher_order(Topology([True, False, False], moves, [True, True, True], [0, 1, 2]), 3)
+    runs = [(0,), (0, 0), (0, 1), (0, 0, 0), (0, 0, 1), (2, 0, 0), (2, 0, 1)]
+    assert t.original.tolist() == [run[-1] for run in runs]

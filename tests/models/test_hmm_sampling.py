@@ -7,11 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from likely import HMM, Categorical, DomainError, Gaussian, Poisson
+from likely import HMM, Categorical, DataError, DomainError, Gaussian, Poisson
 from likely.families.product import Product
+from likely.models import trellis
 from likely.models.state_paths import drawn_paths, path_draws
-from likely.models.trellis import filtered
 from tests.models.all_paths import AllPaths, random_chain
+from tests.models.test_trellis import DECEPTIVE
 
 DRAWS = 40_000
 FALSE_ALARM = 1e-6
@@ -66,9 +67,31 @@ def test_paths_given_what_was_seen():
     x = np.array([[0.0], [1.0], [1.0]])
     oracle = AllPaths(h.starts, h.moves, h.ends, h.emissions.log_prob(x))
     way, offsets = h.chains[0].summed, np.arange(0, 3 * DRAWS + 1, 3)
-    alpha, _ = filtered(way, h.scores(_ragged(x)), np.array([0, 3]))
-    paths = path_draws(way, np.tile(alpha, (DRAWS, 1)), offsets, np.random.default_rng(1)).reshape(DRAWS, 3)
+    logs = np.tile(h.scores(_ragged(x)), (DRAWS, 1))
+    paths = path_draws(way, logs, offsets, np.random.default_rng(1)).reshape(DRAWS, 3)
     close(np.bincount(paths @ 3 ** np.arange(3)[::-1], minlength=27) / DRAWS, oracle.shares)
+
+
+@pytest.mark.parametrize("name", DECEPTIVE)
+def test_paths_where_past_and_future_disagree(name):
+    """What the past found most unlikely, the future proves: drawn as often as logarithms say."""
+    c, logs = DECEPTIVE[name]
+    logs, n = np.array(logs, float), 2000
+    T, w = len(logs), c.summed
+    with np.errstate(all="ignore"):
+        want = trellis.posterior_by_logs(w, logs, np.array([0, T]), np.ones(1)).states
+    drawn = path_draws(w, np.tile(logs, (n, 1)), np.arange(0, n * T + 1, T), np.random.default_rng(3)).reshape(n, T)
+    assert (w.moves[drawn[:, :-1], drawn[:, 1:]] > 0).all() and (w.starts[drawn[:, 0]] > 0).all()
+    found = (drawn[:, :, None] == np.arange(len(w.starts))).mean(axis=0)
+    assert np.abs(found - want).max() <= np.sqrt(np.log(2 / FALSE_ALARM) / (2 * n))
+    assert (want[np.arange(T), drawn] > 0).all()
+
+
+def test_no_path_of_what_cannot_be():
+    h = HMM([0.5, 0.5], np.eye(2), Categorical([[1.0, 0.0], [0.0, 1.0]]))
+    logs = h.scores(_ragged(np.array([[0.0], [1.0]])))
+    with pytest.raises(DataError, match="impossible"):
+        path_draws(h.chains[0].summed, logs, np.array([0, 2]), np.random.default_rng(0))
 
 
 def _ragged(x):

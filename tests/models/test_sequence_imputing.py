@@ -94,6 +94,14 @@ def test_levels_and_products() -> None:
     assert abs(out["size"][1, 0]) < 0.2
 
 
+def test_drawn_gaps_follow_the_path_that_all_frames_allow() -> None:
+    """The first frames say state 0, the later ones state 1, and no move joins them: only state 1 explains them all."""
+    model = lk.HMM(STARTS, np.eye(2), lk.Gaussian([[0.0], [100.0]], 1.0))
+    x = np.array([0.0, 0.0, NAN, 100.0, 100.0, 100.0])
+    drawn = [float(np.ravel(impute(model, x, rng=np.random.default_rng(seed)))[2]) for seed in range(5)]
+    assert all(abs(one - 100.0) < 6 for one in drawn) and len(set(drawn)) == 5
+
+
 def test_a_mixture_of_chains_shares_each_sequence() -> None:
     stack = lk.HMM([[1.0], [1.0]], [[[1.0]], [[1.0]]], lk.Gaussian([[0.0, 0.0], [5.0, 5.0]], np.eye(2)))
     mixture = lk.Mixture([0.5, 0.5], stack)

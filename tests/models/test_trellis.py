@@ -188,6 +188,21 @@ def test_loss_that_other_paths_hide_is_no_reason_for_logarithms(monkeypatch):
     trellis.log_likelihoods([c.summed], logs.copy(), np.array([0, 2000]))
 
 
+@pytest.mark.parametrize("share", [0.01, 0.1])
+def test_chains_of_few_arcs(share):
+    """Along lists of arcs, by whole rows, and by logarithms: all the same, with thin arcs and outliers, too."""
+    rng, K = np.random.default_rng(5), 40
+    for extreme in (False, True):
+        moves = rng.random((K, K)) * ((rng.random((K, K)) < share) | np.eye(K, k=1, dtype=bool) | np.eye(K, dtype=bool))
+        moves /= moves.sum(axis=1, keepdims=True)
+        c = chain(np.full(K, 1 / K), moves)
+        logs = random_scores(rng, 50, K) if extreme else rng.standard_normal((50, K))
+        found = agree(c, logs, [0, 20, 20, 50], np.array([1.0, 1.0, 2.0]))
+        if not extreme:
+            total, gamma = plainly_scaled(c, logs[:20])
+            assert np.abs(gamma - found.states[:20]).max() < 1e-12 and abs(total - found.log_prob[0]) < 1e-11
+
+
 # ----------------------------------------------------------------------- filters
 
 

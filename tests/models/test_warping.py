@@ -438,3 +438,17 @@ def test_what_cannot_be_warped_is_refused_in_words(a, b, how, error, words):
 def test_a_rule_must_be_a_table_of_steps(chains):
     with pytest.raises((DomainError, ShapeError), match="Steps"):
         Steps(chains)
+
+
+def test_a_covariance_must_be_symmetric():
+    x, y = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    with pytest.raises(DomainError, match=r"symmetric, got 0\.9 at"):
+        dtw(x, y, cost=("mahalanobis", [[1.0, 0.9], [0.0, 1.0]]))
+    assert dtw(x, y, cost=("mahalanobis", [[1.0, 0.5], [0.5, 1.0]])).distance == pytest.approx(2.0)
+
+
+def test_a_path_without_weight_has_no_mean():
+    w = dtw([1.0, 2, 3], [1.0, 2, 4], steps=Steps((((1, 1, 0.0),),), 0.0))
+    assert w.total == 0.0
+    with pytest.raises(DomainError, match="some weight"):
+        _ = w.normalised

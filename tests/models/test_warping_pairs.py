@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError
+from likely.loops import warp
 from likely.models import warp_pairs
+from likely.models.warp_bands import band_of, band_rows
 from likely.models.warp_pairs import dtw_matrix
+from likely.models.warp_places import subsequence
 from likely.models.warping import dtw
 
 
@@ -97,3 +102,72 @@ def test_refusals(seqs, how, error, words):
 def test_both_sides_need_the_same_width():
     with pytest.raises(ShapeError, match="1 and 2"):
         dtw_matrix([[1.0, 2.0]], [np.zeros((3, 2))])
+
+
+@pytest.mark.parametrize("D", [1, 2])
+@pytest.mark.parametrize("band", [0.9, 0.2, 58, 4, ("itakura", 3.0)])
+def test_bands_between_unequal_lengths_fill_lanes(band, D, rng):
+    seqs = [rng.normal(size=(int(T), D)) for T in rng.integers(20, 60, 40)]
+    M = dtw_matrix(seqs, cost="euclidean", band=band)
+    assert (one_by_one(seqs, seqs, cost="euclidean", band=band) == M).all() and (M == M.T).all()
+
+
+def test_rows_of_a_band_in_the_loop_are_those_of_the_table(rng):
+    meant = (None, 0, 1, 2, 7, 0.05, 0.29, 1.0, ("itakura", 1.0), ("itakura", 2.5))
+    for band in (band_of(one, "test") for one in meant):
+        for n, m in rng.integers(1, 120, (60, 2)).tolist():
+            whole = warp._joined(*band.plain, n, m)
+            try:
+                lo, hi = band_rows(band, n, m, "test")
+            except DomainError:
+                assert not whole
+                continue
+            assert whole
+            assert [warp._band_row(*band.plain, n, m, i) for i in range(n)] == list(zip(lo, hi, strict=True))
+
+
+def test_a_band_too_narrow_names_the_sequences():
+    with pytest.raises(DomainError, match=r"sequences 0 and 2\).*would do"):
+        dtw_matrix([np.zeros(20), np.zeros(21), np.zeros(90)], band=1)
+
+
+def test_bands_do_not_cost_far_more_than_grids(rng, monkeypatch):
+    """Every pair of lengths is another band: they must not be taken one after the other."""
+    seqs = [rng.normal(size=n) for n in range(60, 160)]
+    monkeypatch.setattr(warp_pairs, "cores", lambda: 1)
+    spent = {}
+    for band in (None, 0.8):
+        dtw_matrix(seqs[:30], band=band)
+        times = []
+        for _ in range(3):
+            begin = time.process_time()
+            dtw_matrix(seqs, band=band)
+            times.append(time.process_time() - begin)
+        spent[band] = min(times)
+    assert spent[0.8] < 8 * spent[None]
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_one_column_neither_overflows_nor_vanishes(size):
+    a, b = [size, 0.0], [0.0, 3 * size]
+    expected = dtw(a, b, cost="absolute").distance
+    assert dtw(a, b, cost="euclidean").distance == expected > 0
+    assert dtw_matrix([a, b], cost="euclidean")[0, 1] == expected
+    assert dtw_matrix([a, b, [size]], cost="euclidean", band=2)[0, 1] == expected
+    assert subsequence([size], [0.0, 3 * size], cost="euclidean").distances == [size]
+    assert dtw(a, b, cost=("mahalanobis", [[1.0]])).distance == expected
+
+
+def test_open_ends_must_be_flags_and_may_have_masks(rng):
+    with pytest.raises(DomainError, match="open_begin must be True or False"):
+        dtw_matrix([[1, 2], [1, 2]], open_begin="no")
+    seqs, mask = some(rng, 4), np.tri(25, k=3, dtype=bool)
+    how = {"band": mask, "open_end": True}
+    assert (dtw_matrix(seqs, **how) == one_by_one(seqs, seqs, **how)).all()
+
+
+@pytest.mark.parametrize("steps", ["three", "symmetric", "asymmetric 1/2"])
+def test_open_ends_with_gaps_are_the_single_pairs(steps, rng):
+    seqs = [np.where(rng.random(30) < 0.2, np.nan, rng.normal(size=30)) for _ in range(5)]
+    how = {"steps": steps, "open_begin": True, "open_end": True, "cost": "squared"}
+    assert (dtw_matrix(seqs, **how) == one_by_one(seqs, seqs, **how)).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -62,6 +63,64 @@ def test_gaps_are_no_place_to_hide(rng):
     two = np.stack([s, s], 1)
     two[::2, 0] = np.nan
     assert subsequence(np.stack([q, q], 1), two).starts.tolist() == [300]
+
+
+def test_many_places_are_those_taken_one_by_one(rng):
+    """The greedy rule, written out: the cheapest end that is left, then all that overlaps it goes."""
+    q, s = rng.normal(size=4), np.round(rng.normal(size=600), 1)
+    each = [dtw(q, s[: t + 1], open_begin=True) for t in range(600)]
+    left = {t: (w.distance, int(w.path[0, 1])) for t, w in enumerate(each)}
+    expected = []
+    while left:
+        t = min(left, key=lambda t: (left[t][0], t))
+        d, begin = left[t]
+        expected.append((begin, t + 1, d))
+        left = {u: x for u, x in left.items() if u < begin or x[1] > t}
+    for k in (1, 7, 10_000):
+        p = subsequence(q, s, k=k)
+        assert list(zip(p.starts.tolist(), p.stops.tolist(), p.distances.tolist(), strict=True)) == expected[:k]
+
+
+def test_very_many_places_are_quick(rng):
+    s = rng.normal(size=200_000)
+    subsequence(s[:3], s[:100])
+    begin = time.process_time()
+    p = subsequence(s[:3], s, k=10**6)
+    assert len(p) > 20_000 and time.process_time() - begin < 3.0
+
+
+@pytest.mark.filterwarnings("error")
+def test_missing_frames_are_no_places():
+    assert subsequence([1.0, 2.0], [np.nan] * 5 + [1.0, 2.0]).starts.tolist() == [5]
+    p = subsequence([1.0, 2.0, 1.0], [np.nan] * 50 + [1.0, 2.0, 1.5] + [np.nan] * 50, k=9)
+    assert p.starts[0] == 50 and p.stops[0] == 53 and p.distances[0] == 0.5
+    assert all(50 <= x < 53 for x in p.starts.tolist()) and all(50 < x <= 53 for x in p.stops.tolist())
+
+
+def test_open_ends_keep_off_missing_frames():
+    nan = np.nan
+    w = dtw([1.0, 2, 3], [9.0, 9, nan, nan, nan, 9, 1, 2, 3.2], open_begin=True, open_end=True)
+    assert w.path.tolist() == [[0, 6], [1, 7], [2, 8]] and w.distance == pytest.approx(0.2)
+    s = [nan] * 50 + [1.0, 2, 1.5] + [nan] * 50
+    both = dtw([1.0, 2, 1], s, open_begin=True, open_end=True)
+    assert both.distance == subsequence([1.0, 2, 1], s).distances[0] == 0.5
+    with pytest.raises(DomainError, match="half of the frames"):
+        dtw([1.0] * 60, [1.0, *[nan] * 57, 1.0], open_begin=True)
+
+
+@pytest.mark.parametrize("steps", ["three", "symmetric", "symmetric 1/2"])
+@pytest.mark.parametrize(("begin", "end"), [(True, True), (True, False), (False, True)])
+def test_open_ends_with_gaps_by_trying_all_parts(steps, begin, end, rng):
+    """Of all parts that are seen at both open ends and by half, none is nearer than the one found."""
+    for _ in range(12):
+        q, s = rng.normal(size=5), np.where(rng.random(14) < 0.25, np.nan, rng.normal(size=14))
+        s[0] = s[-1] = 0.0
+        found = dtw(q, s, steps=steps, open_begin=begin, open_end=end)
+        i, j = found.path[0, 1], found.end + 1
+        bare = np.isnan(s)
+        assert not bare[i] and not bare[j - 1] and bare[i:j].mean() <= 0.5
+        assert found.distance == pytest.approx(dtw(q, s[i:j], steps=steps).distance)
+        assert (i == 0 or begin) and (j == 14 or end)
 
 
 @pytest.mark.parametrize(

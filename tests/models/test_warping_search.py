@@ -29,7 +29,10 @@ def brute(queries, known, k, rules, leave_out=False):
 
 @pytest.mark.parametrize("kind", COSTS.values(), ids=COSTS)
 @pytest.mark.parametrize("D", [1, 2])
-@pytest.mark.parametrize(("band", "equal"), [(None, True), (None, False), (4, True), ("itakura", True), (20, False)])
+@pytest.mark.parametrize(
+    ("band", "equal"),
+    [(None, True), (None, False), (4, True), ("itakura", True), (20, False), (0.4, False), (("itakura", 3.0), False)],
+)
 def test_search_equals_brute_force(kind, D, band, equal, rng):
     known, queries = walks(rng, 60, D, equal), walks(rng, 25, D, equal)
     rules = Rules(kind, False, band=band_of(band, "test"))
@@ -96,3 +99,10 @@ def test_gaps_are_searched_too(rng):
     x = all_series(known, "test")
     found = nearest(all_series([known[3]], "test"), x, 1, Rules(1, True))
     assert found.indices.tolist() == [[3]] and found.distances.tolist() == [[0.0]]
+
+
+def test_bounds_save_grids_of_bands_between_unequal_lengths(rng):
+    lengths = rng.integers(40, 60, 90).tolist()
+    shapes = [np.sin(np.linspace(0, 6, T) + 2 * (i % 3)) + 5 * (i % 3) for i, T in enumerate(lengths)]
+    x = all_series([s + 0.1 * rng.normal(size=len(s)) for s in shapes], "test")
+    assert nearest(x, x, 1, Rules(1, True, band=band_of(0.5, "test")), leave_out=True).filled < 0.5

@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 
 import likely as lk
 from likely.errors import DomainError, ShapeError
-from likely.plots.chains import MOST, chain, layers
-from likely.plots.sequences import WIDE, occupancy, seen_in, trellis
+from likely.plots.chains import ARROWS, DOOR, LEAST, MOST, ROOM, chain, layers, worth_drawing
+from likely.plots.sequences import COLUMNS, LINES, occupancy, seen_in, trellis
 
 
 @pytest.fixture(autouse=True)
@@ -88,9 +88,9 @@ def test_words_are_written_where_there_is_room_and_dots_where_not(rng):
 def test_many_frames_share_columns(model, rng):
     x = np.repeat([0.0, 4.0], 25_000) + rng.normal(size=50_000)
     ax = trellis(model, x)
-    assert ax.images[0].get_array().shape == (2, WIDE)
+    assert ax.images[0].get_array().shape == (2, COLUMNS)
     np.testing.assert_allclose(ax.images[0].get_array().mean(axis=1), model.posterior(x).mean(axis=0), atol=1e-3)
-    occupancy(model, x).figure.canvas.draw()
+    assert "means of 208" in occupancy(model, x).get_xlabel()
 
 
 def test_gaps_and_several_columns_are_drawn(rng):
@@ -99,6 +99,36 @@ def test_gaps_and_several_columns_are_drawn(rng):
     x[3:6] = np.nan
     trellis(h, x).figure.canvas.draw()
     occupancy(h, x).figure.canvas.draw()
+
+
+def test_columns_of_unlike_scales_stand_in_strips(rng):
+    x = rng.normal(size=(40, 3)) * [1.0, 100.0, 0.01] + [0.0, 1000.0, 0.0]
+    h = lk.HMM([1.0], [[1.0]], lk.Gaussian(x.mean(axis=0)[None], np.cov(x.T)))
+    for draw in (trellis, occupancy):
+        strips = draw(h, x, columns=["a", "b", "c"]).figure.axes[:3]
+        assert [strip.get_ylabel() for strip in strips] == ["a", "b", "c"]
+        for j, strip in enumerate(strips):
+            np.testing.assert_array_equal(strip.lines[0].get_ydata(), x[:, j])
+    over = occupancy(h, x, plt.subplots()[1]).figure.axes[-1]
+    assert "own scale" in over.get_ylabel()
+    spans = [(line.get_ydata().min(), line.get_ydata().max()) for line in over.lines]
+    np.testing.assert_allclose(spans, [(0.0, 1.0)] * 3)
+
+
+def test_like_columns_share_a_strip_and_those_left_out_are_counted(rng):
+    x = rng.normal(size=(40, 8))
+    h = lk.HMM([1.0], [[1.0]], lk.Gaussian(np.zeros((1, 8)), 1.0))
+    above = trellis(h, x).figure.axes[0]
+    assert len(above.lines) == LINES and f"{LINES} of 8 columns" in words(above)
+
+
+def test_a_long_signal_is_its_means(model):
+    x = np.tile([0.0, 4.0], 5_000)
+    x[:100] = np.nan
+    over = occupancy(model, x).figure.axes[-1]
+    drawn = over.lines[0].get_ydata()
+    assert len(drawn) == COLUMNS and not over.collections and np.isnan(drawn[0])
+    np.testing.assert_allclose(drawn[np.isfinite(drawn)], 2.0, atol=0.1)
 
 
 def test_bad_requests(model, x):
@@ -113,6 +143,11 @@ def test_bad_requests(model, x):
 
 
 # ------------------------------------------------------------------------------ the graph
+
+
+def circles(ax):
+    """Those of states; entries and exits are smaller."""
+    return [p for p in ax.patches if type(p).__name__ == "Circle" and p.get_radius() > DOOR]
 
 
 def numbers(ax):
@@ -132,8 +167,41 @@ def test_what_goes_back_is_drawn_in_a_circle_and_null_states_are_marked(model):
     null = lk.HMM([1, 0, 0], [[0.5, 0, 0.5], [0, 0.6, 0], [0, 1, 0]], lk.Gaussian([[0.0], [3.0]], 1.0), [0, 0.4, 0])
     ax = chain(null)
     assert "2 states, 1 null, in a line" in ax.get_title(loc="left")
-    edges = [p.get_linestyle() for p in ax.patches if type(p).__name__ == "Circle"]
+    edges = [p.get_linestyle() for p in circles(ax)]
     assert len(edges) == 3 and len({str(e) for e in edges}) == 2
+
+
+def middles(ax):
+    """Where the numbers of moves stand: those without an offset."""
+    return np.array([t.xy for t in ax.texts if hasattr(t, "xyann") and t.xyann == (0.0, 0.0)])
+
+
+@pytest.mark.parametrize("states", [5, 8, 12, 20])
+def test_dense_chains_show_what_is_probable(rng, states):
+    moves = 0.5 * rng.dirichlet(np.full(states, 0.6), states) + 0.5 * np.eye(states)
+    ax = chain(lk.HMM(np.full(states, 1 / states), moves, lk.Gaussian(rng.normal(size=(states, 1)), 1.0)))
+    least = worth_drawing(moves)
+    between = moves[~np.eye(states, dtype=bool)]
+    assert least > LEAST and (between >= least).sum() == ARROWS * states
+    assert f"below {least:.2g} left out" in ax.get_title(loc="left")
+    at = middles(ax)
+    assert len(at) > 5 and (np.hypot(*(at[:, None] - at[None]).T) + np.eye(len(at)) > ROOM).all()
+
+
+def test_arrows_do_not_touch_the_exit_and_small_chains_fill_their_figure(model):
+    h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 0.7]], lk.Gaussian([[0.0], [5.0]], 1.0), ends=[0.0, 0.3])
+    ax = chain(h)
+    ax.figure.canvas.draw()
+    exits = [
+        p for p in ax.patches if type(p).__name__ == "Circle" and p.get_radius() < 0.1 and p.get_facecolor()[0] == 1
+    ]
+    (leave,) = exits
+    box = leave.get_window_extent()
+    arrows = [p.get_window_extent() for p in ax.patches if type(p).__name__ == "FancyArrowPatch"]
+    assert not any(box.overlaps(arrow) for arrow in arrows)
+    assert not any(box.overlaps(t.get_window_extent()) for t in ax.texts)
+    wide, tall = chain(model).figure.get_size_inches()
+    assert wide > 1.6 * tall
 
 
 def test_layers_are_longest_ways():
@@ -151,8 +219,7 @@ def test_all_topologies_can_be_drawn(rng, topology, states):
     h = lk.HMM(starts, moves, lk.Gaussian(rng.normal(size=(states, 3)), 1.0), ends)
     ax = chain(h)
     ax.figure.canvas.draw()
-    circles = [p for p in ax.patches if type(p).__name__ == "Circle"]
-    assert len(circles) == states
+    assert len(circles(ax)) == states
 
 
 def test_a_stack_and_too_many_states_are_refused(rng):

@@ -45,7 +45,8 @@ def test_several_columns_gaps_and_given_axes(rng):
     a[3] = np.nan
     _, ax = plt.subplots()
     assert warping_path(a, b, dtw(a, b), ax) is ax
-    assert alignment(a, b, dtw(a, b), column=1).get_xlabel() == "frame"
+    assert "column 1 of 2" in alignment(a, b, dtw(a, b), column=1).get_title(loc="left")
+    assert "column" not in alignment(A, B, dtw(A, B)).get_title(loc="left")
     ax.figure.canvas.draw()
 
 

@@ -18,7 +18,8 @@ from likely.decisions.word_errors import word_errors
 from likely.errors import DataError, DomainError, ShapeError
 from likely.estimators.bayes import BayesClassifier
 from likely.recognisers.background import background, quiet_frames, surrounded
-from likely.recognisers.speech import FEATURES, SpokenWords
+from likely.recognisers.confidence import with_confidence
+from likely.recognisers.speech import FEATURES, PENALTY, SpokenWords
 
 RATE = 8000
 VOWELS = {"a": (700, 1200), "e": (450, 1900), "i": (300, 2300), "o": (450, 850), "u": (320, 700)}
@@ -152,6 +153,22 @@ def test_a_gap_in_the_recording_is_survived(model):
     assert model.score(sounds, words) >= 0.85
 
 
+@pytest.mark.filterwarnings("error:invalid value", "error:divide by zero")
+@pytest.mark.parametrize("prior", [[0.0, 1.0], [1.0, 0.0]])
+def test_a_word_that_is_never_said_has_posterior_zero(prior):
+    sounds, words = spoken_many(4, 28)
+    m = SpokenWords(3, 1, class_prior=prior).fit(sounds[:8], words[:8])
+    assert m.predict_proba([*sounds[:8], np.zeros(900)]).tolist() == [prior] * 9
+
+
+def test_silence_is_novel(model):
+    sounds, _ = spoken_many(1, 29)
+    done = model.decide([np.zeros(4000), np.full(4000, np.nan), sounds[0]], novelty=0.05, full=True)
+    assert done.choice.tolist() == [lk.NOVEL, lk.NOVEL, "ai"] and "nothing was to be heard" in done._reason(0)
+    noise = model.decide([np.random.default_rng(0).normal(size=4000)], novelty=0.05, full=True)
+    assert "p(x) is too small" in noise._reason(0)
+
+
 # --------------------------------------------------------------- connected words
 
 
@@ -188,6 +205,84 @@ def test_a_grammar_is_obeyed(model):
     assert all(pair != ("ai", "ai") for pair in pairwise(words)) and "ai" in words
 
 
+# ------------------------------------------------------------- nothing, and when
+
+
+@pytest.mark.filterwarnings("ignore:SpokenWords")
+def test_nothing_was_said(model):
+    rng = np.random.default_rng(20)
+    sounds = [np.zeros(8000), np.full(900, np.nan), 1e-4 * rng.normal(size=8000), np.full(10, 0.3)]
+    for heard in (*model.transcribe(sounds), *map(model.transcribe, sounds)):
+        assert heard.words == () and str(heard) == "" and len(heard.begins) == len(heard.ends) == 0
+        assert heard.confidence.shape == (0,) and heard.log_prob == 0.0
+
+
+def test_what_is_far_too_faint_is_told_and_may_be_listened_to(model):
+    x = 1e-4 * utterance(["ai", "ou"], np.random.default_rng(21), 0.1)
+    with pytest.warns(lk.FitWarning, match=r"sound 0 is \d\d dB fainter .* faintest=None"):
+        assert model.transcribe(x).words == ()
+    assert str(model.transcribe(x, faintest=None)) == str(model.transcribe(0.1 * x / 1e-4)) == "ai ou"
+    with pytest.raises(DomainError, match="faintest must be decibels"):
+        model.transcribe(x, faintest=-3)
+
+
+def test_silence_among_words_changes_nothing(model):
+    rng = np.random.default_rng(22)
+    said = [utterance(["ai"], rng, 0.1), np.zeros(4000), utterance(["ou", "eo"], rng, 0.1)]
+    assert [str(t) for t in model.transcribe(said)] == ["ai", "", "ou eo"]
+
+
+@pytest.mark.parametrize("trim", [30.0, None])
+def test_times_are_seconds_from_the_beginning_of_the_sound(trim):
+    rng = np.random.default_rng(23)
+    model = SpokenWords(4, 1, features=Cepstra(**{**FEATURES, "trim": trim})).fit(*spoken_many(6, 0))
+    parts = [0.003 * rng.normal(size=16000), spoken("ai", rng), 0.003 * rng.normal(size=2400), spoken("ou", rng)]
+    borders = np.cumsum([len(p) for p in parts]) / RATE
+    heard = model.transcribe(np.concatenate([*parts, 0.003 * rng.normal(size=4000)]))
+    assert heard.words == ("ai", "ou")
+    np.testing.assert_allclose(heard.begins, borders[[0, 2]], atol=0.1)
+    np.testing.assert_allclose(heard.ends, borders[[1, 3]], atol=0.1)
+    assert heard.frames.words == heard.words and heard.frames.begins.dtype.kind == "i"
+    steps = np.diff(heard.begins) / (np.diff(heard.frames.begins) * model.cepstra.step)
+    np.testing.assert_allclose(steps, 1.0)
+    late = model.transcribe(np.concatenate(parts))
+    assert late.ends[-1] <= borders[-1]
+
+
+def test_times_of_another_rate_are_seconds_too(model):
+    rng = np.random.default_rng(24)
+    x = np.concatenate([0.003 * rng.normal(size=22050), spoken("ai", rng, 22050)])
+    assert model.transcribe((22050, x)).begins == pytest.approx([1.0], abs=0.1)
+
+
+def test_labels_stay_what_they_were():
+    sounds, words = spoken_many(5, 25)
+    m = SpokenWords(4, 1).fit(sounds, [WORDS.index(w) for w in words])
+    heard = m.transcribe(np.concatenate([sounds[0], sounds[5]]))
+    assert heard.words == (0, 1) and isinstance(heard.words[0], int) and str(heard) == "0 1"
+    assert word_errors([[0, 1]], [heard.words]).rate == 0.0
+
+
+def test_confidence_counts_a_fifth_and_is_less_sure(model):
+    rng = np.random.default_rng(26)
+    x = utterance(["ai", "ou", "iu"], rng, 0.0)
+    x = x + 0.1 * x.std() * rng.normal(size=len(x))
+    tracks = model._front([x])
+    full = model.network().decode(tracks, 300.0, PENALTY)[0]
+    ours = model.transcribe(x)
+    assert ours.words == full.words and ours.log_prob == full.log_prob
+    again = with_confidence(model.network(), tracks, [full], PENALTY, 1.0, share=1.0)[0]
+    np.testing.assert_allclose(again.confidence, full.confidence, atol=1e-9)
+    assert ours.confidence.mean() < full.confidence.mean() and (ours.confidence > 0).all()
+    assert model.transcribe(x, confidence=False).confidence is None
+
+
+def test_words_may_be_ergodic():
+    sounds, words = spoken_many(5, 27)
+    m = SpokenWords(3, 1, topology="ergodic").fit(sounds, words)
+    assert m.score(sounds, words) > 0.9 and m.transcribe(sounds[0]).words == ("ai",)
+
+
 def test_the_background_is_faint():
     rng = np.random.default_rng(0)
     c = Cepstra(**FEATURES)
@@ -205,8 +300,18 @@ def test_the_background_is_faint():
 def test_settings_are_scikit_learns(model):
     other = clone(SpokenWords(6, features=Cepstra(rate=16000), reject_below=0.9))
     assert other.get_params()["states"] == 6 and other.cepstra.rate == 16000
-    with pytest.raises(NotFittedError):
-        other.predict([np.ones(900)])
+    for use in (other.predict, other.transcribe, other.decide, other.predict_proba):
+        with pytest.raises(NotFittedError):
+            use([np.arange(900.0)])
+
+
+def test_scale_is_looked_at_whenever_it_is_used():
+    sounds, words = spoken_many(3, 30)
+    m = SpokenWords(3, 1, scale=np.float32(0.05)).fit(sounds, words)
+    np.testing.assert_allclose(m.predict_proba(sounds).sum(axis=1), 1.0)
+    for wrong in (-1.0, 0.0, "much", True, np.nan):
+        with pytest.raises(DomainError, match="scale must lie above 0"):
+            m.set_params(scale=wrong).predict(sounds)
 
 
 def test_a_file_brings_it_back(model, tmp_path):

@@ -107,9 +107,15 @@ def _both(
         if len(found) != 1:
             remedy = "use --id and --ids with one long table"
             raise DataError(sentence(file, "a file must hold one sequence", len(found), remedy))
-    if one.columns != other.columns:
-        expected = f"columns must be those of {files[0]}: {', '.join(one.columns)}"
+    if len(one.columns) != len(other.columns):
+        expected = f"columns must be as many as those of {files[0]}: {', '.join(one.columns)}"
         raise DataError(sentence(files[1], expected, ", ".join(other.columns), "choose some with --columns"))
+    if one.columns != other.columns:
+        if set(one.columns) == set(other.columns):  # in another order: by name
+            other = read_sequences(files[1], **{**asked, "columns": list(one.columns)})
+        else:
+            pairs = ", ".join(f"{a} with {b}" for a, b in zip(one.columns, other.columns, strict=True) if a != b)
+            click.echo(f"columns are matched by their place: {pairs}", err=True)
     return (_numbers(one, 0), _numbers(other, 0)), one.columns
 
 

@@ -21,7 +21,7 @@ def card(model: str, out: str | None) -> None:
 
     check_outputs({"-o": out}, [model])
     clusters, thing = cluster_model(model)
-    loaded: Any = classifier_of(thing, model) if clusters is None else clusters
+    loaded: Any = classifier_of(thing, model, "card") if clusters is None else clusters
     if not loaded.card:
         remedy = "make it with `likely fit` or `likely cluster`, which note how"
         raise ModelFileError(sentence(model, "the file does not say how the model came about", remedy=remedy))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -106,6 +107,7 @@ def exit_code(error: Exception) -> int:
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; an error of ours becomes one line on stderr and an exit code."""
     color = False if os.environ.get("NO_COLOR") else None
+    warnings.showwarning = _warned
     try:
         done = likely.main(args, prog_name="likely", color=color, standalone_mode=False)
     except click.ClickException as error:
@@ -119,6 +121,11 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     except Exception as error:
         sys.exit(_told(error))
     sys.exit(done if isinstance(done, int) else 0)
+
+
+def _warned(message: Warning | str, *where: Any, **more: Any) -> None:
+    """A warning is a line of talk; where in the library it arose says nothing to whoever called a command."""
+    click.echo(f"likely: {' '.join(str(message).split())}", err=True)
 
 
 def _told(error: Exception) -> int:

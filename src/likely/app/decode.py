@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -11,7 +10,6 @@ import click
 from likely.app import options
 from likely.app.outputs import check_outputs, whole_file
 from likely.app.talk import Talk
-from likely.errors import ModelFileError, sentence
 
 EPILOG = """\b
 Examples:
@@ -19,13 +17,14 @@ Examples:
   likely decode model.likely walks.csv --path filter --proba
   likely decode gaits.likely new.csv --reject-below 0.9
   likely decode digits.likely number.wav --each word
-Columns for a hidden Markov model: sequence, frame (from 0), state and its
-probability; with --each sequence one line for each: its log-probability, that
+  tail -n 500 log.csv | likely decode model.likely -
+Columns for a hidden Markov model: sequence, frame (from 0), the time where
+there is one, state and its probability; with --each sequence one line for each: its log-probability, that
 of the best path, and the path.
 Columns for a classifier: sequence, decision (a class, a further action, REJECT
 or NOVEL), expected cost, p(class), log_prob and the reason of a refusal.
-Columns for sounds: file and words, log_prob; with --each word the frames in
-which each lies (from the first loud moment on) and its confidence; with
+Columns for sounds: file and words, log_prob; with --each word the seconds in
+which each lies, from the beginning of the sound, and its confidence; with
 --single the decision about the one word, its probability and the reason.
 """
 
@@ -35,9 +34,11 @@ RULES = ("cost", "reject_cost", "reject_below", "novelty", "class_prior")
 
 @click.command(epilog=EPILOG)
 @click.argument("model")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
 @click.option("--id", "id", metavar="COL", help="Whose frame a row is.  [as in training]")
 @click.option("--time", metavar="COL", help="The column that orders frames.  [as in training]")
+@click.option("--columns", multiple=True, metavar="COL,...", callback=options.names_of,
+              help="Columns that stand for the model's, in its order; repeatable.  [by name]")  # fmt: skip
 @click.option(
     "--path",
     type=click.Choice(PATHS),
@@ -48,7 +49,7 @@ RULES = ("cost", "reject_cost", "reject_below", "novelty", "class_prior")
     type=click.Choice(["frame", "sequence", "word"]),
     help="What a line is.  [frame; classes and sounds: sequence]",
 )
-@click.option("--proba", is_flag=True, help="With the probability of each state.")
+@click.option("--proba", is_flag=True, help="With the probability of each state (of each class it is always there).")
 @click.option("--single", is_flag=True, help="Each sound is one word: decide which, or refuse.")
 @options.deciding
 @click.option("--format", "format_", metavar="NAME", help="What the files are, where their ending does not say.")
@@ -60,11 +61,11 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **t
 
     MODEL is what `likely fit --sequences` wrote, or a model saved from Python. The columns of the files go by name. A
     word that training never saw counts as missing. A sequence that the model holds for impossible keeps its line,
-    without a state. For a recogniser of speech (`lk.SpokenWords`, saved from Python) the files are sounds (WAV), and
+    without a state. For a recogniser of speech (`lk.SpokenWords`) the files are sounds (WAV) or folders of these, and
     their words are written.
     """
     check_outputs({"-o": out}, (model, *files, told["cost"], told["class_prior"]))
-    text = "".join(_lines(model, files, told, Talk(quiet)))
+    text = decoded(model, files, told, Talk(quiet))
     if out is None:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -72,77 +73,34 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **t
         whole_file(out, text)
 
 
-def _lines(model: str, files: tuple[str, ...], told: dict[str, Any], talk: Talk) -> Iterator[str]:
+def decoded(model: str, files: tuple[str, ...], told: dict[str, Any], talk: Talk) -> str:
+    """What is written, whatever the model."""
+    from likely.app.sequence_models import named
+    from likely.app.sequences import by_place, read_for, spooled
+    from likely.app.sounds import sounds_in
     from likely.files import load
 
     thing = load(model)
     if hasattr(thing, "transcribe"):
-        yield _spoken(thing, files, told)
-        return
+        with spooled(files) as sounds:
+            return _spoken(thing, sounds_in(sounds), told)  # a folder means the sounds in it
     _no_sounds(told)
     known = named(thing, model)
-    from likely.app.sequences import read_for
-
-    found = read_for(known, files, id=told["id"], time=told["time"], missing=told["missing"], format=told["format_"],
-                     tell=talk)  # fmt: skip
-    known = by_place(known, found.columns)
-    if hasattr(known, "classifier_"):
-        _no_states(told)
-        yield classes_csv(known, found, told)
-        return
-    _no_decisions(told)
-    yield states_csv(known, found, told["path"] or "viterbi", told["each"] or "frame", told["proba"], talk)
-
-
-def named(thing: Any, path: str) -> Any:
-    """A model that knows its columns; one saved from Python has them by number."""
-    from likely.estimators.bayes import BayesClassifier
-    from likely.estimators.hmm import HMMDensity
-    from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
-
-    if isinstance(thing, SequenceClassifier | SequenceDensity):
-        return thing
-    if isinstance(thing, HMMDensity) and hasattr(thing, "model_"):
-        return SequenceDensity.around(thing, _columns(thing))
-    density = getattr(thing, "density_", None)
-    if isinstance(thing, BayesClassifier) and isinstance(density, HMMDensity) and hasattr(thing, "model_"):
-        return SequenceClassifier.around(thing, _columns(density))
-    remedy = "`likely fit --sequences` writes one, `likely show` says what this file holds"
-    raise ModelFileError(sentence(path, "a model of sequences is needed", type(thing).__name__, remedy))
-
-
-def by_place(model: Any, columns: tuple[str, ...]) -> Any:
-    """A model whose columns have numbers only takes as many columns of a file as they come."""
-    kinds = model.columns
-    numbered = list(kinds) in (["symbol"], [str(j) for j in range(len(kinds))])
-    if model.card or not numbered or len(kinds) != len(columns) or set(kinds) == set(columns):
-        return model
-    inner = model.classifier_ if hasattr(model, "classifier_") else model.density_
-    return type(model).around(inner, dict(zip(columns, kinds.values(), strict=True)))
-
-
-def _columns(density: Any) -> dict[str, str]:
-    """Columns and kinds of a density without a table: by name where it has some, else by number."""
-    inner = density.component_
-    names = [str(name) for name in getattr(density, "feature_names_in_", range(density.n_features_in_))]
-    one = {"CategoricalDensity": "category", "PoissonDensity": "count"}.get(type(inner).__name__, "real")
-    kinds = dict.fromkeys(names, one)
-    for _, part, own in getattr(inner, "parts_", ()):
-        for name in own:
-            kinds[str(name)] = "category" if type(part).__name__ == "CategoricalDensity" else "real"
-    return {"symbol": one} if names == ["0"] else kinds
+    classes = hasattr(known, "classifier_")
+    _no_states(told) if classes else _no_decisions(told)
+    with spooled(files, symbols=list(known.columns) == ["symbol"]) as there:
+        found = by_place(known, read_for(known, there, told, talk), told)
+    if classes:
+        return classes_csv(known, found, told)
+    time = told["time"] or known.schema["roles"].get("time") or "time"
+    how = (told["path"] or "viterbi", told["each"] or "frame", told["proba"])
+    return states_csv(known, found, *how, time, talk)
 
 
 def _no_states(told: dict[str, Any]) -> None:
-    for name in ("path", "proba"):
-        if told[name]:
-            raise click.UsageError(
-                f"--{name} is for states: this file holds a classifier, which decides about sequences."
-            )
-    if told["each"] == "frame":
-        raise click.UsageError(
-            "--each frame is for states: this file holds a classifier, which decides about sequences."
-        )
+    flag = "--path" if told["path"] else "--each frame" if told["each"] == "frame" else None
+    if flag is not None:
+        raise click.UsageError(f"{flag} is for states: this file holds a classifier, which decides about sequences.")
 
 
 def _no_decisions(told: dict[str, Any]) -> None:
@@ -176,7 +134,7 @@ def classes_csv(model: Any, found: Any, told: dict[str, Any]) -> str:
 # -------------------------------------------------------------------------- states
 
 
-def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, talk: Talk) -> str:
+def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, time: str, talk: Talk) -> str:
     """A line for each frame, or for each sequence."""
     import numpy as np
 
@@ -184,12 +142,21 @@ def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, talk: 
     logs = model.model_.log_prob(rows)
     able = np.flatnonzero(np.isfinite(logs))
     states, shares, best = _decoded(model, rows, able, path)
-    _tell(found, logs, strange, talk)
+    _tell(found, logs, strange, unknown_words(model, found, rows) if strange.any() else "", talk)
     names = np.array([*model.state_names, None], dtype=object)[states]
     ids = [str(one) for one in found.ids.tolist()]
     if each == "sequence":
         return _by_sequence(ids, rows, logs, best, names)
-    return _by_frame(ids, rows, names, states, shares, model.state_names if proba else ())
+    when = {} if found.time is None else {time: found.time.values}
+    return _by_frame(ids, rows, when, names, states, shares, model.state_names if proba else ())
+
+
+def unknown_words(model: Any, found: Any, rows: Any) -> str:
+    """The words of frames that became missing because training never saw them."""
+    from likely.app.sequences import listed
+    from likely.estimators.sequence_tables import cells_lost
+
+    return listed([f'"{word}"' for word in cells_lost(model.frames(found).values, rows.values)])
 
 
 def _decoded(model: Any, rows: Any, able: Any, path: str) -> tuple[Any, Any, Any]:
@@ -204,16 +171,18 @@ def _decoded(model: Any, rows: Any, able: Any, path: str) -> tuple[Any, Any, Any
     if not len(able):
         return states, shares, best
     some, here = rows[able], np.repeat(np.isin(np.arange(len(rows)), able), rows.lengths)
-    shares[here] = shares_of(model.density_, some, 0 if path == "filter" else None).values
+    own = model.original if hasattr(model, "original") else model.density_.topology_.original
+    shares[here] = shares_of(model.model_, own, some, 0 if path == "filter" else None).values
     walked = model.model_.viterbi(some)
     best[able] = walked.log_prob
-    own = model.density_.topology_.original
     states[here] = own[walked.states.values] if path == "viterbi" else shares[here].argmax(axis=1)
     return states, shares, best
 
 
-def _tell(found: Any, logs: Any, strange: Any, talk: Talk) -> None:
+def _tell(found: Any, logs: Any, strange: Any, words: str, talk: Talk) -> None:
     import numpy as np
+
+    from likely.app.sequences import counted
 
     frames = int(found.x.lengths.sum())
     able = np.isfinite(logs)
@@ -222,25 +191,18 @@ def _tell(found: Any, logs: Any, strange: Any, talk: Talk) -> None:
         rate = float(logs[able].sum() / max(found.x.lengths[able].sum(), 1))
         talk(f"log-probability: {rate:.4f} nats a frame")
     _tell_of(found.ids[~able], "impossible under the model, left without states", talk)
-    _tell_of(found.ids[strange], "with a word that training never saw, which counts as missing", talk)
+    _tell_of(found.ids[strange], f"with what training never saw, {words}, which counts as missing", talk)
 
 
 def _tell_of(ids: Any, words: str, talk: Talk) -> None:
+    from likely.app.sequences import counted
+
     if len(ids):
         shown = ", ".join(f'"{one}"' for one in ids.tolist()[:5])
         talk(f"{counted(len(ids), 'sequence')} {words}: {shown}{' …' if len(ids) > 5 else ''}")
 
 
-def counted(n: int, what: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "frame"), counted(2000, "frame")
-    ('1 frame', '2,000 frames')
-    """
-    return f"{n:,} {what}{'s' * (n != 1)}"
-
-
-def _by_frame(ids: list[str], rows: Any, names: Any, states: Any, shares: Any, all_: Any) -> str:
+def _by_frame(ids: list[str], rows: Any, when: dict[str, Any], names: Any, states: Any, shares: Any, all_: Any) -> str:
     import numpy as np
     import polars as pl
 
@@ -248,10 +210,16 @@ def _by_frame(ids: list[str], rows: Any, names: Any, states: Any, shares: Any, a
     own = np.where(states >= 0, shares[np.arange(len(states)), states], np.nan)
     columns: list[pl.Series] = [
         pl.Series("sequence", ids).gather(owner), pl.Series("frame", np.arange(len(owner)) - rows.offsets[owner]),
+        *(pl.Series(_apart(name), cells) for name, cells in when.items()),
         pl.Series("state", names.tolist(), dtype=pl.String), pl.Series("probability", own).fill_nan(None),
         *(pl.Series(f"p({name})", shares[:, k]).fill_nan(None) for k, name in enumerate(all_)),
     ]  # fmt: skip
     return pl.DataFrame(columns).write_csv()
+
+
+def _apart(name: str) -> str:
+    """A column of the input beside ours."""
+    return f"input {name}" if name in ("sequence", "frame", "state", "probability") else name
 
 
 def _by_sequence(ids: list[str], rows: Any, logs: Any, best: Any, names: Any) -> str:
@@ -305,22 +273,30 @@ def _spoken(model: Any, files: tuple[str, ...], told: dict[str, Any]) -> str:
 
 
 def _words_csv(files: tuple[str, ...], said: list[Any]) -> str:
-    """A line for each word, with the frames in which it lies and how sure one may be of it."""
+    """A line for each word, with the seconds in which it lies and how sure one may be of it."""
     import polars as pl
 
     rows = [
-        (file, word, int(begin), int(end), None if one.confidence is None else float(one.confidence[i]))
+        (
+            file,
+            str(word),
+            round(float(begin), 4),
+            round(float(end), 4),
+            None if one.confidence is None else float(one.confidence[i]),
+        )
         for file, one in zip(files, said, strict=True)
         for i, (word, begin, end) in enumerate(zip(one.words, one.begins, one.ends, strict=True))
     ]
-    kinds = {"file": pl.String, "word": pl.String, "begin": pl.Int64, "end": pl.Int64, "confidence": pl.Float64}
+    kinds = {"file": pl.String, "word": pl.String, "begin": pl.Float64, "end": pl.Float64, "confidence": pl.Float64}
     return pl.DataFrame(rows, schema=kinds, orient="row").write_csv()
 
 
 def _no_tables(told: dict[str, Any]) -> None:
-    for name in ("id", "time", "path", "proba"):
+    for name in ("id", "time", "columns", "path", "proba"):
         if told[name]:
             raise click.UsageError(f"--{name} is for tables of frames: this file holds a recogniser of speech.")
+    if told["each"] == "frame":
+        raise click.UsageError("--each frame is for states: of sounds there are --each sequence and --each word.")
     if not told["single"]:
         for name in RULES:
             if told[name] is not None:

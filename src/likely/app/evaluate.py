@@ -14,8 +14,9 @@ from likely.app.talk import Talk
 from likely.errors import DataError, sentence
 
 EPILOG = """\b
-Example:
+Examples:
   likely evaluate model.likely test.csv --report test.html
+  likely evaluate gaits.likely new.csv --id who --time t --target gait
 """
 
 
@@ -24,6 +25,10 @@ Example:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
 @click.option("--target", metavar="NAME", help="The column with the truth.  [as in training]")
 @click.option("--weight", metavar="COL", help="What a row counts.")
+@click.option("--id", "id", metavar="COL", help="Sequences: whose frame a row is.  [as in training]")
+@click.option("--time", metavar="COL", help="Sequences: the column that orders frames.  [as in training]")
+@click.option("--columns", multiple=True, metavar="COL,...", callback=options.names_of,
+              help="Sequences: columns that stand for the model's, in its order.  [by name]")  # fmt: skip
 @options.deciding
 @options.reading
 @click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
@@ -31,16 +36,36 @@ Example:
 @click.option("--json", "as_json", is_flag=True, help="All figures and curves as JSON.")
 def evaluate(
     model: str, files: tuple[str, ...], target: str | None, weight: str | None, sql: str | None, format_: str | None,
-    missing: tuple[str, ...], allow_missing: bool, report: str | None, as_json: bool, **rules: Any,
+    missing: tuple[str, ...], allow_missing: bool, report: str | None, as_json: bool, id: str | None,
+    time: str | None, columns: tuple[str, ...], **rules: Any,
 ) -> None:  # fmt: skip
-    """Measure a model on labelled rows that it was not trained on: error, cost, calibration, each with its interval."""
-    from likely.app.models import table_model
+    """Measure a model on labelled rows that it was not trained on: error, cost, calibration, each with its interval.
+
+    A classifier of sequences (`likely fit --sequences --target`) is measured on whole sequences, with files as in
+    `likely decode`; a recogniser of words on a folder with sub-folders of sounds.
+    """
+    from likely.app.models import classifier_of
     from likely.app.predict import decision_rules
+    from likely.app.sequence_models import is_of_sequences
     from likely.data.fingerprint import fingerprint
     from likely.estimators.table_classifier import laid_out
+    from likely.files import load
 
     check_outputs({"--report": report}, (model, *files, rules["cost"], rules["class_prior"]))
-    loaded = table_model(model)
+    thing = load(model)
+    if is_of_sequences(thing):
+        from likely.app.sequence_evaluate import evaluate_sequences
+
+        asked = {
+            "target": target, "weight": weight, "sql": sql, "format_": format_, "missing": missing, "report": report,
+            "allow_missing": allow_missing, "id": id, "time": time, "columns": columns, **rules,
+        }  # fmt: skip
+        click.echo(evaluate_sequences(thing, model, files, asked, as_json))
+        return
+    for flag, given in {"--id": id, "--time": time, "--columns": columns}.items():
+        if given:
+            raise click.UsageError(f"{flag} is for sequences: this file holds a model of rows.")
+    loaded = classifier_of(thing, model, "evaluate")
     target = target or str(loaded.card.get("target") or "") or None
     if target is None:
         raise click.UsageError("say which column holds the truth: --target NAME")
@@ -49,18 +74,18 @@ def evaluate(
     e, decisions = measured(loaded, table, how)
     if loaded.card.get("rows_fingerprint") == fingerprint(laid_out(table.frame, list(loaded.schema))):
         Talk()("these are the rows that the model learnt from: it will do worse on others")
-    _tell_of_other_shares(e, loaded.class_prior_)
+    tell_of_other_shares(e, loaded.class_prior_)
     if report is not None:
         _write_report(report, model, loaded, table, e, files, target)
-    click.echo(_json(e, decisions) if as_json else f"{e.summary()}\n\n{told(decisions)}")
+    click.echo(_json(e, decisions) if as_json else f"{e.summary()}\n\n{told_of(decisions)}")
 
 
-def _tell_of_other_shares(e: Any, expected: Any) -> None:
+def tell_of_other_shares(e: Any, expected: Any, what: str = "rows") -> None:
     """Figures are of these rows; a model that expects other shares of classes is not at its best on them."""
     share = e.confusion.sum(axis=1) / e.confusion.sum()
     c = int(abs(share - expected).argmax())
     if abs(share[c] - expected[c]) > 0.1:
-        there = f'class "{e.classes[c]}" is {share[c]:.0%} of these rows, the model expects {expected[c]:.0%}'
+        there = f'class "{e.classes[c]}" is {share[c]:.0%} of these {what}, the model expects {expected[c]:.0%}'
         Talk()(f"{there}: --class-prior tells it what to expect")
 
 
@@ -105,14 +130,14 @@ def _places(model: Any, table: Any) -> Any:
     return np.array([places[c] for c in table.y.tolist()], dtype=np.intp)
 
 
-def told(decisions: Any) -> str:
+def told_of(decisions: Any, what: str = "rows") -> str:
     """How many rows were decided, handed on and refused under all rules together."""
     n, at = len(decisions), decisions.index
     classes = len(decisions.classes)
     parts = {"got a class": ((at >= 0) & (at < classes)).sum(), "another action": (at >= classes).sum(),
              "refused": (at == -1).sum(), "novel": (at == -2).sum()}  # fmt: skip
     shown = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
-    return f"of {n:,} rows, by all rules of the model together: {shown}"
+    return f"of {n:,} {what}, by all rules of the model together: {shown}"
 
 
 def _json(e: Any, decisions: Any) -> str:

@@ -30,7 +30,7 @@ def explain(
     from likely.app.models import table_model
     from likely.data.table import Table
 
-    loaded = table_model(model)
+    loaded = table_model(model, "explain")
     table = Table.like(
         loaded.schema, list(files), missing=missing, allow_missing=allow_missing, sql=sql, format=format_
     )

@@ -17,6 +17,7 @@ Examples:
   likely fit wine.csv --target class --cost cost.csv --reject-cost 0.3
   likely fit --sql "select * from a join b using (id)" a.csv b.parquet --target y
   likely fit walks.csv --sequences --id who --time t --target gait
+  likely fit digits/ --sequences -o digits.likely
 cost.csv: the header names true classes, the first column actions;
 rows beyond the classes are further actions, such as "ask an expert".
 --models: frequencies, spherical, naive-bayes, diagonal, pooled, interpolated,
@@ -38,11 +39,11 @@ your columns.
 @click.option("--drop", multiple=True, metavar="NAME", help="A column to leave out; repeatable.")
 @options.sequences
 @click.option("--cv", type=options.CrossValidation(), help="Folds, loo, time, or the share of one hold-out.  [5]")
-@click.option("--models", default="all", metavar="all|NAMES", help="Models to compare, with commas between them.")
-@click.option("--rivals/--no-rivals", default=None, help="Compare with other libraries' models.  [small tables]")
+@click.option("--models", default="all", metavar="all|NAMES", help="Rows: models to compare, with commas between.")
+@click.option("--rivals/--no-rivals", default=None, help="Rows: compare with other libraries.  [small tables]")
 @click.option("--calibrate/--no-calibrate", default=True, help="Soften probabilities that are too sure.  [yes]")
 @click.option("-o", "--out", default="model.likely", show_default=True, help="The model file.")
-@click.option("--report", metavar="FILE", help="Write a report in HTML.")
+@click.option("--report", metavar="FILE", help="Rows: write a report in HTML.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="For folds and shuffles.")
 @click.option("--jobs", type=click.IntRange(1), help="Threads.  [cores]")
 @click.option("--json", "as_json", is_flag=True, help="The leaderboard as JSON on stdout.")
@@ -58,7 +59,9 @@ def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **told
 
     With --sequences, FILE is a long table (a frame a row, --id says whose), a folder or several files with a sequence
     each (sub-folders are the classes), lines of symbols (.txt) or FASTA. With a target, one hidden Markov model a class
-    decides about whole sequences; without, one is learnt of all, and `likely decode` finds its states.
+    decides about whole sequences; without, one is learnt of all, and `likely decode` finds its states. A folder with
+    sub-folders of sounds (WAV) gives a recogniser of these words. For rows only: --sql, --models, --rivals, --report
+    and --cv time.
     """
     from likely.app.journey import travel
 
@@ -81,14 +84,19 @@ def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **told
 
 def _of_sequences(told: dict[str, Any], format_: str | None, as_json: bool, quiet: bool) -> None:
     from likely.app import sequence_card, sequence_fit
+    from likely.app.sounds import are_sounds, learn_words
 
-    talk = Talk(quiet)
-    journey = sequence_fit.travel(sequence_job(told, format_), talk)
-    sequence_card.tell(journey, talk)
+    talk, job = Talk(quiet), sequence_job(told, format_)
+    if job.format is None and are_sounds(job.files):
+        facts = learn_words(job, talk)
+    else:
+        journey = sequence_fit.travel(job, talk)
+        sequence_card.tell(journey, talk)
+        facts = journey.card
     if as_json:
         import json
 
-        click.echo(json.dumps({**journey.card, "files": {"model": journey.job.out}}, indent=2))
+        click.echo(json.dumps({**facts, "files": {"model": job.out}}, indent=2))
 
 
 def tell(journey: Any, talk: Talk) -> None:

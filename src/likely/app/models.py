@@ -14,20 +14,22 @@ if TYPE_CHECKING:
     from likely.estimators.watch import Watch
 
 
-def table_model(path: str) -> TableClassifier:
+def table_model(path: str, command: str = "predict") -> TableClassifier:
     """The classifier in a file, with its columns; a classifier of a data frame, saved from Python, gets them here."""
     from likely.files import load
 
-    return classifier_of(load(path), path)
+    return classifier_of(load(path), path, command)
 
 
-def classifier_of(model: Any, path: str) -> TableClassifier:
-    """The same for what was read."""
+def classifier_of(model: Any, path: str, command: str = "predict") -> TableClassifier:
+    """The same for what was read; `command` is who asks."""
+    from likely.app.sequence_models import refuse_sequences
     from likely.estimators.bayes import BayesClassifier
     from likely.estimators.table_classifier import TableClassifier
 
     if isinstance(model, TableClassifier) and hasattr(model, "classifier_"):
         return model
+    refuse_sequences(model, path, command)
     if isinstance(model, BayesClassifier) and hasattr(model, "model_"):
         return TableClassifier.around(model, _schema(model, path))
     remedy = "`likely fit` writes such a file, `likely show` says what this one holds"
@@ -68,12 +70,14 @@ def _names(model: Any, path: str) -> list[str]:
 
 def watch_model(path: str) -> Watch:
     """The model in a file as one that marks unlikely rows: a classifier, clusters, or a density of named columns."""
+    from likely.app.sequence_models import refuse_sequences
     from likely.estimators.shell import DensityEstimator
     from likely.estimators.watch import Watch
 
     clusters, thing = cluster_model(path)
     if clusters is not None:
         return Watch.over(clusters)
+    refuse_sequences(thing, path, "novelty")
     if isinstance(thing, DensityEstimator) and hasattr(thing, "model_"):
         inner, law = getattr(thing, "component_", thing), thing._learnt
         law = law.parts if inner is not thing else law

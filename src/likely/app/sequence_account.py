@@ -36,7 +36,8 @@ def table_account(thing: Any) -> Iterator[str]:
     card = thing.card
     if card:
         span = " to ".join(map(str, sorted(set(card["lengths"]))))
-        yield f"learnt from {', '.join(card['source'])}: {card['sequences']:,} sequences of {span} frames"
+        n = f"{card['sequences']:,} sequence{'s' * (card['sequences'] != 1)}"
+        yield f"learnt from {', '.join(card['source'])}: {n} of {span} frame{'s' * (span != '1')}"
     yield f"columns: {', '.join(f'{name} ({kind})' for name, kind in thing.columns.items())}"
     if hasattr(thing, "density_"):
         yield from density_account(thing.density_, thing.state_names, list(thing.columns))

@@ -14,11 +14,15 @@ from likely._version import __version__
 from likely.app.job import splitting_words
 from likely.app.outputs import check_outputs
 from likely.app.sequence_job import SequenceJob, refuse_deciding
-from likely.app.sequences import Material, read_material, refuse_forbidden, refuse_short, shortest
+from likely.app.sequences import Material, in_flags, read_material, refuse_forbidden, refuse_short, shortest
 from likely.app.talk import Talk
 from likely.errors import DataError, sentence
 
-STATES = (1, 2, 3, 4, 6, 8)  # that are tried where nobody says how many
+STATES = (1, 2, 3, 5, 8)  # that are tried where nobody says how many
+BRIEF = {"max_iter": 30, "tol": 1e-3}  # of learning where numbers are compared by decisions: the order stays
+FAIRLY_BRIEF = {"max_iter": 30, "tol": 1e-4}  # where they are compared by likelihoods
+SHORT = 300  # frames that half of the sequences do not exceed where left-to-right chains are tried unasked
+MANY_FRAMES = 50_000  # from which fits go side by side: with 3,700 frames two threads took 28 s, one 21 s
 MOST_EXPANDED = 200  # states that durations or orders may be written out to, unasked
 FRAMES_A_STATE = 5  # that a class must have for each state where their number is chosen
 
@@ -80,14 +84,36 @@ def numbers_of_states(job: SequenceJob, material: Material) -> tuple[int, ...]:
         owner = np.unique(np.asarray(material.labels).astype(str), return_inverse=True)[1]
         frames = int(np.bincount(owner, material.x.lengths).min())
     expanded = max(job.durations or 1, 1)
-    able = [K for K in STATES if shortest(job, K) <= least and K * FRAMES_A_STATE <= frames
+    able = [K for K in STATES if shortest(job, K) <= least and (K == 1 or K * FRAMES_A_STATE <= frames)
             and max(K**job.order, K * expanded) <= MOST_EXPANDED]  # fmt: skip
     if not able:
-        expected = f"sequences must have at least {shortest(job, 1)} frames to pass through this topology"
-        raise DataError(
-            sentence("--topology", expected, f'"{material.ids[int(material.x.lengths.argmin())]}": {least}')
-        )
+        refuse_short(material, job, 1)
+        expected = f"--durations {job.durations} would be written out as more than {MOST_EXPANDED} states"
+        raise DataError(sentence("--states", expected, remedy="say how many states"))
     return tuple(able)
+
+
+def topologies(job: SequenceJob, material: Material) -> tuple[Any, ...]:
+    """Those to compare: the one asked for, or ergodic, and left-to-right where sequences are many and short."""
+    if job.topology is not None:
+        return (job.topology,)
+    plain = job.order == 1 and job.durations is None
+    many = len(material) >= 10 and float(np.median(material.x.lengths)) <= SHORT
+    return ("ergodic", "left-to-right") if plain and many else ("ergodic",)
+
+
+def brief(material: Material, how: dict[str, Any]) -> dict[str, Any]:
+    """Settings of learning while models are compared: numbers alone are cut short.
+
+    States of words may part slowly. Of 30 sequences of letters from 3 states, brief fits of 3 states looked no better
+    than those of 2, so that 5 were chosen; with the usual time it was 3.
+    """
+    return {} if "category" in material.kinds.values() else how
+
+
+def threads(job: SequenceJob, material: Material) -> int | None:
+    """How many fits go side by side, where nobody says it."""
+    return job.jobs or (None if int(material.x.lengths.sum()) >= MANY_FRAMES else 1)
 
 
 # --------------------------------------------------------------------- with classes
@@ -99,9 +125,11 @@ def _classified(job: SequenceJob, material: Material, talk: Talk) -> SequenceJou
     from likely.estimators.sequence_tables import SequenceClassifier
 
     field, rules = _field(job, material)
+    _refuse_single(field)
     contest = _competed(job, material, field, rules, talk)
     estimator = contest.winner.rung.estimator
-    classifier, caught = _heard(lambda: from_all_rows(estimator, field))
+    usual = estimator if contest.winner.rung.key == "frequencies" else _thorough(estimator)
+    classifier, caught = heard(lambda: from_all_rows(usual, field))
     map = contest.winner.calibration
     model = SequenceClassifier.around(classifier, material.kinds, job.roles, None if map is None else map.map)
     found = {
@@ -121,6 +149,8 @@ def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
     classes, owner = encoded(material.labels)
     if len(classes) < 2:
         remedy = "give another column, or none: then one model is learnt of all"
+        if job.id is None and len(material) == 1:
+            remedy = "--id COL says whose a row is, without it a file is one sequence"
         raise DataError(sentence("--target", "two classes are needed", f'only "{classes[0]}"', remedy))
     cost = None if job.cost is None else read_cost(job.cost, classes)
     prior = None if job.class_prior is None else np.array(read_class_prior(job.class_prior, classes))
@@ -136,11 +166,42 @@ def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str,
     from likely.estimators.contest import compete
     from likely.estimators.sequence_ladder import chain_rungs
 
-    rungs = chain_rungs(material.kinds, numbers_of_states(job, material), rules, job.settings)
+    least, numbers = int(material.x.lengths.min()), numbers_of_states(job, material)
+    rungs = chain_rungs(
+        material.kinds, numbers, rules, {**job.settings, **brief(material, BRIEF)}, topologies(job, material), least
+    )
     how = splitting_words(job.splitting, len(field.splits), job.group is not None)
-    talk(f"\ncomparing {len(rungs)} models, whole sequences left out: {how}")
+    talk(f"\ncomparing {len(rungs)} models, whole sequences left out: {how.replace('rows', 'sequences')}")
     with talk.progress(len(rungs) * len(field.splits)) as done:
-        return compete(field, rungs, jobs=job.jobs, tell=lambda rung: done(rung.name))
+        contest = compete(field, rungs, jobs=threads(job, material), tell=lambda rung: done(rung.name))
+    _refuse_failed(contest)
+    return contest
+
+
+def _refuse_single(field: Any) -> None:
+    """One sequence a class can be learnt from or tested on, not both."""
+    several = [n for n in _sizes(field).values() if n > 1]
+    if len(several) < 2:
+        came = "one sequence of each" if not several else "two or more of one class only"
+        remedy = "bring more; in Python, lk.BayesClassifier(lk.HMMDensity(…)).fit learns without a test"
+        expected = "two classes need two sequences each, so that some can be left out to test on"
+        raise DataError(sentence("--target", expected, came, remedy))
+
+
+def _refuse_failed(contest: Any) -> None:
+    """Class frequencies are no model of sequences: where all others failed, nothing was learnt."""
+    chains = [s for s in contest.standings if s.rung.key != "frequencies"]
+    if all(s.failure for s in chains):
+        reasons = "; ".join(dict.fromkeys(s.failure.rstrip(".") for s in chains))
+        raise DataError(sentence("fit", "nothing could be learnt from these sequences", remedy=reasons))
+
+
+def _thorough(estimator: Any) -> Any:
+    """The winner is learnt to the end."""
+    from likely.estimators.hmm import HMMDensity
+
+    usual = HMMDensity()
+    return estimator.set_params(**{f"density__{name}": getattr(usual, name) for name in BRIEF})
 
 
 def _sizes(field: Any) -> dict[str, int]:
@@ -166,7 +227,7 @@ def _of_classes(field: Any, contest: Any) -> list[str]:
     ]
 
 
-def _heard(learn: Any) -> tuple[Any, tuple[str, ...]]:
+def heard(learn: Any) -> tuple[Any, tuple[str, ...]]:
     """What was learnt, and what was warned of on the way, each once."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -191,10 +252,11 @@ def _described(job: SequenceJob, material: Material, talk: Talk) -> SequenceJour
     elif job.states is not None:
         states = job.states
     else:
-        choice = _chosen(job, material, talk)
-        states = choice.best
-        found["choice"] = _plain_choice(choice)
-    density, caught = _heard(
+        with in_flags(job.id, names={"choose_states": "--states"}):
+            choice = _chosen(job, material, talk)
+        states = 1 if choice is None else choice.best
+        found |= {} if choice is None else {"choice": _plain_choice(choice)}
+    density, caught = heard(
         lambda: chain(material.kinds, states, **job.settings).fit(
             material.x, sample_weight=material.weight, given=material.states
         )
@@ -211,11 +273,14 @@ def _chosen(job: SequenceJob, material: Material, talk: Talk) -> Any:
     from likely.estimators.sequence_ladder import chain
 
     numbers = numbers_of_states(job, material)
+    if len(numbers) == 1:
+        return None
     talk(f"\ncomparing {', '.join(map(str, numbers))} states by the likelihood of sequences left out")
     with talk.progress(len(numbers) * 5) as done:
         return choose_states(
-            chain(material.kinds, 1, **job.settings), material.x, numbers, cv=job.splitting, groups=material.groups,
-            sample_weight=material.weight, random_state=job.seed, n_jobs=job.jobs, tell=lambda k: done(f"{k} states"),
+            chain(material.kinds, 1, **job.settings, **brief(material, FAIRLY_BRIEF)), material.x, numbers,
+            cv=job.splitting, groups=material.groups, sample_weight=material.weight, random_state=job.seed,
+            n_jobs=threads(job, material), tell=lambda k: done(f"{k} states"),
         )  # fmt: skip
 
 
@@ -243,7 +308,7 @@ def _account(density: Any, material: Material) -> dict[str, Any]:
 def _of_few(material: Material, choice: Any) -> list[str]:
     told = []
     if len(material) == 1:
-        told.append("One sequence only: without --id a file is one sequence.")
+        told.append("One sequence only: without --id a file is one sequence; --id COL says whose a row is.")
     if choice is not None and choice.pieces > len(material):
         told.append(
             f"Few sequences: {choice.pieces} pieces of them were left out in turn, and pieces of one are alike."
@@ -280,7 +345,7 @@ def _tested_on_states(job: SequenceJob, material: Material, states: int, talk: T
         return _hits(density, material.some(split.test), states)
 
     with silence():
-        tables = in_threads(right, splits, job.jobs)
+        tables = in_threads(right, splits, threads(job, material))
     hits, known = (np.concatenate([t[j] for t in tables]) for j in range(2))
     confusion = sum(t[2] for t in tables)
     seen = known > 0

@@ -25,11 +25,12 @@ class SequenceJob:
     drop: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     states: int | None = None  # None: chosen
-    topology: Any = "ergodic"
-    components: int = 1
+    topology: Any = None  # None: ergodic, or whichever decides better
+    components: int | None = None  # None: 1, of sounds more
     covariance: str | None = None
     durations: int | None = None
     order: int = 1
+    restarts: int = 1
     cost: str | None = None
     reject_cost: float | None = None
     reject_below: float | None = None
@@ -59,8 +60,8 @@ class SequenceJob:
     def settings(self) -> dict[str, Any]:
         """What an `HMMDensity` is built with, beside its columns and the number of states."""
         return {
-            "topology": self.topology, "components": self.components, "covariance": self.covariance,
-            "durations": self.durations, "order": self.order, "random_state": self.seed,
+            "topology": self.topology or "ergodic", "components": self.components or 1, "covariance": self.covariance,
+            "durations": self.durations, "order": self.order, "restarts": self.restarts, "random_state": self.seed,
         }  # fmt: skip
 
     @property
@@ -75,7 +76,7 @@ class SequenceJob:
     def _options(self) -> Iterator[str]:
         usual = SequenceJob(())
         for name in ("target", "id", "time", "states_column", "weight", "group", "topology", "states", "components",
-                     "covariance", "durations", "order", "cost", "reject_cost", "reject_below", "novelty",
+                     "covariance", "durations", "order", "restarts", "cost", "reject_cost", "reject_below", "novelty",
                      "class_prior", "format", "cv", "seed"):  # fmt: skip
             value = getattr(self, name)
             if value != getattr(usual, name):
@@ -96,7 +97,7 @@ ONLY_TABLES = {"sql": "--sql", "rivals": "--rivals", "report": "--report"}
 ONLY_SEQUENCES = {
     "id": "--id", "states_column": "--states-column", "states": "--states", "topology": "--topology",
     "components": "--components", "covariance": "--covariance", "durations": "--durations", "order": "--order",
-    "columns": "--columns",
+    "columns": "--columns", "restarts": "--restarts",
 }  # fmt: skip
 
 
@@ -134,3 +135,15 @@ def refuse_deciding(job: SequenceJob) -> None:
     for name in ("cost", "reject_cost", "reject_below", "novelty", "class_prior"):
         if getattr(job, name) is not None:
             raise click.UsageError(f"--{name.replace('_', '-')} needs --target: without classes nothing is decided.")
+
+
+def refuse_for_sounds(job: SequenceJob) -> None:
+    """A folder of sounds has words, and neither columns nor frames of one's own."""
+    if job.target is not None:
+        raise click.UsageError("--target is for tables: the word of a sound is the sub-folder in which it lies.")
+    usual = SequenceJob(())
+    for name in ("id", "time", "states_column", "weight", "group", "columns", "drop", "kinds", "missing", "format",
+                 "durations", "order", "restarts"):  # fmt: skip
+        if getattr(job, name) != getattr(usual, name):
+            flag = {"kinds": "as"}.get(name, name.replace("_", "-"))
+            raise click.UsageError(f"--{flag} is for tables of frames: these files are sounds.")

@@ -111,6 +111,7 @@ def _chains() -> None:
 
     import likely as lk
     from likely.models import decoding
+    from likely.models.state_paths import path_draws
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -126,9 +127,43 @@ def _chains() -> None:
         h.posterior(x), h.posterior(x, lag=1), h.viterbi(x), h.k_best(x, 2), h.log_prob([x])
         h.sample(2, np.random.default_rng(0), length=3)
         decoding._long_path(h, x)
+        path_draws(h.chains[0].summed, h.scores(lk.Ragged.of(x)), np.array([0, 5]), np.random.default_rng(0))
+        d, u = lk.DrivenHMM(np.full(2, 0.5), np.zeros((2, 2, 2)), law), np.zeros(5)
+        d.collect([x], covariates=[u])
+        d.collect([x], hard=True, covariates=[u])
+        d.posterior(x, 1, u), d.viterbi(x, u), d.k_best(x, 2, u), d.drawn_states(x, np.random.default_rng(0), u)
+
+
+def _words() -> None:
+    """Words joined by a network, and word errors."""
+    import likely as lk
+
+    net = lk.WordNetwork([lk.HMM([1.0], [[0.8]], lk.Gaussian([[0.0]], 1.0), ends=[0.2])], ["a"])
+    net.decode([0.0, 1.0])
+    net.k_best([0.0, 1.0], 2)
+    lk.word_errors("a b", "a c d")
+
+
+def _warping() -> None:
+    """Time warping: pairs one by one and in lanes, neighbours, places, means."""
+    import numpy as np
+
+    import likely as lk
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 12))
+    gaps = np.where(rng.random((2, 12, 2)) < 0.2, np.nan, rng.normal(size=(2, 12, 2)))
+    for steps in ("three", "symmetric"):
+        lk.dtw(X[0], X[1], steps=steps).path, lk.dtw(*gaps, steps=steps)
+    lk.dtw_matrix(X)
+    lk.DTWClassifier(band=0.2).fit(X, np.arange(30) % 2).predict(X)
+    lk.dtw([1.0, 2.0], [1.0, np.nan, 2.0], open_begin=True, open_end=True)
+    lk.dtw_matrix([[1.0, 2.0, 3.0], [1.0, 2.0]], band=2)
+    lk.subsequence(X[0, :5], X[1])
+    lk.barycentre(X[:3])
 
 
 JOBS: dict[str, Callable[[], None]] = {
     "rows without gaps": _complete, "rows with gaps": _gaps, "mixtures and clusters": _mixtures,
-    "sequences": _chains,
+    "sequences": _chains, "words": _words, "warping": _warping,
 }  # fmt: skip

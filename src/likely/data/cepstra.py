@@ -13,13 +13,14 @@ from likely.core.arrays import Array
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.data.mel import mel_filters, spectrum_size
-from likely.data.signal import WINDOWS, frame_energies, framed, power_spectrum, pre_emphasised, trimmed, window
+from likely.data.signal import WINDOWS, frame_energies, framed, loud_part, power_spectrum, pre_emphasised, window
 from likely.data.sounds import is_one_sound, signal, signals
 from likely.data.tracks import NORMALISATIONS, normalised, with_deltas
 from likely.errors import DomainError, sentence
 
 MOST_FILTERS = 1000
 MOST_FRAME = 1 << 20  # samples of a window
+BLOCK = 1 << 20  # numbers of spectra in memory at a time: some 8 MB, however long the sound
 
 
 @cache
@@ -165,35 +166,55 @@ class Cepstra(Value):
 
     def features(self, x: Array) -> Array:
         """Features (T, D) of samples (n,) that have this rate."""
-        x = x if self.trim is None else trimmed(x, self.rate, self.trim)
-        track = cosines(self.filters, self.coefficients) @ self.log_bands(x).T
+        x = x[self.part(x)]
+        track = cosines(self.filters, self.coefficients) @ self._log_bands(x).T
         track = track.T * lifter(self.coefficients, self.lifter)
         if self.energy:
             track = np.concatenate([track, self._log_energy(x)[:, None]], axis=1)
         loudness = (0, self.coefficients) if self.energy else (0,)
         return normalised(with_deltas(track, self.deltas, self.reach), self.normalise, loudness)
 
-    def log_bands(self, x: Array) -> Array:
-        """The log filter bank (T, filters) of samples: what a spectrogram for the ear would show."""
-        x, level = _levelled(x)
-        frames = framed(pre_emphasised(x, self.emphasis), self.size, self.stride) * window(self.taper, self.size)
-        n = spectrum_size(self.size, self.filters, self.rate, self.low, self.top)
-        bands = power_spectrum(frames, n) @ mel_filters(self.filters, n, self.rate, self.low, self.top).T
-        return log_above(bands, self.range) + level
+    def part(self, x: Array) -> slice:
+        """The samples that features are of: all, or with `trim` those from the first to the last loud moment."""
+        return slice(0, len(x)) if self.trim is None else loud_part(x, self.rate, self.trim)
+
+    def log_bands(self, sound: Any) -> Array:
+        """The log filter bank (T, filters) of one sound: what a spectrogram for the ear would show; nothing trimmed."""
+        return self._log_bands(signal(sound, self.rate, self.top, "Cepstra"))
 
     def times(self, frames: int) -> Array:
         """The middle of each of so many frames, in seconds (T,)."""
         return (np.arange(frames) * self.stride + self.size / 2) / self.rate
 
+    def _log_bands(self, x: Array) -> Array:
+        """Frames in blocks: their spectra would take many times the memory of the sound."""
+        peak, level = _peak(x)
+        n = spectrum_size(self.size, self.filters, self.rate, self.low, self.top)
+        bank = mel_filters(self.filters, n, self.rate, self.low, self.top).T
+        T, step = max(0, len(x) - self.size) // self.stride + 1, max(1, BLOCK // n)
+        bands = np.empty((T, self.filters))
+        for a in range_(0, T, step):
+            b = min(a + step, T)
+            frames = self._frames(x, a, b, peak) * window(self.taper, self.size)
+            np.matmul(power_spectrum(frames, n), bank, out=bands[a:b])
+        return log_above(bands, self.range) + level
+
+    def _frames(self, x: Array, a: int, b: int, peak: float) -> Array:
+        """Frames a … b − 1 of the signal over its peak, treble up."""
+        begin, stop = a * self.stride, (b - 1) * self.stride + self.size
+        lead = min(begin, 1)  # treble goes up against the sample before
+        piece = pre_emphasised(x[begin - lead : stop] / peak, self.emphasis)[lead:]
+        return framed(piece, self.size, self.stride)
+
     def _log_energy(self, x: Array) -> Array:
-        x, level = _levelled(x)
-        return log_above(frame_energies(x, self.size, self.stride), self.range) + level
+        peak, level = _peak(x)
+        return log_above(frame_energies(x / peak, self.size, self.stride), self.range) + level
 
 
-def _levelled(x: Array) -> tuple[Array, float]:
-    """The signal at a peak of 1, and the log power that was taken off: squares then neither overflow nor vanish."""
-    peak = np.nanmax(np.abs(x)) if not np.isnan(x).all() else 0.0
-    return (x / peak, float(2 * np.log(peak))) if peak > 0 else (x, 0.0)
+def _peak(x: Array) -> tuple[float, float]:
+    """What the signal is divided by for a peak of 1, so that squares neither overflow nor vanish; its log power."""
+    peak = float(np.fmax.reduce([np.fmax.reduce(x), -np.fmin.reduce(x)])) if len(x) else 0.0
+    return (peak, float(2 * np.log(peak))) if peak > 0 else (1.0, 0.0)
 
 
 range_ = range  # `range` is a field of the class, and in its body means that

@@ -63,6 +63,7 @@ class Cut:
     labels: Labels | None
     weight: Array | None
     states: Ragged | None
+    time: Ragged | None  # as the table has them
 
 
 def cut(
@@ -79,7 +80,15 @@ def cut(
         labels=None if roles.label is None else _labels(frame[roles.label], whose, n),
         weight=None if roles.weight is None else _weights(frame[roles.weight], whose, n),
         states=None if states is None else Ragged.of(states, lengths),
+        time=None if roles.time is None else Ragged.of(_ordered(_as_written(frame[roles.time]), order), lengths),
     )
+
+
+def _as_written(column: pl.Series) -> NDArray[Any]:
+    """Numbers as numbers, all else as words."""
+    if column.dtype.is_numeric():
+        return column.to_numpy().copy()
+    return np.array(column.cast(pl.String).to_list(), dtype=object)
 
 
 def measurement(column: pl.Series, missing: str | Iterable[str] = ()) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,14 +13,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Index
 from likely.core.long_tables import first_appearances
 from likely.core.ragged import Ragged
 from likely.data.cells import tidy
 from likely.data.delimited import SNIFFED_LINES, lines_of, looks_like_data, read_delimited, refuse_names, sniffed
 from likely.data.frames import FrameRoles, cut
 from likely.data.labels import Labels, labels
-from likely.data.reading import ENDINGS, PACKED, READERS, Named, chosen, matching, read, reader_of, stacked
+from likely.data.reading import ENDINGS, PACKED, READERS, Named, chosen, matching, read, reader_of, stacked, taken
 from likely.data.roles import refuse_gaps
 from likely.data.symbols import Found, as_cells, read_array, read_fasta, read_symbols
 from likely.errors import DataError, DomainError, sentence
@@ -36,7 +37,8 @@ class Sequences:
 
     - **x**: n sequences; **ids** (n,): what each is called; **columns**: the names of what a frame holds.
     - **labels** (n,): the class of each sequence, missing (None or NaN) where unknown; **weight** (n,).
-    - **states**: the label of each frame, missing where unknown. What was not asked for is None.
+    - **states**: the label of each frame, missing where unknown; **time**: when each frame was, as written. What was
+      not asked for is None.
     """
 
     x: Ragged
@@ -45,6 +47,7 @@ class Sequences:
     columns: tuple[str, ...] = ()
     weight: Array | None = None
     states: Ragged | None = None
+    time: Ragged | None = None
 
     def __len__(self) -> int:
         """Number of sequences."""
@@ -70,7 +73,8 @@ def read_sequences(
     """The sequences in a file or folder.
 
     - **path**: a table with a frame a row (any file that `read` takes): `id` names the column that says whose a row
-      is; without it a file is one sequence. A folder, a pattern or several paths: every file is a sequence, called as
+      is; without it a file is one sequence. The same id in two files means two sequences, and then all are called
+      file:id. A folder, a pattern or several paths: every file is a sequence, called as
       the file; where files lie in sub-folders, these are the labels. In a folder also .npy arrays; files without a
       header are fine where they hold numbers. A .txt file has a sequence a line, symbols separated by blanks; FASTA
       (.fa, .fasta) a sequence a record, of letters.
@@ -102,13 +106,31 @@ def read_sequences(
 def _long_table(path: Any, roles: FrameRoles, columns: Any, missing: Any, format: str | None) -> Sequences:
     """A table in which one column says whose a row is."""
     assert roles.id is not None
-    source = _files(path)[0] if isinstance(path, str | Path) and Path(path).is_dir() else path
-    frame = read(source, missing=missing, format=format)
+    files, home = ([path], None) if str(path) == "-" else _files(path)
+    needed = None if columns is None else _with_roles(columns, roles)
+    parts = [(str(file), _narrowed(read(file, missing=missing, format=format), needed)) for file in files]
+    frame, heights = stacked(parts), [part.height for _, part in parts]
     measured = roles.measured(frame, columns)
     refuse_gaps(frame[roles.id], "every row needs an id")
-    whose, ids = first_appearances(labels(frame[roles.id]), roles.id)
+    named = labels(frame[roles.id])
+    whose, ids = first_appearances(named, roles.id)
+    if len(heights) > 1:
+        whose, ids = _of_their_files(whose, ids, np.repeat(np.arange(len(heights)), heights), _names(files, home))
     found = cut(frame, whose, roles, measured, missing)
-    return Sequences(found.x, ids, found.labels, tuple(measured), found.weight, found.states)
+    return Sequences(found.x, ids, found.labels, tuple(measured), found.weight, found.states, found.time)
+
+
+def _narrowed(frame: pl.DataFrame, needed: list[str] | None) -> pl.DataFrame:
+    """The columns that are needed, if all are there: of the others files may have what they like."""
+    return frame if needed is None or not set(needed) <= set(frame.columns) else taken(frame, needed)
+
+
+def _of_their_files(whose: Index, ids: NDArray[Any], file: Index, names: NDArray[Any]) -> tuple[Index, NDArray[Any]]:
+    """Ids that stand in several files are several sequences, and then each is called by its file, too."""
+    pair, both = first_appearances(file * len(ids) + whose, "id")
+    if len(both) == len(ids):
+        return whose, ids
+    return pair, np.array([f"{names[code // len(ids)]}:{ids[code % len(ids)]}" for code in both.tolist()])
 
 
 # ------------------------------------------------------------------ a file each
@@ -127,7 +149,7 @@ def _of_tables(
     except DataError as error:
         raise _in_its_file(error, files, heights) from error
     known = found.labels if roles.label is not None else folder_labels(files, home)
-    return Sequences(found.x, _names(files, home), known, tuple(measured), found.weight, found.states)
+    return Sequences(found.x, _names(files, home), known, tuple(measured), found.weight, found.states, found.time)
 
 
 def _with_roles(columns: Any, roles: FrameRoles) -> list[str]:
@@ -266,7 +288,10 @@ def _ending(path: Path) -> str:
 def _names(files: list[Path], home: Path | None) -> NDArray[Any]:
     """What files are called: their paths within the folder that was named, or their names, without endings."""
     shown = [path.relative_to(home) if home else Path(path.name) for path in files]
-    return np.array([path.with_name(_bare(path)).as_posix() for path in shown])
+    names = [path.with_name(_bare(path)).as_posix() for path in shown]
+    if len(set(names)) < len(names):  # of two with one name the folders or endings tell them apart
+        names = [path.as_posix() for path in ([path.relative_to(home) for path in files] if home else files)]
+    return np.array(names)
 
 
 def _bare(path: Path) -> str:
@@ -274,6 +299,30 @@ def _bare(path: Path) -> str:
     while Path(name).suffix[1:].lower() in (*PACKED, *FORMATS) and Path(name).stem:
         name = Path(name).stem
     return name
+
+
+def columns_of(file: Path, format: str | None = None, is_table: bool = True) -> list[str] | None:
+    """The names of a table's columns, by its header alone where that can be; None for what has none, or is empty.
+
+    `is_table`: whether a .txt file is one.
+    """
+    if _kind_of(file, format, is_table) in SYMBOLS:
+        return None
+    kind = format or FORMATS[_ending(file)]
+    if kind == "parquet":
+        return list(pl.read_parquet_schema(file))
+    if kind not in ("csv", "tsv", "symbols"):
+        return read(file, format=format).columns
+    head = [line for line in lines_of(file, str(file), SNIFFED_LINES) if line.strip()]
+    if not head:
+        return None
+    separator = "\t" if kind == "tsv" else sniffed(head)
+    return [name.strip() for name in next(csv.reader([head[0].removeprefix("\ufeff")], delimiter=separator))]
+
+
+def all_files(path: Any) -> list[Path]:
+    """The files that a path, a pattern, a folder or several of them mean; there is at least one."""
+    return _files(path)[0]
 
 
 def folder_labels(files: Sequence[Path], home: Path | None) -> Labels | None:

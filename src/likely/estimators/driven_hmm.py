@@ -13,15 +13,17 @@ from likely.core.arrays import Array
 from likely.core.learn import Stop, fit
 from likely.core.notes import tell, unheard
 from likely.core.ragged import Ragged
+from likely.core.report import FitReport
 from likely.errors import DomainError, sentence
 from likely.estimators.hmm import STARTS, HMMDensity
 from likely.estimators.sequence_outward import filled_sequences
 from likely.estimators.shell import EM, DensityEstimator
-from likely.estimators.workload import evenly
+from likely.estimators.workload import evenly, keeper
 from likely.models.covariates import Driven, apart, features, with_covariates
 from likely.models.decoding import Forecast, is_one
 from likely.models.driven_hmm import DrivenHMM
 from likely.models.driven_prior import EFFECT, DrivenPrior
+from likely.models.hmm import masks
 from likely.models.imputing import impute
 from likely.models.topology import Topology
 
@@ -38,7 +40,8 @@ class DrivenHMMDensity(DensityEstimator):
     - **prior**: "weak" keeps emissions regular, adds one fictitious move from each state, and expects that one standard
       deviation of a covariate changes log-odds by about 2.5; a number says another size; None is maximum
       likelihood; or a `DrivenPrior`.
-    - **max_iter, tol**: steps for coefficients are safe and therefore small: there are more of them than of plain EM.
+    - **hard, tol**: as in `HMMDensity`. **max_iter**: more than there, for steps of coefficients are safe and therefore
+      small: a fit may take a few hundred where plain EM takes a few dozen.
 
     Covariates are given beside the frames, in the same form (a list of arrays (T_i, p), a `Ragged`, one array), or
     travel with them: `with_covariates(X, U)`. They are standardised inside, so that their units do not matter;
@@ -60,13 +63,15 @@ class DrivenHMMDensity(DensityEstimator):
         "prior": [StrOptions({"weak"}), Interval(Real, 0, None, closed="neither"), DrivenPrior, None],
         "start": [StrOptions(set(STARTS)), DrivenHMM],
         "restarts": [Interval(Integral, 1, None, closed="left")],
+        "hard": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
         **EM,
     }
 
     def __init__(
-        self, component: Any = None, states: int = 2, *, topology: Any = "ergodic", prior: Any = "weak",
-        start: Any = "auto", restarts: int = 1, max_iter: int = 500, tol: float = 1e-6, random_state: Any = None,
+        self, component: Any = None, states: int = 1, *, topology: Any = "ergodic", prior: Any = "weak",
+        start: Any = "auto", restarts: int = 1, max_iter: int = 500, tol: float = 1e-5, hard: bool = False,
+        random_state: Any = None,
     ) -> None:  # fmt: skip
         self.component = component
         self.states = states
@@ -76,6 +81,7 @@ class DrivenHMMDensity(DensityEstimator):
         self.restarts = restarts
         self.max_iter = max_iter
         self.tol = tol
+        self.hard = hard
         self.random_state = random_state
 
     _saved = (*DensityEstimator._saved, "plain_", "n_covariates_in_")
@@ -83,41 +89,65 @@ class DrivenHMMDensity(DensityEstimator):
 
     # ----------------------------------------------------------------- learning
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None) -> Self:
-        """Learn from sequences X with their covariates; `y` is ignored, weights are one a sequence."""
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None, lengths: Any = None,
+        given: Any = None, checkpoint: Any = None,
+    ) -> Self:  # fmt: skip
+        """Learn from sequences X with their covariates; `y` is ignored, weights are one a sequence.
+
+        `lengths` cut one long array X, and covariates alike. `given`: states that are known, for each frame of each
+        sequence its number, −1 where it is not. `checkpoint` is a file name: a fit cut off goes on from there (the
+        plain chain, which comes first, is learnt anew).
+        """
         self._validate_params()
-        driven, weight = self._driven(X, covariates, sample_weight)
+        driven, weight, known = self._driven(X, covariates, sample_weight, lengths, given)
         units = _units(driven, weight)
         self.n_covariates_in_ = driven.covariates.shape[1]
-        self.plain_ = self._plain(driven.frames, weight)
+        self.plain_ = self._plain(driven.frames, weight, known)
         self.n_features_in_ = self.plain_.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(self.plain_, "feature_names_in_"):
             self.feature_names_in_ = self.plain_.feature_names_in_
         rows = self.plain_._rows(driven.frames, reset=False)
-        data = evenly(with_covariates(rows, _like(driven)), weight)
+        data = evenly(with_covariates(rows, _like(driven)), weight, given=known)
         with self._named_columns():
-            report = fit(self._first_model(units), data, prior=self._prior_rule(), stop=Stop(self.max_iter, self.tol))
-        if not report.converged:
-            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=2)
+            report = fit(
+                self._first_model(units), data, prior=self._prior_rule(), stop=Stop(self.max_iter, self.tol),
+                hard=self.hard, checkpoint=keeper(checkpoint, 0, 1),
+            )  # fmt: skip
+        self._tell_of(report)
         return self._adopt(report)
+
+    def _tell_of(self, report: FitReport) -> None:
+        if not report.converged:
+            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=3)
+        never = np.flatnonzero(report.stats.counts <= 1e-9 * max(report.stats.total_weight, 1e-300)).tolist()
+        if never:
+            told = f"state {', '.join(map(str, never))} was never visited, and keeps its ways on"
+            tell(f"{type(self).__name__}: {told}: fewer states would do", stacklevel=3)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Refused: what moves say is known near the coefficients that looked, and does not add to what others saw."""
         expected = "sequences must come all at once: what is known of moves does not add over changing coefficients"
         raise DomainError(sentence(type(self).__name__, expected, "partial_fit", "call fit with all of them"))
 
-    def _driven(self, X: Any, covariates: Any, sample_weight: Any) -> tuple[Driven, Array | None]:
-        driven = apart(X, covariates)
+    def _driven(
+        self, X: Any, covariates: Any, sample_weight: Any, lengths: Any, given: Any
+    ) -> tuple[Driven, Array | None, Ragged | None]:
+        """Sequences that have a weight, and what is known of their states."""
+        driven = apart(X, covariates, lengths)
         features(driven.covariates, None, driven.frames.offsets)  # refuses what is missing, by sequence and frame
+        known = None if given is None else Ragged.of(given, None if isinstance(given, Ragged) else lengths)
+        if known is not None:
+            masks(known, driven.frames, self.states)  # refuses what does not fit, before sequences are left out
         if sample_weight is None:
-            return driven, None
+            return driven, None, known
         weight = _check_sample_weight(sample_weight, driven.frames, dtype=np.float64, ensure_non_negative=True)
         keep = np.flatnonzero(weight > 0)
         both = with_covariates(driven.frames, _like(driven))[keep]
-        return apart(both), weight[keep]
+        return apart(both), weight[keep], None if known is None else known[keep]
 
-    def _plain(self, frames: Ragged, weight: Array | None) -> HMMDensity:
+    def _plain(self, frames: Ragged, weight: Array | None, known: Ragged | None) -> HMMDensity:
         """The chain without covariates that learning begins with."""
         topology = Topology.of(self.topology, self.states, False).replace(ends=None)
         if len(topology.starts) != topology.states or topology.origin is not None:
@@ -127,10 +157,11 @@ class DrivenHMMDensity(DensityEstimator):
         start = self.start if isinstance(self.start, str) else "auto"
         plain = HMMDensity(
             self.component, self.states, topology=topology, prior=prior, start=start, restarts=self.restarts,
-            max_iter=self.max_iter, tol=max(self.tol, SHORTLY), random_state=self.random_state,
+            max_iter=self.max_iter, tol=max(self.tol, SHORTLY), hard=self.hard,
+            random_state=self.random_state,
         )  # fmt: skip
         with unheard():  # what is to be said, the whole says
-            return plain.fit(frames, sample_weight=weight)
+            return plain.fit(frames, sample_weight=weight, given=known)
 
     def _first_model(self, units: Array) -> DrivenHMM:
         """The plain chain as a driven one that covariates do not move yet."""
@@ -161,10 +192,10 @@ class DrivenHMMDensity(DensityEstimator):
 
     # ------------------------------------------------------------------- inside
 
-    def _rows(self, X: Any, reset: bool, covariates: Any = None) -> Ragged:
+    def _rows(self, X: Any, reset: bool, covariates: Any = None, lengths: Any = None) -> Ragged:
         if reset:
             self._blank(X)
-        driven = apart(X, covariates)
+        driven = apart(X, covariates, lengths)
         return with_covariates(self.plain_._rows(driven.frames, reset=False), _like(driven))
 
     def _blank(self, X: Any, members: int | None = None) -> Any:
@@ -204,29 +235,29 @@ class DrivenHMMDensity(DensityEstimator):
         """β of (1, u), covariates as they came (K, K, p + 1)."""
         return self.model_.raw_coefficients()
 
-    def score_samples(self, X: Any, covariates: Any = None) -> Array:
+    def score_samples(self, X: Any, covariates: Any = None, lengths: Any = None) -> Array:
         """log p(frames | covariates) of each sequence (n,)."""
         check_is_fitted(self)
-        return self.model_.log_prob(self._rows(X, False, covariates))
+        return self.model_.log_prob(self._rows(X, False, covariates, lengths))
 
-    def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, covariates: Any = None, lengths: Any = None) -> float:
         """Mean log p of the sequences."""
-        return float(np.mean(self.score_samples(X, covariates)))
+        return float(np.mean(self.score_samples(X, covariates, lengths)))
 
-    def predict(self, X: Any, covariates: Any = None) -> Any:
+    def predict(self, X: Any, covariates: Any = None, lengths: Any = None) -> Any:
         """The best path of states: (T,) for one sequence, a Ragged for several."""
         check_is_fitted(self)
-        path = self.model_.viterbi(self._rows(X, False, covariates)).states
-        return path[0] if is_one(X) else path
+        path = self.model_.viterbi(self._rows(X, False, covariates, lengths)).states
+        return path[0] if is_one(X) and lengths is None else path
 
-    def predict_proba(self, X: Any, covariates: Any = None) -> Any:
-        """p(state | sequence) of each frame: (T, K), or a Ragged."""
+    def predict_proba(self, X: Any, covariates: Any = None, lengths: Any = None, lag: int | None = None) -> Any:
+        """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to so many later."""
         check_is_fitted(self)
-        shares = self.model_.posterior(self._rows(X, False, covariates))
-        return shares[0] if is_one(X) else shares
+        shares = self.model_.posterior(self._rows(X, False, covariates, lengths), lag)
+        return shares[0] if is_one(X) and lengths is None else shares
 
     def forecast(self, X: Any, steps: int = 1, covariates: Any = None, past: Any = None) -> Forecast:
-        """What comes after one sequence, driven by the covariates (steps, p) to come; `past` are those of X."""
+        """What comes after one sequence (T, d), driven by covariates (steps, p) to come; `past` (T, p) are X's own."""
         check_is_fitted(self)
         return self.model_.forecast(self._rows(X, False, past), steps, covariates)
 
@@ -240,7 +271,7 @@ class DrivenHMMDensity(DensityEstimator):
         return frames if covariates is not None else with_covariates(frames, _like(filled))
 
     def sample(self, n_samples: int = 1, random_state: Any = None, covariates: Any = None) -> Any:
-        """Sequences drawn along given covariates, which come back with them."""
+        """Sequences drawn along covariates, n_samples of (T_i, p) or one (T, p) for all; both come back together."""
         check_is_fitted(self)
         return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state), covariates))
 

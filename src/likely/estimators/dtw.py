@@ -28,11 +28,13 @@ SHARES = tuple(i / 100 for i in range(21))  # bands that "best" chooses from
 class DTWClassifier(ClassifierMixin, BaseEstimator):
     """The k nearest series under dynamic time warping vote   (Sakoe and Chiba 1978; Rakthanmanon et al. 2012).
 
-    Sequences are a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D). The
+    Sequences are a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D). So
+    an array (n, T) is n series of one column here; where one series is asked for, as in `dtw`, it is n frames. The
     search is exact: bounds and early stops leave out only what cannot be a neighbour; of equals the first wins.
 
     - **k**: neighbours that vote. Posteriors are shares of votes: with k=1 they are 0 or 1, and say nothing of doubt.
-    - **cost**, **band**: as in `dtw`. band="best" tries shares 0, 0.01, … 0.2 and takes the narrowest with the fewest
+    - **metric**: what two frames cost when they are matched, `cost` of `dtw`; the cost of mistakes is for `decide`.
+    - **band**: as in `dtw`. band="best" tries shares 0, 0.01, … 0.2 and takes the narrowest with the fewest
       errors when each training series is classified by the others (`band_`, `left_out_errors_`).
     - **weights**: "uniform", or "distance": votes count 1 / distance.
     - **gaps**: NaN is "not observed", as in `dtw`; then all distances are computed.
@@ -45,7 +47,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "k": [Interval(Integral, 1, None, closed="left")],
-        "cost": "no_validation",
+        "metric": "no_validation",
         "band": "no_validation",
         "weights": [StrOptions({"uniform", "distance"})],
     }
@@ -53,9 +55,9 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         "frames_", "offsets_", "owner_", "classes_", "class_prior_", "band_", "left_out_errors_",
     )  # fmt: skip
 
-    def __init__(self, k: int = 1, *, cost: Any = "squared", band: Any = None, weights: str = "uniform") -> None:
+    def __init__(self, k: int = 1, *, metric: Any = "squared", band: Any = None, weights: str = "uniform") -> None:
         self.k = k
-        self.cost = cost
+        self.metric = metric
         self.band = band
         self.weights = weights
 
@@ -127,11 +129,12 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def _meant(self) -> LocalCost:
-        return local_cost(self.cost, "DTWClassifier")
+        return local_cost(self.metric, "DTWClassifier", "metric")
 
     def _rules(self, band: Any) -> Rules:
         meant = self._meant
-        return Rules(meant.kind, meant.rooted, band=band_of(band, "DTWClassifier"), whose="DTWClassifier")
+        kind = meant.of_width(self.frames_.shape[1])
+        return Rules(kind, meant.rooted, band=band_of(band, "DTWClassifier"), whose="DTWClassifier")
 
     def _series(self, X: Any) -> Series:
         series, D = all_series(X, "DTWClassifier"), self.frames_.shape[1]
@@ -149,10 +152,8 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     def _votes(self, found: Neighbours) -> Array:
         vote = np.ones(found.distances.shape)
         if self.weights == "distance":
-            same = found.distances == 0
-            with np.errstate(divide="ignore"):
-                vote = np.where(same.any(axis=1, keepdims=True), same, found.distances.min(axis=1, initial=np.inf,
-                                keepdims=True) / found.distances)  # fmt: skip
+            least = found.distances[:, :1]  # over the nearest, so that nothing overflows
+            vote = np.where(least == 0, found.distances == 0, least / np.where(least == 0, 1.0, found.distances))
         votes = np.zeros((len(vote), len(self.classes_)))
         np.add.at(votes, (np.arange(len(vote))[:, None], self.owner_[found.indices]), vote)
         return votes / votes.sum(axis=1, keepdims=True)

@@ -50,15 +50,19 @@ class Fronted(Deciding, BaseEstimator):
 
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each (n, C), columns in the order of `classes_`."""
-        check_is_fitted(self)
+        self._check_fitted()
         return self.classifier_.log_posterior(self._front(X))
 
     def score_samples(self, X: Any) -> Array:
         """log p(x) of each (n,), whatever its class."""
-        check_is_fitted(self)
+        self._check_fitted()
         return self.classifier_.score_samples(self._front(X))
 
     # -------------------------------------------------------------------- inside
+
+    def _check_fitted(self) -> None:
+        """NotFittedError before anything was learnt."""
+        check_is_fitted(self)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         return self.classifier_._novel(self._front(X), rate)

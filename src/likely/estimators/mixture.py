@@ -301,7 +301,9 @@ class MixtureDensity(DensityEstimator):
         """Rows drawn from the learnt density; of sequences without an end, `length` says how long."""
         check_is_fitted(self)
         rng = np.random.default_rng(random_state)
-        rows = self.model_.sample(n_samples, rng) if length is None else self.model_.sample(n_samples, rng, length=length)
+        rows = (
+            self.model_.sample(n_samples, rng) if length is None else self.model_.sample(n_samples, rng, length=length)
+        )
         return self._outward(rows)
 
     # --------------------------------------------------------- what components say

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from likely.errors import DomainError, sentence
@@ -15,6 +15,7 @@ from likely.estimators.ladder import Rung
 from likely.estimators.mixture import MixtureDensity
 from likely.estimators.poisson import PoissonDensity
 from likely.estimators.product import ProductDensity
+from likely.models.topology import Topology
 
 FEW_COLUMNS = 4  # up to which a state's covariance is full unless one says otherwise
 
@@ -56,13 +57,23 @@ def chain(kinds: Mapping[str, str], states: int, **how: Any) -> HMMDensity:
 
 
 def chain_rungs(
-    kinds: Mapping[str, str], states: Iterable[int], rules: Mapping[str, Any], how: Mapping[str, Any]
-) -> list[Rung]:
-    """Class frequencies as the ground, then one HMM a class with so many states, from few to many."""
+    kinds: Mapping[str, str], states: Iterable[int], rules: Mapping[str, Any], how: Mapping[str, Any],
+    topologies: Sequence[Any] = (), least: int | None = None,
+) -> list[Rung]:  # fmt: skip
+    """Class frequencies as the ground, then one HMM a class with so many states, from few to many.
+
+    With several `topologies` each number of states competes with each; those through which the shortest sequence, of
+    `least` frames, cannot pass do not, nor do other topologies of a single state.
+    """
     ground = ClassFrequencies(**rules)
     rungs = [Rung("frequencies", "class frequencies", "sequences are not looked at", 0, ground)]
     for K in states:
         words = "no memory: frames in any order" if K == 1 else f"{K} states a class, each with its own law of frames"
-        model = BayesClassifier(chain(kinds, K, **how), **rules)
-        rungs.append(Rung(f"hmm-{K}", f"{K} state{'s' * (K > 1)} a class", words, K, model))
+        for i, topology in enumerate(topologies or (how["topology"],)):
+            if i and (K == 1 or (least is not None and Topology.of(topology, K).shortest > least)):
+                continue
+            model = BayesClassifier(chain(kinds, K, **{**how, "topology": topology}), **rules)
+            told, key = (f", {topology}", f"-{topology}") if i else ("", "")
+            rank = 2 * K + (not i)  # one that moves on only is the simpler one
+            rungs.append(Rung(f"hmm-{K}{key}", f"{K} state{'s' * (K > 1)} a class{told}", words, rank, model))
     return rungs

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods
 
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array, Index, Mask
 from likely.core.columns import Columns
 from likely.core.joining import is_gap
 from likely.core.ragged import Ragged
@@ -245,7 +245,7 @@ class SequenceDensity(_OfSequences):
 
     def predict_proba(self, X: Any, lag: int | None = None) -> Ragged:
         """p(state | sequence) of each frame; with a `lag`, from frames up to so many later."""
-        return shares_of(self.density_, self.known(X)[0], lag)
+        return shares_of(self.model_, self.density_.topology_.original, self.known(X)[0], lag)
 
     def _check_state(self) -> None:
         """After a file was read: texts are JSON, and the model is one for these columns and states."""
@@ -276,10 +276,26 @@ def states_of(density: Any, rows: Ragged) -> Ragged:
     return density.model_.viterbi(rows).states.map(lambda states: own[states])
 
 
-def shares_of(density: Any, rows: Ragged, lag: int | None = None) -> Ragged:
-    """p(state | sequence) of such frames, over the same states."""
-    sums = np.eye(int(density.topology_.original.max()) + 1)[density.topology_.original]
-    return density.model_.posterior(rows, lag).map(lambda p: p @ sums)
+def shares_of(model: Any, original: Index, rows: Ragged, lag: int | None = None) -> Ragged:
+    """p(state | sequence) of such frames, over the states that `original` (K,) says theirs stand for."""
+    sums = np.eye(int(original.max()) + 1)[original]
+    return model.posterior(rows, lag).map(lambda p: p @ sums)
+
+
+def cells_lost(before: Any, after: Any) -> list[Any]:
+    """The distinct words of frames that are missing afterwards.
+
+    >>> cells_lost(np.array(["a", "z", "z"], dtype=object), np.array([["a"], [None], [None]], dtype=object))
+    ['z']
+    """
+    if isinstance(before, Columns):
+        whole = after if isinstance(after, Columns) else {}
+        return [word for name in before for word in cells_lost(before[name], whole.get(name, before[name]))]
+    was, now = np.ravel(np.asarray(before, dtype=object)), np.ravel(np.asarray(after, dtype=object))
+    if len(was) != len(now):
+        return []
+    lost = (word for word, cell in zip(was.tolist(), now.tolist(), strict=True) if is_gap(cell) and not is_gap(word))
+    return list(dict.fromkeys(lost))
 
 
 # ---------------------------------------------------------------------------- frames
@@ -295,12 +311,30 @@ def _named(X: Any) -> tuple[Ragged, Any]:
 
 
 def kinds_found(seqs: Ragged, names: Any) -> Kinds:
-    """What each column of a frame is: numbers are "real", words "category".
+    """What each column of a frame is: numbers are "real", words "category"; one without any entry counts as numbers.
 
     >>> kinds_found(Ragged.from_list([[1.0, 2.0]]), ["x"])
     {'x': 'real'}
     """
-    return {name: "category" if a.dtype.kind in "USO" else "real" for name, a in _by_name(seqs, names).items()}
+    return {name: "category" if _has_words(a) else "real" for name, a in _by_name(seqs, names).items()}
+
+
+def never_observed(seqs: Ragged, names: Any) -> list[str]:
+    """The columns without any entry.
+
+    >>> never_observed(Ragged.from_list([[[1.0, np.nan]]]), ["x", "y"])
+    ['y']
+    """
+    found = _by_name(seqs, names)
+    return [name for name, a in found.items() if len(a) and not (_has_words(a) or _has_numbers(a))]
+
+
+def _has_words(a: NDArray[Any]) -> bool:
+    return a.dtype.kind in "US" or (a.dtype.kind == "O" and any(not is_gap(cell) for cell in a.tolist()))
+
+
+def _has_numbers(a: NDArray[Any]) -> bool:
+    return a.dtype.kind in "biu" or (a.dtype.kind == "f" and not np.isnan(a).all())
 
 
 def laid_out(seqs: Ragged, names: Any, kinds: Kinds) -> Ragged:

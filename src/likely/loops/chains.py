@@ -3,6 +3,8 @@
 Emission scores come in exponentiated, each frame's largest at 1 (`shift`), so that the loops only multiply and add.
 What then falls below the smallest number is *lost*; the loops bound how much of the truth that could ever become, and
 say so where the bound is not negligible: such a sequence is done again by the loops in logarithms, which lose nothing.
+
+Where few states lead to each other, the loops follow arcs rather than rows of the table: the same sums without zeros.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ LEAST = 1e-200  # a frame's total below that is too near the end of the range to
 TINY = 1e-280  # products below that count as lost
 HARMLESS = 1e-18  # share of a total that may be lost
 HIDDEN = 1e20  # lost paths do not matter where others lead to the same states with so much more
+MANY = 24  # states from which it may pay to follow arcs one by one,
+FEW = 0.15  # where no more than this share of all pairs of states has one: else whole rows fill the vector lanes
+RARE = 0.04  # the same for counting moves, against a product of matrices
 
 
 @compiled
@@ -36,6 +41,63 @@ def shift(logs, top, size):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _arcs(table, nothing, most):  # type: ignore[no-untyped-def]
+    """Rows of a table as lists: what is not `nothing` in row i stands at first[i] … first[i + 1] in (to, worth).
+
+    No list (`first` is empty) where there is more than `most`: then the table itself is faster.
+    """
+    rows, K = table.shape
+    count = 0
+    for i in range(rows):
+        for j in range(K):
+            count += table[i, j] != nothing
+    few = count <= most
+    first = np.zeros(rows + 1 if few else 0, dtype=np.uint64)  # unsigned: three times as fast as an index with a sign
+    to, worth = np.empty(count if few else 0, dtype=np.uint64), np.empty(count if few else 0)
+    p = 0
+    for i in range(len(first) - 1):
+        for j in range(K):
+            if table[i, j] != nothing:
+                to[p], worth[p] = j, table[i, j]
+                p += 1
+        first[i + 1] = p
+    return first, to, worth
+
+
+@compiled
+def _few(table):  # type: ignore[no-untyped-def]
+    """How many arcs a table (rows, K) may have to be followed one by one."""
+    rows, K = table.shape
+    return int(FEW * rows * K) if K >= MANY else -1
+
+
+@compiled
+def _along(now, first, to, worth, out):  # type: ignore[no-untyped-def]
+    """Add to out what `now` sends along all arcs."""
+    for i in range(len(out)):
+        a = now[i]
+        if a != 0.0:
+            for p in range(first[i], first[i + 1]):
+                out[to[p]] += a * worth[p]
+
+
+@compiled
+def _through(have, table, out):  # type: ignore[no-untyped-def]
+    """out += have @ table, four rows at a time: a short loop costs as much to begin as to run."""
+    K = len(have)
+    whole = K - K % 4
+    for i in range(0, whole, 4):
+        a, b, c, d = have[i], have[i + 1], have[i + 2], have[i + 3]
+        p, q, r, s = table[i], table[i + 1], table[i + 2], table[i + 3]
+        for j in range(K):
+            out[j] = out[j] + a * p[j] + b * q[j] + c * r[j] + d * s[j]
+    for i in range(whole, K):
+        a, p = have[i], table[i]
+        for j in range(K):
+            out[j] += a * p[j]
+
+
+@compiled
 def likelihoods(starts, moves, ends, entry, b, offsets, scale, finish, sound):  # type: ignore[no-untyped-def]
     """Totals over all paths of n sequences under C chains, no more: scale (T, C) a frame, finish (n, C) at the end.
 
@@ -46,6 +108,8 @@ def likelihoods(starts, moves, ends, entry, b, offsets, scale, finish, sound):  
     """
     C, K = starts.shape
     now, pred = np.empty(K), np.empty(K)
+    table = moves.reshape(C * K, K)
+    first, to, worth = _arcs(table, 0.0, _few(table))
     for n in range(len(offsets) - 1):
         for c in range(C):
             finish[n, c], sound[n, c], lost = 1.0, True, 0.0
@@ -54,10 +118,10 @@ def likelihoods(starts, moves, ends, entry, b, offsets, scale, finish, sound):  
                     pred[:] = starts[c]
                 else:
                     pred[:] = 0.0
-                    for i in range(K):
-                        a, row = now[i], moves[c, i]
-                        for j in range(K):
-                            pred[j] += a * row[j]
+                    if len(first) > 0:
+                        _along(now, first[c * K :], to, worth, pred)
+                    else:
+                        _through(now, moves[c], pred)
                 here = b[t, c * K : (c + 1) * K]
                 below = 0
                 for j in range(K):
@@ -108,6 +172,7 @@ def forward(starts, moves, ends, entry, b, offsets, alpha, scale, finish, sound,
     """
     K = len(starts)
     pred = np.empty(K)
+    first, to, worth = _arcs(moves, 0.0, _few(moves))
     for n in range(len(offsets) - 1):
         finish[n], sound[n], lost = 1.0, True, losses[n]
         for t in range(offsets[n], offsets[n + 1]):
@@ -116,10 +181,10 @@ def forward(starts, moves, ends, entry, b, offsets, alpha, scale, finish, sound,
                 pred[:] = starts
             else:
                 pred[:] = 0.0
-                for i in range(K):
-                    a, row = alpha[t - 1, i], moves[i]
-                    for j in range(K):
-                        pred[j] += a * row[j]
+                if len(first) > 0:
+                    _along(alpha[t - 1], first, to, worth, pred)
+                else:
+                    _through(alpha[t - 1], moves, pred)
             below = 0
             for j in range(K):
                 now[j] = pred[j] * here[j]
@@ -158,6 +223,7 @@ def backward(back, ends, b, offsets, weight, alpha, scale, finish, sound, gamma,
     """
     K = len(ends)
     beta = np.empty(K)
+    first, to, worth_of = _arcs(back, 0.0, _few(back))
     for n in range(len(offsets) - 1):
         if not sound[n]:
             continue
@@ -168,10 +234,10 @@ def backward(back, ends, b, offsets, weight, alpha, scale, finish, sound, gamma,
                     beta[i] = ends[i] / finish[n]
             else:
                 beta[:] = 0.0
-                for j in range(K):
-                    a, row = ahead[t + 1, j], back[j]
-                    for i in range(K):
-                        beta[i] += a * row[i]
+                if len(first) > 0:
+                    _along(ahead[t + 1], first, to, worth_of, beta)
+                else:
+                    _through(ahead[t + 1], back, beta)
             now, here, out, next_ = alpha[t], b[t], gamma[t], ahead[t]
             one = 1.0 / scale[t]
             for i in range(K):
@@ -190,3 +256,61 @@ def backward(back, ends, b, offsets, weight, alpha, scale, finish, sound, gamma,
             for i in range(K):
                 gamma[t, i] *= w
                 ahead[t, i] *= w
+
+
+@compiled
+def between(moves, alpha, ahead, out):  # type: ignore[no-untyped-def]
+    """Expected moves from frame to frame, Σ_t α_t(i) · ahead_{t+1}(j) times the arc, in out (K, K), by arcs alone.
+
+    False, and nothing done, where a product of matrices is faster.
+    """
+    K = len(moves)
+    first, to, worth = _arcs(moves, 0.0, int(RARE * K * K) if K >= MANY else -1)
+    if len(first) == 0:
+        return False
+    used = np.zeros(len(to))
+    for t in range(1, len(alpha)):
+        now, then = alpha[t - 1], ahead[t]
+        for i in range(K):
+            a = now[i]
+            if a != 0.0:
+                for p in range(first[i], first[i + 1]):
+                    used[p] += a * then[to[p]]
+    out[:] = 0.0
+    for i in range(K):
+        for p in range(first[i], first[i + 1]):
+            out[i, to[p]] = used[p] * worth[p]
+    return True
+
+
+@compiled
+def smooth(back, ends, b, offsets, scale, finish, sound, shares):  # type: ignore[no-untyped-def]
+    """`backward` where moves are not asked for: what `forward` left in shares (T, K) becomes p(s_t | x)."""
+    K = len(ends)
+    beta, ahead = np.empty(K), np.empty(K)
+    first, to, worth_of = _arcs(back, 0.0, _few(back))
+    for n in range(len(offsets) - 1):
+        if not sound[n]:
+            continue
+        for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
+            if t == offsets[n + 1] - 1:
+                for i in range(K):
+                    beta[i] = ends[i] / finish[n]
+            else:
+                beta[:] = 0.0
+                if len(first) > 0:
+                    _along(ahead, first, to, worth_of, beta)
+                else:
+                    _through(ahead, back, beta)
+            now, here = shares[t], b[t]
+            one = 1.0 / scale[t]
+            for i in range(K):
+                worth = beta[i] if now[i] > 0.0 else 0.0
+                now[i] *= worth
+                ahead[i] = worth * here[i] * one
+            total = 0.0
+            for i in range(K):
+                total += now[i]
+            if not abs(total - 1.0) < 1e-6:
+                sound[n] = False
+                break

@@ -6,6 +6,33 @@ import numpy as np
 
 from likely.loops.compile import compiled
 
+MANY = 24  # states from which it may pay to follow arcs one by one,
+FEW = 0.2  # where no more than this share of all pairs of states has one
+
+
+@compiled
+def _arcs(table, nothing, most):  # type: ignore[no-untyped-def]
+    """Rows of a table as lists: what is not `nothing` in row i stands at first[i] … first[i + 1] in (to, worth).
+
+    No list (`first` is empty) where there is more than `most`: then the table itself is faster.
+    """
+    rows, K = table.shape
+    count = 0
+    for i in range(rows):
+        for j in range(K):
+            count += table[i, j] != nothing
+    few = count <= most
+    first = np.zeros(rows + 1 if few else 0, dtype=np.uint64)  # unsigned: three times as fast as an index with a sign
+    to, worth = np.empty(count if few else 0, dtype=np.uint64), np.empty(count if few else 0)
+    p = 0
+    for i in range(len(first) - 1):
+        for j in range(K):
+            if table[i, j] != nothing:
+                to[p], worth[p] = j, table[i, j]
+                p += 1
+        first[i + 1] = p
+    return first, to, worth
+
 
 @compiled
 def advance(best, first, moves, logs, came):  # type: ignore[no-untyped-def]
@@ -16,6 +43,7 @@ def advance(best, first, moves, logs, came):  # type: ignore[no-untyped-def]
     """
     T, K = logs.shape
     new, at = np.empty(K), np.empty(K, dtype=np.int64)
+    into, source, worth = _arcs(moves.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
     for t in range(T):
         if first and t == 0:
             for j in range(K):
@@ -24,16 +52,32 @@ def advance(best, first, moves, logs, came):  # type: ignore[no-untyped-def]
             continue
         new[:] = -np.inf
         at[:] = 0
-        for i in range(K):
-            have, row = best[i], moves[i]
-            for j in range(K):
-                through = have + row[j]
-                better = through > new[j]
-                new[j] = through if better else new[j]
-                at[j] = i if better else at[j]
+        if len(into) > 0:
+            _along(best, into, source, worth, new, at)
+        else:
+            for i in range(K):
+                have, row = best[i], moves[i]
+                for j in range(K):
+                    through = have + row[j]
+                    better = through > new[j]
+                    new[j] = through if better else new[j]
+                    at[j] = i if better else at[j]
         for j in range(K):
             best[j] = new[j] + logs[t, j]
             came[t, j] = at[j]
+
+
+@compiled
+def _along(best, into, source, worth, new, at):  # type: ignore[no-untyped-def]
+    """One step on by the arcs into each state: the best score, and where it came from."""
+    for j in range(len(new)):
+        high, whence = -np.inf, np.int64(0)
+        for p in range(into[j], into[j + 1]):
+            through = best[source[p]] + worth[p]
+            better = through > high
+            high = through if better else high
+            whence = np.int64(source[p]) if better else whence
+        new[j], at[j] = high, whence
 
 
 @compiled
@@ -47,19 +91,75 @@ def trace(came, offsets, last, path):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def viterbi(starts, moves, ends, logs, offsets, came, last, score):  # type: ignore[no-untyped-def]
-    """The best last state (n,) and log-score (n,) of each sequence, and where paths came from (T, K)."""
-    K = len(starts)
-    best = np.empty(K)
-    for n in range(len(offsets) - 1):
-        a, z = offsets[n], offsets[n + 1]
-        best[:] = starts
-        advance(best, True, moves, logs[a:z], came[a:z])
-        last[n], score[n] = 0, -np.inf
+def _best_through(have, table, out):  # type: ignore[no-untyped-def]
+    """out = max over rows of have + table, four at a time: a short loop costs as much to begin as to run."""
+    K = len(have)
+    whole = K - K % 4
+    for i in range(0, whole, 4):
+        a, b, c, d = have[i], have[i + 1], have[i + 2], have[i + 3]
+        p, q, r, s = table[i], table[i + 1], table[i + 2], table[i + 3]
         for j in range(K):
-            whole = best[j] + ends[j]
-            if whole > score[n]:
-                last[n], score[n] = j, whole
+            w, x, y, z = a + p[j], b + q[j], c + r[j], d + s[j]
+            w = x if x > w else w
+            y = z if z > y else y
+            w = y if y > w else w
+            out[j] = w if w > out[j] else out[j]
+    for i in range(whole, K):
+        a, p = have[i], table[i]
+        for j in range(K):
+            w = a + p[j]
+            out[j] = w if w > out[j] else out[j]
+
+
+@compiled
+def viterbi(starts, moves, ends, scores, offsets, last, score):  # type: ignore[no-untyped-def]
+    """The best last state (n,) and log-score (n,) of each sequence; scores (T, K) become those of the best paths.
+
+    Only maxima are kept: where a path came from is found again on the way back, for its own states alone (`retrace`).
+    """
+    K = len(starts)
+    new, idle = np.empty(K), np.empty(K, dtype=np.int64)
+    into, source, worth = _arcs(moves.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
+    for n in range(len(offsets) - 1):
+        for t in range(offsets[n], offsets[n + 1]):
+            now = scores[t]
+            if t == offsets[n]:
+                for j in range(K):
+                    now[j] += starts[j]
+                continue
+            new[:] = -np.inf
+            if len(into) > 0:
+                _along(scores[t - 1], into, source, worth, new, idle)
+            else:
+                _best_through(scores[t - 1], moves, new)
+            for j in range(K):
+                now[j] += new[j]
+        last[n], score[n] = 0, -np.inf
+        if offsets[n + 1] > offsets[n]:
+            for j in range(K):
+                whole = scores[offsets[n + 1] - 1, j] + ends[j]
+                if whole > score[n]:
+                    last[n], score[n] = j, whole
+
+
+@compiled
+def retrace(back, best, offsets, last, path):  # type: ignore[no-untyped-def]
+    """The paths (T,) that end in the last states (n,), by the scores that `viterbi` leaves; back is moves transposed.
+
+    Of equal ways the one from the lowest state wins.
+    """
+    K = best.shape[1]
+    for n in range(len(offsets) - 1):
+        state = last[n]
+        for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
+            path[t] = state
+            if t > offsets[n]:
+                row, before, high, whence = back[state], best[t - 1], -np.inf, 0
+                for i in range(K):
+                    through = before[i] + row[i]
+                    if through > high:
+                        high, whence = through, i
+                state = whence
 
 
 @compiled
@@ -72,17 +172,17 @@ def k_best(starts, moves, ends, logs, k, score, path):  # type: ignore[no-untype
     best = np.full((K, k), -np.inf)
     came, which = np.zeros((T, K, k), dtype=np.int32), np.zeros((T, K, k), dtype=np.int32)
     new = np.empty((K, k))
+    first, source, worth = _arcs(moves.T, -np.inf, K * K)
     for j in range(K):
         best[j, 0] = starts[j] + logs[0, j]
     for t in range(1, T):
         for j in range(K):
             for r in range(k):
                 new[j, r] = -np.inf
-            for i in range(K):
-                if moves[i, j] == -np.inf:
-                    continue
+            for p in range(first[j], first[j + 1]):
+                i = np.int64(source[p])
                 for r in range(k):
-                    through = best[i, r] + moves[i, j]
+                    through = best[i, r] + worth[p]
                     if not through > new[j, k - 1]:
                         break
                     _insert(new[j], came[t, j], which[t, j], through, i, r)
@@ -115,25 +215,56 @@ def _insert(scores, states, ways, score, state, way):  # type: ignore[no-untyped
 
 
 @compiled
-def draw(moves, ends, alpha, offsets, uniform, path):  # type: ignore[no-untyped-def]
+def draw(moves, ends, alpha, offsets, uniform, path, sound):  # type: ignore[no-untyped-def]
     """A path of each sequence from p(s | x): the last state first, then each one before, by uniform numbers (T,).
 
-    alpha (T, K) are the filtered probabilities that `chains.forward` leaves.
+    alpha (T, K) are the filtered probabilities that `chains.forward` leaves, of sequences that it found `sound` (n,);
+    where none of them leads on after all, `sound` comes out false and there is no path.
     """
     K = len(ends)
     share = np.empty(K)
     for n in range(len(offsets) - 1):
-        for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
-            total = 0.0
+        t = offsets[n + 1] - 1
+        while sound[n] and t >= offsets[n]:
             for i in range(K):
                 onward = ends[i] if t == offsets[n + 1] - 1 else moves[i, path[t + 1]]
                 share[i] = alpha[t, i] * onward
-                total += share[i]
-            left, chosen = uniform[t] * total, 0
+            path[t] = _chosen(share, uniform[t])
+            sound[n] = path[t] >= 0
+            t -= 1
+
+
+@compiled
+def draw_by_logs(moves, ends, alpha, offsets, uniform, path, sound):  # type: ignore[no-untyped-def]
+    """The same where all is in logarithms, alpha as `log_chains.forward` leaves it: nothing that can be is lost."""
+    K = len(ends)
+    share = np.empty(K)
+    for n in range(len(offsets) - 1):
+        t, sound[n] = offsets[n + 1] - 1, True
+        while sound[n] and t >= offsets[n]:
+            high = -np.inf
             for i in range(K):
-                if share[i] > 0.0:
-                    chosen = i
-                    left -= share[i]
-                    if left < 0.0:
-                        break
-            path[t] = chosen
+                onward = ends[i] if t == offsets[n + 1] - 1 else moves[i, path[t + 1]]
+                share[i] = alpha[t, i] + onward
+                high = share[i] if share[i] > high else high
+            for i in range(K):
+                share[i] = np.exp(share[i] - high) if high > -np.inf else 0.0
+            path[t] = _chosen(share, uniform[t])
+            sound[n] = path[t] >= 0
+            t -= 1
+
+
+@compiled
+def _chosen(share, uniform):  # type: ignore[no-untyped-def]
+    """The place of a uniform number among shares, which need not sum to 1; −1 where there are none."""
+    total = 0.0
+    for one in share:
+        total += one
+    left, chosen = uniform * total, -1
+    for i in range(len(share)):
+        if share[i] > 0.0:
+            chosen = i
+            left -= share[i]
+            if left < 0.0:
+                break
+    return chosen

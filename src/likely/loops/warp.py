@@ -13,6 +13,7 @@ from likely.loops.compile import compiled
 
 ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2
 DIAGONAL, ALONG_A, ALONG_B, START = 0, 1, 2, 3  # how a grid point was reached
+NO_BAND, STRIP, SHARE, SLOPE = 0, 1, 2, 3  # what a band was meant as: models.warp_bands.Band
 LANES = (
     24  # grids in lockstep: 16 would be unrolled before they are made vectors (half as fast), 32 leave more to spare
 )
@@ -98,8 +99,9 @@ def three(a, b, local, kind, gaps, blank, bare_a, bare_b, lo, hi, free, limit, c
     """Accumulated costs by the three-step rule; row i takes columns lo[i] ≤ j < hi[i], both never falling.
 
     `local` (n, m) gives the costs, or is empty, and they come from a (n, D) and b (m, D). `free`: a may begin anywhere
-    in b. `last` (m,) gets the last row, `codes` (n, width) how each point was reached (column j − lo[i]) and `table`
-    (n, m) all costs, where they are not empty. False once every point of a row is dearer than `limit`.
+    in b, but on a bare frame. `last` (m,) gets the last row, `codes` (n, width) how each point was reached
+    (column j − lo[i]) and `table` (n, m) all costs, where they are not empty. False once every point of a row is dearer
+    than `limit`.
     """
     given, coded, tabled = local.size > 0, codes.size > 0, table.size > 0
     n, m = len(lo), len(last)
@@ -113,7 +115,7 @@ def three(a, b, local, kind, gaps, blank, bare_a, bare_b, lo, hi, free, limit, c
         cur[low] = np.inf
         for j in range(low, high):
             best, code = prev[j], DIAGONAL
-            if i == 0 and (j == 0 or free):
+            if i == 0 and ((j == 0 and not free) or (free and not (gaps and bare_b[j]))):
                 best, code = 0.0, START
             up, left = prev[j + 1], cur[j]
             if gaps:
@@ -167,7 +169,8 @@ def by_rule(local, moves, weights, counts, start, gaps, bare_a, bare_b, lo, hi, 
     for i in range(len(lo)):
         for j in range(lo[i], hi[i]):
             best, code = np.inf, -1
-            if i == 0 and (j == 0 or free) and local[i, j] < np.inf:
+            begins = (j == 0 and not free) or (free and not (gaps and bare_b[j]))
+            if i == 0 and begins and local[i, j] < np.inf:
                 best, code = start * local[i, j], rules
             for s in range(rules):
                 p, q, added, allowed = i, j, 0.0, True
@@ -201,6 +204,74 @@ def trace_rule(codes, moves, counts, end, path, weight, weights, start):  # type
             path[count, 0], path[count, 1], weight[count] = i, j, weights[s, t]
             count += 1
             i, j = i - moves[s, t, 0], j - moves[s, t, 1]
+
+
+@compiled
+def starts_of(codes, moves, counts, starts):  # type: ignore[no-untyped-def]
+    """starts[j] (m,): where in b the best path begins that ends in the last row, column j; −1 where none does."""
+    rules = len(counts)
+    for end in range(len(starts)):
+        i, j = len(codes) - 1, end
+        s = codes[i, j]
+        while 0 <= s < rules:
+            for t in range(counts[s]):
+                i, j = i - moves[s, t, 0], j - moves[s, t, 1]
+            s = codes[i, j]
+        starts[end] = j if s == rules else -1
+
+
+# ---------------------------------------------------------------------------- bands
+
+
+@compiled
+def _radius(meant, size, n, m):  # type: ignore[no-untyped-def]
+    """Of a strip, in frames of the longer series; a share may fall short of a whole number by rounding."""
+    return int(np.floor(size * max(n, m) + 1e-9)) if meant == SHARE else int(size)
+
+
+@compiled
+def _band_row(meant, size, n, m, i):  # type: ignore[no-untyped-def]
+    """Row i of n × m points takes columns low ≤ j < high: `models.warp_bands.band_rows`, one row at a time."""
+    if meant == NO_BAND or n == 1 or m == 1:
+        return 0, m
+    if meant == SLOPE:
+        u = i / (n - 1)
+        low = max(u / size, 1 - size * (1 - u)) * (m - 1)
+        high = min(size * u, 1 - (1 - u) / size) * (m - 1)
+        return max(int(np.ceil(low - 1e-9)), 0), min(int(np.floor(high + 1e-9)) + 1, m)
+    along, reach = i * (m - 1), _radius(meant, size, n, m) * (min(n, m) - 1)
+    return max(-((reach - along) // (n - 1)), 0), min((along + reach) // (n - 1) + 1, m)
+
+
+@compiled
+def _joined(meant, size, n, m):  # type: ignore[no-untyped-def]
+    """True if the band leaves a path through n × m points."""
+    if meant == NO_BAND or n == 1 or m == 1:
+        return True
+    if meant != SLOPE:
+        radius = _radius(meant, size, n, m)
+        if radius >= 1 and max(n, m) - 1 <= 2 * radius * (min(n, m) - 1):
+            return True  # a step along the shorter series stays within reach: no need to look at the rows
+    low, high = _band_row(meant, size, n, m, 0)
+    if low != 0:
+        return False
+    for i in range(1, n):
+        begin, stop = _band_row(meant, size, n, m, i)
+        if begin >= stop or begin > high:
+            return False
+        high = stop
+    return high == m
+
+
+@compiled
+def not_joined(meant, size, lengths, others, found):  # type: ignore[no-untyped-def]
+    """True if the band leaves no path between some two of these lengths; `found` (2,) gets the first such."""
+    for n in lengths:
+        for m in others:
+            if not _joined(meant, size, n, m):
+                found[0], found[1] = n, m
+                return True
+    return False
 
 
 # ------------------------------------------------------------ two dozen pairs at once
@@ -272,27 +343,62 @@ def _hopeless(row, low, high, limit):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _lanes(a, b, ends, kind, lo, hi, limit, prev, cur, cost, out):  # type: ignore[no-untyped-def]
+def _lane_span(x, b, flat, kind, prev, cur, cost, low, high):  # type: ignore[no-untyped-def]
+    """Columns low ≤ j < high of one row, in all lanes."""
+    if b.shape[1] == 1 and kind == SQUARED:
+        _lane_row_squared(x[0], flat, prev, cur, low, high)
+    elif b.shape[1] == 1:
+        _lane_row_absolute(x[0], flat, prev, cur, low, high)
+    else:
+        _lane_costs(x, b, kind, low, high, cost)
+        _lane_row(cost, prev, cur, low, high)
+
+
+@compiled
+def _lane_edge(x, b, kind, prev, cur, cost, low, high, lo, hi):  # type: ignore[no-untyped-def]
+    """The same where lane k has columns lo[k] ≤ j < hi[k] alone: elsewhere nothing is finite."""
+    if low >= high:
+        return
+    _lane_costs(x, b, kind, low, high, cost)
+    for j in range(low, high):
+        at = float(j)
+        for k in range(LANES):
+            diagonal, up, left = prev[j, k], prev[j + 1, k], cur[j, k]
+            best = diagonal if diagonal < up else up
+            best = best if best < left else left
+            best = cost[j, k] + best
+            best = best if at >= lo[k] else np.inf
+            cur[j + 1, k] = best if at < hi[k] else np.inf
+
+
+@compiled
+def _lanes(a, b, ends, kind, meant, size, limit, prev, cur, cost, out):  # type: ignore[no-untyped-def]
     """Totals of a (n, D) against LANES series b (m, D, LANES), read at their own ends; inf where all exceed `limit`.
 
-    Series shorter than m are padded; points beyond an end touch nothing before it. prev, cur (m + 1, LANES) and
-    cost (m, LANES; empty for one column) are room to work in.
+    Series shorter than m are padded; points beyond an end touch nothing before it. Where lengths differ, each lane
+    has a band of its own: a row runs over all of them, with care where only some have a point. prev, cur
+    (m + 1, LANES) and cost (m, LANES; empty for one column without a band) are room to work in.
     """
     n, m, D = len(a), len(b), b.shape[1]
     flat = b.reshape(m, D * LANES)
+    lo, hi = np.empty(LANES), np.empty(LANES)  # as numbers that vector lanes compare
+    alike = meant == NO_BAND or ends.min() == ends.max()
     prev[:] = np.inf
     cur[:] = np.inf
     prev[0] = 0.0
     for i in range(n):
-        low, high = lo[i], hi[i]
-        cur[low] = np.inf
-        if D == 1 and kind == SQUARED:
-            _lane_row_squared(a[i, 0], flat, prev, cur, low, high)
-        elif D == 1:
-            _lane_row_absolute(a[i, 0], flat, prev, cur, low, high)
+        if alike:
+            low, high = _band_row(meant, size, n, m, i)
+            cur[low] = np.inf
+            _lane_span(a[i], b, flat, kind, prev, cur, cost, low, high)
         else:
-            _lane_costs(a[i], b, kind, low, high, cost)
-            _lane_row(cost, prev, cur, low, high)
+            low, high = _all_rows(meant, size, n, ends, i, lo, hi)
+            cur[low] = np.inf
+            middle = min(int(lo.max()), high)
+            after = max(int(hi.min()), middle)
+            _lane_edge(a[i], b, kind, prev, cur, cost, low, middle, lo, hi)
+            _lane_span(a[i], b, flat, kind, prev, cur, cost, middle, after)
+            _lane_edge(a[i], b, kind, prev, cur, cost, after, high, lo, hi)
         if limit < np.inf and i % LOOK == LOOK - 1 and _hopeless(cur, low, high, limit):
             out[:] = np.inf
             return
@@ -301,6 +407,20 @@ def _lanes(a, b, ends, kind, lo, hi, limit, prev, cur, cost, out):  # type: igno
             cur[0] = np.inf
     for k in range(LANES):
         out[k] = prev[ends[k], k]
+
+
+@compiled
+def _all_rows(meant, size, n, ends, i, lo, hi):  # type: ignore[no-untyped-def]
+    """Row i of each lane's band into lo, hi (LANES,), and what holds them all."""
+    low, high, before = 0, 0, -1
+    for k in range(LANES):
+        if ends[k] != before:  # lanes of one length lie side by side
+            before = ends[k]
+            begin, stop = _band_row(meant, size, n, before, i)
+            low = begin if k == 0 else min(low, begin)
+            high = max(high, stop)
+        lo[k], hi[k] = begin, stop
+    return low, high
 
 
 @compiled
@@ -318,25 +438,25 @@ def _pack(values, offsets, which, count, b, ends):  # type: ignore[no-untyped-de
 
 
 @compiled
-def pair_block(values, offsets, rows, others, other_offsets, columns, kind, lo, hi, above, out):  # type: ignore[no-untyped-def]
-    """out[rows, columns]: totals of some series against at most LANES others; with `above` only where column > row."""
+def pair_block(values, offsets, rows, others, other_offsets, columns, kind, meant, size, above, out):  # type: ignore[no-untyped-def]
+    """out[rows, columns]: totals of some series against at most LANES others; with `above` only where column > row.
+
+    `meant` and `size` say which band: one that leaves no path between some of them must be refused before.
+    """
     count, D = len(columns), values.shape[1]
     m = 0
     for k in range(count):
         m = max(m, other_offsets[columns[k] + 1] - other_offsets[columns[k]])
     b, ends, totals = np.empty((m, D, LANES)), np.empty(LANES, np.int64), np.empty(LANES)
     prev, cur = np.empty((m + 1, LANES)), np.empty((m + 1, LANES))
-    cost = np.empty((m, LANES)) if D > 1 or kind == EUCLIDEAN else np.empty((0, LANES))
+    cost = np.empty((m if D > 1 or meant != NO_BAND else 0, LANES))
     _pack(others, other_offsets, columns, count, b, ends)
-    full = len(lo) == 0
     for r in range(len(rows)):
         q = rows[r]
         if above and columns[count - 1] <= q:
             continue
         a = values[offsets[q] : offsets[q + 1]]
-        low = np.zeros(len(a), np.int64) if full else lo
-        high = np.full(len(a), m) if full else hi
-        _lanes(a, b, ends, kind if D > 1 or kind == SQUARED else ABSOLUTE, low, high, np.inf, prev, cur, cost, totals)
+        _lanes(a, b, ends, kind, meant, size, np.inf, prev, cur, cost, totals)
         for k in range(count):
             if not above or columns[k] > q:
                 out[q, columns[k]] = totals[k]
@@ -386,7 +506,7 @@ def _kim(a, b, kind):  # type: ignore[no-untyped-def]
 
 @compiled
 def search(  # type: ignore[no-untyped-def]
-    values, offsets, first, stop, low, high, others, other_offsets, other_low, other_high, envelopes, kind, lo, hi,
+    values, offsets, first, stop, low, high, others, other_offsets, other_low, other_high, envelopes, kind, meant, size,
     leave_out, distances, which, spent,
 ):  # fmt: skip
     """The k nearest of `others` for queries first ≤ q < stop: totals and indices (queries, k), nearest first.
@@ -402,7 +522,6 @@ def search(  # type: ignore[no-untyped-def]
     b, ends, totals = np.empty((m, D, LANES)), np.empty(LANES, np.int64), np.empty(LANES)
     prev, cur, cost = np.empty((m + 1, LANES)), np.empty((m + 1, LANES)), np.empty((m, LANES))
     bound, chosen = np.empty(N), np.empty(LANES, np.int64)
-    lane_kind = kind if D > 1 or kind == SQUARED else ABSOLUTE
     for q in range(first, stop):
         a = values[offsets[q] : offsets[q + 1]]
         s, e = (offsets[q], offsets[q + 1]) if envelopes else (q, q + 1)
@@ -413,9 +532,6 @@ def search(  # type: ignore[no-untyped-def]
             back = _keogh(y, low[s:e], high[s:e], kind)
             bound[c] = max(max(there, back), _kim(a, y, kind)) * (1.0 - 1e-10)  # room for rounding of long sums
         order = np.argsort(bound, kind="mergesort")
-        full = len(lo) == 0
-        low_row = np.zeros(len(a), np.int64) if full else lo
-        high_row = np.full(len(a), m) if full else hi
         best, at = distances[q], which[q]
         best[:] = np.inf
         at[:] = N
@@ -434,7 +550,7 @@ def search(  # type: ignore[no-untyped-def]
             if count == 0:
                 break
             _pack(others, other_offsets, chosen, count, b, ends)
-            _lanes(a, b, ends, lane_kind, low_row, high_row, limit, prev, cur, cost, totals)
+            _lanes(a, b, ends, kind, meant, size, limit, prev, cur, cost, totals)
             spent[0] += count
             for r in range(count):
                 _insert(best, at, totals[r], chosen[r])
@@ -468,8 +584,11 @@ def places(query, series, kind, gaps, blank, bare_query, bare_series, totals, st
     for t in range(len(series)):
         _cost_row(series[t], query, kind, gaps, blank, 0, n, cost)
         for i in range(n):
-            if i == 0:
+            if i == 0 and not (gaps and bare_series[t]):
                 cur[1], cur_from[1] = cost[0], t
+                continue
+            if i == 0:  # nothing begins on a frame that was not observed
+                cur[1], cur_from[1] = np.inf if bare_query[0] else prev[1], prev_from[1]
                 continue
             best, begin = prev[i], prev_from[i]
             stay = np.inf if gaps and bare_query[i] else prev[i + 1]
@@ -482,6 +601,41 @@ def places(query, series, kind, gaps, blank, bare_query, bare_series, totals, st
         totals[t], starts[t] = cur[n], cur_from[n]
         prev, cur = cur, prev
         prev_from, cur_from = cur_from, prev_from
+
+
+@compiled
+def apart(order, starts, stops, k, found):  # type: ignore[no-untyped-def]
+    """The first k places of `order` that overlap none before them, into found (k,); how many.
+
+    Counts of last frames taken stand in a tree of sums (Fenwick 1994): a place is free if it holds none of them, and
+    its own last frame is not inside another place.
+    """
+    n = len(starts)
+    inside, tree = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64)
+    count = 0
+    for c in order:
+        begin, last = starts[c], stops[c] - 1
+        if inside[last] or _sum_to(tree, last + 1) > _sum_to(tree, begin):
+            continue
+        found[count] = c
+        count += 1
+        if count == k:
+            break
+        inside[begin : last + 1] = True
+        at = last + 1
+        while at <= n:
+            tree[at] += 1
+            at += at & -at
+    return count
+
+
+@compiled
+def _sum_to(tree, at):  # type: ignore[no-untyped-def]
+    total = 0
+    while at > 0:
+        total += tree[at]
+        at -= at & -at
+    return total
 
 
 # --------------------------------------------------------------------- averaging

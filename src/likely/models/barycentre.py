@@ -106,7 +106,8 @@ def _matched(series: Series, i: int, mean: Array, band: Band) -> tuple[float, An
     last = grid.last_row()
     if not np.isfinite(last[-1]):
         raise DomainError(grid.complaint())
-    return float(last[-1]) * grid.seen_scale, grid.route(len(last) - 1).path, grid.seen_scale
+    scale = grid.seen_scale()
+    return float(last[-1]) * scale, grid.route(len(last) - 1).path, scale
 
 
 def _add(path: Any, x: Array, scale: float, total: Array, weight: Array) -> None:

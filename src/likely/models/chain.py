@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Index
 from likely.core.value import Value
 from likely.errors import DomainError, sentence
 
@@ -38,6 +38,25 @@ class Ways(NamedTuple):
         with np.errstate(divide="ignore"):
             logs = np.log(self.starts), np.log(self.moves), np.log(self.ends), float(np.log(self.empty))
         return Ways(*logs, self.entry)
+
+
+class Routes(NamedTuple):
+    """The best ways from K states and the entry to K states and the exit, through Q null states."""
+
+    best: Array  # (K + 1, K + 1): probabilities
+    first: NDArray[np.int16]  # (K + 1, Q): the null state that a way to this last one begins with
+    last: NDArray[np.int16]  # (K + 1, K + 1): the null state that a way ends with, −1 where it is direct
+    hop: Index  # (Q, Q): the next null state on the way from one to another
+
+    def walked(self, counts: Array) -> Array:
+        """Uses of arcs between null states (Q, Q), from how often each went to each."""
+        used = np.zeros_like(counts)
+        for n, m in zip(*np.nonzero(counts), strict=True):
+            here = n
+            while here != m:
+                used[here, self.hop[here, m]] += counts[n, m]
+                here = self.hop[here, m]
+        return used
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +102,7 @@ class Chain(Value):
     @cached_property
     def best(self) -> Ways:
         """The same by the best single way."""
-        return self._ways(self._routes[0])
+        return self._ways(self._routes.best)
 
     @cached_property
     def logs(self) -> Ways:
@@ -103,37 +122,43 @@ class Chain(Value):
         return Ways(starts, moves, ends, empty, _entry(starts, moves))
 
     @cached_property
-    def _routes(self) -> tuple[Array, dict[tuple[int, int], list[int]]]:
-        """The best probability from each source to each sink, and the null states on the way where there are any."""
+    def _routes(self) -> Routes:
+        """The best way from each source to each sink: directly, or through null states."""
         full, leave, loops = self._system
         K, Q = self.states, len(loops)
-        best, way = _shortest(loops)
-        direct = np.delete(full, np.s_[K:-1], axis=1)
-        routes: dict[tuple[int, int], list[int]] = {}
-        for a in range(K + 1):
-            for b in range(K + 1):
-                through = full[a, K : K + Q, None] * best * leave[None, :, b] if Q else np.zeros((0, 0))
-                if through.size and through.max() > direct[a, b]:
-                    n, m = np.unravel_index(int(through.argmax()), through.shape)
-                    direct[a, b], routes[a, b] = through[n, m], way[int(n)][int(m)]
-        return direct, routes
+        between, hop = _shortest(loops)
+        best = np.delete(full, np.s_[K:-1], axis=1)
+        last, first = np.full(best.shape, -1, dtype=np.int16), np.empty((K + 1, Q), dtype=np.int16)
+        for m in range(Q):
+            enter = full[:, K:-1] * between[:, m]
+            first[:, m] = enter.argmax(axis=1)
+            reach = enter.max(axis=1)
+            at = np.ix_(np.flatnonzero(reach), np.flatnonzero(leave[m]))
+            through = reach[at[0]] * leave[m][at[1]]
+            better = through > best[at]
+            best[at], last[at] = np.where(better, through, best[at]), np.where(better, m, last[at])
+        return Routes(best, first, last, hop)
+
+    @cached_property
+    def _sums(self) -> Array:
+        s = self.summed
+        return _table(s.starts, s.moves, s.ends, s.empty)
 
     # ---------------------------------------------------------------- counting
 
     def uses(self, starts: Array, moves: Array, ends: Array, empty: float) -> Chain:
         """Expected uses of every arc, null arcs too, from those of the ways between emitting states."""
         K, Q = self.states, len(self.starts) - self.states
-        ways = np.block([[moves, ends[:, None]], [starts[None], np.array([[empty]])]])
+        ways = _table(starts, moves, ends, empty)
         if not Q:
             return self._counted(np.insert(ways, [K] * Q, 0.0, axis=1), np.zeros((0, K + 1)), np.zeros((0, 0)))
         full, leave, loops = self._system
-        s = self.summed
-        sums = np.block([[s.moves, s.ends[:, None]], [s.starts[None], np.array([[s.empty]])]])
-        share = np.divide(ways, sums, out=np.zeros_like(ways), where=sums > 0)
+        share = np.divide(ways, self._sums, out=ways, where=self._sums > 0)
         enter, ahead = full[:, K : K + Q] @ self._between, self._between @ leave
-        used = np.concatenate(
-            [full[:, :K] * share[:, :K], full[:, K:-1] * (share @ ahead.T), full[:, -1:] * share[:, K:]], axis=1
-        )
+        used = np.empty_like(full)
+        np.multiply(full[:, :K], share[:, :K], out=used[:, :K])
+        np.multiply(full[:, K:-1], share @ ahead.T, out=used[:, K:-1])
+        np.multiply(full[:, -1], share[:, K], out=used[:, -1])
         if self.ends is None:
             used[:K, -1] = ends
         return self._counted(used, leave * (enter.T @ share), loops * (enter.T @ share @ ahead.T))
@@ -141,19 +166,22 @@ class Chain(Value):
     def best_uses(self, starts: Array, moves: Array, ends: Array, empty: float) -> Chain:
         """The same where each way was the best one."""
         K, Q = self.states, len(self.starts) - self.states
-        ways = np.block([[moves, ends[:, None]], [starts[None], np.array([[empty]])]])
-        used, left, looped = np.zeros((K + 1, K + Q + 1)), np.zeros((Q, K + 1)), np.zeros((Q, Q))
-        routes = self._routes[1]
-        for a, b in zip(*np.nonzero(ways), strict=True):
-            count, route = ways[a, b], routes.get((int(a), int(b)))
-            if route is None or (self.ends is None and b == K):
-                used[a, b if b < K else K + Q] += count
-                continue
-            used[a, K + route[0]] += count
-            left[route[-1], b] += count
-            for n, m in pairwise(route):
-                looped[n, m] += count
-        return self._counted(used, left, looped)
+        ways = _table(starts, moves, ends, empty)
+        routes = self._routes
+        last = routes.last.copy()
+        if self.ends is None:
+            last[:, K] = -1  # a sequence may stop anywhere: no way leads there
+        used, left, each = np.zeros((K + 1, K + Q + 1)), np.zeros((Q, K + 1)), np.zeros((Q, Q))
+        a, b = np.nonzero(ways)
+        m = last[a, b].astype(np.intp)
+        direct, count = m < 0, ways[a, b]
+        used[a[direct], np.where(b[direct] < K, b[direct], K + Q)] = count[direct]
+        a, b, m, count = a[~direct], b[~direct], m[~direct], count[~direct]
+        n = routes.first[a, m].astype(np.intp)
+        np.add.at(used, (a, K + n), count)
+        np.add.at(left, (m, b), count)
+        np.add.at(each, (n, m), count)
+        return self._counted(used, left, routes.walked(each))
 
     def _counted(self, used: Array, left: Array, looped: Array) -> Chain:
         K = self.states
@@ -171,24 +199,31 @@ class Chain(Value):
         return value + float(xlogy(uses.ends, self.ends).sum())
 
 
+def _table(starts: Array, moves: Array, ends: Array, empty: float) -> Array:
+    """From states and entry to states and exit (K + 1, K + 1)."""
+    K = len(starts)
+    out = np.empty((K + 1, K + 1))
+    out[:K, :K], out[:K, K], out[K, :K], out[K, K] = moves, ends, starts, empty
+    return out
+
+
 def _entry(starts: Array, moves: Array) -> Array:
     ever = (starts > 0) | (moves > 0).any(axis=0)
     thin = ((moves > 0) & (moves < THIN)).any(axis=0)
     return np.where(thin, -1.0, np.where(ever, 0.0, np.inf))
 
 
-def _shortest(loops: Array) -> tuple[Array, list[list[list[int]]]]:
-    """The best walk between any two null states, and the states on it, both ends included."""
+def _shortest(loops: Array) -> tuple[Array, Index]:
+    """The best walk between any two null states (Q, Q), and the first step of it   (Floyd and Warshall)."""
     Q = len(loops)
     best = np.maximum(loops, np.eye(Q))
-    way = [[[n] if n == m else [n, m] for m in range(Q)] for n in range(Q)]
+    hop = np.broadcast_to(np.arange(Q), (Q, Q)).copy()
     for over in range(Q):
-        for n in range(Q):
-            for m in range(Q):
-                if best[n, over] * best[over, m] > best[n, m]:
-                    best[n, m] = best[n, over] * best[over, m]
-                    way[n][m] = way[n][over] + way[over][m][1:]
-    return best, way
+        through = best[:, over, None] * best[over]
+        better = through > best
+        best = np.where(better, through, best)
+        hop = np.where(better, hop[:, over, None], hop)
+    return best, hop
 
 
 SUM_TO_ONE = 1e-9

@@ -53,8 +53,10 @@ def table(values: Any) -> Array:
     return a[:, None] if a.ndim == 1 else a
 
 
-def apart(x: Any, covariates: Any = None) -> Driven:
-    """Frames and covariates, given side by side or as `with_covariates` put them together."""
+def apart(x: Any, covariates: Any = None, lengths: Any = None) -> Driven:
+    """Frames and covariates, given side by side or as `with_covariates` put them together; `lengths` cut one array."""
+    if lengths is not None:
+        x, covariates = Ragged.of(x, lengths), None if covariates is None else Ragged.of(covariates, lengths)
     both = Ragged.of(x) if covariates is None else with_covariates(x, covariates)
     if not (isinstance(both.values, Columns) and {FRAMES, COVARIATES} <= set(both.values)):
         remedy = "give covariates=, or put both together with with_covariates(x, covariates)"
@@ -63,26 +65,26 @@ def apart(x: Any, covariates: Any = None) -> Driven:
     return Driven(frames, table(both.values[COVARIATES]))
 
 
-def features(u: Array, units: Array | None, offsets: Index | None = None, before: int = 0) -> Array:
+def features(u: Array, units: Array | None, offsets: Index | None = None, before: int = 0, frame: int = 0) -> Array:
     """(1, u) in the model's units (T, p + 1); the first frame of a sequence is not moved to, and its u does not matter.
 
     What is missing or infinite elsewhere is an error that names sequence, frame and column. Without `offsets`, every
-    row matters.
+    row matters; so it does in a piece that goes on with sequence `before` at a `frame` above 0.
     """
     z = np.array(u, dtype=np.float64)
-    if offsets is not None:
+    if offsets is not None and not frame:
         z[offsets[:-1][np.diff(offsets) > 0]] = 0.0 if units is None else units[0]
     if not np.isfinite(z).all():
-        _refuse_missing(z, offsets, before)
+        _refuse_missing(z, offsets, before, frame)
     if units is not None:
         z = (z - units[0]) / units[1]
     return np.concatenate([np.ones((len(z), 1)), z], axis=1)
 
 
-def _refuse_missing(z: Array, offsets: Index | None, before: int) -> None:
+def _refuse_missing(z: Array, offsets: Index | None, before: int, frame: int) -> None:
     t, column = np.argwhere(~np.isfinite(z))[0]
     sequence = -1 if offsets is None else int(np.searchsorted(offsets, t, side="right")) - 1
-    place = f"row {t}" if offsets is None else f"sequence {before + sequence}, frame {t - offsets[sequence]}"
+    place = f"row {t}" if offsets is None else f"sequence {before + sequence}, frame {frame + t - offsets[sequence]}"
     remedy = "fill it in first: what drives a chain must be known"
     got = f"{z[t, column]} at {place}, column {column}"
     raise DataError(sentence(WHOSE, "covariates must be finite numbers", got, remedy))

@@ -16,7 +16,7 @@ from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, sentence
 from likely.families.categorical import Categorical
-from likely.models import trellis
+from likely.models import long_chains, trellis
 from likely.models.mixture import Mixture
 from likely.models.state_paths import best_paths
 
@@ -128,11 +128,26 @@ def _smoothed(model: Any, seqs: Ragged, lag: int | None, total: Array) -> Array:
         a, b = edges
         part = seqs[a:b]
         with np.errstate(all="ignore"):
+            if b - a == 1 and len(part.values) > LONG and _in_pieces(model, part.values, lag, a, out, seqs, total):
+                return
             logs = model.scores(part, a)
             out[seqs.offsets[a] : seqs.offsets[b]] = _shares(way, logs, part, lag, a, total)
 
     _in_runs(fill, seqs)
     return out
+
+
+def _in_pieces(model: Any, values: Any, lag: int | None, a: int, out: Array, seqs: Ragged, total: Array) -> bool:
+    """One long sequence piece by piece, into its place; False where only all of it at once would do."""
+    view = out[seqs.offsets[a] : seqs.offsets[a + 1]]
+    if lag is None:
+        total[a] = long_chains.smooth(model, values, view)
+        _refuse_impossible(np.isneginf(total[a : a + 1]), a)
+        return True
+    if lag == 0:
+        _refuse_impossible(np.array([not long_chains.filtered(model, values, view)]), a)
+        return True
+    return bool(long_chains.lagged(model, values, lag, view, _fixed_lag))
 
 
 def _shares(way: Any, logs: Array, seqs: Ragged, lag: int | None, before: int, total: Array) -> Array:
@@ -142,10 +157,10 @@ def _shares(way: Any, logs: Array, seqs: Ragged, lag: int | None, before: int, t
         bad[there] = np.logical_or.reduceat(~np.isfinite(news), seqs.offsets[:-1][there])
         _refuse_impossible(bad, before)
         return alpha if lag == 0 else _fixed_lag(way, logs, alpha, seqs, int(lag))
-    found = trellis.posterior(way, logs, seqs.offsets, np.ones(len(seqs)))
-    _refuse_impossible(np.isneginf(found.log_prob), before)
-    total[before : before + len(seqs)] = found.log_prob
-    return found.states
+    states, log_prob = trellis.smoothed(way, logs, seqs.offsets)
+    _refuse_impossible(np.isneginf(log_prob), before)
+    total[before : before + len(seqs)] = log_prob
+    return states
 
 
 def _refuse_impossible(bad: Any, before: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,24 +10,29 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from likely.core.arrays import Array, BadEntry, Index, Mask, parameter, weights
-from likely.core.blocks import Blocks, runs
-from likely.core.engine import Threads, cores, one_blas_thread, ordered_map
+from likely.core.arrays import Array, Index, Mask, parameter, weights
+from likely.core.blocks import Blocks
+from likely.core.engine import Threads, one_blas_thread
 from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law
 from likely.families.shared import untied
-from likely.models import driven_trellis as trellis
+from likely.models import driven_decoding as decoding
 from likely.models.chain import SUM_TO_ONE
-from likely.models.covariates import Driven, apart, features, table, with_covariates
-from likely.models.decoding import Forecast, Path, is_one, one_sequence
-from likely.models.driven_moves import bound, evidence, log_moves, log_row, step
+from likely.models.covariates import apart, features, table, with_covariates
+from likely.models.decoding import Forecast, Path, Smoothed, is_one
+from likely.models.driven_collecting import looked
+from likely.models.driven_decoding import Belief
+from likely.models.driven_moves import bound, log_moves, log_row, step
+from likely.models.driven_pieces import Look
 from likely.models.driven_prior import DrivenPrior
 from likely.models.driven_stats import DrivenStats
-from likely.models.hmm import FRAMES, PIECE, BadFrame, _in_double, masks
+from likely.models.hmm import masks
 from likely.models.softening import softened
 from likely.models.state_paths import emitted
 
+FRAMES = 4096  # of a block at most
+PIECE = 2**18  # numbers in the moves of a block: they stay in cache
 FURTHER = 1.5  # times the step to the top of a bound that is too steep: up to twice it the bound still rises
 
 
@@ -109,7 +113,7 @@ class DrivenHMM(Law):
 
     @property
     def _frames(self) -> int:
-        """Frames of a block: their moves (T, K, K) stay small."""
+        """Frames of a block, or of a piece of a long sequence: their moves (T, K, K) stay small."""
         return max(64, min(FRAMES, PIECE // self.states**2))
 
     def raw_coefficients(self) -> Array:
@@ -137,45 +141,23 @@ class DrivenHMM(Law):
         if u.ndim != 2 or u.shape[1] != self.n_covariates:
             raise ShapeError(sentence("DrivenHMM", f"covariates must have {self.n_covariates} columns", u.shape))
 
-    def _features(self, u: Array, offsets: Index | None = None, before: int = 0) -> Array:
+    def _features(self, u: Array, offsets: Index | None = None, before: int = 0, frame: int = 0) -> Array:
         self._check_width(u)
-        return features(u, self.units, offsets, before)
+        return features(u, self.units, offsets, before, frame)
 
     def log_prob(self, x: Any, covariates: Any = None) -> Array:
         """log p(x | u) of each sequence (n,)."""
         driven = apart(x, covariates)
-        out = np.empty(len(driven.frames))
-
-        def fill(a: int, b: int, part: _Part) -> None:
-            out[a:b] = trellis.filtered(self.starts, part.moves, part.logs, part.seqs.offsets).log_prob
-
-        self._in_runs(driven, fill)
+        out = decoding.log_probs(Look(self, driven))
         return out.astype(np.float32) if driven.frames.dtype == np.float32 else out
 
-    def _in_runs(self, driven: Driven, fill: Callable[[int, int, _Part], None]) -> None:
-        def one(edges: tuple[int, int]) -> None:
-            with np.errstate(all="ignore"):
-                fill(*edges, self._part(driven, *edges))
-
-        with one_blas_thread():
-            for _ in ordered_map(one, runs(driven.frames, self._frames), cores()):
-                pass
-
-    def _part(self, driven: Driven, a: int, b: int) -> _Part:
-        """Scores and log moves of the frames of some sequences."""
-        seqs, at = driven.frames[a:b], slice(driven.frames.offsets[a], driven.frames.offsets[b])
-        z = self._features(driven.covariates[at], seqs.offsets, a)
-        return _Part(seqs, z, log_moves(self.coefficients, self._possible, z), self._scores(seqs, a))
-
-    def _scores(self, seqs: Ragged, before: int) -> Array:
-        try:
-            logs = self.emissions.log_prob(_in_double(seqs.values))
-        except BadEntry as error:
-            raise BadFrame.of(error, seqs.offsets).after(before) from None
-        return np.array(logs, dtype=np.float64, order="C")
-
     def sample(self, n: int, rng: Generator, covariates: Any = None) -> Ragged:
-        """n sequences with their covariates: one for each sequence of `covariates`, or all along a single one."""
+        """n sequences drawn along given covariates, with which they come back as `with_covariates` makes them.
+
+        `covariates` are n sequences (T_i, p), one for each, or a single one (T, p) for all: sequence i of the answer
+        has T_i frames, `answer[i]["frames"]` (T_i, d) and `answer[i]["covariates"]` (T_i, p). The row of its first
+        frame drives nothing.
+        """
         if covariates is None:
             remedy = "say which: sample(n, rng, covariates=u)"
             raise DomainError(sentence("DrivenHMM.sample", "moves are driven by covariates", "none", remedy))
@@ -203,53 +185,47 @@ class DrivenHMM(Law):
 
     # --------------------------------------------------------------- decoding
 
-    def posterior(self, x: Any, covariates: Any = None) -> Any:
-        """p(s_t | x, u) of every frame: (T, K), or a Ragged for many sequences."""
-        driven = apart(x, covariates)
-        out, offsets = np.empty((len(driven.covariates), self.states)), driven.frames.offsets
-
-        def fill(a: int, b: int, part: _Part) -> None:
-            found = trellis.smoothed(self.starts, part.moves, part.logs, part.seqs.offsets)
-            self._refuse_impossible(found.log_prob, a)
-            out[offsets[a] : offsets[b]] = found.states
-
-        self._in_runs(driven, fill)
-        return out if is_one(x) else Ragged(out, offsets)
-
-    def _refuse_impossible(self, log_prob: Array, before: int) -> None:
-        if np.isneginf(log_prob).any():
-            whose = f"sequence {before + int(np.isneginf(log_prob).argmax())} is impossible under the model"
-            raise DataError(sentence("DrivenHMM", "the states of what cannot be are not defined", whose))
-
     def viterbi(self, x: Any, covariates: Any = None) -> Path:
         """The best path of states, and its joint log-probability with what was seen."""
         driven = apart(x, covariates)
-        offsets = driven.frames.offsets
-        states, score = np.empty(len(driven.covariates), dtype=np.intp), np.empty(len(driven.frames))
+        states, score = decoding.best_paths(Look(self, driven))
+        return Path(states, float(score[0])) if is_one(x) else Path(Ragged(states, driven.frames.offsets), score)
 
-        def fill(a: int, b: int, part: _Part) -> None:
-            found = trellis.best_paths(self.starts, part.moves, part.logs, part.seqs.offsets)
-            states[offsets[a] : offsets[b]], score[a:b] = found
+    def k_best(self, x: Any, k: int, covariates: Any = None) -> list[Path]:
+        """The k best paths of one sequence, best first; fewer where there are fewer."""
+        if k < 1 or k != int(k):
+            raise DomainError(sentence("DrivenHMM.k_best", "k must be a whole number above 0", k))
+        driven = apart(x, covariates)
+        decoding.one_of(driven, "k_best")
+        return decoding.k_best(Look(self, driven), int(k))
 
-        self._in_runs(driven, fill)
-        return Path(states, float(score[0])) if is_one(x) else Path(Ragged(states, offsets), score)
+    def posterior(self, x: Any, lag: int | None = None, covariates: Any = None) -> Any:
+        """p(s_t | x, u) of every frame (T, K), a Ragged for many sequences; with a `lag`, from x_1 … x_{t + lag} only.
 
-    def drawn_states(self, x: Any, rng: Generator) -> Index:
+        `lag=0` is the causal filter: what was known at the time. Covariates up to there are taken as known.
+        """
+        whole = lag if lag is None else decoding.whole_lag(lag)
+        driven = apart(x, covariates)
+        look = Look(self, driven)
+        out = decoding.smoothed(look)[0] if whole is None else decoding.lagged(look, whole)
+        return out if is_one(x) else Ragged(out, driven.frames.offsets)
+
+    def smooth(self, x: Any, covariates: Any = None) -> Smoothed:
+        """`states`, as `posterior` gives them, and `log_prob` of the sequence, in one pass."""
+        driven = apart(x, covariates)
+        out, total = decoding.smoothed(Look(self, driven))
+        return Smoothed(out, float(total[0])) if is_one(x) else Smoothed(Ragged(out, driven.frames.offsets), total)
+
+    def drawn_states(self, x: Any, rng: Generator, covariates: Any = None) -> Index:
         """A path of states of each sequence, end to end (T,), drawn from p(s | x, u)."""
-        driven = apart(x)
-        out, uniform = np.empty(len(driven.covariates), dtype=np.intp), rng.random(len(driven.covariates))
-
-        def fill(a: int, b: int, part: _Part) -> None:
-            at = slice(driven.frames.offsets[a], driven.frames.offsets[b])
-            out[at] = trellis.drawn_paths(self.starts, part.moves, part.logs, part.seqs.offsets, uniform[at])
-
-        self._in_runs(driven, fill)
-        return out
+        return decoding.drawn(Look(self, apart(x, covariates)), rng)
 
     def forecast(self, x: Any, steps: int = 1, covariates: Any = None, past: Any = None) -> Forecast:
-        """What comes 1 … steps frames after one sequence, driven by the `covariates` (steps, p) of those frames.
+        """What comes 1 … steps frames after one sequence x (T, d), driven by the `covariates` (steps, p) to come.
 
-        `past` are the covariates of x, unless x has its own.
+        `past` (T, p) are the covariates of x, unless x has its own. In the answer `states` is (steps, K), `mean`
+        (steps, d), and `answer[i]` the density of the observation i + 1 frames ahead; with p = 1, `covariates` may be
+        (steps,).
         """
         if steps < 1 or steps != int(steps):
             raise DomainError(sentence("DrivenHMM.forecast", "steps must be a whole number above 0", steps))
@@ -259,22 +235,45 @@ class DrivenHMM(Law):
                 sentence("DrivenHMM.forecast", f"the covariates of {steps} frames to come are needed", got)
             )
         driven = apart(x, past)
-        one_sequence(driven.frames, "forecast")
-        with np.errstate(all="ignore"):
-            part = self._part(driven, 0, 1)
-            found = trellis.filtered(self.starts, part.moves, part.logs, part.seqs.offsets)
-        self._refuse_impossible(found.log_prob, 0)
-        now, out = found.alpha[-1], np.empty((int(steps), self.states))
+        decoding.one_of(driven, "forecast")
+        now, out = decoding.last_filter(Look(self, driven)), np.empty((int(steps), self.states))
         for t, moves in enumerate(self.moves(covariates)):
             out[t] = now = now @ moves
         return Forecast.trusted(states=out, going=np.ones(int(steps)), emissions=self.emissions)
 
+    # ----------------------------------------------------------------- filter
+
+    def initial(self) -> Belief:
+        """The first state, before any frame; no move leads to it."""
+        return Belief.trusted(probs=self.starts.copy(), due=False)
+
+    def predict(self, belief: Belief, covariates: Any = None) -> Belief:
+        """The belief one frame on. Without covariates (p,) the move is due: `update` makes it, once they come."""
+        if belief.due:
+            expected = "a move is due already: its covariates must be known before the next"
+            raise DomainError(sentence("DrivenHMM", expected, "another", "predict(belief, covariates)"))
+        waiting = belief.replace(due=True)
+        return waiting if covariates is None else decoding.moved(self, waiting, covariates)
+
+    def update(self, belief: Belief, y: Any) -> tuple[Belief, float]:
+        """The state once y is seen, and log p(frame | covariates, all before).
+
+        y is a pair of a frame and the covariates (p,) of the move into it, or Columns of "frames" and "covariates".
+        What cannot be leaves the belief as it was before the frame.
+        """
+        frame, u = decoding.observation(y, self.n_covariates)
+        return decoding.seen(self, decoding.moved(self, belief, u), frame)
+
     # --------------------------------------------------------------- learning
 
-    def collect(self, x: Any, weight: Any = None, given: Any = None, covariates: Any = None) -> DrivenStats:
+    hides_labels = True  # so that `fit(hard=True)` can take the best path of each sequence
+
+    def collect(
+        self, x: Any, weight: Any = None, given: Any = None, hard: bool = False, covariates: Any = None
+    ) -> DrivenStats:
         """Expected beginnings, emissions' statistics, and gradient and curvature of the moves, under p(s | x, u).
 
-        `given`: what is known of the states, as `HMM.collect` takes it.
+        `given`: what is known of the states, as `HMM.collect` takes it. `hard` takes the best path alone.
         """
         driven = apart(x, covariates)
         n = len(driven.frames)
@@ -282,41 +281,21 @@ class DrivenHMM(Law):
         w = np.ones(n) if w is None else w
         if w.ndim == 2:
             raise ShapeError(sentence("DrivenHMM", f"weight must have one entry a sequence ({n})", w.shape))
-        known = None if given is None else masks(given, driven.frames, self.states)
-        edges = runs(driven.frames, self._frames) or [(0, 0)]
-        if len(edges) == 1:
-            return self._looked(driven, 0, n, w, known)
+        known = None if given is None else Ragged.of(given)
+        if known is not None and not np.array_equal(known.offsets, driven.frames.offsets):
+            masks(known, driven.frames, self.states)  # refuses them
+        look = Look(self, driven, known, hard)
+        edges = look.stretches()
+        if len(edges) <= 1:
+            with one_blas_thread():
+                return looked(look, 0, n, w, hard)
         pieces = Blocks.of(np.array(edges), rows=1, blocks=1)
-        return Threads().total(lambda block: self._looked(driven, block.x[0, 0], block.x[0, 1], w, known), pieces)
 
-    def _looked(self, driven: Driven, a: int, b: int, w: Array, known: Ragged | None) -> DrivenStats:
-        with np.errstate(all="ignore"):
-            part, w = self._part(driven, int(a), int(b)), w[a:b]
-            offsets = part.seqs.offsets
-            logs = part.logs if known is None else part.logs + known[a:b].values
-            found = trellis.smoothed(self.starts, part.moves, logs, offsets)
-            cannot = np.isneginf(found.log_prob) & (w > 0)
-            if cannot.any():  # as if nothing had been seen of them: the objective says what is wrong
-                free = np.zeros_like(logs) if known is None else known[a:b].values
-                logs = np.where(np.repeat(cannot, part.seqs.lengths)[:, None], free, logs)
-                found = trellis.smoothed(self.starts, part.moves, logs, offsets)
-                w = np.where(np.isneginf(found.log_prob), 0.0, w)
-        lost = bool((w[cannot] == 0).any())
-        return self._stats(part, logs, found, w, lost)
+        def one(block: Any) -> DrivenStats:
+            a, b = block.x[0].tolist()
+            return looked(look, a, b, w[a:b], hard)
 
-    def _stats(self, part: _Part, logs: Array, found: trellis.Smoothed, w: Array, lost: bool) -> DrivenStats:
-        each = np.repeat(w, part.seqs.lengths)
-        states, moved = found.states * each[:, None], found.moves * each[:, None, None]
-        gradient, curvature = evidence(moved, moved.sum(axis=2), np.exp(part.moves), part.z)
-        starts = states[part.seqs.offsets[:-1][part.seqs.lengths > 0]].sum(axis=0)
-        fitted = float((moved * np.where(moved > 0, part.moves, 0.0)).sum())
-        total = float(w @ np.where(w > 0, found.log_prob, 0.0)) - trellis.expected_score(states, logs)
-        entropy = -np.inf if lost else total - fitted - float(xlogy(starts, self.starts).sum())
-        return DrivenStats.trusted(
-            starts=starts, counts=states.sum(axis=0), entropy=np.asarray(entropy), fitted=np.asarray(fitted),
-            parts=self.emissions.collect(_in_double(part.seqs.values), states), gradient=gradient,
-            curvature=curvature, coefficients=self.coefficients,
-        )  # fmt: skip
+        return Threads().total(one, pieces)
 
     def refit(self, stats: DrivenStats, prior: Any = None) -> DrivenHMM:
         """Emissions and starts as in any HMM; coefficients by the step of the lower bound. What cannot be stays so."""
@@ -357,10 +336,3 @@ class DrivenHMM(Law):
         if self.states == 1 or hasattr(untied(self.emissions), "for_prior"):
             return stats.parts
         return softened(stats.parts, 1)
-
-
-class _Part:
-    """Some sequences: their frames, features (T, q), log moves (T, K, K) and scores (T, K)."""
-
-    def __init__(self, seqs: Ragged, z: Array, moves: Array, logs: Array) -> None:
-        self.seqs, self.z, self.moves, self.logs = seqs, z, moves, logs

@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.special import logsumexp
 
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array, Index, Mask
 
 CUTOFF = 1e-12  # of the largest eigenvalue: directions below it are those that covariates never took
+
+
+class Moves(NamedTuple):
+    """The moves into each of T frames, in logarithms and in numbers."""
+
+    logs: Array  # (T, K, K)
+    probs: Array  # (T, K, K)
+    least: Array  # (T,): the smallest log-probability of a possible move
+
+    def at(self, frames: Index) -> Moves:
+        """Those into some frames."""
+        return Moves(*(part[frames] for part in self))
+
+    @classmethod
+    def of(cls, coefficients: Array, possible: Mask, z: Array) -> Moves:
+        """The moves at features z (T, q); `log_moves` is its slow twin."""
+        from likely.loops import driven
+
+        K, _, q = coefficients.shape
+        logs = np.ascontiguousarray(z @ coefficients.reshape(K * K, q).T).reshape(len(z), K, K)
+        can, least = np.array(possible), np.empty(len(z))
+        driven.lower(logs, can)
+        probs = np.exp(logs)
+        driven.normalise(logs, can, probs, least)
+        return cls(logs, probs, least)
 
 
 def log_moves(coefficients: Array, possible: Mask, z: Array) -> Array:
@@ -39,6 +66,22 @@ def evidence(shares: Array, before: Array, moves: Array, z: Array) -> tuple[Arra
     excess = (shares - before[:, :, None] * moves).reshape(T, K * K)
     squares = (z[:, :, None] * z[:, None, :]).reshape(T, q * q)
     return (excess.T @ z).reshape(K, K, q), (before.T @ squares).reshape(K, q, q)
+
+
+def path_evidence(path: Index, before: Index, weight: Array, moves: Moves, z: Array) -> tuple[Array, Array, float]:
+    """The same where states are one path (T,), and the expected log-probability of its moves.
+
+    before (T,) are the states that the frames were entered from, −1 where a sequence begins.
+    """
+    K, q = moves.probs.shape[1], z.shape[1]
+    gradient, curvature, fitted = np.zeros((K, K, q)), np.zeros((K, q, q)), 0.0
+    for i in range(K):
+        at = np.flatnonzero((before == i) & (weight > 0))
+        w, own = weight[at], z[at]
+        gradient[i] = (w[:, None] * (np.eye(K)[path[at]] - moves.probs[at, i])).T @ own
+        curvature[i] = (w[:, None] * own).T @ own
+        fitted += float(w @ moves.logs[at, i, path[at]])
+    return gradient, curvature, fitted
 
 
 def bound(change: Array, possible: Mask, gradient: Array, curvature: Array) -> float:

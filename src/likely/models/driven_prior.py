@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy.special import xlogy
@@ -82,3 +82,26 @@ class DrivenPrior(Value):
         """log p of all of a model's parameters, up to a constant."""
         of_parts = 0.0 if self.parts is None else float(np.sum(self.parts.log_density(model.emissions)))
         return of_parts + self.log_density_of_moves(model.starts, model.coefficients, model.possible)
+
+    # ------------------------------------------------- what only conjugate laws can
+
+    def update(self, stats: Any) -> NoReturn:
+        """An error: what sequences say of a logit has no finite form; `DrivenHMM.refit` finds the mode step by step."""
+        raise _not_conjugate("update")
+
+    def point(self, rule: str = "mode") -> NoReturn:
+        """An error: which states may begin, and which moves are possible, the model says."""
+        raise _not_conjugate("point")
+
+    def draw(self, rng: Any) -> NoReturn:
+        """An error, for the same reason."""
+        raise _not_conjugate("draw")
+
+    def predictive(self) -> NoReturn:
+        """An error, for the same reason."""
+        raise _not_conjugate("predictive")
+
+
+def _not_conjugate(doing: str) -> DomainError:
+    expected = "a prior of coefficients is not conjugate: it has no posterior of its own kind"
+    return DomainError(sentence(f"DrivenPrior.{doing}", expected, "asked for", "use refit(stats, prior), or fit"))

@@ -40,6 +40,18 @@ class DrivenStats(Addable, Value):
         """Weight of all frames."""
         return float(self.counts.sum())
 
+    unit = "frame"
+
+    @property
+    def units(self) -> float:
+        """What a gain is measured by: frames."""
+        return self.total_weight
+
+    @property
+    def sequences(self) -> float:
+        """Weight of all sequences that have a frame."""
+        return float(self.starts.sum())
+
     def __add__(self, other: DrivenStats) -> DrivenStats:
         if not np.array_equal(self.coefficients, other.coefficients):
             expected = "statistics of a driven chain add where they were taken at the same coefficients"

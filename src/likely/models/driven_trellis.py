@@ -1,25 +1,23 @@
-"""All paths through states whose moves change with time: what is likely, given all that was seen."""
+"""All paths through states whose moves change with time: what is likely, given all that was seen.
+
+`Numbers` and `Logarithms` are one pass forwards and back: the first is fast and knows when it lost something, the
+second never loses. Frames may be whole sequences, or a piece of one.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from likely.core.arrays import Array, Index, Mask
+from likely.models.driven_moves import Moves
 from likely.models.state_paths import BestPaths
 
 FAR = -600.0  # log-probability of a move that numbers, not logarithms, are too coarse for
-
-
-class Filtered(NamedTuple):
-    """What each state is worth as frames come in; `sound` says for which sequences plain numbers sufficed."""
-
-    alpha: Array  # (T, K): p(s_t | x_1 … x_t)
-    log_prob: Array  # (n,): log p(x)
-    sound: Mask  # (n,)
-    scores: Array  # (T, K): exp of the scores, less each frame's largest
-    scale: Array  # (T,)
+THIN = -46.0  # log-probability of a move that may take a product out of the range of numbers: 1e-20
 
 
 class Smoothed(NamedTuple):
@@ -30,94 +28,232 @@ class Smoothed(NamedTuple):
     log_prob: Array  # (n,)
 
 
-def filtered(starts: Array, moves: Array, logs: Array, offsets: Index) -> Filtered:
-    """Forwards over log moves (T, K, K) and scores (T, K), scaled where that is safe, else in logarithms."""
-    from likely.loops import chains, driven
+class Begun(NamedTuple):
+    """Where a piece of a sequence begins: the filter of the frame before, and what was lost up to there."""
 
-    T, K = logs.shape
-    top, b, alpha, scale = np.empty((T, 1)), logs.copy(), np.empty((T, K)), np.ones(T)
-    chains.shift(b, top, K)
-    b = np.exp(b, out=b)
-    sound = ~_any_of(np.asarray(((moves < FAR) & np.isfinite(moves)).any(axis=(1, 2))), offsets)
-    ever = (starts > 0) | np.isfinite(moves).any(axis=(0, 1))
-    driven.forward(starts, np.exp(moves), ever, b, offsets, alpha, scale, sound)
-    total = _sums(np.log(scale) + top[:, 0], offsets)
-    bad = np.flatnonzero(~sound)
+    before: Array  # (K,): in the way of the pass that made it
+    lost: Array  # (1,)
+
+
+class Numbers:
+    """Scaled numbers: only products and sums. `sound` (n,) says for which sequences they sufficed."""
+
+    def __init__(self, starts: Array, moves: Moves, logs: Array, offsets: Index, begun: Begun | None = None) -> None:
+        from likely.loops import chains, driven
+
+        T, K = logs.shape
+        self.offsets, self.begun, self.probs = np.array(offsets), begun, moves.probs
+        top, self.b = np.empty((T, 1)), np.array(logs, order="C")
+        chains.shift(self.b, top, K)
+        np.exp(self.b, out=self.b)
+        self.alpha, self.scale = np.empty((T, K)), np.ones(T)
+        self.sound, floor = self._range(moves.least, begun is not None)
+        self.lost = np.zeros(len(offsets) - 1) if begun is None else begun.lost.copy()
+        enter = starts if begun is None else begun.before @ self.probs[0]
+        ever = (enter > 0) | np.isfinite(moves.logs[:1]).any(axis=(0, 1))
+        driven.forward(
+            np.array(enter),
+            self.probs,
+            ever,
+            floor,
+            self.b,
+            self.offsets,
+            self.alpha,
+            self.scale,
+            self.sound,
+            self.lost,
+        )
+        self.log_prob = _sums(np.log(self.scale) + top[:, 0], self.offsets)
+
+    def _range(self, least: Array, inside: bool) -> tuple[Mask, Array]:
+        """Which sequences may be tried, and 0, or −1 where moves are thin."""
+        thin, far = (_any_of(least < limit, self.offsets, inside) for limit in (THIN, FAR))
+        return ~far, np.where(thin, -1.0, 0.0)
+
+    @property
+    def filter(self) -> Array:
+        """p(s_t | x_1 … x_t) (T, K)."""
+        return self.alpha
+
+    @property
+    def log_filter(self) -> Array:
+        """Its logarithm."""
+        return np.log(self.alpha)
+
+    @property
+    def end(self) -> Begun:
+        """What the next piece begins with."""
+        return Begun(self.alpha[-1].copy(), self.lost)
+
+    def back(self, after: Array | None = None) -> tuple[Smoothed, Array]:
+        """Backwards: states and moves, and what the first frame is worth to the states before it (K,)."""
+        from likely.loops import driven
+
+        gamma, ahead = np.zeros(self.alpha.shape), np.zeros(self.alpha.shape)
+        after = np.ones(gamma.shape[1]) if after is None else after
+        driven.backward(
+            self.probs, after, self.b, self.offsets, self.alpha, self.scale, self.sound, gamma, ahead
+        )  # fmt: skip
+        pairs = np.empty(self.probs.shape)
+        np.multiply(self.probs[1:], ahead[1:, None, :], out=pairs[1:])
+        pairs[1:] *= self.alpha[:-1, :, None]
+        pairs[_first(self.offsets)] = 0.0
+        if self.begun is not None:
+            pairs[0] = self.begun.before[:, None] * self.probs[0] * ahead[0]
+        worth = self.probs[0] @ ahead[0] if len(gamma) else after
+        return Smoothed(gamma, pairs, self.log_prob), worth
+
+
+class Logarithms:
+    """The same in logarithms: slower by the exponentials, and nothing is ever lost."""
+
+    def __init__(self, starts: Array, moves: Moves, logs: Array, offsets: Index, begun: Begun | None = None) -> None:
+        from likely.loops import chains, driven
+
+        T, K = logs.shape
+        self.offsets, self.begun, self.moves = np.array(offsets), begun, moves.logs
+        top, self.logs = np.empty((T, 1)), np.array(logs, order="C")
+        chains.shift(self.logs, top, K)
+        self.alpha, scale = np.empty((T, K)), np.empty(T)
+        enter = np.log(starts) if begun is None else logsumexp(begun.before[:, None] + moves.logs[0], axis=0)
+        driven.log_forward(np.asarray(enter), self.moves, self.logs, self.offsets, self.alpha, scale)
+        self.log_prob = _sums(scale + top[:, 0], self.offsets)
+
+    @property
+    def sound(self) -> Mask:
+        """Always."""
+        return np.ones(len(self.offsets) - 1, dtype=bool)
+
+    @property
+    def filter(self) -> Array:
+        """p(s_t | x_1 … x_t) (T, K)."""
+        return np.exp(self.alpha)
+
+    @property
+    def log_filter(self) -> Array:
+        """Its logarithm."""
+        return self.alpha
+
+    @property
+    def end(self) -> Begun:
+        """What the next piece begins with."""
+        return Begun(self.alpha[-1].copy(), np.zeros(1))
+
+    def back(self, after: Array | None = None) -> tuple[Smoothed, Array]:
+        """Backwards: states and moves, and what the first frame is worth to the states before it (K,)."""
+        from likely.loops import driven
+
+        T, K = self.alpha.shape
+        beta, after = np.empty((T, K)), np.zeros(K) if after is None else after
+        driven.log_backward(self.moves, after, self.logs, self.offsets, beta)
+        onward = self.logs + beta
+        pairs = self.moves + onward[:, None, :]
+        worth = np.asarray(logsumexp(pairs[0], axis=1)) if T else after
+        pairs[1:] += self.alpha[:-1, :, None]
+        if self.begun is not None:
+            pairs[0] += self.begun.before[:, None]
+        pairs = _shares(pairs.reshape(T, K * K)).reshape(T, K, K)
+        if self.begun is None:
+            pairs[_first(self.offsets)] = 0.0
+        gamma = _shares(self.alpha + beta)
+        cannot = np.repeat(np.isneginf(self.log_prob), np.diff(self.offsets))
+        gamma[cannot], pairs[cannot] = 0.0, 0.0
+        return Smoothed(gamma, pairs, self.log_prob), worth
+
+
+Way = type[Numbers] | type[Logarithms]
+
+
+class Lost(Exception):
+    """Numbers do not suffice for a sequence that is passed piece by piece."""
+
+
+def either(run: Callable[[Way], Any]) -> Any:
+    """What a run over pieces finds in numbers, else what it finds in logarithms."""
+    try:
+        return run(Numbers)
+    except Lost:
+        return run(Logarithms)
+
+
+def sound(passed: Any) -> Any:
+    """The same pass; an exception that `either` knows where it lost something."""
+    if not passed.sound.all():
+        raise Lost
+    return passed
+
+
+def filtered(starts: Array, moves: Moves, logs: Array, offsets: Index) -> tuple[Array, Array]:
+    """log p(s_t | x_1 … x_t) of each frame (T, K), and log p(x) of each sequence (n,)."""
+    passed = Numbers(starts, moves, logs, offsets)
+    found, total, bad = passed.log_filter, passed.log_prob, np.flatnonzero(~passed.sound)
     if len(bad):
         frames, cut = frames_of(bad, offsets)
-        exact, total[bad] = _log_forward(starts, moves[frames], logs[frames], cut)
-        high = exact.max(axis=1, keepdims=True)
-        shares = np.exp(exact - np.where(np.isneginf(high), 0.0, high))
-        alpha[frames] = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
-    return Filtered(alpha, total, sound, b, scale)
+        again = Logarithms(starts, moves.at(frames), logs[frames], cut)
+        found[frames], total[bad] = again.log_filter, again.log_prob
+    return found, total
 
 
-def smoothed(starts: Array, moves: Array, logs: Array, offsets: Index) -> Smoothed:
+def smoothed(starts: Array, moves: Moves, logs: Array, offsets: Index) -> Smoothed:
     """Forwards and backwards: p(s_t | x) and p(s_{t−1}, s_t | x); zeros for sequences that cannot be."""
-    from likely.loops import driven
-
-    found = filtered(starts, moves, logs, offsets)
-    sound, probs = found.sound.copy(), np.exp(moves)
-    gamma, ahead = np.zeros(logs.shape), np.zeros(logs.shape)
-    driven.backward(probs, found.scores, offsets, found.alpha, found.scale, sound, gamma, ahead)
-    pairs = np.zeros(moves.shape)
-    pairs[1:] = found.alpha[:-1, :, None] * probs[1:] * ahead[1:, None, :]
-    total = found.log_prob.copy()
-    bad = np.flatnonzero(~sound)
+    passed = Numbers(starts, moves, logs, offsets)
+    found, bad = passed.back()[0], np.flatnonzero(~passed.sound)
     if len(bad):
         frames, cut = frames_of(bad, offsets)
-        gamma[frames], pairs[frames], total[bad] = _by_logs(starts, moves[frames], logs[frames], cut)
-    pairs[offsets[:-1][np.diff(offsets) > 0]] = 0.0
-    return Smoothed(gamma, pairs, total)
+        again = Logarithms(starts, moves.at(frames), logs[frames], cut).back()[0]
+        found.states[frames], found.moves[frames], found.log_prob[bad] = again
+    return found
 
 
-def _by_logs(starts: Array, moves: Array, logs: Array, offsets: Index) -> tuple[Array, Array, Array]:
+def lagged(passed: Logarithms, moves: Moves, logs: Array, offsets: Index, lag: int) -> Array:
+    """p(s_t | x_1 … x_{t + lag}) of the frames of a pass (T, K); moves, scores and offsets may reach further ahead."""
     from likely.loops import driven
 
-    alpha, total = _log_forward(starts, moves, logs, offsets)
-    beta, pairs = np.empty(logs.shape), np.zeros(moves.shape)
-    driven.log_backward(moves, np.ascontiguousarray(logs), offsets, beta)
-    each = np.repeat(total, np.diff(offsets))
-    can = ~np.isneginf(each)
-    gamma = np.where(can[:, None], np.exp(alpha + beta - each[:, None]), 0.0)
-    onward = (logs + beta)[1:, None, :] - each[1:, None, None]
-    pairs[1:] = np.where(can[1:, None, None], np.exp(alpha[:-1, :, None] + moves[1:] + onward), 0.0)
-    return gamma, pairs, total
+    out = np.empty(passed.alpha.shape)
+    shifted = logs - np.maximum(logs.max(axis=1, keepdims=True), -1e300)
+    driven.lagged(moves.logs, shifted, passed.alpha, np.array(offsets), lag, out)
+    return out
 
 
-def _log_forward(starts: Array, moves: Array, logs: Array, offsets: Index) -> tuple[Array, Array]:
-    from likely.loops import driven
-
-    alpha, total = np.empty(logs.shape), np.empty(len(offsets) - 1)
-    driven.log_forward(np.log(starts), moves, np.ascontiguousarray(logs), offsets, alpha, total)
-    return alpha, total
-
-
-def best_paths(starts: Array, moves: Array, logs: Array, offsets: Index) -> BestPaths:
+def best_paths(starts: Array, moves: Moves, logs: Array, offsets: Index) -> BestPaths:
     """The best path of each sequence   (Viterbi)."""
     from likely.loops import driven, paths
 
-    n = len(offsets) - 1
+    offsets, n = np.array(offsets), len(offsets) - 1
     came, path = np.empty(logs.shape, dtype=np.int16), np.empty(len(logs), dtype=np.intp)
     last, score = np.empty(n, dtype=np.intp), np.empty(n)
-    driven.viterbi(np.log(starts), moves, logs, offsets, came, last, score)
+    driven.viterbi(np.log(starts), moves.logs, logs, offsets, came, last, score)
     paths.trace(came, offsets, last, path)
     return BestPaths(path, score)
 
 
-def drawn_paths(starts: Array, moves: Array, logs: Array, offsets: Index, uniform: Array) -> Index:
-    """A path of each sequence (T,) from p(s | x), by uniform numbers (T,)."""
+def drawn_paths(found: Array, moves: Moves, offsets: Index, uniform: Array, after: Array | None = None) -> Index:
+    """A path of each sequence (T,) from p(s | x), by uniform numbers (T,); `found` is what `filtered` gives."""
     from likely.loops import driven
 
-    path = np.empty(len(logs), dtype=np.intp)
-    driven.draw(np.exp(moves), filtered(starts, moves, logs, offsets).alpha, offsets, uniform, path)
+    path = np.empty(len(found), dtype=np.intp)
+    after = np.zeros(found.shape[1]) if after is None else np.array(after)
+    driven.draw(moves.logs, after, found, np.array(offsets), uniform, path)
     return path
 
 
-def _any_of(each: Mask, offsets: Index) -> Mask:
-    """Which sequences have such a frame after their first, (n,)."""
+def _shares(logs: Array) -> Array:
+    """exp of each row, divided by its sum; zeros where all is −inf."""
+    high = logs.max(axis=1, keepdims=True, initial=-np.inf)
+    shares = np.exp(logs - np.where(np.isneginf(high), 0.0, high))
+    return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300))
+
+
+def _first(offsets: Index) -> Index:
+    """The first frame of each sequence that has one."""
+    return np.asarray(offsets[:-1][np.diff(offsets) > 0])
+
+
+def _any_of(each: Mask, offsets: Index, inside: bool = False) -> Mask:
+    """Which sequences have such a frame after their first, (n,); `inside` one, the first counts too."""
     marked = each.copy()
-    marked[offsets[:-1][np.diff(offsets) > 0]] = False
+    if not inside:
+        marked[_first(offsets)] = False
     count = np.concatenate([[0], np.cumsum(marked)])
     return np.asarray(count[offsets[1:]] > count[offsets[:-1]])
 

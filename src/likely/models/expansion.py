@@ -6,10 +6,9 @@ to one null state, and that one chooses.
 
 from __future__ import annotations
 
-from itertools import pairwise, product
-
 import numpy as np
 
+from likely.core.arrays import Array
 from likely.errors import DomainError, sentence
 from likely.models.topology import Topology
 
@@ -24,12 +23,7 @@ def of_higher_order(topology: Topology, order: int) -> Topology:
     _refuse_nulls(topology, "order")
     if order < 1 or order != int(order):
         raise DomainError(sentence("Topology", "order must be a whole number above 0", order))
-    K = topology.states
-    runs = [
-        run for size in range(1, int(order) + 1) for run in product(range(K), repeat=size) if _possible(run, topology)
-    ]
-    runs = [run for run in runs if len(run) == order or topology.starts[run[0]]]
-    _refuse_many(len(runs))
+    runs = _runs(topology, int(order))
     starts = np.array([len(run) == 1 and bool(topology.starts[run[0]]) for run in runs])
     moves = np.zeros((len(runs), len(runs)), dtype=bool)
     place = {run: i for i, run in enumerate(runs)}
@@ -43,8 +37,35 @@ def of_higher_order(topology: Topology, order: int) -> Topology:
     return Topology(starts, moves, ends, topology.density[last], last)
 
 
-def _possible(run: tuple[int, ...], topology: Topology) -> bool:
-    return all(topology.moves[a, b] for a, b in pairwise(run))
+def _runs(topology: Topology, order: int) -> list[tuple[int, ...]]:
+    """Runs of states along possible moves: of full length from anywhere, shorter ones from where sequences begin."""
+    after = _ways_on(topology, order)
+    begin = np.flatnonzero(topology.starts).tolist()
+    short: list[tuple[int, ...]] = [(k,) for k in begin] if order > 1 else []
+    out = list(short)
+    for _ in range(order - 2):
+        short = _longer(short, topology)
+        out += short
+    full: list[tuple[int, ...]] = [(k,) for k in range(topology.states) if after[order - 1][k] > 0]
+    for left in range(order - 2, -1, -1):  # only what can still become a full run
+        full = [run for run in _longer(full, topology) if after[left][run[-1]] > 0]
+    return out + full
+
+
+def _ways_on(topology: Topology, order: int) -> list[Array]:
+    """How many runs of 0, 1, … order − 1 more states go on from each: counted, and refused, before any is made."""
+    _refuse_many(order)
+    after, short = [np.ones(topology.states)], 0.0
+    for _ in range(order - 1):
+        short += float(after[-1] @ topology.starts)  # these begin sequences
+        _refuse_many(int(short))
+        after.append(np.minimum(topology.moves @ after[-1], 1e12))  # beyond counting, and refused
+    _refuse_many(int(short + after[-1].sum()))
+    return after
+
+
+def _longer(runs: list[tuple[int, ...]], topology: Topology) -> list[tuple[int, ...]]:
+    return [(*run, k) for run in runs for k in np.flatnonzero(topology.moves[run[-1]]).tolist()]
 
 
 def with_durations(topology: Topology, longest: int) -> Topology:

@@ -23,7 +23,7 @@ from likely.families.moments import Moments
 from likely.families.shared import Shared, untied
 from likely.models import long_chains, trellis
 from likely.models.chain import Chain, check_chain
-from likely.models.decoding import Forecast, Path, Smoothed, decode, forecast, k_best, smooth, smoothed
+from likely.models.decoding import Forecast, Path, Smoothed, belief_over, decode, forecast, k_best, smooth, smoothed
 from likely.models.hmm_stats import HMMStats
 from likely.models.hmm_sweep import swept
 from likely.models.softening import softened
@@ -171,7 +171,7 @@ class HMM(Law):
 
     def _likelihoods(self, seqs: Ragged, before: int = 0) -> Array:
         with np.errstate(all="ignore"):
-            if len(seqs) == 1 and len(seqs.values) > long_chains.LONG:
+            if len(seqs) == 1 and long_chains.is_long(len(seqs.values), self.states):
                 return np.array([[long_chains.log_prob(one, seqs.values) for one in self._each]])
             return trellis.log_likelihoods(self._ways, self.scores(seqs, before), seqs.offsets)
 
@@ -181,6 +181,9 @@ class HMM(Law):
             logs = self.emissions.log_prob(_in_double(seqs.values))
         except BadEntry as error:
             raise BadFrame.of(error, seqs.offsets).after(before) from None
+        own = isinstance(logs, np.ndarray) and logs.dtype == np.float64
+        if own and logs.flags.owndata and logs.flags.writeable and logs.flags.c_contiguous:
+            return logs  # nobody else has it
         return np.array(logs, dtype=np.float64, order="C")
 
     def sample(self, n: int, rng: Generator, length: Any = None) -> Any:
@@ -190,12 +193,17 @@ class HMM(Law):
         """
         if self.members is not None:
             return [one.sample(n, rng, length) for one in self._each]
+        if length is not None:
+            length = _lengths(length)
         return emitted(self.emissions, drawn_paths(self.chains[0], n, rng, length), rng)
 
     # --------------------------------------------------------------- decoding
 
     def viterbi(self, x: Any) -> Path:
-        """The best path of states: `states` (T,) and `log_prob`; for many sequences a Ragged, and (n,)."""
+        """The best path of states: `states` (T,) and `log_prob`; for many sequences a Ragged, and (n,).
+
+        Of a sequence that no path can explain, log_prob is −inf and every state −1.
+        """
         self._only_one("viterbi")
         return decode(self, x)
 
@@ -218,7 +226,7 @@ class HMM(Law):
         return smooth(self, x)
 
     def forecast(self, x: Any, steps: int = 1) -> Forecast:
-        """What comes after a sequence: states and observations 1 … steps frames ahead."""
+        """What comes after a sequence, or after a live belief: states and observations 1 … steps frames ahead."""
         self._only_one("forecast")
         return forecast(self, x, steps)
 
@@ -231,7 +239,7 @@ class HMM(Law):
 
     def predict(self, belief: Categorical) -> Categorical:
         """The state one frame on, given that the sequence goes on."""
-        return _over_states(belief.probs @ self._ways[0].moves)
+        return _over_states(belief_over(belief, self.states) @ self._ways[0].moves)
 
     def update(self, belief: Categorical, y: Any) -> tuple[Categorical, float]:
         """The state once a frame y is seen, and log p(y | all before); what cannot be leaves the belief as it was."""
@@ -264,7 +272,7 @@ class HMM(Law):
         w = weights(weight, n, "HMM")
         if w is not None and w.ndim == 2 and (self.members is None or w.shape[1] != self.members):
             raise ShapeError(sentence("HMM", f"weight must have one entry a sequence ({n})", w.shape))
-        known = None if given is None else masks(given, seqs, self.states)
+        known = None if given is None else known_states(given, seqs, self.states)
         if self.members is None:
             return self._collect(seqs, w, known, hard)
         if owner is not None:
@@ -286,44 +294,41 @@ class HMM(Law):
 
     def _collect_part(self, seqs: Ragged, w: Array | None, known: Ragged | None, hard: bool) -> HMMStats:
         w = np.ones(len(seqs)) if w is None else w
+        if not (w > 0).all():
+            some = np.flatnonzero(w > 0)
+            return _counting(lambda: self._collect_part(seqs[some], w[some], _some(known, some), hard), some)
         with np.errstate(all="ignore"):
-            short = seqs.lengths.max(initial=0) <= long_chains.LONG
+            short = not long_chains.is_long(int(seqs.lengths.max(initial=0)), self.states)
             stats = swept(self, seqs, w) if short and known is None and not hard else None
             if stats is not None:
                 return stats
             edges = runs(seqs, self._frames)
             if len(edges) > 1:
-                each = (self._collect_block(seqs[a:b], w[a:b], _some(known, slice(a, b)), hard) for a, b in edges)
-                return reduce(add, each)
+                return reduce(add, (self._collect_run(seqs, w, known, hard, np.arange(a, b)) for a, b in edges))
             return self._collect_block(seqs, w, known, hard)
+
+    def _collect_run(self, seqs: Ragged, w: Array, known: Ragged | None, hard: bool, at: Index) -> HMMStats:
+        run = slice(int(at[0]), int(at[-1]) + 1)
+        return _counting(lambda: self._collect_block(seqs[run], w[run], _some(known, run), hard), at)
 
     def _collect_block(self, seqs: Ragged, w: Array, known: Ragged | None, hard: bool) -> HMMStats:
         with np.errstate(all="ignore"):
-            if len(seqs) == 1 and len(seqs.values) > long_chains.LONG and not hard:
-                stats = long_chains.collect(self, seqs.values, w, None if known is None else known.values)
-                if stats is not None:
-                    return stats
+            if len(seqs) == 1 and long_chains.is_long(len(seqs.values), self.states):
+                return long_chains.collect(self, seqs.values, w, None if known is None else known.values, hard)
             return self._on_best_paths(seqs, w, known) if hard else self._on_all_paths(seqs, w, known)
 
     def _on_all_paths(self, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
-        chain, logs = self.chains[0], self.scores(seqs)
-        if known is not None:
-            logs += known.values
+        chain, told = self.chains[0], None if known is None else known.values
+        logs = trellis.with_known(self.scores(seqs), told)
         found = trellis.posterior(chain.summed, logs, seqs.offsets, w)
         cannot = np.flatnonzero(np.isneginf(found.log_prob) & (w > 0))
         if len(cannot):  # as if nothing had been seen of them: the objective says what is wrong
             logs[np.repeat(np.isin(np.arange(len(seqs)), cannot), seqs.lengths)] = 0.0
-            if known is not None:
-                logs = np.where(np.isneginf(known.values), -np.inf, logs)
-            found = trellis.posterior(chain.summed, logs, seqs.offsets, w)
+            found = trellis.posterior(chain.summed, trellis.with_known(logs, told), seqs.offsets, w)
             w = np.where(np.isneginf(found.log_prob), 0.0, w)
         uses = chain.uses(found.starts, found.moves, found.ends, float(w[seqs.lengths == 0].sum()))
         parts = self.emissions.collect(_in_double(seqs.values), found.states)
-        seen = (
-            known is not None
-            and self.starts.size == self.states
-            and bool((np.isfinite(known.values).sum(axis=1) == 1).all())
-        )
+        seen = self.starts.size == self.states and trellis.all_known(told)
         total = (
             float(w @ np.where(w > 0, found.log_prob, 0.0))
             - trellis.expected(found.states, logs)
@@ -333,17 +338,13 @@ class HMM(Law):
         return self.stats_of(uses, found.states.sum(axis=0), parts, entropy, seen)
 
     def _on_best_paths(self, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
-        chain = self.chains[0]
-        logs = np.array(self._best_scores(seqs), order="C")
-        if known is not None:
-            logs += known.values
-        path = best_paths(chain.best_logs, logs, seqs.offsets)
+        chain, told = self.chains[0], None if known is None else known.values
+        logs = trellis.with_known(np.array(self._best_scores(seqs), order="C"), told)
+        path = best_paths(chain.best_logs, logs.copy(), seqs.offsets)
         cannot = np.isneginf(path.log_prob) & (w > 0)
         if cannot.any():
             logs[np.repeat(cannot, seqs.lengths)] = 0.0
-            if known is not None:
-                logs = np.where(np.isneginf(known.values), -np.inf, logs)
-            path = best_paths(chain.best_logs, logs, seqs.offsets)
+            path = best_paths(chain.best_logs, trellis.with_known(logs, told), seqs.offsets)
             w = np.where(np.isneginf(path.log_prob), 0.0, w)
         uses = chain.best_uses(*path.counted(seqs.offsets, w, self.states), float(w[seqs.lengths == 0].sum()))
         frames, each = _in_double(seqs.values), np.repeat(w, seqs.lengths)
@@ -447,8 +448,8 @@ class BadFrame(BadEntry):
         return BadFrame((f"{self.told[0]} ({part})", *self.told[1:]), self.row, self.frame)
 
 
-def masks(given: Any, seqs: Ragged, states: int) -> Ragged:
-    """What is known of the states of all frames as log-masks (T, K): 0 where a state may be, −inf where not."""
+def known_states(given: Any, seqs: Ragged, states: int) -> Ragged:
+    """What is known of the states of all frames: numbers (T,), −1 for nothing, or log-masks (T, K)."""
     known = Ragged.of(given)
     if (known.offsets.shape != seqs.offsets.shape) or (known.offsets != seqs.offsets).any():
         expected = "given must have one entry for each frame of each sequence"
@@ -463,8 +464,24 @@ def masks(given: Any, seqs: Ragged, states: int) -> Ragged:
     ):
         expected = f"given must be states 0 … {states - 1}, −1 where unknown, or log-masks of {states} columns"
         raise DomainError(sentence("HMM", expected, f"{values.dtype} {values.shape}"))
+    return Ragged.trusted(values=values.astype(np.intp, copy=False).reshape(-1), offsets=seqs.offsets)
+
+
+def masks(given: Any, seqs: Ragged, states: int) -> Ragged:
+    """The same as log-masks (T, K): 0 where a state may be, −inf where not."""
+    known = known_states(given, seqs, states)
+    if known.values.ndim == 2:
+        return known
     table = np.concatenate([np.where(np.eye(states, dtype=bool), 0.0, -np.inf), np.zeros((1, states))])
-    return Ragged.trusted(values=table[values.astype(np.intp)], offsets=seqs.offsets)
+    return Ragged.trusted(values=table[known.values], offsets=seqs.offsets)
+
+
+def _counting(collect: Callable[[], HMMStats], at: Index) -> HMMStats:
+    """Statistics of the sequences `at`, so that an error names a sequence as the caller counts them."""
+    try:
+        return collect()
+    except BadFrame as error:
+        raise BadFrame(error.told, int(at[error.row]), error.frame) from None
 
 
 def _some(known: Ragged | None, which: Any) -> Any:
@@ -506,7 +523,18 @@ def _one_frame(y: Any, dim: int) -> Any:
     if isinstance(y, dict):
         return {name: np.asarray(part)[None] for name, part in y.items()}
     a = np.asarray(y)
-    return a[None] if a.ndim < 2 and not (a.ndim == 1 and dim == 1) else a
+    row = a[None] if a.ndim == 0 or (a.ndim == 1 and dim > 1) else a
+    if len(row) != 1 or row.ndim > 2:
+        raise ShapeError(sentence("HMM", f"one frame of {dim} columns is needed", a.shape, "pass frames one by one"))
+    return row
+
+
+def _lengths(length: Any) -> Any:
+    """Lengths of sequences to be drawn: whole numbers, not negative."""
+    a = np.asarray(length)
+    if a.dtype.kind not in "iu" or a.ndim > 1 or (a < 0).any():
+        raise DomainError(sentence("HMM.sample", "length must be a whole number of frames, or one each", repr(length)))
+    return a
 
 
 def _in_double(values: Any) -> Any:

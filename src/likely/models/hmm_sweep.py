@@ -20,13 +20,14 @@ from likely.models import trellis
 from likely.models.mixture import Mixture, MixtureStats
 
 FRAMES = 2048  # of a strip: features and shares of it stay in cache
+WIDE = 64  # states from which the recursion takes most of the time: nothing is gained, and all shares would be kept
 
 
 def swept(model: Any, seqs: Ragged, weight: Array) -> Any:
     """Statistics of complete sequences under one chain; None where the sweep does not apply."""
     mixed = isinstance(model.emissions, Mixture)
     law = model.emissions.parts if mixed else model.emissions
-    if not isinstance(law, Gaussian) or not len(seqs.values):
+    if not isinstance(law, Gaussian) or not len(seqs.values) or (model.states >= WIDE and not mixed):
         return None
     import likely.loops.features  # noqa: F401  # loads faster features; compiled loops are needed here anyway
 
@@ -82,7 +83,7 @@ class _Visits:
         self.starts += found.starts
         self.moves += found.moves
         self.ends += found.ends
-        self.counts += found.states.sum(axis=0)
+        self.counts += np.ones(len(logs)) @ found.states
         self.log_prob += float(weight[there] @ found.log_prob[there])
         self.expected += trellis.expected(found.states, logs)
         return found.states

@@ -15,7 +15,6 @@ from likely.models.decoding import is_one
 from likely.models.driven_hmm import DrivenHMM
 from likely.models.hmm import HMM
 from likely.models.state_paths import path_draws
-from likely.models.trellis import filtered
 
 
 def is_of_sequences(model: Any) -> bool:
@@ -51,10 +50,9 @@ def _of_one(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
     known = model.posterior(seqs).values  # refuses sequences that cannot be
     if rng is None:
         return np.asarray(known)
-    way = model.chains[0].summed
     with np.errstate(all="ignore"):
-        alpha, _ = filtered(way, model.scores(seqs), seqs.offsets)
-    return np.eye(model.states)[path_draws(way, alpha, seqs.offsets, rng)]
+        logs = model.scores(seqs)
+    return np.eye(model.states)[path_draws(model.chains[0].summed, logs, seqs.offsets, rng)]
 
 
 def driven_shares(model: DrivenHMM, seqs: Ragged, rng: Generator | None) -> Array:

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
-from likely.errors import DomainError, sentence
+from likely.errors import DataError, DomainError, sentence
 from likely.models.chain import Chain, Ways
 
 FOREVER = 10**7  # frames after which a drawn sequence that has not ended is given up
@@ -37,15 +37,14 @@ class BestPaths(NamedTuple):
 
 
 def best_paths(way: Ways, logs: Array, offsets: Index) -> BestPaths:
-    """Viterbi's algorithm on the scores (T, K) of all frames; `way` is in logarithms."""
+    """Viterbi's algorithm on the scores (T, K) of all frames, which are used up; `way` is in logarithms."""
     from likely.loops import paths as loops
 
     offsets = np.array(offsets)
     n = len(offsets) - 1
-    came, path = np.empty(logs.shape, dtype=np.int16), np.empty(len(logs), dtype=np.intp)
-    last, score = np.empty(n, dtype=np.intp), np.empty(n)
-    loops.viterbi(way.starts, way.moves, way.ends, logs, offsets, came, last, score)
-    loops.trace(came, offsets, last, path)
+    path, last, score = np.empty(len(logs), dtype=np.intp), np.empty(n, dtype=np.intp), np.empty(n)
+    loops.viterbi(way.starts, way.moves, way.ends, logs, offsets, last, score)
+    loops.retrace(np.ascontiguousarray(way.moves.T), logs, offsets, last, path)
     score[np.diff(offsets) == 0] = way.empty
     return BestPaths(path, score)
 
@@ -62,7 +61,7 @@ def drawn_paths(chain: Chain, n: int, rng: Generator, length: Any = None) -> Rag
 
 def _of_length(way: Ways, lengths: Index, rng: Generator) -> Ragged:
     """Filtering forwards as if nothing were seen, then drawing backwards."""
-    from likely.models.trellis import filtered, log_likelihoods
+    from likely.models.trellis import log_likelihoods
 
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
     flat = np.zeros((int(offsets[-1]), len(way.starts)))
@@ -71,16 +70,42 @@ def _of_length(way: Ways, lengths: Index, rng: Generator) -> Ragged:
     if impossible.any():
         bad = int(lengths[impossible.argmax()])
         raise DomainError(sentence("HMM.sample", "the chain must be able to make sequences of that length", bad))
-    alpha, _ = filtered(way, flat, offsets)
-    return Ragged.trusted(values=path_draws(way, alpha, offsets, rng), offsets=offsets)
+    return Ragged.trusted(values=path_draws(way, flat, offsets, rng), offsets=offsets)
 
 
-def path_draws(way: Ways, alpha: Array, offsets: Index, rng: Generator) -> Index:
-    """A path of each sequence from p(s | x) (T,), given the filtered probabilities of its frames."""
-    from likely.loops import paths as loops
+def path_draws(way: Ways, logs: Array, offsets: Index, rng: Generator) -> Index:
+    """A path of each sequence from p(s | x) (T,), given the scores (T, K) of its frames: filter, then draw backwards.
 
-    path = np.empty(len(alpha), dtype=np.intp)
-    loops.draw(way.moves, way.ends, alpha, np.array(offsets), rng.random(len(alpha)), path)
+    Where numbers left their range, it is drawn by logarithms: what the past found most unlikely, the future may prove.
+    """
+    from likely.loops import chains, paths
+
+    offsets = np.array(offsets)
+    (T, K), n = logs.shape, len(offsets) - 1
+    b, top, alpha, path = logs.copy(), np.empty((T, 1)), np.empty((T, K)), np.empty(T, dtype=np.intp)
+    scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
+    uniform = np.asarray(rng.random(T))
+    with np.errstate(all="ignore"):
+        chains.shift(b, top, K)
+        np.exp(b, out=b)
+        chains.forward(way.starts, way.moves, way.ends, way.entry, b, offsets, alpha, scale, finish, sound, lost)
+        paths.draw(way.moves, way.ends, alpha, offsets, uniform, path, sound)
+        for a, z in zip(offsets[:-1][~sound], offsets[1:][~sound], strict=True):
+            path[a:z] = _drawn_by_logs(way.logs, logs[a:z].copy(), uniform[a:z])
+    return path
+
+
+def _drawn_by_logs(way: Ways, logs: Array, uniform: Array) -> Index:
+    """The same for one sequence in logarithms; the scores are used up."""
+    from likely.loops import paths
+    from likely.models.trellis import forward_logs
+
+    T = len(logs)
+    alpha, _ = forward_logs(way, logs)
+    path, sound = np.empty(T, dtype=np.intp), np.empty(1, dtype=np.bool_)
+    paths.draw_by_logs(way.moves, way.ends, alpha, np.array([0, T]), uniform, path, sound)
+    if not sound[0]:
+        raise DataError(sentence("HMM", "paths are drawn for sequences that can be", "one that is impossible"))
     return path
 
 

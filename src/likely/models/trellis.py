@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from likely.core.arrays import Array, Index
+from likely.core.engine import cores, ordered_map
 from likely.models.chain import Ways
+
+
+STRETCH = 2**15  # frames that a core exponentiates at a time
 
 
 class Posterior(NamedTuple):
@@ -66,12 +70,56 @@ def posterior(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Poster
     total = np.log(finish) + _summed(np.log(scale) + top[:, 0], offsets)
     first = offsets[:-1][np.diff(offsets) > 0]
     ahead[first] = 0.0
-    moves = chain.moves * (alpha[:-1].T @ ahead[1:])
+    moves = moves_between(chain.moves, alpha, ahead)
     if frames is not None:
         own = posterior_by_logs(chain, logs[frames], cut, weight[bad])
         gamma[frames], moves, total[bad] = own.states, moves + own.moves, own.log_prob
     _mark_empty(total, chain, offsets)
     return Posterior(gamma, *_ends_of(gamma, moves, offsets), total)
+
+
+def smoothed(chain: Ways, logs: Array, offsets: Index) -> tuple[Array, Array]:
+    """p(s_t | x) of every frame (T, K), and log p(x) (n,), without the moves between: in half the memory."""
+    from likely.loops import chains as loops
+
+    offsets = np.array(offsets)
+    n, (T, K) = len(offsets) - 1, logs.shape
+    top, b, shares = np.empty((T, 1)), np.empty((T, K)), np.empty((T, K))
+    _exponentiated(logs, b, top)
+    scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
+    loops.forward(chain.starts, chain.moves, chain.ends, chain.entry, b, offsets, shares, scale, finish, sound, lost)
+    loops.smooth(np.ascontiguousarray(chain.moves.T), chain.ends, b, offsets, scale, finish, sound, shares)
+    total = np.log(finish) + _summed(np.log(scale) + top[:, 0], offsets)
+    bad = np.flatnonzero(~sound)
+    if len(bad):
+        frames, cut = _frames_of(bad, offsets)
+        own = posterior_by_logs(chain, logs[frames], cut, np.ones(len(bad)))
+        shares[frames], total[bad] = own.states, own.log_prob
+    _mark_empty(total, chain, offsets)
+    return shares, total
+
+
+def _exponentiated(logs: Array, b: Array, top: Array) -> None:
+    """b = exp(logs − top), the largest of each frame 1; a long sequence on all cores."""
+    from likely.loops import chains as loops
+
+    def fill(a: int) -> None:
+        at = slice(a, a + STRETCH)
+        b[at] = logs[at]
+        loops.shift(b[at], top[at], b.shape[1])
+        with np.errstate(all="ignore"):
+            np.exp(b[at], out=b[at])
+
+    for _ in ordered_map(fill, range(0, len(logs), STRETCH), cores()):
+        pass
+
+
+def moves_between(moves: Array, alpha: Array, ahead: Array) -> Array:
+    """Expected moves (K, K) from what `forward` and `backward` leave: along arcs if they are few, else as a product."""
+    from likely.loops import chains as loops
+
+    out = np.empty_like(moves)
+    return out if loops.between(moves, alpha, ahead, out) else np.multiply(moves, alpha[:-1].T @ ahead[1:], out=out)
 
 
 def posterior_by_logs(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Posterior:
@@ -128,9 +176,30 @@ def _by_logs(way: Ways, logs: Array, offsets: Index) -> tuple[Array, Array, Arra
     return alpha, scale, total
 
 
+def with_known(logs: Array, known: Any) -> Array:
+    """Scores (T, K), in place, −inf where a state cannot be: known (T,) are states, −1 for none; or log-masks."""
+    if known is None:
+        return logs
+    if known.ndim == 2:
+        logs += known
+        return logs
+    at = np.flatnonzero(known >= 0)
+    kept = logs[at, known[at]]
+    logs[at] = -np.inf
+    logs[at, known[at]] = kept
+    return logs
+
+
+def all_known(known: Any) -> bool:
+    """True if the state of every frame is known."""
+    if known is None:
+        return False
+    return bool((known >= 0).all() if known.ndim == 1 else (np.isfinite(known).sum(axis=1) == 1).all())
+
+
 def expected(shares: Array, logs: Array) -> float:
     """Σ share · log over what has a share."""
-    value = float(np.vdot(shares, logs))
+    value = float(shares.ravel() @ logs.ravel())
     return value if np.isfinite(value) else float(np.vdot(shares, np.where(shares > 0, logs, 0.0)))
 
 

@@ -25,6 +25,12 @@ class Band(NamedTuple):
         """True if it leaves points out."""
         return any(part is not None for part in self)
 
+    @property
+    def plain(self) -> tuple[int, float]:
+        """Kind and size, as the loops take them; a mask is not for them."""
+        parts = ((1, self.radius), (2, self.share), (3, self.slope))  # as in loops.warp, which would load the compiler
+        return next(((kind, float(size)) for kind, size in parts if size is not None), (0, 0.0))
+
     def frames(self, longest: int) -> int:
         """The radius for series of which the longer has so many frames."""
         if self.share is not None:
@@ -80,6 +86,17 @@ def band_rows(band: Band, n: int, m: int, whose: str) -> tuple[Index, Index]:
         expected = f"the band must leave a path through {n} × {m} points"
         raise DomainError(sentence(whose, expected, f"a radius of {radius}", remedy))
     return lo, hi
+
+
+def refuse_apart(band: Band, lengths: Index, others: Index, whose: str) -> None:
+    """An error, in words, if the band leaves no path between some two of these lengths."""
+    from likely.loops import warp
+
+    found = np.zeros(2, dtype=np.int64)
+    if band.closed and warp.not_joined(*band.plain, np.unique(lengths), np.unique(others), found):
+        n, m = found.tolist()
+        i, j = int(np.argmax(lengths == n)), int(np.argmax(others == m))
+        band_rows(band, n, m, f"{whose} (sequences {i} and {j})")
 
 
 def least_radius(n: int, m: int) -> int:

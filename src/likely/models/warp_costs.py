@@ -11,6 +11,7 @@ import scipy.linalg
 
 from likely.core.arrays import Array, parameter
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.maths.spd import is_symmetric
 from likely.models.warp_frames import Series
 
 ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2  # as in loops.warp, which would load the compiler
@@ -24,8 +25,12 @@ class LocalCost(NamedTuple):
     rooted: bool
     prepare: Callable[[Series, str], Series]
 
+    def of_width(self, D: int) -> int:
+        """The kind for frames of D entries: of one, √z² is |z|, which neither overflows nor vanishes."""
+        return ABSOLUTE if self.kind == EUCLIDEAN and D == 1 else self.kind
 
-def local_cost(cost: Any, whose: str) -> LocalCost:
+
+def local_cost(cost: Any, whose: str, name: str = "cost") -> LocalCost:
     """The cost that is meant by "absolute" Σ|z|, "squared" Σz², "euclidean" √Σz², "cosine" 1 − cos, or
     ("mahalanobis", covariance) √(zᵀ S⁻¹ z), where z is the difference of two frames.
 
@@ -38,7 +43,7 @@ def local_cost(cost: Any, whose: str) -> LocalCost:
         got = "a function" if callable(cost) else repr(cost)
         remedy = "for a cost of your own pass its matrix: dtw(costs=matrix)" if callable(cost) else ""
         words = ", ".join(f'"{name}"' for name in NAMES)
-        raise DomainError(sentence(whose, f'cost must be {words} or ("mahalanobis", covariance)', got, remedy))
+        raise DomainError(sentence(whose, f'{name} must be {words} or ("mahalanobis", covariance)', got, remedy))
     kind = {"absolute": ABSOLUTE, "euclidean": EUCLIDEAN}.get(cost, SQUARED)
     return LocalCost(kind, cost == "squared", _directions if cost == "cosine" else _unchanged)
 
@@ -63,6 +68,10 @@ def _mahalanobis(covariance: Any, whose: str) -> LocalCost:
     S = parameter(covariance, whose, "covariance")
     if S.ndim != 2 or S.shape[0] != S.shape[1]:
         raise ShapeError(sentence(whose, "covariance must have shape (D, D)", S.shape))
+    if not is_symmetric(S):
+        i, j = np.unravel_index(np.argmax(np.abs(S - S.T)), S.shape)
+        got = f"{S[i, j]:g} at ({i}, {j}) and {S[j, i]:g} at ({j}, {i})"
+        raise DomainError(sentence(whose, "covariance must be symmetric", got, "pass (S + S.T) / 2 if that is meant"))
     try:
         root = scipy.linalg.cholesky(S, lower=True)
     except scipy.linalg.LinAlgError as error:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index, Mask, numbers
 from likely.core.ragged import Ragged
-from likely.errors import DataError, ShapeError, sentence
+from likely.errors import DataError, DomainError, ShapeError, sentence
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +74,13 @@ def same_width(one: Series, other: Series, whose: str) -> None:
     D, E = one.values.shape[1], other.values.shape[1]
     if D != E:
         raise ShapeError(sentence(whose, "frames of both sides must have the same number of entries", f"{D} and {E}"))
+
+
+def flag(value: Any, name: str, whose: str) -> bool:
+    """A setting that is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise DomainError(sentence(whose, f"{name} must be True or False", repr(value)))
+    return bool(value)
 
 
 def _listed(seqs: Any, whose: str) -> Any:

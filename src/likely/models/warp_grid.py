@@ -14,6 +14,7 @@ from likely.models.warp_steps import THREE, Steps
 
 NOTHING = np.empty((0, 0))
 NO_CODES = np.empty((0, 0), dtype=np.int8)
+SEEN = 0.5  # of the frames of a part that a series is matched to, at least so many must have been observed
 
 
 class Route(NamedTuple):
@@ -45,11 +46,14 @@ class Grid:
         return (len(self.a), len(self.b)) if not self.local.size else self.local.shape
 
     @property
-    def seen_scale(self) -> float:
-        """All frames over those of which something was seen: what was not seen is taken to cost as much."""
-        bare = int(self.bare_a.sum() + self.bare_b.sum())
-        frames = sum(self.shape)
-        return frames / (frames - bare)
+    def partly(self) -> bool:
+        """True if a is matched to a part of b, and frames are missing: then it matters which part."""
+        return (self.open_begin or self.open_end) and bool(self.bare_a.any() or self.bare_b.any())
+
+    def seen_scale(self, begin: int = 0, end: int | None = None) -> float:
+        """All frames of a and b[begin : end + 1] over those seen: what was not seen is taken to cost as much."""
+        stop = self.shape[1] if end is None else end + 1
+        return float(place_scale(self.bare_a, self.bare_b, np.array([begin]), np.array([stop]), 0.0)[0])
 
     def rows(self) -> tuple[Index, Index]:
         return band_rows(self.band, *self.shape, self.whose)
@@ -70,6 +74,23 @@ class Grid:
         """The column in which the path ends: the last, or with an open end the cheapest."""
         return int(np.argmin(last)) if self.open_end else len(last) - 1
 
+    def best(self) -> tuple[float, int, float]:
+        """Total, last column and scale of the cheapest path; the total is inf where there is none.
+
+        With open ends and gaps the scaled total counts, of parts of which enough was seen: to be matched to nothing
+        is no match.
+        """
+        last = self.last_row()
+        if not self.partly:
+            end = self.end_of(last)
+            return float(last[end]), end, self.seen_scale()
+        starts = self._starts()
+        scale = place_scale(self.bare_a, self.bare_b, np.maximum(starts, 0), np.arange(1, len(last) + 1), SEEN)
+        scale[(starts < 0) | (self.open_end & self.bare_b)] = 0.0
+        last[scale == 0.0] = np.inf
+        end = self.end_of(last * np.maximum(scale, 1.0))
+        return float(last[end]), end, float(scale[end])
+
     def route(self, end: int) -> Route:
         """The cheapest path to the last row, column `end`: a byte a grid point of memory."""
         from likely.loops import warp
@@ -78,10 +99,7 @@ class Grid:
         path = np.empty((3 * (n + m), 2), dtype=np.int64)
         weight = np.ones(len(path))
         if self.steps == THREE and self.band.mask is None:
-            lo, hi = self.rows()
-            codes = np.empty((n, int((hi - lo).max())), dtype=np.int8)
-            self._three(np.empty(m), codes, NOTHING)
-            count = warp.trace_three(codes, lo, end, path)
+            count = warp.trace_three(self._codes(), self.rows()[0], end, path)
         else:
             rule, codes = self.steps.compiled(), self._accumulated()[1]
             count = warp.trace_rule(codes, *rule[::2], end, path, weight, rule.weights, self.steps.start)
@@ -108,6 +126,9 @@ class Grid:
     def complaint(self) -> str:
         """Why there is no path of finite cost."""
         n, m = self.shape
+        if self.partly and np.isfinite(self.last_row()).any():
+            expected = "half of the frames that a is matched to must have been observed"
+            return sentence(self.whose, expected, "fewer at every end", "leave missing frames out, or close the ends")
         nothing = Grid(**{**vars(self), "local": np.zeros((n, m)), "kind": 0})
         last = nothing._accumulated()[0][-1]
         if np.isfinite(last[nothing.end_of(last)]):
@@ -123,6 +144,22 @@ class Grid:
         if self.steps != THREE:
             return 'the series are too unlike in length for these steps: use steps="three", or a wider band'
         return "frames that were not observed are matched once: widen the band, or leave such frames out"
+
+    def _codes(self) -> Any:
+        """How each point was reached by three steps (n, width), column j − lo[i]."""
+        lo, hi = self.rows()
+        codes = np.empty((self.shape[0], int((hi - lo).max())), dtype=np.int8)
+        self._three(np.empty(self.shape[1]), codes, NOTHING)
+        return codes
+
+    def _starts(self) -> Index:
+        """Where in b the best path to each column of the last row begins (m,); −1 where none leads."""
+        from likely.loops import warp
+
+        three = self.steps == THREE and self.band.mask is None  # open ends have no band, so codes are of all columns
+        codes, starts = self._codes() if three else self._accumulated()[1], np.empty(self.shape[1], dtype=np.int64)
+        warp.starts_of(codes, *self.steps.compiled()[::2], starts)
+        return starts
 
     def _three(self, last: Array, codes: Any, table: Array, limit: float = np.inf) -> bool:
         from likely.loops import warp
@@ -150,8 +187,16 @@ class Grid:
 
 def total_of(grid: Grid) -> tuple[float, int]:
     """The cost of the cheapest path, and the column where it ends; without one it is an error."""
-    last = grid.last_row()
-    end = grid.end_of(last)
-    if not np.isfinite(last[end]):
+    total, end, _ = grid.best()
+    if not np.isfinite(total):
         raise DomainError(grid.complaint())
-    return float(last[end]), end
+    return total, end
+
+
+def place_scale(bare_a: Mask, bare_b: Mask, starts: Index, stops: Index, least: float) -> Array:
+    """All frames of a and of each part b[start:stop] over those seen; 0 where less than that share of it was."""
+    before = np.concatenate([[0], np.cumsum(bare_b)])
+    length, bare = stops - starts, before[stops] - before[starts]
+    frames = len(bare_a) + length
+    scale = frames / (frames - bare - int(bare_a.sum()))
+    return np.where(length - bare >= least * length, scale, 0.0)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
 from likely.errors import DomainError, sentence
-from likely.models.warp_bands import Band, band_of, band_rows
+from likely.models.warp_bands import Band, band_of, refuse_apart
 from likely.models.warp_costs import local_cost
-from likely.models.warp_frames import Series, all_series, same_width
-from likely.models.warp_grid import NO_CODES, NOTHING, Grid
+from likely.models.warp_frames import Series, all_series, flag, same_width
+from likely.models.warp_grid import NOTHING, Grid
 from likely.models.warp_steps import THREE, Steps, rule_named
 
 LANES = 24  # as in loops.warp, which would load the compiler
-FEW = 3  # series of a length up to which one after the other is quicker than lanes
 ROWS = 64  # series that a task compares with a block of others
 SMALL = 10**6  # grid points up to which threads would take longer than they save
 
@@ -62,7 +60,8 @@ def dtw_matrix(
     """Warping distances of all pairs: (n, n), or (n, m) to `others`; each is `dtw(a, b, …).distance` to the last bit.
 
     Sequences are a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D); all
-    settings are those of `dtw`. With cost="squared" a distance is the root of the total, as other libraries have it.
+    settings are those of `dtw`. (Where one series is asked for, as in `dtw`, an array (n, T) is n frames of T entries.)
+    With cost="squared" a distance is the root of the total, as other libraries have it.
 
     >>> dtw_matrix([[0, 1, 2], [0, 0, 1, 2], [1, 1]])
     array([[0., 0., 2.],
@@ -70,14 +69,15 @@ def dtw_matrix(
            [2., 3., 0.]])
     """
     meant, whose = local_cost(cost, "dtw_matrix"), "dtw_matrix"
-    rules = Rules(
-        meant.kind, meant.rooted, rule_named(steps, whose), band_of(band, whose), bool(open_begin), bool(open_end)
-    )
-    if (open_begin or open_end) and rules.band.closed:
-        raise DomainError(sentence(whose, "a band joins the corners, so open ends cannot have one", repr(band)))
+    begin, end = flag(open_begin, "open_begin", whose), flag(open_end, "open_end", whose)
+    rule, limits = rule_named(steps, whose), band_of(band, whose)
+    if (begin or end) and limits.closed and limits.mask is None:
+        expected = "a band joins the corners, so open ends cannot have one"
+        raise DomainError(sentence(whose, expected, repr(band), "pass a mask (n, m)"))
     one = all_series(seqs, whose)
     other = one if others is None else all_series(others, f"{whose} (others)")
     same_width(one, other, whose)
+    rules = Rules(meant.of_width(one.values.shape[1]), meant.rooted, rule, limits, begin, end)
     one = meant.prepare(one, whose)
     other = one if others is None else meant.prepare(other, whose)
     return distances(one, other, rules)
@@ -90,21 +90,14 @@ def distances(one: Series, other: Series, rules: Rules) -> Array:
     if len(bad):
         i, j = bad[0].tolist()
         raise DomainError(rules.grid(one, i, other, j).complaint())
-    if one.gaps or other.gaps:
-        totals *= seen_scale(one, other)
     return np.sqrt(totals, out=totals) if rules.rooted else totals
 
 
-def seen_scale(one: Series, other: Series) -> Array:
-    """All frames over those of which something was seen, for each pair (n, m)."""
-    frames = one.lengths[:, None] + other.lengths
-    bare = [np.add.reduceat(s.bare.astype(np.int64), s.offsets[:-1]) for s in (one, other)]
-    return frames / (frames - (bare[0][:, None] + bare[1]))
-
-
 def pair_totals(one: Series, other: Series, rules: Rules) -> Array:
-    """Total costs (n, m) before any root or scale; inf where there is no path, or numbers are too large."""
+    """Total costs (n, m), scaled for frames not seen, before any root; inf for no path, or numbers too large."""
     same = one is other and rules.even_handed
+    if rules.band.mask is None:
+        refuse_apart(rules.band, one.lengths, other.lengths, rules.whose)
     if rules.plain and not (one.gaps or other.gaps):
         return _by_lanes(one, other, rules, same)
     out = np.zeros((len(one), len(other)))
@@ -122,21 +115,14 @@ def _spread(run: Callable[[Any], None], tasks: list[Any], one: Series, other: Se
 def _one_row(one: Series, i: int, other: Series, rules: Rules, same: bool, out: Array) -> None:
     """One series against all others, pair by pair."""
     for j in range(i if same else 0, len(other)):
-        grid = rules.grid(one, i, other, j)
-        last = grid.last_row()
-        out[i, j] = last[grid.end_of(last)]
+        total, _, scale = rules.grid(one, i, other, j).best()
+        out[i, j] = total * max(scale, 1.0)
 
 
 # ---------------------------------------------------------------------- in lanes
 
 
-class _Task(NamedTuple):
-    """Some series against at most two dozen others; with a band all have one length, and so have the others."""
-
-    rows: Index
-    columns: Index
-    lo: Index
-    hi: Index
+Task = tuple[Index, Index]  # some series against at most two dozen others
 
 
 def _by_lanes(one: Series, other: Series, rules: Rules, same: bool) -> Array:
@@ -144,7 +130,7 @@ def _by_lanes(one: Series, other: Series, rules: Rules, same: bool) -> Array:
     first, rows = by_length(one)
     second, columns = (first, rows) if one is other else by_length(other)
     out = np.zeros((len(one), len(other)))
-    _spread(lambda task: _run(task, first, second, rules.kind, same, out), _tasks(first, second, rules), one, other)
+    _spread(lambda task: _run(task, first, second, rules, same, out), _tasks(first, second), one, other)
     if same:
         out += np.triu(out, 1).T
     back = np.empty_like(out)
@@ -152,37 +138,19 @@ def _by_lanes(one: Series, other: Series, rules: Rules, same: bool) -> Array:
     return back
 
 
-def _run(task: _Task, first: Series, second: Series, kind: int, same: bool, out: Array) -> None:
+def _run(task: Task, first: Series, second: Series, rules: Rules, same: bool, out: Array) -> None:
     from likely.loops import warp
 
-    if len(task.columns) > FEW or not len(task.lo):
-        warp.pair_block(
-            first.values, first.offsets, task.rows, second.values, second.offsets, task.columns, kind, task.lo,
-            task.hi, same, out,
-        )  # fmt: skip
-        return
-    nothing, last = np.empty((0, 0)), np.empty(int(second.lengths[task.columns[0]]))
-    for i, j in itertools.product(task.rows.tolist(), task.columns.tolist()):
-        if not same or j > i:
-            a, b = first.one(i), second.one(j)
-            warp.three(
-                a, b, nothing, kind, False, 0.0, first.bare_of(i), second.bare_of(j), task.lo, task.hi, False, np.inf,
-                NO_CODES, nothing, last,
-            )  # fmt: skip
-            out[i, j] = last[-1]
+    rows, columns = task
+    warp.pair_block(
+        first.values, first.offsets, rows, second.values, second.offsets, columns, rules.kind, *rules.band.plain, same,
+        out,
+    )  # fmt: skip
 
 
-def _tasks(first: Series, second: Series, rules: Rules) -> list[_Task]:
+def _tasks(first: Series, second: Series) -> list[Task]:
     rows, columns = np.arange(len(first)), np.arange(len(second))
-    if not rules.band.closed:
-        nothing = np.empty(0, dtype=np.int64)
-        return [_Task(r, c, nothing, nothing) for c in _cut(columns, LANES) for r in _cut(rows, ROWS)]
-    tasks = []
-    for n, few in _of_one_length(first):
-        for m, many in _of_one_length(second):
-            lo, hi = band_rows(rules.band, n, m, rules.whose)
-            tasks += [_Task(r, c, lo, hi) for c in _cut(many, LANES) for r in _cut(few, ROWS)]
-    return tasks
+    return [(r, c) for c in _cut(columns, LANES) for r in _cut(rows, ROWS)]
 
 
 def by_length(series: Series) -> tuple[Series, Index]:
@@ -194,10 +162,6 @@ def by_length(series: Series) -> tuple[Series, Index]:
     offsets = np.concatenate([[0], np.cumsum(series.lengths[order])])
     bare = np.concatenate([series.bare_of(i) for i in order.tolist()])
     return Series(np.concatenate(parts), offsets, series.gaps, bare), order
-
-
-def _of_one_length(series: Series) -> list[tuple[int, Index]]:
-    return [(n, np.flatnonzero(series.lengths == n)) for n in np.unique(series.lengths).tolist()]
 
 
 def _cut(order: Index, size: int) -> list[Index]:

@@ -7,13 +7,12 @@ from typing import Any, final
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, Mask
+from likely.core.arrays import Array, Index
 from likely.core.value import Value
 from likely.errors import DomainError, sentence
 from likely.models.warp_costs import local_cost
 from likely.models.warp_frames import Series, one_series, same_width
-
-SEEN = 0.5  # of the frames of a place, at least so many must have been observed
+from likely.models.warp_grid import SEEN, place_scale
 
 
 @final
@@ -34,8 +33,8 @@ def subsequence(query: Any, series: Any, k: int = 1, *, cost: Any = "absolute", 
 
     All of the query is matched to a part of the series, by three steps. The cheapest place comes first; then the
     cheapest of those that do not touch it, and so on; each is the best of all that end where it ends. `most` leaves
-    out places of a larger distance. Memory is some numbers a frame of the series. Gaps are as in `dtw`; of a
-    place half the frames must have been observed.
+    out places of a larger distance. Memory is some numbers a frame of the series. Gaps are as in `dtw` with open ends:
+    a place neither begins nor ends on a missing frame, and half of its frames must have been observed.
 
     >>> p = subsequence([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], k=2)
     >>> p.starts, p.stops, p.distances
@@ -49,9 +48,10 @@ def subsequence(query: Any, series: Any, k: int = 1, *, cost: Any = "absolute", 
     one, other = one_series(query, "subsequence (query)"), one_series(series, "subsequence (series)")
     same_width(one, other, "subsequence")
     one, other = meant.prepare(one, "subsequence (query)"), meant.prepare(other, "subsequence (series)")
-    totals, starts = _ends(one, other, meant.kind)
-    scale = _seen_scale(one, other, starts)
-    distances = np.where(scale > 0, totals * scale, np.inf)
+    totals, starts = _ends(one, other, meant.of_width(one.values.shape[1]))
+    stops = np.arange(1, len(starts) + 1)
+    scale = place_scale(one.bare, other.bare, starts, stops, SEEN)
+    distances = np.where((scale > 0) & ~other.bare, totals * np.maximum(scale, 1.0), np.inf)
     distances = np.sqrt(distances) if meant.rooted else distances
     return _best(distances, starts, int(k), np.inf if most is None else float(most))
 
@@ -78,25 +78,13 @@ def _blank(query: Series, series: Series, kind: int) -> float:
     return float(warp.typical_cost(query.values, np.ascontiguousarray(some), kind)) if some.shape[1] > 1 else 0.0
 
 
-def _seen_scale(query: Series, series: Series, starts: Index) -> Array:
-    """All frames over those seen, of the query and each place; 0 where too few of the place were."""
-    if not (query.bare.any() or series.bare.any()):
-        return np.ones(len(starts))
-    before = np.concatenate([[0], np.cumsum(series.bare)])
-    stops = np.arange(1, len(starts) + 1)
-    length, bare = stops - starts, before[stops] - before[starts]
-    frames = len(query.values) + length
-    scale = frames / (frames - bare - query.bare.sum())
-    return np.where(length - bare >= SEEN * length, scale, 0.0)
-
-
 def _best(distances: Array, starts: Index, k: int, most: float) -> Places:
+    """The cheapest, then the cheapest of what does not overlap it, and so on: n log n, whatever k."""
+    from likely.loops import warp
+
     stops = np.arange(1, len(starts) + 1)
-    free: Mask = np.isfinite(distances) & (distances <= most)
-    left = np.flatnonzero(free)
-    found: list[int] = []
-    while len(found) < k and len(left):
-        t = int(left[np.argmin(distances[left])])
-        found.append(t)
-        left = left[(stops[left] <= starts[t]) | (starts[left] >= stops[t])]
+    left = np.flatnonzero(np.isfinite(distances) & (distances <= most))
+    order = left[np.argsort(distances[left], kind="stable")]
+    found = np.empty(min(k, len(order)), dtype=np.int64)
+    found = found[: warp.apart(order, starts, stops, k, found)] if len(order) else found
     return Places.trusted(starts=starts[found], stops=stops[found], distances=distances[found])

@@ -15,9 +15,9 @@ import numpy as np
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
 from likely.errors import DomainError, sentence
-from likely.models.warp_bands import Band, band_rows
+from likely.models.warp_bands import band_rows, refuse_apart
 from likely.models.warp_frames import Series
-from likely.models.warp_pairs import SMALL, Rules, pair_totals, seen_scale
+from likely.models.warp_pairs import SMALL, Rules, pair_totals
 
 PART = 8  # queries that a thread takes at a time
 
@@ -39,8 +39,9 @@ class Envelopes(NamedTuple):
 
 def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool = False) -> Neighbours:
     """The k nearest of `known` for each query; with `leave_out` both are the same, and nobody is its own neighbour."""
-    if queries.gaps or known.gaps or not rules.plain or not _one_length(queries, known, rules.band):
+    if queries.gaps or known.gaps or not rules.plain:
         return _brute(queries, known, k, rules, leave_out)
+    refuse_apart(rules.band, queries.lengths, known.lengths, rules.whose)
     lo, hi = _rows(queries, known, rules)
     mine, theirs = envelopes(queries, *_turned(lo, hi)), envelopes(known, lo, hi)
     totals, indices = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.int64)
@@ -51,7 +52,7 @@ def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: boo
         spent = np.zeros(1)
         warp.search(
             queries.values, queries.offsets, start, min(start + PART, len(queries)), *mine, known.values, known.offsets,
-            *theirs, len(lo) > 0, rules.kind, lo, hi, leave_out, totals, indices, spent,
+            *theirs, len(lo) > 0, rules.kind, *rules.band.plain, leave_out, totals, indices, spent,
         )  # fmt: skip
         return float(spent[0])
 
@@ -74,16 +75,11 @@ def envelopes(series: Series, lo: Index, hi: Index) -> Envelopes:
     return Envelopes(low, high)
 
 
-def _one_length(queries: Series, known: Series, band: Band) -> bool:
-    """Without a band any lengths will do; a band is cut for one."""
-    lengths = np.concatenate([queries.lengths, known.lengths])
-    return not band.closed or bool((lengths == lengths[0]).all())
-
-
 def _rows(queries: Series, known: Series, rules: Rules) -> tuple[Index, Index]:
-    if not rules.band.closed:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    """The rows of a band that is cut for one length; none where lengths differ: the whole series is then in reach."""
     T = int(queries.lengths[0])
+    if not rules.band.closed or (queries.lengths != T).any() or (known.lengths != T).any():
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     return band_rows(rules.band, T, T, rules.whose)
 
 
@@ -94,11 +90,9 @@ def _turned(lo: Index, hi: Index) -> tuple[Index, Index]:
 
 
 def _brute(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool) -> Neighbours:
-    """All distances, sorted: for gaps, and for bands between unequal lengths."""
+    """All distances, sorted: for gaps and masks."""
     totals = pair_totals(queries, known, rules)
     _refuse_infinite(totals, rules)
-    if queries.gaps or known.gaps:
-        totals *= seen_scale(queries, known)
     if leave_out:
         np.fill_diagonal(totals, np.inf)
     order = np.argsort(totals, axis=1, kind="stable")[:, :k]

@@ -14,7 +14,7 @@ from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.warp_bands import band_of
 from likely.models.warp_costs import local_cost
-from likely.models.warp_frames import one_series, same_width
+from likely.models.warp_frames import flag, one_series, same_width
 from likely.models.warp_grid import NOTHING, Grid, Route, total_of
 from likely.models.warp_steps import rule_named
 
@@ -40,7 +40,8 @@ class Warping(Value):
 
         Where whole frames were not observed it is first scaled by all frames over those seen.
         """
-        total = self.total * self.grid.seen_scale
+        begin = int(self.path[0, 1]) if self.grid.partly else 0
+        total = self.total * self.grid.seen_scale(begin, self.end)
         return float(np.sqrt(total)) if self.rooted else total
 
     @cached_property
@@ -57,7 +58,11 @@ class Warping(Value):
     @property
     def normalised(self) -> float:
         """The mean local cost on the path: the total over the weights of its steps (n + m for symmetric rules)."""
-        return self.total / float(self._route.weight.sum())
+        weight = float(self._route.weight.sum())
+        if not weight > 0:
+            remedy = "give some step a weight above 0"
+            raise DomainError(sentence("Warping", "a mean needs a path with some weight", "steps that weigh 0", remedy))
+        return self.total / weight
 
     @cached_property
     def costs(self) -> Array:
@@ -122,13 +127,14 @@ def dtw(
     - **gaps**: NaN is "not observed". A cost is over the entries that both frames have, scaled to all of them. A frame
       without any costs nothing and is matched once: no path rests on it (cf. Yurtman et al. 2023). The distance is
       scaled by all frames over those seen. Two frames without a common entry cost as much as others on the average.
+      With open ends the part of b neither begins nor ends on a missing frame, and half of it must have been observed.
 
     The distance takes memory for three rows of the grid (for other rules and masks, the grid); the path a byte a point.
 
     >>> dtw([0, 1, 2, 3], [0, 0, 1, 2, 2, 3]).distance
     0.0
     """
-    begin, end = _flag(open_begin, "open_begin"), _flag(open_end, "open_end")
+    begin, end = flag(open_begin, "open_begin", "dtw"), flag(open_end, "open_end", "dtw")
     rule, limits = rule_named(steps, "dtw"), band_of(band, "dtw")
     if (begin or end) and limits.closed and limits.mask is None:
         expected = "a band joins the corners, so open ends cannot have one"
@@ -149,7 +155,8 @@ def _of_series(a: Any, b: Any, cost: Any, how: tuple[Any, ...]) -> Warping:
         one, other = meant.prepare(one, "dtw (a)"), meant.prepare(other, "dtw (b)")
     # copies: the path is found later, and the caller may change his arrays until then
     x, y, gaps = one.values.copy(), other.values.copy(), one.gaps or other.gaps
-    return _solved(Grid(x, y, one.bare, other.bare, gaps, meant.kind, NOTHING, *how), meant.rooted)
+    kind = meant.of_width(x.shape[1])
+    return _solved(Grid(x, y, one.bare, other.bare, gaps, kind, NOTHING, *how), meant.rooted)
 
 
 def _solved(grid: Grid, rooted: bool) -> Warping:
@@ -171,12 +178,6 @@ def _grid_of_costs(costs: Any, how: tuple[Any, ...]) -> Grid:
     none = np.zeros(max(n, m), dtype=bool)
     empty = np.empty((0, 1))
     return Grid(empty, empty, none[:n], none[:m], False, 0, local, *how)
-
-
-def _flag(value: Any, name: str) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise DomainError(sentence("dtw", f"{name} must be True or False", repr(value)))
-    return bool(value)
 
 
 def number_of_paths(n: int, m: int, diagonal: bool = True) -> int:

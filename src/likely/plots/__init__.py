@@ -10,7 +10,7 @@ _HOMES = {
     "learning": ["components", "trace"],
     "trees": ["dendrogram"], "factors": ["ScoresDisplay", "ScreeDisplay"],
     "sequences": ["occupancy", "trellis"], "chains": ["chain"], "warping": ["alignment", "warping_path"],
-    "words": ["words"],
+    "transcripts": ["words"],
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from likely.plots.factors import ScoresDisplay, ScreeDisplay
     from likely.plots.learning import components, trace
     from likely.plots.sequences import occupancy, trellis
+    from likely.plots.transcripts import words
     from likely.plots.trees import dendrogram
     from likely.plots.warping import alignment, warping_path
-    from likely.plots.words import words
 
 __all__ = [
     "DensityDisplay", "EvaluationDisplay", "ScoresDisplay", "ScreeDisplay", "alignment", "chain", "components",

@@ -14,15 +14,19 @@ from likely.plots.theme import INK, SOFT, axes, themed
 
 MOST = 40  # states that can be drawn
 LEAST = 0.005  # probability of an arrow that is drawn
+ARROWS = 3  # between states, a state: of more, the least probable are left out
 LABELS = 24  # arrows between states that get a number each: the most probable ones
-R, NULL = 0.3, 0.13  # radius of a state, and of one that emits nothing
+R, NULL, DOOR = 0.3, 0.13, 0.045  # radius of a state, of one that emits nothing, of entry and exit
+ROOM = 0.2  # between the middles of two numbers
 
 
-def chain(model: Any, ax: Any = None, *, names: Any = None, least: float = LEAST) -> Any:
+def chain(model: Any, ax: Any = None, *, names: Any = None, least: float | None = None) -> Any:
     """States, null states, entry and exit, and the probabilities of all moves. Returns the axes.
 
     Chains that only go forward are drawn in a line (branches below each other), others in a circle. An arrow is the
-    wider the more probable it is; those below `least` are left out. Small circles with a broken edge are null states.
+    wider the more probable it is; those below `least` are left out. Where it is None, it is 0.005, or, where
+    that would leave more than three arrows a state, as much as leaves so many; the title says so. Numbers stand where
+    there is room for them. Small circles with a broken edge are null states.
 
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 0.7]], lk.Gaussian([[0.0], [5.0]], 1.0), ends=[0.0, 0.3])
@@ -38,10 +42,14 @@ def chain(model: Any, ax: Any = None, *, names: Any = None, least: float = LEAST
         ax = axes(ax, figsize=g.size)
         ax.set_axis_off()
         _draw(ax, g)
-        nulls = f", {len(g.at) - hmm.states} null" if len(g.at) > hmm.states else ""
-        ax.set_title(f"{hmm.states} state{'s' * (hmm.states != 1)}{nulls}, in a {'line' if g.forward else 'circle'}",
-                     loc="left")  # fmt: skip
+        ax.set_title(_title(g), loc="left")
     return ax
+
+
+def _title(g: _Graph) -> str:
+    nulls = f", {len(g.at) - g.states} null" if len(g.at) > g.states else ""
+    hidden = f", moves below {g.least:.2g} left out" if ((g.moves > 0) & (g.moves < g.least)).any() else ""
+    return f"{g.states} state{'s' * (g.states != 1)}{nulls}, in a {'line' if g.forward else 'circle'}{hidden}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,28 +67,38 @@ class _Graph:
     forward: bool
 
     @classmethod
-    def of(cls, hmm: Any, names: Any, least: float) -> _Graph:
+    def of(cls, hmm: Any, names: Any, least: float | None) -> _Graph:
         N, K = len(hmm.starts), hmm.states
         if N > MOST:
             remedy = "draw lk.plots.trellis, or a model of fewer"
             raise DomainError(sentence("plots.chain", f"at most {MOST} states can be drawn", N, remedy))
         called = state_names(None if names is not None and len(names) != K else names, K)
-        depth = layers(hmm.moves >= least)
+        depth = layers(hmm.moves >= (LEAST if least is None else least))
+        least = worth_drawing(hmm.moves) if least is None else least
         at = _in_line(depth) if depth is not None else _in_circle(N)
         return cls(at, called, [_emits(hmm.emissions, k) for k in range(K)], K, hmm.moves, hmm.starts, hmm.ends, least,
                    depth is not None)  # fmt: skip
 
     @property
     def size(self) -> tuple[float, float]:
-        """Of the figure, in inches."""
-        span = np.ptp(self.at, axis=0)
-        if self.forward:
-            return float(min(2.6 + 1.25 * span[0], 14.0)), float(2.0 + 1.2 * span[1] + 0.22 * _longest(self))
-        side = float(np.clip(3.0 + 1.1 * span.max(), 4.0, 11.0))
-        return side, side * 0.92
+        """Of the figure, in inches: an inch a unit, less where that would be too large, but never below half of one."""
+        low, high = _extent(self)
+        wide, tall = (high - low) * float(np.clip(13.0 / (high - low).max(), 0.5, 1.0))
+        return max(float(wide), 2.6), float(tall) + 0.35  # for the title
 
     def radius(self, k: int) -> float:
         return R if k < self.states else NULL
+
+
+def worth_drawing(moves: Array) -> float:
+    """The probability from which arrows are drawn: so many a state, and none below 0.005.
+
+    >>> worth_drawing(np.full((3, 3), 1 / 3)), worth_drawing(np.array([[0.9, 0.1], [0.001, 0.999]]))
+    (0.005, 0.005)
+    """
+    between = np.sort(moves[~np.eye(len(moves), dtype=bool)])[::-1]
+    between, most = between[between >= LEAST], ARROWS * len(moves)
+    return LEAST if len(between) <= most else float(between[most - 1])
 
 
 def layers(arcs: Any) -> Index | None:
@@ -135,32 +153,38 @@ def _emits(emissions: Any, k: int) -> str:
 
 
 def _draw(ax: Any, g: _Graph) -> None:
-    between = g.moves - np.diag(np.diag(g.moves))
-    told = np.sort(between, axis=None)[::-1][: LABELS + 1]
-    worth = max(g.least, float(told[-1]) if len(told) > LABELS else 0.0)
-    for i, j in np.argwhere(g.moves >= g.least).tolist():
-        if i == j:
-            _loop(ax, g, i)
-        else:
-            _move(ax, g, i, j, between[i, j] >= worth)
-    for k in np.flatnonzero(g.starts >= g.least).tolist():
-        _door(ax, g, k, float(g.starts[k]), entry=True)
-    ends = np.zeros(len(g.at)) if g.ends is None else g.ends
-    for k in np.flatnonzero(ends >= g.least).tolist():
-        _door(ax, g, k, float(ends[k]), entry=False)
-    _circles(ax, g)
+    low, high = _extent(g)
     ax.set_aspect("equal")
-    low, high = g.at.min(axis=0), g.at.max(axis=0)
-    side = 1.15 if g.forward else 0.95
-    deep = max(0.55 + 0.22 * _longest(g), 0.55 if _all_at_edges(g) else 0.95) if g.forward else 0.95
-    ax.set_xlim(low[0] - side, high[0] + side)
-    ax.set_ylim(low[1] - deep, high[1] + 0.95)
+    ax.set_xlim(low[0], high[0])
+    ax.set_ylim(low[1], high[1])
+    taken = [*g.at.tolist()]
+    for k in np.flatnonzero(np.diag(g.moves) >= g.least).tolist():
+        _loop(ax, g, k)
+    arrows = [(i, j) for i, j in np.argwhere(g.moves >= g.least).tolist() if i != j]
+    for rank, (i, j) in enumerate(sorted(arrows, key=lambda arc: -g.moves[arc])):
+        _move(ax, g, i, j, taken if rank < LABELS else None)
+    for k, p, entry in _doors(g):
+        _door(ax, g, k, p, entry)
+    _circles(ax, g)
 
 
-def _all_at_edges(g: _Graph) -> bool:
-    """Whether sequences begin in the first layer only, and end in the last."""
-    x, ends = g.at[:, 0], np.zeros(len(g.at)) if g.ends is None else g.ends
-    return bool((x[g.starts >= g.least] == x.min()).all() and (x[ends >= g.least] == x.max()).all())
+def _doors(g: _Graph) -> list[tuple[int, float, bool]]:
+    """Where sequences may begin (True) and end (False), with what probability."""
+    ends = np.zeros(len(g.at)) if g.ends is None else g.ends
+    both = ((g.starts, True), (ends, False))
+    return [(k, float(p[k]), entry) for p, entry in both for k in np.flatnonzero(p >= LEAST).tolist()]
+
+
+def _extent(g: _Graph) -> tuple[Array, Array]:
+    """The corners of what is drawn: circles, loops, doors and bends, with room for their numbers."""
+    at, reach = g.at, R + 0.06
+    loops = [at[k] + (g.radius(k) + 0.42) * _outward(g, k) for k in range(len(at)) if g.moves[k, k] >= g.least]
+    doors = [at[k] + (g.radius(k) + (0.42 if p > 1 - 1e-9 else 0.68)) * _way(g, k, entry) for k, p, entry in _doors(g)]
+    points = np.array([*(at - reach), *(at + reach), *loops, *doors])
+    low, high = points.min(axis=0), points.max(axis=0)
+    if g.forward and _longest(g):
+        low[1] = min(low[1], at[:, 1].min() - 0.55 - 0.11 * (1 + _longest(g)))
+    return low - 0.05, high + 0.05
 
 
 def _longest(g: _Graph) -> float:
@@ -199,7 +223,7 @@ def _width(p: float) -> float:
     return 0.6 + 1.9 * p
 
 
-def _move(ax: Any, g: _Graph, i: int, j: int, labels: bool) -> None:
+def _move(ax: Any, g: _Graph, i: int, j: int, taken: list[Any] | None) -> None:
     """An arrow from one state to another; in a line, one that passes others is bent below them."""
     from matplotlib.patches import FancyArrowPatch
 
@@ -214,13 +238,23 @@ def _move(ax: Any, g: _Graph, i: int, j: int, labels: bool) -> None:
         gone[0], gone[1], connectionstyle=f"arc3,rad={bend:.3f}", arrowstyle="-|>", mutation_scale=9, color=INK,
         alpha=0.25 + 0.75 * p, linewidth=_width(p), shrinkA=0, shrinkB=0, zorder=2,
     ))  # fmt: skip
-    if labels:
-        normal = np.array([b[1] - a[1], a[0] - b[0]])
-        along = 0.5 if g.forward else 0.36  # opposite arrows, and those that cross in the middle, keep apart
-        curve = 2 * along * (1 - along)
-        spot = (1 - along) * a + along * b + curve * bend * normal
-        lift = np.array([0.0, 0.11]) if g.forward and abs(bend) < 1e-9 and abs(a[1] - b[1]) < 1e-9 else 0.0
-        _number(ax, spot + lift, p)
+    spot = None if taken is None else _spot(g, a, b, bend, taken)
+    if spot is not None and taken is not None:
+        taken.append(spot)
+        _number(ax, spot, p)
+
+
+def _spot(g: _Graph, a: Array, b: Array, bend: float, taken: list[Any]) -> Any:
+    """A place on an arrow for its number, apart from states and other numbers; None where there is none."""
+    normal = np.array([b[1] - a[1], a[0] - b[0]])
+    lift = np.array([0.0, 0.11]) if g.forward and abs(bend) < 1e-9 and abs(a[1] - b[1]) < 1e-9 else 0.0
+    states, numbers = np.array(taken[: len(g.at)]), np.array(taken[len(g.at) :]).reshape(-1, 2)
+    for along in (0.5, 0.4, 0.6) if g.forward else (0.36, 0.42, 0.3, 0.5, 0.25, 0.58, 0.66):
+        spot = (1 - along) * a + along * b + 2 * along * (1 - along) * bend * normal + lift
+        away = np.hypot(*(states - spot).T).min() > R + 0.04
+        if away and (not len(numbers) or np.hypot(*(numbers - spot).T).min() > ROOM):
+            return spot
+    return None
 
 
 def _shift(a: Array, b: Array, by: float, bend: float) -> tuple[float, float]:
@@ -241,7 +275,7 @@ def _loop(ax: Any, g: _Graph, k: int) -> None:
         tuple(begin), tuple(end), connectionstyle="arc3,rad=-1.45", arrowstyle="-|>", mutation_scale=9, color=INK,
         alpha=0.25 + 0.75 * p, linewidth=_width(p), shrinkA=0, shrinkB=0, zorder=2,
     ))  # fmt: skip
-    _number(ax, g.at[k] + (r + 0.31) * out, p)
+    _number(ax, g.at[k] + (r + 0.22) * out, p, out)
 
 
 def _outward(g: _Graph, k: int) -> Array:
@@ -249,33 +283,43 @@ def _outward(g: _Graph, k: int) -> Array:
     return np.array([0.0, 1.0]) if g.forward or length < 1e-9 else g.at[k] / length
 
 
+def _way(g: _Graph, k: int, entry: bool) -> Array:
+    """The direction in which the entry to a state, or the exit from it, lies."""
+    out = _outward(g, k)
+    if g.forward:
+        x = g.at[:, 0]
+        edge = g.at[k, 0] == (x.min() if entry else x.max())
+        return np.array([-1.0 if entry else 1.0, 0.0]) if edge else np.array([-0.6 if entry else 0.6, -0.8])
+    turn = 0.85 if entry else -0.85
+    return np.array([out[0] * np.cos(turn) - out[1] * np.sin(turn), out[0] * np.sin(turn) + out[1] * np.cos(turn)])
+
+
 def _door(ax: Any, g: _Graph, k: int, p: float, entry: bool) -> None:
     """A short arrow from the entry, or to the exit, with its probability where it is not certain."""
-    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.patches import Circle, FancyArrowPatch
 
-    out = _outward(g, k)
-    first, last = g.at[:, 0].min(), g.at[:, 0].max()
-    if g.forward:
-        edge = g.at[k, 0] == (first if entry else last)
-        way = np.array([-1.0 if entry else 1.0, 0.0]) if edge else np.array([-0.6 if entry else 0.6, -0.8])
-    else:
-        turn = 0.85 if entry else -0.85
-        way = np.array([out[0] * np.cos(turn) - out[1] * np.sin(turn), out[0] * np.sin(turn) + out[1] * np.cos(turn)])
-    near, far = g.at[k] + (g.radius(k) + 0.03) * way, g.at[k] + (g.radius(k) + 0.38) * way
-    begin, end = (far, near) if entry else (near, far)
+    way = _way(g, k, entry)
+    near, far = g.at[k] + (g.radius(k) + 0.03) * way, g.at[k] + (g.radius(k) + 0.4) * way
+    edge = far - (DOOR + 0.02) * way  # an arrow that touches the circle would hide it
+    begin, end = (edge, near) if entry else (near, edge)
     ax.add_patch(FancyArrowPatch(
         tuple(begin), tuple(end), arrowstyle="-|>", mutation_scale=8, color=INK, linewidth=_width(p),
         alpha=0.25 + 0.75 * p, shrinkA=0, shrinkB=0, zorder=2,
     ))  # fmt: skip
-    fill = {"color": INK} if entry else {"markerfacecolor": "white", "markeredgecolor": INK, "markeredgewidth": 1.2}
-    ax.plot(*far, marker="o", markersize=5.5, zorder=3, linestyle="", **fill)
+    ax.add_patch(Circle(tuple(far), DOOR, edgecolor=INK, facecolor=INK if entry else "white", linewidth=1.2, zorder=3))
     if p < 1 - 1e-9:
-        _number(ax, far + 0.17 * way, p)
+        beyond = np.array([0.0, -1.0]) if g.forward and way[1] else way  # below, for a neighbour's door is beside
+        _number(ax, far + DOOR * beyond, p, beyond)
 
 
-def _number(ax: Any, at: Any, p: float) -> None:
-    """A probability in two digits, on white."""
+def _number(ax: Any, at: Any, p: float, way: Any = None) -> None:
+    """A probability in two digits, on white; beyond the point where a way is given, whatever the scale."""
     text = f"{p:.2f}" if p < 0.995 or p == 1 else f"{p:.3f}"
     text = "1" if p == 1 else text.lstrip("0") if p < 1 else text
-    ax.text(*at, text, ha="center", va="center", fontsize=7, zorder=5,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85})  # fmt: skip
+    gap = np.zeros(2) if way is None else 3.0 * np.asarray(way)  # in points
+    sides = [0 if way is None or abs(w) < 0.4 else int(np.sign(w)) for w in (gap / 3.0)]
+    ax.annotate(
+        text, tuple(at), tuple(gap), textcoords="offset points", fontsize=7, zorder=5,
+        ha=("center", "left", "right")[sides[0]], va=("center", "bottom", "top")[sides[1]],
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85},
+    )  # fmt: skip

@@ -13,9 +13,12 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.decoding import one_sequence
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
-WIDE = 2000  # frames beyond which several share a column of the picture
+WIDE = 600  # frames beyond which several share a column of the picture
+COLUMNS = 240  # of the picture, then: three dots each, where a frame a dot would be a barcode
+TURNS = 240  # changes of state beyond which the best path would be a wall of colour
 SYMBOLS = 80  # words of a sequence that are written out
 LINES = 6  # columns of a signal that are drawn
+UNLIKE = 0.2  # a column that fills less of the common scale than this needs a scale of its own
 
 
 class Seen(NamedTuple):
@@ -36,8 +39,11 @@ def trellis(
     """States over time, shaded by p(state | sequence), the best path as a line, the signal above. Returns the axes.
 
     - model: an `HMM`, or an estimator that has learnt one; x: one sequence.
-    - ax: axes for the states alone, or a pair: for the signal, and for the states.
+    - ax: axes for the states alone, or a pair: for the signal, and for the states. Without it, columns of unlike
+      scales get a strip each; on axes that were given each is drawn on its own scale.
     - names of the states, and of the columns of the signal. lag: None looks at all frames, 0 at none that come later.
+
+    Of more than 600 frames several share a column of the picture, which shows their mean.
 
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
@@ -48,19 +54,20 @@ def trellis(
     T, K = seen.shares.shape
     edges = _edges(T)
     with themed():
-        above, ax = _two(K) if ax is None else (None, ax) if hasattr(ax, "imshow") else ax
+        above, ax = (
+            _stacked(_strips(seen), K) if ax is None else ([], ax) if hasattr(ax, "imshow") else ([ax[0]], ax[1])
+        )
         image = ax.imshow(
             _means(seen.shares, edges).T, origin="upper", aspect="auto", cmap="Blues", vmin=0, vmax=1,
             interpolation="nearest", extent=(-0.5, T - 0.5, K - 0.5, -0.5),
         )  # fmt: skip
         turns = _changes(seen.path)
-        if path and len(turns) <= WIDE:  # more would be a wall of colour
+        if path and len(turns) <= 2 * TURNS:
             ax.step(turns, seen.path[turns], where="mid", color=PALETTE[1], linewidth=1.8, label="best path")
         _named_states(ax, seen.names)
-        ax.set(xlabel="frame", ylabel="state", xlim=(-0.5, T - 0.5))
-        (ax if above is None else above).set_title(_title(seen, lag), loc="left")
-        if above is not None:
-            draw_signal(above, seen, edges)
+        ax.set(xlabel=_frames(edges), ylabel="state", xlim=(-0.5, T - 0.5))
+        draw_strips(above, seen, edges)
+        (above[0] if above else ax).set_title(_title(seen, lag), loc="left")
         bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.03, aspect=12)
         bar.set_label("p(state so far)" if lag == 0 else "p(state)")
         bar.outline.set_visible(False)
@@ -72,7 +79,8 @@ def occupancy(
 ) -> Any:
     """Probabilities of the states stacked over time, with the signal drawn over them. Returns the axes.
 
-    Parameters are those of `trellis`. The signal has an axis of its own, on the right.
+    Parameters are those of `trellis`. A signal of one column has an axis of its own, on the right; several stand in
+    strips above, or, on axes that were given, over the states and each on its own scale.
 
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
@@ -83,26 +91,36 @@ def occupancy(
     T, K = seen.shares.shape
     edges = _edges(T)
     with themed():
-        ax = axes(ax, figsize=(8.0, 3.2))
+        above, ax = _stacked(_strips(seen), 6) if ax is None and _several(seen) else ([], axes(ax, figsize=(8.0, 3.2)))
         shares = np.repeat(_means(seen.shares, edges), 2, axis=0)  # a frame is a step, not a point
         at = np.stack([edges[:-1] - 0.5, edges[1:] - 0.5], axis=1).ravel()
         ax.stackplot(at, shares.T, colors=state_colours(K), alpha=0.55, labels=seen.names, edgecolor="none")
-        ax.set(xlabel="frame", ylabel="p(state so far)" if lag == 0 else "p(state)", xlim=(-0.5, T - 0.5), ylim=(0, 1))
-        over = ax.twinx()
-        over.spines["right"].set_visible(True)
-        draw_signal(over, seen, edges, INK)
-        ax.set_title(_title(seen, lag), loc="left")
+        label = "p(state so far)" if lag == 0 else "p(state)"
+        ax.set(xlabel=_frames(edges), ylabel=label, xlim=(-0.5, T - 0.5), ylim=(0, 1))
+        draw_strips(above, seen, edges)
+        if not above:
+            _draw_signal(_over(ax), seen, edges, over=True)
+        (above[0] if above else ax).set_title(_title(seen, lag), loc="left")
         if K <= 20:
-            ax.legend(title="state", loc="upper left", bbox_to_anchor=(1.08, 1.0), reverse=True)
+            ax.legend(title="state", loc="upper left", bbox_to_anchor=(1.0 if above else 1.08, 1.0), reverse=True)
     return ax
 
 
-def _two(K: int) -> Any:
-    """Axes for the signal, and below them for K states."""
+def _over(ax: Any) -> Any:
+    """Axes for the signal over those of the states, with a scale on the right."""
+    over = ax.twinx()
+    over.spines["right"].set_visible(True)
+    return over
+
+
+def _stacked(strips: int, K: int) -> tuple[list[Any], Any]:
+    """Axes for the strips of a signal, and below them for K states."""
     states = 0.9 + 0.32 * min(max(K, 3), 16)
+    each = 1.2 if strips == 1 else 0.75
     with themed() as plt:
-        size, heights = (8.0, 1.5 + states), (1.2, states)
-        return plt.subplots(2, 1, figsize=size, height_ratios=heights, sharex=True, layout="constrained")[1]
+        size, heights = (8.0, 0.3 + each * strips + states), (*[each] * strips, states)
+        found = plt.subplots(strips + 1, 1, figsize=size, height_ratios=heights, sharex=True, layout="constrained")[1]
+    return list(found[:-1]), found[-1]
 
 
 # ----------------------------------------------------------------------- what is drawn
@@ -181,30 +199,94 @@ def _title(seen: Seen, lag: int | None) -> str:
 # ------------------------------------------------------------------------------ drawing
 
 
-def draw_signal(ax: Any, seen: Seen, edges: Index, colour: str | None = None) -> None:
-    """The signal on axes of its own: lines of numbers, or the words themselves."""
-    ax.tick_params(labelbottom=False, bottom=False)
-    ax.spines["bottom"].set_visible(False)
+def _several(seen: Seen) -> bool:
+    return bool(seen.signal.ndim == 2 and seen.signal.shape[1] > 1)
+
+
+def _strips(seen: Seen) -> int:
+    """How many strips a signal needs: one, or one a column where their scales are unlike."""
+    return min(seen.signal.shape[1], LINES) if _several(seen) and unlike(seen.signal[:, :LINES]) else 1
+
+
+def unlike(x: Array) -> bool:
+    """Whether some of the columns would be flat lines on a scale for all of them.
+
+    >>> unlike(np.array([[0.0, 900.0], [1.0, 1000.0]])), unlike(np.array([[0.0, 1.0], [1.0, 3.0]]))
+    (True, False)
+    """
+    spans = np.array([np.ptp(known) if len(known := c[np.isfinite(c)]) else np.nan for c in x.T])
+    known = x[np.isfinite(x)]
+    return bool(known.size and np.nanmin(spans) < UNLIKE * np.ptp(known)) if len(spans) > 1 else False
+
+
+def own_scales(x: Array) -> Array:
+    """Each column stretched over 0 … 1; one that is constant lies in the middle."""
+    known = np.where(np.isfinite(x), x, np.nan)
+    low, high = np.fmin.reduce(known, axis=0), np.fmax.reduce(known, axis=0)
+    span = np.where(high > low, high - low, 1.0)
+    return np.where(high > low, (known - low) / span, 0.5 + 0.0 * known)
+
+
+def draw_strips(strips: list[Any], seen: Seen, edges: Index) -> None:
+    """The signal: a column a strip where there are as many, else all on one."""
+    if len(strips) <= 1:
+        for ax in strips:
+            _draw_signal(ax, seen, edges)
+        return
+    for j, ax in enumerate(strips):
+        _bare(ax)
+        _draw_line(ax, seen.signal[:, j], edges, INK, seen.columns[j])
+        ax.set_ylabel(seen.columns[j], rotation=0, ha="right", va="center")
+        ax.tick_params(labelsize=7)
+    _say_rest(strips[-1], seen)
+
+
+def _draw_signal(ax: Any, seen: Seen, edges: Index, over: bool = False) -> None:
+    """The signal on axes of its own, or over others: lines of numbers, or the words themselves."""
+    _bare(ax)
     if seen.signal.ndim == 1:
         _draw_words(ax, seen.signal)
         return
-    shown = min(seen.signal.shape[1], LINES)
-    for j in range(shown):
-        line = colour if colour is not None and shown == 1 else PALETTE[j % len(PALETTE)] if shown > 1 else INK
-        _draw_line(ax, seen.signal[:, j], edges, line, seen.columns[j])
-    if shown > 1 and colour is None:
-        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.1), fontsize=8, handlelength=1.2, borderaxespad=0.2)
-    ax.set_ylabel(seen.columns[0] if shown == 1 else "signal")
+    shown = seen.signal[:, :LINES]
+    own = unlike(shown)
+    for j, y in enumerate((own_scales(shown) if own else shown).T):
+        colour = INK if len(shown.T) == 1 else PALETTE[j % len(PALETTE)]
+        _draw_line(ax, y, edges, colour, seen.columns[j], band=not over)  # a band would hide the states
+    ax.set_ylabel(seen.columns[0] if len(shown.T) == 1 else "each on its own scale" if own else "signal")
+    if own:
+        ax.set_yticks([])
+    if len(shown.T) > 1:
+        place = {"loc": "lower left", "bbox_to_anchor": (1.08, 0.0)}  # the states' legend is above it
+        place = place if over else {"loc": "upper left", "bbox_to_anchor": (1.0, 1.1)}
+        ax.legend(**place, fontsize=7, handlelength=1.2, borderaxespad=0.2)
+    _say_rest(ax, seen)
 
 
-def _draw_line(ax: Any, y: Array, edges: Index, colour: str, name: str) -> None:
+def _bare(ax: Any) -> None:
+    ax.tick_params(labelbottom=False, bottom=False)
+    ax.spines["bottom"].set_visible(False)
+
+
+def _say_rest(ax: Any, seen: Seen) -> None:
+    """A note where not all columns are drawn."""
+    if seen.signal.ndim == 2 and seen.signal.shape[1] > LINES:
+        note = f"{LINES} of {seen.signal.shape[1]} columns"
+        ax.annotate(note, (1, 0), xycoords="axes fraction", ha="right", va="top", fontsize=7, color=SOFT)
+
+
+def _draw_line(ax: Any, y: Array, edges: Index, colour: str, name: str, band: bool = True) -> None:
+    """A line through the frames; where several share a column, through their means, in the band of all values."""
     if len(edges) - 1 == len(y):
         marks = {"marker": ".", "markersize": 4} if len(y) <= 60 else {}
         ax.plot(np.arange(len(y)), y, color=colour, linewidth=1.1, label=name, **marks)
         return
-    filled = np.where(np.isnan(y), np.nanmean(y) if np.isfinite(y).any() else 0.0, y)
-    low, high = np.minimum.reduceat(filled, edges[:-1]), np.maximum.reduceat(filled, edges[:-1])
-    ax.fill_between((edges[:-1] + edges[1:] - 1) / 2, low, high, color=colour, linewidth=0, alpha=0.7, label=name)
+    at, known = (edges[:-1] + edges[1:] - 1) / 2, np.isfinite(y)
+    count = np.add.reduceat(known.astype(np.float64), edges[:-1])
+    sums = np.add.reduceat(np.where(known, y, 0.0), edges[:-1])
+    if band:
+        low, high = np.fmin.reduceat(y, edges[:-1]), np.fmax.reduceat(y, edges[:-1])
+        ax.fill_between(at, low, high, color=colour, linewidth=0, alpha=0.18)
+    ax.plot(at, np.where(count > 0, sums / np.maximum(count, 1), np.nan), color=colour, linewidth=1.1, label=name)
 
 
 def _draw_words(ax: Any, words: Any) -> None:
@@ -236,7 +318,13 @@ def _edges(T: int) -> Index:
     """Where the columns of a picture begin: a frame each, or several where there are too many."""
     if T < 1:
         raise DataError(sentence("plots", "at least one frame is needed", "none"))
-    return np.arange(T + 1) if T <= WIDE else np.unique(np.linspace(0, T, WIDE + 1).round().astype(np.intp))
+    return np.arange(T + 1) if T <= WIDE else np.linspace(0, T, COLUMNS + 1).round().astype(np.intp)
+
+
+def _frames(edges: Index) -> str:
+    """The name of the time axis, which says where it shows means."""
+    each = edges[-1] / (len(edges) - 1)
+    return "frame" if each == 1 else f"frame (means of {each:,.3g} in a column)"
 
 
 def _means(a: Array, edges: Index) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, numbers
 from likely.errors import ShapeError, sentence
 from likely.models.warping import Warping
+from likely.plots.sequences import own_scales, unlike
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 MATCHES = 60  # lines between the two series that are drawn at most
@@ -40,7 +41,10 @@ def warping_path(a: Any, b: Any, warping: Warping, ax: Any = None) -> Any:
 
 
 def _beside(ax: Any, x: Array, y: Array) -> None:
-    """The two series in strips of their own, on the axes of the image."""
+    """The two series in strips of their own, on the axes of the image; columns of unlike scales are stretched."""
+    if unlike(np.concatenate([x, y])):
+        both = own_scales(np.concatenate([x, y]))
+        x, y = both[: len(x)], both[len(x) :]
     left = ax.inset_axes((-0.22, 0.0, 0.2, 1.0), sharey=ax)
     below = ax.inset_axes((0.0, -0.22, 1.0, 0.2), sharex=ax)
     for column in range(x.shape[1]):
@@ -57,6 +61,8 @@ def _beside(ax: Any, x: Array, y: Array) -> None:
 
 def alignment(a: Any, b: Any, warping: Warping, ax: Any = None, *, column: int = 0) -> Any:
     """Both series one above the other, matched frames joined by lines (at most 60 of them). Returns the axes.
+
+    Of several columns one is drawn, and the title says which.
 
     >>> from likely.models.warping import dtw
     >>> a, b = [1, 0, 1, 2, 1], [1, 0, 2, 1]
@@ -75,7 +81,8 @@ def alignment(a: Any, b: Any, warping: Warping, ax: Any = None, *, column: int =
         ax.plot(v, color=PALETTE[1], linewidth=1.4, label="b")
         ax.set(xlabel="frame", yticks=[])
         ax.spines["left"].set_visible(False)
-        ax.set_title(f"distance {warping.distance:.4g}", loc="left")
+        which = "" if x.shape[1] == 1 else f", column {column} of {x.shape[1]} (from 0)"
+        ax.set_title(f"distance {warping.distance:.4g}{which}", loc="left")
         ax.legend(loc="upper right", ncols=2, labelcolor=INK)
         ax.margins(y=0.18)
     return ax

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import logsumexp
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Mask
+from likely.core.notes import tell
 from likely.core.ragged import Ragged
 from likely.data.cepstra import Cepstra
-from likely.data.signal import is_silent
+from likely.data.signal import is_silent, loudest
 from likely.data.sounds import is_one_sound
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.bayes import BayesClassifier
@@ -21,11 +23,14 @@ from likely.estimators.mixture import MixtureDensity
 from likely.models.hmm import HMM
 from likely.models.word_network import WordNetwork
 from likely.recognisers.background import background
+from likely.recognisers.confidence import with_confidence
+from likely.recognisers.heard import NOTHING, Heard, in_seconds
 
 # Chosen on training takes of spoken digits (docs/results-speech): silence off at both ends, slopes over seven frames,
 # and the volume taken off but not the mean, which in half a second belongs to the word as much as to the voice.
 FEATURES: dict[str, Any] = {"trim": 30.0, "reach": 3, "normalise": "level"}
 
+FAINTEST = 40.0  # decibels below the faintest word of training from which a sound is silence
 PENALTY = 80.0  # nats a word, chosen likewise: frames that say the same many times over would pay for many short words
 
 
@@ -44,9 +49,10 @@ class SpokenWords(Fronted):
     - **prior, max_iter, tol, hard, random_state**: of learning, as in `HMMDensity`
     - **class_prior, cost, reject_cost, reject_below, novelty**: of deciding, as in `BayesClassifier`
 
-    What was learnt is a `BayesClassifier` over sequences, `classifier_`, and what is heard between words, `silence_`,
-    for `transcribe`. Silence tells nothing: such a sound gets about the class prior as its posterior, so that
-    `decide(sounds, reject_below=…)` refuses it.
+    What was learnt is a `BayesClassifier` over sequences, `classifier_`, and for `transcribe` what is heard between
+    words, `silence_`, and the level of the faintest word, `faintest_` (decibels). Silence tells nothing: such a sound
+    gets about the class prior as its posterior, so that `decide(sounds, reject_below=…)` refuses it, and to `novelty`
+    it is novel.
 
     >>> import likely as lk, numpy as np
     >>> rng, t = np.random.default_rng(0), np.arange(3200) / 8000
@@ -57,7 +63,7 @@ class SpokenWords(Fronted):
     ['up', 'down']
     """
 
-    _saved = ("classifier_", "silence_")
+    _saved = ("classifier_", "silence_", "faintest_")
 
     def __init__(
         self, states: int = 8, components: int = 4, *, rate: int = 8000, features: Any = None,
@@ -92,13 +98,15 @@ class SpokenWords(Fronted):
         heard = list(self.cepstra.signals(X))
         super().fit(heard, y, sample_weight)
         self.silence_ = background(self.cepstra, heard)
+        counted = np.ones(len(heard)) if sample_weight is None else np.asarray(sample_weight)
+        self.faintest_ = min(loudest(x, self.cepstra.rate) for x, w in zip(heard, counted, strict=True) if w > 0)
         return self
 
     def _built(self) -> BayesClassifier:
         emission = MixtureDensity(GaussianDensity(self.covariance), self.components, random_state=self.random_state)
         chain = HMMDensity(
             emission, self.states, topology=self.topology, prior=self.prior, max_iter=self.max_iter, tol=self.tol,
-            hard=self.hard, random_state=self.random_state,
+            hard=self.hard, ends=True, random_state=self.random_state,
         )  # fmt: skip
         return BayesClassifier(chain, self.class_prior, self.cost, self.reject_cost, self.reject_below, self.novelty)
 
@@ -126,44 +134,103 @@ class SpokenWords(Fronted):
 
     def log_posterior(self, X: Any) -> Array:
         """log p(word | sound) of each (n, C), columns in the order of `classes_`: p(word) p(sound | word)^scale."""
-        prior = np.log(self.class_prior_)
-        joint = prior + self.scale * (super().log_posterior(X) - prior)
-        return joint - logsumexp(joint, axis=1, keepdims=True)
+        self._check_fitted()
+        self._check_scale()
+        possible = self.class_prior_ > 0
+        prior = np.log(self.class_prior_[possible])
+        joint = np.full((len(P := super().log_posterior(X)), len(possible)), -np.inf)
+        joint[:, possible] = prior + self.scale * (P[:, possible] - prior)
+        return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
 
     # ----------------------------------------------------------- connected words
 
     def network(self, bigram: Any = None, **others: Any) -> WordNetwork:
         """The words joined, with silence between them where there is some; `bigram` says which follows which.
 
-        None: every word after every word. `others` are `starts`, `ends` and `pause` of `WordNetwork`.
+        None: every word after every word, and first of all each word or none with probability 1 / (C + 1). `others` are
+        `starts`, `ends` and `pause` of `WordNetwork`.
         """
+        self._check_fitted()
+        C = len(self.classes_)
+        if bigram is None and "starts" not in others:
+            others["starts"] = np.full(C, 1.0 / (C + 1))
         return WordNetwork.of(self.classifier_, bigram, silence=self.silence_, **others)
 
     def transcribe(
-        self, sound: Any, bigram: Any = None, *, beam: float | None = 300.0, penalty: float = PENALTY, **how: Any
-    ) -> Any:
-        """The words of a sound in which several follow each other: a `Transcript`; of several sounds, a list of them.
+        self, sound: Any, bigram: Any = None, *, beam: float | None = 300.0, penalty: float = PENALTY,
+        scale: float = 1.0, confidence: bool = True, faintest: float | None = FAINTEST,
+    ) -> Any:  # fmt: skip
+        """The words of a sound in which several follow each other: a `Heard`; of several sounds, a list of them.
 
-        `begins` and `ends` are frames of `cepstra.step` seconds, counted from the first loud moment. `bigram` is as in
-        `network`; `beam`, `penalty` (of each word, in nats: more makes fewer words), `scale` and `confidence` as in
-        `WordNetwork.decode`.
+        `begins` and `ends` are seconds from the beginning of the sound, words are labels as they were learnt.
+
+        - **bigram**: as in `network`; **beam**, **penalty** (of each word, in nats: more makes fewer words) and
+          **scale** (of the bigram) as in `WordNetwork.decode`
+        - **confidence** of each word, over all ways, where frames count a fifth of what they say, as they repeat each
+          other; False saves its time
+        - **faintest**: a sound whose loudest moment lies more than so many decibels below the faintest word of
+          training has no words, and so has silence; None listens to all that is not silent
         """
+        self._check_fitted()
         if is_one_sound(sound):
-            return self.transcribe([sound], bigram, beam=beam, penalty=penalty, **how)[0]
-        return self.network(bigram).decode(self._front(sound), beam=beam, penalty=penalty, **how)
+            return self.transcribe(
+                [sound], bigram, beam=beam, penalty=penalty, scale=scale, confidence=confidence, faintest=faintest
+            )[0]
+        signals, network = list(self.cepstra.signals(sound)), self.network(bigram)
+        out: list[Heard] = [NOTHING] * len(signals)
+        there = [i for i, x in enumerate(signals) if self._is_loud(x, i, faintest)]
+        if there:
+            tracks = Ragged.from_list([self.cepstra.features(signals[i]) for i in there])
+            found = network.decode(tracks, beam, penalty, scale, confidence=False)
+            found = with_confidence(network, tracks, found, penalty, scale) if confidence else found
+            labels = {str(c): c for c in self.classes_.tolist()}
+            for i, one in zip(there, found, strict=True):
+                out[i] = in_seconds(one, self.cepstra, signals[i], labels)
+        return out
+
+    def _is_loud(self, x: Array, i: int, faintest: float | None) -> bool:
+        """False for silence, and for what is far fainter than anything learnt."""
+        if faintest is not None and not (isinstance(faintest, Real) and faintest > 0):
+            raise DomainError(sentence("transcribe", "faintest must be decibels above 0, or None", faintest))
+        if is_silent(x):
+            return False
+        below = self.faintest_ - loudest(x, self.cepstra.rate)
+        if faintest is None or below <= faintest:
+            return True
+        note = f"sound {i} is {below:.0f} dB fainter than the faintest word of training, and was taken for silence"
+        tell(f"SpokenWords: {note}; faintest=None listens to it", stacklevel=4)
+        return False
 
     # -------------------------------------------------------------------- inside
 
+    def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
+        """What is silent is no word at all, however likely "not observed" may be."""
+        novel, why = super()._novel(X, rate)
+        silent = np.array([is_silent(x) for x in self.cepstra.signals(X)])
+        return novel | silent, _Why(silent, why)
+
     def _check_scale(self) -> None:
-        if not (isinstance(self.scale, int | float) and 0 < self.scale <= 1):
+        if not (isinstance(self.scale, Real) and not isinstance(self.scale, bool) and 0 < self.scale <= 1):
             raise DomainError(sentence(type(self).__name__, "scale must lie above 0, at most 1", self.scale))
 
     def _check_state(self) -> None:
         super()._check_state()
         self._check_scale()
-        silence = vars(self).get("silence_")
+        silence, faintest = (vars(self).get(name) for name in ("silence_", "faintest_"))
         if "classifier_" in vars(self) and not (isinstance(silence, HMM) and silence.members is None):
             raise DataError(sentence(type(self).__name__, "silence_ must be an HMM", type(silence).__name__))
+        if "classifier_" in vars(self) and not (isinstance(faintest, float) and np.isfinite(faintest)):
+            raise DataError(sentence(type(self).__name__, "faintest_ must be a number of decibels", repr(faintest)))
+
+
+class _Why:
+    """Why a sound is novel, in words, when somebody asks."""
+
+    def __init__(self, silent: Mask, of_others: Any) -> None:
+        self.silent, self.of_others = silent, of_others
+
+    def __call__(self, i: int) -> str:
+        return "nothing was to be heard" if self.silent[i] else str(self.of_others(i))
 
 
 def _track(cepstra: Cepstra, x: Array, i: int, learning: bool) -> Array:

@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from likely.models.transcript import Transcript
-from likely.plots.words import words
+from likely.plots.transcripts import words
 
 HEARD = Transcript(("one", "two"), np.array([0, 9]), np.array([7, 20]), -31.5, np.array([0.99, 0.8]))
 
@@ -30,14 +30,29 @@ def test_bars_stand_where_words_were_heard():
 
 
 @pytest.mark.parametrize("columns", [1, 12])
-def test_frames_lie_behind(columns, rng):
+def test_frames_stand_below_where_nothing_covers_them(columns, rng):
     ax = words(HEARD, rng.normal(size=(22, columns)))
-    assert ax.get_xlim() == (0, 22)
+    (below,) = [other for other in ax.figure.axes if other is not ax]
+    assert ax.get_xlim() == below.get_xlim() == (0, 22)
+    assert below.get_position().y1 <= ax.get_position().y0 and bool(below.images) == (columns == 12)
+    marks = {float(line.get_xdata()[0]) for line in below.lines if len(line.get_xdata()) == 2}
+    assert marks == {0, 7, 9, 20}
+
+
+@pytest.mark.parametrize("columns", [1, 12])
+def test_on_one_axes_frames_lie_behind(columns, rng):
+    _, own = plt.subplots()
+    ax = words(HEARD, rng.normal(size=(22, columns)), own)
     (back,) = [other for other in ax.figure.axes if other is not ax]
-    assert back.get_zorder() < ax.get_zorder()
-    assert bool(back.lines) == (columns == 1)
+    assert ax is own and back.get_zorder() < ax.get_zorder()
+    assert all(image.get_alpha() < 0.3 for image in back.images) and bool(back.lines) == (columns == 1)
 
 
 def test_words_without_confidence():
     ax = words(Transcript(("one",), np.array([3]), np.array([5]), -2.0))
     assert [bar.get_height() for bar in ax.patches] == [1.0]
+
+
+def test_words_that_are_numbers():
+    ax = words(Transcript((3,), np.array([3]), np.array([5]), -2.0))
+    assert [text.get_text() for text in ax.texts] == ["3"]

@@ -1,0 +1,58 @@
+"""Every picture goes by its name, however often it is asked for."""
+
+from __future__ import annotations
+
+import pkgutil
+
+import matplotlib
+import numpy as np
+import pytest
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+import likely as lk
+import likely.plots
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def test_no_name_is_that_of_a_file():
+    files = {module.name for module in pkgutil.iter_modules(likely.plots.__path__)}
+    assert not files & set(likely.plots.__all__)
+    folders = {module.name for module in pkgutil.iter_modules(lk.__path__)}
+    assert not folders & set(lk.__all__)
+
+
+def examples(rng):
+    X = rng.normal(size=(30, 2))
+    h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
+    heard = lk.Transcript(("one",), np.array([0]), np.array([7]), -31.5, np.array([0.99]))
+    mixture = lk.MixtureDensity(lk.GaussianDensity(), 2, random_state=0)
+    clf = lk.BayesClassifier().fit(X, X[:, 0] > 0)
+    a, b = [1.0, 0, 1, 2, 1], [1.0, 0, 2, 1]
+    pca = lk.PCA().fit(X)
+    return {
+        "DensityDisplay": lambda p: p.from_model(lk.Gaussian([0.0, 0.0], 1.0)),
+        "EvaluationDisplay": lambda p: p.from_estimator(clf, X, X[:, 0] > 0),
+        "ScoresDisplay": lambda p: p.from_estimator(pca, X), "ScreeDisplay": lambda p: p.from_estimator(pca),
+        "alignment": lambda p: p(a, b, lk.dtw(a, b)), "chain": lambda p: p(h),
+        "components": lambda p: p(lk.choose_components(mixture, X, (1, 2))),
+        "decision_map": lambda p: p(clf, X, X[:, 0] > 0), "dendrogram": lambda p: p(lk.linkage(X)),
+        "occupancy": lambda p: p(h, a), "trace": lambda p: p(mixture.fit(X).report_),
+        "trellis": lambda p: p(h, a), "warping_path": lambda p: p(a, b, lk.dtw(a, b)), "words": lambda p: p(heard),
+    }  # fmt: skip
+
+
+def test_every_picture_can_be_drawn_twice(rng):
+    drawn = examples(rng)
+    assert set(drawn) == set(likely.plots.__all__)
+    for name, draw in drawn.items():
+        for _ in range(2):
+            draw(getattr(lk.plots, name))
+            plt.close("all")
