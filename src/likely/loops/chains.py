@@ -82,19 +82,21 @@ def _along(now, first, to, worth, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _through(have, table, out):  # type: ignore[no-untyped-def]
-    """out += have @ table, four rows at a time: a short loop costs as much to begin as to run."""
-    K = len(have)
+def _through(have, t, table, out):  # type: ignore[no-untyped-def]
+    """out += have[t] @ table, four rows at a time: a short loop costs as much to begin as to run.
+
+    Entries are named by number throughout: a row taken out of an array costs as much as eight products.
+    """
+    K = len(out)
     whole = K - K % 4
     for i in range(0, whole, 4):
-        a, b, c, d = have[i], have[i + 1], have[i + 2], have[i + 3]
-        p, q, r, s = table[i], table[i + 1], table[i + 2], table[i + 3]
+        a, b, c, d = have[t, i], have[t, i + 1], have[t, i + 2], have[t, i + 3]
         for j in range(K):
-            out[j] = out[j] + a * p[j] + b * q[j] + c * r[j] + d * s[j]
+            out[j] = out[j] + a * table[i, j] + b * table[i + 1, j] + c * table[i + 2, j] + d * table[i + 3, j]
     for i in range(whole, K):
-        a, p = have[i], table[i]
+        a = have[t, i]
         for j in range(K):
-            out[j] += a * p[j]
+            out[j] += a * table[i, j]
 
 
 @compiled
@@ -107,35 +109,34 @@ def likelihoods(starts, moves, ends, entry, b, offsets, scale, finish, sound):  
     numbers left their range and it must be found by logarithms.
     """
     C, K = starts.shape
-    now, pred = np.empty(K), np.empty(K)
+    now, pred = np.empty((1, K)), np.empty(K)
     table = moves.reshape(C * K, K)
     first, to, worth = _arcs(table, 0.0, _few(table))
     for n in range(len(offsets) - 1):
         for c in range(C):
-            finish[n, c], sound[n, c], lost = 1.0, True, 0.0
+            finish[n, c], sound[n, c], lost, table_c = 1.0, True, 0.0, moves[c]
             for t in range(offsets[n], offsets[n + 1]):
                 if t == offsets[n]:
                     pred[:] = starts[c]
                 else:
                     pred[:] = 0.0
                     if len(first) > 0:
-                        _along(now, first[c * K :], to, worth, pred)
+                        _along(now[0], first[c * K :], to, worth, pred)
                     else:
-                        _through(now, moves[c], pred)
-                here = b[t, c * K : (c + 1) * K]
+                        _through(now, 0, table_c, pred)
                 below = 0
                 for j in range(K):
-                    now[j] = pred[j] * here[j]
-                    below += (now[j] < TINY) & (pred[j] > entry[c, j])
+                    now[0, j] = pred[j] * b[t, c * K + j]
+                    below += (now[0, j] < TINY) & (pred[j] > entry[c, j])
                 total = 0.0
                 for j in range(K):
-                    total += now[j]
+                    total += now[0, j]
                 if not total > LEAST:
                     sound[n, c] = False
                     break
                 one = 1.0 / total
                 for j in range(K):
-                    now[j] *= one
+                    now[0, j] *= one
                 scale[t, c] = total
                 if below > 0 or lost > 0.0:
                     lost = _still_lost(lost, below, pred, entry[c]) * one
@@ -145,7 +146,7 @@ def likelihoods(starts, moves, ends, entry, b, offsets, scale, finish, sound):  
             if sound[n, c] and offsets[n + 1] > offsets[n]:
                 total = 0.0
                 for j in range(K):
-                    total += now[j] * ends[c, j]
+                    total += now[0, j] * ends[c, j]
                 finish[n, c] = total
                 if not total > LEAST or (lost > 0.0 and not total > lost / HARMLESS):
                     sound[n, c] = False
@@ -176,7 +177,6 @@ def forward(starts, moves, ends, entry, b, offsets, alpha, scale, finish, sound,
     for n in range(len(offsets) - 1):
         finish[n], sound[n], lost = 1.0, True, losses[n]
         for t in range(offsets[n], offsets[n + 1]):
-            now, here = alpha[t], b[t]
             if t == offsets[n]:
                 pred[:] = starts
             else:
@@ -184,20 +184,20 @@ def forward(starts, moves, ends, entry, b, offsets, alpha, scale, finish, sound,
                 if len(first) > 0:
                     _along(alpha[t - 1], first, to, worth, pred)
                 else:
-                    _through(alpha[t - 1], moves, pred)
+                    _through(alpha, t - 1, moves, pred)
             below = 0
             for j in range(K):
-                now[j] = pred[j] * here[j]
-                below += (now[j] < TINY) & (pred[j] > entry[j])
+                alpha[t, j] = pred[j] * b[t, j]
+                below += (alpha[t, j] < TINY) & (pred[j] > entry[j])
             total = 0.0
             for j in range(K):
-                total += now[j]
+                total += alpha[t, j]
             if not total > LEAST:
                 sound[n] = False
                 break
             one = 1.0 / total
             for j in range(K):
-                now[j] *= one
+                alpha[t, j] *= one
             scale[t] = total
             if below > 0 or lost > 0.0:
                 lost = _still_lost(lost, below, pred, entry) * one
@@ -237,25 +237,25 @@ def backward(back, ends, b, offsets, weight, alpha, scale, finish, sound, gamma,
                 if len(first) > 0:
                     _along(ahead[t + 1], first, to, worth_of, beta)
                 else:
-                    _through(ahead[t + 1], back, beta)
-            now, here, out, next_ = alpha[t], b[t], gamma[t], ahead[t]
+                    _through(ahead, t + 1, back, beta)
             one = 1.0 / scale[t]
             for i in range(K):
-                worth = beta[i] if now[i] > 0.0 else 0.0  # a state that cannot be has no future; its beta may overflow
-                out[i] = now[i] * worth
-                next_[i] = worth * here[i] * one
+                worth = beta[i] if alpha[t, i] > 0.0 else 0.0  # a state that cannot be has no future; its beta may overflow
+                gamma[t, i] = alpha[t, i] * worth
+                ahead[t, i] = worth * b[t, i] * one
             total = 0.0
             for i in range(K):
-                total += out[i]
+                total += gamma[t, i]
             if not abs(total - 1.0) < 1e-6:
                 sound[n] = False
                 break
         if not sound[n]:
             continue
-        for t in range(offsets[n], offsets[n + 1]):
-            for i in range(K):
-                gamma[t, i] *= w
-                ahead[t, i] *= w
+        if w != 1.0:
+            for t in range(offsets[n], offsets[n + 1]):
+                for i in range(K):
+                    gamma[t, i] *= w
+                    ahead[t, i] *= w
 
 
 @compiled
@@ -287,7 +287,7 @@ def between(moves, alpha, ahead, out):  # type: ignore[no-untyped-def]
 def smooth(back, ends, b, offsets, scale, finish, sound, shares):  # type: ignore[no-untyped-def]
     """`backward` where moves are not asked for: what `forward` left in shares (T, K) becomes p(s_t | x)."""
     K = len(ends)
-    beta, ahead = np.empty(K), np.empty(K)
+    beta, ahead = np.empty(K), np.empty((1, K))
     first, to, worth_of = _arcs(back, 0.0, _few(back))
     for n in range(len(offsets) - 1):
         if not sound[n]:
@@ -299,18 +299,43 @@ def smooth(back, ends, b, offsets, scale, finish, sound, shares):  # type: ignor
             else:
                 beta[:] = 0.0
                 if len(first) > 0:
-                    _along(ahead, first, to, worth_of, beta)
+                    _along(ahead[0], first, to, worth_of, beta)
                 else:
-                    _through(ahead, back, beta)
-            now, here = shares[t], b[t]
+                    _through(ahead, 0, back, beta)
             one = 1.0 / scale[t]
             for i in range(K):
-                worth = beta[i] if now[i] > 0.0 else 0.0
-                now[i] *= worth
-                ahead[i] = worth * here[i] * one
+                worth = beta[i] if shares[t, i] > 0.0 else 0.0
+                shares[t, i] *= worth
+                ahead[0, i] = worth * b[t, i] * one
             total = 0.0
             for i in range(K):
-                total += now[i]
+                total += shares[t, i]
             if not abs(total - 1.0) < 1e-6:
                 sound[n] = False
                 break
+
+
+@compiled
+def tally(logs, offsets, weight, scale, top, finish, gamma, ahead, starts, ends, counts, sums):  # type: ignore[no-untyped-def]
+    """What `forward` and `backward` left of n sequences, added up: first, last and all states (K,) in weight.
+
+    sums[0] gains Σ weight · log p(x), sums[1] Σ share · score. Rows of `ahead` at which sequences begin become 0.
+    """
+    K = len(starts)
+    for n in range(len(offsets) - 1):
+        a, z = offsets[n], offsets[n + 1]
+        if a == z:
+            continue
+        news, worth = np.log(finish[n]), 0.0
+        for t in range(a, z):
+            news += np.log(scale[t]) + top[t, 0]
+            for k in range(K):
+                counts[k] += gamma[t, k]
+            for k in range(K):
+                worth += gamma[t, k] * logs[t, k] if gamma[t, k] > 0.0 else 0.0
+        for k in range(K):
+            starts[k] += gamma[a, k]
+            ends[k] += gamma[z - 1, k]
+            ahead[a, k] = 0.0
+        sums[0] += weight[n] * news
+        sums[1] += worth

@@ -91,23 +91,22 @@ def trace(came, offsets, last, path):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _best_through(have, table, out):  # type: ignore[no-untyped-def]
-    """out = max over rows of have + table, four at a time: a short loop costs as much to begin as to run."""
-    K = len(have)
+def _best_through(have, t, table, out):  # type: ignore[no-untyped-def]
+    """out = max over rows of have[t] + table, four at a time, as `chains._through` adds them."""
+    K = len(out)
     whole = K - K % 4
     for i in range(0, whole, 4):
-        a, b, c, d = have[i], have[i + 1], have[i + 2], have[i + 3]
-        p, q, r, s = table[i], table[i + 1], table[i + 2], table[i + 3]
+        a, b, c, d = have[t, i], have[t, i + 1], have[t, i + 2], have[t, i + 3]
         for j in range(K):
-            w, x, y, z = a + p[j], b + q[j], c + r[j], d + s[j]
+            w, x, y, z = a + table[i, j], b + table[i + 1, j], c + table[i + 2, j], d + table[i + 3, j]
             w = x if x > w else w
             y = z if z > y else y
             w = y if y > w else w
             out[j] = w if w > out[j] else out[j]
     for i in range(whole, K):
-        a, p = have[i], table[i]
+        a = have[t, i]
         for j in range(K):
-            w = a + p[j]
+            w = a + table[i, j]
             out[j] = w if w > out[j] else out[j]
 
 
@@ -122,18 +121,17 @@ def viterbi(starts, moves, ends, scores, offsets, last, score):  # type: ignore[
     into, source, worth = _arcs(moves.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
     for n in range(len(offsets) - 1):
         for t in range(offsets[n], offsets[n + 1]):
-            now = scores[t]
             if t == offsets[n]:
                 for j in range(K):
-                    now[j] += starts[j]
+                    scores[t, j] += starts[j]
                 continue
             new[:] = -np.inf
             if len(into) > 0:
                 _along(scores[t - 1], into, source, worth, new, idle)
             else:
-                _best_through(scores[t - 1], moves, new)
+                _best_through(scores, t - 1, moves, new)
             for j in range(K):
-                now[j] += new[j]
+                scores[t, j] += new[j]
         last[n], score[n] = 0, -np.inf
         if offsets[n + 1] > offsets[n]:
             for j in range(K):
@@ -154,9 +152,9 @@ def retrace(back, best, offsets, last, path):  # type: ignore[no-untyped-def]
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             path[t] = state
             if t > offsets[n]:
-                row, before, high, whence = back[state], best[t - 1], -np.inf, 0
+                high, whence = -np.inf, 0
                 for i in range(K):
-                    through = before[i] + row[i]
+                    through = best[t - 1, i] + back[state, i]
                     if through > high:
                         high, whence = through, i
                 state = whence

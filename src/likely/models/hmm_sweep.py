@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array, rows
+from likely.core.arrays import Array, Index, Mask, rows
 from likely.core.blocks import runs
 from likely.core.ragged import Ragged
 from likely.families.fused import shared_sweep
 from likely.families.gaussian import Gaussian
-from likely.families.moments import Moments
+from likely.families.moments import Moments, scratch
 from likely.models import trellis
 from likely.models.mixture import Mixture, MixtureStats
 
-FRAMES = 2048  # of a strip: features and shares of it stay in cache
+FRAMES = 8192  # of a strip: features and shares of it stay in cache
 WIDE = 64  # states from which the recursion takes most of the time: nothing is gained, and all shares would be kept
 
 
@@ -50,7 +50,8 @@ class _Visits:
         self.edges = [(int(seqs.offsets[a]), int(seqs.offsets[b])) for a, b in self.strips.values()]
         K = model.states
         self.starts, self.ends, self.counts, self.moves = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
-        self.log_prob, self.expected = 0.0, 0.0
+        self.between, self.sums = np.zeros((K, K)), np.zeros(2)  # moves before their probabilities; see `tally`
+        self.back = np.ascontiguousarray(self.chain.moves.T)
         self.possible = self.chain.empty > 0 or not (weight[seqs.lengths == 0] > 0).any()
         self.unsure = np.zeros(K)  # entropy of the parts of each state's mixture
 
@@ -75,26 +76,48 @@ class _Visits:
         return shares.reshape(-1, n)
 
     def _settled(self, logs: Array, at: slice) -> Array:
+        """p(state | sequence) of a strip's frames (T, K), and all that is summed of them.
+
+        Few calls, each of them long: between two of them a thread must have the interpreter's lock.
+        """
+        from likely.loops import chains as loops
+
         a, b = self.strips[at.start]
-        weight = self.weight[a:b]
-        found = trellis.posterior(self.chain, logs, self.seqs.offsets[a : b + 1] - at.start, weight)
-        there = self.seqs.lengths[a:b] > 0  # `stats` counts those without a frame
+        (T, K), n, way = logs.shape, b - a, self.chain
+        offsets, weight = self.seqs.offsets[a : b + 1] - at.start, np.array(self.weight[a:b])
+        e, alpha, ahead = scratch("frames", 3, T, K)
+        top, scale, gamma = np.empty((T, 1)), np.empty(T), np.empty((T, K))
+        finish, sound, lost = np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
+        np.copyto(e, logs)
+        loops.shift(e, top, K)
+        np.exp(e, out=e)
+        loops.forward(way.starts, way.moves, way.ends, way.entry, e, offsets, alpha, scale, finish, sound, lost)
+        loops.backward(self.back, way.ends, e, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
+        if not sound.all():
+            return self._carefully(logs, offsets, weight, self.seqs.lengths[a:b] > 0)
+        tallied = self.starts, self.ends, self.counts, self.sums
+        loops.tally(logs, offsets, weight, scale, top, finish, gamma, ahead, *tallied)
+        self.between += alpha[:-1].T @ ahead[1:]
+        return gamma
+
+    def _carefully(self, logs: Array, offsets: Index, weight: Array, there: Mask) -> Array:
+        """The same where some sequences need logarithms; `stats` counts those without a frame."""
+        found = trellis.posterior(self.chain, logs, offsets, weight)
         self.possible &= bool(np.isfinite(found.log_prob[there]).all())
         self.starts += found.starts
         self.moves += found.moves
         self.ends += found.ends
         self.counts += np.ones(len(logs)) @ found.states
-        self.log_prob += float(weight[there] @ found.log_prob[there])
-        self.expected += trellis.expected(found.states, logs)
+        self.sums += [float(weight[there] @ found.log_prob[there]), trellis.expected(found.states, logs)]
         return found.states
 
     def stats(self, parts: Any) -> Any:
         chain = self.model.chains[0]
         none = self.seqs.lengths == 0
         empty = float(self.weight[none].sum())
-        total = self.log_prob + (float(empty * chain.logs.empty) if empty > 0 else 0.0)
-        uses = chain.uses(self.starts, self.moves, self.ends, empty)
-        entropy = total - self.expected - chain.expected_log(uses)
+        total = self.sums[0] + (float(empty * chain.logs.empty) if empty > 0 else 0.0)
+        uses = chain.uses(self.starts, self.moves + self.chain.moves * self.between, self.ends, empty)
+        entropy = total - self.sums[1] - chain.expected_log(uses)
         if isinstance(self.model.emissions, Mixture):
             counts = np.array(parts.weight if isinstance(parts, Moments) else parts.rows)
             shape = self.model.emissions.weights.shape
