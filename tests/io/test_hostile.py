@@ -399,7 +399,7 @@ def rows_for(clf: Any) -> Any:
     if isinstance(clf, lk.ClassFrequencies):
         return np.zeros((2, 2))
     if isinstance(clf, lk.DTWClassifier | lk.SequenceClassifier):
-        width = getattr(clf, "n_features_in_", None) or len(clf.columns_)
+        width = getattr(clf, "n_features_in_", 2)
         return lk.Ragged.from_list([np.zeros((3, width))] * 2)
     return rows_like(getattr(clf, "estimator_", clf).model_)
 

@@ -22,13 +22,14 @@ Settle = Callable[[Array, slice], Array]  # logs (K, rows) of a strip become wha
 
 
 def shared_sweep(
-    law: Any, x: Array, offset: Array, settle: Settle, edges: list[tuple[int, int]] | None = None
-) -> Moments | ColumnMoments | None:
+    law: Any, x: Array, offset: Array, settle: Settle, edges: list[tuple[int, int]] | None = None,
+    scored: list[float] | None = None,
+) -> Moments | ColumnMoments | None:  # fmt: skip
     """Statistics of complete rows (n, d) under shares that `settle` makes of log p(x | k) + offset_k.
 
     None where the sweep does not apply: few members, one covariance for all, rows with gaps, or rows so far out that
     the product would lose digits. Nothing has been counted then that could not be counted again. `edges` says where
-    strips begin and end, for those that must not be cut elsewhere.
+    strips begin and end, for those that must not be cut elsewhere. `scored` gains Σ share · (log p(x | k) + offset_k).
     """
     form, natural = law.form, law._natural
     if natural is None or form.shared or not form.reach > 0 or form._needles:
@@ -47,6 +48,8 @@ def shared_sweep(
         sums += features @ kept[-1].T
     if not length.max(initial=0.0) <= form.reach:  # a NaN is not below it either
         return None
+    if scored is not None:
+        scored.append(float(np.vdot(natural, sums)))
     return _moments(law, x, kept, sums, d)
 
 

@@ -19,7 +19,7 @@ from likely.families.moments import Moments, scratch
 from likely.models import trellis
 from likely.models.mixture import Mixture, MixtureStats
 
-FRAMES = 8192  # of a strip: features and shares of it stay in cache
+FRAMES = 4096  # of a strip: features and shares of it stay in cache
 WIDE = 64  # states from which the recursion takes most of the time: nothing is gained, and all shares would be kept
 
 
@@ -34,10 +34,12 @@ def swept(model: Any, seqs: Ragged, weight: Array) -> Any:
     x = rows(seqs.values, law.dim, "HMM")
     visits = _Visits(model, seqs, weight)
     offset = np.log(model.emissions.weights.ravel()) if mixed else np.zeros(law.members or 1)
-    parts = shared_sweep(law, x, offset, visits.of_mixtures if mixed else visits.of_states, visits.edges)
-    if parts is None or not visits.possible:
+    scored: list[float] = []
+    settle = visits.of_mixtures if mixed else visits.of_states
+    parts = shared_sweep(law, x, offset, settle, visits.edges, scored)
+    if parts is None or not visits.possible or len(law.form.thin) or not np.isfinite(scored[0]):
         return None
-    return visits.stats(parts)
+    return visits.stats(parts, scored[0])
 
 
 class _Visits:
@@ -49,15 +51,18 @@ class _Visits:
         self.strips = {int(seqs.offsets[a]): (a, b) for a, b in runs_ if seqs.offsets[b] > seqs.offsets[a]}
         self.edges = [(int(seqs.offsets[a]), int(seqs.offsets[b])) for a, b in self.strips.values()]
         K = model.states
-        self.starts, self.ends, self.counts, self.moves = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
-        self.between, self.sums = np.zeros((K, K)), np.zeros(2)  # moves before their probabilities; see `tally`
+        self.ends_of, self.moves = np.zeros((2, K)), np.zeros((K, K))  # first and last states; moves
+        self.between, self.total = (
+            np.zeros((K, K)),
+            np.zeros(1),
+        )  # moves before their probabilities; Σ weight · log p(x)
         self.back = np.ascontiguousarray(self.chain.moves.T)
         self.possible = self.chain.empty > 0 or not (weight[seqs.lengths == 0] > 0).any()
         self.unsure = np.zeros(K)  # entropy of the parts of each state's mixture
 
     def of_states(self, logs: Array, at: slice) -> Array:
         """Scores (K, rows) of a strip become p(state | sequence), in weight."""
-        return self._settled(np.ascontiguousarray(logs.T), at).T
+        return self._settled(logs, at).T
 
     def of_mixtures(self, logs: Array, at: slice) -> Array:
         """The same where each state has a mixture: its share of a frame is shared out among its parts."""
@@ -67,7 +72,7 @@ class _Visits:
         each -= top[:, None]
         shares = np.exp(each)
         total = shares.sum(axis=1)
-        gamma = self._settled(np.ascontiguousarray((np.log(total) + top).T), at).T
+        gamma = self._settled(np.log(total) + top, at).T
         safe = np.where(total > 0, total, 1.0)
         each[shares == 0] = 0.0
         each *= shares
@@ -75,51 +80,41 @@ class _Visits:
         shares *= (gamma / safe)[:, None]
         return shares.reshape(-1, n)
 
-    def _settled(self, logs: Array, at: slice) -> Array:
-        """p(state | sequence) of a strip's frames (T, K), and all that is summed of them.
-
-        Few calls, each of them long: between two of them a thread must have the interpreter's lock.
-        """
+    def _settled(self, scores: Array, at: slice) -> Array:
+        """p(state | sequence) of a strip's frames (T, K) from their scores (K, T), and all that is summed of them."""
         from likely.loops import chains as loops
 
         a, b = self.strips[at.start]
-        (T, K), n, way = logs.shape, b - a, self.chain
+        (K, T), way = scores.shape, self.chain
         offsets, weight = self.seqs.offsets[a : b + 1] - at.start, np.array(self.weight[a:b])
-        e, alpha, ahead = scratch("frames", 3, T, K)
-        top, scale, gamma = np.empty((T, 1)), np.empty(T), np.empty((T, K))
-        finish, sound, lost = np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
-        np.copyto(e, logs)
-        loops.shift(e, top, K)
-        np.exp(e, out=e)
-        loops.forward(way.starts, way.moves, way.ends, way.entry, e, offsets, alpha, scale, finish, sound, lost)
-        loops.backward(self.back, way.ends, e, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
-        if not sound.all():
-            return self._carefully(logs, offsets, weight, self.seqs.lengths[a:b] > 0)
-        tallied = self.starts, self.ends, self.counts, self.sums
-        loops.tally(logs, offsets, weight, scale, top, finish, gamma, ahead, *tallied)
-        self.between += alpha[:-1].T @ ahead[1:]
+        frames, gamma = scratch("frames", 4, T, K), np.empty((T, K))
+        arcs = (way.starts, way.moves, way.ends)
+        if not loops.visit(
+            scores, arcs, self.back, way.entry, offsets, weight, frames, gamma, self.ends_of, self.total
+        ):
+            return self._carefully(np.ascontiguousarray(scores.T), offsets, weight, self.seqs.lengths[a:b] > 0)
+        self.between += frames[1, :-1].T @ frames[2, 1:]
         return gamma
 
     def _carefully(self, logs: Array, offsets: Index, weight: Array, there: Mask) -> Array:
         """The same where some sequences need logarithms; `stats` counts those without a frame."""
         found = trellis.posterior(self.chain, logs, offsets, weight)
         self.possible &= bool(np.isfinite(found.log_prob[there]).all())
-        self.starts += found.starts
+        self.ends_of += [found.starts, found.ends]
         self.moves += found.moves
-        self.ends += found.ends
-        self.counts += np.ones(len(logs)) @ found.states
-        self.sums += [float(weight[there] @ found.log_prob[there]), trellis.expected(found.states, logs)]
+        self.total += float(weight[there] @ found.log_prob[there])
         return found.states
 
-    def stats(self, parts: Any) -> Any:
+    def stats(self, parts: Any, scored: float) -> Any:
         chain = self.model.chains[0]
         none = self.seqs.lengths == 0
         empty = float(self.weight[none].sum())
-        total = self.sums[0] + (float(empty * chain.logs.empty) if empty > 0 else 0.0)
-        uses = chain.uses(self.starts, self.moves + self.chain.moves * self.between, self.ends, empty)
-        entropy = total - self.sums[1] - chain.expected_log(uses)
+        total = float(self.total[0]) + (float(empty * chain.logs.empty) if empty > 0 else 0.0)
+        uses = chain.uses(self.ends_of[0], self.moves + self.chain.moves * self.between, self.ends_of[1], empty)
+        entropy = total - (scored + float(self.unsure.sum())) - chain.expected_log(uses)
+        counts = np.array(parts.weight if isinstance(parts, Moments) else parts.rows)
         if isinstance(self.model.emissions, Mixture):
-            counts = np.array(parts.weight if isinstance(parts, Moments) else parts.rows)
-            shape = self.model.emissions.weights.shape
-            parts = MixtureStats.trusted(counts=counts.reshape(shape), parts=parts, entropy=self.unsure, seen=False)
-        return self.model.stats_of(uses, self.counts, parts, entropy, False)
+            counts = counts.reshape(self.model.emissions.weights.shape)
+            parts = MixtureStats.trusted(counts=counts, parts=parts, entropy=self.unsure, seen=False)
+            counts = counts.sum(axis=1)
+        return self.model.stats_of(uses, counts, parts, entropy, False)

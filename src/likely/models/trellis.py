@@ -10,7 +10,6 @@ from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
 from likely.models.chain import Ways
 
-
 STRETCH = 2**15  # frames that a core exponentiates at a time
 
 
