@@ -16,9 +16,11 @@ from likely.models.chain import Chain
 from likely.models.state_paths import path_draws
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
-LOOPS = [chains.shift, chains.likelihoods, chains.forward, chains.backward, chains.between, log_chains.forward,
-         log_chains.backward, log_chains.moved, paths.advance, paths.trace, paths.viterbi, paths.retrace, chains.smooth, paths.k_best, paths.draw,
-         paths.draw_by_logs]  # fmt: skip
+LOOPS = [
+    chains.shift, chains.likelihoods, chains.forward, chains.backward, chains.smooth, chains.visit, chains.between,
+    log_chains.forward, log_chains.backward, log_chains.moved, paths.advance, paths.trace, paths.viterbi,
+    paths.retrace, paths.k_best, paths.draw, paths.draw_by_logs,
+]  # fmt: skip
 
 
 def use_every_way():

@@ -136,9 +136,12 @@ def _chains() -> None:
 
 def _words() -> None:
     """Words joined by a network, and word errors."""
+    import numpy as np
+
     import likely as lk
 
-    net = lk.WordNetwork([lk.HMM([1.0], [[0.8]], lk.Gaussian([[0.0]], 1.0), ends=[0.2])], ["a"])
+    law = lk.Gaussian(np.zeros((1, 1)), np.array(1.0))
+    net = lk.WordNetwork((lk.HMM(np.ones(1), np.full((1, 1), 0.8), law, np.full(1, 0.2)),), ("a",))
     net.decode([0.0, 1.0])
     net.k_best([0.0, 1.0], 2)
     lk.word_errors("a b", "a c d")

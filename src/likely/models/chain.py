@@ -149,9 +149,9 @@ class Chain(Value):
     def uses(self, starts: Array, moves: Array, ends: Array, empty: float) -> Chain:
         """Expected uses of every arc, null arcs too, from those of the ways between emitting states."""
         K, Q = self.states, len(self.starts) - self.states
-        ways = _table(starts, moves, ends, empty)
         if not Q:
-            return self._counted(np.insert(ways, [K] * Q, 0.0, axis=1), np.zeros((0, K + 1)), np.zeros((0, 0)))
+            return Chain.trusted(starts=np.array(starts), moves=np.array(moves), ends=np.array(ends), states=K)
+        ways = _table(starts, moves, ends, empty)
         full, leave, loops = self._system
         share = np.divide(ways, self._sums, out=ways, where=self._sums > 0)
         enter, ahead = full[:, K : K + Q] @ self._between, self._between @ leave

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,8 +131,12 @@ def _smoothed(model: Any, seqs: Ragged, lag: int | None, total: Array) -> Array:
         with np.errstate(all="ignore"):
             if b - a == 1 and len(part.values) > LONG and _in_pieces(model, part.values, lag, a, out, seqs, total):
                 return
-            logs = model.scores(part, a)
-            out[seqs.offsets[a] : seqs.offsets[b]] = _shares(way, logs, part, lag, a, total)
+            logs, view = model.scores(part, a), out[seqs.offsets[a] : seqs.offsets[b]]
+            if lag is not None:
+                view[:] = _with_lag(way, logs, part, lag, a)
+                return
+            total[a:b] = trellis.smoothed(way, logs, part.offsets, view, partial(model.scores, part, a))
+            _refuse_impossible(np.isneginf(total[a:b]), a)
 
     _in_runs(fill, seqs)
     return out
@@ -150,17 +155,12 @@ def _in_pieces(model: Any, values: Any, lag: int | None, a: int, out: Array, seq
     return bool(long_chains.lagged(model, values, lag, view, _fixed_lag))
 
 
-def _shares(way: Any, logs: Array, seqs: Ragged, lag: int | None, before: int, total: Array) -> Array:
-    if lag is not None:
-        alpha, news = trellis.filtered(way, logs, seqs.offsets)
-        bad, there = np.zeros(len(seqs), dtype=bool), seqs.lengths > 0
-        bad[there] = np.logical_or.reduceat(~np.isfinite(news), seqs.offsets[:-1][there])
-        _refuse_impossible(bad, before)
-        return alpha if lag == 0 else _fixed_lag(way, logs, alpha, seqs, int(lag))
-    states, log_prob = trellis.smoothed(way, logs, seqs.offsets)
-    _refuse_impossible(np.isneginf(log_prob), before)
-    total[before : before + len(seqs)] = log_prob
-    return states
+def _with_lag(way: Any, logs: Array, seqs: Ragged, lag: int, before: int) -> Array:
+    alpha, news = trellis.filtered(way, logs, seqs.offsets)
+    bad, there = np.zeros(len(seqs), dtype=bool), seqs.lengths > 0
+    bad[there] = np.logical_or.reduceat(~np.isfinite(news), seqs.offsets[:-1][there])
+    _refuse_impossible(bad, before)
+    return alpha if lag == 0 else _fixed_lag(way, logs, alpha, seqs, lag)
 
 
 def _refuse_impossible(bad: Any, before: int) -> None:

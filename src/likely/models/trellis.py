@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,14 +78,17 @@ def posterior(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Poster
     return Posterior(gamma, *_ends_of(gamma, moves, offsets), total)
 
 
-def smoothed(chain: Ways, logs: Array, offsets: Index) -> tuple[Array, Array]:
-    """p(s_t | x) of every frame (T, K), and log p(x) (n,), without the moves between: in half the memory."""
+def smoothed(chain: Ways, logs: Array, offsets: Index, shares: Array, again: Callable[[], Array]) -> Array:
+    """log p(x) (n,); into shares (T, K) goes p(s_t | x) of every frame. Without the moves between, in less memory.
+
+    The scores are used up; where logarithms are needed, `again` gives them once more.
+    """
     from likely.loops import chains as loops
 
     offsets = np.array(offsets)
-    n, (T, K) = len(offsets) - 1, logs.shape
-    top, b, shares = np.empty((T, 1)), np.empty((T, K)), np.empty((T, K))
-    _exponentiated(logs, b, top)
+    n, T = len(offsets) - 1, len(logs)
+    top, b = np.empty((T, 1)), logs
+    _exponentiated(b, top)
     scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
     loops.forward(chain.starts, chain.moves, chain.ends, chain.entry, b, offsets, shares, scale, finish, sound, lost)
     loops.smooth(np.ascontiguousarray(chain.moves.T), chain.ends, b, offsets, scale, finish, sound, shares)
@@ -92,24 +96,23 @@ def smoothed(chain: Ways, logs: Array, offsets: Index) -> tuple[Array, Array]:
     bad = np.flatnonzero(~sound)
     if len(bad):
         frames, cut = _frames_of(bad, offsets)
-        own = posterior_by_logs(chain, logs[frames], cut, np.ones(len(bad)))
+        own = posterior_by_logs(chain, again()[frames], cut, np.ones(len(bad)))
         shares[frames], total[bad] = own.states, own.log_prob
     _mark_empty(total, chain, offsets)
-    return shares, total
+    return np.asarray(total)
 
 
-def _exponentiated(logs: Array, b: Array, top: Array) -> None:
-    """b = exp(logs − top), the largest of each frame 1; a long sequence on all cores."""
+def _exponentiated(b: Array, top: Array) -> None:
+    """b becomes exp(b − top), the largest of each frame 1; a long sequence on all cores."""
     from likely.loops import chains as loops
 
     def fill(a: int) -> None:
         at = slice(a, a + STRETCH)
-        b[at] = logs[at]
         loops.shift(b[at], top[at], b.shape[1])
         with np.errstate(all="ignore"):
             np.exp(b[at], out=b[at])
 
-    for _ in ordered_map(fill, range(0, len(logs), STRETCH), cores()):
+    for _ in ordered_map(fill, range(0, len(b), STRETCH), cores()):
         pass
 
 
