@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import hmmlearn
 import numpy as np
-from hmmlearn.hmm import CategoricalHMM, GaussianHMM
 
 PASSES = 10
 LENGTHS = [30, 1, 17, 52]
@@ -21,6 +19,8 @@ def start(K: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def gaussian(kind: str) -> dict:
+    from hmmlearn.hmm import GaussianHMM
+
     rng = np.random.default_rng(1)
     K, d = 3, 2
     x = np.cumsum(rng.standard_normal((sum(LENGTHS), d)), axis=0).round(3)
@@ -43,6 +43,8 @@ def gaussian(kind: str) -> dict:
 
 
 def categorical() -> dict:
+    from hmmlearn.hmm import CategoricalHMM
+
     rng = np.random.default_rng(2)
     K, L = 3, 4
     x = np.repeat(rng.integers(0, L, sum(LENGTHS) // 2), 2)
@@ -61,6 +63,8 @@ def categorical() -> dict:
 
 
 if __name__ == "__main__":
+    import hmmlearn
+
     made = {
         "version": f"hmmlearn {hmmlearn.__version__}", "passes": PASSES, "lengths": LENGTHS,
         "diag": gaussian("diag"), "full": gaussian("full"), "categorical": categorical(),
