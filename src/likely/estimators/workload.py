@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import n_rows
-from likely.core.blocks import ROWS, Blocks
+from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.ragged import Ragged
 
+FRAME_PARTS = 4  # of sequences: what is done once a part costs more, and needs the interpreter's lock
 PARTS = 8  # that rows are cut into at least, and blocks that one worker takes at a time at most
 
 
@@ -20,7 +21,11 @@ def evenly(X: Any, weight: Any = None, **known: Any) -> Blocks:
 
     How they are cut depends on their number alone, and so do the bits of the sums.
     """
-    n = len(X.values) if isinstance(X, Ragged) else n_rows(X)
+    if isinstance(X, Ragged):
+        n = len(X.values)
+        blocks = min(max(-(-n // (FRAME_PARTS * ROWS)), 1), BLOCKS - 1)
+        return Blocks.of(X, weight, rows=min(ROWS, max(512, -(-n // FRAME_PARTS))), blocks=blocks, **known)
+    n = n_rows(X)
     rows = min(ROWS, max(512, -(-n // PARTS)))
     return Blocks.of(X, weight, rows=rows, blocks=min(max(n // (PARTS * ROWS), 1), PARTS), **known)
 
