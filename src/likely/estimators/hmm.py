@@ -13,10 +13,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, BadEntry, Index, refuse_infinite
-from likely.core.blocks import Blocks
-from likely.core.engine import Threads
 from likely.core.joining import joined
-from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
+from likely.core.learn import Stop, best_of, fit
 from likely.core.notes import tell
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
@@ -26,7 +24,7 @@ from likely.estimators.hmm_rule import PriorOfHMM
 from likely.estimators.sequence_outward import filled_sequences
 from likely.estimators.sequence_starts import arcs_by_path, by_clusters, by_segments, densities_on_moves, goes_forward
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
-from likely.estimators.streaming import stepped
+from likely.estimators.streaming import one_step
 from likely.estimators.workload import evenly, keeper, seed_of
 from likely.families.categorical import is_missing
 from likely.families.shared import Shared, untied
@@ -318,15 +316,7 @@ class HMMDensity(DensityEstimator):
         self._validate_params()
         X, weight = self._checked(self._cut(X, lengths), sample_weight, reset=False)
         self._refuse_short(X)
-        model, known = self._grown(self._learnt, self.stats_, X)
-        new = Threads().total(lambda block: gather(model, block, self.hard), Blocks.of(X, weight))
-        stats = stepped(known, new) if self.streamed_ else known + new
-        with self._named_columns():
-            prior = resolve_prior(model, stats, self._prior_rule())
-            model = model.refit(stats, prior)
-        reason = "one step of EM for each call of partial_fit"
-        trace = [model.objective(stats, prior)]
-        return self._adopt(FitReport(model, stats, prior, False, reason, trace, streaming=True))
+        return self._adopt(one_step(self, X, weight))
 
     # ------------------------------------------------------------------- border
 

@@ -18,9 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
-from likely.core.engine import Threads
 from likely.core.hashing import row_hashes
-from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
+from likely.core.learn import Stop, best_of, fit
 from likely.core.notes import tell
 from likely.core.report import FitReport
 from likely.decisions.partitions import adjusted_rand
@@ -28,7 +27,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.mixture_rule import PriorOfMixture
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
-from likely.estimators.streaming import stepped
+from likely.estimators.streaming import one_step
 from likely.estimators.workload import evenly, keeper, seed_of
 from likely.families.gaussian import Gaussian
 from likely.families.shared import Shared, untied
@@ -274,15 +273,7 @@ class MixtureDensity(DensityEstimator):
         self._refuse_emptiness(X)
         if first or hasattr(self, "few_"):
             return self._begin_stream(X, weight, first)
-        model, known = self._grown(self._learnt, self.stats_, X)
-        new = Threads().total(lambda block: gather(model, block, self.hard), Blocks.of(X, weight))
-        stats = stepped(known, new) if self.streamed_ else known + new
-        with self._named_columns():
-            prior = resolve_prior(model, stats, self._prior_rule())
-            model = model.refit(stats, prior)
-        reason = "one step of EM for each call of partial_fit"
-        trace = [model.objective(stats, prior)]
-        return self._adopt(FitReport(model, stats, prior, False, reason, trace, streaming=True))
+        return self._adopt(one_step(self, X, weight))
 
     def _begin_stream(self, X: Any, weight: Any, first: bool) -> Self:
         """Learn anew from all rows so far, as long as they are too few to tell components apart."""

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from likely.core.blocks import Blocks
+from likely.core.engine import Threads
+from likely.core.learn import gather, resolve_prior
+from likely.core.report import FitReport
+
 FORGETTING = 0.7  # how soon a stream forgets its first, bad guesses: η = (share of new rows)^0.7 (Cappé and Moulines)
 
 
@@ -15,3 +20,15 @@ def stepped(known: Any, new: Any) -> Any:
     total = before + fresh
     eta = (fresh / total) ** FORGETTING
     return known * (total * (1 - eta) / before) + new * (total * eta / fresh)
+
+
+def one_step(estimator: Any, X: Any, weight: Any) -> FitReport:
+    """One step of EM with more rows: after a `fit` statistics add, in a stream from the beginning they are stepped."""
+    model, known = estimator._grown(estimator._learnt, estimator.stats_, X)
+    new = Threads().total(lambda block: gather(model, block, estimator.hard), Blocks.of(X, weight))
+    stats = stepped(known, new) if estimator.streamed_ else known + new
+    with estimator._named_columns():
+        prior = resolve_prior(model, stats, estimator._prior_rule())
+        model = model.refit(stats, prior)
+    reason = "one step of EM for each call of partial_fit"
+    return FitReport(model, stats, prior, False, reason, [model.objective(stats, prior)], streaming=True)

@@ -16,8 +16,8 @@ PARTS = 8  # that rows are cut into at least, and blocks that one worker takes a
 
 
 def evenly(X: Any, weight: Any = None, **known: Any) -> Blocks:
-    """Rows (for sequences: frames) in at least PARTS parts where there are enough of them: so many passes want the
-    cores evenly busy.
+    """Rows in at least PARTS parts, frames of sequences in FRAME_PARTS, where there are enough of them: so many passes
+    want the cores evenly busy.
 
     How they are cut depends on their number alone, and so do the bits of the sums.
     """

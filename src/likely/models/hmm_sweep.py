@@ -29,6 +29,8 @@ def swept(model: Any, seqs: Ragged, weight: Array) -> Any:
     law = model.emissions.parts if mixed else model.emissions
     if not isinstance(law, Gaussian) or not len(seqs.values) or (model.states >= WIDE and not mixed):
         return None
+    if len(law.form.thin) or (mixed and not model.emissions.weights.all()):  # sums of scores would lose digits
+        return None
     import likely.loops.features  # noqa: F401  # loads faster features; compiled loops are needed here anyway
 
     x = rows(seqs.values, law.dim, "HMM")
@@ -37,9 +39,7 @@ def swept(model: Any, seqs: Ragged, weight: Array) -> Any:
     scored: list[float] = []
     settle = visits.of_mixtures if mixed else visits.of_states
     parts = shared_sweep(law, x, offset, settle, visits.edges, scored)
-    if parts is None or not visits.possible or len(law.form.thin) or not np.isfinite(scored[0]):
-        return None
-    return visits.stats(parts, scored[0])
+    return visits.stats(parts, scored[0]) if parts is not None and visits.possible else None
 
 
 class _Visits:
@@ -52,10 +52,8 @@ class _Visits:
         self.edges = [(int(seqs.offsets[a]), int(seqs.offsets[b])) for a, b in self.strips.values()]
         K = model.states
         self.ends_of, self.moves = np.zeros((2, K)), np.zeros((K, K))  # first and last states; moves
-        self.between, self.total = (
-            np.zeros((K, K)),
-            np.zeros(1),
-        )  # moves before their probabilities; Σ weight · log p(x)
+        self.between = np.zeros((K, K))  # moves that are not yet multiplied by their probabilities
+        self.total = np.zeros(1)  # Σ weight · log p(x)
         self.back = np.ascontiguousarray(self.chain.moves.T)
         self.possible = self.chain.empty > 0 or not (weight[seqs.lengths == 0] > 0).any()
         self.unsure = np.zeros(K)  # entropy of the parts of each state's mixture
