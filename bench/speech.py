@@ -26,7 +26,6 @@ from likely.core.ragged import Ragged
 from likely.data.cepstra import Cepstra
 from likely.decisions.intervals import Interval, proportion
 from likely.decisions.word_errors import WordErrors, word_errors
-from likely.recognisers.confidence import with_confidence
 from likely.recognisers.speech import FEATURES, PENALTY, SpokenWords
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
@@ -274,7 +273,7 @@ def _judged(model: SpokenWords, said: list[Utterance], noise: float) -> Sequence
     right = np.array([mark == " " for one in errors.alignments for _, word, mark in one if word is not None])
     losses = []
     for share in SHARES:
-        judged = with_confidence(network, tracks, found, PENALTY, 1.0, share)
+        judged = network.decode(tracks, 300.0, PENALTY, confidence=share)
         p = np.clip(np.concatenate([t.confidence for t in judged]), 1e-6, 1 - 1e-6)
         losses.append(f"{-np.mean(np.log(np.where(right, p, 1 - p))):.3f}")
     return f"{noise:g}", f"{100 * right.mean():.1f}", *losses

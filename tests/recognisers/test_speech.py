@@ -18,7 +18,6 @@ from likely.decisions.word_errors import word_errors
 from likely.errors import DataError, DomainError, ShapeError
 from likely.estimators.bayes import BayesClassifier
 from likely.recognisers.background import background, quiet_frames, surrounded
-from likely.recognisers.confidence import with_confidence
 from likely.recognisers.speech import FEATURES, PENALTY, SpokenWords
 
 RATE = 8000
@@ -271,7 +270,7 @@ def test_confidence_counts_a_fifth_and_is_less_sure(model):
     full = model.network().decode(tracks, 300.0, PENALTY)[0]
     ours = model.transcribe(x)
     assert ours.words == full.words and ours.log_prob == full.log_prob
-    again = with_confidence(model.network(), tracks, [full], PENALTY, 1.0, share=1.0)[0]
+    again = model.network().decode(tracks, 300.0, PENALTY, confidence=1.0)[0]
     np.testing.assert_allclose(again.confidence, full.confidence, atol=1e-9)
     assert ours.confidence.mean() < full.confidence.mean() and (ours.confidence > 0).all()
     assert model.transcribe(x, confidence=False).confidence is None

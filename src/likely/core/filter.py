@@ -48,7 +48,13 @@ def step(model: Any, belief: Any, y: Any) -> tuple[Any, float]:
 
 
 def follow(model: Any, observations: Iterable[Any], belief: Any = None) -> Iterator[tuple[Any, float]]:
-    """The belief and log p(y | all before) after each of many observations, as they come."""
+    """The belief and log p(y | all before) after each of many observations, as they come.
+
+    >>> import likely as lk
+    >>> h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [5.0]], 1.0))
+    >>> [int(belief.probs.argmax()) for belief, news in lk.follow(h, [0.1, 4.9, 5.2])]
+    [0, 1, 1]
+    """
     for y in observations:
         belief, news = step(model, belief, y)
         yield belief, news

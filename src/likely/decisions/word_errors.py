@@ -64,6 +64,12 @@ class WordErrors:
 
     - **counts** (n, 4): substitutions, deletions, insertions and reference words of each utterance.
     - **alignments**: n of them; **weight** (n,) or None.
+
+    rate = (substitutions + deletions + insertions) / words of the reference.
+
+    >>> found = word_errors("one two three", "one too")
+    >>> found.substitutions, found.deletions, round(found.rate, 2)
+    (1, 1, 0.67)
     """
 
     counts: Index

@@ -23,7 +23,11 @@ from likely.models.warp_steps import THREE
 @final
 @dataclass(frozen=True, eq=False)
 class Barycentre(Value):
-    """An average series, and how it was reached: `trace` holds the inertia before each pass, and never rises."""
+    """An average series, and how it was reached: `trace` holds the inertia before each pass, and never rises.
+
+    >>> barycentre([[0.0, 1.0, 0.0], [0.0, 3.0, 0.0]]).mean.ravel()
+    array([0., 2., 0.])
+    """
 
     mean: Array  # (T, D)
     trace: Array  # Σ w · (squared distance), pass by pass

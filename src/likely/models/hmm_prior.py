@@ -22,6 +22,14 @@ class HMMPrior(Value):
 
     α = 0 says that an arc is impossible. None leaves all arcs, or the emissions, to maximum likelihood. The
     arrays have the shapes of the model's; one chain's serve every member of a stack.
+
+    log p = Σ over states of log Dirichlet(row | α), so the mode of a row is (n + α − 1) / Σ (n + α − 1)   (Ney 7.4).
+
+    >>> import likely as lk
+    >>> h = lk.HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], lk.Gaussian([[0.0], [9.0]], 1.0))
+    >>> HMMPrior.weak(h, None).moves  # one more move from each state, spread over what is possible
+    array([[1.5, 1.5],
+           [0. , 2. ]])
     """
 
     starts: Array | None  # (N,)

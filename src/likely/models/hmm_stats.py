@@ -14,7 +14,16 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class HMMStats(Addable, Value):
-    """Expected uses of the arcs of a chain, and the emissions' statistics; a leading axis C for a stack of chains."""
+    """Expected uses of the arcs of a chain, and the emissions' statistics; a leading axis C for a stack of chains.
+
+    moves(j, k) = Σ_t p(s_{t−1} = j, s_t = k | x)   (Ney 7.4); statistics of two sets of sequences add.
+
+    >>> import likely as lk
+    >>> h = lk.HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], lk.Gaussian([[0.0], [9.0]], 1.0))
+    >>> h.collect([[0.0, 0.1, 9.0], [0.0, 9.0]]).moves.round(3)
+    array([[1., 2.],
+           [0., 0.]])
+    """
 
     starts: Array  # (N,): from the entry
     moves: Array  # (N, N)

@@ -18,7 +18,12 @@ from likely.models.warp_grid import SEEN, place_scale
 @final
 @dataclass(frozen=True, eq=False)
 class Places(Value):
-    """Where a query was found, best first: series[starts[r]:stops[r]] is the r-th place."""
+    """Where a query was found, best first: series[starts[r]:stops[r]] is the r-th place.
+
+    >>> found = subsequence([1.0, 2.0, 3.0], [0.0, 0.0, 1.0, 2.0, 3.0, 0.0])
+    >>> found.starts, found.stops
+    (array([2]), array([5]))
+    """
 
     starts: Index  # (k,)
     stops: Index  # (k,), the frame after the last

@@ -18,6 +18,10 @@ class Bigram(NamedTuple):
     """Probabilities of the first word, of each next word, and of the end after a word.
 
     Each row of `bigram` sums to 1 with its entry of `ends`; what `starts` lacks is the probability of no word at all.
+
+    >>> learn_bigram([["on", "off"], ["on"]], ["on", "off"], alpha=1.0).bigram.round(2)
+    array([[0.2 , 0.4 ],
+           [0.25, 0.25]])
     """
 
     starts: Array  # (C,)

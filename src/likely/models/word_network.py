@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -107,8 +108,9 @@ class WordNetwork(Value):
     # --------------------------------------------------------------- decoding
 
     def decode(
-        self, x: Any, beam: float | None = None, penalty: float = 0.0, scale: float = 1.0, confidence: bool = True
-    ) -> Any:
+        self, x: Any, beam: float | None = None, penalty: float = 0.0, scale: float = 1.0,
+        confidence: bool | float = True,
+    ) -> Any:  # fmt: skip
         """The best words for a sequence: a `Transcript`; for many (a Ragged, a list of arrays) a list of them.
 
         - **beam**: states whose score is more than that below the best one, in nats, are not gone on with. None is
@@ -116,15 +118,17 @@ class WordNetwork(Value):
         - **penalty** is taken off for every word: more makes fewer words. **scale** multiplies the logarithms of
           the bigram, because neighbouring frames say the same thing twice and the densities are too sure.
         - **confidence** sums over all ways under the same scores, whatever the beam; False saves its time, which is
-          several times that of decoding.
+          several times that of decoding. A number is the share of their log-likelihood that frames count in it: less
+          than 1 where neighbours repeat each other (the acoustic scale of Wessel, Schlüter, Macherey and Ney 2001).
         """
         seqs, width, plan = Ragged.of(x), _checked_beam(beam), self._plan(penalty, scale)
-        units = self._units(best=True), self._units(best=False)
+        units, share = (self._units(best=True), self._units(best=False)), _checked_share(confidence)
+        tempered = self._plan(share * penalty, scale)
 
         def one(i: int) -> Transcript:
             with np.errstate(all="ignore"):
                 way, scores = self._best(units[0], seqs, i, plan, width)
-                sure = self._confidence(units[1], way, plan, scores) if confidence else None
+                sure = self._confidence(units[1], way, tempered, scores, share) if share > 0 else None
                 return self._transcript(way, sure)
 
         with one_blas_thread():
@@ -171,14 +175,15 @@ class WordNetwork(Value):
             way = best_way(units, plan, scores, T, self._columns[1], np.inf)
         return way, scores
 
-    def _confidence(self, units: Units, way: Found, plan: Plan, scores: _Scores) -> Array:
+    def _confidence(self, units: Units, way: Found, plan: Plan, scores: _Scores, share: float) -> Array:
         """p(a token is in the word | all frames), averaged over the frames of each word (n,)."""
         said = way.units < len(self)
         if not said.any():
             return np.empty(0)
         which = np.repeat(np.where(said, way.units, -1), way.lengths)
-        share = shares_of(units, plan, scores, len(which), self._columns[1], which)
-        return np.asarray((np.add.reduceat(share, way.begins) / way.lengths)[said])
+        counted = scores if share == 1 else lambda a, b: share * scores(a, b)
+        p = shares_of(units, plan, counted, len(which), self._columns[1], which)
+        return np.asarray((np.add.reduceat(p, way.begins) / way.lengths)[said])
 
     def _transcript(self, way: Found, confidence: Array | None) -> Transcript:
         said = way.units < len(self)
@@ -295,6 +300,13 @@ def _check_words(network: WordNetwork) -> None:
         if chain.summed.empty > 0:
             expected = f"the model of {name!r} must take at least one frame"
             raise DomainError(sentence(WHOSE, expected, f"none with probability {chain.summed.empty:.3g}"))
+
+
+def _checked_share(confidence: bool | float) -> float:
+    """The share of their log-likelihood that frames count in a confidence; 0 where none is asked for."""
+    if not isinstance(confidence, Real | np.bool_) or not 0 <= confidence <= 1:
+        raise DomainError(sentence(f"{WHOSE}.decode", "confidence must be True, False or a share of 1", confidence))
+    return float(confidence)
 
 
 def _checked_beam(beam: float | None) -> float:

@@ -23,13 +23,15 @@ from likely.estimators.mixture import MixtureDensity
 from likely.models.hmm import HMM
 from likely.models.word_network import WordNetwork
 from likely.recognisers.background import background
-from likely.recognisers.confidence import with_confidence
 from likely.recognisers.heard import NOTHING, Heard, in_seconds
 
 # Chosen on training takes of spoken digits (docs/results-speech): silence off at both ends, slopes over seven frames,
 # and the volume taken off but not the mean, which in half a second belongs to the word as much as to the voice.
 FEATURES: dict[str, Any] = {"trim": 30.0, "reach": 3, "normalise": "level"}
 
+SHARE = (
+    0.2  # of what frames say, in confidences; chosen on training takes of digits, noisy ones too (docs/results-speech)
+)
 FAINTEST = 40.0  # decibels below the faintest word of training from which a sound is silence
 PENALTY = 80.0  # nats a word, chosen likewise: frames that say the same many times over would pay for many short words
 
@@ -181,8 +183,7 @@ class SpokenWords(Fronted):
         there = [i for i, x in enumerate(signals) if self._is_loud(x, i, faintest)]
         if there:
             tracks = Ragged.from_list([self.cepstra.features(signals[i]) for i in there])
-            found = network.decode(tracks, beam, penalty, scale, confidence=False)
-            found = with_confidence(network, tracks, found, penalty, scale) if confidence else found
+            found = network.decode(tracks, beam, penalty, scale, SHARE if confidence else False)
             labels = {str(c): c for c in self.classes_.tolist()}
             for i, one in zip(there, found, strict=True):
                 out[i] = in_seconds(one, self.cepstra, signals[i], labels)
