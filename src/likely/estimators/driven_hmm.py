@@ -15,7 +15,8 @@ from likely.core.notes import tell, unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.errors import DomainError, sentence
-from likely.estimators.hmm import STARTS, HMMDensity
+from likely.estimators.hmm import HMMDensity
+from likely.estimators.hmm_starts import STARTS
 from likely.estimators.sequence_outward import filled_sequences
 from likely.estimators.shell import EM, DensityEstimator
 from likely.estimators.workload import evenly, keeper
