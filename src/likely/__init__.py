@@ -106,11 +106,17 @@ _HOMES = {
     "likely.models.hmm_prior": ["HMMPrior"],
     "likely.models.hmm_stats": ["HMMStats"],
     "likely.models.imputing": ["impute"],
+    "likely.models.linear_forecast": ["StateForecast"],
+    "likely.models.linear_gaussian": ["LinearGaussian"],
+    "likely.models.linear_learning": ["LinearLearner", "LinearPrior"],
+    "likely.models.linear_stats": ["LinearStats"],
     "likely.models.mixture": ["Mixture"],
     "likely.models.mixture_prior": ["MixturePrior"],
     "likely.models.principal": ["Principal"],
     "likely.models.scaled": ["Scaled"],
     "likely.models.sketch": ["Sketch"],
+    "likely.models.state_belief": ["StateBelief"],
+    "likely.models.state_space": ["StateSpace"],
     "likely.models.topology": ["Topology"],
     "likely.models.transcript": ["Transcript"],
     "likely.models.warp_pairs": ["dtw_matrix"],
@@ -186,7 +192,7 @@ if TYPE_CHECKING:
     from likely.estimators.curves import hughes_curve, learning_curve
     from likely.estimators.driven_hmm import DrivenHMMDensity
     from likely.estimators.dtw import DTWClassifier
-    from likely.estimators.factors import PPCA, FactorAnalysis
+    from likely.estimators.factors import FactorAnalysis, PPCA
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.gaussian import GaussianDensity
     from likely.estimators.hmm import HMMDensity
@@ -232,11 +238,17 @@ if TYPE_CHECKING:
     from likely.models.hmm_prior import HMMPrior
     from likely.models.hmm_stats import HMMStats
     from likely.models.imputing import impute
+    from likely.models.linear_forecast import StateForecast
+    from likely.models.linear_gaussian import LinearGaussian
+    from likely.models.linear_learning import LinearLearner, LinearPrior
+    from likely.models.linear_stats import LinearStats
     from likely.models.mixture import Mixture
     from likely.models.mixture_prior import MixturePrior
     from likely.models.principal import Principal
     from likely.models.scaled import Scaled
     from likely.models.sketch import Sketch
+    from likely.models.state_belief import StateBelief
+    from likely.models.state_space import StateSpace
     from likely.models.topology import Topology
     from likely.models.transcript import Transcript
     from likely.models.warp_pairs import dtw_matrix
@@ -263,13 +275,14 @@ __all__ = [  # noqa: PLE0604, RUF100
     "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet", "DirichletMultinomial", "DomainError",
     "DrivenHMM", "DrivenHMMDensity", "DrivenPrior", "DrivenStats", "EarlierRows", "Engine", "Evaluation",
     "FactorAnalysis", "FactorGaussian", "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity",
-    "HMM", "HMMDensity", "HMMPrior", "HMMStats", "KMeans", "Learnable", "LikelyError", "Mixture", "MixtureClusterer",
-    "MixtureDensity", "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior",
-    "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean",
-    "NotConverged", "PCA", "PPCA", "Places", "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable",
-    "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "SequenceClassifier",
-    "SequenceDensity", "Sequences", "Serial", "Several", "ShapeError", "Shared", "Sketch", "SparseWeights",
-    "SpokenWords", "StateChoice", "Stats", "Step", "Steps", "Stop", "StudentT", "Table", "TableClassifier",
+    "HMM", "HMMDensity", "HMMPrior", "HMMStats", "KMeans", "Learnable", "LikelyError", "LinearGaussian",
+    "LinearLearner", "LinearPrior", "LinearStats", "Mixture", "MixtureClusterer", "MixtureDensity", "MixturePrior",
+    "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes",
+    "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA",
+    "Places", "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable", "Product", "ProductDensity",
+    "ProductPrior", "REJECT", "Ragged", "Scaled", "SequenceClassifier", "SequenceDensity", "Sequences", "Serial",
+    "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "SpokenWords", "StateBelief", "StateChoice",
+    "StateForecast", "StateSpace", "Stats", "Step", "Steps", "Stop", "StudentT", "Table", "TableClassifier",
     "TableClusterer", "Threads", "Topology", "Transcript", "Warping", "WordErrors", "WordNetwork", "__version__",
     "adjusted_mutual_information", "adjusted_rand", "barycentre", "bell", "best_matching", "calinski_harabasz",
     "change_prior", "check_squared_distances", "check_unimodality", "choose_components", "choose_k", "choose_states",

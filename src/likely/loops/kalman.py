@@ -1,0 +1,953 @@
+"""The Kalman filter and the Rauch–Tung–Striebel smoother in square roots: covariances are never formed, only turned.
+
+A root U of a covariance P is upper triangular with P = UᵀU. Every step stacks what adds up (AP Aᵀ + Q is the stack of
+U Aᵀ and the root of Q) and turns it to upper triangular form by reflections, which keep UᵀU and cannot make a variance
+negative. Columns that depend on earlier ones get no pivot (echelon form), so covariances may be singular.
+
+Matrices have a leading axis of length 1 (constant) or of one entry a frame. Frames of all sequences stand end to
+end. Where neither matrices nor gaps change, roots settle; from there on only means are computed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from likely.loops.compile import compiled
+
+ROUNDING = 4e-15**2  # share of a column's squared length below which what is left of it is rounding
+UNKNOWN = 1e-11**2  # the same for what is known of a start: rows that should agree differ by more than one rounding
+SETTLED = 4e-15  # change of a root, in units of the standard deviation, below which it has settled
+OFF = 1e-8  # how far an observation may lie from the only possible value, in units of what it is made of
+HALF_LOG_2PI = 0.9189385332046727
+
+
+@compiled
+def _turn(w, r, c, pivots, s, least):
+    """Turn the first r rows of w, c columns, to upper echelon form with positive pivots; returns the rank.
+
+    pivots[j] is the row of column j's pivot, −1 where column j depends on those before it.
+    """
+    row = 0
+    for j in range(c):
+        above = 0.0
+        for i in range(row):
+            above += w[i, j] * w[i, j]
+        rest = 0.0
+        for i in range(row + 1, r):
+            rest += w[i, j] * w[i, j]
+        top = w[row, j] if row < r else 0.0
+        whole = rest + top * top
+        if not whole > least * (above + whole):
+            for i in range(row, r):
+                w[i, j] = 0.0
+            pivots[j] = -1
+            continue
+        norm = np.sqrt(whole)
+        if rest > 0.0 or top < 0.0:
+            v = top - norm if top <= 0.0 else -rest / (top + norm)
+            share = 2.0 / (v * v + rest)
+            for k in range(j + 1, c):
+                s[k] = v * w[row, k]
+            for i in range(row + 1, r):
+                x = w[i, j]
+                if x != 0.0:
+                    for k in range(j + 1, c):
+                        s[k] += x * w[i, k]
+            v *= share
+            for k in range(j + 1, c):
+                w[row, k] -= v * s[k]
+            for i in range(row + 1, r):
+                x = w[i, j] * share
+                if x != 0.0:
+                    for k in range(j + 1, c):
+                        w[i, k] -= x * s[k]
+                w[i, j] = 0.0
+        w[row, j] = norm
+        pivots[j] = row
+        row += 1
+    return row
+
+
+@compiled
+def _predict(A, ia, N, iq, push, ip, m, U, w, pivots, s, e):
+    """x → A x + push + noise: the mean in place, and the root."""
+    d = m.shape[0]
+    for i in range(d):
+        e[i] = push[ip, i]
+        for j in range(d):
+            e[i] += A[ia, i, j] * m[j]
+    for i in range(d):
+        m[i] = e[i]
+    for i in range(d):
+        for j in range(d):
+            x = 0.0
+            for k in range(i, d):
+                x += U[i, k] * A[ia, j, k]
+            w[i, j] = x
+            w[d + i, j] = N[iq, i, j]
+    rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
+    for i in range(d):
+        for j in range(d):
+            U[i, j] = w[i, j] if i < rank else 0.0
+
+
+@compiled
+def _seen(y, f, which):
+    """The observed entries of frame f, and how many."""
+    n = 0
+    for j in range(y.shape[1]):
+        if not np.isnan(y[f, j]):
+            which[n] = j
+            n += 1
+    return n
+
+
+@compiled
+def _stack(C, ic, R, ir, U, which, o, w):
+    """The array whose turning is the update: rows (root of R | 0) and (U Cᵀ | U), columns of what was seen first."""
+    p, d = R.shape[1], U.shape[0]
+    for i in range(p):
+        for j in range(o):
+            w[i, j] = R[ir, i, which[j]]
+        for j in range(d):
+            w[i, o + j] = 0.0
+    for i in range(d):
+        for j in range(o):
+            x = 0.0
+            for k in range(i, d):
+                x += U[i, k] * C[ic, which[j], k]
+            w[p + i, j] = x
+        for j in range(d):
+            w[p + i, o + j] = U[i, j]
+
+
+@compiled
+def _whiten(w, pivots, o, e, z, slack):
+    """Solve for z in (the turned columns)ᵀ z = e; returns −Σ log pivots, or −inf where e is off the flat."""
+    found, rank = 0.0, 0
+    for j in range(o):
+        x = e[j]
+        for k in range(rank):
+            x -= w[k, j] * z[k]
+        if pivots[j] >= 0:
+            z[rank] = x / w[rank, j]
+            found -= np.log(w[rank, j])
+            rank += 1
+        elif abs(x) > slack[j]:
+            found = -np.inf
+    return found
+
+
+@compiled
+def _update(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, z, slack):
+    """Take frame f into account: mean and root in place; returns log p(y | all before), and how many entries were seen."""
+    d, p = m.shape[0], y.shape[1]
+    o = _seen(y, f, which)
+    if o == 0:
+        return 0.0, 0
+    for j in range(o):
+        x, size = y[f, which[j]], abs(y[f, which[j]])
+        for k in range(d):
+            x -= C[ic, which[j], k] * m[k]
+            size += abs(C[ic, which[j], k] * m[k])
+        e[j], slack[j] = x, OFF * size
+    _stack(C, ic, R, ir, U, which, o, w)
+    _turn(w, p + d, o + d, pivots, s, ROUNDING)
+    found = _whiten(w, pivots, o, e, z, slack)
+    rank = 0
+    for j in range(o):
+        if pivots[j] >= 0:
+            rank += 1
+    for i in range(rank):
+        found -= 0.5 * z[i] * z[i] + HALF_LOG_2PI
+        for k in range(d):
+            m[k] += w[i, o + k] * z[i]
+    _take_root(w, rank, p + d, o, U)
+    return found, o
+
+
+@compiled
+def _take_root(w, first, last, column, U):
+    """Rows of w from `first` on, columns from `column` on, as a root; of more rows the others are zero."""
+    d = U.shape[0]
+    for i in range(d):
+        for j in range(d):
+            U[i, j] = w[first + i, column + j] if first + i < last else 0.0
+
+
+@compiled
+def _settled(U, last):
+    """True if no entry of the root has moved by more than rounding."""
+    d = U.shape[0]
+    for j in range(d):
+        size = 0.0
+        for i in range(j + 1):
+            size += U[i, j] * U[i, j]
+        size = SETTLED * np.sqrt(size)
+        for i in range(j + 1):
+            if abs(U[i, j] - last[i, j]) > size:
+                return False
+    return True
+
+
+@compiled
+def _gains(w, pivots, p, d, K, V):
+    """The settled gain K (d, p) and the whitening V (p, p), where no observation is determined by others; else False."""
+    for j in range(p):
+        if pivots[j] < 0:
+            return False
+    for j in range(p):  # column j of the inverse of the lower factor
+        for i in range(p):
+            x = 1.0 if i == j else 0.0
+            for k in range(j, i):
+                x -= w[k, i] * V[k, j]
+            V[i, j] = x / w[i, i] if i >= j else 0.0
+    for k in range(d):
+        for j in range(p):
+            x = 0.0
+            for i in range(j, p):
+                x += w[i, p + k] * V[i, j]
+            K[k, j] = x
+    return True
+
+
+# ------------------------------------------------------------------ unknown starts
+
+
+@compiled
+def _volume(G, r, c, w, pivots, s):
+    """Log of the volume that r rows of G span, c columns: what is known of the start so far."""
+    for i in range(r):
+        for j in range(c):
+            w[j, i] = G[i, j]
+    rank = _turn(w, c, r, pivots, s, UNKNOWN)
+    found = 0.0
+    for j in range(r):
+        if pivots[j] >= 0:
+            found += np.log(w[pivots[j], j])
+    return found, rank
+
+
+@compiled
+def _pin(X, row, rows, free, point, B, G, M, m, h):
+    """cᵀη = r exactly (row of X): turn the free coordinates so that c is along the first, set that one and drop it.
+
+    δ = point + B η, and `free` coordinates η are left; M, the rows G of what is known and later rows of X speak of η.
+    """
+    q = M.shape[1]
+    rest = 0.0
+    for k in range(1, free):
+        rest += X[row, k] * X[row, k]
+    top = X[row, 0]
+    norm = np.sqrt(top * top + rest)
+    sign = -1.0 if top >= 0.0 else 1.0  # the first axis is reflected away from c, so that nothing cancels
+    h[0] = top - sign * norm
+    for k in range(1, free):
+        h[k] = X[row, k]
+    share = 2.0 / (h[0] * h[0] + rest)
+    value = sign * X[row, q] / norm
+    for i in range(M.shape[0]):
+        _reflect_row(M, i, h, share, free)
+        m[i] += M[i, 0] * value
+        _drop_first(M, i, free)
+    for i in range(q):
+        _reflect_row(B, i, h, share, free)
+        point[i] += B[i, 0] * value
+        _drop_first(B, i, free)
+    for i in range(q + 1):
+        _reflect_row(G, i, h, share, free)
+        G[i, q] -= G[i, 0] * value
+        _drop_first(G, i, free)
+    for i in range(row + 1, rows):
+        _reflect_row(X, i, h, share, free)
+        X[i, q] -= X[i, 0] * value
+        _drop_first(X, i, free)
+    return -np.log(norm)
+
+
+@compiled
+def _drop_first(a, i, n):
+    for k in range(n - 1):
+        a[i, k] = a[i, k + 1]
+    a[i, n - 1] = 0.0
+
+
+@compiled
+def _reflect_row(a, i, h, share, n):
+    x = 0.0
+    for k in range(n):
+        x += a[i, k] * h[k]
+    x *= share
+    for k in range(n):
+        a[i, k] -= x * h[k]
+
+
+@compiled
+def _loose_update(
+    y, f, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big, bigpivots
+):
+    """An update while the start is not yet known: all of it given η, and rows of what is learnt about η.
+
+    Returns log p up to what `_known` says of η, how many entries were seen, and how many coordinates of η are free.
+    """
+    d, q, p = m.shape[0], M.shape[1], y.shape[1]
+    o = _seen(y, f, which)
+    if o == 0:
+        return 0.0, 0, free
+    for j in range(o):
+        x, size = y[f, which[j]], abs(y[f, which[j]])
+        for k in range(d):
+            x -= C[ic, which[j], k] * m[k]
+            size += abs(C[ic, which[j], k] * m[k])
+        e[j], slack[j] = x, OFF * size
+    _stack(C, ic, R, ir, U, which, o, w)
+    _turn(w, p + d, o + d, pivots, s, ROUNDING)
+    found, rank, exact = 0.0, 0, 0
+    for j in range(o):  # each entry as x − gᵀη, whitened: a row of Z, or of X where it has no noise of its own
+        x = e[j]
+        for k in range(rank):
+            x -= w[k, j] * z[k]
+        scale = w[rank, j] if pivots[j] >= 0 else 1.0
+        for a in range(free):
+            g = 0.0
+            for k in range(d):
+                g += C[ic, which[j], k] * M[k, a]
+            for k in range(rank):
+                g -= w[k, j] * Z[k, a]
+            if pivots[j] >= 0:
+                Z[rank, a] = g / scale
+            else:
+                X[exact, a] = g
+        if pivots[j] >= 0:
+            z[rank] = x / scale
+            found -= np.log(scale) + HALF_LOG_2PI
+            rank += 1
+        else:
+            X[exact, q], slack[exact] = x, slack[j]
+            exact += 1
+    for i in range(rank):
+        for k in range(d):
+            m[k] += w[i, o + k] * z[i]
+            for a in range(free):
+                M[k, a] -= w[i, o + k] * Z[i, a]
+    _take_root(w, rank, p + d, o, U)
+    _gather(G, z, Z, rank, free, big, bigpivots, s)
+    for i in range(exact):
+        norm, size = 0.0, 0.0
+        for a in range(free):
+            norm += X[i, a] * X[i, a]
+        for k in range(d):
+            for a in range(free):
+                size += M[k, a] * M[k, a]
+        if norm > UNKNOWN * size:
+            found += _pin(X, i, exact, free, point, B, G, M, m, s) - HALF_LOG_2PI
+            free -= 1
+            _gather(G, z, Z, 0, free, big, bigpivots, s)
+        elif abs(X[i, q]) > slack[i]:
+            found = -np.inf
+    return found, o, free
+
+
+@compiled
+def _gather(G, z, Z, rank, free, big, bigpivots, s):
+    """Turn the rows [Z | z] into what is known of η."""
+    q = G.shape[0] - 1
+    for i in range(q + 1):
+        for a in range(free):
+            big[i, a] = G[i, a]
+        big[i, free] = G[i, q]
+    for i in range(rank):
+        for a in range(free):
+            big[q + 1 + i, a] = Z[i, a]
+        big[q + 1 + i, free] = z[i]
+    _turn(big, q + 1 + rank, free + 1, bigpivots, s, UNKNOWN)
+    for i in range(q + 1):
+        for a in range(q + 1):
+            G[i, a] = 0.0
+        for a in range(free):
+            G[i, a] = big[i, a]
+        G[i, q] = big[i, free]
+
+
+@compiled
+def _known(G, free, w, pivots, s):
+    """What the rows of δ say in all: −½ρ² − log volume, and the rank."""
+    q = G.shape[0] - 1
+    rank = 0
+    for i in range(free):
+        size = 0.0
+        for k in range(i, free):
+            size += abs(G[i, k])
+        if size > 0.0:
+            rank = i + 1
+    found, full = _volume(G, rank, free, w, pivots, s)
+    left = 0.0
+    for i in range(rank, q + 1):
+        left += G[i, q] * G[i, q]
+    return -found - 0.5 * left, rank
+
+
+@compiled
+def _tie_down(m, U, M, B, point, G, free, delta, D, w, pivots, s):
+    """All of δ is known now: its mean and root, and the state's, no longer given δ."""
+    d, q = M.shape
+    for i in range(q):
+        delta[i] = point[i]
+        for j in range(q):
+            D[i, j] = 0.0
+    for i in range(free - 1, -1, -1):  # η = G⁻¹ g
+        x = G[i, q]
+        for k in range(i + 1, free):
+            x -= G[i, k] * s[k]
+        s[i] = x / G[i, i]
+    for i in range(q):
+        for a in range(free):
+            delta[i] += B[i, a] * s[a]
+    for k in range(d):
+        for a in range(free):
+            m[k] += M[k, a] * s[a]
+    for i in range(free):  # D = G⁻ᵀ Bᵀ, rows by forward substitution
+        for j in range(q):
+            x = B[j, i]
+            for k in range(i):
+                x -= G[k, i] * D[k, j]
+            D[i, j] = x / G[i, i]
+    for i in range(d):
+        for j in range(d):
+            w[i, j] = U[i, j]
+    for i in range(free):  # M in the coordinates of the root: rows G⁻ᵀ Mᵀ
+        for j in range(d):
+            x = M[j, i]
+            for k in range(i):
+                x -= G[k, i] * w[d + k, j]
+            w[d + i, j] = x / G[i, i]
+    rank = _turn(w, d + free, d, pivots, s, ROUNDING)
+    for i in range(d):
+        for j in range(d):
+            U[i, j] = w[i, j] if i < rank else 0.0
+
+
+# ------------------------------------------------------------------------- passes
+
+
+@compiled
+def filter_pass(A, N, C, R, push, y, offsets, m0, U0, E, begin, means, roots, same, news, total, tied, loose_m, loose_U,
+                loose_M, delta, D, loose_G):  # fmt: skip
+    """Filter every sequence. `begin`: number of the first frame (0: x_0 is the start; else the start is one step before).
+
+    Written, where the array has room: filtered `means` (F, d) and `roots`, `same` (F,): root as in the frame before,
+    `news` (F,) log p(y_t | before), `total` (n,). While δ (E has columns) is unknown, frame by frame the state given δ:
+    loose_m + loose_M δ with root loose_U, and rows loose_G = [G | g] of what is known of δ; `tied` (n,) is the frame, counted from the sequence's first, at which δ
+    becomes known, its length if never; then `delta`, `D` are δ's mean and root.
+    """
+    d, p, q = m0.shape[0], y.shape[1], E.shape[1]
+    most = 2 * max(d, p) + 2 * q + 2
+    w, pivots, s = np.zeros((most + d, most + d)), np.zeros(most + d, np.int64), np.zeros(most + d)
+    big, bigpivots = np.zeros((2 * q + p + 2, 2 * q + 2)), np.zeros(2 * q + 2, np.int64)
+    which, e, z, slack = np.zeros(p, np.int64), np.zeros(max(p, d)), np.zeros(p), np.zeros(p)
+    m, U, last, ahead = np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), np.zeros(d)
+    K, V = np.zeros((d, p)), np.zeros((p, p))
+    M, B, point, G = np.zeros((d, q)), np.zeros((q, q)), np.zeros(q), np.zeros((q + 1, q + 1))
+    Z, X = np.zeros((p, q)), np.zeros((p, q + 1))
+    constant = A.shape[0] == 1 and N.shape[0] == 1 and C.shape[0] == 1 and R.shape[0] == 1
+    keeps, tells, flags = means.shape[0] > 0, news.shape[0] > 0, same.shape[0] > 0
+    for n in range(offsets.shape[0] - 1):
+        first, end = offsets[n], offsets[n + 1]
+        m[:], U[:], M[:] = m0, U0, E
+        loose, free, known = q > 0, q, 0.0
+        point[:], G[:], B[:] = 0.0, 0.0, 0.0
+        for i in range(q):
+            B[i, i] = 1.0
+        tied[n] = end - first if q > 0 else -1
+        steady, before, constant_gain = False, 0, 0.0
+        sum_ = 0.0
+        for f in range(first, end):
+            t = f - first + begin
+            ip = f if push.shape[0] == y.shape[0] else 0
+            if steady:
+                whole = True
+                for j in range(p):
+                    if np.isnan(y[f, j]):
+                        whole = False
+                if whole:
+                    for i in range(d):
+                        x = push[ip, i]
+                        for j in range(d):
+                            x += A[0, i, j] * m[j]
+                        ahead[i] = x
+                    for j in range(p):
+                        x = y[f, j]
+                        for k in range(d):
+                            x -= C[0, j, k] * ahead[k]
+                        e[j] = x
+                    for i in range(d):
+                        x = ahead[i]
+                        for j in range(p):
+                            x += K[i, j] * e[j]
+                        m[i] = x
+                    lp = 0.0
+                    for i in range(p):
+                        x = 0.0
+                        for j in range(i + 1):
+                            x += V[i, j] * e[j]
+                        lp += x * x
+                    lp = constant_gain - 0.5 * lp
+                    sum_ += lp
+                    if tells:
+                        news[f] = lp
+                    if keeps:
+                        for i in range(d):
+                            means[f, i] = m[i]
+                            for j in range(d):
+                                roots[f, i, j] = U[i, j]
+                    if flags:
+                        same[f] = 1
+                    continue
+                steady = False
+            ia = min(t, A.shape[0] - 1)
+            iq = min(t, N.shape[0] - 1)
+            ic = min(t, C.shape[0] - 1)
+            ir = min(t, R.shape[0] - 1)
+            if t > 0:
+                _predict(A, ia, N, iq, push, ip, m, U, w, pivots, s, e)
+                if loose:
+                    for a in range(free):
+                        for i in range(d):
+                            x = 0.0
+                            for j in range(d):
+                                x += A[ia, i, j] * M[j, a]
+                            ahead[i] = x
+                        for i in range(d):
+                            M[i, a] = ahead[i]
+            if loose:
+                lp, o, free = _loose_update(y, f, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big,
+                                            bigpivots)  # fmt: skip
+                now, rank = _known(G, free, w, pivots, s)
+                lp += now - known
+                known = now
+                for i in range(d):
+                    loose_m[f, i] = m[i]
+                    for j in range(d):
+                        loose_U[f, i, j] = U[i, j]
+                    for a in range(q):
+                        loose_M[f, i, a] = 0.0
+                        for k in range(free):
+                            loose_M[f, i, a] += M[i, k] * B[a, k]
+                        loose_m[f, i] -= loose_M[f, i, a] * point[a]  # the mean at δ = 0
+                for i in range(q + 1):
+                    loose_G[f, i, q] = G[i, q]
+                    for a in range(q):
+                        x = 0.0
+                        for k in range(free):
+                            x += G[i, k] * B[a, k]
+                        loose_G[f, i, a] = x
+                        loose_G[f, i, q] += x * point[a]
+                if rank == free:
+                    _tie_down(m, U, M, B, point, G, free, delta[n], D[n], w, pivots, s)
+                    loose, tied[n] = False, f - first
+            else:
+                lp, o = _update(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, z, slack)
+            sum_ += lp
+            if tells:
+                news[f] = lp
+            if keeps:
+                for i in range(d):
+                    means[f, i] = m[i]
+                    for j in range(d):
+                        roots[f, i, j] = U[i, j]
+            if flags:
+                same[f] = 0
+            if constant and not loose:
+                if o == p and before == p and _settled(U, last) and _gains(w, pivots, p, d, K, V):
+                    steady = True
+                    constant_gain = -p * HALF_LOG_2PI
+                    for j in range(p):
+                        constant_gain -= np.log(w[j, j])
+                last[:] = U
+                before = o if not np.isneginf(lp) else 0
+        total[n] = sum_
+        if loose:  # never known: what the rows say of δ as far as they go
+            delta[n, :] = point
+
+
+# --------------------------------------------------------------------- looking back
+
+
+@compiled
+def _backward(A, ia, N, iq, U, w, pivots, s, J, cond, V):
+    """x_t given x_{t+1} and all before: the gain J of x_{t+1} − its prediction, and the root of what stays unknown."""
+    d = U.shape[0]
+    for i in range(d):
+        for j in range(d):
+            x = 0.0
+            for k in range(i, d):
+                x += U[i, k] * A[ia, j, k]
+            w[i, j], w[i, d + j] = x, U[i, j]
+            w[d + i, j], w[d + i, d + j] = N[iq, i, j], 0.0
+    _turn(w, 2 * d, 2 * d, pivots, s, ROUNDING)
+    _regress(w, pivots, d, d, J, V)
+    rank = 0
+    for j in range(d):
+        if pivots[j] >= 0:
+            rank += 1
+    _take_root(w, rank, 2 * d, d, cond)
+
+
+@compiled
+def _regress(w, pivots, c, r, J, V):
+    """From a turned joint root of (a, b), a in the first c columns: E[b | a] = J a, zero where a depends on itself."""
+    rank = 0
+    for j in range(c):
+        for i in range(r):
+            J[i, j] = 0.0
+    for j in range(c):
+        if pivots[j] < 0:
+            continue
+        for i in range(rank + 1):  # column `rank` of the inverse is not yet complete: V holds the inverse's rows
+            x = 1.0 if i == rank else 0.0
+            for k in range(i, rank):
+                x -= w[k, j] * V[k, i]
+            V[rank, i] = x / w[rank, j]
+        rank += 1
+    column = 0
+    for j in range(c):
+        if pivots[j] < 0:
+            continue
+        for i in range(r):
+            x = 0.0
+            for k in range(column, rank):
+                x += V[k, column] * w[k, c + i]
+            J[i, j] = x
+        column += 1
+
+
+@compiled
+def _square(U, r, d, out, f):
+    """out[f] = UᵀU of the first r rows and d columns."""
+    for i in range(d):
+        for j in range(i + 1):
+            x = 0.0
+            for k in range(r):
+                x += U[k, i] * U[k, j]
+            out[f, i, j] = x
+            out[f, j, i] = x
+
+
+@compiled
+def _step_back(U, r, J, cond, w, lag, f, keeps):
+    """Stack (U Jᵀ, cond) in w; lag[f] = Cov(x_{t+1}, x_t) where it is kept."""
+    d = J.shape[0]
+    for i in range(r):
+        for j in range(d):
+            x = 0.0
+            for k in range(d):
+                x += U[i, k] * J[j, k]
+            w[i, j] = x
+    for i in range(d):
+        for j in range(d):
+            w[r + i, j] = cond[i, j]
+    if keeps:
+        for i in range(d):
+            for j in range(d):
+                x = 0.0
+                for k in range(r):
+                    x += U[k, i] * w[k, j]
+                lag[f, i, j] = x
+
+
+@compiled
+def smooth_pass(
+    A, N, push, offsets, begin, means, roots, same, tied, loose_m, loose_U, loose_M, delta, D, out, cov, lag
+):
+    """Smooth what `filter_pass` kept: means `out` (F, d), `cov` (F, d, d), and lag[f] = Cov(x_{f}, x_{f−1}), if it has room.
+
+    Sequences whose start was never known are left alone.
+    """
+    d, q, F = means.shape[1], loose_M.shape[2], means.shape[0]
+    w, pivots, s = np.zeros((4 * (d + q), 2 * (d + q))), np.zeros(2 * (d + q), np.int64), np.zeros(2 * (d + q))
+    J, cond, V, U = np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d))
+    m, ahead, last = np.zeros(d), np.zeros(d), np.zeros((d, d))
+    constant, keeps = A.shape[0] == 1 and N.shape[0] == 1, lag.shape[0] > 0
+    for n in range(offsets.shape[0] - 1):
+        first, end = offsets[n], offsets[n + 1]
+        if end == first or tied[n] == end - first:
+            continue
+        least = first + max(tied[n], 0)
+        m[:], U[:] = means[end - 1], roots[end - 1]
+        for i in range(d):
+            out[end - 1, i] = m[i]
+        _square(U, d, d, cov, end - 1)
+        have, settled = False, False
+        for f in range(end - 2, least - 1, -1):
+            t = f + 1 - first + begin
+            ia, iq = min(t, A.shape[0] - 1), min(t, N.shape[0] - 1)
+            ip = f + 1 if push.shape[0] == F else 0
+            if not (have and constant and same[f + 1] == 1):
+                _backward(A, ia, N, iq, roots[f], w, pivots, s, J, cond, V)
+                have, settled = True, False
+            for i in range(d):
+                x = push[ip, i]
+                for j in range(d):
+                    x += A[ia, i, j] * means[f, j]
+                ahead[i] = m[i] - x
+            for i in range(d):
+                x = means[f, i]
+                for j in range(d):
+                    x += J[i, j] * ahead[j]
+                s[i] = x
+            for i in range(d):
+                m[i] = s[i]
+                out[f, i] = s[i]
+            if settled:
+                for i in range(d):
+                    for j in range(d):
+                        cov[f, i, j] = cov[f + 1, i, j]
+                if keeps:
+                    for i in range(d):
+                        for j in range(d):
+                            lag[f + 1, i, j] = lag[f + 2, i, j]
+                continue
+            _step_back(U, d, J, cond, w, lag, f + 1, keeps)
+            last[:] = U
+            rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
+            _take_root(w, 0, rank, 0, U)
+            _square(U, d, d, cov, f)
+            settled = constant and same[f + 1] == 1 and f + 2 < end and _settled(U, last)
+        if tied[n] > 0:
+            _smooth_start(A, N, push, begin, first, least, means, tied, loose_m, loose_U, loose_M, delta[n], D[n], m, U, out,
+                          cov, lag, keeps)  # fmt: skip
+
+
+@compiled
+def _smooth_start(
+    A, N, push, begin, first, at, means, tied, loose_m, loose_U, loose_M, delta, D, m, U, out, cov, lag, keeps
+):
+    """Go on back from frame `at`, where δ became known: the joint law of the state and δ is carried."""
+    d, q, F = means.shape[1], loose_M.shape[2], means.shape[0]
+    c = d + q
+    w, pivots, s = np.zeros((3 * c, 2 * c)), np.zeros(2 * c, np.int64), np.zeros(2 * c)
+    J, cond, V, Jd, Vd = np.zeros((d, d)), np.zeros((d, d)), np.zeros((c, c)), np.zeros((q, d)), np.zeros((c, c))
+    joint, turned, x, base, H = np.zeros((c, c)), np.zeros((c, c)), np.zeros(c), np.zeros(d), np.zeros((d, q))
+    for i in range(d):
+        for j in range(d):
+            w[i, j] = loose_U[at, i, j]
+    for i in range(q):
+        for j in range(d):
+            for k in range(q):
+                w[d + i, j] += D[i, k] * loose_M[at, j, k]
+        for j in range(q):
+            w[d + i, d + j] = D[i, j]
+    _turn(w, c, c, pivots, s, ROUNDING)
+    _regress(w, pivots, d, q, Jd, Vd)
+    rank = 0
+    for j in range(d):
+        if pivots[j] >= 0:
+            rank += 1
+    for i in range(c):  # what stays unknown of δ once the state is known
+        for j in range(q):
+            turned[i, j] = w[rank + i, d + j] if rank + i < c else 0.0
+    for i in range(d):
+        x[i] = m[i]
+    for i in range(q):
+        x[d + i] = delta[i]
+        for k in range(d):
+            x[d + i] += Jd[i, k] * (m[k] - means[at, k])
+    for i in range(d):
+        for j in range(d):
+            w[i, j] = U[i, j]
+        for j in range(q):
+            w[i, d + j] = 0.0
+            for k in range(d):
+                w[i, d + j] += U[i, k] * Jd[j, k]
+    for i in range(c):
+        for j in range(c):
+            w[d + i, j] = turned[i, j - d] if j >= d else 0.0
+    rank = _turn(w, d + c, c, pivots, s, ROUNDING)
+    for i in range(c):
+        for j in range(c):
+            joint[i, j] = w[i, j] if i < rank else 0.0
+    for f in range(at - 1, first - 1, -1):
+        t = f + 1 - first + begin
+        ia, iq = min(t, A.shape[0] - 1), min(t, N.shape[0] - 1)
+        ip = f + 1 if push.shape[0] == F else 0
+        _backward(A, ia, N, iq, loose_U[f], w, pivots, s, J, cond, V)
+        for i in range(d):  # the filtered mean given δ, and what of x_{t+1} it does not foresee
+            base[i] = loose_m[f, i]
+            for k in range(q):
+                base[i] += loose_M[f, i, k] * x[d + k]
+        for i in range(d):
+            s[i] = x[i] - push[ip, i]
+            for k in range(d):
+                s[i] -= A[ia, i, k] * base[k]
+        for i in range(d):
+            x[i] = base[i]
+            for k in range(d):
+                x[i] += J[i, k] * s[k]
+            out[f, i] = x[i]
+        for i in range(d):
+            for a in range(q):
+                s[a] = loose_M[f, i, a]
+            for k in range(d):
+                for j in range(d):
+                    for a in range(q):
+                        s[a] -= J[i, k] * A[ia, k, j] * loose_M[f, j, a]
+            for a in range(q):
+                H[i, a] = s[a]
+        for i in range(c):
+            for j in range(d):
+                g = 0.0
+                for k in range(d):
+                    g += joint[i, k] * J[j, k]
+                for a in range(q):
+                    g += joint[i, d + a] * H[j, a]
+                w[i, j] = g
+            for a in range(q):
+                w[i, d + a] = joint[i, d + a]
+        if keeps:
+            for i in range(d):
+                for j in range(d):
+                    g = 0.0
+                    for k in range(c):
+                        g += joint[k, i] * w[k, j]
+                    lag[f + 1, i, j] = g
+        for i in range(d):
+            for j in range(c):
+                w[c + i, j] = cond[i, j] if j < d else 0.0
+        rank = _turn(w, c + d, c, pivots, s, ROUNDING)
+        for i in range(c):
+            for j in range(c):
+                joint[i, j] = w[i, j] if i < rank else 0.0
+        _square(joint, c, d, cov, f)
+
+
+@compiled
+def lag_pass(A, N, push, offsets, begin, means, roots, same, lag, out, cov):
+    """p(x_t | y_1 … y_{t + lag}): each frame is stepped back to from `lag` frames later, or from the last one."""
+    d, F = means.shape[1], means.shape[0]
+    w, pivots, s = np.zeros((2 * d, 2 * d)), np.zeros(2 * d, np.int64), np.zeros(2 * d)
+    V, U, m, none = np.zeros((d, d)), np.zeros((d, d)), np.zeros(d), np.zeros((0, d, d))
+    constant = A.shape[0] == 1 and N.shape[0] == 1
+    for n in range(offsets.shape[0] - 1):
+        first, end = offsets[n], offsets[n + 1]
+        length = end - first
+        J, cond, fore = np.zeros((length, d, d)), np.zeros((length, d, d)), np.zeros((length, d))
+        for f in range(first, end - 1):
+            t = f + 1 - first + begin
+            ia, iq = min(t, A.shape[0] - 1), min(t, N.shape[0] - 1)
+            ip = f + 1 if push.shape[0] == F else 0
+            if constant and same[f] == 1 and f > first:
+                J[f - first], cond[f - first] = J[f - first - 1], cond[f - first - 1]
+            else:
+                _backward(A, ia, N, iq, roots[f], w, pivots, s, J[f - first], cond[f - first], V)
+            for i in range(d):
+                x = push[ip, i]
+                for j in range(d):
+                    x += A[ia, i, j] * means[f, j]
+                fore[f - first, i] = x
+        for f in range(first, end):
+            at = min(f + lag, end - 1)
+            m[:], U[:] = means[at], roots[at]
+            for g in range(at - 1, f - 1, -1):
+                for i in range(d):
+                    x = means[g, i]
+                    for j in range(d):
+                        x += J[g - first, i, j] * (m[j] - fore[g - first, j])
+                    s[i] = x
+                for i in range(d):
+                    m[i] = s[i]
+                _step_back(U, d, J[g - first], cond[g - first], w, none, 0, False)
+                rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
+                _take_root(w, 0, rank, 0, U)
+            for i in range(d):
+                out[f, i] = m[i]
+            _square(U, d, d, cov, f)
+
+
+# ----------------------------------------------------------------------------- live
+
+
+@compiled
+def predict_one(A, N, push, t, m, U, to_m, to_U):
+    """One belief one step on, written to (to_m, to_U)."""
+    d = m.shape[0]
+    w, pivots, s, e = np.zeros((2 * d, d)), np.zeros(d, np.int64), np.zeros(d), np.zeros(d)
+    to_m[:], to_U[:] = m, U
+    _predict(A, min(t, A.shape[0] - 1), N, min(t, N.shape[0] - 1), push, 0, to_m, to_U, w, pivots, s, e)
+
+
+@compiled
+def update_one(y, C, R, t, m, U, to_m, to_U):
+    """One belief once y (1, p) is seen, written to (to_m, to_U); returns log p(y | all before)."""
+    d, p = m.shape[0], y.shape[1]
+    w, pivots, s = np.zeros((p + d, p + d)), np.zeros(p + d, np.int64), np.zeros(p + d)
+    which, e, z, slack = np.zeros(p, np.int64), np.zeros(p), np.zeros(p), np.zeros(p)
+    to_m[:], to_U[:] = m, U
+    lp, o = _update(
+        y, 0, C, min(t, C.shape[0] - 1), R, min(t, R.shape[0] - 1), to_m, to_U, w, pivots, s, which, e, z, slack
+    )
+    return lp
+
+
+@compiled
+def step_many(A, N, C, R, push, y, which_model, moves, m, U, out):
+    """Many beliefs (n, d), each under its own model: predicted where `moves`, then updated in place; out (n,) log p(y).
+
+    A (K, d, d), N, C, R: one entry a model; push (K, d) and y (K, p): what inputs add, and the observation without them.
+    """
+    n, d, p = m.shape[0], m.shape[1], y.shape[1]
+    most = max(2 * d, p + d)
+    w, pivots, s = np.zeros((most, p + 2 * d)), np.zeros(p + 2 * d, np.int64), np.zeros(p + 2 * d)
+    which, e, z, slack = np.zeros(p, np.int64), np.zeros(max(p, d)), np.zeros(p), np.zeros(p)
+    for i in range(n):
+        k = which_model[i]
+        if moves:
+            _predict(A, k, N, k, push, k, m[i], U[i], w, pivots, s, e)
+        out[i], _ = _update(y, k, C, k, R, k, m[i], U[i], w, pivots, s, which, e, z, slack)
+
+
+@compiled
+def loose_step(A, N, C, R, push, y, t, now_at, m, U, M, B, point, G, free, known, to_m, to_U, delta, D):
+    """One step while the start is unknown, all but to_*, delta and D in place; a negative t is an update at frame `now_at`, without a move.
+
+    Returns log p, free, known, and whether δ became known: then (to_m, to_U) is the belief.
+    """
+    d, p, q = m.shape[0], y.shape[1], M.shape[1]
+    most = 2 * max(d, p) + 2 * q + 2 + d
+    w, pivots, s = np.zeros((most, most)), np.zeros(most, np.int64), np.zeros(most)
+    big, bigpivots = np.zeros((2 * q + p + 2, 2 * q + 2)), np.zeros(2 * q + 2, np.int64)
+    which, e, z, slack = np.zeros(p, np.int64), np.zeros(max(p, d)), np.zeros(p), np.zeros(p)
+    Z, X = np.zeros((p, q)), np.zeros((p, q + 1))
+    at = t if t > 0 else now_at
+    if t > 0:
+        _predict(A, min(at, A.shape[0] - 1), N, min(at, N.shape[0] - 1), push, 0, m, U, w, pivots, s, e)
+        for a in range(free):
+            for i in range(d):
+                s[i] = 0.0
+                for j in range(d):
+                    s[i] += A[min(at, A.shape[0] - 1), i, j] * M[j, a]
+            for i in range(d):
+                M[i, a] = s[i]
+    lp, o, free = _loose_update(y, 0, C, min(at, C.shape[0] - 1), R, min(at, R.shape[0] - 1), m, U, M, B, point, G, free, w,
+                                pivots, s, which, e, z, slack, Z, X, big, bigpivots)  # fmt: skip
+    now, rank = _known(G, free, w, pivots, s)
+    to_m[:], to_U[:] = m, U
+    if rank == free:
+        _tie_down(to_m, to_U, M, B, point, G, free, delta, D, w, pivots, s)
+    return lp + now - known, free, now, rank == free
+
+
+@compiled
+def advance(A, push, noise, offsets, starts, out):
+    """States of simulated sequences: out[f] = A out[f − 1] + push + noise[f], from `starts` (n, d)."""
+    d = starts.shape[1]
+    for n in range(offsets.shape[0] - 1):
+        for f in range(offsets[n], offsets[n + 1]):
+            t = f - offsets[n]
+            for i in range(d):
+                if t == 0:
+                    out[f, i] = starts[n, i]
+                    continue
+                x = push[f if push.shape[0] == out.shape[0] else 0, i] + noise[f, i]
+                for j in range(d):
+                    x += A[min(t, A.shape[0] - 1), i, j] * out[f - 1, j]
+                out[f, i] = x

@@ -1,0 +1,255 @@
+"""Frames in, beliefs out: arranges sequences for the compiled Kalman passes and hands back what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, BadEntry, Index, refuse_infinite, rows
+from likely.core.columns import Columns
+from likely.core.engine import cores, one_blas_thread, ordered_map
+from likely.core.ragged import Ragged
+from likely.errors import DataError, ShapeError, sentence
+from likely.models.covariates import COVARIATES, FRAMES, table, with_covariates
+from likely.models.hmm import BadFrame
+from likely.models.state_belief import Loose, loose_moments
+
+PART = 65_536  # frames that a thread takes at a time
+ME = "LinearGaussian"
+
+
+class States(NamedTuple):
+    """The state of every frame: mean (T, d), covariance (T, d, d), and log p of all that was seen.
+
+    Of many sequences `mean` and `covariance` are Ragged and log_prob (n,).
+    """
+
+    mean: Any
+    covariance: Any
+    log_prob: Any
+
+    @property
+    def std(self) -> Any:
+        """Standard deviations (T, d)."""
+        if isinstance(self.covariance, Ragged):
+            return self.covariance.map(_deviations)
+        return _deviations(self.covariance)
+
+
+def _deviations(covariance: Array) -> Array:
+    return np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
+
+
+class Smoothed(NamedTuple):
+    """`States` given all frames, and lag_one[t] = Cov(x_t, x_{t−1}) (zero at the first frame)."""
+
+    mean: Any
+    covariance: Any
+    log_prob: Any
+    lag_one: Any
+
+    @property
+    def std(self) -> Any:
+        """Standard deviations (T, d)."""
+        return States(self.mean, self.covariance, self.log_prob).std
+
+
+class Series(NamedTuple):
+    """Sequences in the form that loops take: y without what inputs add to it, and what inputs add to the state."""
+
+    y: Array  # (F, p)
+    offsets: Index
+    push: Array  # (F, d), or (1, d) of zeros
+    inputs: Array | None  # (F, k)
+
+    def cut(self, a: int, b: int) -> Series:
+        """Sequences a … b − 1."""
+        first, last = int(self.offsets[a]), int(self.offsets[b])
+        push = self.push if self.inputs is None else self.push[first:last]
+        inputs = None if self.inputs is None else self.inputs[first:last]
+        return Series(self.y[first:last], self.offsets[a : b + 1] - first, push, inputs)
+
+
+@dataclass
+class Kept:
+    """What a filter pass leaves behind, where the smoother finds it."""
+
+    means: Array
+    roots: Array
+    same: Any
+    news: Array
+    total: Array
+    tied: Index
+    loose: tuple[Array, Array, Array, Array, Array]  # m, U, M a frame; δ and its root a sequence
+    rows: Array  # (F, q + 1, q + 1): what each frame knows of δ
+
+    @classmethod
+    def room(cls, series: Series, d: int, q: int, keeps: bool) -> Kept:
+        """Empty arrays; those of frames only where they are kept."""
+        F, n = len(series.y), len(series.offsets) - 1
+        some, unknown = (F if keeps else 0), (F if q else 0)
+        loose = (np.empty((unknown, d)), np.empty((unknown, d, d)), np.empty((unknown, d, q)), np.zeros((n, q)),
+                 np.zeros((n, q, q)))  # fmt: skip
+        return cls(np.empty((some, d)), np.empty((some, d, d)), np.empty(some, np.uint8), np.empty(some), np.empty(n),
+                   np.empty(n, np.int64), loose, np.empty((unknown, q + 1, q + 1)))  # fmt: skip
+
+
+def series_of(model: Any, y: Any, inputs: Any = None) -> Series:
+    """Sequences checked against the model: widths, lengths, infinities."""
+    seqs = Ragged.of(y) if inputs is None else with_covariates(y, inputs)
+    u = None
+    values = seqs.values
+    if isinstance(values, Columns) and {FRAMES, COVARIATES} <= set(values):
+        values, u = values[FRAMES], table(values[COVARIATES])
+    frames = rows(values, model.dim, ME)
+    try:
+        refuse_infinite(frames, ME)
+    except BadEntry as error:
+        raise BadFrame.of(error, seqs.offsets) from None
+    longest = int(seqs.lengths.max(initial=0))
+    if model.length is not None and longest > model.length:
+        expected = f"a model of {model.length} frames needs sequences of at most as many"
+        raise ShapeError(sentence(ME, expected, longest, "give matrices for every frame, or constant ones"))
+    return _with_inputs(model, np.ascontiguousarray(frames), seqs.offsets, u)
+
+
+def _with_inputs(model: Any, y: Array, offsets: Index, u: Array | None) -> Series:
+    if model.n_inputs and u is None:
+        raise DataError(sentence(ME, f"this model has {model.n_inputs} inputs", "none", "give inputs="))
+    if u is not None and u.shape[1] != model.n_inputs:
+        raise ShapeError(sentence(ME, f"inputs must have {model.n_inputs} columns", u.shape[1]))
+    if not model.n_inputs:
+        return Series(y, offsets, np.zeros((1, model.states)), None)
+    assert u is not None
+    if not np.isfinite(u).all():
+        f = int(np.argmin(np.isfinite(u).all(axis=1)))
+        i = int(np.searchsorted(offsets, f, side="right")) - 1
+        raise DataError(sentence(ME, "inputs must be known", f"sequence {i}, frame {f - int(offsets[i])} has gaps"))
+    y = y - added(u, model.feedthrough, offsets) if model.feedthrough is not None else y
+    push = added(u, model.control, offsets) if model.control is not None else np.zeros((len(y), model.states))
+    return Series(np.ascontiguousarray(y), offsets, np.ascontiguousarray(push), u)
+
+
+def added(u: Array, by: Array, offsets: Index) -> Array:
+    """What inputs (F, k) add through a matrix (r, k), or through one a frame (T, r, k)."""
+    if by.ndim == 2:
+        return u @ by.T
+    t = np.arange(len(u)) - np.repeat(offsets[:-1], np.diff(offsets))
+    return np.einsum("frk,fk->fr", by[t], u)
+
+
+def parts_of(offsets: Index, frames: int = PART) -> list[tuple[int, int]]:
+    """Sequences a … b − 1 that together have about so many frames."""
+    n = len(offsets) - 1
+    edges = np.searchsorted(offsets, np.arange(frames, int(offsets[-1]) + frames, frames), side="left")
+    edges = np.unique(np.clip(np.concatenate([[0], edges, [n]]), 0, n))
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+
+def in_parts(f: Callable[[Series, int], Any], series: Series) -> list[Any]:
+    """f(part, number of its first sequence) over parts of the sequences, in threads where there are several."""
+    parts = parts_of(series.offsets)
+    with one_blas_thread():
+        return list(ordered_map(lambda ab: f(series.cut(*ab), ab[0]), parts, cores()))
+
+
+def filtered(model: Any, series: Series, keeps: bool = True) -> Kept:
+    """One filter pass over all sequences of a part."""
+    from likely.loops import kalman
+
+    m = model.matrices
+    kept = Kept.room(series, model.states, m.E.shape[1], keeps)
+    kalman.filter_pass(
+        m.A, m.N, m.C, m.R, series.push, series.y, series.offsets, m.m, m.U, m.E, 0, kept.means, kept.roots, kept.same,
+        kept.news, kept.total, kept.tied, *kept.loose, kept.rows,
+    )  # fmt: skip
+    return kept
+
+
+def covariances(kept: Kept, series: Series) -> tuple[Array, Array]:
+    """Filtered means and covariances, with infinite variances while the start is unknown."""
+    means, cov = kept.means, np.matmul(np.swapaxes(kept.roots, 1, 2), kept.roots)
+    for n in np.flatnonzero(kept.tied > 0).tolist():
+        a = int(series.offsets[n])
+        for f in range(a, a + int(kept.tied[n])):
+            means[f], cov[f] = _unknown(kept, f)
+    return means, cov
+
+
+def _unknown(kept: Kept, f: int) -> tuple[Array, Array]:
+    m, U, M = (kept.loose[i][f] for i in range(3))
+    q = M.shape[1]
+    so_far = Loose.trusted(
+        mean=m, root=U, spread=M, basis=np.eye(q), point=np.zeros(q), rows=kept.rows[f], free=q, known=0.0
+    )
+    return loose_moments(so_far)
+
+
+def smoothed(model: Any, series: Series, before: int = 0, lag_one: bool = True) -> tuple[Kept, Array, Array, Array]:
+    """Filter and smoother of a part: what was kept, means, covariances, lag-one covariances."""
+    from likely.loops import kalman
+
+    m, kept = model.matrices, filtered(model, series)
+    refuse_unknown(kept, series, before)
+    F, d = kept.means.shape
+    out, cov, lag = np.empty((F, d)), np.empty((F, d, d)), np.empty((F if lag_one else 0, d, d))
+    kalman.smooth_pass(
+        m.A,
+        m.N,
+        series.push,
+        series.offsets,
+        0,
+        kept.means,
+        kept.roots,
+        kept.same,
+        kept.tied,
+        *kept.loose,
+        out,
+        cov,
+        lag,
+    )
+    if lag_one:
+        lag[series.offsets[:-1][np.diff(series.offsets) > 0]] = 0.0
+    return kept, out, cov, lag
+
+
+def lagged(model: Any, series: Series, before: int, lag: int) -> tuple[Kept, Array, Array]:
+    """Fixed-lag smoothing of a part."""
+    from likely.loops import kalman
+
+    m, kept = model.matrices, filtered(model, series)
+    refuse_unknown(kept, series, before)
+    late = np.flatnonzero(kept.tied > lag)
+    if len(late):
+        expected = f"a lag of {lag} must reach the frame at which the start is known"
+        came = f"frame {kept.tied[late[0]]} of sequence {before + int(late[0])}"
+        raise DataError(sentence(f"{ME}.smooth", expected, came, "raise the lag, or give the start a covariance"))
+    out, cov = np.empty_like(kept.means), np.empty_like(kept.roots)
+    kalman.lag_pass(m.A, m.N, series.push, series.offsets, 0, kept.means, kept.roots, kept.same, lag, out, cov)
+    _before_known(model, series, kept, lag, out, cov)
+    return kept, out, cov
+
+
+def _before_known(model: Any, series: Series, kept: Kept, lag: int, out: Array, cov: Array) -> None:
+    """Frames before the start was known, each smoothed from the frames up to `lag` later."""
+    for n in np.flatnonzero(kept.tied > 0).tolist():
+        a = int(series.offsets[n])
+        for t in range(int(kept.tied[n])):
+            some = series.cut(n, n + 1)
+            end = min(t + lag + 1, len(some.y))
+            push = some.push if some.inputs is None else some.push[:end]
+            short = Series(some.y[:end], np.array([0, end]), push, None if some.inputs is None else some.inputs[:end])
+            _, m, P, _ = smoothed(model, short, n, lag_one=False)
+            out[a + t], cov[a + t] = m[t], P[t]
+
+
+def refuse_unknown(kept: Kept, series: Series, before: int) -> None:
+    """Sequences too short, or too empty, to say where their state began cannot be smoothed."""
+    never = np.flatnonzero((kept.tied >= 0) & (kept.tied == np.diff(series.offsets)) & (np.diff(series.offsets) > 0))
+    if len(never):
+        came = f"sequence {before + int(never[0])} does not determine it"
+        remedy = "give the model a covariance of its first state, or leave the sequence out"
+        raise DataError(sentence(ME, "a diffuse start must be determined by what was seen", came, remedy))

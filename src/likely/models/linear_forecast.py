@@ -1,0 +1,135 @@
+"""What comes after a sequence of frames, and where a filter settles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from likely.core.arrays import Array, numbers
+from likely.core.value import Value
+from likely.errors import DataError, DomainError, NotConverged, ShapeError, sentence
+from likely.families.gaussian import Gaussian
+from likely.maths import roots, spd
+
+ME = "LinearGaussian"
+
+
+@dataclass(frozen=True, eq=False)
+class StateForecast(Value):
+    """The next 1 … steps frames: `mean` (steps, p) and `covariance` of observations, `states` and `state_covariance`.
+
+    By index the law of one observation, a Gaussian.
+
+    >>> import likely as lk
+    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> ahead = walk.forecast([1.0, 1.0], 2)
+    >>> [bound.round(2).tolist() for bound in ahead.interval(0.5)]
+    [[[-0.28], [-0.49]], [[1.88], [2.09]]]
+    """
+
+    mean: Array  # (steps, p)
+    covariance: Array  # (steps, p, p)
+    states: Array  # (steps, d)
+    state_covariance: Array  # (steps, d, d)
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+    def __getitem__(self, step: int) -> Gaussian:
+        """The density of the observation `step + 1` frames ahead."""
+        return Gaussian(self.mean[step], self.covariance[step])
+
+    def __iter__(self) -> Iterator[Gaussian]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def std(self) -> Array:
+        """Standard deviation of each observed column (steps, p)."""
+        return np.sqrt(np.diagonal(self.covariance, axis1=1, axis2=2))
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """Low and high ends (steps, p) between which each column lies with this probability."""
+        if not 0.0 < level < 1.0:
+            raise DomainError(sentence("interval", "level must lie between 0 and 1", level))
+        wide = float(ndtri(0.5 + 0.5 * level)) * self.std
+        return self.mean - wide, self.mean + wide
+
+
+def forecast_from(model: Any, belief: Any, steps: int, future: Any) -> StateForecast:
+    """Predictions 1 … steps frames after a belief; inputs of these frames in `future` (steps, k)."""
+    if belief.loose is not None:
+        remedy = "see more frames first, or give the start a covariance"
+        raise DataError(
+            sentence(f"{ME}.forecast", "the start must be determined by what was seen", "it is not", remedy)
+        )
+    u = _future(model, steps, future)
+    mean, cov = np.empty((steps, model.dim)), np.empty((steps, model.dim, model.dim))
+    states, state_cov = np.empty((steps, model.states)), np.empty((steps, model.states, model.states))
+    for i in range(steps):
+        belief = model.predict(belief, None if u is None else u[i])
+        C, R = (a if a.ndim == 2 else a[belief.time] for a in (model.emission, model.observation))
+        states[i], state_cov[i] = belief.mean, belief.covariance
+        seen = belief.root @ C.T
+        mean[i], cov[i] = C @ belief.mean, spd.symmetric(seen.T @ seen + R)
+        if model.feedthrough is not None and u is not None:
+            mean[i] += (model.feedthrough if model.feedthrough.ndim == 2 else model.feedthrough[belief.time]) @ u[i]
+    return StateForecast.trusted(mean=mean, covariance=cov, states=states, state_covariance=state_cov)
+
+
+def _future(model: Any, steps: int, future: Any) -> Array | None:
+    if not model.n_inputs:
+        return None
+    if future is None:
+        raise DataError(
+            sentence(f"{ME}.forecast", f"inputs of the next {steps} frames are needed", "none", "give future=")
+        )
+    u = numbers(future, ME).reshape(-1, model.n_inputs) if np.ndim(future) < 2 else numbers(future, ME)
+    if u.shape != (steps, model.n_inputs):
+        raise ShapeError(sentence(f"{ME}.forecast", f"future must have shape ({steps}, {model.n_inputs})", u.shape))
+    return u
+
+
+class Steady(NamedTuple):
+    """Where the filter settles: x̂ = x̂⁻ + gain (y − C x̂⁻), with covariances before and after an observation."""
+
+    gain: Array  # (d, p)
+    predicted: Array  # (d, d)
+    covariance: Array  # (d, d)
+    frames: int  # after which the filter had settled
+
+
+def steady_state(model: Any, most: int = 1_000_000) -> Steady:
+    """Run covariances until they stand still: the stable solution of Riccati's equation, wherever the start leads to it."""
+    from likely.loops import kalman
+
+    if model.length is not None:
+        raise DomainError(sentence(f"{ME}.steady_state", "a model that does not change is needed", "one that does"))
+    m, d = model.matrices, model.states
+    y, nothing = np.zeros((1, model.dim)), np.zeros((1, d))
+    mean, U, ahead = np.zeros(d), np.array(roots.root(model.covariance + np.eye(d) * _size(model))), np.empty((d, d))
+    for t in range(1, most):
+        last = U
+        kalman.predict_one(m.A, m.N, nothing, 1, mean, last, np.empty(d), ahead)
+        U = np.empty((d, d))
+        kalman.update_one(y, m.C, m.R, 1, mean, ahead, np.empty(d), U)
+        if (np.abs(U - last) <= 1e-14 * np.sqrt((U * U).sum(axis=0))).all():
+            return Steady(_gain(model, ahead), roots.square(ahead), roots.square(U), t)
+    remedy = "some direction is neither observed nor bounded; look at filter(y).covariance instead"
+    raise NotConverged(
+        sentence(f"{ME}.steady_state", f"covariances must settle within {most} frames", "they do not", remedy)
+    )
+
+
+def _size(model: Any) -> float:
+    return float(max(np.trace(model.noise), np.trace(model.observation), 1e-300)) / model.states
+
+
+def _gain(model: Any, root: Array) -> Array:
+    seen = root @ model.emission.T
+    spread = seen.T @ seen + model.observation
+    s = spd.scales(spread)
+    return np.asarray(root.T @ seen / s @ np.linalg.pinv(spread / s[:, None] / s[None, :], hermitian=True) / s)

@@ -1,0 +1,273 @@
+"""Learning a linear-Gaussian model: expectation by the smoother, maximisation by regressions   (Shumway and Stoffer 1982)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, weights
+from likely.core.value import Value
+from likely.errors import ShapeError, sentence
+from likely.maths import spd
+from likely.models import linear_filtering as passes
+from likely.models import linear_moments as moments
+from likely.models.linear_filtering import Series, States, series_of
+from likely.models.linear_stats import LinearStats
+from likely.models.linear_structure import Structure, matrix_from, spread_from
+
+ME = "LinearGaussian"
+LOG_2PI = float(np.log(2 * np.pi))
+
+
+def collected(model: Any, series: Series, weight: Any) -> LinearStats:
+    """The E-step over all sequences."""
+    w = weights(weight, len(series.offsets) - 1, ME)
+    w = np.ones(len(series.offsets) - 1) if w is None else w
+    if w.ndim != 1:
+        raise ShapeError(sentence(ME, "weights must be one a sequence", w.shape))
+
+    def part(some: Series, before: int) -> LinearStats:
+        return _collected(model, some, before, w[before : before + len(some.offsets) - 1])
+
+    return reduce(add, passes.in_parts(part, series))
+
+
+def _collected(model: Any, series: Series, before: int, w: Array) -> LinearStats:
+    kept, mean, cov, lag = passes.smoothed(model, series, before)
+    lengths = np.diff(series.offsets)
+    t = np.arange(len(series.y)) - np.repeat(series.offsets[:-1], lengths)
+    path = moments.Path(mean, cov, lag, np.repeat(w, lengths), t)
+    moved, seen = moments.moves(model, series, path), moments.observations(model, series, path)
+    there = lengths > 0
+    at, first = series.offsets[:-1][there], w[there]
+    off = mean[at] - model.mean
+    scatter = (first[:, None] * off).T @ off + np.tensordot(first, cov[at], axes=1)
+    stats = LinearStats.trusted(
+        starts=np.asarray(first.sum()), first=first @ off, first_scatter=spd.symmetric(scatter),
+        moves=np.asarray(moved.count), noise=moved.scatter, noise_by=moved.cross, before=moved.of,
+        seen=np.asarray(seen.count), observed=seen.scatter, observed_by=seen.cross, states=seen.of,
+        mean=model.mean, move=beside(model, "transition", "control"), emit=beside(model, "emission", "feedthrough"),
+        white=np.array([moved.white, seen.white]), entropy=np.asarray(0.0), frames=np.asarray(path.weight.sum()),
+    )  # fmt: skip
+    found = float((w * kept.total).sum()) if (w > 0).all() else float((w * np.where(w > 0, kept.total, 0.0)).sum())
+    return stats.replace(entropy=np.asarray(found - expected(model, stats)))
+
+
+def beside(model: Any, state: str, inputs: str) -> Array:
+    """[A F], or [C G]: a matrix that does not change, beside that of the inputs; zeros for one that does."""
+    a, b = getattr(model, state), getattr(model, inputs)
+    rows, k = a.shape[-2], model.n_inputs
+    left = a if a.ndim == 2 else np.zeros(a.shape[-2:])
+    right = np.zeros((rows, k)) if b is None or b.ndim == 3 else b
+    return np.array(left) if not k else np.hstack([left, right])
+
+
+def at_model(model: Any, stats: LinearStats) -> LinearStats:
+    """The statistics about this model's own matrices."""
+    return stats.about(model.mean, beside(model, "transition", "control"), beside(model, "emission", "feedthrough"))
+
+
+def expected(model: Any, stats: LinearStats) -> float:
+    """Expected log-likelihood of states and observations together; of a diffuse start nothing is expected."""
+    own = at_model(model, stats)
+    start = 0.0 if model.diffuse is not None else _gaussian(model.covariance, own.first_scatter, own.starts, 0.0)
+    return start + _gaussian(model.noise, own.noise, own.moves, own.white[0]) + _gaussian(
+        model.observation, own.observed, own.seen, own.white[1]
+    )  # fmt: skip
+
+
+def _gaussian(covariance: Array, scatter: Array, count: Any, white: float) -> float:
+    """E log N of residuals with this scatter; of a covariance that changes, up to what only time decides."""
+    inv, logdet, rank = moments.inverse(covariance)
+    if covariance.ndim == 2:
+        return -0.5 * float(count * (rank * LOG_2PI + logdet) + (inv * scatter).sum())
+    return -0.5 * float(count * logdet.mean() + white)
+
+
+def objective(model: Any, stats: LinearStats, prior: Any) -> float:
+    """The free energy: at the model that looked it is log p(y), plus the log prior."""
+    value = expected(model, stats) + float(stats.entropy)
+    return value if prior is None else value + prior.log_density(model)
+
+
+def everything(model: Any) -> Structure:
+    """All that can be learnt, without structure."""
+    return Structure.of(model)
+
+
+def refitted(model: Any, stats: LinearStats, prior: Any, structure: Structure) -> Any:
+    """The M-step: first matrices, by weighted regressions, then the covariances of what they leave."""
+    both = stats if prior is None else stats + prior.stats
+    own = at_model(model, both)
+    parts: dict[str, Any] = _start(model, own, structure)
+    parts |= _regression(model, own, structure, ("transition", "control"), "noise")
+    parts |= _regression(model, own, structure, ("emission", "feedthrough"), "observation")
+    return model.replace(**parts)
+
+
+def _start(model: Any, own: LinearStats, structure: Structure) -> dict[str, Array]:
+    parts: dict[str, Array] = {}
+    if own.starts <= 0:
+        return parts
+    shift = own.first / own.starts if "mean" in structure.learn else np.zeros(model.states)
+    if "mean" in structure.learn:
+        parts["mean"] = model.mean + shift
+    if "covariance" in structure.learn:
+        off = own.first_scatter / own.starts
+        mean = own.first / own.starts
+        parts["covariance"] = spd.symmetric(
+            off - np.outer(mean, shift) - np.outer(shift, mean) + np.outer(shift, shift)
+        )
+    return parts
+
+
+def _regression(
+    model: Any, own: LinearStats, structure: Structure, names: tuple[str, str], of: str
+) -> dict[str, Array]:
+    state = names[0] == "transition"
+    base, cross = (own.move, own.noise_by) if state else (own.emit, own.observed_by)
+    hidden, spread = (own.before, getattr(model, of)) if state else (own.states, getattr(model, of))
+    parts: dict[str, Array] = {}
+    if any(name in structure.learn for name in names):
+        made = matrix_from(base, cross, hidden, spread, structure.labels(model, names))
+        own = own.about(own.mean, made, own.emit) if state else own.about(own.mean, own.move, made)
+        d = model.states
+        parts = {n: a for n, a in zip(names, (made[:, :d], made[:, d:]), strict=True) if n in structure.learn}
+        parts = {n: np.ascontiguousarray(a) for n, a in parts.items()}
+    if of in structure.learn:
+        scatter, count = (own.noise, own.moves) if state else (own.observed, own.seen)
+        white = float(own.white[0 if state else 1])
+        parts[of] = spread_from(spread, scatter, float(count), white, structure.form.get(of, "full"))
+    return parts
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPrior(Value):
+    """A prior is data that came before: moments that add to those of the data, up to a constant of the density.
+
+    >>> import likely as lk
+    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> earlier = LinearPrior(walk.collect([[0.0, 1.0, 0.5]]) * 0.1)
+    >>> walk.refit(walk.collect([[0.0, 4.0]]), earlier).noise.round(2)
+    array([[2.03]])
+    """
+
+    stats: LinearStats
+
+    def log_density(self, model: Any) -> float:
+        """Log of the prior at a model, up to a constant."""
+        return expected(model, self.stats)
+
+
+def weak_prior(model: Any, stats: LinearStats) -> LinearPrior:
+    """One frame that looks like the average one of the first pass, its columns unrelated: variances stay above 0."""
+
+    def one(scatter: Array, count: Array) -> Array:
+        return np.diag(np.diagonal(scatter)) / max(float(count), 1e-300)
+
+    s = at_model(model, stats)
+    none = np.zeros(())
+    return LinearPrior.trusted(
+        stats=s.replace(
+            starts=np.asarray(1.0), first=np.zeros_like(s.first), first_scatter=one(s.first_scatter, s.starts),
+            moves=np.asarray(min(float(s.moves), 1.0)), noise=one(s.noise, s.moves), noise_by=np.zeros_like(s.noise_by),
+            before=one(s.before, s.moves), seen=np.asarray(min(float(s.seen), 1.0)), observed=one(s.observed, s.seen),
+            observed_by=np.zeros_like(s.observed_by), states=one(s.states, s.seen),
+            white=s.white / np.maximum([float(s.moves), float(s.seen)], 1e-300), entropy=none, frames=none,
+        )
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class LinearLearner(Value):
+    """A linear-Gaussian model of which some is learnt, perhaps with structure: what `fit` improves.
+
+    >>> import likely as lk, numpy as np
+    >>> nile = np.array([1120.0, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140])
+    >>> level = lk.LinearGaussian.local_level(noise=1000.0, observation=10000.0)
+    >>> report = lk.fit(LinearLearner.of(level, ["observation"]), lk.Ragged.of(nile))
+    >>> report.converged, report.model.model.noise.item()
+    (True, 1000.0)
+    """
+
+    model: Any
+    structure: Structure
+
+    takes_parts = True
+
+    @classmethod
+    def of(cls, model: Any, learn: Any = None, form: Any = None) -> LinearLearner:
+        """`learn`: names, such as ["noise", "observation"]; `form`: the form of each, see `Structure`."""
+        return cls.trusted(model=model, structure=Structure.of(model, learn, form))
+
+    @property
+    def dim(self) -> int:
+        """Number of columns of a frame."""
+        return int(self.model.dim)
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers that are learnt."""
+        return self.structure.n_parameters(self.model)
+
+    def log_prob(self, y: Any) -> Array:
+        """log p(y) of each sequence."""
+        return self.model.log_prob(y)  # type: ignore[no-any-return]
+
+    def collect(self, y: Any, weight: Any = None) -> LinearStats:
+        """The E-step."""
+        return self.model.collect(y, weight)  # type: ignore[no-any-return]
+
+    def refit(self, stats: LinearStats, prior: Any = None) -> LinearLearner:
+        """The M-step for what is learnt."""
+        return self.replace(model=refitted(self.model, stats, prior, self.structure))
+
+    def objective(self, stats: LinearStats, prior: Any = None) -> float:
+        """The free energy."""
+        return objective(self.model, stats, prior)
+
+    def weak_prior(self, stats: LinearStats) -> LinearPrior:
+        """One frame's worth of what the first pass saw."""
+        return weak_prior(self.model, stats)
+
+
+# ----------------------------------------------------------------- what is seen of states
+
+
+def seen_of(model: Any, states: Any, inputs: Any) -> States:
+    """Mean and covariance of observations, from those of states of one sequence."""
+    mean, cov = np.asarray(states.mean), np.asarray(states.covariance)
+    m, t = model.matrices, np.arange(len(mean))
+    C, R = (a[np.minimum(t, len(a) - 1)] for a in (m.C, model.observation.reshape(-1, model.dim, model.dim)))
+    out = np.matmul(C, mean[:, :, None])[:, :, 0]
+    if model.feedthrough is not None:
+        series = series_of(model, np.full((len(mean), model.dim), np.nan), inputs)
+        assert series.inputs is not None
+        out = out + passes.added(series.inputs, model.feedthrough, series.offsets)
+    spread = np.matmul(np.matmul(C, cov), np.swapaxes(C, 1, 2)) + R
+    return States(out, spd.symmetric(spread), states.log_prob)
+
+
+def imputed(model: Any, y: Any, inputs: Any) -> Any:
+    """Missing entries by their expectation: what states say, and what the noise of entries that were seen says."""
+    from likely.core.ragged import Ragged
+    from likely.models.decoding import is_one
+
+    series = series_of(model, y, inputs)
+    mean = np.concatenate(passes.in_parts(lambda part, a: passes.smoothed(model, part, a, lag_one=False)[1], series))
+    t = np.arange(len(series.y)) - np.repeat(series.offsets[:-1], np.diff(series.offsets))
+    C, R = model.matrices.C, model.observation.reshape(-1, model.dim, model.dim)
+    believed = np.matmul(C[np.minimum(t, len(C) - 1)], mean[:, :, None])[:, :, 0]
+    out, hidden = series.y.copy(), np.isnan(series.y)
+    for f in np.flatnonzero(hidden.any(axis=1)).tolist():
+        seen, gone = np.flatnonzero(~hidden[f]), np.flatnonzero(hidden[f])
+        off = series.y[f, seen] - believed[f, seen]
+        lift = moments._lift(R[min(int(t[f]), len(R) - 1)], seen)[0] if len(seen) else np.zeros((model.dim, 0))
+        out[f, gone] = believed[f, gone] + (lift @ off)[gone]
+    if model.feedthrough is not None and series.inputs is not None:
+        out = out + passes.added(series.inputs, model.feedthrough, series.offsets)
+    return out if is_one(y) else Ragged(out, series.offsets)

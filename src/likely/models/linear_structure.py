@@ -1,0 +1,205 @@
+"""What of a linear-Gaussian model is learnt, and in which form: fixed entries, shared ones, diagonals, scales."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likely.core.arrays import Array
+from likely.errors import DomainError, ShapeError, sentence
+from likely.maths import spd
+from likely.models.linear_moments import inverse
+
+MATRICES = ("transition", "control", "emission", "feedthrough")
+SPREADS = ("noise", "observation")
+STARTS = ("mean", "covariance")
+NAMES = (*MATRICES, *SPREADS, *STARTS)
+KINDS = ("full", "diagonal", "spherical", "scale")
+ME = "LinearGaussian"
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """`learn`: names of what is learnt; `form`: the form of each, where it is not free.
+
+    Of a matrix, an array of its shape: False or 0 where an entry is fixed, True where it is free; whole numbers
+    above 0 name entries that are one number. Of a covariance "full", "diagonal", "spherical" (one variance), "scale"
+    (its form is kept, its size learnt), or whole numbers (d,) for its variances: 0 fixed, equal ones shared.
+    """
+
+    learn: tuple[str, ...]
+    form: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: Any, learn: Any = None, form: Any = None) -> Structure:
+        """Checked against a model; None learns everything that can be learnt."""
+        form = dict(form or {})
+        chosen = _learnable(model) if learn is None else _names(learn)
+        for name in chosen:
+            _refuse_unlearnable(model, name, form.get(name))
+        for name in form:
+            if name not in chosen:
+                raise DomainError(
+                    sentence(ME, "a form is for what is learnt", f"{name} is not", f"add {name!r} to learn")
+                )
+        checked = {name: _form(model, name, f) for name, f in form.items()}
+        return cls(tuple(chosen), checked)
+
+    def labels(self, model: Any, names: tuple[str, str]) -> NDArray[np.intp] | None:
+        """Labels of the entries of two matrices side by side (0: fixed); None if every entry is free by itself."""
+        out, plain = [], True
+        for name in names:
+            a = getattr(model, name)
+            if a is None:
+                continue
+            shape = a.shape[-2:]
+            f = self.form.get(name)
+            plain &= name in self.learn and f is None
+            top = max((int(x.max()) for x in out if x.size), default=0)
+            out.append(_labels(shape, f if name in self.learn else np.zeros(shape, dtype=np.intp), top))
+        return None if plain else np.hstack(out)
+
+    def n_parameters(self, model: Any) -> int:
+        """Numbers that are learnt."""
+        d = model.states
+        total = sum(d if n == "mean" else d * (d + 1) // 2 for n in STARTS if n in self.learn)
+        for pair in (MATRICES[:2], MATRICES[2:]):
+            labels = self.labels(model, pair)
+            size = sum(int(np.prod(a.shape[-2:])) for a in (getattr(model, n) for n in pair) if a is not None)
+            total += size if labels is None else len(np.unique(labels[labels > 0]))
+        return int(total + sum(_free(self.form.get(n, "full"), getattr(model, n)) for n in SPREADS if n in self.learn))
+
+
+def _learnable(model: Any) -> list[str]:
+    def possible(name: str) -> bool:
+        a = getattr(model, name)
+        return a is not None and a.ndim == (1 if name == "mean" else 2)
+
+    names = [n for n in NAMES if possible(n)]
+    return [n for n in names if n not in STARTS or model.diffuse is None]
+
+
+def _names(learn: Any) -> list[str]:
+    asked = [learn] if isinstance(learn, str) else list(learn)
+    asked = [n for one in asked for n in (STARTS if one == "start" else (one,))]
+    unknown = [n for n in asked if n not in NAMES]
+    if unknown:
+        raise DomainError(sentence(ME, f"learn must be names of {', '.join(NAMES)} or start", repr(unknown[0])))
+    return [n for n in NAMES if n in asked]
+
+
+def _refuse_unlearnable(model: Any, name: str, form: Any) -> None:
+    a = getattr(model, name)
+    if a is None:
+        raise DomainError(
+            sentence(ME, f"{name} can be learnt where the model has one", "none", f"give the model a {name}")
+        )
+    if a.ndim == 3 and form != "scale":
+        remedy = 'learn its size with form={"' + name + '": "scale"}' if name in SPREADS else "make it constant"
+        raise DomainError(sentence(ME, f"{name} can be learnt where it does not change with time", "it does", remedy))
+    if name in STARTS and model.diffuse is not None:
+        remedy = "give the model a mean and a covariance of its first state"
+        raise DomainError(sentence(ME, f"{name} can be learnt where the start is known", "a diffuse start", remedy))
+    of = {"transition": "noise", "control": "noise", "emission": "observation", "feedthrough": "observation"}.get(name)
+    if of is not None and any(x is not None and x.ndim == 3 for x in _pair(model, name, of)):
+        expected = f"{name} can be learnt where neither its partner nor {of} changes with time"
+        raise DomainError(sentence(ME, expected, "one does", "make it constant"))
+
+
+def _pair(model: Any, name: str, of: str) -> list[Any]:
+    partner = MATRICES[MATRICES.index(name) ^ 1]
+    return [getattr(model, partner), getattr(model, of)]
+
+
+def _form(model: Any, name: str, form: Any) -> Any:
+    a = getattr(model, name)
+    if name in STARTS:
+        raise DomainError(sentence(ME, "a form is for matrices, noise and observation", name))
+    if isinstance(form, str):
+        if name not in SPREADS or form not in KINDS:
+            raise DomainError(
+                sentence(ME, f"the form of {name} must be one of {', '.join(KINDS)}, or an array", repr(form))
+            )
+        return form
+    labels = np.asarray(form)
+    wanted = a.shape[-2:] if name in MATRICES else a.shape[-1:]
+    if labels.dtype.kind not in "biu" or labels.shape != wanted or (labels < 0).any():
+        raise ShapeError(
+            sentence(ME, f"the form of {name} must be True/False or whole numbers in shape {wanted}", labels.shape)
+        )
+    return labels
+
+
+def _labels(shape: tuple[int, ...], form: Any, top: int) -> NDArray[np.intp]:
+    if form is None:
+        form = np.ones(shape, dtype=bool)
+    labels = np.asarray(form)
+    if labels.dtype.kind == "b":
+        return np.where(labels, top + 1 + np.arange(labels.size).reshape(shape), 0)
+    return np.where(labels > 0, top + labels, 0).astype(np.intp)
+
+
+def _free(form: Any, a: Array) -> int:
+    d = a.shape[-1]
+    if isinstance(form, str):
+        return {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1, "scale": 1}[form]
+    labels = _labels((d,), form, 0)
+    return len(np.unique(labels[labels > 0]))
+
+
+def matrix_from(base: Array, cross: Array, of: Array, spread: Array, labels: NDArray[np.intp] | None) -> Array:
+    """The matrix M that makes tr S⁻¹ Σ E[(r − (M − base) h)(·)ᵀ] least, free where labels allow.
+
+    Without labels M = base + E[r hᵀ] E[h hᵀ]⁻¹; with them the normal equations of the labels, weighted by S⁻¹.
+    """
+    if labels is None:
+        return base + solved(of, cross.T).T
+    names = np.unique(labels[labels > 0])
+    if not len(names):
+        return base
+    weight = inverse(spread)[0]
+    masks = [(labels == name).astype(np.float64) for name in names]
+    right = np.array([(weight @ cross * m).sum() for m in masks])
+    pulled = [weight @ m @ of for m in masks]
+    left = np.array([[(a * m).sum() for m in masks] for a in pulled])
+    return base + np.tensordot(solved(left, right), np.stack(masks), axes=1)
+
+
+def solved(a: Array, b: Array) -> Array:
+    """a⁻¹ b for a symmetric, not negative a, whatever its units; what a says nothing of stays 0."""
+    s = spd.scales(a)
+    scaled = b / (s if b.ndim == 1 else s[:, None])
+    out = np.linalg.pinv(a / s[:, None] / s[None, :], rcond=1e-13, hermitian=True) @ scaled
+    return np.asarray(out / (s if b.ndim == 1 else s[:, None]))
+
+
+def spread_from(old: Array, scatter: Array, count: float, white: float, form: Any) -> Array:
+    """The covariance of this form that explains residuals with this scatter best."""
+    if count <= 0:
+        return old
+    if isinstance(form, str) and form == "scale":
+        return old * _size(old, scatter, count, white)
+    full = scatter / count
+    if isinstance(form, str) and form == "full":
+        return spd.symmetric(full)
+    v = np.diagonal(full).copy()
+    if isinstance(form, str):
+        return np.diag(v if form == "diagonal" else np.full(len(v), v.mean()))
+    labels = _labels(v.shape, form, 0)
+    out = old.copy()
+    for name in np.unique(labels[labels > 0]):
+        at = np.flatnonzero(labels == name)
+        out[at], out[:, at] = 0.0, 0.0
+        out[at, at] = v[at].mean()
+    return out
+
+
+def _size(old: Array, scatter: Array, count: float, white: float) -> float:
+    inv, _, rank = inverse(old)
+    if old.ndim == 3:
+        return white / (count * float(np.max(rank)))
+    return float((inv * scatter).sum() / (count * rank))

@@ -1,0 +1,166 @@
+"""A sum of state-space models: states side by side, one observation that adds their signals up."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.ragged import Ragged
+from likely.errors import DomainError, ShapeError, sentence
+
+
+class Signal(NamedTuple):
+    """What one part of a sum adds to the observation; of many sequences Ragged of them."""
+
+    mean: Any  # (T, p)
+    covariance: Any  # (T, p, p)
+
+
+def components(result: Any, *parts: Any) -> list[Signal]:
+    """The signals C_i x_i of the parts of a sum, from its filtered or smoothed states, in the order of the sum.
+
+    >>> import likely as lk, numpy as np
+    >>> trend, season = lk.LinearGaussian.local_trend(0.1, 0.0, 1.0), lk.LinearGaussian.seasonal(4, 0.1)
+    >>> y = np.arange(20) + np.tile([1.0, 0.0, -1.0, 0.0], 5)
+    >>> up, wave = components((trend + season).smooth(y), trend, season)
+    >>> wave.mean[:5, 0].round(2) + 0.0
+    array([ 1.,  0., -1.,  0.,  1.])
+    """
+    sizes = [part.emission.shape[-1] for part in parts]
+    mean, covariance = result.mean, result.covariance
+    d = (mean.values if isinstance(mean, Ragged) else mean).shape[-1]
+    if sum(sizes) != d:
+        expected = f"the parts of a sum of {d} states are needed, in its order"
+        raise ShapeError(sentence("components", expected, f"parts of {sizes} states"))
+    ends = np.cumsum(sizes)
+    return [_signal(part, mean, covariance, slice(e - n, e)) for part, n, e in zip(parts, sizes, ends, strict=True)]
+
+
+def _signal(part: Any, mean: Any, covariance: Any, at: slice) -> Signal:
+    if not isinstance(mean, Ragged):
+        return Signal(*_seen(part.emission, mean[:, at], covariance[:, at, at]))
+    each = [_seen(part.emission, m[:, at], P[:, at, at]) for m, P in zip(mean, covariance, strict=True)]
+    return Signal(Ragged.from_list([m for m, _ in each]), Ragged.from_list([P for _, P in each]))
+
+
+def _seen(C: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
+    C = C[: len(mean)] if C.ndim == 3 else C
+    return (C @ mean[:, :, None])[:, :, 0], seen_covariance(C, covariance)
+
+
+def seen_covariance(C: Array, P: Array) -> Array:
+    """C P Cᵀ of covariances (T, d, d); a variance that is infinite, as before a diffuse start is known, stays so.
+
+    >>> seen_covariance(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[[np.inf, 0.0], [0.0, 3.0]]])).tolist()
+    [[[inf, 0.0], [0.0, 12.0]]]
+    """
+    open_ = np.isinf(np.diagonal(P, axis1=-2, axis2=-1))
+    if not open_.any():
+        return C @ P @ np.swapaxes(C, -1, -2)
+    shown = ((C != 0) @ open_[:, :, None])[:, :, 0]
+    out = C @ np.where(np.isfinite(P), P, 0.0) @ np.swapaxes(C, -1, -2)
+    out[shown[:, :, None] | shown[:, None, :]] = 0.0
+    at, which = np.nonzero(shown)
+    out[at, which, which] = np.inf
+    return out
+
+
+# --------------------------------------------------------------------- joining
+
+
+def joined_starts(a: Any, b: Any) -> dict[str, Array]:
+    """The starts of two models side by side: what was diffuse in one is diffuse in the sum."""
+    (m, P, D), (n, R, E) = start_of(a), start_of(b)
+    diffuse = blocks(D, E)
+    return {
+        "mean": np.concatenate([m, n]),
+        "covariance": blocks(P, R),
+        **({"diffuse": diffuse} if diffuse.size else {}),
+    }
+
+
+def start_of(model: Any) -> tuple[Array, Array, Array]:
+    """Mean (d,), covariance (d, d) and diffuse directions (d, q) of the first state; nothing said: all diffuse."""
+    d = model.emission.shape[-1]
+    mean = np.zeros(d) if model.mean is None else model.mean
+    nothing = model.covariance is None and model.diffuse is None
+    P = np.zeros((d, d)) if model.covariance is None else model.covariance
+    D = np.eye(d) if nothing else np.zeros((d, 0)) if model.diffuse is None else model.diffuse
+    return mean, P, D
+
+
+def joined_inputs(a: Any, b: Any) -> dict[str, Array]:
+    """Control and feedthrough of a sum: both parts get the same inputs; one without any does not mind."""
+    control = _pair(a.control, b.control, a.emission.shape[-1], b.emission.shape[-1])
+    feed = _pair(a.feedthrough, b.feedthrough, a.emission.shape[-2], b.emission.shape[-2])
+    widths = {x.shape[-1] for x in (*control, *feed)}
+    if len(widths) > 1:
+        expected = "parts of a sum get the same inputs, so they must take equally many"
+        raise ShapeError(sentence("sum", expected, sorted(widths)))
+    found = {"control": np.concatenate(together(*control), axis=-2)} if control else {}
+    return found | ({"feedthrough": np.add(*together(*feed))} if feed else {})
+
+
+def _pair(x: Array | None, y: Array | None, rows: int, others: int) -> tuple[Array, ...]:
+    """Both, zeros for the one that is missing; nothing where both are."""
+    if x is None and y is None:
+        return ()
+    if x is None or y is None:
+        k = (y if x is None else x).shape[-1]  # type: ignore[union-attr]
+        return (np.zeros((rows, k)) if x is None else x), (np.zeros((others, k)) if y is None else y)
+    return x, y
+
+
+def together(x: Array, y: Array) -> tuple[Array, Array]:
+    """Two matrices, of which one may change with time and the other not."""
+    if x.ndim == y.ndim == 3 and len(x) != len(y):
+        expected = "parts of a sum that change with time must be given for equally many frames"
+        raise ShapeError(sentence("sum", expected, f"{len(x)} and {len(y)}"))
+    T = [len(z) for z in (x, y) if z.ndim == 3]
+    return (np.broadcast_to(x, (*T[:1], *x.shape[-2:])), np.broadcast_to(y, (*T[:1], *y.shape[-2:])))
+
+
+def blocks(x: Array, y: Array) -> Array:
+    """[[x, 0], [0, y]], for each frame where one changes with time.
+
+    >>> blocks(np.ones((1, 1)), np.full((1, 2), 3.0)).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 3.0, 3.0]]
+    """
+    x, y = together(x, y)
+    (r, c), (s, e) = x.shape[-2:], y.shape[-2:]
+    out = np.zeros((*x.shape[:-2], r + s, c + e))
+    out[..., :r, :c], out[..., r:, c:] = x, y
+    return out
+
+
+def kron(x: Any, y: Any) -> Array:
+    """Kronecker's product: y at every place of x, times its entry."""
+    return np.asarray(np.kron(x, y), dtype=np.float64)
+
+
+def beside(x: Array, y: Array) -> Array:
+    """[x, y], for each frame where one changes with time."""
+    return np.concatenate(together(x, y), axis=-1)
+
+
+def check_addable(a: Any, b: Any) -> None:
+    """Two models of one kind, whose observations have one length."""
+    name = type(a).__name__
+    if type(b) is not type(a):
+        raise DomainError(sentence("sum", f"{name} adds to another {name}", type(b).__name__))
+    p, q = a.emission.shape[-2], b.emission.shape[-2]
+    if p != q:
+        expected = "parts of a sum must observe equally many columns"
+        raise ShapeError(sentence("sum", expected, f"{p} and {q}", "give both an emission for the same columns"))
+
+
+def added(a: Any, b: Any) -> Any:
+    """The linear-Gaussian model of y = y_a + y_b, states of a first."""
+    check_addable(a, b)
+    return type(a)(
+        transition=blocks(a.transition, b.transition), noise=blocks(a.noise, b.noise),
+        emission=beside(a.emission, b.emission), observation=np.add(*together(a.observation, b.observation)),
+        **joined_starts(a, b), **joined_inputs(a, b),
+    )  # fmt: skip
