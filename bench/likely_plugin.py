@@ -437,3 +437,126 @@ def warped(d):
 
 peer("dtw_full", "likely", note="dtw_matrix(S, cost='squared')")(warped)
 peer("dtw_band", "likely", note="dtw_matrix(S, cost='squared', band=50)")(warped)
+
+
+# --------------------------------------------------------------------- kalman
+
+
+def tracker(d):
+    lk = library()
+    return lk.LinearGaussian(d["F"], d["Q"], d["H"], d["R"], d["m0"], d["P0"])
+
+
+@peer("kalman", "likely", note="LinearGaussian.smooth: means, covariances and lag-one covariances")
+def _(d):
+    m, Y = tracker(d), d["Y"]
+    m.smooth(Y[:50])
+
+    def run():
+        found = m.smooth(Y)
+        return {"mean": found.mean, "cov": found.covariance, "loglik": found.log_prob}
+
+    return run
+
+
+@peer("kalman_em", "likely", note="LinearGaussianDensity, all parameters")
+def _(d):
+    lk = library()
+
+    def learnt(Y):
+        learner = lk.LinearLearner.of(tracker(d))
+        return lk.fit(learner, lk.Ragged.of(Y), stop=lk.Stop(d["iters"], 0.0)).model.model
+
+    learnt(d["Y"][:50])
+
+    def run():
+        m = learnt(d["Y"])
+        return {"F": m.transition, "H": m.emission, "Q": m.noise, "R": m.observation, "m0": m.mean, "P0": m.covariance}
+
+    return run
+
+
+@workload("kalman_gaps", "T=20,000, 4 states, 2 observations, a fifth of the entries missing: filter + smoother")
+def kalman_gaps(scale):
+    from peers import lgssm_data
+
+    d = lgssm_data(max(int(20_000 * scale), 200), 18)
+    d["Y"][np.random.default_rng(5).random(d["Y"].shape) < 0.2] = np.nan
+    return d
+
+
+@kalman_gaps.quality
+def _(d, r):
+    return {"loglik": float(r["loglik"])}
+
+
+@kalman_gaps.peer("likely", note="LinearGaussian.smooth")
+def _(d):
+    m, Y = tracker(d), d["Y"]
+    m.smooth(Y[:50])
+
+    def run():
+        found = m.smooth(Y)
+        return {"mean": found.mean, "cov": found.covariance, "loglik": found.log_prob}
+
+    return run
+
+
+@kalman_gaps.peer("statsmodels", note="KalmanSmoother.smooth(SMOOTHER_STATE | STATE_COV)")
+def _(d):
+    from statsmodels.tsa.statespace.kalman_smoother import SMOOTHER_STATE, SMOOTHER_STATE_COV, KalmanSmoother
+
+    Y = np.asfortranarray(d["Y"].T)
+
+    def run():
+        ks = KalmanSmoother(k_endog=2, k_states=4, k_posdef=4)
+        ks.bind(Y)
+        ks["design"], ks["obs_cov"], ks["transition"], ks["state_cov"] = d["H"], d["R"], d["F"], d["Q"]
+        ks["selection"] = np.eye(4)
+        ks.initialize_known(d["m0"], d["P0"])
+        s = ks.smooth(smoother_output=SMOOTHER_STATE | SMOOTHER_STATE_COV)
+        return {"mean": s.smoothed_state.T, "loglik": s.llf_obs.sum()}
+
+    return run
+
+
+@workload("latency_kalman", "1,000 live steps of a filter, 4 states, 2 observations, from Python")
+def latency_kalman(scale):
+    from peers import lgssm_data
+
+    return lgssm_data(1000, 18)
+
+
+@latency_kalman.quality
+def _(d, r):
+    return {"mean0": float(r["mean"][0])}
+
+
+@latency_kalman.peer("likely", note="lk.step")
+def _(d):
+    lk, m = library(), tracker(d)
+    lk.step(m, lk.step(m, None, d["Y"][0])[0], d["Y"][1])
+
+    def run():
+        belief = None
+        for y in d["Y"]:
+            belief, _ = lk.step(m, belief, y)
+        return {"mean": belief.mean}
+
+    return run
+
+
+@latency_kalman.peer("filterpy", note="KalmanFilter.predict, update")
+def _(d):
+    from filterpy.kalman import KalmanFilter
+
+    def run():
+        f = KalmanFilter(4, 2)
+        f.x, f.P, f.F, f.H, f.Q, f.R = d["m0"].copy(), d["P0"].copy(), d["F"], d["H"], d["Q"], d["R"]
+        for i, y in enumerate(d["Y"]):
+            if i:
+                f.predict()
+            f.update(y)
+        return {"mean": f.x}
+
+    return run

@@ -74,6 +74,11 @@ GOALS = {
     "hmm_gmm": Goal(faster=3.0),
     "dtw_full": Goal(faster=3.0),
     "dtw_band": Goal(faster=3.0),
+    "kalman": Goal(faster=3.0, allowed=(("mean_err", 1e-6), ("cov_err", 1e-6))),
+    "kalman_em": Goal(faster=3.0),
+    "kalman_gaps": Goal(faster=1.0),
+    "particle": Goal(faster=2.0),
+    "latency_kalman": Goal(seconds=("likely", 0.030)),  # of 1000 steps
     "latency_hmm": Goal(seconds=("likely", 0.015)),  # of 100 calls
     "latency_qda": Goal(faster=2.0, seconds=("likely_value", 0.030)),  # of 1000 calls
 }

@@ -1,0 +1,108 @@
+"""Pictures of what is uncertain in another way: clouds of particles over time, probabilities of regimes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.errors import DomainError, ShapeError, sentence
+from likely.plots.sequences import state_colours, state_names
+from likely.plots.theme import INK, PALETTE, axes, themed
+
+DRAWN = 60  # particles of a frame that are drawn
+FRAMES = 400  # frames that are drawn
+
+
+def cloud(
+    result: Any, ax: Any = None, *, column: int = 0, seen: Any = None, truth: Any = None, name: str = "state"
+) -> Any:
+    """Particles of each frame as dots, as many as their weights say, with the weighted mean. Returns the axes.
+
+    result: what `ParticleFilter.run(y, keep=True)` gave.
+
+    >>> import likely as lk
+    >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 1.0), lambda x: lk.Gaussian(x, 1.0))
+    >>> cloud(lk.ParticleFilter(walk, 100, seed=1).run([0.0, 1.0, 2.0])).get_xlabel()
+    'frame'
+    """
+    if getattr(result, "particles", None) is None:
+        raise DomainError(
+            sentence("plots", "the particles of a run are needed", "none were kept", "call run(y, keep=True)")
+        )
+    x, w = np.asarray(result.particles)[:, :, column], np.asarray(result.weights)
+    T, n = x.shape
+    frames = np.unique(np.linspace(0, T - 1, min(T, FRAMES)).astype(int))
+    rng = np.random.default_rng(0)
+    with themed():
+        ax = axes(ax, figsize=(8.0, 3.4))
+        many = min(n, DRAWN)
+        drawn = np.stack([rng.choice(x[t], many, p=w[t] / w[t].sum()) for t in frames])
+        at = np.repeat(frames[:, None], many, axis=1) + rng.uniform(-0.25, 0.25, drawn.shape)
+        ax.scatter(at, drawn, s=4, color=PALETTE[0], alpha=0.12, linewidths=0, label="particles", rasterized=True)
+        ax.plot(np.asarray(result.mean)[:, column], color=PALETTE[1], linewidth=1.6, label="mean")
+        if truth is not None:
+            ax.plot(np.asarray(truth).reshape(T, -1)[:, column], color=INK, linewidth=1.0, linestyle=":", label="true")
+        if seen is not None:
+            ax.plot(np.asarray(seen).reshape(T, -1)[:, 0], "x", color=INK, markersize=3, alpha=0.6, label="seen")
+        ax.set(xlabel="frame", ylabel=name, xlim=(-0.5, T - 0.5))
+        title = f"{n:,} particles, {T:,} frames, log evidence {result.log_evidence:.5g}".replace("-", "−")
+        ax.set_title(title, loc="left")
+        for handle in ax.legend(loc="best", ncols=4, fontsize=8).legend_handles:
+            handle.set_alpha(1.0)
+    return ax
+
+
+def regimes(
+    posterior: Any, y: Any = None, ax: Any = None, *, names: Any = None, truth: Any = None, times: Any = None
+) -> Any:
+    """Probabilities of regimes stacked over time, the series above them where it is given. Returns the axes.
+
+    posterior: (T, K), or the result of a run that has `regime_posterior`; truth: (T,) numbers of the true regimes.
+
+    >>> import numpy as np
+    >>> regimes(np.array([[0.9, 0.1], [0.2, 0.8]])).get_ylabel()
+    'p(regime)'
+    """
+    shares = np.asarray(getattr(posterior, "regime_posterior", posterior), dtype=np.float64)
+    if shares.ndim != 2 or not np.isfinite(shares).all():
+        raise ShapeError(sentence("plots", "probabilities of regimes must have shape (T, K)", shares.shape))
+    T, K = shares.shape
+    t: Any = np.arange(T) if times is None else np.asarray(times)
+    called = state_names(names, K)
+    with themed():
+        above, ax = _pair(ax, y)
+        ax.stackplot(t, shares.T, colors=state_colours(K), alpha=0.6, labels=called, edgecolor="none")
+        ax.set(xlabel="frame" if times is None else "time", ylabel="p(regime)", ylim=(0, 1), xlim=(t[0], t[-1]))
+        if truth is not None:
+            _truth(ax, t, np.asarray(truth), K)
+        if above is not None:
+            _signal(above, t, np.asarray(y, dtype=np.float64).reshape(T, -1))
+        ax.legend(title="regime", loc="upper left", bbox_to_anchor=(1.0, 1.0), reverse=True)
+    return ax
+
+
+def _pair(ax: Any, y: Any) -> tuple[Any, Any]:
+    if ax is not None:
+        return (None, ax) if hasattr(ax, "plot") else (ax[0], ax[1])
+    if y is None:
+        return None, axes(None, figsize=(8.0, 2.6))
+    with themed() as plt:
+        return tuple(
+            plt.subplots(2, 1, figsize=(8.0, 4.4), sharex=True, height_ratios=(1.2, 1), layout="constrained")[1]
+        )
+
+
+def _signal(ax: Any, t: Array, y: Array) -> None:
+    for j in range(min(y.shape[1], len(PALETTE))):
+        ax.plot(t, y[:, j], color=INK if y.shape[1] == 1 else PALETTE[j], linewidth=0.9, alpha=0.85)
+    ax.set_ylabel("seen")
+
+
+def _truth(ax: Any, t: Array, truth: Array, K: int) -> None:
+    """A strip along the top in the colours of the true regimes."""
+    colours = state_colours(K)
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(truth)) + 1, [len(truth)]])
+    for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        ax.axvspan(t[a], t[min(b, len(t) - 1)], ymin=0.95, ymax=1.0, color=colours[int(truth[a])], linewidth=0)

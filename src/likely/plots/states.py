@@ -1,0 +1,135 @@
+"""Pictures of hidden vectors over time: what was seen as dots, what is believed as a line, how sure as a band."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from likely.core.arrays import Array
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.plots.theme import INK, PALETTE, SOFT, themed
+
+STRIPS = 6  # columns that get a strip of their own
+DOTS = 3000  # frames beyond which dots are drawn small and pale
+
+
+def bands(
+    model: Any, y: Any, ax: Any = None, *, times: Any = None, states: Any = None, names: Any = None, ahead: int = 0,
+    level: float = 0.9, inputs: Any = None, lag: int | None = None,
+) -> Any:  # fmt: skip
+    """A series with what a model makes of it: the smoothed signal, its band, and what comes. Returns the axes.
+
+    - model: a `LinearGaussian`, a filter with `smooth`, or an estimator that has learnt one; y: one sequence.
+    - states: numbers of entries of the state to draw, instead of the signal C x in the columns of y.
+    - ahead: frames to forecast; level: of the bands. lag: frames that may be looked ahead, 0 for the filter.
+
+    >>> import likely as lk
+    >>> walk = lk.LinearGaussian.local_level(noise=1.0, observation=1.0)
+    >>> bands(walk, [0.0, 1.0, 0.5, 2.0], ahead=2).get_xlabel()
+    'frame'
+    """
+    model = getattr(model, "model_", model)
+    if not hasattr(model, "smooth"):
+        raise DomainError(
+            sentence("plots", "a model that can smooth is needed", type(model).__name__, "as LinearGaussian")
+        )
+    found = _smoothed(model, y, inputs, lag)
+    seen = np.asarray(y, dtype=np.float64).reshape(len(found.mean), -1)
+    middle, spread = _signal(model, found, seen.shape[1]) if states is None else _entries(found, states)
+    t: Any = np.arange(len(middle)) if times is None else np.asarray(times)
+    if len(t) != len(middle):
+        raise ShapeError(sentence("plots", f"times must have one entry a frame ({len(middle)})", len(t)))
+    called = _names(names, middle.shape[1], "state" if states is not None else "y")
+    with themed():
+        strips = _strips(ax, middle.shape[1])
+        for j, strip in enumerate(strips):
+            _strip(strip, t, seen[:, j] if states is None else None, middle[:, j], spread[:, j], level, j)
+            strip.set_ylabel(called[j])
+        if ahead and states is None:
+            _ahead(model, y, inputs, strips, t, ahead, level)
+        strips[-1].set_xlabel("frame" if times is None else "time")
+        strips[0].set_title(_title(found, level, lag), loc="left")
+        strips[0].legend(loc="best", ncols=3, fontsize=8)
+    return strips[0]
+
+
+def _smoothed(model: Any, y: Any, inputs: Any, lag: int | None) -> Any:
+    if lag == 0:
+        return model.filter(y, inputs) if inputs is not None else model.filter(y)
+    more = {name: value for name, value in (("inputs", inputs), ("lag", lag)) if value is not None}
+    found = model.smooth(y, **more)
+    if not isinstance(found.mean, np.ndarray):
+        raise DataError(sentence("plots", "one sequence is needed", f"{len(found.mean)} of them", "pass y[i]"))
+    return found
+
+
+def _signal(model: Any, found: Any, p: int) -> tuple[Array, Array]:
+    """C x and its standard deviation, without the noise of observations."""
+    if not hasattr(model, "emission"):
+        return _entries(found, range(min(p, found.mean.shape[1])))
+    C = np.broadcast_to(model.emission, (len(found.mean), *model.emission.shape[-2:]))
+    spread = np.einsum("tij,tjk,tik->ti", C, found.covariance, C)
+    return np.einsum("tij,tj->ti", C, found.mean), np.sqrt(np.maximum(spread, 0.0))
+
+
+def _entries(found: Any, states: Any) -> tuple[Array, Array]:
+    at = np.atleast_1d(np.asarray(list(states) if not np.isscalar(states) else states, dtype=np.intp))
+    return found.mean[:, at], np.sqrt(np.diagonal(found.covariance, axis1=1, axis2=2)[:, at])
+
+
+def _strips(ax: Any, n: int) -> list[Any]:
+    if ax is not None:
+        given = list(np.atleast_1d(ax))
+        if len(given) != min(n, STRIPS):
+            raise ShapeError(
+                sentence("plots", f"one pair of axes for each of {min(n, STRIPS)} columns is needed", len(given))
+            )
+        return given
+    n = min(n, STRIPS)
+    with themed() as plt:
+        made = plt.subplots(n, 1, figsize=(8.0, 0.8 + 2.2 * n), sharex=True, layout="constrained", squeeze=False)[1]
+    return list(made[:, 0])
+
+
+def _strip(ax: Any, t: Array, seen: Array | None, middle: Array, spread: Array, level: float, j: int) -> None:
+    colour, wide = PALETTE[j % len(PALETTE)], float(ndtri(0.5 + 0.5 * level))
+    sure = np.isfinite(spread)
+    low, high = (np.where(sure, middle + sign * wide * np.where(sure, spread, 0.0), np.nan) for sign in (-1, 1))
+    if seen is not None:
+        many = len(t) > DOTS
+        ax.plot(t, seen, ".", color=INK, markersize=1.5 if many else 3.5, alpha=0.35 if many else 0.7, label="seen")
+    ax.fill_between(t, low, high, color=colour, alpha=0.22, linewidth=0, label=f"{level:.0%} band")
+    ax.plot(t, middle, color=colour, linewidth=1.6, label="believed")
+
+
+def _ahead(model: Any, y: Any, inputs: Any, strips: list[Any], t: Array, ahead: int, level: float) -> None:
+    found = model.forecast(y, ahead, inputs) if inputs is not None else model.forecast(y, ahead)
+    low, high = found.interval(level)
+    step = t[-1] - t[-2] if len(t) > 1 else 1
+    later = t[-1] + step * np.arange(1, ahead + 1)
+    for j, strip in enumerate(strips):
+        strip.fill_between(later, low[:, j], high[:, j], color=SOFT, alpha=0.35, linewidth=0, label="to come, as seen")
+        strip.plot(later, found.mean[:, j], color=INK, linewidth=1.2, linestyle="--")
+
+
+def _names(names: Any, n: int, what: str) -> list[str]:
+    called = (
+        [f"{what} {j}" if n > 1 else what for j in range(n)]
+        if names is None
+        else [names]
+        if isinstance(names, str)
+        else [str(x) for x in names]
+    )
+    if len(called) != n:
+        raise ShapeError(sentence("plots", f"names must name each of {n} columns", len(called)))
+    return called
+
+
+def _title(found: Any, level: float, lag: int | None) -> str:
+    how = (
+        "given all frames" if lag is None else "what was known at the time" if lag == 0 else f"known {lag} frames later"
+    )
+    gaps = f"{len(found.mean):,} frames, {how}"
+    return f"{gaps}; log p = {float(found.log_prob):.5g}".replace("-", "−") if np.isscalar(found.log_prob) else gaps

@@ -1,0 +1,79 @@
+"""A track in the plane: where things were measured, where they are believed to be, and ellipses of how sure that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.errors import ShapeError, sentence
+from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
+
+ELLIPSES = 25  # that are drawn along a track
+
+
+def track(
+    states: Any, ax: Any = None, *, seen: Any = None, truth: Any = None, columns: tuple[int, int] = (0, 1),
+    level: float = 0.9, ellipses: int = ELLIPSES, names: Any = ("x", "y"), label: str = "believed",
+) -> Any:  # fmt: skip
+    """The path of two entries of a state, with ellipses in which it lies with probability `level`. Returns the axes.
+
+    - states: what `filter`, `smooth` or a tracker's `run` gave: mean (T, d) and covariance (T, d, d).
+    - seen: measurements (T, 2), NaN where there were none, or a list of scans (n_t, 2); truth: (T, 2) if known.
+
+    >>> import likely as lk, numpy as np
+    >>> walk = lk.LinearGaussian.constant_velocity(dim=2, dt=1.0, noise=0.1, observation=1.0)
+    >>> y = np.cumsum(np.ones((20, 2)), axis=0)
+    >>> track(walk.smooth(y), seen=y).get_xlabel()
+    'x'
+    """
+    mean, cov = np.asarray(states.mean), np.asarray(states.covariance)
+    if mean.ndim != 2 or cov.shape != (*mean.shape, mean.shape[1]) or max(columns) >= mean.shape[1]:
+        raise ShapeError(
+            sentence("plots", "states must have mean (T, d) and covariance (T, d, d)", (mean.shape, cov.shape))
+        )
+    at = list(columns)
+    path, spread = mean[:, at], cov[:, at][:, :, at]
+    with themed():
+        ax = axes(ax, figsize=(6.4, 5.6))
+        if seen is not None:
+            dots = _dots(seen)
+            ax.plot(dots[:, 0], dots[:, 1], ".", color=SOFT, markersize=3.5, label="measured", zorder=1)
+        if truth is not None:
+            real = np.asarray(truth)
+            ax.plot(real[:, 0], real[:, 1], color=INK, linewidth=1.0, linestyle=":", label="true", zorder=2)
+        ax.plot(path[:, 0], path[:, 1], color=PALETTE[0], linewidth=1.8, label=label, zorder=3)
+        _ellipses(ax, path, spread, level, ellipses)
+        ax.set(xlabel=names[0], ylabel=names[1])
+        ax.set_aspect("equal", adjustable="datalim")
+        ax.set_title(f"{len(mean):,} frames, ellipses hold {level:.0%}", loc="left")
+        ax.legend(loc="best", fontsize=8)
+    return ax
+
+
+def _dots(seen: Any) -> Array:
+    if isinstance(seen, list | tuple):
+        scans = [
+            np.asarray(s, dtype=np.float64).reshape(-1, np.shape(s)[-1] if np.ndim(s) else 1)
+            for s in seen
+            if np.size(s)
+        ]
+        return np.concatenate(scans)[:, :2] if scans else np.empty((0, 2))
+    return np.asarray(seen, dtype=np.float64)[:, :2]
+
+
+def _ellipses(ax: Any, path: Array, spread: Array, level: float, n: int) -> None:
+    from matplotlib.patches import Ellipse
+
+    size = float(np.sqrt(-2.0 * np.log1p(-level)))  # of a chi-square law with two degrees of freedom
+    for t in np.unique(np.linspace(0, len(path) - 1, min(n, len(path))).astype(int)).tolist():
+        if not np.isfinite(spread[t]).all():
+            continue
+        values, vectors = np.linalg.eigh(spread[t])
+        wide = 2.0 * size * np.sqrt(np.maximum(values, 0.0))
+        angle = float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
+        shape = Ellipse(
+            tuple(path[t]), wide[1], wide[0], angle=angle, facecolor=PALETTE[0], alpha=0.18, edgecolor=PALETTE[0]
+        )
+        ax.add_patch(shape)
