@@ -93,6 +93,7 @@ _HOMES = {
     "likely.models.barycentre": ["Barycentre", "barycentre"],
     "likely.models.centres": ["Centres"],
     "likely.models.choice_of_k": ["choose_k"],
+    "likely.models.continuous": ["ContinuousLinear"],
     "likely.models.covariates": ["with_covariates"],
     "likely.models.cuts": ["cut_curve"],
     "likely.models.dendrogram": ["Dendrogram"],
@@ -117,6 +118,8 @@ _HOMES = {
     "likely.models.sketch": ["Sketch"],
     "likely.models.state_belief": ["StateBelief"],
     "likely.models.state_space": ["StateSpace"],
+    "likely.models.sums": ["components"],
+    "likely.models.timed_belief": ["TimedBelief"],
     "likely.models.topology": ["Topology"],
     "likely.models.transcript": ["Transcript"],
     "likely.models.warp_pairs": ["dtw_matrix"],
@@ -225,6 +228,7 @@ if TYPE_CHECKING:
     from likely.models.barycentre import Barycentre, barycentre
     from likely.models.centres import Centres
     from likely.models.choice_of_k import choose_k
+    from likely.models.continuous import ContinuousLinear
     from likely.models.covariates import with_covariates
     from likely.models.cuts import cut_curve
     from likely.models.dendrogram import Dendrogram
@@ -249,6 +253,8 @@ if TYPE_CHECKING:
     from likely.models.sketch import Sketch
     from likely.models.state_belief import StateBelief
     from likely.models.state_space import StateSpace
+    from likely.models.sums import components
+    from likely.models.timed_belief import TimedBelief
     from likely.models.topology import Topology
     from likely.models.transcript import Transcript
     from likely.models.warp_pairs import dtw_matrix
@@ -271,26 +277,26 @@ if TYPE_CHECKING:
 __all__ = [  # noqa: PLE0604, RUF100
     "Agglomerative", "Barycentre", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Bigram", "Block",
     "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Centres", "Cepstra", "Checkpoint",
-    "ClassFrequencies", "Classifier", "Columns", "ComponentChoice", "ContaminatedDensity", "Cost", "DTWClassifier",
-    "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet", "DirichletMultinomial", "DomainError",
-    "DrivenHMM", "DrivenHMMDensity", "DrivenPrior", "DrivenStats", "EarlierRows", "Engine", "Evaluation",
-    "FactorAnalysis", "FactorGaussian", "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity",
-    "HMM", "HMMDensity", "HMMPrior", "HMMStats", "KMeans", "Learnable", "LikelyError", "LinearGaussian",
-    "LinearLearner", "LinearPrior", "LinearStats", "Mixture", "MixtureClusterer", "MixtureDensity", "MixturePrior",
-    "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes",
+    "ClassFrequencies", "Classifier", "Columns", "ComponentChoice", "ContaminatedDensity", "ContinuousLinear", "Cost",
+    "DTWClassifier", "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet", "DirichletMultinomial",
+    "DomainError", "DrivenHMM", "DrivenHMMDensity", "DrivenPrior", "DrivenStats", "EarlierRows", "Engine",
+    "Evaluation", "FactorAnalysis", "FactorGaussian", "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian",
+    "GaussianDensity", "HMM", "HMMDensity", "HMMPrior", "HMMStats", "KMeans", "Learnable", "LikelyError",
+    "LinearGaussian", "LinearLearner", "LinearPrior", "LinearStats", "Mixture", "MixtureClusterer", "MixtureDensity",
+    "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes",
     "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA",
     "Places", "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable", "Product", "ProductDensity",
     "ProductPrior", "REJECT", "Ragged", "Scaled", "SequenceClassifier", "SequenceDensity", "Sequences", "Serial",
     "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "SpokenWords", "StateBelief", "StateChoice",
     "StateForecast", "StateSpace", "Stats", "Step", "Steps", "Stop", "StudentT", "Table", "TableClassifier",
-    "TableClusterer", "Threads", "Topology", "Transcript", "Warping", "WordErrors", "WordNetwork", "__version__",
-    "adjusted_mutual_information", "adjusted_rand", "barycentre", "bell", "best_matching", "calinski_harabasz",
-    "change_prior", "check_squared_distances", "check_unimodality", "choose_components", "choose_k", "choose_states",
-    "combine", "contingency", "cut_curve", "davies_bouldin", "decide", "dtw", "dtw_matrix", "evaluate", "fit",
-    "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learn_bigram", "learning_curve",
-    "linkage", "load", "log_stirling2", "normalised_mutual_information", "number_of_paths", "online",
-    "operating_threshold", "proportion", "purity", "rand", "read", "read_sequences", "read_wav", "save",
-    "shell_share", "silhouette", "silhouettes", "step", "stirling2", "subsequence", "v_measure",
+    "TableClusterer", "Threads", "TimedBelief", "Topology", "Transcript", "Warping", "WordErrors", "WordNetwork",
+    "__version__", "adjusted_mutual_information", "adjusted_rand", "barycentre", "bell", "best_matching",
+    "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality", "choose_components",
+    "choose_k", "choose_states", "combine", "components", "contingency", "cut_curve", "davies_bouldin", "decide",
+    "dtw", "dtw_matrix", "evaluate", "fit", "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate",
+    "iterate", "learn_bigram", "learning_curve", "linkage", "load", "log_stirling2", "normalised_mutual_information",
+    "number_of_paths", "online", "operating_threshold", "proportion", "purity", "rand", "read", "read_sequences",
+    "read_wav", "save", "shell_share", "silhouette", "silhouettes", "step", "stirling2", "subsequence", "v_measure",
     "variation_of_information", "with_covariates", "word_errors",
 ]  # fmt: skip
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
+from scipy.linalg import matrix_balance
 
 from likely.core.arrays import Array, Index
+from likely.maths import roots
 from likely.maths.spd import symmetric
 
-REACH = 0.5  # ‖F h‖ at which the series begins: 16 terms then leave nothing
+REACH = 0.5  # ‖F h‖ at which the series begins: 18 terms then leave nothing
 TERMS = 18
 
 
@@ -23,13 +28,90 @@ def discretise(drift: Array, diffusion: Array, steps: Array) -> tuple[Array, Arr
     >>> A[0].tolist(), Q[0].tolist()
     ([[1.0, 2.0], [0.0, 1.0]], [[8.0, 6.0], [6.0, 6.0]])
     """
-    steps = np.asarray(steps, dtype=np.float64)
-    d = len(drift)
-    A, Q = np.zeros((len(steps), d, d)), np.zeros((len(steps), d, d))
-    for at in coupled(drift, diffusion):
-        block = np.ix_(np.arange(len(steps)), at, at)
-        A[block], Q[block] = _of_block(drift[np.ix_(at, at)], diffusion[np.ix_(at, at)], steps)
+    A, Q, _ = Motion.of(drift, diffusion).over(steps)
     return A, Q
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A drift and a diffusion, prepared for steps of any length."""
+
+    parts: tuple[tuple[Index, Part], ...]  # states that act on each other, and how
+
+    @classmethod
+    def of(cls, drift: Array, diffusion: Array) -> Self:
+        """Prepare the groups of states."""
+        groups = coupled(drift, diffusion)
+        return cls(tuple((at, Part.of(drift[np.ix_(at, at)], diffusion[np.ix_(at, at)])) for at in groups))
+
+    def over(self, steps: Array, root: bool = False) -> tuple[Array, Array, Array]:
+        """A, Q and, if asked for, the upper U with UᵀU = Q, of each step (m,): (m, d, d) each."""
+        steps = np.asarray(steps, dtype=np.float64)
+        m, d = len(steps), sum(len(at) for at, _ in self.parts)
+        A, Q, U = (np.zeros((m, d, d)) for _ in range(3))
+        for at, part in self.parts:
+            block = (slice(None), at[:, None], at)
+            A[block], Q[block] = here = part.over(steps)
+            if root and part.moved:
+                some = np.flatnonzero(steps > 0)  # a step of nothing has no noise
+                U[some[:, None, None], at[:, None], at] = roots.root(here[1][some])
+        return A, Q, U
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """States that act on each other: both power series, in units in which the drift is balanced."""
+
+    units: Array  # (d,), powers of two
+    powers: Array  # (K, 2, d, d): F^k and L^{k−1}(Q_c), k = 1 … K
+    size: float  # ‖F‖; 0 where the series is a polynomial, right for any step
+    moved: bool  # by noise
+
+    @classmethod
+    def of(cls, drift: Array, diffusion: Array) -> Self:
+        """Prepare both series."""
+        s = _units(drift)
+        F, Qc = drift / s[:, None] * s, diffusion / s[:, None] / s
+        ends = is_nilpotent(F)
+        terms = [np.stack([F, Qc])]
+        for _ in range(2 * len(F) - 2 if ends else TERMS - 1):
+            P, N = terms[-1]
+            terms.append(np.stack([P @ F, F @ N + N @ F.T]))
+        return cls(s, np.stack(terms), 0.0 if ends else float(np.abs(F).sum(axis=0).max()), bool(diffusion.any()))
+
+    def over(self, steps: Array) -> tuple[Array, Array]:
+        """A and Q of each step (m,)."""
+        halvings = np.zeros(len(steps), dtype=np.intp)
+        if self.size > 0:
+            halvings = np.maximum(np.frexp(self.size * steps / REACH)[1], 0).astype(np.intp)
+        E, Q = self._short(np.ldexp(steps, -halvings))
+        A = E + np.eye(len(self.units))
+        for k in range(int(halvings.max(initial=0))):
+            on = halvings > k
+            _, Q[on] = doubled(A[on], Q[on])
+            A[on], E[on] = _squared(A[on], E[on])
+        s = self.units
+        return A * s[:, None] / s, symmetric(Q * s[:, None] * s)
+
+    def _short(self, h: Array) -> tuple[Array, Array]:
+        """e^{F h} − I and Q of steps that the series reaches."""
+        K, _, d, _ = self.powers.shape
+        weight = np.cumprod(h[:, None] / np.arange(1, K + 1), axis=1)  # hᵏ/k!
+        both = (weight @ self.powers.reshape(K, -1)).reshape(len(h), 2, d, d)
+        return both[:, 0].copy(), both[:, 1].copy()
+
+
+def doubled(A: Array, Q: Array) -> tuple[Array, Array]:
+    """Two steps as one: A² and Q + A Q Aᵀ."""
+    return A @ A, symmetric(Q + A @ Q @ np.swapaxes(A, -1, -2))
+
+
+def _squared(A: Array, E: Array) -> tuple[Array, Array]:
+    """A² and A² − I from both: slow states beside fast ones live in the difference, until all has died away."""
+    E = 2.0 * E + E @ E
+    near = E + np.eye(E.shape[-1])
+    alive = np.abs(near).sum(axis=-2).max(axis=-1) > 0.5
+    return np.where(alive[:, None, None], near, A @ A), E
 
 
 def coupled(drift: Array, diffusion: Array) -> list[Index]:
@@ -45,35 +127,6 @@ def coupled(drift: Array, diffusion: Array) -> list[Index]:
     return [np.flatnonzero(reach[i]) for i in range(len(drift)) if not reach[i, :i].any()]
 
 
-def _of_block(F: Array, diffusion: Array, steps: Array) -> tuple[Array, Array]:
-    s = _units(F)
-    F, Qc = F / s[:, None] * s, diffusion / s[:, None] / s
-    ends = is_nilpotent(F)  # the series is a polynomial, right for any step
-    size = 0.0 if ends else float(np.abs(F).sum(axis=0).max(initial=0.0))
-    with np.errstate(divide="ignore"):
-        halvings = np.maximum(np.ceil(np.log2(size * steps / REACH)), 0.0).astype(np.intp)
-    E, Q = _series(F, Qc, np.ldexp(steps, -halvings), 2 * len(F) - 1 if ends else TERMS)
-    A = E + np.eye(len(F))
-    for k in range(int(halvings.max(initial=0))):
-        on = halvings > k
-        _, Q[on] = doubled(A[on], Q[on])
-        A[on], E[on] = _squared(A[on], E[on])
-    return A * s[:, None] / s, symmetric(Q * s[:, None] * s)
-
-
-def _squared(A: Array, E: Array) -> tuple[Array, Array]:
-    """A² and A² − I from both: slow states beside fast ones live in the difference, until all has died away."""
-    E = 2.0 * E + E @ E
-    near = E + np.eye(E.shape[-1])
-    alive = np.abs(near).sum(axis=-2).max(axis=-1) > 0.5
-    return np.where(alive[:, None, None], near, A @ A), E
-
-
-def doubled(A: Array, Q: Array) -> tuple[Array, Array]:
-    """Two steps as one: A² and Q + A Q Aᵀ."""
-    return A @ A, symmetric(Q + A @ Q @ np.swapaxes(A, -1, -2))
-
-
 def is_nilpotent(F: Array) -> bool:
     """True if no state acts on itself by any detour, so that F^d = 0: pure integrators."""
     arcs = F != 0
@@ -84,23 +137,5 @@ def is_nilpotent(F: Array) -> bool:
 
 def _units(F: Array) -> Array:
     """Powers of two (d,) as units of the states, in which rows and columns of F are of one size."""
-    from scipy.linalg import matrix_balance
-
-    if not len(F) or not np.abs(F).max() > 0:
-        return np.ones(len(F))
     scale, _ = matrix_balance(F, permute=False, separate=True)[1]
     return np.asarray(scale, dtype=np.float64)
-
-
-def _series(F: Array, Qc: Array, h: Array, terms: int) -> tuple[Array, Array]:
-    """e^{F h} − I and Q at h (m,), smallest terms first, by Horner's rule."""
-    powers, noises = [F], [Qc]
-    for _ in range(1, terms):
-        powers.append(powers[-1] @ F)
-        noises.append(F @ noises[-1] + noises[-1] @ F.T)
-    step = h[:, None, None]
-    E, Q = np.zeros((len(h), *F.shape)), np.zeros((len(h), *F.shape))
-    for k in range(terms - 1, -1, -1):
-        E = powers[k] + step / (k + 2) * E
-        Q = noises[k] + step / (k + 2) * Q
-    return step * E, step * Q

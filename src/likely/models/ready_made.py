@@ -117,7 +117,7 @@ class ReadyMade:
     def cycle(
         cls, period: float, damping: float = 1.0, noise: Any = 1.0, observation: Any = 0.0, start: Any = None
     ) -> Self:
-        """A wave that turns once in a `period`, shrinks by `damping` a frame, and is pushed by steps of variance `noise`.
+        """A wave that turns once in a `period`, shrinks by `damping` a frame, and is pushed with variance `noise`.
 
         States: the wave, and what it will be a quarter of a period on. With damping < 1 the start is settled, of
         variance noise/(1 − damping²); with 1 it is diffuse.

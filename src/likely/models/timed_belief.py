@@ -1,0 +1,53 @@
+"""A belief about a state, and the time it speaks of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array
+from likely.core.value import Value
+from likely.errors import DomainError, sentence
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TimedBelief(Value):
+    """What a live filter in continuous time believes: a Gaussian state at a `time`, None before the first.
+
+    >>> import likely as lk
+    >>> lk.ContinuousLinear.ornstein_uhlenbeck(1.0, noise=4.0).initial().variance
+    array([2.])
+    """
+
+    state: Any  # a StateBelief
+    time: float | None
+
+    def __post_init__(self) -> None:
+        if self.time is not None and not np.isfinite(self.time):
+            raise DomainError(sentence("TimedBelief", "time must be finite, or None before the first", self.time))
+
+    @property
+    def mean(self) -> Array:
+        """Of the state (d,)."""
+        return np.asarray(self.state.mean)
+
+    @property
+    def covariance(self) -> Array:
+        """Of the state (d, d)."""
+        return np.asarray(self.state.covariance)
+
+    @property
+    def variance(self) -> Array:
+        """Of each entry of the state (d,)."""
+        return np.asarray(self.state.variance)
+
+    def log_prob(self, x: Any) -> Array:
+        """log-density of states (n, d)."""
+        return np.asarray(self.state.log_prob(x))
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """n states (n, d)."""
+        return np.asarray(self.state.sample(n, rng))
