@@ -101,6 +101,7 @@ _HOMES = {
     "likely.models.driven_prior": ["DrivenPrior"],
     "likely.models.driven_stats": ["DrivenStats"],
     "likely.models.emptying": ["SparseWeights"],
+    "likely.models.extended": ["ExtendedFilter"],
     "likely.models.fixed": ["Fixed", "interpolate"],
     "likely.models.hierarchy": ["linkage"],
     "likely.models.hmm": ["HMM"],
@@ -113,8 +114,12 @@ _HOMES = {
     "likely.models.linear_stats": ["LinearStats"],
     "likely.models.mixture": ["Mixture"],
     "likely.models.mixture_prior": ["MixturePrior"],
+    "likely.models.monte_carlo": ["MonteCarlo", "monte_carlo"],
+    "likely.models.particle_belief": ["ParticleBelief"],
+    "likely.models.particle_filter": ["ParticleFilter", "ParticleRun"],
     "likely.models.principal": ["Principal"],
     "likely.models.scaled": ["Scaled"],
+    "likely.models.sigma_points": ["CubatureFilter", "UnscentedFilter"],
     "likely.models.sketch": ["Sketch"],
     "likely.models.state_belief": ["StateBelief"],
     "likely.models.state_space": ["StateSpace"],
@@ -236,6 +241,7 @@ if TYPE_CHECKING:
     from likely.models.driven_prior import DrivenPrior
     from likely.models.driven_stats import DrivenStats
     from likely.models.emptying import SparseWeights
+    from likely.models.extended import ExtendedFilter
     from likely.models.fixed import Fixed, interpolate
     from likely.models.hierarchy import linkage
     from likely.models.hmm import HMM
@@ -248,8 +254,12 @@ if TYPE_CHECKING:
     from likely.models.linear_stats import LinearStats
     from likely.models.mixture import Mixture
     from likely.models.mixture_prior import MixturePrior
+    from likely.models.monte_carlo import MonteCarlo, monte_carlo
+    from likely.models.particle_belief import ParticleBelief
+    from likely.models.particle_filter import ParticleFilter, ParticleRun
     from likely.models.principal import Principal
     from likely.models.scaled import Scaled
+    from likely.models.sigma_points import CubatureFilter, UnscentedFilter
     from likely.models.sketch import Sketch
     from likely.models.state_belief import StateBelief
     from likely.models.state_space import StateSpace
@@ -278,25 +288,27 @@ __all__ = [  # noqa: PLE0604, RUF100
     "Agglomerative", "Barycentre", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Bigram", "Block",
     "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Centres", "Cepstra", "Checkpoint",
     "ClassFrequencies", "Classifier", "Columns", "ComponentChoice", "ContaminatedDensity", "ContinuousLinear", "Cost",
-    "DTWClassifier", "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet", "DirichletMultinomial",
-    "DomainError", "DrivenHMM", "DrivenHMMDensity", "DrivenPrior", "DrivenStats", "EarlierRows", "Engine",
-    "Evaluation", "FactorAnalysis", "FactorGaussian", "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian",
-    "GaussianDensity", "HMM", "HMMDensity", "HMMPrior", "HMMStats", "KMeans", "Learnable", "LikelyError",
-    "LinearGaussian", "LinearLearner", "LinearPrior", "LinearStats", "Mixture", "MixtureClusterer", "MixtureDensity",
-    "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes",
-    "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA",
-    "Places", "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable", "Product", "ProductDensity",
-    "ProductPrior", "REJECT", "Ragged", "Scaled", "SequenceClassifier", "SequenceDensity", "Sequences", "Serial",
-    "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "SpokenWords", "StateBelief", "StateChoice",
-    "StateForecast", "StateSpace", "Stats", "Step", "Steps", "Stop", "StudentT", "Table", "TableClassifier",
-    "TableClusterer", "Threads", "TimedBelief", "Topology", "Transcript", "Warping", "WordErrors", "WordNetwork",
-    "__version__", "adjusted_mutual_information", "adjusted_rand", "barycentre", "bell", "best_matching",
-    "calinski_harabasz", "change_prior", "check_squared_distances", "check_unimodality", "choose_components",
-    "choose_k", "choose_states", "combine", "components", "contingency", "cut_curve", "davies_bouldin", "decide",
-    "dtw", "dtw_matrix", "evaluate", "fit", "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate",
-    "iterate", "learn_bigram", "learning_curve", "linkage", "load", "log_stirling2", "normalised_mutual_information",
-    "number_of_paths", "online", "operating_threshold", "proportion", "purity", "rand", "read", "read_sequences",
-    "read_wav", "save", "shell_share", "silhouette", "silhouettes", "step", "stirling2", "subsequence", "v_measure",
+    "CubatureFilter", "DTWClassifier", "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet",
+    "DirichletMultinomial", "DomainError", "DrivenHMM", "DrivenHMMDensity", "DrivenPrior", "DrivenStats",
+    "EarlierRows", "Engine", "Evaluation", "ExtendedFilter", "FactorAnalysis", "FactorGaussian", "FitReport",
+    "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity", "HMM", "HMMDensity", "HMMPrior", "HMMStats",
+    "KMeans", "Learnable", "LikelyError", "LinearGaussian", "LinearLearner", "LinearPrior", "LinearStats", "Mixture",
+    "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError", "MonteCarlo", "Multinomial",
+    "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma",
+    "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA", "ParticleBelief", "ParticleFilter",
+    "ParticleRun", "Places", "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable", "Product",
+    "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "SequenceClassifier", "SequenceDensity",
+    "Sequences", "Serial", "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "SpokenWords", "StateBelief",
+    "StateChoice", "StateForecast", "StateSpace", "Stats", "Step", "Steps", "Stop", "StudentT", "Table",
+    "TableClassifier", "TableClusterer", "Threads", "TimedBelief", "Topology", "Transcript", "UnscentedFilter",
+    "Warping", "WordErrors", "WordNetwork", "__version__", "adjusted_mutual_information", "adjusted_rand",
+    "barycentre", "bell", "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances",
+    "check_unimodality", "choose_components", "choose_k", "choose_states", "combine", "components", "contingency",
+    "cut_curve", "davies_bouldin", "decide", "dtw", "dtw_matrix", "evaluate", "fit", "follow", "fowlkes_mallows",
+    "hughes_curve", "impute", "interpolate", "iterate", "learn_bigram", "learning_curve", "linkage", "load",
+    "log_stirling2", "monte_carlo", "normalised_mutual_information", "number_of_paths", "online",
+    "operating_threshold", "proportion", "purity", "rand", "read", "read_sequences", "read_wav", "save",
+    "shell_share", "silhouette", "silhouettes", "step", "stirling2", "subsequence", "v_measure",
     "variation_of_information", "with_covariates", "word_errors",
 ]  # fmt: skip
 

@@ -1,0 +1,122 @@
+"""Two Gaussian vectors by one triangular factor: what is seen of the one says what to think of the other."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dgeqrf
+
+from likely.core.arrays import Array
+from likely.maths import roots, spd
+from likely.maths.special import LOG_2PI
+
+GRAIN = 1e-13  # standard deviations below this share of the numbers that they come from are rounding
+
+
+class Linear(NamedTuple):
+    """z = mean + slopeᵀ ξ + e of a state x = m + rootᵀ ξ, where ξ is white and e has covariance noiseᵀ noise."""
+
+    mean: Array  # (p,)
+    slope: Array  # (d, p)
+    noise: Array  # (k, p)
+    size: Array  # (p,): of the numbers that z was computed from, whose rounding is no variance
+
+    def columns(self, which: Array) -> Linear:
+        """The same for some entries of z."""
+        return Linear(self.mean[which], self.slope[:, which], self.noise[:, which], self.size[which])
+
+    @property
+    def root(self) -> Array:
+        """The triangular factor of the covariance of z."""
+        return triangular(np.concatenate([self.slope, self.noise]))
+
+
+class Seen(NamedTuple):
+    """A state once z is seen: its mean and factor, where that lies in white coordinates, and log p(z)."""
+
+    mean: Array  # (d,)
+    root: Array  # (d, d)
+    white: Array  # (d,): mean = m + rootᵀ white, with the factor from before
+    log_prob: float
+
+
+def triangular(rows: Array) -> Array:
+    """The upper triangular R (d, d) with Rᵀ R = rowsᵀ rows and no negative diagonal: Householder, never a square.
+
+    >>> triangular(np.array([[3.0], [4.0]])).tolist()
+    [[5.0]]
+    """
+    n, d = rows.shape
+    r = np.zeros((d, d))
+    r[: min(n, d)] = dgeqrf(rows)[0][:d]  # LAPACK at first hand: np.linalg.qr takes three times as long for small ones
+    r *= _upper(d)
+    return np.where(r.diagonal() < 0, -1.0, 1.0)[:, None] * r
+
+
+@lru_cache(maxsize=64)
+def _upper(d: int) -> Array:
+    return np.triu(np.ones((d, d)))
+
+
+def root_of(covariance: Array) -> Array:
+    """A factor (d, d) of a positive semi-definite matrix, rootᵀ root; directions below zero count as none."""
+    try:
+        return np.asarray(np.linalg.cholesky(covariance).T, dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return roots.root(covariance)
+
+
+def joint(near: Linear, root: Array) -> tuple[Array, Array, Array]:
+    """S (p, p), C (p, d), R (d, d): cov z = SᵀS, cov(z, x) = SᵀC, cov(x | z) = RᵀR, from one factorisation."""
+    p, k = near.slope.shape[1], len(near.noise)
+    d = len(root)
+    rows = np.zeros((d + k, p + d))
+    rows[:d, :p], rows[:d, p:], rows[d:, :p] = near.slope, root, near.noise
+    whole = triangular(rows)
+    return whole[:p, :p], whole[:p, p:], whole[p:, p:]
+
+
+def is_safe(root: Array) -> bool:
+    """True if no column's variance given those before it is lost in rounding."""
+    size = np.sqrt((root * root).sum(axis=0))
+    return bool((np.abs(root.diagonal()) > 1e-7 * size).all())
+
+
+def seen(mean: Array, root: Array, near: Linear, innovation: Array) -> Seen:
+    """The state given z = near.mean + innovation   (Kalman 1960 in square roots; Kailath, Sayed and Hassibi 2000, 12).
+
+    A covariance of z may be singular: the density is then that on its flat, and −inf off it, where nothing is learnt.
+    """
+    S, C, rest = joint(near, root)
+    if not is_safe(S) or (S.diagonal() <= GRAIN * near.size).any():
+        return _on_flat(mean, root, near, innovation)
+    w = spd.inverse_factor(S.T)
+    v = w @ innovation
+    logs = -0.5 * (v @ v + len(v) * LOG_2PI) - np.log(S.diagonal()).sum()
+    return Seen(mean + v @ C, rest, near.slope @ (v @ w), float(logs))
+
+
+def _on_flat(mean: Array, root: Array, near: Linear, innovation: Array) -> Seen:
+    """The same where some combination of z was known before it came."""
+    covariance = near.root.T @ near.root
+    known = np.sqrt(covariance.diagonal()) <= GRAIN * near.size
+    covariance[known], covariance[:, known] = 0.0, 0.0
+    flat = spd.degenerate(covariance)
+    nothing = np.zeros(len(mean))
+    if flat is None or flat.off(innovation[None], near.size + np.abs(near.mean))[0]:
+        return Seen(mean, root, nothing, -np.inf)
+    if not flat.inverse.shape[1]:
+        return Seen(mean, root, nothing, 0.0)
+    w = flat.inverse
+    white = Linear(near.mean @ w, near.slope @ w, near.noise @ w, np.zeros(w.shape[1]))
+    found = seen(mean, root, white, innovation @ w)
+    return found._replace(log_prob=found.log_prob - 0.5 * flat.logdet)
+
+
+def backward_gain(S: Array, C: Array) -> Array:
+    """Jᵀ (p, d) with cov(x, z) = J cov(z): how far a correction of z moves x."""
+    if is_safe(S):
+        return spd.inverse_factor(S.T).T @ C
+    return np.asarray(np.linalg.lstsq(S, C, rcond=None)[0], dtype=np.float64)

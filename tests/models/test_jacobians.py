@@ -1,0 +1,47 @@
+"""Central differences against derivatives on paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from likely.models.jacobians import called, displaced, slope
+
+
+def curve(x):
+    a, b, c = x.T
+    return np.stack([np.hypot(a, b), np.arctan2(b, a), a * np.exp(c), np.sin(a * b)], axis=1)
+
+
+def by_hand(x):
+    a, b, c = x
+    r = np.hypot(a, b)
+    k = np.cos(a * b)
+    return np.array([[a / r, b / r, 0], [-b / r**2, a / r**2, 0], [np.exp(c), 0, a * np.exp(c)], [b * k, a * k, 0]])
+
+
+@pytest.mark.parametrize("spread", [1e-5, 1e-3, 0.1, 1.0])
+@pytest.mark.parametrize("x", [[3.0, 2.0, 0.5], [-1.0, 0.1, -2.0], [0.2, -5.0, 0.0]])
+def test_slopes(x, spread):
+    x = np.array(x)
+    points = displaced(x, np.full(3, spread))
+    assert points.shape == (7, 3)
+    z = curve(points)
+    np.testing.assert_allclose(slope(points, z[1:4] - z[4:]), by_hand(x), atol=1e-6)
+
+
+def test_far_from_the_origin_steps_stay_short():
+    """Coordinates of a map: millions of metres, a beacon ten metres away."""
+    x, beacon = np.array([5.2e6, 6.7e5]), np.array([5.2e6 + 6.0, 6.7e5 - 8.0])
+    points = displaced(x, np.array([0.01, 0.01]))
+    z = np.hypot(*(points - beacon).T)[:, None]
+    np.testing.assert_allclose(slope(points, z[1:3] - z[3:]), [[-0.6, 0.8]], atol=1e-4)
+
+
+def test_functions_get_what_they_take():
+    x = np.zeros((1, 1))
+    assert called(lambda x: 1, x, 2, 3) == 1
+    assert called(lambda x, t: t, x, 2, 3) == 2
+    assert called(lambda x, t, u: u, x, 2, 3) == 3
+    assert called(lambda *a: len(a), x, 2, 3) == 3
+    assert called(lambda x, scale=5: scale, x, 2, 3) == 5

@@ -1,0 +1,72 @@
+"""Means and covariances of stacks of laws, against draws of them and against formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import likely as lk
+from likely.errors import DomainError, ShapeError
+from likely.models.law_moments import law_moments
+
+MEAN = np.array([[1.0, 2.0], [0.5, 3.0], [2.0, 1.0]])
+
+
+def written_out(found, n=3):
+    return np.broadcast_to(found.covariance, (n, 2, 2))
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        lk.Gaussian(MEAN, 0.5),
+        lk.Gaussian(MEAN, [0.5, 2.0]),
+        lk.Gaussian(MEAN, [[0.5, 0.2], [0.2, 2.0]]),
+        lk.Gaussian(MEAN, [1.0, 2.0, 3.0], kind="spherical"),
+        lk.Gaussian(MEAN, MEAN, kind="diagonal"),
+        lk.Poisson(MEAN),
+        lk.StudentT(MEAN, [[0.5, 0.2], [0.2, 2.0]], 9.0),
+        lk.StudentT(MEAN, [0.5, 2.0], [9.0, 12.0, 15.0]),
+        lk.Mixture(
+            np.array([[0.9, 0.1]] * 3), lk.Gaussian(np.repeat(MEAN, 2, axis=0), np.tile([1.0, 9.0], 3), "spherical")
+        ),
+        lk.Mixture(np.array([[0.5, 0.5]] * 3), lk.Gaussian(np.arange(12.0).reshape(6, 2) % 5, 0.5)),
+    ],
+    ids=lambda law: type(law).__name__,
+)
+def test_moments_are_those_of_draws(law):
+    found = law_moments(law, 3, "test")
+    draws = law.sample(60_000, np.random.default_rng(0))
+    if isinstance(draws, list):
+        draws = np.stack(draws, axis=1)
+    for k in range(3):
+        np.testing.assert_allclose(found.mean[k], draws[:, k].mean(axis=0), atol=0.05)
+        want = np.cov(draws[:, k].T)
+        np.testing.assert_allclose(written_out(found)[k], want, atol=0.05 * want.max())
+
+
+def test_shared_covariances_are_kept_once():
+    assert law_moments(lk.Gaussian(MEAN, 0.5), 3, "test").covariance.shape == (2, 2)
+
+
+def test_counts_of_many_kinds():
+    found = law_moments(lk.Multinomial([[0.2, 0.8]], length=5), 1, "test")
+    np.testing.assert_allclose(found.covariance[0], [[0.8, -0.8], [-0.8, 0.8]])
+
+
+def test_what_is_no_stack_of_moments():
+    with pytest.raises(ShapeError, match="stack of 3"):
+        law_moments(lk.Gaussian(MEAN[:2], 1.0), 3, "test")
+    with pytest.raises(ShapeError, match="stack of 3"):
+        law_moments(lk.Gaussian(MEAN[0], 1.0), 3, "test")
+    with pytest.raises(DomainError, match="dof above 2"):
+        law_moments(lk.StudentT(MEAN, 1.0, 2.0), 3, "test")
+    with pytest.raises(DomainError, match="no mean"):
+        law_moments("no law", 3, "test")
+
+    class Mine:
+        mean = np.array([[np.nan]])
+        variance = np.array([[1.0]])
+
+    with pytest.raises(DomainError, match="finite"):
+        law_moments(Mine(), 1, "test")
