@@ -560,3 +560,24 @@ def _(d):
         return {"mean": f.x}
 
     return run
+
+
+# ------------------------------------------------------------------- particles
+
+
+@peer("particle", "likely", note="ParticleFilter, laws written as Gaussian; moments kept")
+def _(d):
+    lk, found, (mu, rho, s) = library(), [], (d["mu"], d["rho"], d["sigma"])
+    sv = lk.StateSpace(
+        lk.Gaussian([mu], s**2 / (1 - rho**2)),
+        lambda x: lk.Gaussian(mu + rho * (x - mu), s**2),
+        lambda x: lk.Gaussian(np.zeros_like(x), np.exp(x), kind="diagonal"),
+    )
+    lk.ParticleFilter(sv, 100, threshold=1.0).run(d["y"][:9])  # compiles the resampling loop
+
+    def run():
+        r = lk.ParticleFilter(sv, d["N"], seed=len(found)).run(d["y"], keep=False)
+        found.append(r.log_evidence)
+        return {"logliks": found, "mean": r.mean.ravel()}
+
+    return run

@@ -117,6 +117,7 @@ _HOMES = {
     "likely.models.monte_carlo": ["MonteCarlo", "monte_carlo"],
     "likely.models.particle_belief": ["ParticleBelief"],
     "likely.models.particle_filter": ["ParticleFilter", "ParticleRun"],
+    "likely.models.particle_smoothing": ["SmoothedPaths"],
     "likely.models.principal": ["Principal"],
     "likely.models.scaled": ["Scaled"],
     "likely.models.sigma_points": ["CubatureFilter", "UnscentedFilter"],
@@ -257,6 +258,7 @@ if TYPE_CHECKING:
     from likely.models.monte_carlo import MonteCarlo, monte_carlo
     from likely.models.particle_belief import ParticleBelief
     from likely.models.particle_filter import ParticleFilter, ParticleRun
+    from likely.models.particle_smoothing import SmoothedPaths
     from likely.models.principal import Principal
     from likely.models.scaled import Scaled
     from likely.models.sigma_points import CubatureFilter, UnscentedFilter
@@ -298,15 +300,15 @@ __all__ = [  # noqa: PLE0604, RUF100
     "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA", "ParticleBelief", "ParticleFilter",
     "ParticleRun", "Places", "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable", "Product",
     "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "SequenceClassifier", "SequenceDensity",
-    "Sequences", "Serial", "Several", "ShapeError", "Shared", "Sketch", "SparseWeights", "SpokenWords", "StateBelief",
-    "StateChoice", "StateForecast", "StateSpace", "Stats", "Step", "Steps", "Stop", "StudentT", "Table",
-    "TableClassifier", "TableClusterer", "Threads", "TimedBelief", "Topology", "Transcript", "UnscentedFilter",
-    "Warping", "WordErrors", "WordNetwork", "__version__", "adjusted_mutual_information", "adjusted_rand",
-    "barycentre", "bell", "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances",
-    "check_unimodality", "choose_components", "choose_k", "choose_states", "combine", "components", "contingency",
-    "cut_curve", "davies_bouldin", "decide", "dtw", "dtw_matrix", "evaluate", "fit", "follow", "fowlkes_mallows",
-    "hughes_curve", "impute", "interpolate", "iterate", "learn_bigram", "learning_curve", "linkage", "load",
-    "log_stirling2", "monte_carlo", "normalised_mutual_information", "number_of_paths", "online",
+    "Sequences", "Serial", "Several", "ShapeError", "Shared", "Sketch", "SmoothedPaths", "SparseWeights",
+    "SpokenWords", "StateBelief", "StateChoice", "StateForecast", "StateSpace", "Stats", "Step", "Steps", "Stop",
+    "StudentT", "Table", "TableClassifier", "TableClusterer", "Threads", "TimedBelief", "Topology", "Transcript",
+    "UnscentedFilter", "Warping", "WordErrors", "WordNetwork", "__version__", "adjusted_mutual_information",
+    "adjusted_rand", "barycentre", "bell", "best_matching", "calinski_harabasz", "change_prior",
+    "check_squared_distances", "check_unimodality", "choose_components", "choose_k", "choose_states", "combine",
+    "components", "contingency", "cut_curve", "davies_bouldin", "decide", "dtw", "dtw_matrix", "evaluate", "fit",
+    "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learn_bigram", "learning_curve",
+    "linkage", "load", "log_stirling2", "monte_carlo", "normalised_mutual_information", "number_of_paths", "online",
     "operating_threshold", "proportion", "purity", "rand", "read", "read_sequences", "read_wav", "save",
     "shell_share", "silhouette", "silhouettes", "step", "stirling2", "subsequence", "v_measure",
     "variation_of_information", "with_covariates", "word_errors",

@@ -6,9 +6,10 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.errors import DomainError, ShapeError, sentence
-from likely.maths import spd
+from likely.maths import small, spd
 
 KINDS = ("full", "diagonal", "spherical")
+MANY, FEW = 256, 8  # members from which, and columns up to which, one sweep an entry beats a factorisation a member
 
 
 def understood(mean: Array, covariance: Array, kind: str | None) -> tuple[Array, str]:
@@ -41,8 +42,10 @@ def _widened(covariance: Array, found: str, kind: str, d: int) -> Array:
 
 def check_spread(covariance: Array, kind: str) -> None:
     if kind != "full":
-        if (covariance < 0).any():
+        if covariance.size and covariance.min() < 0:
             raise DomainError(sentence("Gaussian", "variances must not be negative", float(covariance.min())))
+        return
+    if _plainly_definite(covariance):
         return
     if not spd.is_symmetric(covariance):
         raise DomainError(sentence("Gaussian", "covariance must be symmetric", remedy="pass (C + C.T) / 2"))
@@ -52,3 +55,12 @@ def check_spread(covariance: Array, kind: str) -> None:
         if (np.diagonal(c) < 0).any() or spd.degenerate(c) is None:
             least = float(np.linalg.eigvalsh(c)[0])
             raise DomainError(sentence("Gaussian", "covariance must not have negative eigenvalues", f"{least:.3g}"))
+
+
+def _plainly_definite(covariance: Array) -> bool:
+    """True if a big stack with few columns is seen to be sound without a look at each member; else look."""
+    if covariance.ndim != 3 or len(covariance) < MANY or covariance.shape[-1] > FEW:
+        return False
+    if not (covariance == np.swapaxes(covariance, 1, 2)).all():
+        return False
+    return small.roots(small.members_last(covariance)) is not None

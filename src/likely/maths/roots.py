@@ -11,7 +11,7 @@ NEGATIVE = 1e-9  # a share of the largest eigenvalue of the correlations by whic
 
 
 def root(a: Array) -> Array:
-    """Upper U (..., d, d) with UᵀU = a, for symmetric a that may be singular; `is_covariance` says whether it is one."""
+    """Upper U (..., d, d) with UᵀU = a, for symmetric a that may be singular; see `is_covariance`."""
     lower = spd.cholesky(a)
     if lower is not None:
         return np.ascontiguousarray(np.swapaxes(lower, -1, -2))

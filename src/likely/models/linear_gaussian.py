@@ -17,11 +17,11 @@ from likely.maths import roots
 from likely.models import linear_filtering as passes
 from likely.models import linear_learning, linear_sampling
 from likely.models.decoding import is_one, whole
-from likely.models.linear_filtering import Series, Smoothed, States, series_of
-from likely.models.linear_forecast import Steady, StateForecast, forecast_from, steady_state
+from likely.models.linear_filtering import Series, Smoothed, States, locked, series_of
+from likely.models.linear_forecast import StateForecast, Steady, forecast_from, steady_state
 from likely.models.linear_stats import LinearStats
 from likely.models.ready_made import ReadyMade
-from likely.models.state_belief import Loose, StateBelief
+from likely.models.state_belief import Loose, StateBelief, loose_moments
 
 ME = "LinearGaussian"
 
@@ -40,7 +40,7 @@ class Matrices(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LinearGaussian(ReadyMade, Law):
-    """x_t = A x_{t−1} + F u_t + w_t,  y_t = C x_t + G u_t + v_t;  w ~ N(0, BBᵀ), v ~ N(0, DDᵀ)   (Herbst 8, de Freitas 13).
+    """x_t = A x_{t−1} + F u_t + w_t,  y_t = C x_t + G u_t + v_t;  w ~ N(0, BBᵀ), v ~ N(0, DDᵀ)   (Herbst 8).
 
     A row is a sequence of frames y_t (T, p), NaN where nothing was seen; inputs u are known. `transition` is A,
     `noise` BBᵀ, `emission` C, `observation` DDᵀ, `control` F, `feedthrough` G; covariances may be singular. A leading
@@ -51,7 +51,7 @@ class LinearGaussian(ReadyMade, Law):
     >>> import likely as lk
     >>> walk = LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
     >>> walk.smooth([0.0, np.nan, 3.0]).mean.ravel().round(3).tolist()
-    [0.545, 1.364, 2.182]
+    [0.429, 1.286, 2.143]
     """
 
     transition: Array  # (d, d), or (T, d, d)
@@ -149,12 +149,15 @@ class LinearGaussian(ReadyMade, Law):
         N, R = (roots.root(a).reshape(-1, *a.shape[-2:]) for a in (self.noise, self.observation))
         E = np.zeros((self.states, 0)) if self.diffuse is None else self.diffuse
         made = (A, N, C, R, self.mean, roots.root(self.covariance), E)
-        return Matrices(*(np.array(a, order="C") for a in made))
+        return Matrices(*(locked(np.array(a, order="C")) for a in made))
 
     # ---------------------------------------------------------------- density
 
     def log_prob(self, y: Any, inputs: Any = None) -> Array:
-        """log p(y) of each sequence (n,); with a diffuse start log p + (q/2) log κ as its variance κ grows (de Jong 1991)."""
+        """log p(y) of each sequence (n,); with a diffuse start the limit of log p + (q/2) log κ as variances κ grow.
+
+        An observation that cannot be makes it −inf   (de Jong 1991).
+        """
         series = series_of(self, y, inputs)
         found = passes.in_parts(lambda part, _: passes.filtered(self, part, keeps=False).total, series)
         out = np.concatenate([np.empty(0), *found])
@@ -181,7 +184,10 @@ class LinearGaussian(ReadyMade, Law):
         return States(*_arranged(y, series, passes.in_parts(part, series)))
 
     def smooth(self, y: Any, inputs: Any = None, lag: int | None = None) -> Any:
-        """p(x_t | all frames): mean, covariance, lag_one, log_prob (Rauch, Tung and Striebel); with a `lag`, from frames up to t + lag."""
+        """p(x_t | all frames): mean, covariance, log_prob, lag_one   (Rauch, Tung and Striebel 1965).
+
+        With a `lag`, from frames up to t + lag, and without lag_one.
+        """
         series = series_of(self, y, inputs)
         if lag is not None:
             lag = whole(lag, 0, f"{ME}.smooth", "lag")
@@ -197,7 +203,7 @@ class LinearGaussian(ReadyMade, Law):
         return Smoothed(*found) if lag is None else States(*found)
 
     def draw_states(self, y: Any, n: int, rng: Generator, inputs: Any = None) -> Any:
-        """n paths of states given one sequence (n, T, d), from p(x | y) itself (the simulation smoother of Durbin and Koopman)."""
+        """n paths of states given one sequence (n, T, d), from p(x | y) itself   (Durbin and Koopman 2002)."""
         return linear_sampling.drawn_states(self, y, n, rng, inputs)
 
     def observed(self, states: Any, inputs: Any = None) -> States:
@@ -205,7 +211,7 @@ class LinearGaussian(ReadyMade, Law):
 
         >>> m = LinearGaussian([[1.0]], [[1.0]], [[2.0]], [[1.0]], [0.0], [[1.0]])
         >>> m.observed(m.smooth([2.0, 2.0])).mean.ravel().round(3).tolist()
-        [1.787, 1.872]
+        [1.655, 1.931]
         """
         return linear_learning.seen_of(self, states, inputs)
 
@@ -247,6 +253,11 @@ class LinearGaussian(ReadyMade, Law):
             belief, _ = self._updated(belief, np.ascontiguousarray(series.y[f : f + 1]))
         return belief
 
+    @property
+    def laws(self) -> StateSpace:
+        """The same model written as laws, for the filters that take these: `lk.ParticleFilter(model.laws, 1000)`."""
+        return as_laws(self)
+
     def steady_state(self) -> Steady:
         """Gain and covariances to which the filter settles when every frame is complete and nothing changes."""
         return steady_state(self)
@@ -273,12 +284,13 @@ class LinearGaussian(ReadyMade, Law):
         from likely.loops import kalman
 
         m, t = self.matrices, belief.time + 1
+        self._refuse_other(belief)
         if self.length is not None and t >= self.length:
             raise DataError(sentence(ME, f"this model has matrices for {self.length} frames", f"frame {t}"))
         if belief.loose is not None:
             return self._moved_loosely(belief, push, t)
         mean, root = np.empty_like(belief.mean), np.empty_like(belief.root)
-        kalman.predict_one(m.A, m.N, push, t, belief.mean, belief.root, mean, root)
+        kalman.predict_one(m.A, m.N, locked(push), t, belief.mean, belief.root, mean, root)
         return StateBelief.trusted(mean=mean, root=root, time=t, loose=None)
 
     def _moved_loosely(self, belief: StateBelief, push: Array, t: int) -> StateBelief:
@@ -295,18 +307,22 @@ class LinearGaussian(ReadyMade, Law):
         mean, root, q = np.empty(self.states), np.empty((self.states, self.states)), len(b.point)
         to = (mean, root, np.zeros(q), np.zeros((q, q)))
         lp, free, known, tied = kalman.loose_step(
-            m.A, m.N, m.C, m.R, push, y, t, belief.time, *own, b.free, b.known, *to
+            m.A, m.N, m.C, m.R, locked(push), locked(y), t, belief.time, *own, b.free, b.known, *to
         )
+        if not lp > -np.inf:
+            return belief, -np.inf
         if tied:
             return StateBelief.trusted(mean=mean, root=root, time=max(t, belief.time), loose=None), lp
         names = ("mean", "root", "spread", "basis", "point", "rows")
         loose = Loose.trusted(**dict(zip(names, own, strict=True)), free=int(free), known=float(known))
+        mean = loose_moments(loose)[0]
         return StateBelief.trusted(mean=mean, root=root, time=max(t, belief.time), loose=loose), float(lp)
 
     def update(self, belief: StateBelief, y: Any, inputs: Any = None) -> tuple[StateBelief, float]:
         """The state once a frame y is seen, and log p(y | all before); NaN entries were not seen.
 
-        An observation that cannot be (off a flat of singular covariances) leaves the belief as it was, at −inf.
+        A frame that cannot be (off a flat of singular covariances, or beyond the range of numbers) leaves the belief as
+        it was, at −inf.
         """
         frame = self._frame(y)
         if self.feedthrough is not None:
@@ -317,13 +333,20 @@ class LinearGaussian(ReadyMade, Law):
         from likely.loops import kalman
 
         m = self.matrices
+        self._refuse_other(belief)
         if belief.loose is not None:
             return self._loose_step(belief, np.zeros((1, self.states)), frame, -1)
         mean, root = np.empty_like(belief.mean), np.empty_like(belief.root)
-        lp = kalman.update_one(frame, m.C, m.R, belief.time, belief.mean, belief.root, mean, root)
+        lp = kalman.update_one(locked(frame), m.C, m.R, belief.time, belief.mean, belief.root, mean, root)
         if lp == -np.inf:
             return belief, lp
         return StateBelief.trusted(mean=mean, root=root, time=belief.time, loose=None), lp
+
+    def _refuse_other(self, belief: StateBelief) -> None:
+        """Loops trust shapes: a belief of another state must not reach them."""
+        if len(belief.mean) != self.states:
+            expected = f"a belief of {self.states} entries is needed"
+            raise ShapeError(sentence(ME, expected, len(belief.mean), "follow with the model that made it"))
 
     def _frame(self, y: Any) -> Array:
         a = numbers(y, ME)
@@ -361,11 +384,11 @@ class LinearGaussian(ReadyMade, Law):
     takes_parts = True  # `collect` cuts them for itself, at the ends of sequences
 
     def collect(self, y: Any, weight: Any = None, inputs: Any = None) -> LinearStats:
-        """Expected second moments of states, moves and observations under p(x | y): the E-step   (Shumway and Stoffer 1982)."""
+        """Expected moments of states, moves, observations under p(x | y): the E-step   (Shumway and Stoffer 1982)."""
         return linear_learning.collected(self, series_of(self, y, inputs), weight)
 
     def refit(self, stats: LinearStats, prior: Any = None) -> LinearGaussian:
-        """The model that explains these moments best, all of it; `lk.LinearLearner` learns parts of it, or with structure."""
+        """The model that explains these moments best, all of it; `lk.LinearLearner` learns parts, or with structure."""
         return linear_learning.refitted(self, stats, prior, linear_learning.everything(self))
 
     def objective(self, stats: LinearStats, prior: Any = None) -> float:
@@ -386,7 +409,7 @@ def _arranged(y: Any, series: Series, found: list[tuple[Any, ...]]) -> list[Any]
 
 
 def _at(a: Array, t: int) -> Array:
-    return a if a.ndim == 2 else a[t]
+    return a if a.ndim == 2 else a[min(t, len(a) - 1)]
 
 
 def _matrix(value: Any, name: str) -> Array:

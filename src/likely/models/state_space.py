@@ -13,6 +13,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.families.each import draw_each
+from likely.families.gaussian import Gaussian
 
 
 class Simulated(NamedTuple):
@@ -142,3 +143,32 @@ def _positional(function: Callable[..., Any]) -> int:
         return 1
     kinds = [p.kind for p in found if p.default is p.empty or p.kind is p.VAR_POSITIONAL]
     return 3 if inspect.Parameter.VAR_POSITIONAL in kinds else max(1, min(len(kinds), 3))
+
+
+def as_laws(model: Any) -> StateSpace:
+    """A linear-Gaussian model as laws; its start must be known.
+
+    >>> import likely as lk, numpy as np
+    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[2.0]], [[1.0]], [0.0], [[1.0]])
+    >>> as_laws(walk).observed(np.array([[3.0]]), 0).mean
+    array([[6.]])
+    """
+    if model.diffuse is not None:
+        remedy = "give the model a covariance of its first state"
+        raise DomainError(sentence("StateSpace", "laws need a start that is known", "a diffuse one", remedy))
+
+    def part(name: str, t: int) -> Any:
+        a = getattr(model, name)
+        return a if a is None or a.ndim == 2 else a[t]
+
+    def law(x: Array, t: int, u: Any, by: str, of: str, inputs: str) -> Gaussian:
+        mean, F = x @ part(by, t).T, part(inputs, t)
+        if F is not None:
+            mean = mean + F @ np.asarray(u, dtype=np.float64)
+        return Gaussian(mean, part(of, t))
+
+    return StateSpace(
+        Gaussian(model.mean, model.covariance),
+        lambda x, t, u: law(x, t, u, "transition", "noise", "control"),
+        lambda x, t, u: law(x, t, u, "emission", "observation", "feedthrough"),
+    )

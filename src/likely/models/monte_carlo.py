@@ -1,0 +1,297 @@
+"""Sequential Monte Carlo: from a law that is easy to draw from, by small steps, to one that is not.
+
+Targets γ_0 = initial, γ_1, …, γ_K are densities up to a constant. At each step particles are weighted by
+γ_k / γ_{k−1}; when few of them count they are drawn anew and moved by Markov steps that leave γ_k alone. The mean
+weights multiply to an estimate of ∫γ_K: the evidence   (Del Moral, Doucet, Jasra 2006; Chopin 2002).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array
+from likely.errors import DataError, DomainError, LikelyError, sentence
+from likely.maths import spd
+from likely.models.particle_belief import MOVE, ParticleBelief, keyed, share, whole_number
+from likely.models.proposals import is_poor, log_sum
+from likely.models.resampling import resampled, scheme
+from likely.models.state_space import as_states
+
+Log = Callable[[Array], Array]  # log-densities (N,) of states (N, d)
+GOOD = 0.3  # share of accepted steps that a random walk aims at: between the best for one dimension and for many
+WHOSE = "monte_carlo"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MonteCarlo:
+    """What K steps came to: particles of the last target, and what each step did."""
+
+    belief: ParticleBelief  # of the last target: mean, covariance, quantile, expect, sample
+    log_evidences: Array  # (K,): estimates of log ∫γ_k − log ∫γ_{k−1}
+    ess: Array  # (K,): effective number of particles, before they were drawn anew
+    accepted: Array  # (K,): share of Markov steps that were accepted; NaN where none were made
+    temperatures: Array | None  # (K,): exponents of the likelihood, where that was tempered
+
+    @property
+    def log_evidence(self) -> float:
+        """The estimate of log ∫γ_K, the initial law integrating to one."""
+        return float(self.log_evidences.sum())
+
+    @property
+    def mean(self) -> Array:
+        """E[x] under the last target (d,)."""
+        return self.belief.mean
+
+    @property
+    def covariance(self) -> Array:
+        """Cov[x] under the last target (d, d)."""
+        return self.belief.covariance
+
+    def __repr__(self) -> str:
+        return f"MonteCarlo({len(self.ess)} steps, {len(self.belief)} particles, log_evidence={self.log_evidence:.4f})"
+
+
+def monte_carlo(
+    initial: Any, targets: Iterable[Log] | None = None, n: int = 1000, *, likelihood: Log | None = None,
+    pieces: Iterable[Log] | None = None, temperatures: Any = None, moves: Any = 10, resample: str = "systematic",
+    threshold: float = 0.5, seed: int = 0,
+) -> MonteCarlo:  # fmt: skip
+    """Particles of the last of some targets, and its evidence. What they are is said in one of three ways:
+
+    - **targets**: functions x (N, d) → log γ_k(x) (N,), one after another; the last is wanted.
+    - **likelihood**: a function x → log p(y | x). Targets are initial · likelihood^β, with β rising to 1 as fast as
+      `threshold` allows, or by given **temperatures**.
+    - **pieces**: functions x → log p(y_k | x, y before): one more observation a step.
+
+    `initial` is a density. `moves` is the number of random-walk Metropolis steps after particles were drawn anew, with
+    2.38² / d times their own covariance, scaled to accept about 30 %; or a function (x, log_target, rng) → x that
+    leaves the target alone. With a kernel that learns from the particles the evidence is consistent, not unbiased.
+
+    >>> import likely as lk, numpy as np
+    >>> seen = lambda x: -0.5 * (x[:, 0] - 1.0) ** 2 - 0.5 * np.log(2 * np.pi)
+    >>> found = monte_carlo(lk.Gaussian([0.0], 1.0), likelihood=seen, n=4000)
+    >>> round(found.log_evidence, 1), found.mean.round(1).tolist()  # N(1 | 0, 2) and the posterior's mean
+    (-1.5, [0.5])
+    """
+    if sum(given is not None for given in (targets, likelihood, pieces)) != 1:
+        raise DomainError(sentence(WHOSE, "one of targets, likelihood, pieces must be given", "none or several"))
+    if temperatures is not None and likelihood is None:
+        raise DomainError(sentence(WHOSE, "temperatures temper a likelihood", "none", "pass likelihood="))
+    scheme(resample, WHOSE)
+    rule = _Rule(_checked_moves(moves), resample, _checked_threshold(threshold, likelihood, temperatures))
+    cloud = _Cloud.first(initial, whole_number(n, WHOSE, "n", 1), whole_number(seed, WHOSE, "seed"))
+    if likelihood is not None:
+        return _tempered(cloud, likelihood, rule, temperatures)
+    steps = _added(cloud, pieces) if pieces is not None else _given(cloud, targets or ())
+    return _report(cloud, [cloud.step(increments, log, rule) for increments, log in steps], None)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    moves: Any
+    resample: str
+    threshold: float
+
+
+class _Cloud:
+    """Particles on their way: states, log-weights that add up to one, and the step that they have reached."""
+
+    def __init__(self, initial: Any, states: Array, seed: int) -> None:
+        self.initial, self.states, self.seed, self.time, self.scale = initial, states, seed, 0, 1.0
+        self.logs = np.full(len(states), -np.log(len(states)))
+
+    @classmethod
+    def first(cls, initial: Any, n: int, seed: int) -> _Cloud:
+        if not (hasattr(initial, "log_prob") and hasattr(initial, "sample")):
+            raise DomainError(sentence(WHOSE, "initial must be a density", type(initial).__name__))
+        return cls(initial, as_states(initial.sample(n, keyed(seed, 0)), n, f"{WHOSE}: initial"), seed)
+
+    def step(self, increments: Array, target: Log, rule: _Rule, always: bool = False) -> tuple[float, float, float]:
+        """Take in log γ_k − log γ_{k−1} (N,); move if few particles count. Increment of evidence, ESS, acceptance."""
+        self.time += 1
+        self.logs = self.logs + increments
+        news = log_sum(self.logs)
+        if np.isneginf(news):
+            expected = f"some particle must be possible under target {self.time}"
+            raise DataError(sentence(WHOSE, expected, "none", "take more particles, or more targets between"))
+        self.logs -= news
+        weights = np.exp(self.logs)
+        ess = 1.0 / float(np.add.reduce(weights * weights))
+        if not (always or is_poor(ess, len(self.logs), rule.threshold)):
+            return news, ess, np.nan
+        return news, ess, self._renewed(weights, target, rule)
+
+    def _renewed(self, weights: Array, target: Log, rule: _Rule) -> float:
+        """Draw particles anew and move them; the share of steps that were accepted."""
+        rng, n = keyed(self.seed, self.time, MOVE), len(weights)
+        spread = ParticleBelief.trusted(states=self.states, log_weights=self.logs).covariance
+        self.states = self.states[resampled(rule.resample, weights, n, rng)]
+        self.logs = np.full(n, -np.log(n))
+        if callable(rule.moves):
+            self.states = as_states(rule.moves(self.states, target, rng), n, f"{WHOSE}: moves", self.states.shape[1])
+            return np.nan
+        return self._walk(rule.moves, spread, target, rng)
+
+    def _walk(self, moves: int, spread: Array, target: Log, rng: Generator) -> float:
+        """Random-walk Metropolis; the scale of the next step follows how many were accepted."""
+        (n, d), taken = self.states.shape, 0
+        if not moves:
+            return np.nan
+        root = spd.cholesky(spd.repaired(spread)[0])
+        assert root is not None
+        logs = target(self.states)
+        for k in range(moves):
+            x = self.states + self.scale * 2.38 / np.sqrt(d) * (rng.standard_normal((n, d)) @ root.T)
+            ahead = target(x)
+            yes = np.log(rng.random(n)) < ahead - logs
+            self.states, logs = np.where(yes[:, None], x, self.states), np.where(yes, ahead, logs)
+            taken += int(yes.sum())
+            self.scale *= float(np.exp((yes.mean() - GOOD) / np.sqrt(k + 1)))
+        return taken / (n * moves)
+
+    @property
+    def belief(self) -> ParticleBelief:
+        """What the particles say now."""
+        return ParticleBelief.trusted(
+            states=self.states, log_weights=self.logs, time=self.time, seed=self.seed, seen=True, before=None,
+            ancestors=None,
+        )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- targets
+
+
+def _given(cloud: _Cloud, targets: Iterable[Log]) -> Iterator[tuple[Array, Log]]:
+    """Targets as they come."""
+    before = _checked(cloud.initial.log_prob, "initial")
+    for k, target in enumerate(targets, 1):
+        log = _checked(target, f"target {k}")
+        yield _difference(log(cloud.states), before(cloud.states)), log
+        before = log
+
+
+def _added(cloud: _Cloud, pieces: Iterable[Log]) -> Iterator[tuple[Array, Log]]:
+    """One more observation a step."""
+    prior, taken = _checked(cloud.initial.log_prob, "initial"), []
+    for k, piece in enumerate(pieces, 1):
+        taken.append(_checked(piece, f"piece {k}"))
+        yield taken[-1](cloud.states), _summed([prior, *taken])
+
+
+def _summed(parts: list[Log]) -> Log:
+    return lambda x: np.sum([part(x) for part in parts], axis=0)
+
+
+def _tempered(cloud: _Cloud, likelihood: Log, rule: _Rule, temperatures: Any) -> MonteCarlo:
+    """initial · likelihood^β for rising β."""
+    log, prior = _checked(likelihood, "likelihood"), _checked(cloud.initial.log_prob, "initial")
+    given = None if temperatures is None else _checked_temperatures(temperatures)
+    betas: list[float] = []
+    steps, beta = [], 0.0
+    while beta < 1.0:
+        logs, before = log(cloud.states), beta
+        _refuse_nowhere(logs)
+        beta = given[len(betas)] if given is not None else _next_temperature(cloud.logs, logs, beta, rule.threshold)
+        increments = np.where(np.isneginf(logs), -np.inf, (beta - before) * logs)
+        target = _warm(prior, log, beta)
+        steps.append(cloud.step(increments, target, rule, always=given is None))
+        betas.append(beta)
+    return _report(cloud, steps, np.array(betas))
+
+
+def _warm(prior: Log, likelihood: Log, beta: float) -> Log:
+    def target(x: Array) -> Array:
+        first = prior(x)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(first), -np.inf, first + beta * likelihood(x))
+
+    return target
+
+
+def _next_temperature(weights: Array, logs: Array, beta: float, threshold: float) -> float:
+    """The largest β up to 1 at which a share `threshold` of the particles that can count still does."""
+    possible = np.isfinite(logs)
+    weights, logs = weights[possible], logs[possible]
+    wanted = threshold * len(logs)
+
+    def ess(more: float) -> float:
+        w = weights + more * logs
+        w = np.exp(w - w.max())
+        return float(w.sum() ** 2 / (w * w).sum())
+
+    if ess(1.0 - beta) >= wanted:
+        return 1.0
+    low, high = 0.0, 1.0 - beta
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if ess(middle) >= wanted else (low, middle)
+    return min(beta + max(high, 1e-12), 1.0)
+
+
+# ----------------------------------------------------------------------- checks
+
+
+def _checked(f: Any, name: str) -> Log:
+    """The same function, which must give one number below infinity for each of the states."""
+    if not callable(f):
+        raise DomainError(sentence(WHOSE, f"{name} must be a function of states (N, d)", type(f).__name__))
+
+    def log(x: Array) -> Array:
+        try:
+            out = np.asarray(f(x), dtype=np.float64)
+        except LikelyError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise DataError(sentence(WHOSE, f"{name} must give log-densities of states {x.shape}", error)) from error
+        out = out.reshape(1) if out.ndim == 0 and len(x) == 1 else out
+        if out.shape != (len(x),):
+            expected = f"{name} must give one log-density for each of the {len(x)} states"
+            raise DataError(sentence(WHOSE, expected, out.shape))
+        if not (out < np.inf).all():
+            at = int(np.flatnonzero(~(out < np.inf))[0])
+            expected = f"{name} must give numbers below infinity"
+            raise DataError(sentence(WHOSE, expected, f"{out[at]} at {x[at].tolist()}", "−inf is for what cannot be"))
+        return out
+
+    return log
+
+
+def _difference(new: Array, old: Array) -> Array:
+    """log γ_k − log γ_{k−1}; what was impossible has no weight left to change."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(old), -np.inf, new - old)
+
+
+def _refuse_nowhere(logs: Array) -> None:
+    if np.isneginf(logs).all():
+        raise DataError(sentence(WHOSE, "likelihood must be positive at some particle", "0 at all", "take more"))
+
+
+def _checked_moves(moves: Any) -> Any:
+    return moves if callable(moves) else whole_number(moves, WHOSE, "moves")
+
+
+def _checked_threshold(threshold: Any, likelihood: Any, temperatures: Any) -> float:
+    adaptive = likelihood is not None and temperatures is None
+    wanted = share(threshold, WHOSE, "threshold")
+    if adaptive and not 0 < wanted < 1:
+        raise DomainError(sentence(WHOSE, "threshold must lie between 0 and 1", threshold))
+    return wanted
+
+
+def _checked_temperatures(temperatures: Any) -> list[float]:
+    betas = [float(b) for b in temperatures]
+    if not betas or betas[-1] != 1.0 or betas[0] <= 0 or any(b <= a for a, b in pairwise(betas)):
+        raise DomainError(sentence(WHOSE, "temperatures must rise from above 0 to 1", betas))
+    return betas
+
+
+def _report(cloud: _Cloud, steps: list[tuple[float, float, float]], betas: Array | None) -> MonteCarlo:
+    news, ess, accepted = np.array(steps).reshape(-1, 3).T.copy()
+    return MonteCarlo(cloud.belief, news, ess, accepted, betas)

@@ -1,0 +1,147 @@
+"""Sequential Monte Carlo against conjugate answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal, norm
+
+import likely as lk
+from likely.errors import DataError, DomainError
+from likely.models.monte_carlo import monte_carlo
+
+RNG = np.random.default_rng(0)
+Y = RNG.normal([1.0, -0.5], 1.0, (12, 2))
+PRIOR = lk.Gaussian([0.0, 0.0], [4.0, 1.0])
+NOISE = np.array([[1.0, 0.4], [0.4, 0.8]])
+
+
+def piece(y):
+    return lambda x: multivariate_normal.logpdf(x - y, cov=NOISE)
+
+
+def likelihood(x):
+    return sum(piece(y)(x) for y in Y)
+
+
+def exact():
+    """Evidence and posterior of the mean of Gaussian rows, one row after another."""
+    law, total = PRIOR, 0.0
+    logs = []
+    for y in Y:
+        total += float(law.noisy(NOISE).log_prob(y[None])[0])
+        law = law.posterior(y, np.eye(2), noise=NOISE)
+        logs.append(total)
+    return law, np.diff(logs, prepend=0.0)
+
+
+WAYS = {
+    "tempered": {"likelihood": likelihood},
+    "given temperatures": {"likelihood": likelihood, "temperatures": [0.02, 0.1, 0.3, 1.0]},
+    "pieces": {"pieces": [piece(y) for y in Y]},
+    "targets": {"targets": [lambda x, k=k: PRIOR.log_prob(x) + k / 4 * likelihood(x) for k in (1, 2, 3, 4)]},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_evidence_and_posterior(way):
+    law, logs = exact()
+    found = [monte_carlo(PRIOR, n=1000, seed=s, **WAYS[way]) for s in range(12)]
+    evidence = np.array([f.log_evidence for f in found])
+    assert abs(np.log(np.exp(evidence - logs.sum()).mean())) < 0.12 and evidence.std() < 0.3
+    mean = np.mean([f.mean for f in found], axis=0)
+    np.testing.assert_allclose(mean, law.mean, atol=0.02)
+    np.testing.assert_allclose(np.mean([f.covariance for f in found], axis=0), law.covariance, rtol=0.15, atol=0.01)
+
+
+def test_one_more_observation_a_step():
+    _, logs = exact()
+    found = monte_carlo(PRIOR, n=8000, pieces=(piece(y) for y in Y), seed=1)  # a generator will do
+    np.testing.assert_allclose(found.log_evidences, logs, atol=0.12)
+    assert found.temperatures is None and len(found.ess) == 12
+    moved = ~np.isnan(found.accepted)
+    assert 0 < moved.sum() < 12 and (found.ess[moved] < 4000).all() and (found.ess[~moved] >= 4000).all()
+
+
+def test_two_modes_far_apart():
+    """A mixture that a chain would not cross: both modes keep their share."""
+
+    def target(x):
+        return np.logaddexp(np.log(0.3) + norm.logpdf(x[:, 0], -6, 0.3), np.log(0.7) + norm.logpdf(x[:, 0], 6, 0.3))
+
+    prior = lk.Gaussian([0.0], 25.0)
+    found = [monte_carlo(prior, n=2000, likelihood=lambda x: target(x) - prior.log_prob(x), seed=s) for s in range(8)]
+    assert np.mean([f.belief.expect(lambda x: x[:, 0] > 0) for f in found]) == pytest.approx(0.7, abs=0.05)
+    assert np.mean([f.log_evidence for f in found]) == pytest.approx(0.0, abs=0.1)
+
+
+def test_temperatures_rise_to_one_at_the_wanted_size():
+    found = monte_carlo(PRIOR, n=2000, likelihood=likelihood, threshold=0.7)
+    assert found.temperatures[-1] == 1.0 and (np.diff(found.temperatures) > 0).all()
+    np.testing.assert_allclose(found.ess[:-1], 1400, rtol=0.01)
+    assert ((found.accepted > 0.1) & (found.accepted < 0.6)).all()
+
+
+def test_hard_edges():
+    """A likelihood of 0 beyond an edge: P(x > 1) under a normal law."""
+
+    def inside(x):
+        return np.where(x[:, 0] > 1.0, 0.0, -np.inf)
+
+    found = monte_carlo(lk.Gaussian([0.0], 1.0), n=20_000, likelihood=inside)
+    assert found.log_evidence == pytest.approx(norm.logsf(1.0), abs=0.06)
+    assert found.belief.states.min() > 1.0
+    assert found.mean[0] == pytest.approx(norm.pdf(1.0) / norm.sf(1.0), abs=0.04)
+
+
+def test_anybodys_moves():
+    """Exact draws of the posterior as the kernel: the answer needs no other."""
+    law, _ = exact()
+    found = monte_carlo(
+        PRIOR, n=3000, likelihood=likelihood, moves=lambda x, log, rng: rng.permutation(law.sample(len(x), rng))
+    )
+    np.testing.assert_allclose(found.mean, law.mean, atol=0.03)
+    still = monte_carlo(PRIOR, n=500, likelihood=likelihood, moves=0)
+    assert np.isnan(still.accepted).all() and np.isfinite(still.log_evidence)
+
+
+def test_the_same_bits_again():
+    a, b = (monte_carlo(PRIOR, n=200, likelihood=likelihood, seed=3) for _ in range(2))
+    np.testing.assert_array_equal(a.belief.states, b.belief.states)
+    assert a.log_evidence == b.log_evidence != monte_carlo(PRIOR, n=200, likelihood=likelihood).log_evidence
+    assert "200 particles" in repr(a)
+    none = monte_carlo(PRIOR, [], n=50)
+    assert none.log_evidence == 0.0 and len(none.belief) == 50
+    assert np.isfinite(monte_carlo(PRIOR, n=1, pieces=[piece(Y[0])]).log_evidence)
+
+
+@pytest.mark.parametrize(
+    "how, error, words",
+    [
+        ({}, DomainError, "one of targets"),
+        ({"likelihood": likelihood, "targets": []}, DomainError, "one of targets"),
+        ({"likelihood": 3}, DomainError, "must be a function"),
+        ({"likelihood": lambda x: x}, DataError, "one log-density for each"),
+        ({"likelihood": lambda x: x[:, 0] * np.nan}, DataError, "below infinity"),
+        ({"likelihood": lambda x: np.full(len(x), np.inf)}, DataError, "below infinity"),
+        ({"likelihood": lambda x: np.full(len(x), -np.inf)}, DataError, "positive at some"),
+        ({"pieces": [lambda x: np.full(len(x), -np.inf)]}, DataError, "possible under target 1"),
+        ({"likelihood": lambda x: "a"}, DataError, "log-densities"),
+        ({"likelihood": likelihood, "threshold": 1.0}, DomainError, "between 0 and 1"),
+        ({"targets": [likelihood], "threshold": 2}, DomainError, "0 … 1"),
+        ({"likelihood": likelihood, "temperatures": [0.5, 0.2, 1.0]}, DomainError, "rise"),
+        ({"likelihood": likelihood, "temperatures": []}, DomainError, "rise"),
+        ({"targets": [likelihood], "temperatures": [1.0]}, DomainError, "temper a likelihood"),
+        ({"likelihood": likelihood, "n": 0}, DomainError, "n must be"),
+        ({"likelihood": likelihood, "moves": -1}, DomainError, "moves"),
+        ({"likelihood": likelihood, "resample": "no"}, DomainError, "resample"),
+    ],
+)
+def test_what_cannot_be(how, error, words):
+    with pytest.raises(error, match=words):
+        monte_carlo(PRIOR, **{"n": 20, **how})
+
+
+def test_initial_must_be_a_density():
+    with pytest.raises(DomainError, match="initial must be a density"):
+        monte_carlo(3, likelihood=likelihood)
