@@ -22,6 +22,7 @@ from likely.models.linear_forecast import StateForecast, Steady, forecast_from, 
 from likely.models.linear_stats import LinearStats
 from likely.models.ready_made import ReadyMade
 from likely.models.state_belief import Loose, StateBelief, loose_moments
+from likely.models.state_space import StateSpace, as_laws
 
 ME = "LinearGaussian"
 
