@@ -20,9 +20,12 @@ from likely.plots.density import DensityDisplay
 from likely.plots.evaluation import decision_map
 from likely.plots.factors import ScoresDisplay, ScreeDisplay
 from likely.plots.learning import components, trace
+from likely.plots.regimes import cloud
 from likely.plots.sequences import occupancy, trellis
+from likely.plots.states import bands
 from likely.plots.theme import INK, PALETTE, themed
 from likely.plots.tour import tour_picture
+from likely.plots.tracks import track
 from likely.plots.transcripts import words
 from likely.plots.trees import dendrogram
 
@@ -186,6 +189,45 @@ def utterance() -> None:
     words(heard, x).figure.savefig(STATIC / "words.png", dpi=130)
 
 
+def level_with_gap() -> None:
+    """A wandering level with a gap: its band, which is wide where nobody looked, and what comes."""
+    level = lk.LinearGaussian.local_level(noise=1.0, observation=4.0, start=([20.0], 1.0))
+    y = level.sample(1, np.random.default_rng(5), 110)[0].copy()
+    y[45:65] = np.nan
+    guess = lk.LinearGaussian.local_level(noise=1.0, observation=4.0)
+    bands(guess, y, ahead=15, names="level").figure.savefig(STATIC / "bands.png", dpi=130)
+
+
+def robot() -> None:
+    """A robot that knows its distance from two beacons: the smoothed track, with ellipses."""
+    beacons = np.array([[0.0, 0.0], [10.0, 0.0]])
+    moving = lk.LinearGaussian.constant_velocity(dim=2, dt=0.5, noise=0.2)
+    laws = lk.StateSpace(
+        lk.Gaussian([2.0, 4.0, 1.0, 0.5], 0.5),
+        lambda x: lk.Gaussian(x @ moving.transition.T, moving.noise),
+        lambda x: lk.Gaussian(np.linalg.norm(x[:, None, :2] - beacons, axis=2), 0.05),
+    )
+    seen = laws.sample(1, np.random.default_rng(11), 60)
+    ranges = seen.observations[0].copy()
+    ranges[20:28] = np.nan
+    ax = track(lk.UnscentedFilter(laws).smooth(ranges), truth=seen.states[0], ellipses=40)
+    ax.plot(*beacons.T, "^", color=INK, markersize=8)
+    ax.set_title("60 frames, ranges to two beacons (▲), silent for eight frames", loc="left")
+    ax.figure.savefig(STATIC / "track.png", dpi=130)
+
+
+def volatility() -> None:
+    """Stochastic volatility: particles over time around the volatility that was."""
+    laws = lk.StateSpace(
+        lk.Gaussian([-1.0], 0.64),
+        lambda x: lk.Gaussian(-1.0 + 0.95 * (x + 1.0), 0.0625),
+        lambda x: lk.Gaussian(np.zeros_like(x), np.exp(x), kind="diagonal"),
+    )
+    seen = laws.sample(1, np.random.default_rng(2), 150)
+    run = lk.ParticleFilter(laws, 5000, seed=1).run(seen.observations[0])
+    cloud(run, truth=seen.states[0], name="log-volatility").figure.savefig(STATIC / "cloud.png", dpi=130)
+
+
 def report() -> None:
     """The head and the map of a report on the wines, photographed by a browser where there is one."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -220,5 +262,8 @@ if __name__ == "__main__":
     chains()
     states()
     utterance()
+    level_with_gap()
+    robot()
+    volatility()
     report()
     tour_picture(*wine()).savefig(STATIC / "tour.png", dpi=130)

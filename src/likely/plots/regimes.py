@@ -40,7 +40,7 @@ def cloud(
         many = min(n, DRAWN)
         drawn = np.stack([rng.choice(x[t], many, p=w[t] / w[t].sum()) for t in frames])
         at = np.repeat(frames[:, None], many, axis=1) + rng.uniform(-0.25, 0.25, drawn.shape)
-        ax.scatter(at, drawn, s=4, color=PALETTE[0], alpha=0.12, linewidths=0, label="particles", rasterized=True)
+        ax.scatter(at, drawn, s=4, color=PALETTE[0], alpha=0.22, linewidths=0, label="particles", rasterized=True)
         ax.plot(np.asarray(result.mean)[:, column], color=PALETTE[1], linewidth=1.6, label="mean")
         if truth is not None:
             ax.plot(np.asarray(truth).reshape(T, -1)[:, column], color=INK, linewidth=1.0, linestyle=":", label="true")

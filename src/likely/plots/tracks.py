@@ -46,7 +46,7 @@ def track(
         ax.plot(path[:, 0], path[:, 1], color=PALETTE[0], linewidth=1.8, label=label, zorder=3)
         _ellipses(ax, path, spread, level, ellipses)
         ax.set(xlabel=names[0], ylabel=names[1])
-        ax.set_aspect("equal", adjustable="datalim")
+        ax.set_aspect("equal", adjustable="box")
         ax.set_title(f"{len(mean):,} frames, ellipses hold {level:.0%}", loc="left")
         ax.legend(loc="best", fontsize=8)
     return ax
