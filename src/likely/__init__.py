@@ -18,7 +18,7 @@ _HOMES = {
     "likely.core.columns": ["Columns"],
     "likely.core.density": ["Density", "Learnable"],
     "likely.core.engine": ["Engine", "Serial", "Threads"],
-    "likely.core.filter": ["follow", "step"],
+    "likely.core.filter": ["step"],
     "likely.core.learn": ["Step", "Stop", "fit", "iterate"],
     "likely.core.online": ["online"],
     "likely.core.prior": ["Prior"],
@@ -32,6 +32,7 @@ _HOMES = {
     "likely.data.wav": ["read_wav"],
     "likely.decisions.combine": ["change_prior", "combine"],
     "likely.decisions.cost": ["Cost"],
+    "likely.decisions.cusum": ["Cusum"],
     "likely.decisions.decide": ["Decisions", "decide"],
     "likely.decisions.distances": ["check_squared_distances", "shell_share"],
     "likely.decisions.evaluation": ["Evaluation"],
@@ -42,8 +43,10 @@ _HOMES = {
         "adjusted_mutual_information", "adjusted_rand", "best_matching", "contingency", "fowlkes_mallows",
         "normalised_mutual_information", "purity", "rand", "v_measure", "variation_of_information",
     ],
+    "likely.decisions.race": ["Race", "race"],
     "likely.decisions.refusals": ["NOVEL", "REJECT"],
     "likely.decisions.separation": ["calinski_harabasz", "davies_bouldin", "silhouette", "silhouettes"],
+    "likely.decisions.sequential": ["SequentialTest"],
     "likely.decisions.word_errors": ["WordErrors", "word_errors"],
     "likely.errors": [
         "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
@@ -61,6 +64,7 @@ _HOMES = {
     "likely.estimators.driven_hmm": ["DrivenHMMDensity"],
     "likely.estimators.dtw": ["DTWClassifier"],
     "likely.estimators.factors": ["FactorAnalysis", "PPCA"],
+    "likely.estimators.following": ["follow"],
     "likely.estimators.frequencies": ["ClassFrequencies"],
     "likely.estimators.gaussian": ["GaussianDensity"],
     "likely.estimators.hmm": ["HMMDensity"],
@@ -153,7 +157,7 @@ if TYPE_CHECKING:
     from likely.core.columns import Columns
     from likely.core.density import Density, Learnable
     from likely.core.engine import Engine, Serial, Threads
-    from likely.core.filter import follow, step
+    from likely.core.filter import step
     from likely.core.learn import Step, Stop, fit, iterate
     from likely.core.online import online
     from likely.core.prior import Prior
@@ -167,6 +171,7 @@ if TYPE_CHECKING:
     from likely.data.wav import read_wav
     from likely.decisions.combine import change_prior, combine
     from likely.decisions.cost import Cost
+    from likely.decisions.cusum import Cusum
     from likely.decisions.decide import Decisions, decide
     from likely.decisions.distances import check_squared_distances, shell_share
     from likely.decisions.evaluation import Evaluation
@@ -185,8 +190,10 @@ if TYPE_CHECKING:
         v_measure,
         variation_of_information,
     )
+    from likely.decisions.race import Race, race
     from likely.decisions.refusals import NOVEL, REJECT
     from likely.decisions.separation import calinski_harabasz, davies_bouldin, silhouette, silhouettes
+    from likely.decisions.sequential import SequentialTest
     from likely.decisions.word_errors import WordErrors, word_errors
     from likely.errors import DataError, DomainError, FitWarning, LikelyError, ModelFileError, NotConverged, ShapeError
     from likely.estimators.agglomerative import Agglomerative
@@ -202,6 +209,7 @@ if TYPE_CHECKING:
     from likely.estimators.driven_hmm import DrivenHMMDensity
     from likely.estimators.dtw import DTWClassifier
     from likely.estimators.factors import FactorAnalysis, PPCA
+    from likely.estimators.following import follow
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.gaussian import GaussianDensity
     from likely.estimators.hmm import HMMDensity
@@ -290,7 +298,7 @@ __all__ = [  # noqa: PLE0604, RUF100
     "Agglomerative", "Barycentre", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Bigram", "Block",
     "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Centres", "Cepstra", "Checkpoint",
     "ClassFrequencies", "Classifier", "Columns", "ComponentChoice", "ContaminatedDensity", "ContinuousLinear", "Cost",
-    "CubatureFilter", "DTWClassifier", "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet",
+    "CubatureFilter", "Cusum", "DTWClassifier", "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet",
     "DirichletMultinomial", "DomainError", "DrivenHMM", "DrivenHMMDensity", "DrivenPrior", "DrivenStats",
     "EarlierRows", "Engine", "Evaluation", "ExtendedFilter", "FactorAnalysis", "FactorGaussian", "FitReport",
     "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity", "HMM", "HMMDensity", "HMMPrior", "HMMStats",
@@ -299,19 +307,19 @@ __all__ = [  # noqa: PLE0604, RUF100
     "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma",
     "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA", "ParticleBelief", "ParticleFilter",
     "ParticleRun", "Places", "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable", "Product",
-    "ProductDensity", "ProductPrior", "REJECT", "Ragged", "Scaled", "SequenceClassifier", "SequenceDensity",
-    "Sequences", "Serial", "Several", "ShapeError", "Shared", "Sketch", "SmoothedPaths", "SparseWeights",
-    "SpokenWords", "StateBelief", "StateChoice", "StateForecast", "StateSpace", "Stats", "Step", "Steps", "Stop",
-    "StudentT", "Table", "TableClassifier", "TableClusterer", "Threads", "TimedBelief", "Topology", "Transcript",
-    "UnscentedFilter", "Warping", "WordErrors", "WordNetwork", "__version__", "adjusted_mutual_information",
-    "adjusted_rand", "barycentre", "bell", "best_matching", "calinski_harabasz", "change_prior",
-    "check_squared_distances", "check_unimodality", "choose_components", "choose_k", "choose_states", "combine",
-    "components", "contingency", "cut_curve", "davies_bouldin", "decide", "dtw", "dtw_matrix", "evaluate", "fit",
-    "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learn_bigram", "learning_curve",
-    "linkage", "load", "log_stirling2", "monte_carlo", "normalised_mutual_information", "number_of_paths", "online",
-    "operating_threshold", "proportion", "purity", "rand", "read", "read_sequences", "read_wav", "save",
-    "shell_share", "silhouette", "silhouettes", "step", "stirling2", "subsequence", "v_measure",
-    "variation_of_information", "with_covariates", "word_errors",
+    "ProductDensity", "ProductPrior", "REJECT", "Race", "Ragged", "Scaled", "SequenceClassifier", "SequenceDensity",
+    "Sequences", "SequentialTest", "Serial", "Several", "ShapeError", "Shared", "Sketch", "SmoothedPaths",
+    "SparseWeights", "SpokenWords", "StateBelief", "StateChoice", "StateForecast", "StateSpace", "Stats", "Step",
+    "Steps", "Stop", "StudentT", "Table", "TableClassifier", "TableClusterer", "Threads", "TimedBelief", "Topology",
+    "Transcript", "UnscentedFilter", "Warping", "WordErrors", "WordNetwork", "__version__",
+    "adjusted_mutual_information", "adjusted_rand", "barycentre", "bell", "best_matching", "calinski_harabasz",
+    "change_prior", "check_squared_distances", "check_unimodality", "choose_components", "choose_k", "choose_states",
+    "combine", "components", "contingency", "cut_curve", "davies_bouldin", "decide", "dtw", "dtw_matrix", "evaluate",
+    "fit", "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learn_bigram",
+    "learning_curve", "linkage", "load", "log_stirling2", "monte_carlo", "normalised_mutual_information",
+    "number_of_paths", "online", "operating_threshold", "proportion", "purity", "race", "rand", "read",
+    "read_sequences", "read_wav", "save", "shell_share", "silhouette", "silhouettes", "step", "stirling2",
+    "subsequence", "v_measure", "variation_of_information", "with_covariates", "word_errors",
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import likely as lk
 from likely import HMM, Categorical, Gaussian
+from likely.core.filter import follow
 
 MOVES = [[0.8, 0.2, 0.0], [0.1, 0.7, 0.2], [0.3, 0.0, 0.7]]
 
@@ -68,3 +69,86 @@ def test_after_the_end_nothing_is_likely():
     for _ in range(2):
         belief, news = lk.step(h, belief, 0.0)
         assert news == -np.inf and not np.isnan(belief.probs).any()
+
+
+# ------------------------------------------------------------------------------ kept
+
+
+class Memory:
+    """A keeper that remembers all it was given."""
+
+    def __init__(self, kept=None):
+        self.kept = [] if kept is None else [kept]
+
+    def load(self):
+        return self.kept[-1] if self.kept else None
+
+    def save(self, following):
+        self.kept.append(following)
+
+
+def series(n: int = 30) -> np.ndarray:
+    return np.random.default_rng(3).normal(1, 3, (n, 2))
+
+
+def test_an_observation_counts_once_the_next_is_asked_for():
+    memory = Memory()
+    stream = follow(model(), iter(series()), keep=memory)
+    next(stream)
+    assert memory.kept == []
+    next(stream)
+    assert [kept.taken for kept in memory.kept] == [1]
+    stream.close()  # the second was not followed by a third
+    assert [kept.taken for kept in memory.kept] == [1]
+
+
+def test_progress_is_kept_at_intervals_and_at_every_kind_of_end():
+    memory, x = Memory(), series()
+    assert len(list(follow(model(), x, keep=memory, every=12))) == 30
+    assert [kept.taken for kept in memory.kept] == [12, 24, 30]
+    assert memory.kept[-1].log_evidence == pytest.approx(model().log_prob([x])[0], rel=1e-12)
+    memory = Memory()
+    for i, _ in enumerate(follow(model(), x, keep=memory, every=12)):
+        if i == 5:
+            break
+    assert [kept.taken for kept in memory.kept] == [5]
+    memory = Memory()
+    with pytest.raises(lk.errors.LikelyError):
+        list(follow(model(), [*x[:3], [1.0, 2.0, 3.0]], keep=memory, every=12))
+    assert [kept.taken for kept in memory.kept] == [3]
+
+
+@pytest.mark.parametrize("cut", [1, 7, 29, 30])
+def test_a_stream_goes_on_to_the_same_bits(cut):
+    x, whole = series(), list(follow(model(), series()))
+    memory = Memory()
+    list(follow(model(), x[:cut], keep=memory))
+    for source in (x, list(x)):  # what has a length begins again
+        later = list(follow(model(), source, keep=Memory(memory.kept[-1])))
+        assert len(later) == 30 - cut
+        assert all((a.probs == b.probs).all() and p == q for (a, p), (b, q) in zip(later, whole[cut:], strict=True))
+    later = list(follow(model(), iter(x[cut:]), keep=Memory(memory.kept[-1])))  # a stream goes on
+    assert [news for _, news in later] == [news for _, news in whole[cut:]]
+    later = list(follow(model(), iter(x), keep=Memory(memory.kept[-1]), replay=True))
+    assert [news for _, news in later] == [news for _, news in whole[cut:]]
+
+
+def test_what_does_not_fit_is_refused_at_once():
+    memory = Memory()
+    list(follow(model(), series(), keep=memory))
+    other = HMM([0.6, 0.3, 0.1], MOVES, Gaussian([[0.0, 0.0], [3.0, 1.0], [0.0, 5.5]], 1.0))
+    with pytest.raises(lk.errors.DataError, match="that of another"):
+        follow(other, series(), keep=Memory(memory.kept[-1]))
+    with pytest.raises(lk.errors.DataError, match="30 of them were taken already, got 20"):
+        follow(model(), series()[:20], keep=Memory(memory.kept[-1]))
+    with pytest.raises(lk.errors.DomainError, match="every must be"):
+        follow(model(), series(), keep=Memory(), every=0)
+    with pytest.raises(lk.errors.DomainError, match="can be followed live"):
+        follow(Gaussian([0.0], 1.0), series())
+
+
+def test_what_cannot_be_leaves_evidence_of_nothing():
+    symbols = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Categorical([[1.0, 0.0], [1.0, 0.0]]))
+    memory = Memory()
+    list(follow(symbols, [0, 1, 0], keep=memory))
+    assert memory.kept[-1].log_evidence == -np.inf and memory.kept[-1].taken == 3

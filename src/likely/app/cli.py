@@ -22,6 +22,7 @@ COMMANDS = {
     "fit": ("likely.app.fit:fit", "Learn to decide from a table: compare models, choose, report."),
     "predict": ("likely.app.predict:predict", "Decide about the rows of a table."),
     "decode": ("likely.app.decode:decode", "Find the states, or the class, of sequences."),
+    "follow": ("likely.app.follow:follow", "Follow a live feed: a line in, what the model believes out."),
     "align": ("likely.app.align:align", "Lay two sequences beside each other by time warping."),
     "evaluate": ("likely.app.evaluate:evaluate", "Measure a model on labelled rows."),
     "cluster": ("likely.app.cluster:cluster", "Find groups of rows that belong together."),

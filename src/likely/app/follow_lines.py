@@ -1,0 +1,186 @@
+"""Lines of a live feed: cells by name, from CSV or JSON; what is wrong with a line is said by its number."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import IO, Any
+
+from likely.errors import DataError, sentence
+
+SEPARATORS = (",", ";", "\t", "|")
+MISSING = frozenset((  # those of data.cells, whose import would double the time until the first line
+    "", "NA", "N/A", "n/a", "NaN", "nan", "null", "None", "?", "-", "NULL", "#N/A", "<NA>", "NaT",
+))  # fmt: skip
+
+
+class BadLine(DataError):
+    """A line that says nothing a model can use; the others may."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a line becomes cells by name: by the header's separator, or, where there are no names, by JSON."""
+
+    names: tuple[str, ...] | None  # None: JSON, whose lines name their cells
+    separator: str = ","
+
+    def cells(self, text: str) -> dict[str, Any]:
+        """The cells of one line."""
+        return _of_json(text) if self.names is None else _of_fields(self.names, fields(text, self.separator))
+
+    def is_blank(self, text: str) -> bool:
+        """Whether a line holds nothing; in a table of one column that is a missing cell."""
+        return not text.strip() and (self.names is None or len(self.names) > 1)
+
+
+def layout_of(first: str, nameless: bool) -> tuple[Layout, bool]:
+    """What the first line says of all, and whether it is a header rather than data.
+
+    A table without a header is understood where the model has no names for its columns either.
+
+    >>> layout_of("a;b", False)
+    (Layout(names=('a', 'b'), separator=';'), True)
+    >>> layout_of("1.5,2", True)
+    (Layout(names=('0', '1'), separator=','), False)
+    """
+    if first.lstrip()[:1] in ("{", "["):
+        return Layout(None), False
+    separator = max(SEPARATORS, key=lambda mark: len(fields(first, mark)))
+    names = [name.strip() for name in fields(first, separator)]
+    if nameless and all(is_number(name) or not name for name in names):
+        return Layout(tuple(map(str, range(len(names)))), separator), False
+    twice = [name for name in names if names.count(name) > 1]
+    if twice or "" in names:
+        got = f'"{twice[0]}" twice' if twice else "one without a name"
+        raise DataError(sentence("header", "each column needs a name of its own", got, "rename it"))
+    return Layout(tuple(names), separator), True
+
+
+def fields(text: str, separator: str) -> list[str]:
+    """The fields of a line; a quote must be closed in it."""
+    try:
+        return next(csv.reader([text], delimiter=separator, skipinitialspace=separator != "\t", strict=True), [""])
+    except csv.Error as error:
+        raise BadLine(sentence("fields", "quotes must be closed in the same line", error)) from error
+
+
+def _of_fields(names: tuple[str, ...], cells: list[str]) -> dict[str, Any]:
+    cells = cells or [""]
+    if len(cells) != len(names):
+        expected = f"there must be {len(names)} field{'s' * (len(names) != 1)} as the header has"
+        raise BadLine(sentence("fields", expected, len(cells)))
+    return dict(zip(names, cells, strict=True))
+
+
+def _of_json(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise BadLine(sentence("JSON", "each line must be one object", error)) from error
+    if isinstance(found, list):
+        return {str(j): cell for j, cell in enumerate(found)}
+    if not isinstance(found, dict):
+        raise BadLine(sentence("JSON", "each line must be one object", f"{found!r:.40}"))
+    return found
+
+
+# --------------------------------------------------------------------------- cells
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell is a number as people write them."""
+    try:
+        return math.isfinite(float(text)) and "_" not in text
+    except ValueError:
+        return False
+
+
+def number(cell: Any, column: str, missing: frozenset[str]) -> float:
+    """A cell as a number; NaN where it is missing."""
+    if isinstance(cell, str):
+        cell = cell.strip()
+        if cell in missing:
+            return math.nan
+        if is_number(cell):
+            return float(cell)
+    elif cell is None or isinstance(cell, int | float):
+        value = math.nan if cell is None else float(cell)
+        if not math.isinf(value):
+            return value
+    raise BadLine(
+        sentence(f'column "{column}"', "a finite number is needed", f'"{cell}"', "leave what is missing empty")
+    )
+
+
+def word(cell: Any, missing: frozenset[str]) -> str | None:
+    """A cell as a level; None where it is missing.
+
+    >>> word(3.0, frozenset()), word(" yes ", frozenset()), word("?", frozenset("?"))
+    ('3', 'yes', None)
+    """
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return None
+    if isinstance(cell, float) and cell == int(cell):
+        return str(int(cell))
+    text = str(cell).strip()
+    return None if text in missing else text
+
+
+# --------------------------------------------------------------------------- lines
+
+
+class Lines:
+    """The lines of a stream as they come: their number, and a digest of all so far, by which they are known again."""
+
+    def __init__(self, stream: IO[bytes], whose: str) -> None:
+        self.stream, self.whose, self.taken, self.digest = stream, whose, 0, ""
+
+    def __iter__(self) -> Iterator[str | None]:
+        """Each line; None for one that is not UTF-8."""
+        while raw := self.stream.readline():  # returns as soon as there is a line
+            text = self._noted(raw)
+            try:
+                yield text.decode("utf-8")
+            except UnicodeDecodeError:
+                yield None
+
+    def pass_over(self, lines: int, digest: str) -> None:
+        """Pass over the lines that were taken before; they must be the same."""
+        for _ in range(lines):
+            raw = self.stream.readline()
+            if not raw:
+                expected = f"the input must begin again with the first line: {lines} were taken already"
+                raise DataError(sentence(self.whose, expected, self.taken, "say --continue for a feed that goes on"))
+            self._noted(raw)
+        if self.digest != digest:
+            expected = "the input must begin with the lines that were taken already"
+            raise DataError(sentence(self.whose, expected, "others", "say --continue for a feed that goes on"))
+
+    def _noted(self, raw: bytes) -> bytes:
+        raw = raw.removeprefix(b"\xef\xbb\xbf") if not self.taken else raw
+        text = raw.rstrip(b"\r\n")
+        self.taken += 1
+        self.digest = blake2b(self.digest.encode() + text, digest_size=8).hexdigest()
+        return text
+
+    def went_on(self, lines: int, digest: str) -> None:
+        """A feed that goes on: it is counted from where it was."""
+        self.taken, self.digest = lines, digest
+
+
+def refuse_absent(wanted: Iterable[str], layout: Layout, whose: str) -> None:
+    """The columns of a header must be there; JSON may leave any out, which is then missing."""
+    if layout.names is None:
+        return
+    absent = [name for name in wanted if name not in layout.names]
+    if absent:
+        from likely.data.reading import did_you_mean
+
+        known = did_you_mean(absent[0], list(layout.names))
+        remedy = known if known.endswith("?") else f"{known}; --columns says which stand for the model's"
+        raise DataError(sentence(whose, f'there must be a column "{absent[0]}"', remedy=remedy))

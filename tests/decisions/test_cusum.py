@@ -1,0 +1,84 @@
+"""Page's test: run lengths are those of the tables, and alarms come as often as was asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from likely.decisions.cusum import Cusum, run_length
+from likely.decisions.sequential import log_ratios
+from likely.errors import DataError, DomainError
+
+# Montgomery, Introduction to Statistical Quality Control, table 9.3: two-sided, reference ½; shift: h = 4, h = 5
+MONTGOMERY = {0.0: (168, 465), 0.25: (74.2, 139), 0.5: (26.6, 38.0), 0.75: (13.3, 17.0), 1.0: (8.38, 10.4),
+              1.5: (4.75, 5.75), 2.0: (3.34, 4.01), 3.0: (2.19, 2.57)}  # fmt: skip
+
+
+@pytest.mark.parametrize("shift", MONTGOMERY)
+@pytest.mark.parametrize("which", [0, 1])
+def test_run_lengths_are_those_of_the_table(shift, which):
+    h = (4.0, 5.0)[which]
+    up, down = (run_length(h, lambda z, m=m: ndtr(z + 0.5 - m)) for m in (shift, -shift))
+    assert 1 / (1 / up + 1 / down) == pytest.approx(MONTGOMERY[shift][which], rel=0.006)
+
+
+def first_alarms(threshold: float, z: np.ndarray) -> np.ndarray:
+    """When each of many series (n, T) first raises an alarm; T where none does."""
+    total, first = np.zeros(len(z)), np.full(len(z), z.shape[1])
+    for t in range(z.shape[1]):
+        total = np.maximum(0, total + z[:, t])
+        first[(total > threshold) & (first == z.shape[1])] = t + 1
+    return first
+
+
+@pytest.mark.parametrize("shift", [0.5, 1.0, 2.0])
+def test_false_alarms_come_as_often_as_was_asked_for(shift):
+    rng = np.random.default_rng(1)
+    watch = Cusum.for_shift(shift, false_alarm_every=100)
+    calm = first_alarms(watch.threshold, log_ratios(rng.normal(size=(10_000, 1500)), shift))
+    assert calm.mean() == pytest.approx(100, rel=0.03)
+    changed = first_alarms(watch.threshold, log_ratios(rng.normal(shift, 1.0, (4_000, 400)), shift))
+    law = run_length(watch.threshold, lambda z: ndtr((z - shift**2 / 2) / shift))
+    assert changed.mean() == pytest.approx(law, rel=0.03) and changed.mean() < 35
+
+
+def test_draws_calibrate_as_the_law_does():
+    z = log_ratios(np.random.default_rng(2).normal(size=200_000), 1.0)
+    law, drawn = Cusum.for_shift(1.0, 200), Cusum.for_draws(z, 200)
+    assert drawn.threshold == pytest.approx(law.threshold, rel=0.02)
+
+
+def test_lordens_inequality_holds():
+    for h in (1.0, 3.0, 6.0):
+        assert run_length(h, lambda z: ndtr(z + 0.5)) >= np.exp(h)
+
+
+def test_small_shifts_need_more_cells_and_get_them():
+    shift = 0.02
+    watch = Cusum.for_shift(shift, false_alarm_every=200_000)
+    b, step = watch.threshold / shift + 1.166, shift / 2  # Siegmund's approximation, good for small shifts
+    assert (np.exp(2 * step * b) - 2 * step * b - 1) / (2 * step**2) == pytest.approx(200_000, rel=0.01)
+
+
+def test_it_is_pure_and_begins_again_after_an_alarm():
+    watch = Cusum(3.0)
+    risen = watch.step(2.0).step(2.5)
+    assert risen.alarm and watch.total == 0 and not risen.step(1.0).alarm and risen.step(1.0).total == 1.0
+    assert watch.step(-5.0).total == 0 and watch.step(np.inf).alarm
+    assert watch.run([2.0, 2.0, 2.0, 0.5, 1.0, -9.0, 4.0]).tolist() == [1, 4, 6]
+
+
+def test_nonsense_is_refused():
+    with pytest.raises(DomainError, match="threshold"):
+        Cusum(0.0)
+    with pytest.raises(DataError, match="pass 0"):
+        Cusum(1.0).step(np.nan)
+    with pytest.raises(DomainError, match="as often"):
+        Cusum.for_shift(1.0, 1.5)
+    with pytest.raises(DomainError, match="between 1 and"):
+        Cusum.for_shift(1.0, np.inf)
+    with pytest.raises(DomainError, match="typical steps"):
+        Cusum.for_draws([0.1, 0.2, -0.05], 1e9)
+    with pytest.raises(DataError, match="increments"):
+        Cusum.for_draws([np.nan, 1.0], 100)
