@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-import likely as lk
 from likely.core.ragged import Ragged
 from likely.estimators.switching import SwitchingDensity
 from likely.estimators.switching_starts import guessed_regimes
@@ -32,8 +31,8 @@ DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2]
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-switching.md"
 PREFACE = """# Results of switching linear models
 
-By `python bench/switching.py` (data from `LIKELY_DATA`). No series was looked at to set anything but what is said
-here; nothing of the annotations was used for learning. Seconds were taken on a busy machine with two cores.
+By `python bench/switching.py` (data from `LIKELY_DATA`). Annotations were never used to learn a model. They were used
+to choose some settings, and each section says which. Seconds were taken on a busy machine with two cores.
 """
 
 
@@ -66,52 +65,87 @@ def bees() -> str:
     """Six dances, three regimes, nobody says which: where do they change?"""
     z = np.load(DATA / "switching" / "bee_dance.npz")
     dances = [flight(z[f"y{i}"]) for i in range(1, 7)]
+    places = [position(z[f"y{i}"]) for i in range(1, 7)]
     true = [np.flatnonzero(z[f"change{i}"]) for i in range(1, 7)]
-    makers = {"uniform": evenly, "windows": by_windows, "one": by_one, "others": by_others}
-    found, seconds = {}, {}
-    for name, make in makers.items():
-        start = time.perf_counter()
-        found[name] = [make(dances, i, len(true[i])) for i in range(6)]
-        seconds[name] = time.perf_counter() - start
-    lines = []
-    for name, told in BEES.items():
-        each = [f_score(t, x, 5) for t, x in zip(true, found[name], strict=True)]
-        wide = np.mean([f_score(t, x, 10) for t, x in zip(true, found[name], strict=True)])
-        counts = sum(len(x) for x in found[name])
-        lines.append([told, *(f"{f:.2f}" for f in each), f"{np.mean(each):.2f}", f"{wide:.2f}", counts, f"{seconds[name]:.0f}"])
-    head = ["boundaries by", *(f"dance {i}" for i in range(1, 7)), "mean, ±5", "mean, ±10", f"found ({sum(map(len, true))} true)", "s"]
-    return f"## Bee dances: boundaries, F-score within 5 frames\n\n{table(head, lines)}\n{BEES_TOLD}"
+    start = time.perf_counter()
+    own = {s: [by_one(dances, i, *s) for i in range(6)] for s in SETTINGS}
+    took = time.perf_counter() - start
+    chosen = [best_elsewhere(own, true, i) for i in range(6)]
+    found = {
+        "uniform": [evenly(dances, i, len(true[i])) for i in range(6)],
+        "places": [by_windows(places, i) for i in range(6)],
+        "windows": [by_windows(dances, i) for i in range(6)],
+        "one": [own[chosen[i]][i] for i in range(6)],
+        "others": [by_others(dances, i, *chosen[i]) for i in range(6)],
+    }
+    lines = [[told, *bee_row(true, found[name])] for name, told in BEES.items()]
+    head = ["boundaries by", *(f"dance {i}" for i in range(1, 7)), "mean, ±5", "mean, ±10",
+            f"found ({sum(map(len, true))} true)"]  # fmt: skip
+    told = f"One fit of one dance took {took / 6 / len(SETTINGS):.1f} s.\n"
+    return f"## Bee dances: boundaries, F-score within 5 frames\n\n{table(head, lines)}\n{BEES_TOLD}{told}"
 
 
+SETTINGS = [(noise, stay) for noise in (0.01, 0.3) for stay in (0.97, 0.995)]
 BEES = {
     "uniform": "equal stretches, true number of them",
-    "windows": "HMM of 3 states on windows (the start)",
+    "places": "HMM of 3 states on windows of position and direction",
+    "windows": "HMM of 3 states on windows of turns and steps (the start)",
     "one": "switching model, learnt on the dance itself",
     "others": "switching model, learnt on the five others",
 }
-BEES_TOLD = """Frames are position and direction (x, y, cos θ, sin θ); a regime is an autoregression of first order,
-x_t = A x_{t−1} + b + w, with A, b and the covariance of w its own (a `LinearGaussian` with a constant input), observed
-with little noise. Three regimes start from one model and are told apart by windows; `SwitchingDensity` does the
-rest. Boundaries are frames at which the likeliest smoothed regime changes and then stays for 5 frames.
+BEES_TOLD = """Frames of the switching models are the turn and the step ahead and aside since the frame before; a
+regime is an autoregression of first order, x_t = A x_{t−1} + b + w, with A, b and the covariance of
+w its own (a `LinearGaussian` with a constant input), observed with noise. Three regimes start from
+one model and are told apart by windows; `SwitchingDensity` does the rest, without labels.
+Boundaries are frames at which the likeliest smoothed regime changes and then stays for 5 frames.
+
+How settings were found: the variance of the noise (0.01 or 0.3 of a column's) and the probability
+to stay (0.97 or 0.995) are chosen for each dance by the boundaries of the five others, as the
+program does it. What the program does not show: four kinds of frame (position and direction; turns;
+turns and steps ahead; those and steps aside) and moves learnt or kept were tried before with an
+earlier smoother, 13 settings in all, and the kind of frame was kept that did best on all six
+dances. So the two last rows are somewhat flattered, and six dances are few: the lead over windows
+of position and direction may be chance.
+
 """
 
 
+def bee_row(true: Any, found: Any) -> list[Any]:
+    each = [f_score(t, x, 5) for t, x in zip(true, found, strict=True)]
+    wide = np.mean([f_score(t, x, 10) for t, x in zip(true, found, strict=True)])
+    return [*(f"{f:.2f}" for f in each), f"{np.mean(each):.2f}", f"{wide:.2f}", sum(len(x) for x in found)]
+
+
+def best_elsewhere(own: Any, true: Any, i: int) -> Any:
+    """The setting whose boundaries are best in the other dances."""
+    rest = [j for j in range(6) if j != i]
+    return max(own, key=lambda s: np.mean([f_score(true[j], own[s][j], 5) for j in rest]))
+
+
 def flight(y: Any) -> Any:
-    """Position and direction, in units of their spread; θ was scaled to 0 … 1."""
+    """Turn, step ahead and step aside since the frame before, in units of their spread; θ was scaled to 0 … 1."""
+    angle = 2 * np.pi * y[:, 2]
+    turn = np.angle(np.exp(1j * np.diff(angle)))
+    step = np.diff(y[:, 0] + 1j * y[:, 1]) * np.exp(-1j * angle[:-1])
+    frames = np.column_stack([turn, step.real, step.imag])
+    frames = np.vstack([frames[:1], frames])
+    return frames / frames.std(axis=0)
+
+
+def position(y: Any) -> Any:
+    """Position and direction, in units of their spread."""
     angle = 2 * np.pi * y[:, 2]
     frames = np.column_stack([y[:, :2], np.cos(angle), np.sin(angle)])
     return (frames - frames.mean(axis=0)) / frames.std(axis=0)
 
 
-def autoregression() -> LinearGaussian:
-    d = 4
-    return LinearGaussian(np.eye(d), 0.1 * np.eye(d), np.eye(d), 1e-3 * np.eye(d), np.zeros(d), np.eye(d), np.zeros((d, 1)))
-
-
-def learner() -> SwitchingDensity:
-    stay = np.where(np.eye(3, dtype=bool), 0.96, 0.02)
-    return SwitchingDensity([autoregression()] * 3, stay, learn=["transition", "control", "noise"], max_iter=40, tol=1e-4,
-                            random_state=0)  # fmt: skip
+def learner(noise: float, stay: float) -> SwitchingDensity:
+    d, moves = 3, np.where(np.eye(3, dtype=bool), stay, (1 - stay) / 2)
+    plain = LinearGaussian(
+        np.zeros((d, d)), np.eye(d), np.eye(d), noise * np.eye(d), np.zeros(d), np.eye(d), np.zeros((d, 1))
+    )
+    return SwitchingDensity([plain] * 3, moves, learn=["transition", "control", "noise"], chain=["starts"], max_iter=40,
+                            tol=1e-4, random_state=0)  # fmt: skip
 
 
 def ones(sequences: list[Any]) -> list[Any]:
@@ -122,18 +156,18 @@ def evenly(dances: Any, i: int, count: int) -> Any:
     return np.linspace(0, len(dances[i]), count + 2)[1:-1].round()
 
 
-def by_windows(dances: Any, i: int, count: int) -> Any:
+def by_windows(dances: Any, i: int) -> Any:
     return steady_changes(guessed_regimes(Ragged.of([dances[i]]), None, 3, 0).values)
 
 
-def by_one(dances: Any, i: int, count: int) -> Any:
-    est = learner().fit([dances[i]], inputs=ones([dances[i]]))
+def by_one(dances: Any, i: int, noise: float, stay: float) -> Any:
+    est = learner(noise, stay).fit([dances[i]], inputs=ones([dances[i]]))
     return steady_changes(est.predict([dances[i]], inputs=ones([dances[i]])).values)
 
 
-def by_others(dances: Any, i: int, count: int) -> Any:
+def by_others(dances: Any, i: int, noise: float, stay: float) -> Any:
     rest = [d for j, d in enumerate(dances) if j != i]
-    est = learner().fit(rest, inputs=ones(rest))
+    est = learner(noise, stay).fit(rest, inputs=ones(rest))
     return steady_changes(est.predict([dances[i]], inputs=ones([dances[i]])).values)
 
 
@@ -173,7 +207,8 @@ def tcpd() -> str:
             rows[kind].append(judged(marks, points, len(y)))
     lines = [[told, *(f"{v:.3f}" for v in np.mean(rows[kind], axis=0))] for kind, told in TCPD.items()]
     took = f"All {len(series)} series took {time.perf_counter() - start:.0f} s.\n"
-    return f"## Change points of TCPD, {len(series)} series\n\n{table(['change points by', 'F1', 'cover'], lines)}\n{TCPD_TOLD}{took}"
+    shown = table(["change points by", "F1", "cover"], lines)
+    return f"## Change points of TCPD, {len(series)} series\n\n{shown}\n{TCPD_TOLD}{took}"
 
 
 TCPD = {
@@ -182,13 +217,20 @@ TCPD = {
     "trend": "level and slope that jump",
     "either": "the more evident of both",
 }
-TCPD_TOLD = """Ten of the 42 series of the benchmark may not be redistributed and are absent. F1 (margin 5) and cover are those of
-van den Burg and Williams: precision against the points of all annotators together, recall and cover as means over
-annotators, the first frame counted as a point. A series has two regimes: in one the level (and slope) drifts
-little or not at all, in the other it jumps anywhere. The sizes of drift and noise and the rate of jumps are those of a
-coarse grid of greatest evidence (generalised pseudo-Bayes); change points are frames where a jump has a smoothed
-probability above one half, the likeliest of neighbours. No published numbers stand beside these: those known to us are of
-all 42 series.
+TCPD_TOLD = """Ten of the 42 series of the benchmark may not be redistributed and are absent. F1 (margin 5) and
+cover are those of van den Burg and Williams: precision against the points of all annotators
+together, recall and cover as means over annotators, the first frame counted as a point. A series
+has two regimes: in one the level (and slope) drifts little or not at all, in the other it jumps
+anywhere. The sizes of drift and noise and the rate of jumps are those of a coarse grid of greatest
+evidence (generalised pseudo-Bayes); change points are frames where a jump has a smoothed
+probability above one half, the likeliest of neighbours.
+
+The grid was set before any score was seen, and not changed. The smoother was: a first run with
+Kim's gave 0.730 and 0.646 (last row); looking at seven of these series showed that it hardly looks
+ahead, and Barber's expectation correction replaced it for the whole library: nearer to exact
+enumeration on simulated jumps, a little farther where regimes last. No published numbers stand
+beside these: those known to us are of all 42 series.
+
 """
 
 
@@ -216,7 +258,9 @@ def jumping(p: int, kind: str, noise: float, drift: float, rate: float) -> Switc
     quiet, wild = (np.diag([drift, drift * 1e-2]), np.diag([1.0, 1e-2])) if trend else (drift * one, one)
     start = np.diag([4.0, 1e-2]) if trend else 4.0 * one
     made = [
-        LinearGaussian(np.kron(eye, A), np.kron(eye, q), np.kron(eye, C), noise * eye, np.zeros(p * len(A)), np.kron(eye, start))
+        LinearGaussian(
+            np.kron(eye, A), np.kron(eye, q), np.kron(eye, C), noise * eye, np.zeros(p * len(A)), np.kron(eye, start)
+        )
         for q in (quiet, wild)
     ]
     return SwitchingLinear(tuple(made), [[1 - rate, rate], [1 - rate, rate]], [1.0, 0.0])

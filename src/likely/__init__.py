@@ -76,6 +76,7 @@ _HOMES = {
     "likely.estimators.poisson": ["PoissonDensity"],
     "likely.estimators.product": ["ProductDensity"],
     "likely.estimators.sequence_tables": ["SequenceClassifier", "SequenceDensity"],
+    "likely.estimators.switching": ["SwitchingDensity"],
     "likely.estimators.table_classifier": ["TableClassifier"],
     "likely.estimators.table_clusterer": ["TableClusterer"],
     "likely.estimators.validation": ["evaluate"],
@@ -112,6 +113,7 @@ _HOMES = {
     "likely.models.hmm_prior": ["HMMPrior"],
     "likely.models.hmm_stats": ["HMMStats"],
     "likely.models.imputing": ["impute"],
+    "likely.models.interacting": ["InteractingModels"],
     "likely.models.linear_forecast": ["StateForecast"],
     "likely.models.linear_gaussian": ["LinearGaussian"],
     "likely.models.linear_learning": ["LinearLearner", "LinearPrior"],
@@ -123,12 +125,18 @@ _HOMES = {
     "likely.models.particle_filter": ["ParticleFilter", "ParticleRun"],
     "likely.models.particle_smoothing": ["SmoothedPaths"],
     "likely.models.principal": ["Principal"],
+    "likely.models.rao_blackwell": ["RaoBlackwell"],
     "likely.models.scaled": ["Scaled"],
     "likely.models.sigma_points": ["CubatureFilter", "UnscentedFilter"],
     "likely.models.sketch": ["Sketch"],
     "likely.models.state_belief": ["StateBelief"],
     "likely.models.state_space": ["StateSpace"],
     "likely.models.sums": ["components"],
+    "likely.models.switching": ["SwitchingLinear"],
+    "likely.models.switching_alarms": ["Alarms", "fault_alarms"],
+    "likely.models.switching_belief": ["SwitchingBelief"],
+    "likely.models.switching_learning": ["SwitchingLearner", "SwitchingPrior"],
+    "likely.models.switching_stats": ["SwitchingStats"],
     "likely.models.timed_belief": ["TimedBelief"],
     "likely.models.topology": ["Topology"],
     "likely.models.transcript": ["Transcript"],
@@ -221,6 +229,7 @@ if TYPE_CHECKING:
     from likely.estimators.poisson import PoissonDensity
     from likely.estimators.product import ProductDensity
     from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
+    from likely.estimators.switching import SwitchingDensity
     from likely.estimators.table_classifier import TableClassifier
     from likely.estimators.table_clusterer import TableClusterer
     from likely.estimators.validation import evaluate
@@ -257,6 +266,7 @@ if TYPE_CHECKING:
     from likely.models.hmm_prior import HMMPrior
     from likely.models.hmm_stats import HMMStats
     from likely.models.imputing import impute
+    from likely.models.interacting import InteractingModels
     from likely.models.linear_forecast import StateForecast
     from likely.models.linear_gaussian import LinearGaussian
     from likely.models.linear_learning import LinearLearner, LinearPrior
@@ -268,12 +278,18 @@ if TYPE_CHECKING:
     from likely.models.particle_filter import ParticleFilter, ParticleRun
     from likely.models.particle_smoothing import SmoothedPaths
     from likely.models.principal import Principal
+    from likely.models.rao_blackwell import RaoBlackwell
     from likely.models.scaled import Scaled
     from likely.models.sigma_points import CubatureFilter, UnscentedFilter
     from likely.models.sketch import Sketch
     from likely.models.state_belief import StateBelief
     from likely.models.state_space import StateSpace
     from likely.models.sums import components
+    from likely.models.switching import SwitchingLinear
+    from likely.models.switching_alarms import Alarms, fault_alarms
+    from likely.models.switching_belief import SwitchingBelief
+    from likely.models.switching_learning import SwitchingLearner, SwitchingPrior
+    from likely.models.switching_stats import SwitchingStats
     from likely.models.timed_belief import TimedBelief
     from likely.models.topology import Topology
     from likely.models.transcript import Transcript
@@ -295,31 +311,33 @@ if TYPE_CHECKING:
     from likely.recognisers.speech import SpokenWords
 
 __all__ = [  # noqa: PLE0604, RUF100
-    "Agglomerative", "Barycentre", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Bigram", "Block",
-    "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Centres", "Cepstra", "Checkpoint",
+    "Agglomerative", "Alarms", "Barycentre", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Bigram",
+    "Block", "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Centres", "Cepstra", "Checkpoint",
     "ClassFrequencies", "Classifier", "Columns", "ComponentChoice", "ContaminatedDensity", "ContinuousLinear", "Cost",
     "CubatureFilter", "Cusum", "DTWClassifier", "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet",
     "DirichletMultinomial", "DomainError", "DrivenHMM", "DrivenHMMDensity", "DrivenPrior", "DrivenStats",
     "EarlierRows", "Engine", "Evaluation", "ExtendedFilter", "FactorAnalysis", "FactorGaussian", "FitReport",
     "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity", "HMM", "HMMDensity", "HMMPrior", "HMMStats",
-    "KMeans", "Learnable", "LikelyError", "LinearGaussian", "LinearLearner", "LinearPrior", "LinearStats", "Mixture",
-    "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError", "MonteCarlo", "Multinomial",
-    "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma",
-    "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA", "ParticleBelief", "ParticleFilter",
-    "ParticleRun", "Places", "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable", "Product",
-    "ProductDensity", "ProductPrior", "REJECT", "Race", "Ragged", "Scaled", "SequenceClassifier", "SequenceDensity",
-    "Sequences", "SequentialTest", "Serial", "Several", "ShapeError", "Shared", "Sketch", "SmoothedPaths",
-    "SparseWeights", "SpokenWords", "StateBelief", "StateChoice", "StateForecast", "StateSpace", "Stats", "Step",
-    "Steps", "Stop", "StudentT", "Table", "TableClassifier", "TableClusterer", "Threads", "TimedBelief", "Topology",
-    "Transcript", "UnscentedFilter", "Warping", "WordErrors", "WordNetwork", "__version__",
-    "adjusted_mutual_information", "adjusted_rand", "barycentre", "bell", "best_matching", "calinski_harabasz",
-    "change_prior", "check_squared_distances", "check_unimodality", "choose_components", "choose_k", "choose_states",
-    "combine", "components", "contingency", "cut_curve", "davies_bouldin", "decide", "dtw", "dtw_matrix", "evaluate",
-    "fit", "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learn_bigram",
-    "learning_curve", "linkage", "load", "log_stirling2", "monte_carlo", "normalised_mutual_information",
-    "number_of_paths", "online", "operating_threshold", "proportion", "purity", "race", "rand", "read",
-    "read_sequences", "read_wav", "save", "shell_share", "silhouette", "silhouettes", "step", "stirling2",
-    "subsequence", "v_measure", "variation_of_information", "with_covariates", "word_errors",
+    "InteractingModels", "KMeans", "Learnable", "LikelyError", "LinearGaussian", "LinearLearner", "LinearPrior",
+    "LinearStats", "Mixture", "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError", "MonteCarlo",
+    "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial",
+    "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA", "ParticleBelief",
+    "ParticleFilter", "ParticleRun", "Places", "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable",
+    "Product", "ProductDensity", "ProductPrior", "REJECT", "Race", "Ragged", "RaoBlackwell", "Scaled",
+    "SequenceClassifier", "SequenceDensity", "Sequences", "SequentialTest", "Serial", "Several", "ShapeError",
+    "Shared", "Sketch", "SmoothedPaths", "SparseWeights", "SpokenWords", "StateBelief", "StateChoice",
+    "StateForecast", "StateSpace", "Stats", "Step", "Steps", "Stop", "StudentT", "SwitchingBelief",
+    "SwitchingDensity", "SwitchingLearner", "SwitchingLinear", "SwitchingPrior", "SwitchingStats", "Table",
+    "TableClassifier", "TableClusterer", "Threads", "TimedBelief", "Topology", "Transcript", "UnscentedFilter",
+    "Warping", "WordErrors", "WordNetwork", "__version__", "adjusted_mutual_information", "adjusted_rand",
+    "barycentre", "bell", "best_matching", "calinski_harabasz", "change_prior", "check_squared_distances",
+    "check_unimodality", "choose_components", "choose_k", "choose_states", "combine", "components", "contingency",
+    "cut_curve", "davies_bouldin", "decide", "dtw", "dtw_matrix", "evaluate", "fault_alarms", "fit", "follow",
+    "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate", "learn_bigram", "learning_curve",
+    "linkage", "load", "log_stirling2", "monte_carlo", "normalised_mutual_information", "number_of_paths", "online",
+    "operating_threshold", "proportion", "purity", "race", "rand", "read", "read_sequences", "read_wav", "save",
+    "shell_share", "silhouette", "silhouettes", "step", "stirling2", "subsequence", "v_measure",
+    "variation_of_information", "with_covariates", "word_errors",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils import get_tags
 
 import likely as lk
+from likely.estimators.linear_gaussian import LinearGaussianDensity
 
 ESTIMATORS = [
     lk.GaussianDensity(),
@@ -61,6 +62,8 @@ CHAINS = [
     lk.HMMDensity(lk.GaussianDensity("diagonal"), states=2, random_state=0, max_iter=20),
     lk.HMMDensity(states=2, topology="cyclic", hard=True, random_state=0, max_iter=20),
     lk.HMMDensity(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2), states=2, random_state=0, max_iter=20),
+    LinearGaussianDensity(max_iter=20),
+    LinearGaussianDensity(states=2, prior=None, accelerate=False, max_iter=5),
 ]
 A_WEIGHT_A_SEQUENCE = "a matrix is one sequence and has one weight; the check gives one a row"
 NOT_FOR_SEQUENCES = {

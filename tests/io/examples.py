@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 
 import likely as lk
+from likely.core.following import FollowedLines, Following
 from likely.core.progress import Progress
 from likely.core.value import Value
 from likely.decisions.calibrators import IsotonicMap, LogisticMap, Temperature
+from likely.decisions.cusum import Cusum
 from likely.decisions.floor import Floor
+from likely.decisions.race import Race
+from likely.decisions.sequential import SequentialTest
 from likely.families.scatter_root import root_of_rows
 from likely.models.given_weights import GivenWeights
+from likely.models.linear_learning import LinearLearner
 from likely.models.principal import Principal
 
 SPREAD = np.array([[2.0, 0.3], [0.3, 1.0]])
@@ -227,6 +232,13 @@ COSTS: dict[str, Callable[[], Any]] = {
     "progress": lambda: Progress.at(
         LAWS["mixture"](), PRIORS["mixture prior of none"](), 40.0, [-3.0, -2.0], [], best=LAWS["mixture"]()
     ),
+    "following": lambda: Following("0123456789abcdef", categorical(), 3, -np.inf, Cusum(4.0, 1.5)),
+    "followed lines": lambda: FollowedLines(
+        "a", "t,x", 7, "b", 120, ("", "pump"), (Following("c", None, 0, 0.0), Following("c", categorical(), 2, -1.5))
+    ),
+    "sequential test": lambda: SequentialTest(0.05, 0.1).step(1.5),
+    "cusum": lambda: Cusum(5.0).step(2.0),
+    "race": lambda: Race([hmm(), hmm()], [0.0, 1.0]).initial(),
     "floor": lambda: Floor(-3.0, True),
     "temperature": lambda: Temperature(2.0, 3),
     "logistic map": lambda: LogisticMap(np.eye(2), [0.0, 1.0]),
@@ -342,7 +354,50 @@ SEQUENCE_ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with sequences tha
     "classifier of hmms in order": lambda: spoken(states=2, topology="left-to-right"),
 }
 
-VALUES = {**LAWS, **PRIORS, **STATS, **COSTS, **CHAINS}
+TREND = [[1.0, 1.0], [0.0, 1.0]]
+
+
+def known_trend() -> Any:
+    return lk.LinearGaussian(TREND, 0.1 * np.eye(2), [[1.0, 0.0]], [[1.0]], [0.0, 1.0], np.eye(2))
+
+
+def unknown_trend() -> Any:
+    return lk.LinearGaussian(TREND, FLAT, [[1.0, 0.0]], [[1.0]])
+
+
+def driven_states() -> Any:
+    """Matrices that change with time, and inputs."""
+    F, G = np.arange(12.0).reshape(3, 2, 2), [[1.0, 0.5]]
+    return lk.LinearGaussian([TREND] * 3, np.eye(2), [[1.0, 0.0]], [[[1.0]]] * 3, [0.0, 0.0], np.eye(2), F, G)
+
+
+def learner(**form: Any) -> Any:
+    return LinearLearner.of(known_trend(), ["noise", "transition"], form)
+
+
+STATES: dict[str, Callable[[], Any]] = {
+    "linear-gaussian": known_trend,
+    "linear-gaussian, unknown start": unknown_trend,
+    "linear-gaussian with inputs": driven_states,
+    "state belief": lambda: known_trend().belief_after([1.0, 2.0]),
+    "state belief, start unknown": lambda: unknown_trend().belief_after([1.0]),
+    "loose": lambda: unknown_trend().initial().loose,
+    "continuous": lambda: lk.ContinuousLinear.constant_velocity(dim=2, noise=0.1),
+    "timed belief": lambda: lk.step(lk.ContinuousLinear.ornstein_uhlenbeck(1.0, 0.5), None, (2.5, [1.0]))[0],
+    "particle belief": lambda: lk.ParticleBelief(
+        [[0.0], [1.0]], np.log([0.25, 0.75]), 3, 7, True, None, np.array([0, 0])
+    ),
+    "state forecast": lambda: known_trend().forecast([1.0, 2.0], 3),
+    "linear stats": lambda: known_trend().collect([[1.0, 2.0, 4.0], [0.0]]),
+    "linear stats with inputs": lambda: driven_states().collect([[1.0, 2.0, 4.0]], inputs=[np.ones((3, 2))]),
+    "linear prior": lambda: known_trend().weak_prior(STATES["linear stats"]()),
+    "structure": lambda: learner().structure,
+    "linear learner": learner,
+    "linear learner with forms": lambda: learner(noise="diagonal", transition=np.array([[0, 1], [0, 1]])),
+    "linear learner with masks": lambda: learner(noise=np.array([1, 1]), transition=np.eye(2, dtype=bool)),
+}
+
+VALUES = {**LAWS, **PRIORS, **STATS, **COSTS, **CHAINS, **STATES}
 
 
 def available(table: dict[str, Callable[[], Any]]) -> dict[str, Any]:

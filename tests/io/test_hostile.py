@@ -336,10 +336,24 @@ def survive(thing: Any) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         repr(thing) if isinstance(thing, Value) else thing.get_params(deep=False)
-        if hasattr(type(thing), "point"):
+        if isinstance(thing, lk.LinearPrior):  # moments that came before: all it can is add
+            with suppress(LikelyError):
+                thing.update(thing.stats)
+        elif hasattr(type(thing), "point"):
             survive_as_prior(thing, rng)
         elif isinstance(thing, lk.HMM):
             survive_as_chain(thing, rng)
+        elif isinstance(thing, lk.LinearGaussian | lk.LinearLearner):
+            survive_as_states(getattr(thing, "model", thing))
+        elif isinstance(thing, lk.StateBelief):
+            survive_as_belief(thing, rng)
+        elif isinstance(thing, lk.ContinuousLinear):
+            survive_as_continuous(thing, rng)
+        elif isinstance(thing, lk.TimedBelief):
+            survive_as_belief(thing.state, rng)
+        elif isinstance(thing, lk.StateForecast):
+            with suppress(LikelyError):  # a variance may be beyond what a Gaussian takes
+                assert len(thing.interval(0.9)[0]) == len(list(thing))
         elif isinstance(thing, lk.DrivenHMM | lk.WordNetwork):
             survive_as_sequences(thing)
         elif hasattr(type(thing), "log_prob"):
@@ -377,6 +391,45 @@ def survive_as_sequences(model: Any) -> None:
     for ability in abilities:
         with suppress(LikelyError):
             ability(x)
+
+
+def survive_as_states(model: lk.LinearGaussian) -> None:
+    """It filters, smooths, foretells, draws, learns and follows, or says why not; and never finds NaN."""
+    T, rng = min(model.length or 3, 3), np.random.default_rng(0)
+    y, u = np.zeros((T, model.dim)), np.zeros((T, model.n_inputs)) if model.n_inputs else None
+    sequences, inputs, one = [y] * 2, None if u is None else [u] * 2, None if u is None else u[0]
+    with suppress(LikelyError):
+        assert not np.isnan(model.log_prob(sequences, inputs)).any()
+    for ability in (
+        lambda: model.filter(y, u), lambda: model.smooth(y, u), lambda: model.smooth(y, u, lag=1),
+        lambda: model.forecast(y, 2, u, None if u is None else u[:2]), lambda: model.draw_states(y, 2, rng, u),
+        lambda: model.sample(2, rng, T, inputs), lambda: model.refit(model.collect(sequences, inputs=inputs)),
+        lambda: model.update(model.predict(model.initial(), one), y[0], one),
+    ):  # fmt: skip
+        with suppress(LikelyError):
+            ability()
+
+
+def survive_as_continuous(model: Any, rng: np.random.Generator) -> None:
+    """The same at moments that are not evenly spaced."""
+    y, times = np.zeros((3, model.dim)), [0.0, 1.0, 2.5]
+    for ability in (
+        lambda: model.log_prob(y, times), lambda: model.smooth(y, times, at=[1.5]), lambda: model.sample(2, rng, times),
+        lambda: list(lk.follow(model, zip(times, y, strict=True))),
+    ):  # fmt: skip
+        with suppress(LikelyError):
+            ability()
+
+
+def survive_as_belief(belief: Any, rng: np.random.Generator) -> None:
+    """It can be asked, and followed on by a model of its size, whichever frame it speaks of."""
+    model = lk.LinearGaussian(np.eye(belief.dim), np.eye(belief.dim), np.eye(belief.dim), np.eye(belief.dim))
+    for ability in (
+        lambda: belief.sample(2, rng), lambda: belief.log_prob(np.zeros((2, belief.dim))), lambda: belief.variance,
+        lambda: model.update(model.predict(belief), np.zeros(belief.dim)), lambda: model.forecast(belief=belief),
+    ):  # fmt: skip
+        with suppress(LikelyError):
+            ability()
 
 
 def survive_as_classifier(clf: Any) -> None:

@@ -1,13 +1,33 @@
-"""The oracle of every linear-Gaussian algorithm: all states and observations of a sequence as one joint Gaussian."""
+"""The oracle of every linear-Gaussian algorithm: all states and observations of a sequence as one joint Gaussian.
+
+It computes in extended precision, so that what differs is not its own rounding.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import block_diag
 
+EXACT = np.longdouble
+LOG_2PI = np.log(2 * EXACT(np.pi))
+
 
 def at(a, t):
-    return a if a is None or a.ndim == 2 else a[t]
+    return None if a is None else (a if a.ndim == 2 else a[t]).astype(EXACT)
+
+
+def solved(a, b):
+    """a⁻¹ b and log |det a|, by elimination."""
+    n, logdet = len(a), EXACT(0)
+    both = np.hstack([a, b]).astype(EXACT)
+    for j in range(n):
+        high = j + int(np.argmax(np.abs(both[j:, j])))
+        both[[j, high]] = both[[high, j]]
+        logdet += np.log(np.abs(both[j, j]))
+        both[j] /= both[j, j]
+        others = np.arange(n) != j
+        both[others] -= both[others, j, None] * both[j]
+    return both[:, n:], logdet
 
 
 class Dense:
@@ -17,12 +37,12 @@ class Dense:
         self.T, self.d, self.p = len(y), model.states, model.dim
         d, T = self.d, self.T
         start = model.covariance + (0 if model.diffuse is None else kappa * model.diffuse @ model.diffuse.T)
-        noises = [start, *[at(model.noise, t) for t in range(1, T)]]
-        L = np.eye(T * d)
+        noises = [start.astype(EXACT), *[at(model.noise, t) for t in range(1, T)]]
+        L = np.eye(T * d, dtype=EXACT)
         for t in range(1, T):
             L[t * d : (t + 1) * d] += at(model.transition, t) @ L[(t - 1) * d : t * d]
             L[t * d : (t + 1) * d, t * d : (t + 1) * d] = np.eye(d)
-        push = [model.mean]
+        push = [model.mean.astype(EXACT)]
         for t in range(1, T):
             push.append(at(model.control, t) @ u[t] if model.control is not None else np.zeros(d))
         self.mean = L @ np.concatenate(push)
@@ -36,38 +56,38 @@ class Dense:
         self.C = C
 
     def given(self, upto=None):
-        """Mean (T, d), covariance (T d, T d) of the states given the seen entries of the first `upto` frames, and log p of them."""
-        n = self.p * (self.T if upto is None else upto)
-        seen = np.flatnonzero(~np.isnan(self.y[:n]))
-        S, r = self.y_cov[np.ix_(seen, seen)], self.y[seen] - self.y_mean[seen]
-        K = np.linalg.solve(S, self.cross[:, seen].T).T if len(seen) else np.zeros((len(self.cov), 0))
-        mean = self.mean + K @ r
-        cov = self.cov - K @ self.cross[:, seen].T
-        sign, logdet = np.linalg.slogdet(S) if len(seen) else (1, 0.0)
-        logp = -0.5 * (len(seen) * np.log(2 * np.pi) + logdet + r @ np.linalg.solve(S, r)) if len(seen) else 0.0
-        return mean.reshape(self.T, self.d), cov, logp
+        """Mean (T, d), covariance (T d, T d) of states given what the first `upto` frames show, and its log p."""
+        seen = self._seen(upto)
+        r, cross = self.y[seen] - self.y_mean[seen], self.cross[:, seen]
+        by, logdet = solved(self.y_cov[np.ix_(seen, seen)], np.column_stack([r, cross.T]))
+        logp = -0.5 * (len(seen) * LOG_2PI + logdet + r @ by[:, 0])
+        return self._told(self.mean + cross @ by[:, 0], self.cov - cross @ by[:, 1:], logp)
+
+    def flat(self, model, upto=None):
+        """The same with nothing known of the diffuse directions: their limit, by generalised least squares."""
+        d, T, seen = self.d, self.T, self._seen(upto)
+        X = np.zeros((T * d, model.diffuse.shape[1]), dtype=EXACT)
+        X[:d] = model.diffuse
+        for t in range(1, T):
+            X[t * d : (t + 1) * d] = at(model.transition, t) @ X[(t - 1) * d : t * d]
+        r, Y, cross = self.y[seen] - self.y_mean[seen], (self.C @ X)[seen], self.cross[:, seen]
+        q = Y.shape[1]
+        by, logdet = solved(self.y_cov[np.ix_(seen, seen)], np.column_stack([r, Y, cross.T]))
+        by_r, by_Y, by_cross = by[:, 0], by[:, 1 : 1 + q], by[:, 1 + q :]
+        both, logdet_info = solved(Y.T @ by_Y, np.column_stack([Y.T @ by_r, np.eye(q)]))
+        delta, cov_delta = both[:, 0], both[:, 1:]
+        left = X - cross @ by_Y
+        e = r - Y @ delta
+        logp = -0.5 * (len(seen) * LOG_2PI + logdet + e @ (by_r - by_Y @ delta)) - 0.5 * logdet_info
+        mean = self.mean + X @ delta + cross @ (by_r - by_Y @ delta)
+        return self._told(mean, self.cov - cross @ by_cross + left @ cov_delta @ left.T, logp)
+
+    def _seen(self, upto):
+        return np.flatnonzero(~np.isnan(self.y[: self.p * (self.T if upto is None else upto)]))
+
+    def _told(self, mean, cov, logp):
+        return mean.reshape(self.T, self.d).astype(float), cov.astype(float), float(logp)
 
     def block(self, cov, t, s=None):
         s = t if s is None else s
         return cov[t * self.d : (t + 1) * self.d, s * self.d : (s + 1) * self.d]
-
-    def flat(self, model, upto=None):
-        """The same with nothing known of the diffuse directions: their limit, by generalised least squares."""
-        d, T = self.d, self.T
-        X = np.zeros((T * d, model.diffuse.shape[1]))
-        X[:d] = model.diffuse
-        for t in range(1, T):
-            X[t * d : (t + 1) * d] = at(model.transition, t) @ X[(t - 1) * d : t * d]
-        n = self.p * (T if upto is None else upto)
-        seen = np.flatnonzero(~np.isnan(self.y[:n]))
-        S, r, Y = self.y_cov[np.ix_(seen, seen)], self.y[seen] - self.y_mean[seen], (self.C @ X)[seen]
-        K = np.linalg.solve(S, self.cross[:, seen].T).T
-        info = Y.T @ np.linalg.solve(S, Y)
-        cov_delta = np.linalg.inv(info)
-        delta = cov_delta @ Y.T @ np.linalg.solve(S, r)
-        left = X - K @ Y
-        mean = self.mean + X @ delta + K @ (r - Y @ delta)
-        cov = self.cov - K @ self.cross[:, seen].T + left @ cov_delta @ left.T
-        e = r - Y @ delta
-        logp = -0.5 * (len(seen) * np.log(2 * np.pi) + np.linalg.slogdet(S)[1] + e @ np.linalg.solve(S, e))
-        return mean.reshape(T, d), cov, logp - 0.5 * np.linalg.slogdet(info)[1]

@@ -141,6 +141,23 @@ def _chains() -> None:
         d.posterior(x, 1, u), d.viterbi(x, u), d.k_best(x, 2, u), d.drawn_states(x, np.random.default_rng(0), u)
 
 
+def _states() -> None:
+    """Vectors that move in time: filters, smoothers and draws, with known starts and unknown ones."""
+    import numpy as np
+
+    import likely as lk
+
+    one, rng, y = np.eye(1), np.random.default_rng(0), np.array([0.0, 1.0, 3.0])
+    for model in (lk.LinearGaussian(one, one, one, one, np.zeros(1), one), lk.LinearGaussian(one, one, one, one)):
+        model.smooth(y), model.smooth(y, lag=1), model.sample(2, rng, 3), model.collect([y])
+        list(lk.follow(model, y))
+    m = lk.LinearGaussian(one, one, one, one, np.zeros(1), one)
+    switching = lk.SwitchingLinear([m, m], [[0.9, 0.1], [0.1, 0.9]])
+    switching.smooth(y), switching.collect([y]), list(lk.follow(switching, y)), lk.RaoBlackwell(switching, 3).run(y)
+    for name in ("systematic", "multinomial"):
+        lk.ParticleFilter(m.laws, 64, resample=name, threshold=1.0).run(y)
+
+
 def _words() -> None:
     """Words joined by a network, and word errors."""
     import numpy as np
@@ -175,5 +192,5 @@ def _warping() -> None:
 
 JOBS: dict[str, Callable[[], None]] = {
     "rows without gaps": _complete, "rows with gaps": _gaps, "mixtures and clusters": _mixtures,
-    "sequences": _chains, "words": _words, "warping": _warping,
+    "sequences": _chains, "states": _states, "words": _words, "warping": _warping,
 }  # fmt: skip

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.core.following import Following
 from likely.core.value import Value
 from likely.errors import LikelyError
 from likely.io.container import Refusal, short
@@ -96,6 +97,11 @@ def value(words: str, *abilities: str) -> Kind:
     return Kind(words, lambda x, sizes: isinstance(x, Value) and all(hasattr(type(x), name) for name in abilities))
 
 
+def of_class(name: str) -> Kind:
+    """A nested value of one class of the table."""
+    return Kind(f"a {name}", lambda x, sizes: isinstance(x, Value) and type(x).__name__ == name)
+
+
 def items(kind: Kind) -> Kind:
     """A tuple of one or more of that kind."""
     return Kind(f"a tuple, each {kind.words}", lambda x, sizes: _all(x) and all(kind.fits(y, sizes) for y in x))
@@ -111,6 +117,20 @@ def pairs(kind: Kind) -> Kind:
     return Kind(f"a tuple of (name, {kind.words}) with each name once", fits)
 
 
+def forms_of(*choices: str) -> Kind:
+    """A tuple of (name, form), perhaps empty: a form is one of some texts, or an array of whole numbers or booleans."""
+
+    def fits(x: Any, sizes: Sizes) -> bool:
+        form = Kind("", lambda y, _: y in choices if isinstance(y, str) else _marks(y))
+        return x == () or pairs(form).fits(x, sizes)
+
+    return Kind(f"a tuple of (name, one of {', '.join(choices)} or an array)", fits)
+
+
+def _marks(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind in "bi" and x.size > 0
+
+
 def _all(x: Any) -> bool:
     return isinstance(x, tuple) and len(x) > 0
 
@@ -121,12 +141,24 @@ labels = Kind("labels in a row, or null", lambda x, sizes: x is None or (isinsta
 levels = Kind("labels in a row", lambda x, sizes: isinstance(x, np.ndarray) and x.ndim == 1)
 texts = Kind("texts", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, str) for y in x))
 density = value("a density", "log_prob", "sample", "members", "dim")
-law = Kind("a density of rows", lambda x, sizes: density.fits(x, sizes) and not hasattr(type(x), "viterbi"))
+SEQUENCES = ("viterbi", "smooth", "structure")  # what only densities of sequences have
+law = Kind(
+    "a density of rows",
+    lambda x, sizes: density.fits(x, sizes) and not any(hasattr(x, ability) for ability in SEQUENCES),
+)
 densities = Kind(
     "a density, or a tuple of them", lambda x, sizes: density.fits(x, sizes) or items(density).fits(x, sizes)
 )
 prior = value("a prior", "update", "point")
 stats = value("statistics", "total_weight", "__add__")
+belief = Kind("a belief", lambda x, sizes: x is None or isinstance(x, Value) or hasattr(x, "partial_fit"))
+evidence = Kind("a number, or −inf", lambda x, sizes: type(x) is float and x < np.inf)
+logs = Kind(
+    "logarithms of weights",
+    lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.float64 and x.ndim == 1 and bool((x < np.inf).all()),
+)
+count = Kind("a whole number from 0", lambda x, sizes: type(x) is int and x >= 0)
+streams = Kind("a tuple of streams", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, Following) for y in x))
 
 ANNOTATED = {  # what an annotation says by itself
     "Array": numbers(), "Index": numbers(dtype=np.int64), "NDArray[np.intp]": numbers(dtype=np.int64),
@@ -154,6 +186,13 @@ def of_one_width(parts: Mapping[str, Any]) -> str:
     return "" if len(widths) == 1 else f"all members must have one number of columns, not {sorted(widths)}"
 
 
+def of_one_name_each(parts: Mapping[str, Any]) -> str:
+    """Streams of a feed have a name each."""
+    names = parts["names"]
+    alike = len(names) == len(set(names)) == len(parts["streams"])
+    return "" if alike else "each stream must have a name of its own"
+
+
 def honest_scatter(parts: Mapping[str, Any]) -> str:
     """A scatter matrix is symmetric up to rounding, and nothing scatters less than not at all."""
     scatter, mean = parts["scatter"], parts["origin"] + parts["shift"]
@@ -164,6 +203,28 @@ def honest_scatter(parts: Mapping[str, Any]) -> str:
     unit = np.hypot(np.sqrt(variance), 1e-6 * np.sqrt(parts["weight"])[..., None] * np.abs(mean))
     d = unit.shape[-1]
     return "" if _symmetric(scatter.reshape(-1, d, d), unit.reshape(-1, d)) else "scatter must be symmetric"
+
+
+def loose_enough(parts: Mapping[str, Any]) -> str:
+    """What is known of a start with q unknown directions: one row more than these, and no more of them free."""
+    q = len(parts["point"])
+    if len(parts["rows"]) != q + 1:
+        return f"rows must have shape {(q + 1, q + 1)}"
+    return "" if 0 <= parts["free"] <= q else f"free must lie in 0 … {q}"
+
+
+def of_states_and_inputs(parts: Mapping[str, Any]) -> str:
+    """Moments of states, and beside them of inputs."""
+    if parts["white"].shape != (2, 2):
+        return "white must have shape (2, 2)"
+    return "" if len(parts["before"]) >= len(parts["mean"]) else "before must have room for every state"
+
+
+def no_negative_variance(parts: Mapping[str, Any]) -> str:
+    """Variances of what comes next are not negative."""
+    spread = (parts["covariance"], parts["state_covariance"])
+    least = min(float(np.diagonal(a, axis1=1, axis2=2).min()) for a in spread)
+    return "" if least >= 0 else "variances must not be negative"
 
 
 def finite_table(parts: Mapping[str, Any]) -> str:
@@ -330,6 +391,73 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.models.driven_prior").DrivenPrior, worth=number(0), centre=numbers("p"),
         ridge=numbers("p", 0), parts=maybe(prior),
     ),
+    "LinearGaussian": entry(
+        lambda: import_module("likely.models.linear_gaussian").LinearGaussian, transition=numbers("d d | T d d"),
+        noise=numbers("d d | T d d"), emission=numbers("p d | T p d"), observation=numbers("p p | T p p"),
+        mean=numbers("d"), covariance=numbers("d d"), control=maybe(numbers("d k | T d k")),
+        feedthrough=maybe(numbers("p k | T p k")), diffuse=maybe(numbers("d q")),
+    ),
+    "Loose": entry(
+        lambda: import_module("likely.models.state_belief").Loose, loose_enough, mean=numbers("d"), root=numbers("d d"),
+        spread=numbers("d q"), basis=numbers("q q"), point=numbers("q"), rows=numbers("r r"), free=whole,
+        known=number(),
+    ),
+    "StateBelief": entry(
+        lambda: import_module("likely.models.state_belief").StateBelief, mean=numbers("d"), root=numbers("d d"),
+        loose=maybe(of_class("Loose")),
+    ),
+    "ContinuousLinear": entry(
+        lambda: import_module("likely.models.continuous").ContinuousLinear, drift=numbers("d d"),
+        diffusion=numbers("d d"), emission=numbers("p d"), observation=numbers("p p"), mean=numbers("d"),
+        covariance=numbers("d d"), diffuse=maybe(numbers("d q")),
+    ),
+    "TimedBelief": entry(
+        lambda: import_module("likely.models.timed_belief").TimedBelief, state=of_class("StateBelief"),
+        time=maybe(number()),
+    ),
+    "ParticleBelief": entry(
+        lambda: import_module("likely.models.particle_belief").ParticleBelief, states=numbers("N d"), log_weights=logs,
+        time=whole, seed=whole, seen=flag, before=maybe(numbers("N d")), ancestors=maybe(numbers("N", dtype=np.int64)),
+    ),
+    "SwitchingLinear": entry(
+        lambda: import_module("likely.models.switching").SwitchingLinear, regimes=items(of_class("LinearGaussian")),
+        moves=numbers("K K", 0), starts=numbers("K", 0),
+    ),
+    "SwitchingBelief": entry(
+        lambda: import_module("likely.models.switching_belief").SwitchingBelief, means=numbers("n d"),
+        roots=numbers("n d d"), which=numbers("n", 0, np.int64), log_weights=logs, n_regimes=whole, time=whole,
+        seed=whole, parents=maybe(numbers("n", 0, np.int64)), particle=maybe(numbers("n", 0, np.int64)),
+    ),
+    "SwitchingStats": entry(
+        lambda: import_module("likely.models.switching_stats").SwitchingStats, regimes=items(of_class("LinearStats")),
+        starts=numbers("K", 0), moves=numbers("K K", 0), counts=numbers("K", 0), entropy=numbers(""),
+    ),
+    "SwitchingPrior": entry(
+        lambda: import_module("likely.models.switching_learning").SwitchingPrior,
+        regimes=items(maybe(of_class("LinearPrior"))), starts=numbers("K", 0), moves=numbers("K K", 0),
+    ),
+    "StateForecast": entry(
+        lambda: import_module("likely.models.linear_forecast").StateForecast, no_negative_variance, mean=numbers("s p"),
+        covariance=numbers("s p p"), states=numbers("s d"), state_covariance=numbers("s d d"),
+    ),
+    "LinearStats": entry(
+        lambda: import_module("likely.models.linear_stats").LinearStats, of_states_and_inputs, starts=numbers("", 0),
+        first=numbers("d"), first_scatter=numbers("d d"), moves=numbers("", 0), noise=numbers("d d"),
+        noise_by=numbers("d h"), before=numbers("h h"), seen=numbers("", 0), observed=numbers("p p"),
+        observed_by=numbers("p h"), states=numbers("h h"), mean=numbers("d"), move=numbers("d h"), emit=numbers("p h"),
+        white=numbers("w w"), entropy=numbers(""), frames=numbers("", 0),
+    ),
+    "LinearPrior": entry(
+        lambda: import_module("likely.models.linear_learning").LinearPrior, stats=of_class("LinearStats")
+    ),
+    "Structure": entry(
+        lambda: import_module("likely.models.linear_structure").Structure, learn=texts,
+        forms=forms_of("full", "diagonal", "spherical", "scale"),
+    ),
+    "LinearLearner": entry(
+        lambda: import_module("likely.models.linear_learning").LinearLearner, model=of_class("LinearGaussian"),
+        structure=of_class("Structure"),
+    ),
     "Topology": entry(
         lambda: import_module("likely.models.topology").Topology, starts=numbers("N", dtype=np.bool_),
         moves=numbers("N N", dtype=np.bool_), ends=maybe(numbers("N", dtype=np.bool_)),
@@ -372,6 +500,28 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.models.given_weights").GivenWeights, probs=numbers("K", 0)
     ),
     "SparseWeights": entry(lambda: import_module("likely.models.emptying").SparseWeights, alpha=numbers("K")),
+    "Following": entry(
+        lambda: import_module("likely.core.following").Following, model=text(), belief=belief, taken=count,
+        log_evidence=evidence, alarm=maybe(value("the state of an alarm", "step", "alarm")),
+    ),
+    "FollowedLines": entry(
+        lambda: import_module("likely.core.following").FollowedLines, of_one_name_each, asked=text(), header=text(),
+        lines=count, digest=text(), written=count, names=texts, streams=streams,
+    ),
+    "SequentialTest": entry(
+        lambda: import_module("likely.decisions.sequential").SequentialTest, alpha=number(0), beta=number(0),
+        total=Kind("a number", lambda x, sizes: type(x) is float and x == x), taken=count,
+    ),
+    "Cusum": entry(
+        lambda: import_module("likely.decisions.cusum").Cusum, threshold=number(0),
+        total=Kind("a number from 0", lambda x, sizes: type(x) is float and x >= 0),
+    ),
+    "RaceBelief": entry(
+        lambda: import_module("likely.decisions.race").RaceBelief,
+        log_probs=Kind("log-probabilities", lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.float64
+                       and x.ndim == 1 and bool((x < np.inf).all())),
+        beliefs=items(belief),
+    ),
     "Progress": entry(
         lambda: import_module("likely.core.progress").Progress, model=density, prior=maybe(prior), trace=numbers("?"),
         held_out=numbers("?"), best=maybe(density), weight=number(0), reason=text(), converged=flag, early=flag,
@@ -479,6 +629,8 @@ def _same(a: Any, b: Any) -> bool:
         return a.dtype == b.dtype and np.array_equal(a, b)
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, Value) and type(a) is type(b):
+        return a is b or all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
     return type(a) is type(b) and (a is b or bool(a == b))
 
 

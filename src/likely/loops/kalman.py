@@ -16,13 +16,16 @@ from likely.loops.compile import compiled
 
 ROUNDING = 4e-15**2  # share of a column's squared length below which what is left of it is rounding
 UNKNOWN = 1e-11**2  # the same for what is known of a start: rows that should agree differ by more than one rounding
+TINY = 1e-33  # share of a column's squared length that no turn can feel
+LARGER = 100.0  # a row whose square is so much larger than that of the row above it takes its place
 SETTLED = 4e-15  # change of a root, in units of the standard deviation, below which it has settled
 OFF = 1e-8  # how far an observation may lie from the only possible value, in units of what it is made of
 HALF_LOG_2PI = 0.9189385332046727
+NEGLIGIBLE = 1e-60  # share of all weight below which a belief adds nothing, and its squares would underflow
 
 
 @compiled
-def _turn(w, r, c, pivots, s, least):
+def _turn(w, r, c, pivots, s, least):  # type: ignore[no-untyped-def]
     """Turn the first r rows of w, c columns, to upper echelon form with positive pivots; returns the rank.
 
     pivots[j] is the row of column j's pivot, −1 where column j depends on those before it.
@@ -32,18 +35,30 @@ def _turn(w, r, c, pivots, s, least):
         above = 0.0
         for i in range(row):
             above += w[i, j] * w[i, j]
-        rest = 0.0
-        for i in range(row + 1, r):
-            rest += w[i, j] * w[i, j]
         top = w[row, j] if row < r else 0.0
+        rest, most, high = 0.0, top * top, row
+        for i in range(row + 1, r):
+            x = w[i, j] * w[i, j]
+            rest += x
+            if x > LARGER * most:
+                most, high = x, i
         whole = rest + top * top
-        if not whole > least * (above + whole):
+        if not whole > least * above:
             for i in range(row, r):
                 w[i, j] = 0.0
             pivots[j] = -1
             continue
+        if high > row:  # else the rounding of a large row would drown the small ones above it
+            for k in range(j, c):
+                w[row, k], w[high, k] = w[high, k], w[row, k]
+            top, rest = w[row, j], 0.0
+            for i in range(row + 1, r):
+                rest += w[i, j] * w[i, j]
         norm = np.sqrt(whole)
-        if rest > 0.0 or top < 0.0:
+        if not (rest > TINY * whole or top < 0.0):  # nothing to turn, and 1 / rest might be infinite
+            for i in range(row + 1, r):
+                w[i, j] = 0.0
+        else:
             v = top - norm if top <= 0.0 else -rest / (top + norm)
             share = 2.0 / (v * v + rest)
             for k in range(j + 1, c):
@@ -69,7 +84,7 @@ def _turn(w, r, c, pivots, s, least):
 
 
 @compiled
-def _predict(A, ia, N, iq, push, ip, m, U, w, pivots, s, e):
+def _predict(A, ia, N, iq, push, ip, m, U, w, pivots, s, e):  # type: ignore[no-untyped-def]
     """x → A x + push + noise: the mean in place, and the root."""
     d = m.shape[0]
     for i in range(d):
@@ -92,7 +107,7 @@ def _predict(A, ia, N, iq, push, ip, m, U, w, pivots, s, e):
 
 
 @compiled
-def _seen(y, f, which):
+def _seen(y, f, which):  # type: ignore[no-untyped-def]
     """The observed entries of frame f, and how many."""
     n = 0
     for j in range(y.shape[1]):
@@ -103,7 +118,7 @@ def _seen(y, f, which):
 
 
 @compiled
-def _stack(C, ic, R, ir, U, which, o, w):
+def _stack(C, ic, R, ir, U, which, o, w):  # type: ignore[no-untyped-def]
     """The array whose turning is the update: rows (root of R | 0) and (U Cᵀ | U), columns of what was seen first."""
     p, d = R.shape[1], U.shape[0]
     for i in range(p):
@@ -122,7 +137,7 @@ def _stack(C, ic, R, ir, U, which, o, w):
 
 
 @compiled
-def _whiten(w, pivots, o, e, z, slack):
+def _whiten(w, pivots, o, e, z, slack):  # type: ignore[no-untyped-def]
     """Solve for z in (the turned columns)ᵀ z = e; returns −Σ log pivots, or −inf where e is off the flat."""
     found, rank = 0.0, 0
     for j in range(o):
@@ -139,8 +154,11 @@ def _whiten(w, pivots, o, e, z, slack):
 
 
 @compiled
-def _update(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, z, slack):
-    """Take frame f into account: mean and root in place; returns log p(y | all before), and how many entries were seen."""
+def _update(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, z, slack):  # type: ignore[no-untyped-def]
+    """Take frame f into account: mean and root in place; returns log p(y | all before), and how many entries were seen.
+
+    A frame of probability 0, or one whose log p is beyond the range of numbers, leaves both as they were.
+    """
     d, p = m.shape[0], y.shape[1]
     o = _seen(y, f, which)
     if o == 0:
@@ -157,9 +175,11 @@ def _update(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, z, slack):
     rank = 0
     for j in range(o):
         if pivots[j] >= 0:
+            found -= 0.5 * z[rank] * z[rank] + HALF_LOG_2PI
             rank += 1
+    if not found > -np.inf:
+        return -np.inf, o
     for i in range(rank):
-        found -= 0.5 * z[i] * z[i] + HALF_LOG_2PI
         for k in range(d):
             m[k] += w[i, o + k] * z[i]
     _take_root(w, rank, p + d, o, U)
@@ -167,7 +187,7 @@ def _update(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, z, slack):
 
 
 @compiled
-def _take_root(w, first, last, column, U):
+def _take_root(w, first, last, column, U):  # type: ignore[no-untyped-def]
     """Rows of w from `first` on, columns from `column` on, as a root; of more rows the others are zero."""
     d = U.shape[0]
     for i in range(d):
@@ -176,7 +196,7 @@ def _take_root(w, first, last, column, U):
 
 
 @compiled
-def _settled(U, last):
+def _settled(U, last):  # type: ignore[no-untyped-def]
     """True if no entry of the root has moved by more than rounding."""
     d = U.shape[0]
     for j in range(d):
@@ -191,8 +211,8 @@ def _settled(U, last):
 
 
 @compiled
-def _gains(w, pivots, p, d, K, V):
-    """The settled gain K (d, p) and the whitening V (p, p), where no observation is determined by others; else False."""
+def _gains(w, pivots, p, d, K, V):  # type: ignore[no-untyped-def]
+    """The settled gain K (d, p) and whitening V (p, p); False where an observation is determined by others."""
     for j in range(p):
         if pivots[j] < 0:
             return False
@@ -215,7 +235,7 @@ def _gains(w, pivots, p, d, K, V):
 
 
 @compiled
-def _volume(G, r, c, w, pivots, s):
+def _volume(G, r, c, w, pivots, s):  # type: ignore[no-untyped-def]
     """Log of the volume that r rows of G span, c columns: what is known of the start so far."""
     for i in range(r):
         for j in range(c):
@@ -229,7 +249,7 @@ def _volume(G, r, c, w, pivots, s):
 
 
 @compiled
-def _pin(X, row, rows, free, point, B, G, M, m, h):
+def _pin(X, row, rows, free, point, B, G, M, m, h):  # type: ignore[no-untyped-def]
     """cᵀη = r exactly (row of X): turn the free coordinates so that c is along the first, set that one and drop it.
 
     δ = point + B η, and `free` coordinates η are left; M, the rows G of what is known and later rows of X speak of η.
@@ -266,14 +286,14 @@ def _pin(X, row, rows, free, point, B, G, M, m, h):
 
 
 @compiled
-def _drop_first(a, i, n):
+def _drop_first(a, i, n):  # type: ignore[no-untyped-def]
     for k in range(n - 1):
         a[i, k] = a[i, k + 1]
     a[i, n - 1] = 0.0
 
 
 @compiled
-def _reflect_row(a, i, h, share, n):
+def _reflect_row(a, i, h, share, n):  # type: ignore[no-untyped-def]
     x = 0.0
     for k in range(n):
         x += a[i, k] * h[k]
@@ -283,7 +303,7 @@ def _reflect_row(a, i, h, share, n):
 
 
 @compiled
-def _loose_update(
+def _loose_update(  # type: ignore[no-untyped-def]
     y, f, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big, bigpivots
 ):
     """An update while the start is not yet known: all of it given η, and rows of what is learnt about η.
@@ -308,10 +328,13 @@ def _loose_update(
         for k in range(rank):
             x -= w[k, j] * z[k]
         scale = w[rank, j] if pivots[j] >= 0 else 1.0
+        size = 0.0  # of the terms of g: what is left of them may be rounding
         for a in range(free):
             g = 0.0
             for k in range(d):
-                g += C[ic, which[j], k] * M[k, a]
+                part = C[ic, which[j], k] * M[k, a]
+                g += part
+                size += part * part
             for k in range(rank):
                 g -= w[k, j] * Z[k, a]
             if pivots[j] >= 0:
@@ -320,10 +343,12 @@ def _loose_update(
                 X[exact, a] = g
         if pivots[j] >= 0:
             z[rank] = x / scale
+            if not abs(z[rank]) < np.inf:  # beyond the range of numbers
+                return -np.inf, o, free
             found -= np.log(scale) + HALF_LOG_2PI
             rank += 1
         else:
-            X[exact, q], slack[exact] = x, slack[j]
+            X[exact, q], slack[exact], e[exact] = x, slack[j], size
             exact += 1
     for i in range(rank):
         for k in range(d):
@@ -333,13 +358,10 @@ def _loose_update(
     _take_root(w, rank, p + d, o, U)
     _gather(G, z, Z, rank, free, big, bigpivots, s)
     for i in range(exact):
-        norm, size = 0.0, 0.0
+        norm = 0.0
         for a in range(free):
             norm += X[i, a] * X[i, a]
-        for k in range(d):
-            for a in range(free):
-                size += M[k, a] * M[k, a]
-        if norm > UNKNOWN * size:
+        if norm > UNKNOWN * e[i]:
             found += _pin(X, i, exact, free, point, B, G, M, m, s) - HALF_LOG_2PI
             free -= 1
             _gather(G, z, Z, 0, free, big, bigpivots, s)
@@ -349,7 +371,7 @@ def _loose_update(
 
 
 @compiled
-def _gather(G, z, Z, rank, free, big, bigpivots, s):
+def _gather(G, z, Z, rank, free, big, bigpivots, s):  # type: ignore[no-untyped-def]
     """Turn the rows [Z | z] into what is known of η."""
     q = G.shape[0] - 1
     for i in range(q + 1):
@@ -370,7 +392,7 @@ def _gather(G, z, Z, rank, free, big, bigpivots, s):
 
 
 @compiled
-def _known(G, free, w, pivots, s):
+def _known(G, free, w, pivots, s):  # type: ignore[no-untyped-def]
     """What the rows of δ say in all: −½ρ² − log volume, and the rank."""
     q = G.shape[0] - 1
     rank = 0
@@ -380,7 +402,7 @@ def _known(G, free, w, pivots, s):
             size += abs(G[i, k])
         if size > 0.0:
             rank = i + 1
-    found, full = _volume(G, rank, free, w, pivots, s)
+    found, _ = _volume(G, rank, free, w, pivots, s)
     left = 0.0
     for i in range(rank, q + 1):
         left += G[i, q] * G[i, q]
@@ -388,7 +410,7 @@ def _known(G, free, w, pivots, s):
 
 
 @compiled
-def _tie_down(m, U, M, B, point, G, free, delta, D, w, pivots, s):
+def _tie_down(m, U, M, B, point, G, free, delta, D, w, pivots, s):  # type: ignore[no-untyped-def]
     """All of δ is known now: its mean and root, and the state's, no longer given δ."""
     d, q = M.shape
     for i in range(q):
@@ -427,17 +449,54 @@ def _tie_down(m, U, M, B, point, G, free, delta, D, w, pivots, s):
             U[i, j] = w[i, j] if i < rank else 0.0
 
 
+@compiled
+def _hold(f, m, U, M, B, point, G, free, loose_m, loose_U, loose_M, loose_G):  # type: ignore[no-untyped-def]
+    """Keep what is known at frame f, in terms of δ rather than of η."""
+    d, q = M.shape
+    for i in range(d):
+        loose_m[f, i] = m[i]
+        for j in range(d):
+            loose_U[f, i, j] = U[i, j]
+        for a in range(q):
+            loose_M[f, i, a] = 0.0
+            for k in range(free):
+                loose_M[f, i, a] += M[i, k] * B[a, k]
+            loose_m[f, i] -= loose_M[f, i, a] * point[a]  # the mean at δ = 0
+    for i in range(q + 1):
+        loose_G[f, i, q] = G[i, q]
+        for a in range(q):
+            x = 0.0
+            for k in range(free):
+                x += G[i, k] * B[a, k]
+            loose_G[f, i, a] = x
+            loose_G[f, i, q] += x * point[a]
+
+
 # ------------------------------------------------------------------------- passes
 
 
 @compiled
-def filter_pass(A, N, C, R, push, y, offsets, m0, U0, E, begin, means, roots, same, news, total, tied, loose_m, loose_U,
-                loose_M, delta, D, loose_G):  # fmt: skip
-    """Filter every sequence. `begin`: number of the first frame (0: x_0 is the start; else the start is one step before).
+def _within(m, U):  # type: ignore[no-untyped-def]
+    """True if mean and root are numbers: those of a state that explodes leave the range."""
+    size = 0.0
+    for i in range(m.shape[0]):
+        size += 0.0 * m[i]
+        for j in range(m.shape[0]):
+            size += 0.0 * U[i, j]
+    return size == 0.0
+
+
+@compiled
+def filter_pass(  # type: ignore[no-untyped-def]
+    A, N, C, R, push, y, offsets, m0, U0, E, begin, means, roots, same, news, total, tied, loose_m, loose_U, loose_M,
+    delta, D, loose_G,
+):  # fmt: skip
+    """Filter every sequence. `begin`: number of the first frame (0: x_0 is the start; else the start is a step before).
 
     Written, where the array has room: filtered `means` (F, d) and `roots`, `same` (F,): root as in the frame before,
-    `news` (F,) log p(y_t | before), `total` (n,). While δ (E has columns) is unknown, frame by frame the state given δ:
-    loose_m + loose_M δ with root loose_U, and rows loose_G = [G | g] of what is known of δ; `tied` (n,) is the frame, counted from the sequence's first, at which δ
+    `news` (F,) log p(y_t | before); `total` (n,), NaN where a state leaves the range of numbers. While δ (E has
+    columns) is unknown, frame by frame the state given δ: loose_m + loose_M δ with root loose_U, and rows
+    loose_G = [G | g] of what is known of δ; `tied` (n,) is the frame, counted from the sequence's first, at which δ
     becomes known, its length if never; then `delta`, `D` are δ's mean and root.
     """
     d, p, q = m0.shape[0], y.shape[1], E.shape[1]
@@ -449,8 +508,9 @@ def filter_pass(A, N, C, R, push, y, offsets, m0, U0, E, begin, means, roots, sa
     K, V = np.zeros((d, p)), np.zeros((p, p))
     M, B, point, G = np.zeros((d, q)), np.zeros((q, q)), np.zeros(q), np.zeros((q + 1, q + 1))
     Z, X = np.zeros((p, q)), np.zeros((p, q + 1))
+    old_m, old_U, old_M, old_B, old_point, old_G = m.copy(), U.copy(), M.copy(), B.copy(), point.copy(), G.copy()
     constant = A.shape[0] == 1 and N.shape[0] == 1 and C.shape[0] == 1 and R.shape[0] == 1
-    keeps, tells, flags = means.shape[0] > 0, news.shape[0] > 0, same.shape[0] > 0
+    keeps, tells, flags, holds = means.shape[0] > 0, news.shape[0] > 0, same.shape[0] > 0, loose_m.shape[0] > 0
     for n in range(offsets.shape[0] - 1):
         first, end = offsets[n], offsets[n + 1]
         m[:], U[:], M[:] = m0, U0, E
@@ -459,7 +519,7 @@ def filter_pass(A, N, C, R, push, y, offsets, m0, U0, E, begin, means, roots, sa
         for i in range(q):
             B[i, i] = 1.0
         tied[n] = end - first if q > 0 else -1
-        steady, before, constant_gain = False, 0, 0.0
+        steady, before, volume = False, 0, 0.0
         sum_ = 0.0
         for f in range(first, end):
             t = f - first + begin
@@ -480,18 +540,20 @@ def filter_pass(A, N, C, R, push, y, offsets, m0, U0, E, begin, means, roots, sa
                         for k in range(d):
                             x -= C[0, j, k] * ahead[k]
                         e[j] = x
-                    for i in range(d):
-                        x = ahead[i]
-                        for j in range(p):
-                            x += K[i, j] * e[j]
-                        m[i] = x
                     lp = 0.0
                     for i in range(p):
                         x = 0.0
                         for j in range(i + 1):
                             x += V[i, j] * e[j]
                         lp += x * x
-                    lp = constant_gain - 0.5 * lp
+                    lp = volume - 0.5 * lp
+                    whole = lp > -np.inf
+                if whole:
+                    for i in range(d):
+                        x = ahead[i]
+                        for j in range(p):
+                            x += K[i, j] * e[j]
+                        m[i] = x
                     sum_ += lp
                     if tells:
                         news[f] = lp
@@ -520,28 +582,20 @@ def filter_pass(A, N, C, R, push, y, offsets, m0, U0, E, begin, means, roots, sa
                         for i in range(d):
                             M[i, a] = ahead[i]
             if loose:
-                lp, o, free = _loose_update(y, f, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big,
-                                            bigpivots)  # fmt: skip
-                now, rank = _known(G, free, w, pivots, s)
+                old_m[:], old_U[:], old_M[:], old_B[:], old_point[:], old_G[:] = m, U, M, B, point, G
+                lp, o, left = _loose_update(
+                    y, f, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big,
+                    bigpivots,
+                )  # fmt: skip
+                now, rank = _known(G, left, w, pivots, s)
                 lp += now - known
-                known = now
-                for i in range(d):
-                    loose_m[f, i] = m[i]
-                    for j in range(d):
-                        loose_U[f, i, j] = U[i, j]
-                    for a in range(q):
-                        loose_M[f, i, a] = 0.0
-                        for k in range(free):
-                            loose_M[f, i, a] += M[i, k] * B[a, k]
-                        loose_m[f, i] -= loose_M[f, i, a] * point[a]  # the mean at δ = 0
-                for i in range(q + 1):
-                    loose_G[f, i, q] = G[i, q]
-                    for a in range(q):
-                        x = 0.0
-                        for k in range(free):
-                            x += G[i, k] * B[a, k]
-                        loose_G[f, i, a] = x
-                        loose_G[f, i, q] += x * point[a]
+                if lp > -np.inf:
+                    known, free = now, left
+                else:  # it cannot be: nothing is learnt from it
+                    m[:], U[:], M[:], B[:], point[:], G[:] = old_m, old_U, old_M, old_B, old_point, old_G
+                    lp, rank = -np.inf, -1
+                if holds:
+                    _hold(f, m, U, M, B, point, G, free, loose_m, loose_U, loose_M, loose_G)
                 if rank == free:
                     _tie_down(m, U, M, B, point, G, free, delta[n], D[n], w, pivots, s)
                     loose, tied[n] = False, f - first
@@ -560,12 +614,12 @@ def filter_pass(A, N, C, R, push, y, offsets, m0, U0, E, begin, means, roots, sa
             if constant and not loose:
                 if o == p and before == p and _settled(U, last) and _gains(w, pivots, p, d, K, V):
                     steady = True
-                    constant_gain = -p * HALF_LOG_2PI
+                    volume = -p * HALF_LOG_2PI
                     for j in range(p):
-                        constant_gain -= np.log(w[j, j])
+                        volume -= np.log(w[j, j])
                 last[:] = U
                 before = o if not np.isneginf(lp) else 0
-        total[n] = sum_
+        total[n] = sum_ if _within(m, U) else np.nan
         if loose:  # never known: what the rows say of δ as far as they go
             delta[n, :] = point
 
@@ -574,7 +628,7 @@ def filter_pass(A, N, C, R, push, y, offsets, m0, U0, E, begin, means, roots, sa
 
 
 @compiled
-def _backward(A, ia, N, iq, U, w, pivots, s, J, cond, V):
+def _backward(A, ia, N, iq, U, w, pivots, s, J, cond, V):  # type: ignore[no-untyped-def]
     """x_t given x_{t+1} and all before: the gain J of x_{t+1} − its prediction, and the root of what stays unknown."""
     d = U.shape[0]
     for i in range(d):
@@ -594,7 +648,7 @@ def _backward(A, ia, N, iq, U, w, pivots, s, J, cond, V):
 
 
 @compiled
-def _regress(w, pivots, c, r, J, V):
+def _regress(w, pivots, c, r, J, V):  # type: ignore[no-untyped-def]
     """From a turned joint root of (a, b), a in the first c columns: E[b | a] = J a, zero where a depends on itself."""
     rank = 0
     for j in range(c):
@@ -622,7 +676,7 @@ def _regress(w, pivots, c, r, J, V):
 
 
 @compiled
-def _square(U, r, d, out, f):
+def _square(U, r, d, out, f):  # type: ignore[no-untyped-def]
     """out[f] = UᵀU of the first r rows and d columns."""
     for i in range(d):
         for j in range(i + 1):
@@ -634,7 +688,7 @@ def _square(U, r, d, out, f):
 
 
 @compiled
-def _step_back(U, r, J, cond, w, lag, f, keeps):
+def _step_back(U, r, J, cond, w, lag, f, keeps):  # type: ignore[no-untyped-def]
     """Stack (U Jᵀ, cond) in w; lag[f] = Cov(x_{t+1}, x_t) where it is kept."""
     d = J.shape[0]
     for i in range(r):
@@ -656,10 +710,10 @@ def _step_back(U, r, J, cond, w, lag, f, keeps):
 
 
 @compiled
-def smooth_pass(
+def smooth_pass(  # type: ignore[no-untyped-def]
     A, N, push, offsets, begin, means, roots, same, tied, loose_m, loose_U, loose_M, delta, D, out, cov, lag
 ):
-    """Smooth what `filter_pass` kept: means `out` (F, d), `cov` (F, d, d), and lag[f] = Cov(x_{f}, x_{f−1}), if it has room.
+    """Smooth what `filter_pass` kept: means `out` (F, d), `cov` (F, d, d), lag[f] = Cov(x_f, x_{f−1}) if it has room.
 
     Sequences whose start was never known are left alone.
     """
@@ -714,12 +768,14 @@ def smooth_pass(
             _square(U, d, d, cov, f)
             settled = constant and same[f + 1] == 1 and f + 2 < end and _settled(U, last)
         if tied[n] > 0:
-            _smooth_start(A, N, push, begin, first, least, means, tied, loose_m, loose_U, loose_M, delta[n], D[n], m, U, out,
-                          cov, lag, keeps)  # fmt: skip
+            _smooth_start(
+                A, N, push, begin, first, least, means, tied, loose_m, loose_U, loose_M, delta[n], D[n], m, U, out, cov,
+                lag, keeps,
+            )  # fmt: skip
 
 
 @compiled
-def _smooth_start(
+def _smooth_start(  # type: ignore[no-untyped-def]
     A, N, push, begin, first, at, means, tied, loose_m, loose_U, loose_M, delta, D, m, U, out, cov, lag, keeps
 ):
     """Go on back from frame `at`, where δ became known: the joint law of the state and δ is carried."""
@@ -821,7 +877,7 @@ def _smooth_start(
 
 
 @compiled
-def lag_pass(A, N, push, offsets, begin, means, roots, same, lag, out, cov):
+def lag_pass(A, N, push, offsets, begin, means, roots, same, lag, out, cov):  # type: ignore[no-untyped-def]
     """p(x_t | y_1 … y_{t + lag}): each frame is stepped back to from `lag` frames later, or from the last one."""
     d, F = means.shape[1], means.shape[0]
     w, pivots, s = np.zeros((2 * d, 2 * d)), np.zeros(2 * d, np.int64), np.zeros(2 * d)
@@ -867,7 +923,7 @@ def lag_pass(A, N, push, offsets, begin, means, roots, same, lag, out, cov):
 
 
 @compiled
-def predict_one(A, N, push, t, m, U, to_m, to_U):
+def predict_one(A, N, push, t, m, U, to_m, to_U):  # type: ignore[no-untyped-def]
     """One belief one step on, written to (to_m, to_U)."""
     d = m.shape[0]
     w, pivots, s, e = np.zeros((2 * d, d)), np.zeros(d, np.int64), np.zeros(d), np.zeros(d)
@@ -876,23 +932,23 @@ def predict_one(A, N, push, t, m, U, to_m, to_U):
 
 
 @compiled
-def update_one(y, C, R, t, m, U, to_m, to_U):
+def update_one(y, C, R, t, m, U, to_m, to_U):  # type: ignore[no-untyped-def]
     """One belief once y (1, p) is seen, written to (to_m, to_U); returns log p(y | all before)."""
     d, p = m.shape[0], y.shape[1]
     w, pivots, s = np.zeros((p + d, p + d)), np.zeros(p + d, np.int64), np.zeros(p + d)
     which, e, z, slack = np.zeros(p, np.int64), np.zeros(p), np.zeros(p), np.zeros(p)
     to_m[:], to_U[:] = m, U
-    lp, o = _update(
+    lp, _ = _update(
         y, 0, C, min(t, C.shape[0] - 1), R, min(t, R.shape[0] - 1), to_m, to_U, w, pivots, s, which, e, z, slack
     )
     return lp
 
 
 @compiled
-def step_many(A, N, C, R, push, y, which_model, moves, m, U, out):
+def step_many(A, N, C, R, push, y, which_model, moves, m, U, out):  # type: ignore[no-untyped-def]
     """Many beliefs (n, d), each under its own model: predicted where `moves`, then updated in place; out (n,) log p(y).
 
-    A (K, d, d), N, C, R: one entry a model; push (K, d) and y (K, p): what inputs add, and the observation without them.
+    A (K, d, d), N, C, R: one entry a model; push (K, d), y (K, p): what inputs add, the observation without them.
     """
     n, d, p = m.shape[0], m.shape[1], y.shape[1]
     most = max(2 * d, p + d)
@@ -906,8 +962,10 @@ def step_many(A, N, C, R, push, y, which_model, moves, m, U, out):
 
 
 @compiled
-def loose_step(A, N, C, R, push, y, t, now_at, m, U, M, B, point, G, free, known, to_m, to_U, delta, D):
-    """One step while the start is unknown, all but to_*, delta and D in place; a negative t is an update at frame `now_at`, without a move.
+def loose_step(A, N, C, R, push, y, t, now_at, m, U, M, B, point, G, free, known, to_m, to_U, delta, D):  # type: ignore[no-untyped-def]
+    """One step while the start is unknown, all but to_*, delta and D in place.
+
+    A negative t is an update at frame `now_at`, without a move.
 
     Returns log p, free, known, and whether δ became known: then (to_m, to_U) is the belief.
     """
@@ -927,8 +985,10 @@ def loose_step(A, N, C, R, push, y, t, now_at, m, U, M, B, point, G, free, known
                     s[i] += A[min(at, A.shape[0] - 1), i, j] * M[j, a]
             for i in range(d):
                 M[i, a] = s[i]
-    lp, o, free = _loose_update(y, 0, C, min(at, C.shape[0] - 1), R, min(at, R.shape[0] - 1), m, U, M, B, point, G, free, w,
-                                pivots, s, which, e, z, slack, Z, X, big, bigpivots)  # fmt: skip
+    ic, ir = min(at, C.shape[0] - 1), min(at, R.shape[0] - 1)
+    lp, _, free = _loose_update(
+        y, 0, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big, bigpivots
+    )
     now, rank = _known(G, free, w, pivots, s)
     to_m[:], to_U[:] = m, U
     if rank == free:
@@ -937,7 +997,7 @@ def loose_step(A, N, C, R, push, y, t, now_at, m, U, M, B, point, G, free, known
 
 
 @compiled
-def advance(A, push, noise, offsets, starts, out):
+def advance(A, push, noise, offsets, starts, out):  # type: ignore[no-untyped-def]
     """States of simulated sequences: out[f] = A out[f − 1] + push + noise[f], from `starts` (n, d)."""
     d = starts.shape[1]
     for n in range(offsets.shape[0] - 1):
@@ -951,3 +1011,253 @@ def advance(A, push, noise, offsets, starts, out):
                 for j in range(d):
                     x += A[min(t, A.shape[0] - 1), i, j] * out[f - 1, j]
                 out[f, i] = x
+
+
+# ------------------------------------------------------------------------- switching
+
+
+@compiled
+def _collapse(v, m, U, to_m, to_U, w, pivots, s):  # type: ignore[no-untyped-def]
+    """Beliefs with weights v as one of the same mean and covariance; returns Σ v, and writes nothing if it is 0."""
+    d, total = m.shape[1], 0.0
+    for i in range(v.shape[0]):
+        total += v[i]
+    if not total > 1e-300:  # shares of smaller numbers would be inexact
+        return 0.0
+    for j in range(d):
+        x = 0.0
+        for i in range(v.shape[0]):
+            if v[i] > NEGLIGIBLE * total:
+                x += v[i] / total * m[i, j]
+        to_m[j] = x
+    rows = 0
+    for i in range(v.shape[0]):
+        if v[i] > NEGLIGIBLE * total:
+            r = np.sqrt(v[i] / total)
+            for j in range(d):
+                w[rows, j] = r * (m[i, j] - to_m[j])
+            for a in range(d):
+                for j in range(d):
+                    w[rows + 1 + a, j] = r * U[i, a, j]
+            rows += d + 1
+    rank = _turn(w, rows, d, pivots, s, ROUNDING)
+    for i in range(d):
+        for j in range(d):
+            to_U[i, j] = w[i, j] if i < rank else 0.0
+    return total
+
+
+@compiled
+def _by_regime(logw, which, m, U, v, to_log, to_m, to_U, w, pivots, s):  # type: ignore[no-untyped-def]
+    """One belief a regime, of all that are in it."""
+    for k in range(to_m.shape[0]):
+        for i in range(logw.shape[0]):
+            v[i] = np.exp(logw[i]) if which[i] == k else 0.0
+        to_log[k] = np.log(_collapse(v[: logw.shape[0]], m, U, to_m[k], to_U[k], w, pivots, s))
+
+
+@compiled
+def _interact(P, A, N, push, row, stride, both, logw, m, U, to_log, to_which, to_m, to_U, v, w, pivots, s, e):  # type: ignore[no-untyped-def]
+    """K beliefs one step on: each successor from a blend of all (K of them), or `both`: all pairs (K² of them)."""
+    K = m.shape[0]
+    for j in range(K):
+        if both:
+            for i in range(K):
+                at = i * K + j
+                to_log[at] = logw[i] + np.log(P[i, j])
+                to_which[at] = j
+                to_m[at], to_U[at] = m[i], U[i]
+                _predict(A, j, N, j, push, row + stride * j, to_m[at], to_U[at], w, pivots, s, e)
+            continue
+        for i in range(K):
+            v[i] = np.exp(logw[i]) * P[i, j]
+        to_m[j], to_U[j] = m[j], U[j]
+        to_log[j] = np.log(_collapse(v[:K], m, U, to_m[j], to_U[j], w, pivots, s))
+        to_which[j] = j
+        _predict(A, j, N, j, push, row + stride * j, to_m[j], to_U[j], w, pivots, s, e)
+
+
+@compiled
+def _weigh(y, row, stride, C, R, mask, at, logw, which, m, U, w, pivots, s, seen, e, z, slack):  # type: ignore[no-untyped-def]
+    """Beliefs updated and weighed by what they foresaw, in place; returns log p(y | all before)."""
+    top = -np.inf
+    for i in range(logw.shape[0]):
+        k = which[i]
+        logw[i] += mask[at, k]
+        if logw[i] > -np.inf:
+            found, _ = _update(y, row + stride * k, C, k, R, k, m[i], U[i], w, pivots, s, seen, e, z, slack)
+            logw[i] += found
+        top = max(top, logw[i])
+    if top == -np.inf:
+        return top
+    total = 0.0
+    for i in range(logw.shape[0]):
+        total += np.exp(logw[i] - top)
+    total = top + np.log(total)
+    for i in range(logw.shape[0]):
+        logw[i] -= total
+    return total
+
+
+@compiled
+def weigh_many(y, C, R, logw, which, m, U):  # type: ignore[no-untyped-def]
+    """Weighted beliefs in regimes `which` once y (K, p) is seen, in place; returns log p(y | all before)."""
+    d, p = m.shape[1], y.shape[1]
+    w, pivots, s = np.zeros((p + d, p + d)), np.zeros(p + d, np.int64), np.zeros(p + d)
+    seen, e, z, slack = np.zeros(p, np.int64), np.zeros(p), np.zeros(p), np.zeros(p)
+    none = np.zeros((1, y.shape[0]))
+    return _weigh(y, 0, 1, C, R, none, 0, logw, which, m, U, w, pivots, s, seen, e, z, slack)
+
+
+@compiled
+def interact_once(P, A, N, push, both, logw, which, m, U, to_log, to_which, to_m, to_U):  # type: ignore[no-untyped-def]
+    """Weighted beliefs, gathered by regime, one step on; push (K, d)."""
+    K, d, n = P.shape[0], m.shape[1], m.shape[0]
+    most = max(n * (d + 1), 2 * d)
+    w, pivots, s, e, v = np.zeros((most, d)), np.zeros(d, np.int64), np.zeros(d), np.zeros(d), np.zeros(max(n, K))
+    own_log, own_m, own_U = np.zeros(K), np.zeros((K, d)), np.zeros((K, d, d))
+    if both:
+        _by_regime(logw, which, m, U, v, own_log, own_m, own_U, w, pivots, s)
+    else:
+        own_log[:], own_m[:], own_U[:] = logw, m, U
+    _interact(P, A, N, push, 0, 1, both, own_log, own_m, own_U, to_log, to_which, to_m, to_U, v, w, pivots, s, e)
+
+
+@compiled
+def switch_pass(  # type: ignore[no-untyped-def]
+    P, A, N, C, R, push, push_step, push_stride, y, stride, mask, offsets, start_log, start_m, start_U, both, own_log,
+    own_m, own_U, news, total,
+):  # fmt: skip
+    """Filter sequences that switch: for every frame the weight, mean and root of each regime, and log p(y_t | before).
+
+    Regime k finds frame f in row f + stride · k of y, and what inputs add in row push_step · f + push_stride · k. At
+    a frame that cannot be, the belief is the one foreseen, and the sequence's total is −inf.
+    """
+    K, d, p = P.shape[0], A.shape[1], y.shape[1]
+    n = K * K if both else K
+    most = max(n * (d + 1), 2 * d, p + d)
+    w, pivots, s = np.zeros((most, p + 2 * d)), np.zeros(p + 2 * d, np.int64), np.zeros(p + 2 * d)
+    seen, e, z, slack = np.zeros(p, np.int64), np.zeros(max(p, d)), np.zeros(p), np.zeros(p)
+    v, logw, which, m, U = np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros((n, d)), np.zeros((n, d, d))
+    old_log, old_m, old_U = np.zeros(n), np.zeros((n, d)), np.zeros((n, d, d))
+    for q in range(offsets.shape[0] - 1):
+        total[q] = 0.0
+        for f in range(offsets[q], offsets[q + 1]):
+            c = n
+            if f == offsets[q]:
+                c = K
+                for k in range(K):
+                    logw[k], which[k] = start_log[k], k
+                m[:K], U[:K] = start_m, start_U
+            else:
+                _interact(P, A, N, push, push_step * f, push_stride, both, own_log[f - 1], own_m[f - 1], own_U[f - 1],
+                          logw, which, m, U, v, w, pivots, s, e)  # fmt: skip
+            old_log[:], old_m[:], old_U[:] = logw, m, U
+            at = f if mask.shape[0] > 1 else 0
+            news[f] = _weigh(y, f, stride, C, R, mask, at, logw[:c], which[:c], m, U, w, pivots, s, seen, e, z, slack)
+            if news[f] == -np.inf:
+                logw[:], m[:], U[:] = old_log, old_m, old_U
+            total[q] += news[f]
+            if both:
+                _by_regime(logw[:c], which[:c], m, U, v, own_log[f], own_m[f], own_U[f], w, pivots, s)
+            else:
+                own_log[f], own_m[f], own_U[f] = logw, m, U
+
+
+@compiled
+def _foresaw(A, k, N, push, row, x, m, U, w, pivots, s, e):  # type: ignore[no-untyped-def]
+    """log N(x; A m + push, A P Aᵀ + Q), without directions in which nothing can vary, and without constants."""
+    d = m.shape[0]
+    for i in range(d):
+        e[i] = x[i] - push[row, i]
+        for j in range(d):
+            e[i] -= A[k, i, j] * m[j]
+    for i in range(d):
+        for j in range(d):
+            a = 0.0
+            for b in range(i, d):
+                a += U[i, b] * A[k, j, b]
+            w[i, j] = a
+            w[d + i, j] = N[k, i, j]
+    _turn(w, 2 * d, d, pivots, s, ROUNDING)
+    found, rank = 0.0, 0
+    for j in range(d):
+        if pivots[j] < 0:
+            continue
+        a = e[j]
+        for b in range(rank):
+            a -= w[b, j] * s[b]
+        s[rank] = a / w[rank, j]
+        found -= 0.5 * s[rank] * s[rank] + np.log(w[rank, j])
+        rank += 1
+    return found
+
+
+@compiled
+def switch_back(  # type: ignore[no-untyped-def]
+    P, A, N, push, push_step, push_stride, offsets, own_log, own_m, own_U, share, out_m, out_U, joint, pair_m, pair_P,
+    pair_L,
+):  # fmt: skip
+    """Smooth what `switch_pass` kept: shares (F, K), means and roots of each regime given all frames.
+
+    Regime j of the frame before is weighed by how well it foresaw the smoothed mean of regime k (Barber 2006).
+
+    joint[f, j, k] is p(z_{f−1} = j, z_f = k); row (f K + j) K + k of pair_m and pair_P is x_{f−1} in that case, and of
+    pair_L is Cov(x_f, x_{f−1}).
+    """
+    K, d = P.shape[0], A.shape[1]
+    most = max(K * (d + 1), 4 * d)
+    w, pivots, s, V = np.zeros((most, 2 * d)), np.zeros(2 * d, np.int64), np.zeros(2 * d), np.zeros((d, d))
+    J, cond, v, e = np.zeros((d, d)), np.zeros((d, d)), np.zeros(K), np.zeros(d)
+    root, middle = np.zeros((K, d, d)), np.zeros((K, d))
+    for q in range(offsets.shape[0] - 1):
+        first, end = offsets[q], offsets[q + 1]
+        if end == first:
+            continue
+        for k in range(K):
+            share[end - 1, k] = np.exp(own_log[end - 1, k])
+        out_m[end - 1], out_U[end - 1] = own_m[end - 1], own_U[end - 1]
+        for f in range(end - 1, first, -1):
+            for k in range(K):
+                top, total = -np.inf, 0.0
+                for j in range(K):
+                    now = own_log[f - 1, j] + np.log(P[j, k])
+                    if now > -np.inf and share[f, k] > 0.0:
+                        now += _foresaw(A, k, N, push, push_step * f + push_stride * k, out_m[f, k], own_m[f - 1, j],
+                                        own_U[f - 1, j], w, pivots, s, e)  # fmt: skip
+                    joint[f, j, k] = now
+                    top = max(top, now)
+                for j in range(K):
+                    joint[f, j, k] = np.exp(joint[f, j, k] - top) if top > -np.inf else 0.0
+                    total += joint[f, j, k]
+                for j in range(K):
+                    joint[f, j, k] = share[f, k] * joint[f, j, k] / total if total > 0.0 else 0.0
+            for j in range(K):
+                share[f - 1, j] = 0.0
+                for k in range(K):
+                    v[k] = joint[f, j, k]
+                    share[f - 1, j] += v[k]
+                    at = (f * K + j) * K + k
+                    if not v[k] > 0.0:
+                        for i in range(d):
+                            pair_m[at, i] = 0.0
+                            for a in range(d):
+                                pair_P[at, i, a], pair_L[at, i, a] = 0.0, 0.0
+                        continue
+                    _backward(A, k, N, k, own_U[f - 1, j], w, pivots, s, J, cond, V)
+                    for i in range(d):
+                        s[i] = out_m[f, k, i] - push[push_step * f + push_stride * k, i]
+                        for a in range(d):
+                            s[i] -= A[k, i, a] * own_m[f - 1, j, a]
+                    for i in range(d):
+                        x = own_m[f - 1, j, i]
+                        for a in range(d):
+                            x += J[i, a] * s[a]
+                        middle[k, i] = x
+                        pair_m[at, i] = x
+                    _step_back(out_U[f, k], d, J, cond, w, pair_L, at, True)
+                    rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
+                    _take_root(w, 0, rank, 0, root[k])
+                    _square(root[k], d, d, pair_P, at)
+                if not _collapse(v, middle, root, out_m[f - 1, j], out_U[f - 1, j], w, pivots, s) > 0.0:
+                    out_m[f - 1, j], out_U[f - 1, j] = own_m[f - 1, j], own_U[f - 1, j]

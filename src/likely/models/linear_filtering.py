@@ -12,7 +12,7 @@ from likely.core.arrays import Array, BadEntry, Index, refuse_infinite, rows
 from likely.core.columns import Columns
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.ragged import Ragged
-from likely.errors import DataError, ShapeError, sentence
+from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.covariates import COVARIATES, FRAMES, table, with_covariates
 from likely.models.hmm import BadFrame
 from likely.models.state_belief import Loose, loose_moments
@@ -90,7 +90,7 @@ class Kept:
     def room(cls, series: Series, d: int, q: int, keeps: bool) -> Kept:
         """Empty arrays; those of frames only where they are kept."""
         F, n = len(series.y), len(series.offsets) - 1
-        some, unknown = (F if keeps else 0), (F if q else 0)
+        some, unknown = (F if keeps else 0), (F if keeps and q else 0)
         loose = (np.empty((unknown, d)), np.empty((unknown, d, d)), np.empty((unknown, d, q)), np.zeros((n, q)),
                  np.zeros((n, q, q)))  # fmt: skip
         return cls(np.empty((some, d)), np.empty((some, d, d)), np.empty(some, np.uint8), np.empty(some), np.empty(n),
@@ -133,6 +133,14 @@ def _with_inputs(model: Any, y: Array, offsets: Index, u: Array | None) -> Serie
     return Series(np.ascontiguousarray(y), offsets, np.ascontiguousarray(push), u)
 
 
+def locked(a: Any) -> Any:
+    """A read-only view: the loops are compiled for one kind of memory."""
+    if a.flags.writeable:
+        a = a.view()
+        a.setflags(write=False)
+    return a
+
+
 def added(u: Array, by: Array, offsets: Index) -> Array:
     """What inputs (F, k) add through a matrix (r, k), or through one a frame (T, r, k)."""
     if by.ndim == 2:
@@ -144,6 +152,8 @@ def added(u: Array, by: Array, offsets: Index) -> Array:
 def parts_of(offsets: Index, frames: int = PART) -> list[tuple[int, int]]:
     """Sequences a … b − 1 that together have about so many frames."""
     n = len(offsets) - 1
+    if not n:
+        return [(0, 0)]
     edges = np.searchsorted(offsets, np.arange(frames, int(offsets[-1]) + frames, frames), side="left")
     edges = np.unique(np.clip(np.concatenate([[0], edges, [n]]), 0, n))
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
@@ -163,9 +173,13 @@ def filtered(model: Any, series: Series, keeps: bool = True) -> Kept:
     m = model.matrices
     kept = Kept.room(series, model.states, m.E.shape[1], keeps)
     kalman.filter_pass(
-        m.A, m.N, m.C, m.R, series.push, series.y, series.offsets, m.m, m.U, m.E, 0, kept.means, kept.roots, kept.same,
-        kept.news, kept.total, kept.tied, *kept.loose, kept.rows,
+        m.A, m.N, m.C, m.R, locked(series.push), locked(series.y), locked(series.offsets), m.m, m.U, m.E, 0, kept.means,
+        kept.roots, kept.same, kept.news, kept.total, kept.tied, *kept.loose, kept.rows,
     )  # fmt: skip
+    if np.isnan(kept.total).any():
+        came = f"a state of {model.states} entries that left it after {len(series.y)} frames or sooner"
+        remedy = "the transition makes states explode: look at its eigenvalues"
+        raise DomainError(sentence(ME, "states must stay in the range of numbers", came, remedy))
     return kept
 
 
@@ -197,20 +211,9 @@ def smoothed(model: Any, series: Series, before: int = 0, lag_one: bool = True) 
     F, d = kept.means.shape
     out, cov, lag = np.empty((F, d)), np.empty((F, d, d)), np.empty((F if lag_one else 0, d, d))
     kalman.smooth_pass(
-        m.A,
-        m.N,
-        series.push,
-        series.offsets,
-        0,
-        kept.means,
-        kept.roots,
-        kept.same,
-        kept.tied,
-        *kept.loose,
-        out,
-        cov,
-        lag,
-    )
+        m.A, m.N, locked(series.push), locked(series.offsets), 0, kept.means, kept.roots, kept.same, kept.tied,
+        *kept.loose, out, cov, lag,
+    )  # fmt: skip
     if lag_one:
         lag[series.offsets[:-1][np.diff(series.offsets) > 0]] = 0.0
     return kept, out, cov, lag
@@ -228,7 +231,8 @@ def lagged(model: Any, series: Series, before: int, lag: int) -> tuple[Kept, Arr
         came = f"frame {kept.tied[late[0]]} of sequence {before + int(late[0])}"
         raise DataError(sentence(f"{ME}.smooth", expected, came, "raise the lag, or give the start a covariance"))
     out, cov = np.empty_like(kept.means), np.empty_like(kept.roots)
-    kalman.lag_pass(m.A, m.N, series.push, series.offsets, 0, kept.means, kept.roots, kept.same, lag, out, cov)
+    push, offsets = locked(series.push), locked(series.offsets)
+    kalman.lag_pass(m.A, m.N, push, offsets, 0, kept.means, kept.roots, kept.same, lag, out, cov)
     _before_known(model, series, kept, lag, out, cov)
     return kept, out, cov
 

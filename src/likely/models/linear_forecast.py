@@ -14,6 +14,7 @@ from likely.core.value import Value
 from likely.errors import DataError, DomainError, NotConverged, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.maths import roots, spd
+from likely.models.linear_filtering import locked
 
 ME = "LinearGaussian"
 
@@ -28,7 +29,7 @@ class StateForecast(Value):
     >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
     >>> ahead = walk.forecast([1.0, 1.0], 2)
     >>> [bound.round(2).tolist() for bound in ahead.interval(0.5)]
-    [[[-0.28], [-0.49]], [[1.88], [2.09]]]
+    [[[-0.29], [-0.48]], [[1.89], [2.08]]]
     """
 
     mean: Array  # (steps, p)
@@ -103,19 +104,19 @@ class Steady(NamedTuple):
 
 
 def steady_state(model: Any, most: int = 1_000_000) -> Steady:
-    """Run covariances until they stand still: the stable solution of Riccati's equation, wherever the start leads to it."""
+    """Run covariances until they stand still: the solution of Riccati's equation to which the filter itself is led."""
     from likely.loops import kalman
 
     if model.length is not None:
         raise DomainError(sentence(f"{ME}.steady_state", "a model that does not change is needed", "one that does"))
     m, d = model.matrices, model.states
-    y, nothing = np.zeros((1, model.dim)), np.zeros((1, d))
-    mean, U, ahead = np.zeros(d), np.array(roots.root(model.covariance + np.eye(d) * _size(model))), np.empty((d, d))
+    y, nothing, mean = (locked(np.zeros(shape)) for shape in ((1, model.dim), (1, d), d))
+    U, ahead = np.array(roots.root(model.covariance + np.eye(d) * _size(model))), np.empty((d, d))
     for t in range(1, most):
         last = U
-        kalman.predict_one(m.A, m.N, nothing, 1, mean, last, np.empty(d), ahead)
+        kalman.predict_one(m.A, m.N, nothing, 1, mean, locked(last), np.empty(d), ahead)
         U = np.empty((d, d))
-        kalman.update_one(y, m.C, m.R, 1, mean, ahead, np.empty(d), U)
+        kalman.update_one(y, m.C, m.R, 1, mean, locked(ahead), np.empty(d), U)
         if (np.abs(U - last) <= 1e-14 * np.sqrt((U * U).sum(axis=0))).all():
             return Steady(_gain(model, ahead), roots.square(ahead), roots.square(U), t)
     remedy = "some direction is neither observed nor bounded; look at filter(y).covariance instead"

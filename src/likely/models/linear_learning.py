@@ -1,23 +1,28 @@
-"""Learning a linear-Gaussian model: expectation by the smoother, maximisation by regressions   (Shumway and Stoffer 1982)."""
+"""Learning a linear-Gaussian model: the smoother expects, regressions maximise   (Shumway and Stoffer 1982)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.random import Generator
 
 from likely.core.arrays import Array, weights
+from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.errors import ShapeError, sentence
-from likely.maths import spd
+from likely.errors import DomainError, ShapeError, sentence
+from likely.maths import roots, spd
 from likely.models import linear_filtering as passes
 from likely.models import linear_moments as moments
+from likely.models.covariates import with_covariates
+from likely.models.decoding import is_one
 from likely.models.linear_filtering import Series, States, series_of
+from likely.models.linear_sampling import drawn_states
 from likely.models.linear_stats import LinearStats
-from likely.models.linear_structure import Structure, matrix_from, spread_from
+from likely.models.linear_structure import SPREADS, Structure, along_flat, matrix_from, on_flat, spread_from
 
 ME = "LinearGaussian"
 LOG_2PI = float(np.log(2 * np.pi))
@@ -31,9 +36,11 @@ def collected(model: Any, series: Series, weight: Any) -> LinearStats:
         raise ShapeError(sentence(ME, "weights must be one a sequence", w.shape))
 
     def part(some: Series, before: int) -> LinearStats:
-        return _collected(model, some, before, w[before : before + len(some.offsets) - 1])
+        with np.errstate(all="ignore"):  # what leaves the range of numbers, `fit` says in words
+            return _collected(model, some, before, w[before : before + len(some.offsets) - 1])
 
-    return reduce(add, passes.in_parts(part, series))
+    found = passes.in_parts(part, series)
+    return reduce(add, found) if found else part(series, 0)
 
 
 def _collected(model: Any, series: Series, before: int, w: Array) -> LinearStats:
@@ -51,7 +58,7 @@ def _collected(model: Any, series: Series, before: int, w: Array) -> LinearStats
         moves=np.asarray(moved.count), noise=moved.scatter, noise_by=moved.cross, before=moved.of,
         seen=np.asarray(seen.count), observed=seen.scatter, observed_by=seen.cross, states=seen.of,
         mean=model.mean, move=beside(model, "transition", "control"), emit=beside(model, "emission", "feedthrough"),
-        white=np.array([moved.white, seen.white]), entropy=np.asarray(0.0), frames=np.asarray(path.weight.sum()),
+        white=np.stack([moved.white, seen.white]), entropy=np.asarray(0.0), frames=np.asarray(path.weight.sum()),
     )  # fmt: skip
     found = float((w * kept.total).sum()) if (w > 0).all() else float((w * np.where(w > 0, kept.total, 0.0)).sum())
     return stats.replace(entropy=np.asarray(found - expected(model, stats)))
@@ -73,19 +80,25 @@ def at_model(model: Any, stats: LinearStats) -> LinearStats:
 
 def expected(model: Any, stats: LinearStats) -> float:
     """Expected log-likelihood of states and observations together; of a diffuse start nothing is expected."""
-    own = at_model(model, stats)
-    start = 0.0 if model.diffuse is not None else _gaussian(model.covariance, own.first_scatter, own.starts, 0.0)
+    with np.errstate(all="ignore"):
+        return _expected(model, at_model(model, stats))
+
+
+def _expected(model: Any, own: LinearStats) -> float:
+    none = moments.STILL
+    start = 0.0 if model.diffuse is not None else _gaussian(model.covariance, own.first_scatter, own.starts, none)
     return start + _gaussian(model.noise, own.noise, own.moves, own.white[0]) + _gaussian(
         model.observation, own.observed, own.seen, own.white[1]
     )  # fmt: skip
 
 
-def _gaussian(covariance: Array, scatter: Array, count: Any, white: float) -> float:
+def _gaussian(covariance: Array, scatter: Array, count: Any, white: Array) -> float:
     """E log N of residuals with this scatter; of a covariance that changes, up to what only time decides."""
+    if covariance.ndim == 3:
+        size = max(moments.size(covariance), 1e-300)
+        return -0.5 * float(white[1] * np.log(size) + white[0] / size)
     inv, logdet, rank = moments.inverse(covariance)
-    if covariance.ndim == 2:
-        return -0.5 * float(count * (rank * LOG_2PI + logdet) + (inv * scatter).sum())
-    return -0.5 * float(count * logdet.mean() + white)
+    return -0.5 * float(count * (rank * LOG_2PI + logdet) + (inv * scatter).sum())
 
 
 def objective(model: Any, stats: LinearStats, prior: Any) -> float:
@@ -102,10 +115,11 @@ def everything(model: Any) -> Structure:
 def refitted(model: Any, stats: LinearStats, prior: Any, structure: Structure) -> Any:
     """The M-step: first matrices, by weighted regressions, then the covariances of what they leave."""
     both = stats if prior is None else stats + prior.stats
-    own = at_model(model, both)
-    parts: dict[str, Any] = _start(model, own, structure)
-    parts |= _regression(model, own, structure, ("transition", "control"), "noise")
-    parts |= _regression(model, own, structure, ("emission", "feedthrough"), "observation")
+    with np.errstate(all="ignore"):
+        own = at_model(model, both)
+        parts: dict[str, Any] = _start(model, own, structure)
+        parts |= _regression(model, own, structure, ("transition", "control"), "noise")
+        parts |= _regression(model, own, structure, ("emission", "feedthrough"), "observation")
     return model.replace(**parts)
 
 
@@ -113,15 +127,16 @@ def _start(model: Any, own: LinearStats, structure: Structure) -> dict[str, Arra
     parts: dict[str, Array] = {}
     if own.starts <= 0:
         return parts
-    shift = own.first / own.starts if "mean" in structure.learn else np.zeros(model.states)
+    shift = np.zeros(model.states)
+    if "mean" in structure.learn:
+        shift = along_flat(model.covariance, own.first / own.starts)
     if "mean" in structure.learn:
         parts["mean"] = model.mean + shift
     if "covariance" in structure.learn:
         off = own.first_scatter / own.starts
         mean = own.first / own.starts
-        parts["covariance"] = spd.symmetric(
-            off - np.outer(mean, shift) - np.outer(shift, mean) + np.outer(shift, shift)
-        )
+        about = off - np.outer(mean, shift) - np.outer(shift, mean) + np.outer(shift, shift)
+        parts["covariance"] = on_flat(model.covariance, spd.symmetric(about))
     return parts
 
 
@@ -140,7 +155,7 @@ def _regression(
         parts = {n: np.ascontiguousarray(a) for n, a in parts.items()}
     if of in structure.learn:
         scatter, count = (own.noise, own.moves) if state else (own.observed, own.seen)
-        white = float(own.white[0 if state else 1])
+        white = own.white[0 if state else 1]
         parts[of] = spread_from(spread, scatter, float(count), white, structure.form.get(of, "full"))
     return parts
 
@@ -153,7 +168,7 @@ class LinearPrior(Value):
     >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
     >>> earlier = LinearPrior(walk.collect([[0.0, 1.0, 0.5]]) * 0.1)
     >>> walk.refit(walk.collect([[0.0, 4.0]]), earlier).noise.round(2)
-    array([[2.03]])
+    array([[1.97]])
     """
 
     stats: LinearStats
@@ -162,22 +177,37 @@ class LinearPrior(Value):
         """Log of the prior at a model, up to a constant."""
         return expected(model, self.stats)
 
+    def update(self, stats: LinearStats) -> LinearPrior:
+        """What came before, and now also these moments; what the states were stays hidden, so they are a guess."""
+        return LinearPrior(self.stats + stats)
+
+    def point(self, which: str = "mode") -> NoReturn:
+        """An error: moments alone say nothing of what is fixed; `model.refit(stats, prior)` gives the mode."""
+        expected = "the mode needs a model that says what is fixed"
+        raise DomainError(sentence("LinearPrior", expected, which, "call model.refit(stats, prior)"))
+
 
 def weak_prior(model: Any, stats: LinearStats) -> LinearPrior:
-    """One frame that looks like the average one of the first pass, its columns unrelated: variances stay above 0."""
+    """One frame that looks like the average one of the first pass, its columns unrelated: variances stay above 0.
 
-    def one(scatter: Array, count: Array) -> Array:
-        return np.diag(np.diagonal(scatter)) / max(float(count), 1e-300)
+    None is less than a hundredth of the model's own, where a column that never changes would leave nothing.
+    """
+
+    def one(scatter: Array, count: Array, least: Array | float = 0.0) -> Array:
+        return np.diag(np.maximum(np.diagonal(scatter) / max(float(count), 1e-300), least))
 
     s = at_model(model, stats)
     none = np.zeros(())
+    low = {n: 0.01 * np.diagonal(getattr(model, n)) if getattr(model, n).ndim == 2 else 0.0 for n in SPREADS}
     return LinearPrior.trusted(
         stats=s.replace(
             starts=np.asarray(1.0), first=np.zeros_like(s.first), first_scatter=one(s.first_scatter, s.starts),
-            moves=np.asarray(min(float(s.moves), 1.0)), noise=one(s.noise, s.moves), noise_by=np.zeros_like(s.noise_by),
-            before=one(s.before, s.moves), seen=np.asarray(min(float(s.seen), 1.0)), observed=one(s.observed, s.seen),
+            moves=np.asarray(min(float(s.moves), 1.0)), noise=one(s.noise, s.moves, low["noise"]),
+            noise_by=np.zeros_like(s.noise_by),
+            before=one(s.before, s.moves), seen=np.asarray(min(float(s.seen), 1.0)),
+            observed=one(s.observed, s.seen, low["observation"]),
             observed_by=np.zeros_like(s.observed_by), states=one(s.states, s.seen),
-            white=s.white / np.maximum([float(s.moves), float(s.seen)], 1e-300), entropy=none, frames=none,
+            white=s.white / np.maximum([[float(s.moves)], [float(s.seen)]], 1e-300), entropy=none, frames=none,
         )
     )  # fmt: skip
 
@@ -198,6 +228,10 @@ class LinearLearner(Value):
     structure: Structure
 
     takes_parts = True
+    members = None
+
+    def __post_init__(self) -> None:
+        self._set(structure=Structure.of(self.model, self.structure.learn, self.structure.form))
 
     @classmethod
     def of(cls, model: Any, learn: Any = None, form: Any = None) -> LinearLearner:
@@ -214,13 +248,22 @@ class LinearLearner(Value):
         """Numbers that are learnt."""
         return self.structure.n_parameters(self.model)
 
+    @property
+    def smallest_eigenvalue(self) -> float:
+        """The least variance of noise and observation in any direction."""
+        return float(self.model.smallest_eigenvalue)
+
     def log_prob(self, y: Any) -> Array:
         """log p(y) of each sequence."""
-        return self.model.log_prob(y)  # type: ignore[no-any-return]
+        return self.model.log_prob(y)
+
+    def sample(self, n: int, rng: Generator, **how: Any) -> Any:
+        """n sequences of the model as it is."""
+        return self.model.sample(n, rng, **how)
 
     def collect(self, y: Any, weight: Any = None) -> LinearStats:
         """The E-step."""
-        return self.model.collect(y, weight)  # type: ignore[no-any-return]
+        return self.model.collect(y, weight)
 
     def refit(self, stats: LinearStats, prior: Any = None) -> LinearLearner:
         """The M-step for what is learnt."""
@@ -252,13 +295,13 @@ def seen_of(model: Any, states: Any, inputs: Any) -> States:
     return States(out, spd.symmetric(spread), states.log_prob)
 
 
-def imputed(model: Any, y: Any, inputs: Any) -> Any:
-    """Missing entries by their expectation: what states say, and what the noise of entries that were seen says."""
-    from likely.core.ragged import Ragged
-    from likely.models.decoding import is_one
+def imputed(model: Any, y: Any, inputs: Any, rng: Generator | None = None) -> Any:
+    """Missing entries by their expectation: what states say, and what the noise of entries that were seen says.
 
+    With a generator by a draw: of the states given all that was seen, then of the noise given theirs.
+    """
     series = series_of(model, y, inputs)
-    mean = np.concatenate(passes.in_parts(lambda part, a: passes.smoothed(model, part, a, lag_one=False)[1], series))
+    mean = _path(model, y, inputs, series, rng)
     t = np.arange(len(series.y)) - np.repeat(series.offsets[:-1], np.diff(series.offsets))
     C, R = model.matrices.C, model.observation.reshape(-1, model.dim, model.dim)
     believed = np.matmul(C[np.minimum(t, len(C) - 1)], mean[:, :, None])[:, :, 0]
@@ -266,8 +309,21 @@ def imputed(model: Any, y: Any, inputs: Any) -> Any:
     for f in np.flatnonzero(hidden.any(axis=1)).tolist():
         seen, gone = np.flatnonzero(~hidden[f]), np.flatnonzero(hidden[f])
         off = series.y[f, seen] - believed[f, seen]
-        lift = moments._lift(R[min(int(t[f]), len(R) - 1)], seen)[0] if len(seen) else np.zeros((model.dim, 0))
+        noise = R[min(int(t[f]), len(R) - 1)]
+        lift, left = moments.lift(noise, seen) if len(seen) else (np.zeros((model.dim, 0)), noise)
         out[f, gone] = believed[f, gone] + (lift @ off)[gone]
+        if rng is not None:
+            out[f, gone] += (rng.standard_normal(model.dim) @ roots.root(left))[gone]
     if model.feedthrough is not None and series.inputs is not None:
         out = out + passes.added(series.inputs, model.feedthrough, series.offsets)
     return out if is_one(y) else Ragged(out, series.offsets)
+
+
+def _path(model: Any, y: Any, inputs: Any, series: Series, rng: Generator | None) -> Array:
+    """States of all frames: expected, or drawn sequence by sequence."""
+    if rng is None:
+        found = passes.in_parts(lambda part, a: passes.smoothed(model, part, a, lag_one=False)[1], series)
+        return np.concatenate([np.empty((0, model.states)), *found])
+    whole = Ragged.of(y) if inputs is None else with_covariates(y, inputs)
+    drawn = [drawn_states(model, one, 1, rng, None)[0] for one in whole if len(one)]
+    return np.concatenate([np.empty((0, model.states)), *drawn])

@@ -28,7 +28,10 @@ class Residuals(NamedTuple):
     scatter: Array
     cross: Array
     of: Array
-    white: float
+    white: Array  # (2,): Σ tr S_t⁻¹ E[r rᵀ] × `size(S)`, and Σ rank S_t
+
+
+STILL = np.zeros(2)  # where the covariance does not change
 
 
 def moves(model: Any, series: Series, path: Path) -> Residuals:
@@ -46,7 +49,7 @@ def moves(model: Any, series: Series, path: Path) -> Residuals:
         cross[:, :d] += L - A @ Q
         of = (w[:, None] * h).T @ h
         of[:d, :d] += Q
-        return Residuals(w.sum(), spd.symmetric(scatter), cross, of, 0.0)
+        return Residuals(w.sum(), spd.symmetric(scatter), cross, of, STILL)
     A = model.transition if model.transition.ndim == 2 else model.transition[path.time[now]]
     r = path.mean[now] - np.matmul(A, path.mean[was][:, :, None])[:, :, 0] - push
     LA = np.matmul(L, np.swapaxes(A, -1, -2))
@@ -67,7 +70,7 @@ def moves(model: Any, series: Series, path: Path) -> Residuals:
 def observations(model: Any, series: Series, path: Path) -> Residuals:
     """Residuals of y_t about C x_t + G u_t; entries that were not seen by their expectation given those that were."""
     p, h = model.dim, model.states + (0 if series.inputs is None else series.inputs.shape[1])
-    total = Residuals(0.0, np.zeros((p, p)), np.zeros((p, h)), np.zeros((h, h)), 0.0)
+    total = Residuals(0.0, np.zeros((p, p)), np.zeros((p, h)), np.zeros((h, h)), STILL)
     hidden = np.isnan(series.y)
     if not hidden.any():
         return _added(total, _pattern(model, series, path, np.arange(len(series.y)), np.arange(p)))
@@ -93,9 +96,9 @@ def _pattern(model: Any, series: Series, path: Path, at: Index, seen: Index) -> 
         of = (w[:, None] * g).T @ g
         of[:d, :d] += P
         if len(seen) < p:
-            lift, left = _lift(model.observation, seen)
-            scatter, cross = lift @ scatter @ lift.T + w.sum() * left, lift @ cross
-        return Residuals(w.sum(), spd.symmetric(scatter), cross, of, 0.0)
+            up, left = lift(model.observation, seen)
+            scatter, cross = up @ scatter @ up.T + w.sum() * left, up @ cross
+        return Residuals(w.sum(), spd.symmetric(scatter), cross, of, STILL)
     return _changing(model, path.time[at], path.mean[at], P, y, g, w, seen)
 
 
@@ -109,30 +112,30 @@ def _changing(model: Any, t: Index, mean: Array, P: Array, y: Array, g: Array, w
     by = r[:, :, None] * g[:, None, :]
     by[:, :, :d] -= CP
     if len(seen) < p:
-        lifts = [_lift(one, seen) for one in R]
-        lift, left = np.stack([a for a, _ in lifts]), np.stack([b for _, b in lifts])
-        each, by = np.matmul(np.matmul(lift, each), np.swapaxes(lift, 1, 2)) + left, np.matmul(lift, by)
+        lifts = [lift(one, seen) for one in R]
+        up, left = np.stack([a for a, _ in lifts]), np.stack([b for _, b in lifts])
+        each, by = np.matmul(np.matmul(up, each), np.swapaxes(up, 1, 2)) + left, np.matmul(up, by)
     of = (w[:, None] * g).T @ g
     of[:d, :d] += _sum(w, P)
     white = _in_units(model.observation, t, each, w)
     return Residuals(w.sum(), spd.symmetric(_sum(w, each)), _sum(w, by), of, white)
 
 
-def _lift(R: Array, seen: Index) -> tuple[Array, Array]:
-    """E[v | v_seen] = lift v_seen, and the covariance of v that is left."""
+def lift(R: Array, seen: Index) -> tuple[Array, Array]:
+    """E[v | v_seen] = up v_seen, and the covariance of v that is left."""
     p = len(R)
-    lift, left = np.zeros((p, len(seen))), np.zeros((p, p))
+    up, left = np.zeros((p, len(seen))), np.zeros((p, p))
     rest = np.setdiff1d(np.arange(p), seen)
     inside = R[np.ix_(seen, seen)]
     s = spd.scales(inside)
     gain = R[np.ix_(rest, seen)] / s @ np.linalg.pinv(inside / s[:, None] / s[None, :], hermitian=True) / s
-    lift[seen, np.arange(len(seen))], lift[rest] = 1.0, gain
-    left[np.ix_(rest, rest)] = R[np.ix_(rest, rest)] - gain @ R[np.ix_(seen, rest)]
-    return lift, left
+    up[seen, np.arange(len(seen))], up[rest] = 1.0, gain
+    left[np.ix_(rest, rest)] = spd.symmetric(R[np.ix_(rest, rest)] - gain @ R[np.ix_(seen, rest)])
+    return up, left
 
 
 def inverse(a: Array) -> tuple[Array, Array, Array]:
-    """Pseudo-inverse, log of the pseudo-determinant and rank of covariances (..., d, d), whatever the units of columns."""
+    """Pseudo-inverse, log of the pseudo-determinant and rank of covariances (..., d, d), in any units."""
     s = spd.scales(a)
     values, vectors = np.linalg.eigh(a / s[..., :, None] / s[..., None, :])
     some = values > spd.rank_tolerance(a.shape[-1]) * np.maximum(values[..., -1:], 1e-300)
@@ -146,10 +149,16 @@ def inverse(a: Array) -> tuple[Array, Array, Array]:
     return inv, np.log(safe).sum(axis=-1) + units, some.sum(axis=-1)
 
 
-def _in_units(covariance: Array, t: Index, each: Array, w: Array) -> float:
+def size(covariance: Array) -> float:
+    """The mean of all variances: what tells a covariance (T, d, d) from its multiples."""
+    return float(np.diagonal(covariance, axis1=-2, axis2=-1).mean())
+
+
+def _in_units(covariance: Array, t: Index, each: Array, w: Array) -> Array:
     if covariance.ndim == 2:
-        return 0.0
-    return float((w * np.einsum("fij,fji->f", inverse(covariance[t])[0], each)).sum())
+        return STILL
+    inv, _, rank = inverse(covariance[t])
+    return np.array([size(covariance) * (w * np.einsum("fij,fji->f", inv, each)).sum(), (w * rank).sum()])
 
 
 def _beside(x: Array, series: Series, at: Index) -> Array:

@@ -13,7 +13,7 @@ from likely.errors import DomainError, ShapeError, sentence
 from likely.models import linear_filtering as passes
 from likely.models.covariates import table
 from likely.models.decoding import whole
-from likely.models.linear_filtering import Series, added, series_of
+from likely.models.linear_filtering import Series, added, locked, series_of
 
 ME = "LinearGaussian"
 
@@ -55,7 +55,7 @@ def _drawn(model: Any, offsets: Index, u: Array | None, rng: Generator) -> tuple
     noise, blur = _coloured(m.N, rng.standard_normal((F, model.states)), t), rng.standard_normal((F, model.dim))
     push = np.zeros((1, model.states)) if u is None or model.control is None else added(u, model.control, offsets)
     x = np.empty((F, model.states))
-    kalman.advance(m.A, np.ascontiguousarray(push), noise, offsets, starts, x)
+    kalman.advance(m.A, locked(np.ascontiguousarray(push)), noise, locked(offsets), starts, x)
     y = x @ m.C[0].T if len(m.C) == 1 else np.einsum("fij,fj->fi", m.C[t], x)
     y = y + _coloured(m.R, blur, t)
     return x, y if u is None or model.feedthrough is None else y + added(u, model.feedthrough, offsets)
@@ -66,7 +66,7 @@ def _coloured(root: Array, z: Array, t: Index) -> Array:
 
 
 def drawn_states(model: Any, y: Any, n: int, rng: Generator, inputs: Any) -> Array:
-    """n paths of states given one sequence (n, T, d): x⁺ + E[x | y − y⁺] for simulated (x⁺, y⁺), whose errors are right."""
+    """n paths of states given a sequence (n, T, d): x⁺ + E[x | y − y⁺] for simulated (x⁺, y⁺), whose errors fit."""
     n = whole(n, 1, f"{ME}.draw_states", "n")
     series = series_of(model, y, inputs)
     if len(series.offsets) != 2:

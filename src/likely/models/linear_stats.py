@@ -1,4 +1,4 @@
-"""What learning a linear-Gaussian model adds up: how far states and observations lay from what the model expects of them."""
+"""What learning a linear-Gaussian model adds up: how far states and frames lay from what it expects of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LinearStats(Addable, Value):
     mean: Array  # (d,): the reference of all residuals
     move: Array  # (d, d + k): [A F]
     emit: Array  # (p, d + k): [C G]
-    white: Array  # (2,): Σ tr Q_t⁻¹ E[w wᵀ] and Σ tr R_t⁻¹ E[v vᵀ], where Q or R changes with time
+    white: Array  # (2, 2), of a noise and an observation that change with time: Σ tr S_t⁻¹ E[r rᵀ] × size, Σ rank
     entropy: Array  # (): of the hidden states
     frames: Array  # ()
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array
+from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
-from likely.maths import spd
-from likely.models.linear_moments import inverse
+from likely.maths import roots, spd
+from likely.models.linear_moments import inverse, size
 
 MATRICES = ("transition", "control", "emission", "feedthrough")
 SPREADS = ("noise", "observation")
@@ -23,7 +23,7 @@ ME = "LinearGaussian"
 
 
 @dataclass(frozen=True, eq=False)
-class Structure:
+class Structure(Value):
     """`learn`: names of what is learnt; `form`: the form of each, where it is not free.
 
     Of a matrix, an array of its shape: False or 0 where an entry is fixed, True where it is free; whole numbers
@@ -32,7 +32,12 @@ class Structure:
     """
 
     learn: tuple[str, ...]
-    form: Mapping[str, Any] = field(default_factory=dict)
+    forms: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """The form of each name that has one."""
+        return dict(self.forms)
 
     @classmethod
     def of(cls, model: Any, learn: Any = None, form: Any = None) -> Structure:
@@ -47,20 +52,18 @@ class Structure:
                     sentence(ME, "a form is for what is learnt", f"{name} is not", f"add {name!r} to learn")
                 )
         checked = {name: _form(model, name, f) for name, f in form.items()}
-        return cls(tuple(chosen), checked)
+        return cls.trusted(learn=tuple(chosen), forms=tuple(checked.items()))
 
     def labels(self, model: Any, names: tuple[str, str]) -> NDArray[np.intp] | None:
         """Labels of the entries of two matrices side by side (0: fixed); None if every entry is free by itself."""
-        out, plain = [], True
+        out: list[NDArray[np.intp]] = []
+        plain, rows = True, getattr(model, names[0]).shape[-2]
         for name in names:
-            a = getattr(model, name)
-            if a is None:
-                continue
-            shape = a.shape[-2:]
-            f = self.form.get(name)
-            plain &= name in self.learn and f is None
+            shape = (rows, model.states if name == names[0] else model.n_inputs)
+            known = name in self.learn
+            plain &= (known and name not in self.form) or not shape[1]
             top = max((int(x.max()) for x in out if x.size), default=0)
-            out.append(_labels(shape, f if name in self.learn else np.zeros(shape, dtype=np.intp), top))
+            out.append(_labels(shape, self.form.get(name) if known else np.zeros(shape, dtype=np.intp), top))
         return None if plain else np.hstack(out)
 
     def n_parameters(self, model: Any) -> int:
@@ -69,7 +72,7 @@ class Structure:
         total = sum(d if n == "mean" else d * (d + 1) // 2 for n in STARTS if n in self.learn)
         for pair in (MATRICES[:2], MATRICES[2:]):
             labels = self.labels(model, pair)
-            size = sum(int(np.prod(a.shape[-2:])) for a in (getattr(model, n) for n in pair) if a is not None)
+            size = getattr(model, pair[0]).shape[-2] * (d + model.n_inputs)
             total += size if labels is None else len(np.unique(labels[labels > 0]))
         return int(total + sum(_free(self.form.get(n, "full"), getattr(model, n)) for n in SPREADS if n in self.learn))
 
@@ -98,7 +101,7 @@ def _refuse_unlearnable(model: Any, name: str, form: Any) -> None:
         raise DomainError(
             sentence(ME, f"{name} can be learnt where the model has one", "none", f"give the model a {name}")
         )
-    if a.ndim == 3 and form != "scale":
+    if a.ndim == 3 and not (isinstance(form, str) and form == "scale"):
         remedy = 'learn its size with form={"' + name + '": "scale"}' if name in SPREADS else "make it constant"
         raise DomainError(sentence(ME, f"{name} can be learnt where it does not change with time", "it does", remedy))
     if name in STARTS and model.diffuse is not None:
@@ -131,7 +134,7 @@ def _form(model: Any, name: str, form: Any) -> Any:
         raise ShapeError(
             sentence(ME, f"the form of {name} must be True/False or whole numbers in shape {wanted}", labels.shape)
         )
-    return labels
+    return labels if labels.dtype.kind == "b" else labels.astype(np.int64)
 
 
 def _labels(shape: tuple[int, ...], form: Any, top: int) -> NDArray[np.intp]:
@@ -154,19 +157,79 @@ def _free(form: Any, a: Array) -> int:
 def matrix_from(base: Array, cross: Array, of: Array, spread: Array, labels: NDArray[np.intp] | None) -> Array:
     """The matrix M that makes tr S⁻¹ Σ E[(r − (M − base) h)(·)ᵀ] least, free where labels allow.
 
-    Without labels M = base + E[r hᵀ] E[h hᵀ]⁻¹; with them the normal equations of the labels, weighted by S⁻¹.
+    Without labels M = base + E[r hᵀ] E[h hᵀ]⁻¹; with them the normal equations of the labels, weighted by S⁻¹. Where S
+    is singular, M moves along its flat only: off it nothing could explain a residual.
     """
     if labels is None:
         return base + solved(of, cross.T).T
-    names = np.unique(labels[labels > 0])
-    if not len(names):
+    masks = masks_of(labels)
+    if not len(masks):
         return base
     weight = inverse(spread)[0]
-    masks = [(labels == name).astype(np.float64) for name in names]
-    right = np.array([(weight @ cross * m).sum() for m in masks])
-    pulled = [weight @ m @ of for m in masks]
-    left = np.array([[(a * m).sum() for m in masks] for a in pulled])
-    return base + np.tensordot(solved(left, right), np.stack(masks), axes=1)
+    ways = allowed(masks, spread)
+    gram = ways @ information(masks, weight, of) @ ways.T
+    right = ways @ (masks * (weight @ cross)).sum(axis=(1, 2))
+    return base + np.tensordot(solved(gram, right) @ ways, masks, axes=1)
+
+
+def masks_of(labels: NDArray[np.intp]) -> Array:
+    """For each label the entries that bear it, as ones (m, rows, columns)."""
+    names = np.unique(labels[labels > 0])
+    return (labels == names[:, None, None]).astype(np.float64)
+
+
+def information(masks: Array, weight: Array, of: Array) -> Array:
+    """tr S⁻¹ M_a E[h hᵀ] M_bᵀ for all pairs of masks (m, m): what complete data say of the labels."""
+    pulled = np.matmul(np.matmul(weight, masks), of)
+    return np.asarray(np.tensordot(pulled, masks, axes=([1, 2], [1, 2])))
+
+
+def allowed(masks: Array, spread: Array) -> Array:
+    """Changes of labels, as rows (q, m), that keep residuals on the flat of a singular covariance; else all of them."""
+    s, values, vectors = flat_of(spread)
+    off = vectors[:, ~values].T / s  # what is 0 on the flat
+    if not len(off):
+        return np.eye(len(masks))
+    strays = np.matmul(off, masks).reshape(len(masks), -1)
+    _, sizes, rows = np.linalg.svd(strays.T)
+    sizes = np.concatenate([sizes, np.zeros(len(masks) - len(sizes))])
+    return np.asarray(rows[sizes <= 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300)])
+
+
+def flat_of(spread: Array) -> tuple[Array, NDArray[np.bool_], Array]:
+    """Scales, which directions have variance, and all directions, as columns, of the correlations of a covariance."""
+    s = spd.scales(spread)
+    values, vectors = np.linalg.eigh(spread / s[:, None] / s[None, :])
+    return s, values > spd.rank_tolerance(len(s)) * max(float(values[-1]), 1e-300), vectors
+
+
+def on_flat(old: Array, new: Array) -> Array:
+    """A new covariance without variance where the old one had none: rounding must not lift it off its flat."""
+    s, there, vectors = flat_of(old)
+    if there.all():
+        return not_negative(new)
+    rows = np.where(np.diagonal(old) > 0, 1.0, 0.0)
+    to = (vectors[:, there] @ vectors[:, there].T) * rows[:, None] * rows[None, :]
+    return not_negative(spd.symmetric(to @ (new / s[:, None] / s[None, :]) @ to * s[:, None] * s[None, :]))
+
+
+def not_negative(a: Array) -> Array:
+    """A covariance without the negative variances that rounding may have left where states lie far from 0."""
+    if roots.is_covariance(a) or not np.isfinite(a).all():
+        return a
+    s = spd.scales(a)
+    values, vectors = np.linalg.eigh(a / s[:, None] / s[None, :])
+    half = vectors * np.sqrt(np.maximum(values, 0.0)) * s[:, None]
+    return spd.symmetric(half @ half.T)
+
+
+def along_flat(covariance: Array, shift: Array) -> Array:
+    """A shift of a mean without what leads off the flat of a singular covariance."""
+    s, there, vectors = flat_of(covariance)
+    if there.all():
+        return shift
+    to = vectors[:, there] @ vectors[:, there].T
+    return np.where(np.diagonal(covariance) > 0, s * (to @ (shift / s)), 0.0)
 
 
 def solved(a: Array, b: Array) -> Array:
@@ -177,20 +240,18 @@ def solved(a: Array, b: Array) -> Array:
     return np.asarray(out / (s if b.ndim == 1 else s[:, None]))
 
 
-def spread_from(old: Array, scatter: Array, count: float, white: float, form: Any) -> Array:
-    """The covariance of this form that explains residuals with this scatter best."""
+def spread_from(old: Array, scatter: Array, count: float, white: Array, form: Any) -> Array:
+    """The covariance of this form that explains residuals with this scatter best; what was singular stays so."""
     if count <= 0:
         return old
     if isinstance(form, str) and form == "scale":
         return old * _size(old, scatter, count, white)
     full = scatter / count
     if isinstance(form, str) and form == "full":
-        return spd.symmetric(full)
-    v = np.diagonal(full).copy()
-    if isinstance(form, str):
-        return np.diag(v if form == "diagonal" else np.full(len(v), v.mean()))
-    labels = _labels(v.shape, form, 0)
+        return on_flat(old, spd.symmetric(full))
+    v = np.where(np.diagonal(old) > 0, np.maximum(np.diagonal(full), 0.0), 0.0)
     out = old.copy()
+    labels = variance_labels(len(v), form)
     for name in np.unique(labels[labels > 0]):
         at = np.flatnonzero(labels == name)
         out[at], out[:, at] = 0.0, 0.0
@@ -198,8 +259,15 @@ def spread_from(old: Array, scatter: Array, count: float, white: float, form: An
     return out
 
 
-def _size(old: Array, scatter: Array, count: float, white: float) -> float:
-    inv, _, rank = inverse(old)
+def variance_labels(d: int, form: Any) -> NDArray[np.intp]:
+    """Labels (d,) of the variances of a form that is not full: 0 fixed, equal ones shared."""
+    if isinstance(form, str):
+        return np.arange(1, d + 1) if form == "diagonal" else np.ones(d, dtype=np.intp)
+    return _labels((d,), form, 0)
+
+
+def _size(old: Array, scatter: Array, count: float, white: Array) -> float:
     if old.ndim == 3:
-        return white / (count * float(np.max(rank)))
-    return float((inv * scatter).sum() / (count * rank))
+        return max(float(white[0] / (white[1] * size(old))), 0.0) if white[1] > 0 else 1.0
+    inv, _, rank = inverse(old)
+    return max(float((inv * scatter).sum() / (count * rank)), 0.0) if rank else 1.0

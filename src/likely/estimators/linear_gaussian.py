@@ -1,0 +1,371 @@
+"""A linear-Gaussian model learnt from sequences: all of it, or the few numbers that nobody knew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array, BadEntry, refuse_infinite
+from likely.core.columns import Columns
+from likely.core.learn import Stop, fit, resolve_prior
+from likely.core.notes import tell, unheard
+from likely.core.ragged import Ragged
+from likely.core.report import FitReport
+from likely.errors import DataError, ShapeError, sentence
+from likely.estimators.outward import filled_in
+from likely.estimators.sequence_outward import filled_sequences
+from likely.estimators.shell import EM, DensityEstimator
+from likely.estimators.streaming import one_step
+from likely.estimators.workload import evenly, keeper
+from likely.families.several import Several
+from likely.models.covariates import COVARIATES, FRAMES, table, with_covariates
+from likely.models.decoding import is_one
+from likely.models.hmm import BadFrame
+from likely.models.linear_climbing import learnt
+from likely.models.linear_filtering import Smoothed, States
+from likely.models.linear_forecast import StateForecast
+from likely.models.linear_gaussian import LinearGaussian
+from likely.models.linear_learning import LinearLearner, LinearPrior, imputed
+from likely.models.linear_starting import first_guess, free_form
+from likely.models.linear_structure import Structure
+from likely.models.standard_errors import StandardErrors, standard_errors
+
+MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
+
+
+class LinearGaussianDensity(DensityEstimator):
+    """Learn p(sequence) by a linear-Gaussian model: `model_` is a `LinearGaussian`   (Shumway and Stoffer 1982).
+
+    - **model**: a `LinearGaussian` to begin with. None: one of so many **states** (None: 1), guessed from the data,
+      beside a state that is always 1 and carries the columns' levels.
+    - **learn**: what is learnt, such as ["noise", "observation"]; names of matrices, "mean", "covariance", or "start"
+      for both. None: everything that can be.
+    - **form**: structure by name: of a matrix an array of its shape (False or 0: fixed, True: free, equal whole
+      numbers: one number), of a covariance "full", "diagonal", "spherical", "scale" or labels of its variances.
+    - **prior**: None is maximum likelihood; "weak" adds one frame like the average one; or a `LinearPrior`. "auto":
+      None where a model is given, "weak" where everything is learnt.
+    - **max_iter, tol**: passes over the data, and the gain a frame at which learning ends. EM creeps towards
+      variances, so after ten passes steps follow the exact slope of log p, each accepted only if log p rises;
+      `accelerate=False` is EM alone.
+
+    Sequences are a `Ragged`, a list of arrays (T_i, p) or (T_i,), or one array, which `lengths` may cut; NaN was not
+    observed. `inputs` stand beside them in the same form. Weights are one a sequence.
+
+    >>> import likely as lk, numpy as np
+    >>> level = lk.LinearGaussian.local_level(noise=0.1, observation=1.0)
+    >>> tracks = level.sample(5, np.random.default_rng(0), length=200)
+    >>> est = LinearGaussianDensity(lk.LinearGaussian.local_level(1.0, 1.0), ["noise", "observation"]).fit(tracks)
+    >>> est.model_.noise.round(2), est.model_.observation.round(2)
+    (array([[0.09]]), array([[1.08]]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "model": [LinearGaussian, None],
+        "learn": [str, list, tuple, None],
+        "form": [dict, None],
+        "prior": [StrOptions({"auto", "weak"}), LinearPrior, None],
+        "states": [Interval(Integral, 1, None, closed="left"), None],
+        "accelerate": ["boolean"],
+        **EM,
+    }
+
+    def __init__(
+        self, model: Any = None, learn: Any = None, *, form: Any = None, prior: Any = "auto", states: int | None = None,
+        max_iter: int = 500, tol: float = 1e-8, accelerate: bool = True,
+    ) -> None:  # fmt: skip
+        self.model = model
+        self.learn = learn
+        self.form = form
+        self.prior = prior
+        self.states = states
+        self.max_iter = max_iter
+        self.tol = tol
+        self.accelerate = accelerate
+
+    _saved = (*DensityEstimator._saved, "structure_", "streamed_", "lengths_")
+    _model_types = (LinearGaussian,)
+    _hides_labels = True
+    _looks_once = False  # a first guess looks at all frames
+    hard = False
+
+    # ----------------------------------------------------------------- learning
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None,
+        checkpoint: Any = None,
+    ) -> Self:  # fmt: skip
+        """Learn from sequences; `y` is ignored. `checkpoint` is a file name: a fit cut off goes on from there."""
+        self._validate_params()
+        X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=True)
+        self._refuse_nothing(X)
+        learner = self._first(X, weight)
+        self.structure_ = learner.structure
+        with self._named_columns(), np.errstate(all="ignore"):  # what leaves the range of numbers is said in words
+            report = self._learn(learner, X, weight, self._prior_rule(), keeper(checkpoint, 0, 1))
+        if not report.converged:
+            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=2)
+        self.streamed_ = False
+        self.lengths_ = float(np.average(X.lengths, weights=weight))
+        return self._adopt(report)
+
+    def _learn(self, learner: LinearLearner, X: Ragged, weight: Any, prior: Any, checkpoint: Any = None) -> FitReport:
+        data, stop = evenly(X, weight), Stop(self.max_iter, self.tol)
+        if self.accelerate:
+            return learnt(learner, data, prior, stop, checkpoint)
+        return fit(learner, data, prior=prior, stop=stop, checkpoint=checkpoint)
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
+    ) -> Self:
+        """One step of EM with more sequences; the first ones are learnt as by `fit`.
+
+        After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
+        """
+        if not hasattr(self, "model_"):
+            self.fit(X, sample_weight=sample_weight, inputs=inputs, lengths=lengths)
+            self.streamed_ = True
+            return self
+        self._validate_params()
+        X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=False)
+        self._refuse_nothing(X)
+        return self._adopt(one_step(self, X, weight))
+
+    def _adopt(self, report: FitReport) -> Self:
+        return super()._adopt(replace(report, model=report.model.model))
+
+    @property
+    def _learnt(self) -> LinearLearner:
+        return LinearLearner.trusted(model=self.model_, structure=self.structure_)
+
+    def _first(self, X: Ragged, weight: Any) -> LinearLearner:
+        if self.model is None:
+            k = _width_of_inputs(X)
+            states = self.states or 1
+            model = first_guess(_frames(X), states, k, weight)
+            return LinearLearner.trusted(model=model, structure=self._structure(model, free_form(states, k)))
+        if self.model.dim != self.n_features_in_:
+            expected = f"a model of {self.model.dim} columns needs frames of as many"
+            raise ShapeError(sentence(type(self).__name__, expected, self.n_features_in_))
+        return LinearLearner.trusted(model=self.model, structure=self._structure(self.model, {}))
+
+    def _structure(self, model: LinearGaussian, forms: dict[str, Any]) -> Structure:
+        asked = Structure.of(model, self.learn)
+        return Structure.of(model, self.learn, {n: f for n, f in forms.items() if n in asked.learn} | (self.form or {}))
+
+    def _prior_rule(self) -> Any:
+        """A `LinearPrior`, None, or a rule that also knows models side by side: one prior for all of them."""
+        if self.prior == "weak" or (self.prior == "auto" and self.model is None):
+            return self._weak
+        return None if isinstance(self.prior, str) else self.prior
+
+    def _weak(self, model: Any, stats: Any) -> LinearPrior:
+        """One frame that looks like the average one; models side by side share it, as their start resolved it."""
+        if not isinstance(model, Several):
+            return model.weak_prior(stats)
+        return model.parts[0].weak_prior(sum(stats.parts)) if self._shared_prior is None else self._shared_prior
+
+    # -------------------------------------------------------- inside a classifier
+
+    def _blank(self, X: Ragged, members: int | None = None) -> Any:
+        one = self._first(X, None)
+        return one if members is None else Several.trusted(parts=(one,) * members)
+
+    def _started(self, blank: Several, X: Ragged, owner: Any, weight: Any) -> list[Several]:
+        """Each member learnt from its own sequences, with one prior for all: labels are known, so passes over all of
+        them only confirm it."""
+        with unheard():
+            prior = resolve_prior(blank, blank.collect(X, weight, owner=owner), self._prior_rule())
+            self._shared_prior = prior
+            return [Several.trusted(parts=tuple(self._members(blank, X, owner, weight, prior)))]
+
+    _shared_prior: Any = None
+
+    def _members(self, blank: Several, X: Ragged, owner: Any, weight: Any, prior: Any) -> Iterator[LinearLearner]:
+        for k, part in enumerate(blank.parts):
+            mine = np.flatnonzero(owner == k)
+            own = X[mine]
+            seen = len(own.values) and not np.isnan(_frames(own).values).all()
+            w = None if weight is None else weight[mine]
+            yield self._learn(part, own, w, prior).model if seen else part
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        if isinstance(model, Several):
+            return Several.trusted(parts=tuple(part.model for part in model.parts))
+        return model
+
+    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+        if members is not None:
+            several = isinstance(model, Several) and model.members == members
+            return several and all(isinstance(p, LinearLearner) and p.dim == width for p in model.parts)
+        if not isinstance(model, LinearGaussian) or model.dim != width:
+            return False
+        structure: Any = getattr(self, "structure_", None)
+        if not isinstance(structure, Structure) or type(getattr(self, "streamed_", False)) is not bool:
+            return False
+        Structure.of(model, structure.learn, structure.form)  # an error, if it is not that of such a model
+        length = getattr(self, "lengths_", 0.0)
+        return type(length) is float and 0 <= length < MOST_FRAMES
+
+    # ------------------------------------------------------------------- border
+
+    def _rows(self, X: Any, reset: bool) -> Ragged:
+        """Foreign sequences as the model takes them; inputs, where there are any, travel with the frames."""
+        if X is None or (not isinstance(X, Ragged) and hasattr(X, "tocsr")) or _is_complex(X):
+            got = "None" if X is None else "a sparse matrix" if hasattr(X, "tocsr") else "complex numbers"
+            remedy = "Complex data not supported" if got == "complex numbers" else ""
+            raise DataError(sentence(type(self).__name__, "sequences of frames are needed", got, remedy))
+        seqs = Ragged.of(X)
+        if not len(seqs) or not len(seqs.values):
+            if reset:
+                expected, came = "at least one frame is needed", "0 sample(s)"
+                raise DataError(sentence(type(self).__name__, expected, came, "(shape=(0, 0))"))
+            return seqs
+        if reset:
+            self._shared_prior = None
+        both = isinstance(seqs.values, Columns) and {FRAMES, COVARIATES} <= set(seqs.values)
+        frames = seqs.values[FRAMES] if both else seqs.values
+        if isinstance(frames, np.ndarray) and frames.ndim == 1:
+            frames = self._column(frames, reset)
+        named = X if hasattr(X, "columns") and not both and isinstance(frames, np.ndarray) else frames
+        rows = super()._rows(named, reset)
+        self._refuse_infinite(rows, seqs)
+        out = Ragged.trusted(values=rows, offsets=seqs.offsets)
+        if not both:
+            return out
+        return with_covariates(out, Ragged.trusted(values=seqs.values[COVARIATES], offsets=seqs.offsets))
+
+    def _column(self, frames: Array, reset: bool) -> Array:
+        if not reset and self.n_features_in_ != 1:
+            expected = f"frames must have {self.n_features_in_} columns"
+            raise DataError(sentence(type(self).__name__, expected, "single values", "Reshape your data"))
+        return frames[:, None]
+
+    def _refuse_infinite(self, rows: Any, seqs: Ragged) -> None:
+        try:
+            refuse_infinite(rows, type(self).__name__)
+        except BadEntry as error:
+            raise BadFrame.of(error, seqs.offsets) from None
+
+    def _refuse_nothing(self, X: Ragged) -> None:
+        if not len(X) or np.isnan(_frames(X).values).all():
+            expected = "at least one entry of one frame must have been observed"
+            raise DataError(sentence(type(self).__name__, expected, "NaN everywhere" if len(X) else "no sequence"))
+
+    def _outward(self, rows: Any, like: Any = None) -> Any:
+        return rows if like is None else filled_sequences(_Plain, like, rows)
+
+    def _answer(self, verb: str, X: Any, inputs: Any, lengths: Any, **how: Any) -> Any:
+        """What the model says of the sequences, of one sequence as of one."""
+        check_is_fitted(self)
+        rows = self._rows(_together(X, inputs, lengths), reset=False)
+        one = lengths is None and is_one(X)
+        return getattr(self.model_, verb)(rows[0] if one and len(rows) else rows, **how)
+
+    # -------------------------------------------------------------------- in use
+
+    def score_samples(self, X: Any, inputs: Any = None, lengths: Any = None) -> Array:
+        """log p of each sequence (n,)."""
+        check_is_fitted(self)
+        return self.model_.log_prob(self._rows(_together(X, inputs, lengths), reset=False))
+
+    def score(self, X: Any, y: Any = None, inputs: Any = None, lengths: Any = None) -> float:
+        """Mean log p of the sequences."""
+        return float(np.mean(self.score_samples(X, inputs, lengths)))
+
+    def predict(self, X: Any, inputs: Any = None, lengths: Any = None) -> Any:
+        """The signal without its noise, E[C x + G u | whole sequence], of each frame: (T, p), or a Ragged."""
+        check_is_fitted(self)
+        rows = self._rows(_together(X, inputs, lengths), reset=False)
+        signal = Ragged.trusted(values=self._signal(self.model_.smooth(rows).mean, rows), offsets=rows.offsets)
+        return signal[0] if lengths is None and is_one(X) else signal
+
+    def _signal(self, states: Ragged, rows: Ragged) -> Array:
+        m, t = self.model_, np.arange(len(states.values)) - np.repeat(states.offsets[:-1], states.lengths)
+        C = m.matrices.C[np.minimum(t, len(m.matrices.C) - 1)]
+        out = np.matmul(C, states.values[:, :, None])[:, :, 0]
+        if m.feedthrough is not None:
+            G = m.feedthrough.reshape(-1, *m.feedthrough.shape[-2:])
+            out = out + np.einsum("fpk,fk->fp", G[np.minimum(t, len(G) - 1)], table(rows.values[COVARIATES]))
+        return out.astype(np.float32) if _frames(rows).dtype == np.float32 else out
+
+    def smooth(self, X: Any, inputs: Any = None, lengths: Any = None, lag: int | None = None) -> Smoothed | States:
+        """p(state | all frames) of each frame, as `LinearGaussian.smooth`."""
+        return self._answer("smooth", X, inputs, lengths, lag=lag)
+
+    def filter(self, X: Any, inputs: Any = None, lengths: Any = None) -> States:
+        """p(state | frames so far) of each frame, as `LinearGaussian.filter`."""
+        return self._answer("filter", X, inputs, lengths)
+
+    def forecast(self, X: Any, steps: int = 1, inputs: Any = None, future: Any = None) -> StateForecast:
+        """Frames 1 … steps after one sequence, with intervals; `future` (steps, k) are the inputs then."""
+        return self._answer("forecast", X, inputs, None, steps=steps, future=future)
+
+    def impute(self, X: Any, random_state: Any = None, inputs: Any = None) -> Any:
+        """Sequences with their gaps filled: by what is expected given all frames, or with `random_state` by a draw."""
+        check_is_fitted(self)
+        rng = None if random_state is None else np.random.default_rng(random_state)
+        rows = self._rows(_together(X, inputs, None), reset=False)
+        return self._outward(imputed(self.model_, rows, None, rng), X)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None, inputs: Any = None) -> Ragged:
+        """Sequences drawn from the learnt density; without a `length`, of the training's mean length."""
+        check_is_fitted(self)
+        if length is None and inputs is None:
+            length = max(round(self.lengths_), 1)
+        return self.model_.sample(n_samples, np.random.default_rng(random_state), length, inputs)
+
+    def standard_errors(
+        self, X: Any, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
+    ) -> StandardErrors:
+        """Standard errors of all that was learnt, from the sequences that it was learnt from: see `standard_errors`."""
+        check_is_fitted(self)
+        X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=False)
+        s = self.structure_
+        return standard_errors(self.model_, X, s.learn, s.form, weight=weight, prior=self.prior_)
+
+    def summary(self, level: float = 0.95) -> Any:
+        """What was learnt, log-likelihood, AIC and BIC; `standard_errors` needs the sequences again."""
+        from likely.estimators.linear_summary import linear_summary
+
+        check_is_fitted(self)
+        return linear_summary(self, level)
+
+
+class _Plain:
+    """Frames go out as they came in."""
+
+    @staticmethod
+    def _outward(rows: Any, like: Any) -> Any:
+        return filled_in(like, rows)
+
+
+def _together(X: Any, inputs: Any, lengths: Any) -> Any:
+    """Sequences cut by lengths, and with their inputs, where they have any."""
+    if lengths is not None:
+        X, inputs = Ragged.of(X, lengths), None if inputs is None else Ragged.of(inputs, lengths)
+    if inputs is None:
+        return X
+    if hasattr(X, "columns"):
+        X = np.asarray(X)
+    return with_covariates(X, inputs)
+
+
+def _frames(X: Ragged) -> Ragged:
+    """Sequences without their inputs."""
+    if not isinstance(X.values, Columns):
+        return X
+    return Ragged.trusted(values=X.values[FRAMES], offsets=X.offsets)
+
+
+def _width_of_inputs(X: Ragged) -> int:
+    return int(table(X.values[COVARIATES]).shape[1]) if isinstance(X.values, Columns) else 0
+
+
+def _is_complex(X: Any) -> bool:
+    return isinstance(X, np.ndarray) and X.dtype.kind == "c"

@@ -1,0 +1,27 @@
+"""What a recogniser is to those around it: settings with names, something learnt, and a file that holds both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+
+class Recogniser(BaseEstimator):
+    """For recognisers that decide nothing about classes: get_params, set_params, clone, save.
+
+    `_saved` names what a model file keeps besides the settings.
+    """
+
+    _saved: tuple[str, ...] = ()
+
+    def save(self, path: Any) -> None:
+        """Write a model file that `lk.load` reads back."""
+        from likely.files import save
+
+        save(self, path)
+
+    def _check_fitted(self) -> None:
+        """NotFittedError before anything was learnt."""
+        check_is_fitted(self)

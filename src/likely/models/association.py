@@ -1,0 +1,473 @@
+"""One target among false alarms: weigh every measurement by the chance that it is the target's, and follow the mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import gammaincinv
+
+from likely.core.arrays import Array, Index, numbers
+from likely.core.value import Value
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.maths import roots
+from likely.models.clock import moments
+from likely.models.continuous import ContinuousLinear
+from likely.models.gaussian_filtering import GaussianFilter, turned
+from likely.models.joint_gaussian import Linear, backward_gain, joint, root_of, triangular
+from likely.models.linear_gaussian import LinearGaussian
+from likely.models.state_belief import StateBelief
+
+ME = "DataAssociation"
+FAINTEST = 1e-5  # a place less probable than this is forgotten
+MOST = 64  # places that are kept in mind
+FORGOTTEN = float(np.log(FAINTEST))
+SAME = 1.0  # squared standard deviations: places nearer than this are one
+
+
+@dataclass(frozen=True, eq=False)
+class TrackBelief(Value):
+    """Where the target may be: places with their probabilities, the best one first; what is left is that there is none.
+
+    `mean` and `covariance` are those of the best place, NaN while there is none at all.
+
+    >>> import likely as lk
+    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> radar = DataAssociation(walk, clutter=0.1, exists=0.5)
+    >>> belief, news = radar.update(radar.initial(), [0.2])
+    >>> round(belief.exists, 3), belief.association.round(3)
+    (0.741, array([0.004, 0.996]))
+    """
+
+    states: tuple[Any, ...]  # a StateBelief a place
+    weights: Array  # (H,): P(the target exists and is there)
+    parents: Index  # (H,): the place of the frame before that each one continues; −1 − i where measurement i began it
+    association: Array  # (n + 1,): of the last scan, at the best place: P(nothing is the target's), P(measurement i is)
+    confirmed: bool  # a track that was found, and is not yet lost
+    time: int  # number of the frame
+    moment: float | None  # when that was; None where nobody said so
+    size: int  # entries of a state
+
+    @property
+    def exists(self) -> float:
+        """P(there is a target | all scans)."""
+        return float(self.weights.sum())
+
+    @property
+    def best(self) -> Any:
+        """The most probable place, a `StateBelief`; None while there is none."""
+        return self.states[0] if self.states else None
+
+    @property
+    def mean(self) -> Array:
+        """Of the best place (d,)."""
+        return np.asarray(self.states[0].mean) if self.states else np.full(self.size, np.nan)
+
+    @property
+    def covariance(self) -> Array:
+        """Of the best place (d, d)."""
+        return np.asarray(self.states[0].covariance) if self.states else np.full((self.size, self.size), np.nan)
+
+    @property
+    def status(self) -> str:
+        """ "none", "tentative" or "confirmed"."""
+        return "confirmed" if self.confirmed else "tentative" if self.states else "none"
+
+
+class Possible(NamedTuple):
+    """What one place becomes after a scan, before it is made one Gaussian again: exact, given the place."""
+
+    shares: Array  # (n + 1,): that nothing, or measurement i, is the target's
+    states: tuple[Any, ...]  # of the measurements within the gate, after the place itself
+    inside: Index  # numbers of these measurements
+    log_ratio: float  # log p(scan | the target is there) / p(scan | clutter alone)
+
+    @property
+    def used(self) -> Index:
+        """Where the shares of the states stand."""
+        return np.concatenate([[0], self.inside + 1]).astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class DataAssociation(Value):
+    """Integrated probabilistic data association: a target that may not be there, in Poisson clutter   (Bar-Shalom and
+    Tse 1975; Musicki, Evans and Stankovic 1994).
+
+    With N_i the density of measurement i under the predicted place, P_D = `detection`, P_G = `gate`, λ = `clutter`:
+    p(scan | there) / p(scan | clutter) = 1 − P_D P_G + P_D Σ_i N_i / λ over the measurements within the gate. The
+    terms are the chances of the associations; the mixture that they make is replaced by the Gaussian of its moments.
+    A measurement may also be the first sight of a target, with odds `start` to its being clutter.
+
+    - **model**: a `LinearGaussian`, a `ContinuousLinear` (then an observation is (time, scan)), or an `ExtendedFilter`,
+      `UnscentedFilter`, … for sensors that are not linear
+    - **clutter** λ: false measurements a scan and unit of volume of the measurement space. 0: whatever is seen is the
+      target, nothing is gated, and this is the model's own filter; an empty scan then only says something where
+      `detection` < 1
+    - **detection**: probability that the target, where it exists, is measured in a scan
+    - **gate**: probability with which its measurement falls into the region that is looked at; 1 looks everywhere
+    - **stays**: probability that a target is still there at the next scan; None: 1 without clutter, else 0.99
+    - **exists**: probability that it is there at first, in the model's first state; None: 1 without clutter, else 0
+    - **speed**: standard deviation of what a first measurement says nothing of (velocities), a number or one a state;
+      needed in clutter where the model's start is diffuse
+    - **confirm, lose**: the probability at which a track is found, and that at which it is lost again
+
+    A scan is (n, p), n = 0 for none; None is no look at all. `update` gives log p(scan | all before) up to the
+    constant −λ·volume of Poisson's law.
+    """
+
+    model: Any
+    clutter: float = 0.0
+    detection: float = 1.0
+    gate: float = 0.99
+    stays: float = None  # type: ignore[assignment]
+    exists: float = None  # type: ignore[assignment]
+    start: float = 0.01
+    speed: Any = None
+    confirm: float = 0.95
+    lose: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, LinearGaussian | ContinuousLinear | GaussianFilter):
+            expected = "model must be a LinearGaussian, a ContinuousLinear or a Gaussian filter such as ExtendedFilter"
+            raise DomainError(sentence(ME, expected, type(self.model).__name__))
+        if inputs := getattr(self.model, "n_inputs", 0):
+            raise DomainError(sentence(ME, "model must have no inputs", inputs))
+        clean = not _number(self.clutter, "clutter", 0.0, np.inf, True)
+        stays = (1.0 if clean else 0.99) if self.stays is None else self.stays
+        exists = (1.0 if clean else 0.0) if self.exists is None else self.exists
+        for name, value in (("detection", self.detection), ("gate", self.gate), ("stays", stays)):
+            _number(value, name, 0.0, 1.0)
+        for name, value in (("exists", exists), ("start", self.start), ("lose", self.lose)):
+            _number(value, name, 0.0, 1.0, True)
+        _number(self.confirm, "confirm", float(self.lose), 1.0)
+        self._set(stays=float(stays), exists=float(exists))
+        if clean and not exists:
+            raise DomainError(sentence(ME, "without clutter exists must be above 0", exists, "whatever is seen is it"))
+        if not clean:
+            self._refuse_boundless()
+
+    def _refuse_boundless(self) -> None:
+        """Where a place is unbounded, every measurement lies in its gate."""
+        diffuse = getattr(self.model, "diffuse", None) is not None
+        if diffuse and self.speed is None:
+            remedy = "give speed, the standard deviation of velocities, or a model whose start is known"
+            raise DomainError(sentence(ME, "a track in clutter must begin somewhere", "a diffuse start", remedy))
+        if diffuse and self.exists:
+            remedy = "give the model a mean and a covariance of its first state, or leave exists at 0"
+            raise DomainError(sentence(ME, "a target that exists must be somewhere", "a diffuse start", remedy))
+        if self.speed is not None:
+            s = numbers(self.speed, ME)
+            fits = s.shape == () or (s.ndim == 1 and len(s) == self.states)
+            if not fits or not ((s > 0) & (s < np.inf)).all():
+                raise DomainError(sentence(ME, "speed must be positive, a number or one a state", self.speed))
+
+    # ----------------------------------------------------------------- filter
+
+    def initial(self) -> TrackBelief:
+        """Before the first scan."""
+        states, weights = ((self._first,), [self.exists]) if self.exists else ((), [])
+        return TrackBelief.trusted(
+            states=states, weights=np.array(weights, dtype=np.float64), parents=np.full(len(states), -1),
+            association=np.ones(1), confirmed=bool(self.exists >= self.confirm), time=0, moment=None, size=self.states,
+        )  # fmt: skip
+
+    @property
+    def states(self) -> int:
+        """Number of entries of the state."""
+        return int(self._first.mean.size)
+
+    @cached_property
+    def _first(self) -> StateBelief:
+        """The model's own first state."""
+        found: StateBelief = self._here.initial()
+        return found
+
+    def predict(self, belief: TrackBelief, time: float | None = None) -> TrackBelief:
+        """One scan on; with a model in continuous time, at `time`, and without one nothing moves."""
+        if isinstance(self.model, ContinuousLinear):
+            return belief if time is None else self._moved_to(belief, time)
+        return self._moved(belief, self.model, belief.moment)
+
+    def _moved_to(self, belief: TrackBelief, time: float) -> TrackBelief:
+        (t,) = moments([time], ME).tolist()
+        if belief.moment is None:
+            return belief.replace(moment=t)
+        if t < belief.moment:
+            raise DataError(sentence(ME, f"times must not fall: the belief is of {belief.moment:g}", f"{t:g}"))
+        return self._moved(belief, self.model.at([belief.moment, t]), t)
+
+    def _moved(self, belief: TrackBelief, model: Any, moment: float | None) -> TrackBelief:
+        states = tuple(model.predict(state) for state in belief.states)
+        here = np.arange(len(states))
+        return belief.replace(
+            states=states, weights=belief.weights * self.stays, parents=here, time=belief.time + 1, moment=moment
+        )
+
+    def update(self, belief: TrackBelief, y: Any) -> tuple[TrackBelief, float]:
+        """The belief once a scan is seen, and log p(scan | all before), up to −λ·volume."""
+        if isinstance(self.model, ContinuousLinear):
+            if not isinstance(y, tuple | list) or len(y) != 2:
+                raise DataError(sentence(ME, "with a model in continuous time an observation is (time, scan)", repr(y)))
+            belief, y = self._moved_to(belief, y[0]), y[1]
+        return self.seen(belief, y)
+
+    def seen(self, belief: TrackBelief, scan: Any) -> tuple[TrackBelief, float]:
+        """The same, where the belief is already one of this moment."""
+        z = self.scan(scan)
+        if z is None:
+            return belief.replace(association=np.ones(1)), 0.0
+        return self._alone(belief, z) if not self.clutter else self._among(belief, z)
+
+    def scan(self, y: Any) -> Array | None:
+        """Measurements (n, p); None where nobody looked."""
+        if y is None:
+            return None
+        p, z = self._width, numbers(y, ME)
+        if z.size == 0:
+            return np.empty((0, p or 0))
+        p = z.shape[-1] if p is None else p
+        z = z.reshape(-1, p) if z.ndim == 1 and (p == 1 or z.size == p) else z
+        if z.ndim != 2 or z.shape[1] != p:
+            raise ShapeError(sentence(ME, f"a scan must have shape (n, {p})", z.shape, "one row a measurement"))
+        return self._checked(z)
+
+    def _checked(self, z: Array) -> Array | None:
+        if np.isinf(z).any():
+            raise DataError(sentence(ME, "measurements must be finite", z[np.isinf(z).any(axis=1)][0].tolist()))
+        z = z[~np.isnan(z).all(axis=1)]
+        if not len(z):
+            return None
+        if self.clutter and np.isnan(z).any():
+            remedy = "leave the measurement out, or follow with clutter=0"
+            raise DataError(sentence(ME, "in clutter a measurement must be complete", "one with gaps", remedy))
+        if not self.clutter and len(z) > 1:
+            remedy = "give clutter, the density of false measurements"
+            raise DataError(sentence(ME, "without clutter a scan has one measurement at most", len(z), remedy))
+        return z
+
+    @property
+    def _width(self) -> int | None:
+        """Columns of a measurement, where the model knows; that of a nonlinear one shows when it is asked."""
+        return getattr(self.model, "dim", None)
+
+    # -------------------------------------------------------------- no clutter
+
+    def _alone(self, belief: TrackBelief, z: Array) -> tuple[TrackBelief, float]:
+        """Whatever is seen is the target."""
+        w, state = belief.weights[0] if len(belief.weights) else 0.0, belief.best
+        if not len(z):
+            unseen = 1.0 if self.detection == 1 else 1.0 - self.detection
+            total = 1.0 - w + w * unseen
+            return self._with(belief, (state,), np.array([w * unseen / total]), np.ones(1)), float(np.log(total))
+        state, news = self._here.update(state, z[0])
+        if news == -np.inf:
+            return belief, news
+        return self._with(belief, (state,), np.ones(1), np.array([0.0, 1.0])), float(np.log(w * self.detection)) + news
+
+    # ----------------------------------------------------------------- clutter
+
+    def _among(self, belief: TrackBelief, z: Array) -> tuple[TrackBelief, float]:
+        """Every place that was in mind, and new ones where measurements lie, each with its evidence."""
+        ways = [self.possible(state, z) for state in belief.states]
+        states = [collapsed(way.shares[way.used], way.states, self._angles) for way in ways]
+        with np.errstate(divide="ignore"):
+            nothing = np.log(max(1.0 - belief.exists, 0.0))
+            logs = np.log(belief.weights) + [way.log_ratio for way in ways]
+        none, begun, places = self._beginnings(z, belief.time) if nothing > FORGOTTEN else (0.0, np.empty(0), [])
+        logs = np.concatenate([logs, nothing + begun])
+        total = float(np.logaddexp.reduce([*logs, nothing + none]))
+        if total == -np.inf:
+            return belief, -np.inf
+        parents = np.concatenate([np.arange(len(states)), -1 - np.arange(len(places))])
+        kept = _tidied([*states, *places], np.exp(logs - total), parents, self._angles)
+        news = len(z) * float(np.log(self.clutter)) + total
+        return self._with(belief, tuple(kept[0]), kept[1], _of_best(kept[2], ways, len(z)), kept[2]), news
+
+    def possible(self, state: StateBelief, scan: Any) -> Possible:
+        """The associations of a scan with a place: exact, given the place.
+
+        >>> import likely as lk
+        >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+        >>> DataAssociation(walk, clutter=0.1, detection=0.9).possible(walk.initial(), [[0.0], [9.0]]).shares.round(3)
+        array([0.041, 0.959, 0.   ])
+        """
+        z = np.asarray(scan)
+        model = self._here
+        inside = self._inside(state, z)
+        found = [model.update(state, z[i]) for i in inside]
+        with np.errstate(divide="ignore"):
+            logs = [np.log1p(-self.detection * self.gate)]
+            logs += [np.log(self.detection) + news - np.log(self.clutter) for _, news in found]
+        total = float(np.logaddexp.reduce(logs))
+        way = Possible(np.zeros(len(z) + 1), (state, *(s for s, _ in found)), inside, total)
+        way.shares[way.used] = np.exp(np.array(logs) - total) if total > -np.inf else 1.0 / len(logs)
+        return way
+
+    def _inside(self, state: StateBelief, z: Array) -> Index:
+        """Which measurements lie in the gate: the smallest region of probability P_G."""
+        if not len(z):
+            return np.empty(0, dtype=np.intp)
+        if self.gate == 1:
+            return np.arange(len(z))
+        d2 = self.distances(state, z)
+        return np.flatnonzero(d2 <= 2.0 * gammaincinv(z.shape[1] / 2, self.gate))  # the quantile of χ²
+
+    def distances(self, state: StateBelief, z: Any) -> Array:
+        """Squared distances (n,) of measurements from where they are expected, in standard deviations."""
+        mean, root = self.expected(state)
+        off = turned(np.asarray(z) - mean, self._wrap)
+        white = solve_triangular(root, off.T, trans="T", check_finite=False)
+        return np.asarray((white * white).sum(axis=0))
+
+    def expected(self, state: StateBelief) -> tuple[Array, Array]:
+        """Mean (p,) and upper root (p, p) of a measurement's covariance, if the target is measured."""
+        model = self._here
+        if isinstance(model, GaussianFilter):
+            near = model._observed(state.mean, state.root, int(state.time), None)
+            return near.mean, near.root
+        C, R = model.matrices.C, model.matrices.R
+        C, R = (a[0] if len(a) == 1 else a[state.time] for a in (C, R))
+        return C @ state.mean, triangular(np.concatenate([state.root @ C.T, R]))
+
+    def _beginnings(self, z: Array, time: int) -> tuple[float, Array, list[StateBelief]]:
+        """log ratio that none begins a track, log ratios (n,) that measurement i does, and the places of these."""
+        if not self.start or not len(z):
+            return 0.0, np.full(len(z), -np.inf), [self._first] * len(z)
+        found = [self._begin.update(self._begin.initial().replace(time=time), one) for one in z]
+        states = [state for state, _ in found]
+        if self._begin.initial().loose is not None:  # anywhere: one measurement is as good as another
+            odds = np.array([1.0, *np.full(len(z), self.start)])
+            logs = np.log(odds / odds.sum())
+            return float(logs[0]), logs[1:], states
+        seen = self.start * self.detection
+        with np.errstate(divide="ignore"):
+            none = float(np.log1p(-seen))
+        return none, np.array([np.log(seen) + news - np.log(self.clutter) for _, news in found]), states
+
+    # ------------------------------------------------------------------ inside
+
+    @cached_property
+    def _here(self) -> Any:
+        """The model of a measurement, whatever the step."""
+        return self.model.at([0.0]) if isinstance(self.model, ContinuousLinear) else self.model
+
+    @cached_property
+    def _begin(self) -> Any:
+        """The model of a first measurement: unknown where it shows the state, `speed` wide where it does not."""
+        model = self._here
+        diffuse = getattr(model, "diffuse", None)
+        if diffuse is None:
+            return model
+        C = model.emission if model.emission.ndim == 2 else model.emission[0]
+        _, s, vt = np.linalg.svd(C @ diffuse)
+        rank = int((s > 1e-9 * s.max(initial=0.0)).sum())
+        shown, hidden = diffuse @ vt[:rank].T, diffuse @ vt[rank:].T
+        flat = hidden @ np.linalg.pinv(hidden)
+        wide = flat * np.broadcast_to(numbers(self.speed, ME), len(flat)) ** 2 @ flat
+        return model.replace(covariance=model.covariance + (wide + wide.T) / 2, diffuse=shown)
+
+    @property
+    def _wrap(self) -> Sequence[int]:
+        return getattr(self.model, "wrap", ())
+
+    @property
+    def _angles(self) -> Sequence[int]:
+        return getattr(self.model, "wrap_state", ())
+
+    def _with(self, belief: TrackBelief, states: tuple[Any, ...], weights: Array, association: Array,
+              parents: Index | None = None) -> TrackBelief:  # fmt: skip
+        """The belief after a scan; a track is found at `confirm`, and lost when it, itself, falls below `lose`."""
+        parents = belief.parents if parents is None else parents
+        best = float(weights[0]) if len(weights) else 0.0
+        goes_on = belief.confirmed and len(weights) > 0 and parents[0] == 0 and best >= self.lose
+        return belief.replace(
+            states=states, weights=weights, parents=parents, association=association,
+            confirmed=bool(best >= self.confirm or goes_on),
+        )  # fmt: skip
+
+    # --------------------------------------------------------------- smoothing
+
+    def corrected(self, state: StateBelief, later: StateBelief, model: Any = None) -> StateBelief:
+        """A place once that of the next scan is known from all scans   (Rauch, Tung and Striebel 1965)."""
+        model = self.model if model is None else model
+        if isinstance(model, GaussianFilter):
+            return model._corrected(state, later, None)[0]
+        A, N = model.matrices.A, model.matrices.N
+        A, N = (a[0] if len(a) == 1 else a[state.time + 1] for a in (A, N))
+        mean = A @ state.mean
+        S, C, rest = joint(Linear(mean, state.root @ A.T, N, np.abs(mean)), state.root)
+        gain = backward_gain(S, C)
+        root = triangular(np.concatenate([rest, later.root @ gain]))
+        return state.replace(mean=state.mean + (later.mean - mean) @ gain, root=root)
+
+
+def collapsed(shares: Any, states: Sequence[StateBelief], angles: Sequence[int] = ()) -> StateBelief:
+    """The Gaussian with the moments of a mixture: m = Σ β_i m_i, P = Σ β_i (P_i + (m_i − m)(m_i − m)ᵀ).
+
+    >>> one = StateBelief([0.0], [[1.0]])
+    >>> collapsed([0.5, 0.5], [one, StateBelief([2.0], [[1.0]])]).covariance
+    array([[2.]])
+    """
+    if len(states) == 1:
+        return states[0]
+    b = np.asarray(shares, dtype=np.float64)
+    origin = states[0].mean
+    off = turned(np.stack([s.mean for s in states]) - origin, angles)
+    shift = b @ off / b.sum()
+    size = np.sqrt(b / b.sum())
+    rows = [size[i] * s.root for i, s in enumerate(states)]
+    root = triangular(np.concatenate([*rows, size[:, None] * (off - shift)]))
+    return states[0].replace(mean=turned(origin + shift, angles), root=root)
+
+
+def _of_best(parents: Index, ways: list[Possible], n: int) -> Array:
+    """Shares (n + 1,) of the measurements at the best place."""
+    if len(parents) and parents[0] >= 0:
+        return ways[parents[0]].shares
+    shares = np.zeros(n + 1)
+    shares[-parents[0] if len(parents) else 0] = 1.0  # the measurement that began it, or nothing
+    return shares
+
+
+def _tidied(states: list[Any], weights: Array, parents: Index, angles: Sequence[int]) -> tuple[list[Any], Array, Index]:
+    """Places by falling probability, without faint ones, those that agree put together."""
+    left = [int(i) for i in np.argsort(-weights, kind="stable") if weights[i] > FAINTEST]
+    out: list[tuple[Any, float, int]] = []
+    while left and len(out) < MOST:
+        first, *rest = left
+        group = [first, *_near(states, first, rest, angles)]
+        share = weights[group]
+        out.append((collapsed(share, [states[i] for i in group], angles), float(share.sum()), int(parents[first])))
+        left = [i for i in rest if i not in group]
+    order = sorted(range(len(out)), key=lambda i: -out[i][1])
+    return (
+        [out[i][0] for i in order], np.array([out[i][1] for i in order], dtype=np.float64),
+        np.array([out[i][2] for i in order], dtype=np.intp),
+    )  # fmt: skip
+
+
+def _near(states: list[Any], first: int, rest: list[int], angles: Sequence[int]) -> list[int]:
+    """Which of the rest lie within a standard deviation of the first place."""
+    if not rest:
+        return []
+    off = turned(np.stack([states[i].mean for i in rest]) - states[first].mean, angles)
+    root = states[first].root
+    if not (np.abs(root.diagonal()) > 0).all():
+        root = root_of(roots.square(root) + 1e-12 * np.diag(np.maximum(states[first].variance, 1e-300)))
+    white = solve_triangular(root, off.T, trans="T", check_finite=False)
+    return [i for i, d2 in zip(rest, (white * white).sum(axis=0), strict=True) if d2 < SAME]
+
+
+def _number(value: Any, name: str, low: float, high: float, closed: bool = False) -> float:
+    """A plain number above low (or from low on), at most high."""
+    sound = isinstance(value, Real) and not isinstance(value, bool)
+    if not (sound and (low <= value if closed else low < value) and value <= high and value < np.inf):
+        bound = f"from {low:g} on" if closed else f"above {low:g}"
+        upper = "" if high == np.inf else f", at most {high:g}"
+        raise DomainError(sentence(ME, f"{name} must be a number {bound}{upper}", value))
+    return float(value)

@@ -1,0 +1,263 @@
+"""How sensors move while all is well: each frame from the one before, and a noise that knows who goes with whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from likely.core.arrays import Array, Index, parameter
+from likely.core.value import Value
+from likely.errors import DomainError, ShapeError, sentence
+from likely.maths import spd
+from likely.models.linear_gaussian import LinearGaussian
+
+ME = "SensorDynamics"
+LOG_2PI = float(np.log(2 * np.pi))
+RIDGES = (0.0003, 0.003, 0.03, 0.3, 3.0, np.inf)  # shares of a frame's variance that hold moves back; ∞: none
+SHRUNK = (0.003, 0.01, 0.03, 0.1, 0.3)  # shares of a covariance that are taken from correlations
+PARTS = 5  # in time, each left out once
+TINY = 1e-9
+
+
+class Innovation(NamedTuple):
+    """A frame against its prediction: white coordinates of what was seen, and the frame with gaps filled in."""
+
+    white: Array  # (m,): standard normal while all is well
+    log_prob: float
+    frame: Array  # (p,): gaps by conditional expectation
+    spread: Array | None  # (p, p): covariance of what was filled in; None for a complete frame
+    error: Array  # (p,): frame − prediction
+    lower: Array | None = None  # (m, m): the factor that made it white; None: that of the noise, all sensors seen
+    back: Array | None = None  # (m, p): from white coordinates to expected errors of all sensors
+
+
+@dataclass(frozen=True, eq=False)
+class SensorDynamics(Value):
+    """x_t − m = A (x_{t−1} − m) + w_t, w ~ N(0, noise); the first frame is N(m, start).
+
+    The state is the frame itself, so that gaps are integrated out by one regression a frame.
+
+    >>> law = SensorDynamics([0.0], [[0.5]], [[1.0]], [[1.0]])
+    >>> law.after([2.0], None, [1.0]).white
+    array([0.])
+    """
+
+    mean: Array  # (p,)
+    moves: Array  # (p, p)
+    noise: Array  # (p, p)
+    start: Array  # (p, p)
+
+    def __post_init__(self) -> None:
+        parts = {name: parameter(getattr(self, name), ME, name) for name in ("mean", "moves", "noise", "start")}
+        p = parts["mean"].size
+        if parts["mean"].shape != (p,) or any(parts[n].shape != (p, p) for n in ("moves", "noise", "start")):
+            expected = "mean must have shape (p,), moves, noise and start (p, p)"
+            raise ShapeError(sentence(ME, expected, [a.shape for a in parts.values()]))
+        for name in ("noise", "start"):
+            if spd.cholesky(parts[name]) is None or not spd.is_symmetric(parts[name]):
+                raise DomainError(sentence(ME, f"{name} must be a covariance, positive definite", parts[name].tolist()))
+        self._set(**parts)
+
+    @property
+    def dim(self) -> int:
+        """Number of sensors."""
+        return len(self.mean)
+
+    @cached_property
+    def linear(self) -> LinearGaussian:
+        """The same as a linear-Gaussian model of frames about the mean, seen without noise."""
+        one = np.eye(self.dim)
+        return LinearGaussian(self.moves, self.noise, one, 0.0 * one, np.zeros(self.dim), self.start)
+
+    @cached_property
+    def whitening(self) -> Array:
+        """W (p, p) with W noise Wᵀ = I."""
+        return spd.inverse_factor(self.root)
+
+    @cached_property
+    def root(self) -> Array:
+        """L (p, p) lower, L Lᵀ = noise: back from white coordinates."""
+        return np.asarray(np.linalg.cholesky(self.noise), dtype=np.float64)
+
+    @cached_property
+    def precision(self) -> Array:
+        """noise⁻¹ (p, p)."""
+        return spd.symmetric(self.whitening.T @ self.whitening)
+
+    @cached_property
+    def _constant(self) -> float:
+        return 0.5 * self.dim * LOG_2PI + float(np.log(self.root.diagonal()).sum())
+
+    def log_probs(self, x: Array) -> Array:
+        """log p(x_t | x_{t−1}) of all frames but the first (T − 1,), without gaps."""
+        off = x - self.mean
+        u = (off[1:] - off[:-1] @ self.moves.T) @ self.whitening.T
+        return np.asarray(-0.5 * (u * u).sum(axis=1) - self._constant)
+
+    def after(self, before: Any, spread: Array | None, x: Any) -> Innovation:
+        """A frame x (p,), NaN where nothing was seen, after the one `before` (None: at first), known up to `spread`."""
+        x = np.asarray(x, dtype=np.float64)
+        if before is None:
+            return self._innovation(self.mean, self.start, x)
+        expected = self.mean + self.moves @ (np.asarray(before) - self.mean)
+        if spread is None and not np.isnan(x).any():
+            error = x - expected
+            u = self.whitening @ error
+            return Innovation(u, float(-0.5 * (u @ u) - self._constant), x, None, error)
+        wide = self.noise if spread is None else spd.symmetric(self.noise + self.moves @ spread @ self.moves.T)
+        return self._innovation(expected, wide, x)
+
+    def _innovation(self, expected: Array, wide: Array, x: Array) -> Innovation:
+        there = ~np.isnan(x)
+        error = np.where(there, x - expected, 0.0)
+        if not there.any():
+            return Innovation(
+                np.empty(0), 0.0, np.array(expected), wide, error, np.empty((0, 0)), np.empty((0, len(x)))
+            )
+        lower = np.linalg.cholesky(wide[np.ix_(there, there)])
+        u = solve_triangular(lower, error[there], lower=True, check_finite=False)
+        log_prob = float(-0.5 * (u @ u + len(u) * LOG_2PI) - np.log(lower.diagonal()).sum())
+        if there.all():
+            return Innovation(u, log_prob, x, None, error, lower, lower.T)
+        back = solve_triangular(lower, wide[there], lower=True, check_finite=False)
+        error = u @ back
+        left = spd.symmetric(wide - back.T @ back)
+        left[there], left[:, there] = 0.0, 0.0
+        return Innovation(u, log_prob, np.where(there, x, expected + error), left, error, lower, back)
+
+
+# --------------------------------------------------------------------- learning
+
+
+class Pairs(NamedTuple):
+    """Sums over pairs of neighbouring frames (a before, b after) and over frames: all that learning needs; they add."""
+
+    pairs: float
+    sums: Array  # (2p,)
+    products: Array  # (2p, 2p)
+    frames: float
+    total: Array  # (p,)
+    squares: Array  # (p, p)
+
+    def plus(self, other: Pairs) -> Pairs:
+        """Of both."""
+        return Pairs(*(add(a, b) for a, b in zip(self, other, strict=True)))
+
+    @classmethod
+    def of(cls, x: Array, weight: float = 1.0) -> Pairs:
+        """Of one stretch without gaps (T, p)."""
+        both = np.hstack([x[:-1], x[1:]])
+        return cls(weight * len(both), weight * both.sum(axis=0), weight * both.T @ both, weight * len(x),
+                   weight * x.sum(axis=0), weight * x.T @ x)  # fmt: skip
+
+
+def learnt(pairs: Pairs, ridge: float, shrunk: float) -> SensorDynamics:
+    """Moves by ridge regression, covariances with correlations shrunk towards 0 by a share."""
+    p = len(pairs.total)
+    mean = pairs.total / pairs.frames
+    frame = pairs.squares / pairs.frames - np.outer(mean, mean)
+    centre = np.concatenate([mean, mean])
+    n = max(pairs.pairs, 1.0)
+    cross = np.outer(pairs.sums / n, centre)
+    both = pairs.products / n - cross - cross.T + np.outer(centre, centre)
+    moves = _moves(both[:p, :p], both[:p, p:], ridge)
+    left = both[p:, p:] - moves @ both[:p, p:] - both[p:, :p] @ moves.T + moves @ both[:p, :p] @ moves.T
+    size = np.diagonal(frame)
+    return SensorDynamics.trusted(
+        mean=mean, moves=moves, noise=_less_tied(left, shrunk, size), start=_less_tied(frame, shrunk, size)
+    )
+
+
+def _moves(a: Array, ab: Array, ridge: float) -> Array:
+    if np.isinf(ridge):
+        return np.zeros_like(a)
+    s = np.sqrt(np.maximum(np.diagonal(a), 1e-300))
+    inside = a / s[:, None] / s + ridge * np.eye(len(a))
+    return np.ascontiguousarray(np.linalg.solve(inside, ab / s[:, None]).T / s)  # as a file has it: same bits
+
+
+def _less_tied(a: Array, share: float, size: Array) -> Array:
+    """Correlations shrunk by a share, and no variance below a billionth of the frame's."""
+    v = np.maximum(np.diagonal(a), np.maximum(1e-6 * size, TINY))
+    out = (1.0 - share) * spd.symmetric(a)
+    np.fill_diagonal(out, v)
+    return out
+
+
+class Chosen(NamedTuple):
+    """Dynamics, the settings under which they foretell left-out parts best, and those that lack one part each."""
+
+    law: SensorDynamics
+    left_out: list[SensorDynamics]
+    ridge: float
+    shrunk: float
+
+
+def chosen(stretches: Sequence[Array], weights: Array) -> Chosen:
+    """Ridge and shrinkage by left-out parts; the noise is widened to what left-out frames show.
+
+    What is learnt from n frames explains these better than those to come: errors of the latter are larger by what the
+    parameters are uncertain.
+    """
+    cut = [np.array_split(x, PARTS) for x in stretches]
+    every = [_sum([(c[k], w) for c, w in zip(cut, weights, strict=True)]) for k in range(PARTS)]
+    rest = [reduce(Pairs.plus, [one for j, one in enumerate(every) if j != k]) for k in range(PARTS)]
+    tried = {(r, s): _foretold([learnt(one, r, s) for one in rest], cut, weights) for r in RIDGES for s in SHRUNK}
+    ridge, shrunk = max(tried, key=lambda pair: tried[pair].log_prob)
+    wider = tried[ridge, shrunk].wider
+    whole = learnt(_sum(list(zip(stretches, weights, strict=True))), ridge, shrunk)
+    return Chosen(_widened(whole, wider), [_widened(learnt(one, ridge, shrunk), wider) for one in rest], ridge, shrunk)
+
+
+def _sum(parts: Sequence[tuple[Array, Any]]) -> Pairs:
+    return reduce(Pairs.plus, [Pairs.of(x, float(w)) for x, w in parts if len(x)])
+
+
+class _Foretold(NamedTuple):
+    log_prob: float  # a frame, once the noise is widened
+    wider: float  # factor of the noise
+
+
+def _foretold(laws: Sequence[SensorDynamics], cut: Sequence[Sequence[Array]], weights: Array) -> _Foretold:
+    """How well laws foretell the part that each lacks: with d² the mean square of white errors, noise · d² is best."""
+    squares = count = logs = 0.0
+    for k, law in enumerate(laws):
+        for parts, w in zip(cut, weights, strict=True):
+            x = parts[k] - law.mean
+            u = (x[1:] - x[:-1] @ law.moves.T) @ law.whitening.T
+            squares, count = squares + float(w) * float((u * u).sum()), count + float(w) * u.size
+            logs += float(w) * len(u) * law._constant
+    wider = max(squares / max(count, 1e-300), 1e-300)
+    return _Foretold(-0.5 * count * (1.0 + np.log(wider)) - logs, wider)
+
+
+def _widened(law: SensorDynamics, wider: float) -> SensorDynamics:
+    return SensorDynamics.trusted(mean=law.mean, moves=law.moves, noise=law.noise * wider, start=law.start * wider)
+
+
+def filled(x: Array, rounds: int = 5) -> Array:
+    """Gaps (NaN) in rows (T, p) filled by conditional expectations under a Gaussian of the rows, in a few rounds."""
+    gaps = np.isnan(x)
+    if not gaps.any():
+        return x
+    out = np.where(gaps, np.nanmean(x, axis=0), x)
+    for _ in range(rounds):
+        mean = out.mean(axis=0)
+        cov = _less_tied(np.cov(out.T, bias=True).reshape(x.shape[1], -1), 0.1, np.nanvar(x, axis=0))
+        for t in np.flatnonzero(gaps.any(axis=1)):
+            out[t] = _expected(x[t], mean, cov)
+    return out
+
+
+def _expected(row: Array, mean: Array, cov: Array) -> Array:
+    there: Index = np.flatnonzero(~np.isnan(row))
+    if not len(there):
+        return mean
+    solved = np.linalg.solve(cov[np.ix_(there, there)], row[there] - mean[there])
+    return np.where(np.isnan(row), mean + cov[:, there] @ solved, row)

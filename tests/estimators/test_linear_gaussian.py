@@ -1,0 +1,296 @@
+"""The estimator of linear-Gaussian models: what the issue's user writes, borders, files, streams, classes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+import likely as lk
+from likely.estimators.linear_gaussian import LinearGaussianDensity
+from likely.models.linear_starting import first_guess
+
+DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data") / "timeseries"
+L = lk.LinearGaussian
+
+
+@pytest.fixture(scope="module")
+def nile():
+    path = DATA / "Nile.csv"
+    if not path.exists():
+        pytest.skip("real data are not here")
+    return np.array([float(line.split(",")[-1]) for line in path.read_text().split()[1:]])
+
+
+def mover(**other):
+    return L.constant_velocity(**{"dim": 2, "dt": 0.1, "noise": 0.3, "observation": 1.0, "start": (0.0, 1.0), **other})
+
+
+def tracks(n=20, seed=0, model=None, gaps=0.1):
+    rng = np.random.default_rng(seed)
+    x = (model or mover()).sample(n, rng, rng.integers(30, 50, n))
+    y = x.values.copy()
+    y[rng.random(len(y)) < gaps] = np.nan
+    y[rng.random(len(y)) < gaps, 0] = np.nan
+    return lk.Ragged(y, x.offsets)
+
+
+# ----------------------------------------------------------------- learning
+
+
+@pytest.mark.parametrize("noise, seen", [(1.0, 1.0), (1000.0, 10000.0), (1e6, 1.0), (1.0, 1e6)])
+def test_the_nile_has_the_published_variances(nile, noise, seen):
+    """15099 and 1469 (Durbin and Koopman 2012, 2.2.5), from wherever one begins."""
+    est = LinearGaussianDensity(L.local_level(noise, seen), ["noise", "observation"]).fit(nile)
+    assert float(f"{est.model_.observation.item():.3g}") == 15100.0 and est.model_.noise.item() == pytest.approx(
+        1469, rel=5e-4
+    )
+    assert est.model_.observation.item() == pytest.approx(15099, rel=5e-4)
+    assert est.report_.converged and est.n_iter_ < 150
+    errors = est.standard_errors(nile)
+    assert errors["observation"].item() == pytest.approx(3145.6, rel=1e-2)
+
+
+def test_em_alone_is_there_for_who_wants_it():
+    y = tracks()
+    est = LinearGaussianDensity(mover(), ["observation"], accelerate=False, max_iter=7, tol=0.0)
+    with pytest.warns(lk.FitWarning, match="not converged"):
+        est.fit(y)
+    want = lk.fit(lk.LinearLearner.of(mover(), ["observation"]), y, stop=lk.Stop(7, 0.0)).model.model
+    np.testing.assert_allclose(est.model_.observation, want.observation, rtol=1e-10)
+
+
+def test_tracks_with_a_silent_sensor_are_learnt_and_followed():
+    y = tracks()
+    start = mover(noise=3.0, observation=0.1)
+    est = LinearGaussianDensity(start, ["noise", "observation"], form={"noise": "scale"}).fit(y)
+    assert est.report_.converged and (np.diff(est.report_.trace) >= -1e-8).all()
+    errors = est.standard_errors(y)
+    for name in ("noise", "observation"):
+        off = getattr(est.model_, name) - getattr(mover(), name)
+        assert (np.abs(off) <= 4 * errors[name] + 1e-12).all()
+    news = [logp for _, logp in lk.follow(est.model_, y[0])]
+    assert sum(news) == pytest.approx(est.score_samples(y)[0], rel=1e-9)
+
+
+def test_a_weight_is_so_many_copies():
+    y = tracks(6)
+    times = [2, 1, 0, 3, 1, 1]
+    copies = [y[i] for i, k in enumerate(times) for _ in range(k)]
+    est = LinearGaussianDensity(mover(), ["noise", "observation"], form={"noise": "scale"})
+    one = clone(est).fit(list(y), sample_weight=times)
+    other = clone(est).fit(copies)
+    np.testing.assert_allclose(one.model_.observation, other.model_.observation, rtol=1e-6)
+    np.testing.assert_allclose(one.model_.noise, other.model_.noise, rtol=1e-6, atol=1e-15)
+
+
+def test_inputs_are_learnt_from():
+    rng = np.random.default_rng(2)
+    true = L([[0.8]], [[0.2]], [[1.0]], [[0.1]], [0.0], [[1.0]], control=[[2.0]], feedthrough=[[-1.0]])
+    u = [rng.normal(size=(60, 1)) for _ in range(8)]
+    y = true.sample(8, rng, inputs=lk.Ragged.from_list(u))
+    start = L([[0.8]], [[0.2]], [[1.0]], [[0.1]], [0.0], [[1.0]], control=[[0.0]], feedthrough=[[0.0]])
+    est = LinearGaussianDensity(start, ["control", "feedthrough"]).fit(list(y), inputs=u)
+    errors = est.standard_errors(list(y), inputs=u)
+    assert abs(est.model_.control.item() - 2.0) < 4 * errors["control"].item()
+    assert abs(est.model_.feedthrough.item() + 1.0) < 4 * errors["feedthrough"].item()
+    signal = est.predict(y[0], inputs=u[0])
+    assert signal.shape == (60, 1) and np.std(signal - y[0]) < 0.6
+    assert est.forecast(y[0], 2, inputs=u[0], future=[[0.0], [0.0]]).mean.shape[0] == 2
+    assert est.score_samples(np.concatenate(list(y)), np.concatenate(u), lengths=[60] * 8).shape == (8,)
+    with pytest.raises(lk.DataError, match="1 inputs"):
+        est.score_samples(list(y))
+    free = LinearGaussianDensity(states=1).fit(list(y), inputs=u)
+    assert free.model_.n_inputs == 1 and free.score(list(y), inputs=u) > est.score(list(y), inputs=u) - 5
+
+
+# ----------------------------------------------------------------- from nothing
+
+
+def test_without_a_model_one_is_found():
+    """Two states make a wave about a level; three would too."""
+    rng = np.random.default_rng(0)
+    t = np.arange(300)
+    y = 50.0 + 3 * np.sin(t / 4.0)[:, None] * [1.0, -0.5] + 0.1 * rng.normal(size=(300, 2))
+    est = LinearGaussianDensity(states=2).fit(y)
+    assert est.model_.states == 3
+    ahead = est.forecast(y, 20)
+    truth = 50.0 + 3 * np.sin((300 + np.arange(20)) / 4.0)[:, None] * [1.0, -0.5]
+    assert np.abs(ahead.mean - truth).max() < 0.6
+    assert (est.predict(y) - y).std() < 0.15
+    assert (est.model_.transition[2] == [0.0, 0.0, 1.0]).all() and est.model_.noise[2].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_first_guess_does_not_depend_on_units():
+    y = tracks(4)
+    a = first_guess(y, 3)
+    b = first_guess(lk.Ragged(y.values * [1e-6, 1e6] + [0.0, 1e3], y.offsets), 3)
+    np.testing.assert_allclose(a.transition, b.transition, atol=1e-6)
+    np.testing.assert_allclose(a.emission[:, :3] * [[1e-6], [1e6]], b.emission[:, :3], rtol=1e-5, atol=1e-12)
+
+
+def test_a_column_that_never_changes_and_one_frame_are_learnt_from():
+    rng = np.random.default_rng(0)
+    y = np.column_stack([np.full(50, 7.0), rng.normal(size=50)])
+    est = LinearGaussianDensity().fit(y)
+    assert np.isfinite(est.score(y)) and est.model_.observation[0, 0] > 0
+    one = LinearGaussianDensity(states=2).fit(y[:1])
+    assert np.isfinite(one.score(y[:1]))
+
+
+# ----------------------------------------------------------------- streams, files
+
+
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+def test_more_tracks_add():
+    y = tracks(12)
+    est = LinearGaussianDensity(mover(), ["noise", "observation"], form={"noise": "scale"})
+    whole = clone(est).fit(y)
+    parts = clone(est).fit(y[:6])
+    before = parts.stats_.total_weight
+    parts.partial_fit(y[6:])
+    assert parts.stats_.total_weight == pytest.approx(whole.stats_.total_weight) and before < parts.stats_.total_weight
+    apart = np.abs(parts.model_.observation - whole.model_.observation).max()
+    assert apart < np.abs(clone(est).fit(y[:6]).model_.observation - whole.model_.observation).max() + 0.1
+    stream = clone(est)
+    for i in range(12):
+        stream.partial_fit(y[i : i + 1])
+    assert stream.score(y) > est.set_params(max_iter=1).fit(y).score(y) - 5 and "stream" in str(stream.report_)
+
+
+def test_a_fit_cut_off_goes_on(tmp_path):
+    pytest.importorskip("likely.io.schema")
+    if "LinearLearner" not in __import__("likely.io.schema", fromlist=["TABLE"]).TABLE:
+        pytest.skip("learners have no file yet")
+    y = tracks(5)
+    est = LinearGaussianDensity(mover(), ["observation"], max_iter=60)
+    whole = clone(est).fit(y, checkpoint=tmp_path / "a.likely")
+    again = clone(est).fit(y, checkpoint=tmp_path / "a.likely")
+    assert np.array_equal(whole.model_.observation, again.model_.observation)
+
+
+def test_files_bring_the_same_bits_back(tmp_path):
+    from likely.files import ESTIMATORS
+
+    if "LinearGaussianDensity" not in ESTIMATORS:
+        pytest.skip("this estimator has no file yet")
+    y = tracks(5)
+    for est in (LinearGaussianDensity(mover(), ["noise"], form={"noise": "scale"}), LinearGaussianDensity(states=2)):
+        est.fit(y)
+        est.save(tmp_path / "m.likely")
+        back = lk.load(tmp_path / "m.likely")
+        assert np.array_equal(back.score_samples(y), est.score_samples(y))
+        back.partial_fit(y)
+        est.partial_fit(y)
+        assert np.array_equal(back.model_.noise, est.model_.noise)
+
+
+# ----------------------------------------------------------------- border
+
+
+def test_sequences_in_all_their_forms_are_the_same():
+    y = tracks(3, gaps=0.0)
+    est = LinearGaussianDensity(mover(), ["observation"]).fit(y)
+    want = est.score_samples(y)
+    assert np.array_equal(est.score_samples(list(y)), want)
+    assert np.array_equal(est.score_samples(y.values, lengths=y.lengths), want)
+    frame = pd.DataFrame(y[0], columns=["east", "north"])
+    named = clone(est).fit(frame)
+    assert named.feature_names_in_.tolist() == ["east", "north"]
+    assert named.score_samples(frame) == pytest.approx(named.score_samples(y[0]), nan_ok=False)
+    single = est.score_samples(y[0].astype(np.float32))
+    assert single.dtype == np.float32 and single == pytest.approx(want[:1], rel=1e-4)
+    assert est.predict(y[0].astype(np.float32)).dtype == np.float32
+    assert isinstance(est.predict(y), lk.Ragged) and est.smooth(y[0]).mean.shape == (len(y[0]), 4)
+    assert est.filter(y).mean[1].shape == (y.lengths[1], 4)
+
+
+def test_gaps_are_filled_and_what_was_seen_stays():
+    y = tracks(3)
+    est = LinearGaussianDensity(mover(), ["observation"]).fit(y)
+    full = est.impute(y)
+    there = ~np.isnan(y.values)
+    assert np.isfinite(full.values).all() and np.array_equal(full.values[there], y.values[there])
+    drawn = est.impute(list(y), random_state=1)
+    assert isinstance(drawn, list) and np.isfinite(np.concatenate(drawn)).all()
+    signal = est.predict(y)
+    both = ~there.any(axis=1)
+    np.testing.assert_allclose(full.values[both], signal.values[both], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "x, words",
+    [
+        (None, "sequences of frames are needed"),
+        ([], "at least one sequence is needed"),
+        (np.zeros((0, 2)), "at least one frame is needed"),
+        (np.full((5, 2), np.nan), "at least one entry"),
+        ([[[1.0, np.inf]], [[0.0, 0.0]]], "sequence 0, frame 0"),
+        (np.zeros((5, 3)), "needs frames of as many"),
+        (np.array([["a", "b"]]), "must be numbers"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_refused_in_words(x, words):
+    with pytest.raises(lk.LikelyError, match=words):
+        LinearGaussianDensity(mover()).fit(x)
+
+
+def test_settings_that_do_not_fit_are_refused_in_words():
+    y = tracks(2)
+    with pytest.raises(lk.DomainError, match="learn must be names"):
+        LinearGaussianDensity(mover(), ["speed"]).fit(y)
+    with pytest.raises(lk.DomainError, match="form of noise"):
+        LinearGaussianDensity(mover(), ["noise"], form={"noise": "round"}).fit(y)
+    with pytest.raises(ValueError, match="states"):
+        LinearGaussianDensity(states=0).fit(y)
+
+
+def test_a_summary_says_what_was_learnt():
+    est = LinearGaussianDensity(mover(), ["observation"]).fit(tracks(3))
+    told = str(est.summary())
+    assert "observation[0, 0]" in told and "parameters      3" in told and "standard_errors" in told
+
+
+@pytest.mark.slow
+def test_it_is_chosen_by_cross_validation():
+    y = list(tracks(12))
+    search = GridSearchCV(LinearGaussianDensity(prior="weak"), {"states": [1, 2]}, cv=3).fit(y)
+    assert search.best_params_["states"] == 2
+    assert np.isfinite(cross_val_score(LinearGaussianDensity(mover(), ["observation"]), tracks(12), cv=3)).all()
+
+
+# ----------------------------------------------------------------- as a class density
+
+
+@pytest.mark.parametrize("density", [
+    LinearGaussianDensity(mover(), ["noise", "observation"], form={"noise": "scale"}),
+    pytest.param(LinearGaussianDensity(states=2), marks=pytest.mark.slow),
+], ids=["a model", "from nothing"])  # fmt: skip
+def test_two_kinds_of_movers_are_told_apart(density):
+    steady, drunk = mover(noise=3.0), L.local_level(noise=0.5, observation=1.0, dim=2, start=(0.0, 1.0))
+    X = [*tracks(25, 0, steady), *tracks(25, 1, drunk)]
+    y = np.repeat(["steady", "drunk"], 25)
+    clf = lk.BayesClassifier(density).fit(X, y)
+    new = [*tracks(40, 2, steady), *tracks(40, 3, drunk)]
+    assert clf.score(new, np.repeat(["steady", "drunk"], 40)) > 0.8
+    apart = [clone(density).fit([x for x, c in zip(X, y, strict=True) if c == k]) for k in clf.classes_]
+    if density.model is not None:  # without a prior the classes are learnt as if alone
+        scores = np.stack([a.score_samples(new) for a in apart], axis=1)
+        assert (scores.argmax(axis=1) == (clf.predict(new) == clf.classes_[1])).mean() > 0.99
+    clf.partial_fit(X, y)
+    assert clf.decide(new[:2], novelty=0.01).shape == (2,)
+    assert clf.sample(3, 0, length=7)[0].lengths.tolist() == [7, 7, 7]
+
+
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+def test_a_label_that_is_missing_is_hidden():
+    steady, drunk = mover(noise=3.0), L.local_level(noise=0.5, observation=1.0, dim=2, start=(0.0, 1.0))
+    X = [*tracks(15, 0, steady), *tracks(15, 1, drunk)]
+    density = LinearGaussianDensity(mover(), ["noise", "observation"], form={"noise": "scale"}, max_iter=20)
+    clf = lk.BayesClassifier(density).fit(X, [*["steady"] * 15, *["drunk"] * 10, *[None] * 5])
+    assert (clf.predict(X[-5:]) == "drunk").mean() >= 0.6 and clf.class_count_.sum() == pytest.approx(30)
