@@ -20,7 +20,7 @@ from likely.plots.density import DensityDisplay
 from likely.plots.evaluation import decision_map
 from likely.plots.factors import ScoresDisplay, ScreeDisplay
 from likely.plots.learning import components, trace
-from likely.plots.regimes import cloud
+from likely.plots.regimes import cloud, regimes
 from likely.plots.sequences import occupancy, trellis
 from likely.plots.states import bands
 from likely.plots.theme import INK, PALETTE, themed
@@ -228,6 +228,15 @@ def volatility() -> None:
     cloud(run, truth=seen.states[0], name="log-volatility").figure.savefig(STATIC / "cloud.png", dpi=130)
 
 
+def regimes_of_a_pump() -> None:
+    """A series that is calm, then wild: what was seen, and the probabilities of its regimes at the time."""
+    calm, wild = (lk.LinearGaussian([[0.98]], [[q]], [[1.0]], [[0.5]], [0.0], [[1.0]]) for q in (0.01, 1.0))
+    jump = lk.SwitchingLinear([calm, wild], [[0.98, 0.02], [0.05, 0.95]], [1.0, 0.0])
+    z, _, y = jump.simulate(1, np.random.default_rng(4), 200)
+    run = lk.RaoBlackwell(jump, 500, seed=1).run(y[0])
+    regimes(run, y[0], names=["calm", "wild"], truth=z[0]).figure.savefig(STATIC / "regimes.png", dpi=130)
+
+
 def report() -> None:
     """The head and the map of a report on the wines, photographed by a browser where there is one."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -265,5 +274,6 @@ if __name__ == "__main__":
     level_with_gap()
     robot()
     volatility()
+    regimes_of_a_pump()
     report()
     tour_picture(*wine()).savefig(STATIC / "tour.png", dpi=130)
