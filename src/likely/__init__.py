@@ -216,7 +216,7 @@ if TYPE_CHECKING:
     from likely.estimators.curves import hughes_curve, learning_curve
     from likely.estimators.driven_hmm import DrivenHMMDensity
     from likely.estimators.dtw import DTWClassifier
-    from likely.estimators.factors import FactorAnalysis, PPCA
+    from likely.estimators.factors import PPCA, FactorAnalysis
     from likely.estimators.following import follow
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.gaussian import GaussianDensity

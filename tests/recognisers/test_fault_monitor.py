@@ -145,7 +145,7 @@ def test_gaps_count_as_the_model_says() -> None:
     monitor = FaultMonitor(hazard=1e-12).fit(plant(rng, 500))
     x = plant(rng, 40)
     x[rng.random(x.shape) < 0.3] = np.nan
-    m = monitor.model_.replace(shares=np.zeros(4))
+    m = monitor.model_.replace(shares=np.zeros(6))
     units = np.where(np.isnan(x), 0.0, np.log(m.scale)).sum()
     linear = m.normal.linear.log_prob((x - m.mean) / m.scale - m.normal.mean)[0] - units
     np.testing.assert_allclose(m.run(x).log_prob.sum(), linear, rtol=1e-8)

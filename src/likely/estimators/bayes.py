@@ -405,7 +405,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         C, width = len(getattr(self, "classes_", ())), getattr(self, "n_features_in_", None)
         learnt, calm = self._learnt, getattr(self, "calm_", np.empty((3, 0)))
         sound = all(isinstance(m, Mixture) and m.size == C for m in (self.model_, learnt)) and type(width) is int
-        sound = sound and self.density_.__dict__.get("n_features_in_") == width and self.model_.dim == learnt.dim
+        sound = sound and getattr(self.density_, "n_features_in_", None) == width and self.model_.dim == learnt.dim
         sound = sound and self.density_._fits(learnt.parts, width, C) and self.stats_.counts.shape == (C,)
         sound = sound and isinstance(calm, np.ndarray) and calm.ndim == 2 and len(calm) == 3
         try:

@@ -95,6 +95,11 @@ class StudentT(Law):
         scale = self.scale if self.tied else self.scale[k]
         return self.replace(centre=self.centre[k].copy(), scale=np.array(scale), dof=np.array(self.dof[k]))
 
+    def some(self, index: Any) -> StudentT:
+        """Some members, as a stack."""
+        scale = self.scale if self.tied else self.scale[index]
+        return self.replace(centre=self.centre[index], scale=np.array(scale), dof=self.dof[index])
+
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:

@@ -112,7 +112,7 @@ class HMMPrior(Value):
 
     def draw(self, rng: Generator) -> HMM:
         """An HMM with arcs and emissions drawn."""
-        return self._made(lambda alpha: rng.standard_gamma(alpha), self._parts_or("draw").draw(rng))
+        return self._made(lambda alpha: rng.standard_gamma(alpha + 0.0), self._parts_or("draw").draw(rng))
 
     def predictive(self) -> HMM:
         """The HMM of expected arcs and the emissions' predictives: exact for one frame, near for more."""

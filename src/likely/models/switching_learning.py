@@ -253,7 +253,7 @@ class SwitchingLearner(Value):
 
 
 def learnt(learner: SwitchingLearner, data: Any, prior: Any = None, stop: Stop | None = None) -> FitReport:
-    """`fit`, whose report says what a fall means here: with an approximate expectation there may be no step that helps."""
+    """`fit`, whose report says what a fall means here: where the expectation is approximate, no step may help."""
     report = fit(learner, data, prior=prior, stop=stop)
     model = report.model.model
     if not report.reason.startswith("the next step would be worse"):

@@ -101,8 +101,9 @@ def _signal(ax: Any, t: Array, y: Array) -> None:
 
 
 def _truth(ax: Any, t: Array, truth: Array, K: int) -> None:
-    """A strip along the top in the colours of the true regimes."""
+    """A strip above in the colours of the true regimes."""
     colours = state_colours(K)
     edges = np.concatenate([[0], np.flatnonzero(np.diff(truth)) + 1, [len(truth)]])
     for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        ax.axvspan(t[a], t[min(b, len(t) - 1)], ymin=0.95, ymax=1.0, color=colours[int(truth[a])], linewidth=0)
+        wide = t[min(b, len(t) - 1)] - t[a]
+        ax.broken_barh([(t[a], wide)], (1.015, 0.045), color=colours[int(truth[a])], linewidth=0, clip_on=False)

@@ -18,12 +18,9 @@ from likely.models.fault_watch import FaultBelief, FaultWatch, Watched
 from likely.models.sensor_dynamics import Chosen, SensorDynamics, chosen, filled
 
 ME = "FaultMonitor"
-KINDS = (
-    (0.0, 0.5),
-    (0.0, 4.0),
-    (0.8, 0.25),
-    (0.95, 0.06),
-)  # memory and size of unknown faults: blows, pushes that stay
+KINDS = (  # memory and size of unknown faults: blows, and pushes that stay
+    (0.0, 0.5), (0.0, 4.0), (0.0, 50.0), (0.0, 1000.0), (0.8, 0.25), (0.95, 0.06),
+)  # fmt: skip
 WINDOW = 10  # frames whose evidence is counted together, as neighbours repeat each other
 ENTRY = 20  # frames before a held-out part, in which offsets settle
 ERRORS = 2.0  # standard errors that a mean over windows may be too low by

@@ -218,7 +218,7 @@ class Tracker(Recogniser):
 
     def _axis(self, seqs: Ragged, told: Ragged | None, w: Array, j: int) -> tuple[float, float]:
         y = seqs.map(lambda frames: np.asarray(frames, dtype=np.float64)[:, j : j + 1])
-        first = _guess(y, w, self.dt)
+        first = _guess(y, w, self.dt if told is None else _typical_step(told))
 
         def cost(logs: Array) -> float:
             q, r = first * np.exp(np.clip(logs, -WIDEST, WIDEST))
@@ -299,6 +299,11 @@ def _kalman_smoothed(filter_: DataAssociation, listed: list[Any], t: Array | Non
     return filter_.model.smooth(frames) if t is None else filter_.model.smooth(frames, t)
 
 
+def _typical_step(told: Ragged) -> float:
+    steps = np.concatenate([np.diff(t) for t in told] or [np.ones(1)])
+    return float(np.median(steps[steps > 0])) if (steps > 0).any() else 1.0
+
+
 def _guess(y: Ragged, w: Array, dt: float) -> Array:
     """Acceleration and noise of a size that second differences allow."""
     second = [np.diff(np.asarray(one)[:, 0], 2) for one in y]
@@ -308,7 +313,7 @@ def _guess(y: Ragged, w: Array, dt: float) -> Array:
         raise DataError(
             sentence(f"{ME}.fit", "tracks of three measurements in a row and more are needed", "fewer", remedy)
         )
-    size = float(np.mean(values**2))
+    size = float(np.median(values**2)) or float(np.mean(values**2))
     if not size > 0:
         raise DataError(sentence(f"{ME}.fit", "tracks must not be straight to the last digit", "no noise at all"))
     return np.array([size / (2 * dt**3), size / 12])
