@@ -34,6 +34,8 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "DTWClassifier": lambda: import_module("likely.estimators.dtw").DTWClassifier,
     "GaussianDensity": lambda: import_module("likely.estimators.gaussian").GaussianDensity,
     "DrivenHMMDensity": lambda: import_module("likely.estimators.driven_hmm").DrivenHMMDensity,
+    "Tracker": lambda: import_module("likely.recognisers.tracker").Tracker,
+    "FaultMonitor": lambda: import_module("likely.recognisers.fault_monitor").FaultMonitor,
     "SwitchingDensity": lambda: import_module("likely.estimators.switching").SwitchingDensity,
     "LinearGaussianDensity": lambda: import_module("likely.estimators.linear_gaussian").LinearGaussianDensity,
     "HMMDensity": lambda: import_module("likely.estimators.hmm").HMMDensity,

@@ -107,6 +107,11 @@ def items(kind: Kind) -> Kind:
     return Kind(f"a tuple, each {kind.words}", lambda x, sizes: _all(x) and all(kind.fits(y, sizes) for y in x))
 
 
+def perhaps(kind: Kind) -> Kind:
+    """A tuple of any number of that kind, perhaps none."""
+    return Kind(f"a tuple, each {kind.words}", lambda x, sizes: x == () or items(kind).fits(x, sizes))
+
+
 def pairs(kind: Kind) -> Kind:
     """A tuple of one or more (name, thing), each name once."""
 
@@ -156,6 +161,10 @@ evidence = Kind("a number, or −inf", lambda x, sizes: type(x) is float and x <
 logs = Kind(
     "logarithms of weights",
     lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.float64 and x.ndim == 1 and bool((x < np.inf).all()),
+)
+one_or_each = Kind(
+    "a number, or one a state",
+    lambda x, sizes: number(0).fits(x, sizes) or numbers("d", 0).fits(x, sizes),
 )
 count = Kind("a whole number from 0", lambda x, sizes: type(x) is int and x >= 0)
 streams = Kind("a tuple of streams", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, Following) for y in x))
@@ -297,7 +306,7 @@ TABLE: dict[str, Entry] = {
         mean=numbers("* d"), loadings=numbers("?"), noise=numbers("* d | *", 0), kind=text("spherical", "diagonal"),
     ),
     "Product": entry(lambda: import_module("likely.families.product").Product, parts=pairs(law)),
-    "Several": entry(lambda: import_module("likely.families.several").Several, of_one_width, parts=items(law)),
+    "Several": entry(lambda: import_module("likely.families.several").Several, of_one_width, parts=items(density)),
     "Shared": entry(
         lambda: import_module("likely.families.shared").Shared,
         parts=law, index=numbers("K", dtype=np.int64), what=text("all", "covariance"),
@@ -435,6 +444,29 @@ TABLE: dict[str, Entry] = {
     "SwitchingPrior": entry(
         lambda: import_module("likely.models.switching_learning").SwitchingPrior,
         regimes=items(maybe(of_class("LinearPrior"))), starts=numbers("K", 0), moves=numbers("K K", 0),
+    ),
+    "DataAssociation": entry(
+        lambda: import_module("likely.models.association").DataAssociation,
+        model=value("a filter", "initial", "predict", "update"), speed=maybe(one_or_each),
+    ),
+    "TrackBelief": entry(
+        lambda: import_module("likely.models.association").TrackBelief,
+        states=perhaps(value("a belief", "covariance", "log_prob")), weights=numbers("?", 0),
+        parents=numbers(dtype=np.int64), association=numbers("n", 0), moment=maybe(number()),
+    ),
+    "SensorDynamics": entry(
+        lambda: import_module("likely.models.sensor_dynamics").SensorDynamics, mean=numbers("p"), moves=numbers("p p"),
+        noise=numbers("p p"), start=numbers("p p"),
+    ),
+    "FaultWatch": entry(
+        lambda: import_module("likely.models.fault_watch").FaultWatch, mean=numbers("P"), scale=numbers("P", 0),
+        normal=of_class("SensorDynamics"), faults=perhaps(of_class("SensorDynamics")), memory=numbers("J", 0),
+        size=numbers("J", 0), shares=numbers("S", 0),
+    ),
+    "FaultBelief": entry(
+        lambda: import_module("likely.models.fault_watch").FaultBelief, log_weights=numbers("L"),
+        log_kinds=numbers("M"), frame=maybe(numbers("p")), spread=maybe(numbers("p p")), offsets=numbers("J p"),
+        error=numbers("p"), moved=numbers("P", 0),
     ),
     "StateForecast": entry(
         lambda: import_module("likely.models.linear_forecast").StateForecast, no_negative_variance, mean=numbers("s p"),

@@ -25,6 +25,28 @@ NEGLIGIBLE = 1e-60  # share of all weight below which a belief adds nothing, and
 
 
 @compiled
+def _copy1(a, to):  # type: ignore[no-untyped-def]
+    """Entry by entry: an assignment to a slice takes seconds to compile, for the sake of its error message."""
+    for i in range(a.shape[0]):
+        to[i] = a[i]
+
+
+@compiled
+def _copy2(a, to):  # type: ignore[no-untyped-def]
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            to[i, j] = a[i, j]
+
+
+@compiled
+def _copy3(a, to):  # type: ignore[no-untyped-def]
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            for k in range(a.shape[2]):
+                to[i, j, k] = a[i, j, k]
+
+
+@compiled
 def _turn(w, r, c, pivots, s, least):  # type: ignore[no-untyped-def]
     """Turn the first r rows of w, c columns, to upper echelon form with positive pivots; returns the rank.
 
@@ -513,9 +535,17 @@ def filter_pass(  # type: ignore[no-untyped-def]
     keeps, tells, flags, holds = means.shape[0] > 0, news.shape[0] > 0, same.shape[0] > 0, loose_m.shape[0] > 0
     for n in range(offsets.shape[0] - 1):
         first, end = offsets[n], offsets[n + 1]
-        m[:], U[:], M[:] = m0, U0, E
+        _copy1(m0, m)
+        _copy2(U0, U)
+        _copy2(E, M)
         loose, free, known = q > 0, q, 0.0
-        point[:], G[:], B[:] = 0.0, 0.0, 0.0
+        for i in range(q + 1):
+            for a in range(q + 1):
+                G[i, a] = 0.0
+        for i in range(q):
+            point[i] = 0.0
+            for a in range(q):
+                B[i, a] = 0.0
         for i in range(q):
             B[i, i] = 1.0
         tied[n] = end - first if q > 0 else -1
@@ -582,7 +612,12 @@ def filter_pass(  # type: ignore[no-untyped-def]
                         for i in range(d):
                             M[i, a] = ahead[i]
             if loose:
-                old_m[:], old_U[:], old_M[:], old_B[:], old_point[:], old_G[:] = m, U, M, B, point, G
+                _copy1(m, old_m)
+                _copy2(U, old_U)
+                _copy2(M, old_M)
+                _copy2(B, old_B)
+                _copy1(point, old_point)
+                _copy2(G, old_G)
                 lp, o, left = _loose_update(
                     y, f, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big,
                     bigpivots,
@@ -592,7 +627,12 @@ def filter_pass(  # type: ignore[no-untyped-def]
                 if lp > -np.inf:
                     known, free = now, left
                 else:  # it cannot be: nothing is learnt from it
-                    m[:], U[:], M[:], B[:], point[:], G[:] = old_m, old_U, old_M, old_B, old_point, old_G
+                    _copy1(old_m, m)
+                    _copy2(old_U, U)
+                    _copy2(old_M, M)
+                    _copy2(old_B, B)
+                    _copy1(old_point, point)
+                    _copy2(old_G, G)
                     lp, rank = -np.inf, -1
                 if holds:
                     _hold(f, m, U, M, B, point, G, free, loose_m, loose_U, loose_M, loose_G)
@@ -617,11 +657,11 @@ def filter_pass(  # type: ignore[no-untyped-def]
                     volume = -p * HALF_LOG_2PI
                     for j in range(p):
                         volume -= np.log(w[j, j])
-                last[:] = U
+                _copy2(U, last)
                 before = o if not np.isneginf(lp) else 0
         total[n] = sum_ if _within(m, U) else np.nan
         if loose:  # never known: what the rows say of δ as far as they go
-            delta[n, :] = point
+            _copy1(point, delta[n])
 
 
 # --------------------------------------------------------------------- looking back
@@ -727,7 +767,8 @@ def smooth_pass(  # type: ignore[no-untyped-def]
         if end == first or tied[n] == end - first:
             continue
         least = first + max(tied[n], 0)
-        m[:], U[:] = means[end - 1], roots[end - 1]
+        _copy1(means[end - 1], m)
+        _copy2(roots[end - 1], U)
         for i in range(d):
             out[end - 1, i] = m[i]
         _square(U, d, d, cov, end - 1)
@@ -762,7 +803,7 @@ def smooth_pass(  # type: ignore[no-untyped-def]
                             lag[f + 1, i, j] = lag[f + 2, i, j]
                 continue
             _step_back(U, d, J, cond, w, lag, f + 1, keeps)
-            last[:] = U
+            _copy2(U, last)
             rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
             _take_root(w, 0, rank, 0, U)
             _square(U, d, d, cov, f)
@@ -892,7 +933,8 @@ def lag_pass(A, N, push, offsets, begin, means, roots, same, lag, out, cov):  # 
             ia, iq = min(t, A.shape[0] - 1), min(t, N.shape[0] - 1)
             ip = f + 1 if push.shape[0] == F else 0
             if constant and same[f] == 1 and f > first:
-                J[f - first], cond[f - first] = J[f - first - 1], cond[f - first - 1]
+                _copy2(J[f - first - 1], J[f - first])
+                _copy2(cond[f - first - 1], cond[f - first])
             else:
                 _backward(A, ia, N, iq, roots[f], w, pivots, s, J[f - first], cond[f - first], V)
             for i in range(d):
@@ -902,7 +944,8 @@ def lag_pass(A, N, push, offsets, begin, means, roots, same, lag, out, cov):  # 
                 fore[f - first, i] = x
         for f in range(first, end):
             at = min(f + lag, end - 1)
-            m[:], U[:] = means[at], roots[at]
+            _copy1(means[at], m)
+            _copy2(roots[at], U)
             for g in range(at - 1, f - 1, -1):
                 for i in range(d):
                     x = means[g, i]
@@ -927,7 +970,8 @@ def predict_one(A, N, push, t, m, U, to_m, to_U):  # type: ignore[no-untyped-def
     """One belief one step on, written to (to_m, to_U)."""
     d = m.shape[0]
     w, pivots, s, e = np.zeros((2 * d, d)), np.zeros(d, np.int64), np.zeros(d), np.zeros(d)
-    to_m[:], to_U[:] = m, U
+    _copy1(m, to_m)
+    _copy2(U, to_U)
     _predict(A, min(t, A.shape[0] - 1), N, min(t, N.shape[0] - 1), push, 0, to_m, to_U, w, pivots, s, e)
 
 
@@ -937,7 +981,8 @@ def update_one(y, C, R, t, m, U, to_m, to_U):  # type: ignore[no-untyped-def]
     d, p = m.shape[0], y.shape[1]
     w, pivots, s = np.zeros((p + d, p + d)), np.zeros(p + d, np.int64), np.zeros(p + d)
     which, e, z, slack = np.zeros(p, np.int64), np.zeros(p), np.zeros(p), np.zeros(p)
-    to_m[:], to_U[:] = m, U
+    _copy1(m, to_m)
+    _copy2(U, to_U)
     lp, _ = _update(
         y, 0, C, min(t, C.shape[0] - 1), R, min(t, R.shape[0] - 1), to_m, to_U, w, pivots, s, which, e, z, slack
     )
@@ -990,7 +1035,8 @@ def loose_step(A, N, C, R, push, y, t, now_at, m, U, M, B, point, G, free, known
         y, 0, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big, bigpivots
     )
     now, rank = _known(G, free, w, pivots, s)
-    to_m[:], to_U[:] = m, U
+    _copy1(m, to_m)
+    _copy2(U, to_U)
     if rank == free:
         _tie_down(to_m, to_U, M, B, point, G, free, delta, D, w, pivots, s)
     return lp + now - known, free, now, rank == free
@@ -1066,12 +1112,14 @@ def _interact(P, A, N, push, row, stride, both, logw, m, U, to_log, to_which, to
                 at = i * K + j
                 to_log[at] = logw[i] + np.log(P[i, j])
                 to_which[at] = j
-                to_m[at], to_U[at] = m[i], U[i]
+                _copy1(m[i], to_m[at])
+                _copy2(U[i], to_U[at])
                 _predict(A, j, N, j, push, row + stride * j, to_m[at], to_U[at], w, pivots, s, e)
             continue
         for i in range(K):
             v[i] = np.exp(logw[i]) * P[i, j]
-        to_m[j], to_U[j] = m[j], U[j]
+        _copy1(m[j], to_m[j])
+        _copy2(U[j], to_U[j])
         to_log[j] = np.log(_collapse(v[:K], m, U, to_m[j], to_U[j], w, pivots, s))
         to_which[j] = j
         _predict(A, j, N, j, push, row + stride * j, to_m[j], to_U[j], w, pivots, s, e)
@@ -1119,7 +1167,9 @@ def interact_once(P, A, N, push, both, logw, which, m, U, to_log, to_which, to_m
     if both:
         _by_regime(logw, which, m, U, v, own_log, own_m, own_U, w, pivots, s)
     else:
-        own_log[:], own_m[:], own_U[:] = logw, m, U
+        _copy1(logw, own_log)
+        _copy2(m, own_m)
+        _copy3(U, own_U)
     _interact(P, A, N, push, 0, 1, both, own_log, own_m, own_U, to_log, to_which, to_m, to_U, v, w, pivots, s, e)
 
 
@@ -1148,20 +1198,27 @@ def switch_pass(  # type: ignore[no-untyped-def]
                 c = K
                 for k in range(K):
                     logw[k], which[k] = start_log[k], k
-                m[:K], U[:K] = start_m, start_U
+                _copy2(start_m, m)
+                _copy3(start_U, U)
             else:
                 _interact(P, A, N, push, push_step * f, push_stride, both, own_log[f - 1], own_m[f - 1], own_U[f - 1],
                           logw, which, m, U, v, w, pivots, s, e)  # fmt: skip
-            old_log[:], old_m[:], old_U[:] = logw, m, U
+            _copy1(logw, old_log)
+            _copy2(m, old_m)
+            _copy3(U, old_U)
             at = f if mask.shape[0] > 1 else 0
             news[f] = _weigh(y, f, stride, C, R, mask, at, logw[:c], which[:c], m, U, w, pivots, s, seen, e, z, slack)
             if news[f] == -np.inf:
-                logw[:], m[:], U[:] = old_log, old_m, old_U
+                _copy1(old_log, logw)
+                _copy2(old_m, m)
+                _copy3(old_U, U)
             total[q] += news[f]
             if both:
                 _by_regime(logw[:c], which[:c], m, U, v, own_log[f], own_m[f], own_U[f], w, pivots, s)
             else:
-                own_log[f], own_m[f], own_U[f] = logw, m, U
+                _copy1(logw, own_log[f])
+                _copy2(m, own_m[f])
+                _copy3(U, own_U[f])
 
 
 @compiled
@@ -1216,7 +1273,8 @@ def switch_back(  # type: ignore[no-untyped-def]
             continue
         for k in range(K):
             share[end - 1, k] = np.exp(own_log[end - 1, k])
-        out_m[end - 1], out_U[end - 1] = own_m[end - 1], own_U[end - 1]
+        _copy2(own_m[end - 1], out_m[end - 1])
+        _copy3(own_U[end - 1], out_U[end - 1])
         for f in range(end - 1, first, -1):
             for k in range(K):
                 top, total = -np.inf, 0.0
@@ -1260,4 +1318,5 @@ def switch_back(  # type: ignore[no-untyped-def]
                     _take_root(w, 0, rank, 0, root[k])
                     _square(root[k], d, d, pair_P, at)
                 if not _collapse(v, middle, root, out_m[f - 1, j], out_U[f - 1, j], w, pivots, s) > 0.0:
-                    out_m[f - 1, j], out_U[f - 1, j] = own_m[f - 1, j], own_U[f - 1, j]
+                    _copy1(own_m[f - 1, j], out_m[f - 1, j])
+                    _copy2(own_U[f - 1, j], out_U[f - 1, j])
