@@ -237,6 +237,20 @@ def regimes_of_a_pump() -> None:
     regimes(run, y[0], names=["calm", "wild"], truth=z[0]).figure.savefig(STATIC / "regimes.png", dpi=130)
 
 
+def clutter() -> None:
+    """A target among false echoes, and the track that was confirmed."""
+    rng = np.random.default_rng(1)
+    moving = lk.LinearGaussian.constant_velocity(dim=2, dt=1.0, noise=0.02, observation=0.1, start=([0, 0, 1, 0.6], 0.01))
+    states, seen = moving.simulate(1, rng, 60)
+    false = [rng.uniform([-10, -30], [90, 60], (rng.poisson(5), 2)) for _ in range(60)]
+    scans = [np.vstack([y, f]) if rng.random() < 0.9 else f for y, f in zip(seen[0], false, strict=True)]
+    rule = {"clutter": 5 / (100 * 90), "detection": 0.9, "speed": 2.0}
+    found = lk.Tracker(dim=2, noise=0.02, observation=0.1, **rule).run(scans)
+    ax = track(found, seen=scans, truth=states[0], ellipses=30)
+    ax.set_title("Five false echoes a scan: the track that was confirmed", loc="left")
+    ax.figure.savefig(STATIC / "clutter.png", dpi=130)
+
+
 def report() -> None:
     """The head and the map of a report on the wines, photographed by a browser where there is one."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -275,5 +289,6 @@ if __name__ == "__main__":
     robot()
     volatility()
     regimes_of_a_pump()
+    clutter()
     report()
     tour_picture(*wine()).savefig(STATIC / "tour.png", dpi=130)

@@ -152,7 +152,7 @@ def _states() -> None:
         model.smooth(y), model.smooth(y, lag=1), model.sample(2, rng, 3), model.collect([y])
         list(lk.follow(model, y))
     m = lk.LinearGaussian(one, one, one, one, np.zeros(1), one)
-    switching = lk.SwitchingLinear([m, m], [[0.9, 0.1], [0.1, 0.9]])
+    switching = lk.SwitchingLinear((m, m), np.full((2, 2), 0.5))
     switching.smooth(y), switching.collect([y]), list(lk.follow(switching, y)), lk.RaoBlackwell(switching, 3).run(y)
     for name in ("systematic", "multinomial"):
         lk.ParticleFilter(m.laws, 64, resample=name, threshold=1.0).run(y)

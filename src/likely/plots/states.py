@@ -17,13 +17,17 @@ DOTS = 3000  # frames beyond which dots are drawn small and pale
 
 def bands(
     model: Any, y: Any, ax: Any = None, *, times: Any = None, states: Any = None, names: Any = None, ahead: int = 0,
-    level: float = 0.9, inputs: Any = None, lag: int | None = None,
+    level: float = 0.9, inputs: Any = None, future: Any = None, lag: int | None = None,
 ) -> Any:  # fmt: skip
     """A series with what a model makes of it: the smoothed signal, its band, and what comes. Returns the axes.
 
-    - model: a `LinearGaussian`, a filter with `smooth`, or an estimator that has learnt one; y: one sequence.
+    - model: a `LinearGaussian`, a `ContinuousLinear` with its `times`, a filter with `smooth`, or an estimator that has
+      learnt one; y: one sequence.
     - states: numbers of entries of the state to draw, instead of the signal C x in the columns of y.
-    - ahead: frames to forecast; level: of the bands. lag: frames that may be looked ahead, 0 for the filter.
+    - ahead: frames to forecast, with their inputs in `future`; of a `ContinuousLinear` frames a mean step apart.
+    - level: of the bands. lag: frames that may be looked ahead, 0 for the filter.
+
+    Up to six columns have a strip each.
 
     >>> import likely as lk
     >>> walk = lk.LinearGaussian.local_level(noise=1.0, observation=1.0)
@@ -32,12 +36,16 @@ def bands(
     """
     model = getattr(model, "model_", model)
     if not hasattr(model, "smooth"):
-        raise DomainError(
-            sentence("plots", "a model that can smooth is needed", type(model).__name__, "as LinearGaussian")
-        )
-    found = _smoothed(model, y, inputs, lag)
+        remedy = "as LinearGaussian, or a fitted LinearGaussianDensity"
+        raise DomainError(sentence("plots", "a model that can smooth is needed", type(model).__name__, remedy))
+    if ahead and states is not None:
+        raise DomainError(sentence("plots", "what comes is drawn in the columns of y", "states", "leave ahead out"))
+    ticking = not hasattr(model, "drift")
+    if not ticking and times is None:
+        raise DataError(sentence("plots", "a model in continuous time needs times", "none", "give times="))
+    found = _smoothed(model, y, inputs, lag, None if ticking else times)
     seen = np.asarray(y, dtype=np.float64).reshape(len(found.mean), -1)
-    middle, spread = _signal(model, found, seen.shape[1]) if states is None else _entries(found, states)
+    middle, spread = _signal(model, found, seen.shape[1], inputs) if states is None else _entries(found, states)
     t: Any = np.arange(len(middle)) if times is None else np.asarray(times)
     if len(t) != len(middle):
         raise ShapeError(sentence("plots", f"times must have one entry a frame ({len(middle)})", len(t)))
@@ -47,36 +55,55 @@ def bands(
         for j, strip in enumerate(strips):
             _strip(strip, t, seen[:, j] if states is None else None, middle[:, j], spread[:, j], level, j)
             strip.set_ylabel(called[j])
-        if ahead and states is None:
-            _ahead(model, y, inputs, strips, t, ahead, level)
+        if ahead:
+            later = t[-1] + (t[-1] - t[0]) / max(len(t) - 1, 1) * np.arange(1, ahead + 1)
+            given = (y, ahead, inputs, future) if ticking else (y, times, later)
+            _ahead(_forecast(model, given, ticking), strips, later, level)
         strips[-1].set_xlabel("frame" if times is None else "time")
         strips[0].set_title(_title(found, level, lag), loc="left")
         strips[0].legend(loc="best", ncols=3, fontsize=8)
     return strips[0]
 
 
-def _smoothed(model: Any, y: Any, inputs: Any, lag: int | None) -> Any:
+def _smoothed(model: Any, y: Any, inputs: Any, lag: int | None, times: Any) -> Any:
+    if times is not None:
+        return model.filter(y, times) if lag == 0 else model.smooth(y, times)
     if lag == 0:
-        return model.filter(y, inputs) if inputs is not None else model.filter(y)
-    more = {name: value for name, value in (("inputs", inputs), ("lag", lag)) if value is not None}
-    found = model.smooth(y, **more)
+        found = model.filter(y, inputs) if inputs is not None else model.filter(y)
+    else:
+        more = {name: value for name, value in (("inputs", inputs), ("lag", lag)) if value is not None}
+        found = model.smooth(y, **more)
     if not isinstance(found.mean, np.ndarray):
         raise DataError(sentence("plots", "one sequence is needed", f"{len(found.mean)} of them", "pass y[i]"))
     return found
 
 
-def _signal(model: Any, found: Any, p: int) -> tuple[Array, Array]:
-    """C x and its standard deviation, without the noise of observations."""
+def _signal(model: Any, found: Any, p: int, inputs: Any) -> tuple[Array, Array]:
+    """What is seen of the state without the noise of observations, C x + G u, and its standard deviation."""
     if not hasattr(model, "emission"):
         return _entries(found, range(min(p, found.mean.shape[1])))
     C = np.broadcast_to(model.emission, (len(found.mean), *model.emission.shape[-2:]))
-    spread = np.einsum("tij,tjk,tik->ti", C, found.covariance, C)
-    return np.einsum("tij,tj->ti", C, found.mean), np.sqrt(np.maximum(spread, 0.0))
+    known = np.isfinite(np.diagonal(found.covariance, axis1=1, axis2=2))
+    spread = np.einsum("tij,tjk,tik->ti", C, np.where(np.isfinite(found.covariance), found.covariance, 0.0), C)
+    unknown = ((C != 0) & ~known[:, None, :]).any(axis=2)
+    middle = np.einsum("tij,tj->ti", C, found.mean)
+    if inputs is not None and getattr(model, "feedthrough", None) is not None:
+        middle = model.observed(found, inputs).mean
+    return middle, np.where(unknown, np.inf, np.sqrt(np.maximum(spread, 0.0)))
 
 
 def _entries(found: Any, states: Any) -> tuple[Array, Array]:
     at = np.atleast_1d(np.asarray(list(states) if not np.isscalar(states) else states, dtype=np.intp))
+    if at.max(initial=0) >= found.mean.shape[1]:
+        raise ShapeError(sentence("plots", f"states are numbered from 0 to {found.mean.shape[1] - 1}", at.tolist()))
     return found.mean[:, at], np.sqrt(np.diagonal(found.covariance, axis1=1, axis2=2)[:, at])
+
+
+def _forecast(model: Any, given: tuple[Any, ...], ticking: bool) -> Any:
+    if not ticking:
+        return model.forecast(*given)
+    y, ahead, inputs, future = given
+    return model.forecast(y, ahead) if inputs is None and future is None else model.forecast(y, ahead, inputs, future)
 
 
 def _strips(ax: Any, n: int) -> list[Any]:
@@ -104,11 +131,8 @@ def _strip(ax: Any, t: Array, seen: Array | None, middle: Array, spread: Array, 
     ax.plot(t, middle, color=colour, linewidth=1.6, label="believed")
 
 
-def _ahead(model: Any, y: Any, inputs: Any, strips: list[Any], t: Array, ahead: int, level: float) -> None:
-    found = model.forecast(y, ahead, inputs) if inputs is not None else model.forecast(y, ahead)
+def _ahead(found: Any, strips: list[Any], later: Array, level: float) -> None:
     low, high = found.interval(level)
-    step = t[-1] - t[-2] if len(t) > 1 else 1
-    later = t[-1] + step * np.arange(1, ahead + 1)
     for j, strip in enumerate(strips):
         strip.fill_between(later, low[:, j], high[:, j], color=SOFT, alpha=0.35, linewidth=0, label="to come, as seen")
         strip.plot(later, found.mean[:, j], color=INK, linewidth=1.2, linestyle="--")
@@ -131,5 +155,4 @@ def _title(found: Any, level: float, lag: int | None) -> str:
     how = (
         "given all frames" if lag is None else "what was known at the time" if lag == 0 else f"known {lag} frames later"
     )
-    gaps = f"{len(found.mean):,} frames, {how}"
-    return f"{gaps}; log p = {float(found.log_prob):.5g}".replace("-", "−") if np.isscalar(found.log_prob) else gaps
+    return f"{len(found.mean):,} frames, {how}; log p = {found.log_prob:.5g}".replace("-", "−")

@@ -29,9 +29,17 @@ def track(
     'x'
     """
     mean, cov = np.asarray(states.mean), np.asarray(states.covariance)
-    if mean.ndim != 2 or cov.shape != (*mean.shape, mean.shape[1]) or max(columns) >= mean.shape[1]:
+    if (
+        mean.ndim != 2
+        or cov.shape != (*mean.shape, mean.shape[1])
+        or not 0 <= min(columns) <= max(columns) < mean.shape[1]
+    ):
         raise ShapeError(
-            sentence("plots", "states must have mean (T, d) and covariance (T, d, d)", (mean.shape, cov.shape))
+            sentence(
+                "plots",
+                f"states must have mean (T, d) and covariance (T, d, d), with columns {tuple(columns)}",
+                (mean.shape, cov.shape),
+            )
         )
     at = list(columns)
     path, spread = mean[:, at], cov[:, at][:, :, at]
