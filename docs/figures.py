@@ -20,7 +20,7 @@ from likely.plots.density import DensityDisplay
 from likely.plots.evaluation import decision_map
 from likely.plots.factors import ScoresDisplay, ScreeDisplay
 from likely.plots.learning import components, trace
-from likely.plots.regimes import cloud, regimes
+from likely.plots.clouds import cloud, regimes
 from likely.plots.sequences import occupancy, trellis
 from likely.plots.states import bands
 from likely.plots.theme import INK, PALETTE, themed

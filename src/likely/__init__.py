@@ -96,7 +96,6 @@ _HOMES = {
     "likely.families.student_t": ["StudentT"],
     "likely.files": ["Checkpoint", "load", "save"],
     "likely.maths.stirling": ["bell", "log_stirling2", "stirling2"],
-    "likely.models.association": ["DataAssociation", "TrackBelief"],
     "likely.models.barycentre": ["Barycentre", "barycentre"],
     "likely.models.centres": ["Centres"],
     "likely.models.choice_of_k": ["choose_k"],
@@ -109,7 +108,6 @@ _HOMES = {
     "likely.models.driven_stats": ["DrivenStats"],
     "likely.models.emptying": ["SparseWeights"],
     "likely.models.extended": ["ExtendedFilter"],
-    "likely.models.fault_watch": ["FaultBelief", "FaultWatch"],
     "likely.models.fixed": ["Fixed", "interpolate"],
     "likely.models.hierarchy": ["linkage"],
     "likely.models.hmm": ["HMM"],
@@ -130,7 +128,6 @@ _HOMES = {
     "likely.models.principal": ["Principal"],
     "likely.models.rao_blackwell": ["RaoBlackwell"],
     "likely.models.scaled": ["Scaled"],
-    "likely.models.sensor_dynamics": ["SensorDynamics"],
     "likely.models.sigma_points": ["CubatureFilter", "UnscentedFilter"],
     "likely.models.sketch": ["Sketch"],
     "likely.models.standard_errors": ["StandardErrors", "standard_errors"],
@@ -138,7 +135,7 @@ _HOMES = {
     "likely.models.state_space": ["StateSpace"],
     "likely.models.sums": ["components"],
     "likely.models.switching": ["SwitchingLinear"],
-    "likely.models.switching_alarms": ["Alarms", "fault_alarms"],
+    "likely.models.switching_alarms": ["fault_alarms"],
     "likely.models.switching_belief": ["SwitchingBelief"],
     "likely.models.switching_learning": ["SwitchingLearner", "SwitchingPrior"],
     "likely.models.switching_stats": ["SwitchingStats"],
@@ -256,7 +253,6 @@ if TYPE_CHECKING:
     from likely.families.student_t import StudentT
     from likely.files import Checkpoint, load, save
     from likely.maths.stirling import bell, log_stirling2, stirling2
-    from likely.models.association import DataAssociation, TrackBelief
     from likely.models.barycentre import Barycentre, barycentre
     from likely.models.centres import Centres
     from likely.models.choice_of_k import choose_k
@@ -269,7 +265,6 @@ if TYPE_CHECKING:
     from likely.models.driven_stats import DrivenStats
     from likely.models.emptying import SparseWeights
     from likely.models.extended import ExtendedFilter
-    from likely.models.fault_watch import FaultBelief, FaultWatch
     from likely.models.fixed import Fixed, interpolate
     from likely.models.hierarchy import linkage
     from likely.models.hmm import HMM
@@ -290,7 +285,6 @@ if TYPE_CHECKING:
     from likely.models.principal import Principal
     from likely.models.rao_blackwell import RaoBlackwell
     from likely.models.scaled import Scaled
-    from likely.models.sensor_dynamics import SensorDynamics
     from likely.models.sigma_points import CubatureFilter, UnscentedFilter
     from likely.models.sketch import Sketch
     from likely.models.standard_errors import StandardErrors, standard_errors
@@ -298,7 +292,7 @@ if TYPE_CHECKING:
     from likely.models.state_space import StateSpace
     from likely.models.sums import components
     from likely.models.switching import SwitchingLinear
-    from likely.models.switching_alarms import Alarms, fault_alarms
+    from likely.models.switching_alarms import fault_alarms
     from likely.models.switching_belief import SwitchingBelief
     from likely.models.switching_learning import SwitchingLearner, SwitchingPrior
     from likely.models.switching_stats import SwitchingStats
@@ -325,29 +319,28 @@ if TYPE_CHECKING:
     from likely.recognisers.tracker import Track, Tracker
 
 __all__ = [  # noqa: PLE0604, RUF100
-    "Agglomerative", "Alarms", "Barycentre", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Bigram",
-    "Block", "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Centres", "Cepstra", "Checkpoint",
+    "Agglomerative", "Barycentre", "BayesClassifier", "Bernoulli", "BernoulliDensity", "Beta", "Bigram", "Block",
+    "Blocks", "Calibrated", "Categorical", "CategoricalDensity", "Centres", "Cepstra", "Checkpoint",
     "ClassFrequencies", "Classifier", "Columns", "ComponentChoice", "ContaminatedDensity", "ContinuousLinear", "Cost",
-    "CubatureFilter", "Cusum", "DTWClassifier", "DataAssociation", "DataError", "Decisions", "Dendrogram", "Density",
-    "Dirichlet", "DirichletMultinomial", "DomainError", "DrivenHMM", "DrivenHMMDensity", "DrivenPrior", "DrivenStats",
-    "EarlierRows", "Engine", "Evaluation", "ExtendedFilter", "FactorAnalysis", "FactorGaussian", "FaultBelief",
-    "FaultMonitor", "FaultWatch", "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity", "HMM",
-    "HMMDensity", "HMMPrior", "HMMStats", "InteractingModels", "KMeans", "Learnable", "LikelyError", "LinearGaussian",
-    "LinearGaussianDensity", "LinearLearner", "LinearPrior", "LinearStats", "Mixture", "MixtureClusterer",
-    "MixtureDensity", "MixturePrior", "ModelFileError", "MonteCarlo", "Multinomial", "MultinomialDensity",
-    "MultinomialPrior", "NOVEL", "NaiveBayes", "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart",
-    "NormalMean", "NotConverged", "PCA", "PPCA", "ParticleBelief", "ParticleFilter", "ParticleRun", "Places",
-    "Poisson", "PoissonDensity", "Principal", "Prior", "ProbabilityTable", "Product", "ProductDensity",
-    "ProductPrior", "REJECT", "Race", "Ragged", "RaoBlackwell", "Scaled", "SensorDynamics", "SequenceClassifier",
-    "SequenceDensity", "Sequences", "SequentialTest", "Serial", "Several", "ShapeError", "Shared", "Sketch",
-    "SmoothedPaths", "SparseWeights", "SpokenWords", "StandardErrors", "StateBelief", "StateChoice", "StateForecast",
-    "StateSpace", "Stats", "Step", "Steps", "Stop", "StudentT", "SwitchingBelief", "SwitchingDensity",
-    "SwitchingLearner", "SwitchingLinear", "SwitchingPrior", "SwitchingStats", "Table", "TableClassifier",
-    "TableClusterer", "Threads", "TimedBelief", "Topology", "Track", "TrackBelief", "Tracker", "Transcript",
-    "UnscentedFilter", "Warping", "WordErrors", "WordNetwork", "__version__", "adjusted_mutual_information",
-    "adjusted_rand", "barycentre", "bell", "best_matching", "calinski_harabasz", "change_prior",
-    "check_squared_distances", "check_unimodality", "choose_components", "choose_k", "choose_states", "combine",
-    "components", "contingency", "cut_curve", "davies_bouldin", "decide", "dtw", "dtw_matrix", "evaluate",
+    "CubatureFilter", "Cusum", "DTWClassifier", "DataError", "Decisions", "Dendrogram", "Density", "Dirichlet",
+    "DirichletMultinomial", "DomainError", "DrivenHMM", "DrivenHMMDensity", "DrivenPrior", "DrivenStats",
+    "EarlierRows", "Engine", "Evaluation", "ExtendedFilter", "FactorAnalysis", "FactorGaussian", "FaultMonitor",
+    "FitReport", "FitWarning", "Fixed", "Gamma", "Gaussian", "GaussianDensity", "HMM", "HMMDensity", "HMMPrior",
+    "HMMStats", "InteractingModels", "KMeans", "Learnable", "LikelyError", "LinearGaussian", "LinearGaussianDensity",
+    "LinearLearner", "LinearPrior", "LinearStats", "Mixture", "MixtureClusterer", "MixtureDensity", "MixturePrior",
+    "ModelFileError", "MonteCarlo", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes",
+    "NegativeBinomial", "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA",
+    "ParticleBelief", "ParticleFilter", "ParticleRun", "Places", "Poisson", "PoissonDensity", "Principal", "Prior",
+    "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT", "Race", "Ragged", "RaoBlackwell",
+    "Scaled", "SequenceClassifier", "SequenceDensity", "Sequences", "SequentialTest", "Serial", "Several",
+    "ShapeError", "Shared", "Sketch", "SmoothedPaths", "SparseWeights", "SpokenWords", "StandardErrors",
+    "StateBelief", "StateChoice", "StateForecast", "StateSpace", "Stats", "Step", "Steps", "Stop", "StudentT",
+    "SwitchingBelief", "SwitchingDensity", "SwitchingLearner", "SwitchingLinear", "SwitchingPrior", "SwitchingStats",
+    "Table", "TableClassifier", "TableClusterer", "Threads", "TimedBelief", "Topology", "Track", "Tracker",
+    "Transcript", "UnscentedFilter", "Warping", "WordErrors", "WordNetwork", "__version__",
+    "adjusted_mutual_information", "adjusted_rand", "barycentre", "bell", "best_matching", "calinski_harabasz",
+    "change_prior", "check_squared_distances", "check_unimodality", "choose_components", "choose_k", "choose_states",
+    "combine", "components", "contingency", "cut_curve", "davies_bouldin", "decide", "dtw", "dtw_matrix", "evaluate",
     "fault_alarms", "fit", "follow", "fowlkes_mallows", "hughes_curve", "impute", "interpolate", "iterate",
     "learn_bigram", "learning_curve", "linkage", "load", "log_stirling2", "monte_carlo",
     "normalised_mutual_information", "number_of_paths", "online", "operating_threshold", "proportion", "purity",

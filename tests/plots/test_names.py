@@ -37,6 +37,8 @@ def examples(rng):
     clf = lk.BayesClassifier().fit(X, X[:, 0] > 0)
     a, b = [1.0, 0, 1, 2, 1], [1.0, 0, 2, 1]
     pca = lk.PCA().fit(X)
+    walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    plane = lk.LinearGaussian.constant_velocity(dim=2)
     return {
         "DensityDisplay": lambda p: p.from_model(lk.Gaussian([0.0, 0.0], 1.0)),
         "EvaluationDisplay": lambda p: p.from_estimator(clf, X, X[:, 0] > 0),
@@ -46,6 +48,8 @@ def examples(rng):
         "decision_map": lambda p: p(clf, X, X[:, 0] > 0), "dendrogram": lambda p: p(lk.linkage(X)),
         "occupancy": lambda p: p(h, a), "trace": lambda p: p(mixture.fit(X).report_),
         "trellis": lambda p: p(h, a), "warping_path": lambda p: p(a, b, lk.dtw(a, b)), "words": lambda p: p(heard),
+        "bands": lambda p: p(walk, a), "track": lambda p: p(plane.smooth(X)), "regimes": lambda p: p(np.eye(2)),
+        "cloud": lambda p: p(lk.ParticleFilter(walk.laws, 20).run(a)),
     }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import likely as lk
 from likely.errors import DataError, DomainError, ShapeError
-from likely.plots.regimes import cloud, regimes
+from likely.plots.clouds import cloud, regimes
 from likely.plots.states import bands
 from likely.plots.tracks import track
 

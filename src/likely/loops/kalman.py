@@ -50,8 +50,45 @@ def _copy3(a, to):  # type: ignore[no-untyped-def]
 def _turn(w, r, c, pivots, s, least):  # type: ignore[no-untyped-def]
     """Turn the first r rows of w, c columns, to upper echelon form with positive pivots; returns the rank.
 
-    pivots[j] is the row of column j's pivot, −1 where column j depends on those before it.
+    pivots[j] is the row of column j's pivot; negative where column j depends on those before it (what is left of its
+    squared length is a share `least` or smaller): −1 if nothing is left, else −2.
     """
+    return _reflected(w, r, c, pivots, s, s, least, False)
+
+
+@compiled
+def _turn_again(w, r, c, pivots, s):  # type: ignore[no-untyped-def]
+    """As `_turn`, where that met a −2: what is left is compared with what its own rows ever held, not with all rows.
+
+    A row that was small from the beginning has small errors only (larger ones are used first), so that noise of
+    variance 1 stays beside a start of variance 1e30.
+    """
+    held = np.zeros(r)  # the largest that each row ever was, squared, in units of the columns' lengths
+    for k in range(c):
+        s[k] = 0.0
+    for i in range(r):
+        for k in range(c):
+            s[k] += w[i, k] * w[i, k]
+    for k in range(c):
+        s[k] = 1.0 / s[k] if s[k] > 1e-300 else 0.0
+    for i in range(r):
+        for k in range(c):
+            held[i] = max(held[i], w[i, k] * w[i, k] * s[k])
+    return _reflected(w, r, c, pivots, s, held, ROUNDING, True)
+
+
+@compiled
+def _doubtful(pivots, c):  # type: ignore[no-untyped-def]
+    """True if a turn left out something that may be more than rounding."""
+    for j in range(c):
+        if pivots[j] == -2:
+            return True
+    return False
+
+
+@compiled
+def _reflected(w, r, c, pivots, s, held, least, again):  # type: ignore[no-untyped-def]
+    """`_turn`, or `_turn_again` with what each row held."""
     row = 0
     for j in range(c):
         above = 0.0
@@ -65,14 +102,21 @@ def _turn(w, r, c, pivots, s, least):  # type: ignore[no-untyped-def]
             if x > LARGER * most:
                 most, high = x, i
         whole = rest + top * top
-        if not whole > least * above:
+        largest = 1.0
+        if again:
+            largest = 0.0
+            for i in range(row, r):
+                largest = max(largest, held[i])
+        if not whole > least * largest * above:
             for i in range(row, r):
                 w[i, j] = 0.0
-            pivots[j] = -1
+            pivots[j] = -2 if whole > 0.0 else -1
             continue
         if high > row:  # else the rounding of a large row would drown the small ones above it
             for k in range(j, c):
                 w[row, k], w[high, k] = w[high, k], w[row, k]
+            if again:
+                held[row], held[high] = held[high], held[row]
             top, rest = w[row, j], 0.0
             for i in range(row + 1, r):
                 rest += w[i, j] * w[i, j]
@@ -96,6 +140,8 @@ def _turn(w, r, c, pivots, s, least):  # type: ignore[no-untyped-def]
             for i in range(row + 1, r):
                 x = w[i, j] * share
                 if x != 0.0:
+                    if again:
+                        held[i] = max(held[i], (w[i, j] / norm) ** 2 * largest)
                     for k in range(j + 1, c):
                         w[i, k] -= x * s[k]
                 w[i, j] = 0.0
@@ -103,6 +149,19 @@ def _turn(w, r, c, pivots, s, least):  # type: ignore[no-untyped-def]
         pivots[j] = row
         row += 1
     return row
+
+
+@compiled
+def _stack_moved(A, ia, N, iq, U, w):  # type: ignore[no-untyped-def]
+    """The array whose turning is the move: rows U Aᵀ, and the root of the noise."""
+    d = U.shape[0]
+    for i in range(d):
+        for j in range(d):
+            x = 0.0
+            for k in range(i, d):
+                x += U[i, k] * A[ia, j, k]
+            w[i, j] = x
+            w[d + i, j] = N[iq, i, j]
 
 
 @compiled
@@ -115,14 +174,11 @@ def _predict(A, ia, N, iq, push, ip, m, U, w, pivots, s, e):  # type: ignore[no-
             e[i] += A[ia, i, j] * m[j]
     for i in range(d):
         m[i] = e[i]
-    for i in range(d):
-        for j in range(d):
-            x = 0.0
-            for k in range(i, d):
-                x += U[i, k] * A[ia, j, k]
-            w[i, j] = x
-            w[d + i, j] = N[iq, i, j]
+    _stack_moved(A, ia, N, iq, U, w)
     rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
+    if _doubtful(pivots, d):
+        _stack_moved(A, ia, N, iq, U, w)
+        rank = _turn_again(w, 2 * d, d, pivots, s)
     for i in range(d):
         for j in range(d):
             U[i, j] = w[i, j] if i < rank else 0.0
@@ -193,6 +249,9 @@ def _update(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, z, slack):  # type
         e[j], slack[j] = x, OFF * size
     _stack(C, ic, R, ir, U, which, o, w)
     _turn(w, p + d, o + d, pivots, s, ROUNDING)
+    if _doubtful(pivots, o + d):
+        _stack(C, ic, R, ir, U, which, o, w)
+        _turn_again(w, p + d, o + d, pivots, s)
     found = _whiten(w, pivots, o, e, z, slack)
     rank = 0
     for j in range(o):
@@ -344,6 +403,9 @@ def _loose_update(  # type: ignore[no-untyped-def]
         e[j], slack[j] = x, OFF * size
     _stack(C, ic, R, ir, U, which, o, w)
     _turn(w, p + d, o + d, pivots, s, ROUNDING)
+    if _doubtful(pivots, o + d):
+        _stack(C, ic, R, ir, U, which, o, w)
+        _turn_again(w, p + d, o + d, pivots, s)
     found, rank, exact = 0.0, 0, 0
     for j in range(o):  # each entry as x − gᵀη, whitened: a row of Z, or of X where it has no noise of its own
         x = e[j]
@@ -668,17 +730,24 @@ def filter_pass(  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _stack_both(A, ia, N, iq, U, w):  # type: ignore[no-untyped-def]
+    """The joint root of (x_{t+1}, x_t), not yet turned."""
+    d = U.shape[0]
+    _stack_moved(A, ia, N, iq, U, w)
+    for i in range(d):
+        for j in range(d):
+            w[i, d + j], w[d + i, d + j] = U[i, j], 0.0
+
+
+@compiled
 def _backward(A, ia, N, iq, U, w, pivots, s, J, cond, V):  # type: ignore[no-untyped-def]
     """x_t given x_{t+1} and all before: the gain J of x_{t+1} − its prediction, and the root of what stays unknown."""
     d = U.shape[0]
-    for i in range(d):
-        for j in range(d):
-            x = 0.0
-            for k in range(i, d):
-                x += U[i, k] * A[ia, j, k]
-            w[i, j], w[i, d + j] = x, U[i, j]
-            w[d + i, j], w[d + i, d + j] = N[iq, i, j], 0.0
+    _stack_both(A, ia, N, iq, U, w)
     _turn(w, 2 * d, 2 * d, pivots, s, ROUNDING)
+    if _doubtful(pivots, 2 * d):
+        _stack_both(A, ia, N, iq, U, w)
+        _turn_again(w, 2 * d, 2 * d, pivots, s)
     _regress(w, pivots, d, d, J, V)
     rank = 0
     for j in range(d):
@@ -834,7 +903,7 @@ def _smooth_start(  # type: ignore[no-untyped-def]
                 w[d + i, j] += D[i, k] * loose_M[at, j, k]
         for j in range(q):
             w[d + i, d + j] = D[i, j]
-    _turn(w, c, c, pivots, s, ROUNDING)
+    _turn(w, c, c, pivots, s, UNKNOWN)  # frames without noise make the state singular: to divide by rounding is worse
     _regress(w, pivots, d, q, Jd, Vd)
     rank = 0
     for j in range(d):
@@ -1141,10 +1210,9 @@ def _weigh(y, row, stride, C, R, mask, at, logw, which, m, U, w, pivots, s, seen
     total = 0.0
     for i in range(logw.shape[0]):
         total += np.exp(logw[i] - top)
-    total = top + np.log(total)
-    for i in range(logw.shape[0]):
-        logw[i] -= total
-    return total
+    for i in range(logw.shape[0]):  # not less log p(y): beside an outlier's, −1e14, the digits of weights are lost
+        logw[i] = (logw[i] - top) - np.log(total)
+    return top + np.log(total)
 
 
 @compiled

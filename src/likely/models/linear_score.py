@@ -17,7 +17,9 @@ from likely.models.linear_structure import (
     SPREADS,
     Structure,
     allowed,
+    blocks_of,
     flat_of,
+    in_blocks,
     information,
     masks_of,
     variance_labels,
@@ -189,6 +191,51 @@ class Sizes:
         return 2.0 * self.masks @ np.einsum("ij,ji->i", slope, self.parts(theta)[self.name])
 
 
+class Apart:
+    """A covariance in blocks, each with changes of its own and nothing between them."""
+
+    def __init__(self, name: str, spread: Array, form: Any) -> None:
+        self.name, self.base, self.parts_of = name, _only_blocks(spread, form), []
+        for kind, at in blocks_of(form):
+            if kind != "fixed":
+                self.parts_of.append((at, spread_piece(name, np.ascontiguousarray(spread[np.ix_(at, at)]), kind)))
+        self.edges = np.cumsum([0, *(len(piece.directions) for _, piece in self.parts_of)])
+
+    @property
+    def directions(self) -> Array:
+        """Changes of S (m, d, d), each within its block."""
+        out = np.zeros((int(self.edges[-1]), *self.base.shape))
+        for i, (at, piece) in enumerate(self.parts_of):
+            out[np.ix_(range(self.edges[i], self.edges[i + 1]), at, at)] = piece.directions
+        return out
+
+    def parts(self, theta: Array) -> dict[str, Array]:
+        """The covariance after a change."""
+        out = self.base.copy()
+        for at, piece, own in self._each(theta):
+            out[np.ix_(at, at)] = piece.parts(own)[self.name]
+        return {self.name: out}
+
+    def slope(self, theta: Array, found: dict[str, Array]) -> Array:
+        """∂/∂θ."""
+        each = [piece.slope(own, {self.name: found[self.name][np.ix_(at, at)]}) for at, piece, own in self._each(theta)]
+        return np.concatenate([np.empty(0), *each])
+
+    def _each(self, theta: Array) -> list[tuple[Any, Any, Array]]:
+        return [(at, p, theta[self.edges[i] : self.edges[i + 1]]) for i, (at, p) in enumerate(self.parts_of)]
+
+
+def _only_blocks(spread: Array, form: Any) -> Array:
+    return np.where(form[0][:, None] == form[0][None, :], spread, 0.0)
+
+
+def spread_piece(name: str, spread: Array, form: Any) -> Spread | Sizes | Apart:
+    """Changes of a covariance of this form."""
+    if in_blocks(form):
+        return Apart(name, spread, form)
+    return Spread(name, spread) if isinstance(form, str) and form == "full" else Sizes(name, spread, form)
+
+
 class Coordinates:
     """All that is learnt of a model as numbers θ, 0 at the model itself: without bounds, and in nobody's units.
 
@@ -226,9 +273,7 @@ def _pieces(model: Any, own: LinearStats, structure: Structure) -> list[Any]:
         if any(name in structure.learn for name in pair):
             pieces.append(Matrices(model, own, structure, which))
     for name in (n for n in SPREADS if n in structure.learn):
-        form, spread = structure.form.get(name, "full"), getattr(model, name)
-        full = isinstance(form, str) and form == "full"
-        pieces.append(Spread(name, spread) if full else Sizes(name, spread, form))
+        pieces.append(spread_piece(name, getattr(model, name), structure.form.get(name, "full")))
     if "mean" in structure.learn:
         pieces.append(Mean(model))
     if "covariance" in structure.learn:

@@ -1,4 +1,4 @@
-"""What of a linear-Gaussian model is learnt, and in which form: fixed entries, shared ones, diagonals, scales."""
+"""What of a linear-Gaussian model is learnt, and in which form: fixed entries, shared ones, diagonals, blocks."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ SPREADS = ("noise", "observation")
 STARTS = ("mean", "covariance")
 NAMES = (*MATRICES, *SPREADS, *STARTS)
 KINDS = ("full", "diagonal", "spherical", "scale")
+OF_BLOCKS = ("fixed", *KINDS)
 ME = "LinearGaussian"
 
 
@@ -28,7 +29,10 @@ class Structure(Value):
 
     Of a matrix, an array of its shape: False or 0 where an entry is fixed, True where it is free; whole numbers
     above 0 name entries that are one number. Of a covariance "full", "diagonal", "spherical" (one variance), "scale"
-    (its form is kept, its size learnt), or whole numbers (d,) for its variances: 0 fixed, equal ones shared.
+    (its form is kept, its size learnt), or whole numbers (d,) for its variances: 0 fixed, equal ones shared. Or a list
+    of blocks such as [("scale", [0, 1]), ("full", [2])], each a form, or "fixed", and the entries that it is for:
+    nothing is shared between blocks, and what no block names is fixed. It is kept as two rows of whole numbers: the
+    block of each entry, and the number of its form in `OF_BLOCKS`.
     """
 
     learn: tuple[str, ...]
@@ -67,14 +71,35 @@ class Structure(Value):
         return None if plain else np.hstack(out)
 
     def n_parameters(self, model: Any) -> int:
-        """Numbers that are learnt."""
-        d = model.states
-        total = sum(d if n == "mean" else d * (d + 1) // 2 for n in STARTS if n in self.learn)
-        for pair in (MATRICES[:2], MATRICES[2:]):
-            labels = self.labels(model, pair)
-            size = getattr(model, pair[0]).shape[-2] * (d + model.n_inputs)
-            total += size if labels is None else len(np.unique(labels[labels > 0]))
+        """Numbers that can move: of a singular covariance those on its flat only, and of a variance of 0 none.
+
+        States that may be turned or scaled without a change of log p are counted as they stand, so of a free state fewer
+        numbers are determined than this.
+        """
+        total = _on_flat(model.covariance, "mean" in self.learn, "covariance" in self.learn)
+        for pair, of in ((MATRICES[:2], "noise"), (MATRICES[2:], "observation")):
+            if any(name in self.learn for name in pair):
+                total += self._ways(model, pair, getattr(model, of))
         return int(total + sum(_free(self.form.get(n, "full"), getattr(model, n)) for n in SPREADS if n in self.learn))
+
+    def _ways(self, model: Any, pair: tuple[str, str], spread: Array) -> int:
+        labels = self.labels(model, pair)
+        rows = getattr(model, pair[0]).shape[-2]
+        if labels is None:
+            labels = np.arange(1, rows * (model.states + model.n_inputs) + 1).reshape(rows, -1)
+        masks = masks_of(labels)
+        return len(allowed(masks, spread)) if len(masks) else 0
+
+
+def _on_flat(covariance: Array, mean: bool, spread: bool) -> int:
+    if not (mean or spread):
+        return 0
+    r = _rank(covariance)
+    return (r if mean else 0) + (r * (r + 1) // 2 if spread else 0)
+
+
+def _rank(spread: Array) -> int:
+    return int(flat_of(spread)[1].sum())
 
 
 def _learnable(model: Any) -> list[str]:
@@ -128,8 +153,12 @@ def _form(model: Any, name: str, form: Any) -> Any:
                 sentence(ME, f"the form of {name} must be one of {', '.join(KINDS)}, or an array", repr(form))
             )
         return form
+    if name in SPREADS and is_list_of_blocks(form):
+        return _blocks(form, name, a.shape[-1])
     labels = np.asarray(form)
     wanted = a.shape[-2:] if name in MATRICES else a.shape[-1:]
+    if name in SPREADS and labels.shape == (2, *wanted):
+        return _blocks(_listed(labels, name), name, a.shape[-1])
     if labels.dtype.kind not in "biu" or labels.shape != wanted or (labels < 0).any():
         raise ShapeError(
             sentence(ME, f"the form of {name} must be True/False or whole numbers in shape {wanted}", labels.shape)
@@ -147,11 +176,67 @@ def _labels(shape: tuple[int, ...], form: Any, top: int) -> NDArray[np.intp]:
 
 
 def _free(form: Any, a: Array) -> int:
+    if in_blocks(form):
+        return sum(_free(kind, a[np.ix_(at, at)]) for kind, at in blocks_of(form) if kind != "fixed")
+    if isinstance(form, str) and form == "full":
+        return _on_flat(a, False, True)
     d = a.shape[-1]
-    if isinstance(form, str):
-        return {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1, "scale": 1}[form]
-    labels = _labels((d,), form, 0)
-    return len(np.unique(labels[labels > 0]))
+    there = np.diagonal(a, axis1=-2, axis2=-1).reshape(-1, d).max(axis=0) > 0
+    labels = variance_labels(d, form)
+    return len(np.unique(labels[(labels > 0) & there]))
+
+
+# ------------------------------------------------------------------------ blocks
+
+
+def is_list_of_blocks(form: Any) -> bool:
+    """True for [("scale", [0, 1]), …]."""
+    return isinstance(form, list | tuple) and all(
+        isinstance(one, list | tuple) and len(one) == 2 and isinstance(one[0], str) for one in form
+    )
+
+
+def in_blocks(form: Any) -> bool:
+    """True for a checked form of blocks."""
+    return isinstance(form, np.ndarray) and form.ndim == 2
+
+
+def blocks_of(form: NDArray[np.int64]) -> list[tuple[str, NDArray[np.intp]]]:
+    """Form and entries of each block.
+
+    >>> blocks_of(np.array([[0, 0, 1], [4, 4, 1]]))
+    [('scale', array([0, 1])), ('full', array([2]))]
+    """
+    found = []
+    for number in np.unique(form[0]):
+        at = np.flatnonzero(form[0] == number)
+        found.append((OF_BLOCKS[int(form[1, at[0]])], at))
+    return found
+
+
+def _blocks(form: Any, name: str, d: int) -> NDArray[np.int64]:
+    """Checked blocks as two rows; entries that none names are a fixed one, the last."""
+    out = np.full((2, d), [[len(form)], [0]], dtype=np.int64)
+    for number, (kind, entries) in enumerate(form):
+        at = np.atleast_1d(np.arange(d)[entries] if isinstance(entries, slice) else np.asarray(entries))
+        if kind not in OF_BLOCKS:
+            raise DomainError(sentence(ME, f"a block of {name} must be one of {', '.join(OF_BLOCKS)}", repr(kind)))
+        if at.dtype.kind not in "iu" or not at.size or at.min() < 0 or at.max() >= d:
+            expected = f"a block of {name} must name some of its entries 0 … {d - 1}"
+            raise ShapeError(sentence(ME, expected, at.tolist()))
+        if len(np.unique(at)) < at.size or (out[0, at] < len(form)).any():
+            raise DomainError(sentence(ME, f"blocks of {name} must name each entry once", at.tolist()))
+        out[0, at], out[1, at] = number, OF_BLOCKS.index(kind)
+    return out
+
+
+def _listed(rows: NDArray[Any], name: str) -> list[tuple[str, NDArray[np.intp]]]:
+    """Two rows as a list of blocks again, refused where they are none."""
+    good = rows.dtype.kind in "iu" and (rows >= 0).all() and (rows[1] < len(OF_BLOCKS)).all()
+    if not good or any(np.ptp(rows[1, rows[0] == number]) for number in np.unique(rows[0])):
+        expected = f"a form of {name} in two rows must be the block of each entry and one form a block"
+        raise DomainError(sentence(ME, expected, rows.tolist()))
+    return blocks_of(rows)
 
 
 def matrix_from(base: Array, cross: Array, of: Array, spread: Array, labels: NDArray[np.intp] | None) -> Array:
@@ -244,18 +329,29 @@ def spread_from(old: Array, scatter: Array, count: float, white: Array, form: An
     """The covariance of this form that explains residuals with this scatter best; what was singular stays so."""
     if count <= 0:
         return old
+    if in_blocks(form):
+        return _by_block(old, scatter, count, white, form)
     if isinstance(form, str) and form == "scale":
         return old * _size(old, scatter, count, white)
     full = scatter / count
     if isinstance(form, str) and form == "full":
         return on_flat(old, spd.symmetric(full))
-    v = np.where(np.diagonal(old) > 0, np.maximum(np.diagonal(full), 0.0), 0.0)
+    there = np.diagonal(old) > 0
+    labels = variance_labels(len(full), form)
     out = old.copy()
-    labels = variance_labels(len(v), form)
-    for name in np.unique(labels[labels > 0]):
-        at = np.flatnonzero(labels == name)
+    for name in np.unique(labels[(labels > 0) & there]):
+        at = np.flatnonzero((labels == name) & there)  # a variance of 0 has no share in what the others say
         out[at], out[:, at] = 0.0, 0.0
-        out[at, at] = v[at].mean()
+        out[at, at] = np.maximum(np.diagonal(full)[at], 0.0).mean()
+    return out
+
+
+def _by_block(old: Array, scatter: Array, count: float, white: Array, form: NDArray[np.int64]) -> Array:
+    out = np.zeros_like(old)
+    for kind, at in blocks_of(form):
+        inside = np.ix_(at, at)
+        fixed = kind == "fixed"
+        out[inside] = old[inside] if fixed else spread_from(old[inside], scatter[inside], count, white, kind)
     return out
 
 

@@ -121,10 +121,11 @@ class RaoBlackwell:
         n, rng = int(self.n), keyed(belief.seed, belief.time + 1, CHOOSE)
         if self._scheme == "optimal":
             return thinned(belief.log_weights, n, rng.random())
-        if self.proposal == "optimal" and belief.particle is not None and belief.particle[-1] + 1 == n:
-            each = np.asarray(np.bincount(belief.particle, belief.weights, n), dtype=np.float64)
-            if not is_poor(1.0 / float((each * each).sum()), n, self.threshold):
-                return _successors(belief, each, rng.random(n)), _logs(each)
+        if self.proposal == "optimal" and belief.particle is not None:
+            at, begins, logs = _particles(belief)
+            each = np.exp(logs)
+            if len(each) <= n and not is_poor(1.0 / float((each * each).sum()), n, self.threshold):
+                return _successors(belief, at, begins, rng.random(len(each))), logs
         elif self.proposal == "prior" and not is_poor(belief.ess, n, self.threshold):
             return np.arange(len(belief)), belief.log_weights
         chosen = resampled(self._scheme, belief.weights, n, rng)
@@ -208,19 +209,25 @@ def thinned(logs: Array, n: int, u: float) -> tuple[Index, Array]:
     return alive[chosen], np.log(after[chosen] / after.sum())
 
 
-def _successors(belief: SwitchingBelief, each: Array, u: Array) -> Index:
+def _particles(belief: SwitchingBelief) -> tuple[Index, Index, Array]:
+    """The Gaussians that are possible, where among them each particle's begin, and the particles' log-weights.
+
+    All in logarithms: without resampling, weights of particles differ by more than numbers can.
+    """
+    at = np.flatnonzero(belief.log_weights > -np.inf)
+    logs, particle = belief.log_weights[at], np.asarray(belief.particle)[at]
+    begins = np.flatnonzero(np.append(True, particle[1:] != particle[:-1]))
+    return at, begins, np.logaddexp.reduceat(logs, begins)
+
+
+def _successors(belief: SwitchingBelief, at: Index, begins: Index, u: Array) -> Index:
     """One Gaussian of each particle, drawn in proportion to their weights; they stand in the order of particles."""
-    reach = np.cumsum(belief.weights)
-    ends = np.flatnonzero(np.append(np.diff(np.asarray(belief.particle)), 1))
-    begins = np.append(0, ends[:-1] + 1)
+    logs, ends = belief.log_weights[at], np.append(begins[1:], len(at)) - 1
+    top = np.repeat(np.maximum.reduceat(logs, begins), ends - begins + 1)
+    reach = np.cumsum(np.exp(logs - top))
     before = np.append(0.0, reach[ends[:-1]])
     found = np.searchsorted(reach, before + u * (reach[ends] - before), side="right")
-    return np.clip(found, begins, ends)
-
-
-def _logs(weights: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.log(weights)
+    return at[np.clip(found, begins, ends)]
 
 
 def _seed_of(seed: int, i: int) -> int:

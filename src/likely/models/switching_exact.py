@@ -65,10 +65,11 @@ def _forward(model: Any, series: passes.Switched, T: int) -> tuple[list[_Level],
         out = np.empty(len(which))
         kalman.step_many(s.A, s.N, s.C, s.R, _pushes(series, t), _frames(series, t), which, t > 0, means, roots, out)
         logs = logs + out
-        news = float(np.logaddexp.reduce(logs))
-        if news == -np.inf:
+        top = float(logs.max())
+        if top == -np.inf:
             raise DataError(sentence(ME, "the sequence must be possible", f"frame {t} is not, in any regime"))
-        total, logs = total + news, logs - news
+        rest = float(np.log(np.exp(logs - top).sum()))
+        total, logs = total + top + rest, (logs - top) - rest
         levels.append(_Level(means.copy(), np.swapaxes(roots, 1, 2) @ roots, np.exp(logs)))
     return levels, total
 

@@ -10,24 +10,27 @@ _HOMES = {
     "learning": ["components", "trace"],
     "trees": ["dendrogram"], "factors": ["ScoresDisplay", "ScreeDisplay"],
     "sequences": ["occupancy", "trellis"], "chains": ["chain"], "warping": ["alignment", "warping_path"],
-    "transcripts": ["words"],
+    "transcripts": ["words"], "states": ["bands"], "tracks": ["track"], "clouds": ["cloud", "regimes"],
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
     from likely.plots.chains import chain
+    from likely.plots.clouds import cloud, regimes
     from likely.plots.density import DensityDisplay
     from likely.plots.evaluation import EvaluationDisplay, decision_map
     from likely.plots.factors import ScoresDisplay, ScreeDisplay
     from likely.plots.learning import components, trace
     from likely.plots.sequences import occupancy, trellis
+    from likely.plots.states import bands
+    from likely.plots.tracks import track
     from likely.plots.transcripts import words
     from likely.plots.trees import dendrogram
     from likely.plots.warping import alignment, warping_path
 
 __all__ = [
-    "DensityDisplay", "EvaluationDisplay", "ScoresDisplay", "ScreeDisplay", "alignment", "chain", "components",
-    "decision_map", "dendrogram", "occupancy", "trace", "trellis", "warping_path",
+    "DensityDisplay", "EvaluationDisplay", "ScoresDisplay", "ScreeDisplay", "alignment", "bands", "chain", "cloud",
+    "components", "decision_map", "dendrogram", "occupancy", "regimes", "trace", "track", "trellis", "warping_path",
     "words",
 ]  # fmt: skip
 
