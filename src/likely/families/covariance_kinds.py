@@ -19,6 +19,8 @@ def understood(mean: Array, covariance: Array, kind: str | None) -> tuple[Array,
     d, lead, shape = mean.shape[-1], mean.shape[:-1], covariance.shape
     shared = {(): "spherical", (d,): "diagonal", (d, d): "full"}
     each = {(*lead, d, d): "full"} if lead else {}
+    if lead and d == 1 and lead != (1,):
+        each[(*lead, 1)] = "diagonal"  # of one column there is no other reading
     named = {"spherical": lead, "diagonal": (*lead, d), "full": (*lead, d, d)}
     if kind is not None and shape == named[kind]:
         return covariance, kind

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 
@@ -16,6 +18,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     import numba
 
+    _announce()
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
         made = numba.njit(cache=True, **options)(function)
@@ -23,3 +26,26 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         logging.getLogger("likely").info("no writable cache for compiled loops (%s): compiling anew", os.getpid())
         made = numba.njit(**options)(function)
     return made
+
+
+@cache
+def _announce() -> None:
+    """At a terminal, say once why it takes so long: loops are compiled when they are first needed, and then kept."""
+    if not sys.stderr.isatty():
+        return
+    from numba.core import event
+
+    class Told(event.Listener):  # type: ignore[misc]
+        """Speaks at the first compilation and never again."""
+
+        told = False
+
+        def on_start(self, event: Any) -> None:
+            if not Told.told and "likely" in str(event.data.get("dispatcher", "")):
+                Told.told = True
+                print("likely: compiling loops, once for all (`likely warm` does it in advance) …", file=sys.stderr)
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Told())
