@@ -6,14 +6,14 @@ import numba
 import numpy as np
 import pytest
 
-from likely import LinearGaussian, Ragged, files, follow
+from likely import ContinuousLinear, LinearGaussian, Ragged, files, follow
 from likely.loops import kalman
 from likely.models.linear_filtering import locked
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
 LOOPS = [
     kalman.filter_pass, kalman.smooth_pass, kalman.lag_pass, kalman.predict_one, kalman.update_one, kalman.loose_step,
-    kalman.advance,
+    kalman.advance, kalman.back_one, kalman.settle,
 ]  # fmt: skip
 
 
@@ -40,9 +40,19 @@ def use_every_way():
                 model.sample(2, rng, 5, None if u is None else [u[:3], u[:2]])
                 if not changing:
                     model.steady_state()
+                    model.smooth(np.full((3, 2), np.nan), None if u is None else u[:3], lag=1)
                 if u is None:
                     list(follow(model, list(y[:3])))
                     model.collect(Ragged(np.vstack([y, y]), [0, 5, 10, 12]))
+
+    moving = ContinuousLinear.integrated(2)
+    for times in ([0.0, 1.0, 2.0], [0.0, 1.0, 3.0]):
+        (
+            moving.smooth([0.0, 1.0, 3.0], times),
+            moving.log_prob([0.0, 1.0, 3.0], times),
+            moving.at(times).sample(2, rng, 3),
+        )
+        list(follow(moving, list(zip(times, [0.0, 1.0, 3.0], strict=True))))
 
 
 def example(rng, changing, start, inputs):
@@ -93,8 +103,21 @@ def test_columns_that_depend_on_others_get_no_pivot():
     w = rng.normal(size=(5, 4))
     w[:, 2] = w[:, 0] - 2 * w[:, 1]
     made, pivots, rank = turned(w)
-    assert rank == 3 and pivots.tolist() == [0, 1, -1, 2]
+    assert rank == 3 and pivots.tolist() == [0, 1, -2, 2]  # what rounding left was left out
     np.testing.assert_allclose(made.T @ made, w.T @ w, atol=1e-13)
+
+
+def test_a_second_turn_tells_small_rows_from_rounding():
+    rng = np.random.default_rng(2)
+    dependent = rng.normal(size=(5, 4))
+    dependent[:, 2] = dependent[:, 0] - 2 * dependent[:, 1]
+    thin = np.array([[1.0, 0.0, 1.0], [1e20, 1e20, 0.0], [0.0, 0.0, 0.0]])  # the second pivot is 1, beside 1e20
+    for w, want in ((dependent, [0, 1, -1, 2]), (thin, [0, 1, -1])):
+        made, pivots = w.copy(), np.zeros(w.shape[1], np.int64)
+        rank = kalman._turn_again(made, *w.shape, pivots, kalman.ROUNDING)
+        assert rank == max(want) + 1 and pivots.tolist() == want
+        np.testing.assert_allclose(made.T @ made, w.T @ w, rtol=1e-13, atol=1e-13)
+    assert made[1, 1] == pytest.approx(1.0) and turned(thin)[1][1] == -2
 
 
 @pytest.mark.parametrize("size", [1e8, 1e14])

@@ -151,6 +151,11 @@ def _states() -> None:
     for model in (lk.LinearGaussian(one, one, one, one, np.zeros(1), one), lk.LinearGaussian(one, one, one, one)):
         model.smooth(y), model.smooth(y, lag=1), model.sample(2, rng, 3), model.collect([y])
         list(lk.follow(model, y))
+    trend = lk.LinearGaussian(np.triu(np.ones((2, 2))), np.eye(2), np.eye(1, 2), one)
+    trend.smooth(y, lag=0), trend.steady_state()
+    moving = lk.ContinuousLinear.integrated(2)
+    for times in ([0.0, 1.0, 2.0], [0.0, 1.0, 3.0]):
+        moving.smooth(y, times), list(lk.follow(moving, list(zip(times, y, strict=True))))
     m = lk.LinearGaussian(one, one, one, one, np.zeros(1), one)
     switching = lk.SwitchingLinear((m, m), np.full((2, 2), 0.5))
     switching.smooth(y), switching.collect([y]), list(lk.follow(switching, y)), lk.RaoBlackwell(switching, 3).run(y)

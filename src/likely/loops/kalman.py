@@ -15,8 +15,8 @@ import numpy as np
 from likely.loops.compile import compiled
 
 ROUNDING = 4e-15**2  # share of a column's squared length below which what is left of it is rounding
-UNKNOWN = 1e-11**2  # the same for what is known of a start: rows that should agree differ by more than one rounding
-TINY = 1e-33  # share of a column's squared length that no turn can feel
+UNKNOWN = 1e-11**2  # the same for what is divided by later: rows that should agree differ by more than one rounding
+TINY = 1e-300  # a squared length whose inverse would leave the range of numbers
 LARGER = 100.0  # a row whose square is so much larger than that of the row above it takes its place
 SETTLED = 4e-15  # change of a root, in units of the standard deviation, below which it has settled
 OFF = 1e-8  # how far an observation may lie from the only possible value, in units of what it is made of
@@ -53,42 +53,6 @@ def _turn(w, r, c, pivots, s, least):  # type: ignore[no-untyped-def]
     pivots[j] is the row of column j's pivot; negative where column j depends on those before it (what is left of its
     squared length is a share `least` or smaller): −1 if nothing is left, else −2.
     """
-    return _reflected(w, r, c, pivots, s, s, least, False)
-
-
-@compiled
-def _turn_again(w, r, c, pivots, s):  # type: ignore[no-untyped-def]
-    """As `_turn`, where that met a −2: what is left is compared with what its own rows ever held, not with all rows.
-
-    A row that was small from the beginning has small errors only (larger ones are used first), so that noise of
-    variance 1 stays beside a start of variance 1e30.
-    """
-    held = np.zeros(r)  # the largest that each row ever was, squared, in units of the columns' lengths
-    for k in range(c):
-        s[k] = 0.0
-    for i in range(r):
-        for k in range(c):
-            s[k] += w[i, k] * w[i, k]
-    for k in range(c):
-        s[k] = 1.0 / s[k] if s[k] > 1e-300 else 0.0
-    for i in range(r):
-        for k in range(c):
-            held[i] = max(held[i], w[i, k] * w[i, k] * s[k])
-    return _reflected(w, r, c, pivots, s, held, ROUNDING, True)
-
-
-@compiled
-def _doubtful(pivots, c):  # type: ignore[no-untyped-def]
-    """True if a turn left out something that may be more than rounding."""
-    for j in range(c):
-        if pivots[j] == -2:
-            return True
-    return False
-
-
-@compiled
-def _reflected(w, r, c, pivots, s, held, least, again):  # type: ignore[no-untyped-def]
-    """`_turn`, or `_turn_again` with what each row held."""
     row = 0
     for j in range(c):
         above = 0.0
@@ -102,12 +66,7 @@ def _reflected(w, r, c, pivots, s, held, least, again):  # type: ignore[no-untyp
             if x > LARGER * most:
                 most, high = x, i
         whole = rest + top * top
-        largest = 1.0
-        if again:
-            largest = 0.0
-            for i in range(row, r):
-                largest = max(largest, held[i])
-        if not whole > least * largest * above:
+        if not whole > least * above:
             for i in range(row, r):
                 w[i, j] = 0.0
             pivots[j] = -2 if whole > 0.0 else -1
@@ -115,13 +74,11 @@ def _reflected(w, r, c, pivots, s, held, least, again):  # type: ignore[no-untyp
         if high > row:  # else the rounding of a large row would drown the small ones above it
             for k in range(j, c):
                 w[row, k], w[high, k] = w[high, k], w[row, k]
-            if again:
-                held[row], held[high] = held[high], held[row]
             top, rest = w[row, j], 0.0
             for i in range(row + 1, r):
                 rest += w[i, j] * w[i, j]
         norm = np.sqrt(whole)
-        if not (rest > TINY * whole or top < 0.0):  # nothing to turn, and 1 / rest might be infinite
+        if not (rest > TINY or top < 0.0):  # nothing to turn, and 1 / rest might be infinite
             for i in range(row + 1, r):
                 w[i, j] = 0.0
         else:
@@ -140,8 +97,6 @@ def _reflected(w, r, c, pivots, s, held, least, again):  # type: ignore[no-untyp
             for i in range(row + 1, r):
                 x = w[i, j] * share
                 if x != 0.0:
-                    if again:
-                        held[i] = max(held[i], (w[i, j] / norm) ** 2 * largest)
                     for k in range(j + 1, c):
                         w[i, k] -= x * s[k]
                 w[i, j] = 0.0
@@ -149,6 +104,66 @@ def _reflected(w, r, c, pivots, s, held, least, again):  # type: ignore[no-untyp
         pivots[j] = row
         row += 1
     return row
+
+
+@compiled
+def _turn_again(w, r, c, pivots, least):  # type: ignore[no-untyped-def]
+    """As `_turn`, where that met a −2: what is left of a column is compared with all that its own rows ever held of it.
+
+    An entry that was never large has small errors only (larger rows are used first), so that noise of variance 1
+    stays beside a start of variance 1e30, while what rounding left of large entries is nothing.
+    """
+    held = np.zeros((r, c))
+    for i in range(r):
+        for k in range(c):
+            held[i, k] = w[i, k] * w[i, k]
+    row = 0
+    for j in range(c):
+        whole, ever, high = 0.0, 0.0, row
+        for i in range(row, r):
+            whole += w[i, j] * w[i, j]
+            ever += held[i, j]
+            if abs(w[i, j]) > abs(w[high, j]):
+                high = i
+        if not whole > least * ever:
+            for i in range(row, r):
+                w[i, j] = 0.0
+            pivots[j] = -1
+            continue
+        for k in range(c):
+            w[row, k], w[high, k] = w[high, k], w[row, k]
+            held[row, k], held[high, k] = held[high, k], held[row, k]
+        norm, top, rest = np.sqrt(whole), w[row, j], 0.0
+        for i in range(row + 1, r):
+            rest += w[i, j] * w[i, j]
+        if rest > TINY or top < 0.0:
+            v = top - norm if top <= 0.0 else -rest / (top + norm)
+            share = 2.0 / (v * v + rest)
+            for k in range(j + 1, c):
+                x = v * w[row, k]
+                size = abs(x)
+                for i in range(row + 1, r):
+                    x += w[i, j] * w[i, k]
+                    size += abs(w[i, j] * w[i, k])
+                w[row, k] -= v * share * x
+                for i in range(row + 1, r):
+                    w[i, k] -= w[i, j] * share * x
+                    held[i, k] = max(held[i, k], (w[i, j] * share * size) ** 2)
+        for i in range(row + 1, r):
+            w[i, j] = 0.0
+        w[row, j] = norm
+        pivots[j] = row
+        row += 1
+    return row
+
+
+@compiled
+def _doubtful(pivots, c):  # type: ignore[no-untyped-def]
+    """True if a turn left out something that may be more than rounding."""
+    for j in range(c):
+        if pivots[j] == -2:
+            return True
+    return False
 
 
 @compiled
@@ -178,7 +193,7 @@ def _predict(A, ia, N, iq, push, ip, m, U, w, pivots, s, e):  # type: ignore[no-
     rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
     if _doubtful(pivots, d):
         _stack_moved(A, ia, N, iq, U, w)
-        rank = _turn_again(w, 2 * d, d, pivots, s)
+        rank = _turn_again(w, 2 * d, d, pivots, ROUNDING)
     for i in range(d):
         for j in range(d):
             U[i, j] = w[i, j] if i < rank else 0.0
@@ -251,7 +266,7 @@ def _update(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, z, slack):  # type
     _turn(w, p + d, o + d, pivots, s, ROUNDING)
     if _doubtful(pivots, o + d):
         _stack(C, ic, R, ir, U, which, o, w)
-        _turn_again(w, p + d, o + d, pivots, s)
+        _turn_again(w, p + d, o + d, pivots, ROUNDING)
     found = _whiten(w, pivots, o, e, z, slack)
     rank = 0
     for j in range(o):
@@ -405,7 +420,7 @@ def _loose_update(  # type: ignore[no-untyped-def]
     _turn(w, p + d, o + d, pivots, s, ROUNDING)
     if _doubtful(pivots, o + d):
         _stack(C, ic, R, ir, U, which, o, w)
-        _turn_again(w, p + d, o + d, pivots, s)
+        _turn_again(w, p + d, o + d, pivots, ROUNDING)
     found, rank, exact = 0.0, 0, 0
     for j in range(o):  # each entry as x − gᵀη, whitened: a row of Z, or of X where it has no noise of its own
         x = e[j]
@@ -744,10 +759,10 @@ def _backward(A, ia, N, iq, U, w, pivots, s, J, cond, V):  # type: ignore[no-unt
     """x_t given x_{t+1} and all before: the gain J of x_{t+1} − its prediction, and the root of what stays unknown."""
     d = U.shape[0]
     _stack_both(A, ia, N, iq, U, w)
-    _turn(w, 2 * d, 2 * d, pivots, s, ROUNDING)
+    _turn(w, 2 * d, 2 * d, pivots, s, UNKNOWN)
     if _doubtful(pivots, 2 * d):
         _stack_both(A, ia, N, iq, U, w)
-        _turn_again(w, 2 * d, 2 * d, pivots, s)
+        _turn_again(w, 2 * d, 2 * d, pivots, UNKNOWN)
     _regress(w, pivots, d, d, J, V)
     rank = 0
     for j in range(d):
@@ -885,6 +900,23 @@ def smooth_pass(  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _stack_start(U, M, D, w):  # type: ignore[no-untyped-def]
+    """The joint root of a state and of δ, not yet turned: rows (U | 0) and (D Mᵀ | D)."""
+    d, q = M.shape
+    for i in range(d):
+        for j in range(d + q):
+            w[i, j] = U[i, j] if j < d else 0.0
+    for i in range(q):
+        for j in range(d):
+            x = 0.0
+            for k in range(q):
+                x += D[i, k] * M[j, k]
+            w[d + i, j] = x
+        for j in range(q):
+            w[d + i, d + j] = D[i, j]
+
+
+@compiled
 def _smooth_start(  # type: ignore[no-untyped-def]
     A, N, push, begin, first, at, means, tied, loose_m, loose_U, loose_M, delta, D, m, U, out, cov, lag, keeps
 ):
@@ -894,16 +926,11 @@ def _smooth_start(  # type: ignore[no-untyped-def]
     w, pivots, s = np.zeros((3 * c, 2 * c)), np.zeros(2 * c, np.int64), np.zeros(2 * c)
     J, cond, V, Jd, Vd = np.zeros((d, d)), np.zeros((d, d)), np.zeros((c, c)), np.zeros((q, d)), np.zeros((c, c))
     joint, turned, x, base, H = np.zeros((c, c)), np.zeros((c, c)), np.zeros(c), np.zeros(d), np.zeros((d, q))
-    for i in range(d):
-        for j in range(d):
-            w[i, j] = loose_U[at, i, j]
-    for i in range(q):
-        for j in range(d):
-            for k in range(q):
-                w[d + i, j] += D[i, k] * loose_M[at, j, k]
-        for j in range(q):
-            w[d + i, d + j] = D[i, j]
-    _turn(w, c, c, pivots, s, UNKNOWN)  # frames without noise make the state singular: to divide by rounding is worse
+    _stack_start(loose_U[at], loose_M[at], D, w)
+    _turn(w, c, c, pivots, s, UNKNOWN)
+    if _doubtful(pivots, c):
+        _stack_start(loose_U[at], loose_M[at], D, w)
+        _turn_again(w, c, c, pivots, UNKNOWN)
     _regress(w, pivots, d, q, Jd, Vd)
     rank = 0
     for j in range(d):
@@ -1056,6 +1083,51 @@ def update_one(y, C, R, t, m, U, to_m, to_U):  # type: ignore[no-untyped-def]
         y, 0, C, min(t, C.shape[0] - 1), R, min(t, R.shape[0] - 1), to_m, to_U, w, pivots, s, which, e, z, slack
     )
     return lp
+
+
+@compiled
+def back_one(A, N, t, U, J, cond):  # type: ignore[no-untyped-def]
+    """x_{t−1}, of root U, given x_t: gain J and the root of what stays unknown, written."""
+    d = U.shape[0]
+    w, pivots, s, V = np.zeros((2 * d, 2 * d)), np.zeros(2 * d, np.int64), np.zeros(2 * d), np.zeros((d, d))
+    _backward(A, min(t, A.shape[0] - 1), N, min(t, N.shape[0] - 1), U, w, pivots, s, J, cond, V)
+
+
+@compiled
+def settle(A, N, C, R, nothing, y, U, ahead, frames):  # type: ignore[no-untyped-def]
+    """Roots alone, of complete frames, until they stand still or `frames` are over: U in place, `ahead` before it.
+
+    `nothing` (1, d) and y (1, p) are zeros. Returns how many frames it took, and the last change of an entry in units
+    of its standard deviation.
+    """
+    d, p, change = U.shape[0], y.shape[1], np.inf
+    most = max(2 * d, p + d)
+    w, pivots, s = np.zeros((most, p + d)), np.zeros(p + d, np.int64), np.zeros(p + d)
+    which, e, z, slack = np.zeros(p, np.int64), np.zeros(max(p, d)), np.zeros(p), np.zeros(p)
+    m, last = np.zeros(d), np.zeros((d, d))
+    for t in range(frames):
+        _copy2(U, last)
+        _predict(A, 0, N, 0, nothing, 0, m, U, w, pivots, s, e)
+        _copy2(U, ahead)
+        _update(y, 0, C, 0, R, 0, m, U, w, pivots, s, which, e, z, slack)
+        change = _change(U, last)
+        if change <= 1e-14:
+            return t + 1, change
+    return frames, change
+
+
+@compiled
+def _change(U, last):  # type: ignore[no-untyped-def]
+    """The largest change of an entry of a root, in units of its column's length."""
+    most = 0.0
+    for j in range(U.shape[0]):
+        size, moved = 0.0, 0.0
+        for i in range(j + 1):
+            size += U[i, j] * U[i, j]
+            moved = max(moved, abs(U[i, j] - last[i, j]))
+        if moved > 0.0:
+            most = max(most, moved / np.sqrt(size))
+    return most
 
 
 @compiled
@@ -1315,7 +1387,7 @@ def _foresaw(A, k, N, push, row, x, m, U, w, pivots, s, e):  # type: ignore[no-u
         s[rank] = a / w[rank, j]
         found -= 0.5 * s[rank] * s[rank] + np.log(w[rank, j])
         rank += 1
-    return found
+    return found if found > -np.inf else -np.inf  # NaN, where distances leave the range of numbers
 
 
 @compiled

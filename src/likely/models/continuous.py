@@ -20,11 +20,12 @@ from likely.maths.discretise import Motion
 from likely.models.clock import clock, clocks, is_one_clock, moments, steps_between
 from likely.models.continuous_ready import ReadyContinuous
 from likely.models.decoding import is_one
-from likely.models.linear_filtering import States
+from likely.models.linear_filtering import States, locked
 from likely.models.linear_forecast import StateForecast
 from likely.models.linear_gaussian import LinearGaussian
 from likely.models.sums import seen_covariance, start_of
 from likely.models.timed_belief import TimedBelief
+from likely.models.wording import linear_words
 
 WHOSE = "ContinuousLinear"
 LONG = 2048  # frames of a series from which threads share the work
@@ -85,6 +86,9 @@ class ContinuousLinear(ReadyContinuous, Value):
         """Number of states d."""
         return len(self.drift)
 
+    def __repr__(self) -> str:
+        return linear_words(self, ("drift", "diffusion", "emission", "observation"))
+
     # ---------------------------------------------------------- discrete time
 
     def at(self, times: Any) -> LinearGaussian:
@@ -123,7 +127,7 @@ class ContinuousLinear(ReadyContinuous, Value):
     def _discrete(self, A: Array, Q: Array, U: Array) -> LinearGaussian:
         """The model with these transitions and noises (T, d, d), whose roots are known."""
         out = self._still.replace(transition=A, noise=Q)
-        out.__dict__["matrices"] = self._still.matrices._replace(A=A.copy(), N=U)  # loops want it writable
+        out.__dict__["matrices"] = self._still.matrices._replace(A=locked(A), N=locked(U))
         return out
 
     @cached_property
@@ -144,7 +148,7 @@ class ContinuousLinear(ReadyContinuous, Value):
         if known is None:
             A, Q, U = self._moves(np.array([step]))
             known = self._still.replace(transition=A[0], noise=Q[0])
-            known.__dict__["matrices"] = self._still.matrices._replace(A=A, N=U)
+            known.__dict__["matrices"] = self._still.matrices._replace(A=locked(A), N=locked(U))
             if len(self._lengths) >= KEPT:
                 self._lengths.clear()
             self._lengths[step] = known

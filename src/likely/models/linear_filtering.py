@@ -16,8 +16,10 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.covariates import COVARIATES, FRAMES, table, with_covariates
 from likely.models.hmm import BadFrame
 from likely.models.state_belief import Loose, loose_moments
+from likely.models.wording import states_words
 
 PART = 65_536  # frames that a thread takes at a time
+HUGE = 1e150  # a number whose square may leave the range of numbers once a few are added
 ME = "LinearGaussian"
 
 
@@ -38,6 +40,9 @@ class States(NamedTuple):
             return self.covariance.map(_deviations)
         return _deviations(self.covariance)
 
+    def __repr__(self) -> str:
+        return states_words("States", self.mean, self.log_prob)
+
 
 def _deviations(covariance: Array) -> Array:
     return np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
@@ -55,6 +60,9 @@ class Smoothed(NamedTuple):
     def std(self) -> Any:
         """Standard deviations (T, d)."""
         return States(self.mean, self.covariance, self.log_prob).std
+
+    def __repr__(self) -> str:
+        return states_words("Smoothed", self.mean, self.log_prob)
 
 
 class Series(NamedTuple):
@@ -104,7 +112,7 @@ def series_of(model: Any, y: Any, inputs: Any = None) -> Series:
     values = seqs.values
     if isinstance(values, Columns) and {FRAMES, COVARIATES} <= set(values):
         values, u = values[FRAMES], table(values[COVARIATES])
-    frames = rows(values, model.dim, ME)
+    frames = _frames(values, model.dim, y)
     try:
         refuse_infinite(frames, ME)
     except BadEntry as error:
@@ -114,6 +122,19 @@ def series_of(model: Any, y: Any, inputs: Any = None) -> Series:
         expected = f"a model of {model.length} frames needs sequences of at most as many"
         raise ShapeError(sentence(ME, expected, longest, "give matrices for every frame, or constant ones"))
     return _with_inputs(model, np.ascontiguousarray(frames), seqs.offsets, u)
+
+
+def _frames(values: Any, dim: int, y: Any) -> Array:
+    """Frames (F, p); a list of rows is many sequences of one column, and the error says so."""
+    try:
+        return rows(values, dim, ME)
+    except ShapeError:
+        if isinstance(y, list | tuple) and np.ndim(values) == 1 and all(np.size(row) == dim for row in y):
+            expected = f"frames must have {dim} columns; a list holds sequences, not rows"
+            raise ShapeError(
+                sentence(ME, expected, f"a list of {len(y)}", "for one sequence write np.array(y)")
+            ) from None
+        raise
 
 
 def _with_inputs(model: Any, y: Array, offsets: Index, u: Array | None) -> Series:
@@ -219,37 +240,6 @@ def smoothed(model: Any, series: Series, before: int = 0, lag_one: bool = True) 
     return kept, out, cov, lag
 
 
-def lagged(model: Any, series: Series, before: int, lag: int) -> tuple[Kept, Array, Array]:
-    """Fixed-lag smoothing of a part."""
-    from likely.loops import kalman
-
-    m, kept = model.matrices, filtered(model, series)
-    refuse_unknown(kept, series, before)
-    late = np.flatnonzero(kept.tied > lag)
-    if len(late):
-        expected = f"a lag of {lag} must reach the frame at which the start is known"
-        came = f"frame {kept.tied[late[0]]} of sequence {before + int(late[0])}"
-        raise DataError(sentence(f"{ME}.smooth", expected, came, "raise the lag, or give the start a covariance"))
-    out, cov = np.empty_like(kept.means), np.empty_like(kept.roots)
-    push, offsets = locked(series.push), locked(series.offsets)
-    kalman.lag_pass(m.A, m.N, push, offsets, 0, kept.means, kept.roots, kept.same, lag, out, cov)
-    _before_known(model, series, kept, lag, out, cov)
-    return kept, out, cov
-
-
-def _before_known(model: Any, series: Series, kept: Kept, lag: int, out: Array, cov: Array) -> None:
-    """Frames before the start was known, each smoothed from the frames up to `lag` later."""
-    for n in np.flatnonzero(kept.tied > 0).tolist():
-        a = int(series.offsets[n])
-        for t in range(int(kept.tied[n])):
-            some = series.cut(n, n + 1)
-            end = min(t + lag + 1, len(some.y))
-            push = some.push if some.inputs is None else some.push[:end]
-            short = Series(some.y[:end], np.array([0, end]), push, None if some.inputs is None else some.inputs[:end])
-            _, m, P, _ = smoothed(model, short, n, lag_one=False)
-            out[a + t], cov[a + t] = m[t], P[t]
-
-
 def refuse_unknown(kept: Kept, series: Series, before: int) -> None:
     """Sequences too short, or too empty, to say where their state began cannot be smoothed."""
     never = np.flatnonzero((kept.tied >= 0) & (kept.tied == np.diff(series.offsets)) & (np.diff(series.offsets) > 0))
@@ -257,3 +247,14 @@ def refuse_unknown(kept: Kept, series: Series, before: int) -> None:
         came = f"sequence {before + int(never[0])} does not determine it"
         remedy = "give the model a covariance of its first state, or leave the sequence out"
         raise DataError(sentence(ME, "a diffuse start must be determined by what was seen", came, remedy))
+
+
+def refuse_huge(series: Series) -> None:
+    """Entries whose squares are beyond the range of numbers: nothing can be learnt from moments that hold them."""
+    bad = np.argwhere(np.abs(series.y) > HUGE)
+    if len(bad):
+        f, column = bad[0].tolist()
+        told = (f"{ME}.collect", "the squares of frames must be numbers", f"{series.y[f, column]:g}", f, column,
+                "correct it, or replace it by NaN")  # fmt: skip
+        n = int(np.searchsorted(series.offsets, f, side="right")) - 1
+        raise BadFrame(told, n, f - int(series.offsets[n]))

@@ -15,8 +15,13 @@ from likely.errors import DataError, DomainError, NotConverged, ShapeError, sent
 from likely.families.gaussian import Gaussian
 from likely.maths import roots, spd
 from likely.models.linear_filtering import locked
+from likely.models.wording import SMALL, counted, matrix_words
 
 ME = "LinearGaussian"
+SETTLED = 1e-14  # change of a root in a frame, in units of the standard deviation
+AT_ONCE = 10_000  # frames between two moments at which a key can interrupt
+UNSEEN = 1e-13  # a least singular value, of columns of length 1, that is rounding
+UNSETTLED = "some direction is neither observed nor bounded; look at filter(y).covariance instead"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +44,12 @@ class StateForecast(Value):
 
     def __len__(self) -> int:
         return len(self.mean)
+
+    def __repr__(self) -> str:
+        size = f"{counted(len(self), 'step')} of {counted(self.mean.shape[1], 'column')}"
+        few = len(self) and self.mean.shape[1] <= SMALL
+        ends = f", mean {matrix_words(self.mean[0])} … {matrix_words(self.mean[-1])}" if few else ""
+        return f"StateForecast({size}{ends})"
 
     def __getitem__(self, step: int) -> Gaussian:
         """The density of the observation `step + 1` frames ahead."""
@@ -108,21 +119,38 @@ def steady_state(model: Any, most: int = 1_000_000) -> Steady:
     from likely.loops import kalman
 
     if model.length is not None:
-        raise DomainError(sentence(f"{ME}.steady_state", "a model that does not change is needed", "one that does"))
-    m, d = model.matrices, model.states
-    y, nothing, mean = (locked(np.zeros(shape)) for shape in ((1, model.dim), (1, d), d))
+        came = f"matrices for {model.length} frames"
+        raise DomainError(sentence(f"{ME}.steady_state", "a model that does not change is needed", came))
+    _refuse_unseen(model)
+    m, d, frames, change = model.matrices, model.states, 0, np.inf
+    nothing, y = locked(np.zeros((1, d))), locked(np.zeros((1, model.dim)))
     U, ahead = np.array(roots.root(model.covariance + np.eye(d) * _size(model))), np.empty((d, d))
-    for t in range(1, most):
-        last = U
-        kalman.predict_one(m.A, m.N, nothing, 1, mean, locked(last), np.empty(d), ahead)
-        U = np.empty((d, d))
-        kalman.update_one(y, m.C, m.R, 1, mean, locked(ahead), np.empty(d), U)
-        if (np.abs(U - last) <= 1e-14 * np.sqrt((U * U).sum(axis=0))).all():
-            return Steady(_gain(model, ahead), roots.square(ahead), roots.square(U), t)
-    remedy = "some direction is neither observed nor bounded; look at filter(y).covariance instead"
-    raise NotConverged(
-        sentence(f"{ME}.steady_state", f"covariances must settle within {most} frames", "they do not", remedy)
-    )
+    while frames < most and not change <= SETTLED:
+        more, change = kalman.settle(m.A, m.N, m.C, m.R, nothing, y, U, ahead, min(AT_ONCE, most - frames))
+        frames += more
+    if change <= SETTLED:
+        return Steady(_gain(model, ahead), roots.square(ahead), roots.square(U), frames)
+    came = f"a standard deviation that still changes by a share of {change:.1e} in a frame"
+    raise NotConverged(sentence(f"{ME}.steady_state", f"covariances must settle within {most} frames", came, UNSETTLED))
+
+
+def _refuse_unseen(model: Any) -> None:
+    """A direction that does not die away (|λ| ≥ 1), and that no observation ever feels, has no settled variance.
+
+    It is v with A v = λ v and C v = 0: the columns of [A − λ I; C] depend on each other (Hautus's test).
+    """
+    A, C = model.transition, model.emission / spd.scales(model.emission @ model.emission.T)[:, None]
+    for value in np.linalg.eigvals(A):
+        if abs(value) < 1.0 - 1e-12:
+            continue
+        test = np.vstack([A - value * np.eye(len(A)), C])
+        size = np.sqrt((np.abs(test) ** 2).sum(axis=0))
+        size[size == 0.0] = 1.0  # a column of zeros stays one
+        if np.linalg.svd(test / size, compute_uv=False)[-1] < UNSEEN:
+            came = f"one that is multiplied by {abs(value):.6g} in a frame and never seen"
+            raise NotConverged(
+                sentence(f"{ME}.steady_state", "every direction must be seen or die away", came, UNSETTLED)
+            )
 
 
 def _size(model: Any) -> float:

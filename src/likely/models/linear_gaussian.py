@@ -20,10 +20,12 @@ from likely.models import linear_learning, linear_sampling
 from likely.models.decoding import is_one, whole
 from likely.models.linear_filtering import Series, Smoothed, States, locked, series_of
 from likely.models.linear_forecast import StateForecast, Steady, forecast_from, steady_state
+from likely.models.linear_lag import lagged
 from likely.models.linear_stats import LinearStats
 from likely.models.ready_made import ReadyMade
 from likely.models.state_belief import Loose, StateBelief, loose_moments
 from likely.models.state_space import StateSpace, as_laws
+from likely.models.wording import linear_words
 
 ME = "LinearGaussian"
 
@@ -48,7 +50,8 @@ class LinearGaussian(ReadyMade, Law):
     `noise` BBᵀ, `emission` C, `observation` DDᵀ, `control` F, `feedthrough` G; covariances may be singular. A leading
     axis of one entry a frame makes any of them change with time: entry t makes x_t and y_t (so the first transition
     and noise are not used). The first state is N(mean, covariance), and is observed. `diffuse` (d, q) are directions in
-    which nothing is known of it: variances are infinite there, exactly. Without a covariance all are.
+    which nothing is known of it: variances are infinite there, exactly. Without a covariance all are. The constructor
+    checks its arguments; `replace`, which learning calls at every step, trusts them.
 
     >>> import likely as lk
     >>> walk = LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
@@ -128,6 +131,9 @@ class LinearGaussian(ReadyMade, Law):
 
     members = None
 
+    def __repr__(self) -> str:
+        return linear_words(self, ("transition", "noise", "emission", "observation", "control", "feedthrough"))
+
     @property
     def n_parameters(self) -> int:
         """Entries of all matrices, covariances counted once."""
@@ -188,7 +194,8 @@ class LinearGaussian(ReadyMade, Law):
     def smooth(self, y: Any, inputs: Any = None, lag: int | None = None) -> Any:
         """p(x_t | all frames): mean, covariance, log_prob, lag_one   (Rauch, Tung and Striebel 1965).
 
-        With a `lag`, from frames up to t + lag, and without lag_one.
+        With a `lag`, from frames up to t + lag, and without lag_one; variances are infinite where these frames do not
+        yet say where the state began.
         """
         series = series_of(self, y, inputs)
         if lag is not None:
@@ -196,7 +203,7 @@ class LinearGaussian(ReadyMade, Law):
 
         def part(some: Series, before: int) -> tuple[Any, ...]:
             if lag is not None:
-                kept, mean, cov = passes.lagged(self, some, before, lag)
+                kept, mean, cov = lagged(self, some, before, lag)
                 return mean, cov, kept.total
             kept, mean, cov, lag_one = passes.smoothed(self, some, before)
             return mean, cov, kept.total, lag_one
@@ -254,6 +261,31 @@ class LinearGaussian(ReadyMade, Law):
             belief = belief if not f else self._moved(belief, np.ascontiguousarray(push))
             belief, _ = self._updated(belief, np.ascontiguousarray(series.y[f : f + 1]))
         return belief
+
+    def with_inputs(self, control: Any = None, feedthrough: Any = None) -> LinearGaussian:
+        """The same model with known inputs u: `control` (d, k) moves the state, `feedthrough` (p, k) what is seen.
+
+        Coefficients of regressors, for ready-made models too; `learn=["feedthrough"]` estimates them.
+
+        >>> import likely as lk
+        >>> lk.LinearGaussian.local_level().with_inputs(feedthrough=[[0.0, 0.0]]).n_inputs
+        2
+        """
+        parts = (self.transition, self.noise, self.emission, self.observation, self.mean, self.covariance)
+        return LinearGaussian(*parts, control, feedthrough, self.diffuse)
+
+    def predictions(self, y: Any, inputs: Any = None) -> States:
+        """What was expected of each frame of one sequence before it was seen: mean (T, p) and covariance.
+
+        y − mean are the innovations; divided by their standard deviation they are white where the model is right.
+        Infinite variances where the start is not yet known.
+
+        >>> walk = LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[4.0]], [0.0], [[9.0]])
+        >>> found = walk.predictions([1.0, 3.0])
+        >>> found.mean.ravel().round(3).tolist(), found.covariance.ravel().round(3).tolist()
+        ([0.0, 0.692], [13.0, 7.769])
+        """
+        return linear_learning.foreseen(self, y, inputs)
 
     @property
     def laws(self) -> StateSpace:
@@ -387,7 +419,11 @@ class LinearGaussian(ReadyMade, Law):
 
     def collect(self, y: Any, weight: Any = None, inputs: Any = None) -> LinearStats:
         """Expected moments of states, moves, observations under p(x | y): the E-step   (Shumway and Stoffer 1982)."""
-        return linear_learning.collected(self, series_of(self, y, inputs), weight)
+        series = series_of(self, y, inputs)
+        stats = linear_learning.collected(self, series, weight)
+        if not np.isfinite(stats.entropy):
+            passes.refuse_huge(series)
+        return stats
 
     def refit(self, stats: LinearStats, prior: Any = None) -> LinearGaussian:
         """The model that explains these moments best, all of it; `lk.LinearLearner` learns parts, or with structure."""

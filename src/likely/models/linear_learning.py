@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
-from likely.core.arrays import Array, weights
+from likely.core.arrays import Array, Index, weights
+from likely.core.notes import tell, unheard
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
+from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.maths import roots, spd
 from likely.models import linear_filtering as passes
 from likely.models import linear_moments as moments
@@ -29,30 +32,80 @@ LOG_2PI = float(np.log(2 * np.pi))
 
 
 def collected(model: Any, series: Series, weight: Any) -> LinearStats:
-    """The E-step over all sequences."""
+    """The E-step over all sequences; those that do not determine a diffuse start are left out, with a note."""
+    return _total(_collected, model, series, _weights(series, weight))
+
+
+def explained(model: Any, series: Series, weight: Any) -> LinearStats:
+    """The E-step's moments of what is expected, as if it were known; what they lack of all moments is uncertain."""
+    with unheard():  # whoever asks has collected before
+        return _total(partial(_collected, known=True), model, series, _weights(series, weight))
+
+
+def _weights(series: Series, weight: Any) -> Array:
     w = weights(weight, len(series.offsets) - 1, ME)
     w = np.ones(len(series.offsets) - 1) if w is None else w
     if w.ndim != 1:
         raise ShapeError(sentence(ME, "weights must be one a sequence", w.shape))
+    return w
 
+
+def _total(collect: Any, model: Any, series: Series, w: Array) -> LinearStats:
     def part(some: Series, before: int) -> LinearStats:
         with np.errstate(all="ignore"):  # what leaves the range of numbers, `fit` says in words
-            return _collected(model, some, before, w[before : before + len(some.offsets) - 1])
+            stats: LinearStats = collect(model, some, before, w[before : before + len(some.offsets) - 1])
+            return stats
 
-    found = passes.in_parts(part, series)
+    try:
+        found = passes.in_parts(part, series)
+    except DataError:
+        unknown = start_unknown(model, series)
+        if not unknown.any():
+            raise
+        return _total(collect, model, _without(series, unknown), w[~unknown])
     return reduce(add, found) if found else part(series, 0)
 
 
-def _collected(model: Any, series: Series, before: int, w: Array) -> LinearStats:
+def start_unknown(model: Any, series: Series) -> NDArray[np.bool_]:
+    """Which sequences (n,) do not determine a diffuse start: of these no states can be smoothed.
+
+    A note tells how many they are; an error, if no other is there.
+    """
+    lengths = np.diff(series.offsets)
+    if model.diffuse is None or not len(lengths):
+        return np.zeros(len(lengths), dtype=bool)
+    tied = passes.in_parts(lambda part, _: passes.filtered(model, part, keeps=False).tied, series)
+    unknown: NDArray[np.bool_] = (np.concatenate(tied) == lengths) & (lengths > 0)
+    n = int(unknown.sum())
+    if n and (unknown | (lengths == 0)).all():
+        remedy = "give the model a covariance of its first state, or longer sequences"
+        raise DataError(sentence(ME, "a diffuse start must be determined by some sequence", f"{n} that do not", remedy))
+    if n:
+        told = f"{n} of {len(unknown)} sequences do not determine the diffuse start and are left out of learning"
+        tell(f"{ME}: {told}; with a covariance of the first state they would count", stacklevel=3)
+    return unknown
+
+
+def _without(series: Series, gone: NDArray[np.bool_]) -> Series:
+    lengths = np.diff(series.offsets)
+    frames = np.repeat(~gone, lengths)
+    inputs = None if series.inputs is None else series.inputs[frames]
+    push = series.push if series.inputs is None else np.ascontiguousarray(series.push[frames])
+    offsets = np.concatenate([[0], np.cumsum(lengths[~gone])]).astype(series.offsets.dtype)
+    return Series(np.ascontiguousarray(series.y[frames]), offsets, push, inputs)
+
+
+def _collected(model: Any, series: Series, before: int, w: Array, known: bool = False) -> LinearStats:
     kept, mean, cov, lag = passes.smoothed(model, series, before)
     lengths = np.diff(series.offsets)
     t = np.arange(len(series.y)) - np.repeat(series.offsets[:-1], lengths)
     path = moments.Path(mean, cov, lag, np.repeat(w, lengths), t)
+    path = path.of_means() if known else path
     moved, seen = moments.moves(model, series, path), moments.observations(model, series, path)
     there = lengths > 0
     at, first = series.offsets[:-1][there], w[there]
     off = mean[at] - model.mean
-    scatter = (first[:, None] * off).T @ off + np.tensordot(first, cov[at], axes=1)
+    scatter = (first[:, None] * off).T @ off + np.tensordot(first, path.covariance[at], axes=1)
     stats = LinearStats.trusted(
         starts=np.asarray(first.sum()), first=first @ off, first_scatter=spd.symmetric(scatter),
         moves=np.asarray(moved.count), noise=moved.scatter, noise_by=moved.cross, before=moved.of,
@@ -291,8 +344,40 @@ def seen_of(model: Any, states: Any, inputs: Any) -> States:
         series = series_of(model, np.full((len(mean), model.dim), np.nan), inputs)
         assert series.inputs is not None
         out = out + passes.added(series.inputs, model.feedthrough, series.offsets)
-    spread = np.matmul(np.matmul(C, cov), np.swapaxes(C, 1, 2)) + R
-    return States(out, spd.symmetric(spread), states.log_prob)
+    unknown = np.isinf(np.diagonal(cov, axis1=1, axis2=2))
+    spread = np.matmul(np.matmul(C, np.where(np.isfinite(cov), cov, 0.0)), np.swapaxes(C, 1, 2)) + R
+    spread = spd.symmetric(spread)
+    t, j = np.nonzero(np.matmul(np.abs(C), unknown[:, :, None].astype(np.float64))[:, :, 0] > 0)
+    spread[t, j], spread[t, :, j] = 0.0, 0.0
+    spread[t, j, j] = np.inf
+    return States(out, spread, states.log_prob)
+
+
+def foreseen(model: Any, y: Any, inputs: Any) -> States:
+    """Mean and covariance of each observation of one sequence, given those before it."""
+    series, found = series_of(model, y, inputs), model.filter(y, inputs)
+    if not isinstance(found.mean, np.ndarray):
+        raise ShapeError(
+            sentence(f"{ME}.predictions", "one sequence is needed", f"{len(found.mean)} of them", "pass y[i]")
+        )
+    T, d, m = len(series.y), model.states, model.matrices
+    at = np.arange(1, T)
+    A, Q = (a[np.minimum(at, len(a) - 1)] for a in (m.A, model.noise.reshape(-1, d, d)))
+    mean, cov = np.empty((T, d)), np.empty((T, d, d))
+    first = model.initial()
+    mean[:1], cov[:1] = first.mean, first.covariance
+    push = series.push[1:] if series.inputs is not None else series.push
+    mean[1:] = np.matmul(A, found.mean[:-1, :, None])[:, :, 0] + push
+    known = np.isfinite(found.covariance)
+    before = np.where(known, found.covariance, 0.0)[:-1]
+    cov[1:] = np.matmul(np.matmul(A, before), np.swapaxes(A, 1, 2)) + Q
+    spread = np.isinf(np.diagonal(found.covariance, axis1=1, axis2=2))[:-1]
+    open_ = np.matmul(np.abs(A), spread[:, :, None].astype(np.float64))[:, :, 0] > 0
+    cov[1:][open_] = 0.0
+    np.swapaxes(cov, 1, 2)[1:][open_] = 0.0
+    t, i = np.nonzero(open_)
+    cov[t + 1, i, i] = np.inf
+    return seen_of(model, States(mean, cov, found.log_prob), inputs)
 
 
 def imputed(model: Any, y: Any, inputs: Any, rng: Generator | None = None) -> Any:
@@ -306,17 +391,26 @@ def imputed(model: Any, y: Any, inputs: Any, rng: Generator | None = None) -> An
     C, R = model.matrices.C, model.observation.reshape(-1, model.dim, model.dim)
     believed = np.matmul(C[np.minimum(t, len(C) - 1)], mean[:, :, None])[:, :, 0]
     out, hidden = series.y.copy(), np.isnan(series.y)
-    for f in np.flatnonzero(hidden.any(axis=1)).tolist():
-        seen, gone = np.flatnonzero(~hidden[f]), np.flatnonzero(hidden[f])
-        off = series.y[f, seen] - believed[f, seen]
-        noise = R[min(int(t[f]), len(R) - 1)]
+    for at, seen, noise in _alike(hidden, t, R):
         lift, left = moments.lift(noise, seen) if len(seen) else (np.zeros((model.dim, 0)), noise)
-        out[f, gone] = believed[f, gone] + (lift @ off)[gone]
+        gone = np.setdiff1d(np.arange(model.dim), seen)
+        off = (series.y[at] - believed[at])[:, seen]
+        out[np.ix_(at, gone)] = (believed[at] + off @ lift.T)[:, gone]
         if rng is not None:
-            out[f, gone] += (rng.standard_normal(model.dim) @ roots.root(left))[gone]
+            out[np.ix_(at, gone)] += (rng.standard_normal((len(at), model.dim)) @ roots.root(left))[:, gone]
     if model.feedthrough is not None and series.inputs is not None:
         out = out + passes.added(series.inputs, model.feedthrough, series.offsets)
     return out if is_one(y) else Ragged(out, series.offsets)
+
+
+def _alike(hidden: Array, t: Index, R: Array) -> Iterator[tuple[Index, Index, Array]]:
+    """Frames with gaps of which the same entries were seen with the same noise: frames, entries, the noise."""
+    some = np.flatnonzero(hidden.any(axis=1))
+    keys = np.column_stack([hidden[some], np.minimum(t[some], len(R) - 1)])
+    patterns, which, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    groups = np.split(some[np.argsort(which.ravel(), kind="stable")], np.cumsum(counts)[:-1])
+    for at, key in zip(groups, patterns, strict=False):  # no patterns, and one group of nothing, if there are no gaps
+        yield at, np.flatnonzero(key[:-1] == 0), R[key[-1]]
 
 
 def _path(model: Any, y: Any, inputs: Any, series: Series, rng: Generator | None) -> Array:

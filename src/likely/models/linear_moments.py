@@ -19,6 +19,12 @@ class Path(NamedTuple):
     lag: Array  # (F, d, d)
     weight: Array  # (F,)
     time: Index  # (F,): number of the frame in its sequence
+    hidden: float = 1.0  # 0: what noise was in entries that were not seen is left out
+
+    def of_means(self) -> Path:
+        """The same means as if they were known: scatters of what was expected, without what stayed uncertain."""
+        none = np.zeros_like(self.covariance)
+        return self._replace(covariance=none, lag=none, hidden=0.0)
 
 
 class Residuals(NamedTuple):
@@ -31,6 +37,7 @@ class Residuals(NamedTuple):
     white: Array  # (2,): Σ tr S_t⁻¹ E[r rᵀ] × `size(S)`, and Σ rank S_t
 
 
+ROUNDING = 1e-14  # of sums of covariances of states
 STILL = np.zeros(2)  # where the covariance does not change
 
 
@@ -49,6 +56,10 @@ def moves(model: Any, series: Series, path: Path) -> Residuals:
         cross[:, :d] += L - A @ Q
         of = (w[:, None] * h).T @ h
         of[:d, :d] += Q
+        below = _below_rounding(model.noise, w.sum(), np.maximum(np.diagonal(P), np.diagonal(A @ Q @ A.T)))
+        if below.any():  # moments say nothing there: as expected, which leaves the model as it is
+            scatter[below], scatter[:, below] = w.sum() * model.noise[below], w.sum() * model.noise[:, below]
+            cross[below] = 0.0
         return Residuals(w.sum(), spd.symmetric(scatter), cross, of, STILL)
     A = model.transition if model.transition.ndim == 2 else model.transition[path.time[now]]
     r = path.mean[now] - np.matmul(A, path.mean[was][:, :, None])[:, :, 0] - push
@@ -65,6 +76,12 @@ def moves(model: Any, series: Series, path: Path) -> Residuals:
     of[:d, :d] += _sum(w, Q)
     white = _in_units(model.noise, path.time[now], each, w)
     return Residuals(w.sum(), spd.symmetric(_sum(w, each)), cross, of, white)
+
+
+def _below_rounding(noise: Array, n: Any, of: Array) -> Any:
+    """Variances smaller than the rounding of the covariances whose difference they are."""
+    v = np.diagonal(noise)
+    return (v > 0) & (n * v < ROUNDING * of)
 
 
 def observations(model: Any, series: Series, path: Path) -> Residuals:
@@ -97,13 +114,14 @@ def _pattern(model: Any, series: Series, path: Path, at: Index, seen: Index) -> 
         of[:d, :d] += P
         if len(seen) < p:
             up, left = lift(model.observation, seen)
-            scatter, cross = up @ scatter @ up.T + w.sum() * left, up @ cross
+            scatter, cross = up @ scatter @ up.T + path.hidden * w.sum() * left, up @ cross
         return Residuals(w.sum(), spd.symmetric(scatter), cross, of, STILL)
-    return _changing(model, path.time[at], path.mean[at], P, y, g, w, seen)
+    return _changing(model, path, at, y, g, seen)
 
 
-def _changing(model: Any, t: Index, mean: Array, P: Array, y: Array, g: Array, w: Array, seen: Index) -> Residuals:
+def _changing(model: Any, path: Path, at: Index, y: Array, g: Array, seen: Index) -> Residuals:
     d, p = model.states, model.dim
+    t, mean, P, w = path.time[at], path.mean[at], path.covariance[at], path.weight[at]
     C = (model.emission[None] if model.emission.ndim == 2 else model.emission[t])[:, seen]
     R = np.broadcast_to(model.observation if model.observation.ndim == 2 else model.observation[t], (len(t), p, p))
     r = y - np.matmul(C, mean[:, :, None])[:, :, 0]
@@ -114,7 +132,7 @@ def _changing(model: Any, t: Index, mean: Array, P: Array, y: Array, g: Array, w
     if len(seen) < p:
         lifts = [lift(one, seen) for one in R]
         up, left = np.stack([a for a, _ in lifts]), np.stack([b for _, b in lifts])
-        each, by = np.matmul(np.matmul(up, each), np.swapaxes(up, 1, 2)) + left, np.matmul(up, by)
+        each, by = np.matmul(np.matmul(up, each), np.swapaxes(up, 1, 2)) + path.hidden * left, np.matmul(up, by)
     of = (w[:, None] * g).T @ g
     of[:d, :d] += _sum(w, P)
     white = _in_units(model.observation, t, each, w)

@@ -46,9 +46,10 @@ def _driven(model: Any, n: int, length: Any, inputs: Any) -> tuple[Array | None,
     return None, a.astype(np.intp)
 
 
-def _drawn(model: Any, offsets: Index, u: Array | None, rng: Generator) -> tuple[Array, Array]:
+def _drawn(model: Any, offsets: Index, u: Array | None, rng: Any) -> tuple[Array, Array]:
     from likely.loops import kalman
 
+    rng = np.random.default_rng(rng)  # a generator stays as it is, a number is a seed
     m, F, n = model.matrices, int(offsets[-1]), len(offsets) - 1
     t = np.arange(F) - np.repeat(offsets[:-1], np.diff(offsets))
     starts = model.mean + rng.standard_normal((n, model.states)) @ m.U

@@ -15,6 +15,8 @@ from likely.models.linear_structure import solved
 NOISY = 0.1  # share of a column's variance that is called noise at least: EM leaves a variance of 0 too slowly
 STABLE = 0.98  # largest modulus of the transition's eigenvalues to begin with
 FLAT = 1e-6  # of a column's size: the deviation of a column that never changes
+NONE = 1e-10  # share of the largest component's variance below which one is rounding: regressions on it would explode
+ROUNDING = 1e-14  # of a column's size: a deviation that is none
 
 
 def first_guess(x: Ragged, states: int, n_inputs: int = 0, weight: Any = None) -> LinearGaussian:
@@ -44,13 +46,14 @@ def first_guess(x: Ragged, states: int, n_inputs: int = 0, weight: Any = None) -
 
 
 def _units(y: Array, w: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of each column; of one that never changes, a millionth of its size."""
+    """Mean and standard deviation of each column; of one that never changes a millionth of its size, wherever 0 is."""
     there = ~np.isnan(y)
     count = np.maximum(w @ there, 1e-300)
     level = (w[:, None] * np.where(there, y, 0.0)).sum(axis=0) / count
     off = np.where(there, y - level, 0.0)
     scale = np.sqrt((w[:, None] * off**2).sum(axis=0) / count)
-    return level, np.maximum(scale, np.where(level == 0, FLAT, FLAT * np.abs(level)))
+    never = scale <= ROUNDING * np.abs(level)
+    return level, np.where(never, np.where(level == 0, FLAT, FLAT * np.abs(level)), scale)
 
 
 def _refuse_extremes(scale: Array) -> None:
@@ -73,7 +76,8 @@ def _factors(windows: Array, w: Array, states: int) -> Array:
     total = max(float(w.sum()), 1e-300)
     values, vectors = np.linalg.eigh((w[:, None] * windows).T @ windows / total)
     some = np.argsort(values)[::-1][:states]
-    return np.asarray(windows @ vectors[:, some] / np.sqrt(np.maximum(values[some], NOISY**2)))
+    there = values[some] > NONE * max(float(values[-1]), 1e-300)
+    return np.asarray(windows @ (vectors[:, some] * there) / np.sqrt(np.maximum(values[some], NOISY**2)))
 
 
 def _regressed(of: Array, on: Array, w: Array) -> Array:

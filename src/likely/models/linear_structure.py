@@ -73,8 +73,8 @@ class Structure(Value):
     def n_parameters(self, model: Any) -> int:
         """Numbers that can move: of a singular covariance those on its flat only, and of a variance of 0 none.
 
-        States that may be turned or scaled without a change of log p are counted as they stand, so of a free state fewer
-        numbers are determined than this.
+        States that may be turned or scaled without a change of log p are counted as they stand, so of a free state
+        fewer numbers are determined than this.
         """
         total = _on_flat(model.covariance, "mean" in self.learn, "covariance" in self.learn)
         for pair, of in ((MATRICES[:2], "noise"), (MATRICES[2:], "observation")):
@@ -84,9 +84,8 @@ class Structure(Value):
 
     def _ways(self, model: Any, pair: tuple[str, str], spread: Array) -> int:
         labels = self.labels(model, pair)
-        rows = getattr(model, pair[0]).shape[-2]
         if labels is None:
-            labels = np.arange(1, rows * (model.states + model.n_inputs) + 1).reshape(rows, -1)
+            return _rank(spread) * (model.states + model.n_inputs)
         masks = masks_of(labels)
         return len(allowed(masks, spread)) if len(masks) else 0
 
@@ -326,7 +325,10 @@ def solved(a: Array, b: Array) -> Array:
 
 
 def spread_from(old: Array, scatter: Array, count: float, white: Array, form: Any) -> Array:
-    """The covariance of this form that explains residuals with this scatter best; what was singular stays so."""
+    """The covariance of this form that explains residuals with this scatter best; what was singular stays so.
+
+    A variance of which the scatter shows nothing, or less, is below its rounding: it stays, since 0 is for good.
+    """
     if count <= 0:
         return old
     if in_blocks(form):
@@ -335,15 +337,26 @@ def spread_from(old: Array, scatter: Array, count: float, white: Array, form: An
         return old * _size(old, scatter, count, white)
     full = scatter / count
     if isinstance(form, str) and form == "full":
-        return on_flat(old, spd.symmetric(full))
+        return on_flat(old, _above_rounding(old, spd.symmetric(full)))
     there = np.diagonal(old) > 0
     labels = variance_labels(len(full), form)
     out = old.copy()
     for name in np.unique(labels[(labels > 0) & there]):
         at = np.flatnonzero((labels == name) & there)  # a variance of 0 has no share in what the others say
         out[at], out[:, at] = 0.0, 0.0
-        out[at, at] = np.maximum(np.diagonal(full)[at], 0.0).mean()
+        mean = np.maximum(np.diagonal(full)[at], 0.0).mean()
+        out[at, at] = mean if mean > 0 else np.diagonal(old)[at]
     return out
+
+
+def _above_rounding(old: Array, new: Array) -> Array:
+    lost = np.flatnonzero((np.diagonal(new) <= 0) & (np.diagonal(old) > 0))
+    if not len(lost):
+        return new
+    new = new.copy()
+    new[lost], new[:, lost] = 0.0, 0.0
+    new[lost, lost] = np.diagonal(old)[lost]
+    return new
 
 
 def _by_block(old: Array, scatter: Array, count: float, white: Array, form: NDArray[np.int64]) -> Array:
@@ -364,6 +377,8 @@ def variance_labels(d: int, form: Any) -> NDArray[np.intp]:
 
 def _size(old: Array, scatter: Array, count: float, white: Array) -> float:
     if old.ndim == 3:
-        return max(float(white[0] / (white[1] * size(old))), 0.0) if white[1] > 0 else 1.0
-    inv, _, rank = inverse(old)
-    return max(float((inv * scatter).sum() / (count * rank)), 0.0) if rank else 1.0
+        found = float(white[0] / (white[1] * size(old))) if white[1] > 0 else 1.0
+    else:
+        inv, _, rank = inverse(old)
+        found = float((inv * scatter).sum() / (count * rank)) if rank else 1.0
+    return found if found > 0 else 1.0
