@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import pytest
 import likely as lk
 from likely.app.follow_alarms import BySurprise, law_of_increments
 from likely.app.follow_lines import MISSING
-from likely.app.follow_models import subject_of
+from likely.app.follow_models import Subject, describe_belief, subject_of
 from likely.models.continuous import ContinuousLinear
 from likely.models.switching import SwitchingLinear
 from tests.app.tables import run, write
@@ -133,6 +134,31 @@ def test_json_in_and_out(folder):
     assert followed(folder / "chain.likely", stdin=arrays)["p(1)"].to_list() == expected[:-1]
 
 
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        ('{"a": 1}', 'some of the columns "0", "1", got "a": --columns'),
+        ("[1, 2, 3]", "got 3 cells"),
+        ("[1]", "got 1 cells"),
+    ],
+)
+def test_json_of_which_nothing_is_understood(folder, bad, told):
+    done = run("follow", folder / "chain.likely", stdin=f'{{"0": 1, "1": 2}}\n{bad}\n')
+    assert done.exit_code == 3 and "line 2" in done.stderr and told in done.stderr
+    done = run("follow", folder / "chain.likely", "--skip-bad", stdin=f"{bad}\n[1, 2]\n")
+    assert done.exit_code == 0 and "line 1" in done.stderr and len(done.stdout.splitlines()) == 2
+
+
+def test_json_may_leave_out_and_have_more(folder):
+    chosen = ("--columns", "a,b", "--time", "t")
+    text = '{"a": 1, "z": 0}\n{"t": 4}\n{}\n{"a": null, "z": 1}\n'
+    assert followed(folder / "chain.likely", *chosen, stdin=text)["surprise"].to_list()[1:] == [0, 0, 0]
+    out = followed(folder / "chain.likely", "--columns", "2,1", "--time", "0", stdin="[7, 1, 2, 3]\n")
+    assert out["0"].to_list() == [7] and out["p(1)"][0] == pytest.approx(lk.step(CHAIN, None, [2.0, 1.0])[0].probs[1])
+    done = run("follow", folder / "chain.likely", *chosen, stdin='{"t": 4, "z": 1}\n')
+    assert done.exit_code == 3 and 'got "z"' in done.stderr
+
+
 def test_other_separators_marks_and_no_header(folder):
     x = feed()
     expected = followed(folder / "chain.likely", folder / "feed.csv", "--time", "t")["p(1)"].to_list()
@@ -212,6 +238,32 @@ def test_the_tails_of_a_diffuse_start_are_not_judged(tmp_path):
     lk.save(level, tmp_path / "m.likely")
     out = followed(tmp_path / "m.likely", "--false-alarm-every", 1000, stdin="x\n1e6\n1e6\n1000001\n")
     assert out["alarm"].to_list() == ["no"] * 3
+
+
+def twice(sd: float = 0.0) -> lk.LinearGaussian:
+    """A level that two sensors see alike, the second with an error of its own."""
+    noise = [[1.0, 1.0], [1.0, 1.0 + sd**2]]
+    return lk.LinearGaussian([[1.0]], [[0.1]], [[1.0], [1.0]], noise, [0.0], [[1.0]])
+
+
+def test_alarms_where_something_is_certain():
+    rng = np.random.default_rng(3)
+    model = twice()
+    x = model.sample(1, rng, length=3000)[0]
+    assert (x[:, 0] == pytest.approx(x[:, 1])) and 30 <= len(alarms(model, x, 60)[0]) <= 80
+    wild = x[-1] + rng.normal(0, 5, (60, 1)).cumsum(axis=0) * [1.0, 1.0]
+    found, _ = alarms(model, np.concatenate([x[:300], wild]), 10_000)
+    assert len(found) and 300 <= found[0] < 320
+    contradicted = x[:20] + np.where(np.arange(20)[:, None] == 10, [0.0, 1.0], 0.0)
+    assert alarms(model, contradicted, 1e4)[0].tolist()[:1] == [10]
+    near = alarms(twice(1e-3), twice(1e-3).sample(1, rng, length=3000)[0], 60)[0]
+    assert 30 <= len(near) <= 80  # nearly singular is not singular
+
+
+def test_what_is_foretold_whole_is_no_surprise():
+    still = lk.LinearGaussian([[1.0]], [[0.0]], [[1.0]], [[0.0]], [2.0], [[0.0]])
+    found, sums = alarms(still, np.array([[2.0], [2.0], [3.0], [2.0]]), 1000)
+    assert found.tolist() == [2] and sums[:2].tolist() == [0.0, 0.0]
 
 
 # -------------------------------------------------------------------------- bad lines
@@ -342,6 +394,43 @@ def test_a_bad_line_loses_nothing_that_came_before(folder, tmp_path):
     assert (tmp_path / "out.csv").read_text() == whole
 
 
+def test_an_outlier_leaves_progress_that_can_be_kept(tmp_path):
+    quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
+    lk.save(SwitchingLinear([quiet, wild], [[0.9, 0.1], [0.1, 0.9]]), tmp_path / "m.likely")
+    for i, outlier in enumerate(("1e7", "-1e12", "1e100")):
+        out = followed(tmp_path / "m.likely", "--keep", tmp_path / f"{i}.likely", stdin=f"x\n0\n{outlier}\n0\n")
+        assert out["p(0)"].to_list() == pytest.approx((1 - out["p(1)"]).to_list(), abs=1e-9) and len(out) == 3
+        assert lk.load(tmp_path / f"{i}.likely").streams[0].taken == 3
+
+
+def test_probabilities_are_at_most_one():
+    told = describe_belief(SimpleNamespace(probs=np.array([0.0, 1.0000000000000007])), Subject(None, {}))
+    assert told == {"state": "1", "p(0)": 0.0, "p(1)": 1.0}
+
+
+def test_output_goes_on_only_where_it_was(folder, tmp_path):
+    text, precious = lines(feed()), "my own\n" * 3000
+    (tmp_path / "in.csv").write_text("".join(text.splitlines(keepends=True)[:20]))
+    assert run(*args(folder, tmp_path, "-o", tmp_path / "out.csv")).exit_code == 0
+    (tmp_path / "in.csv").write_text(text)
+    (tmp_path / "precious.csv").write_text(precious)
+    done = run(*args(folder, tmp_path, "-o", tmp_path / "precious.csv"))
+    assert done.exit_code == 3 and "written before, got others" in done.stderr
+    assert (tmp_path / "precious.csv").read_text() == precious
+    done = run(*args(folder, tmp_path, "-o", tmp_path / "none.csv"))
+    assert done.exit_code == 3 and "must be there, got no file" in done.stderr and not (tmp_path / "none.csv").exists()
+    done = run(*args(folder, tmp_path))
+    assert done.exit_code == 3 and "goes with a file" in done.stderr and done.stdout == ""
+    (tmp_path / "out.csv").rename(tmp_path / "moved.csv")  # the same bytes elsewhere are the same
+    assert run(*args(folder, tmp_path, "-o", tmp_path / "moved.csv")).exit_code == 0
+    assert len((tmp_path / "moved.csv").read_text().splitlines()) == 41
+    (tmp_path / "k.likely").unlink()
+    assert run(*args(folder, tmp_path)).exit_code == 0
+    done = run(*args(folder, tmp_path, "-o", tmp_path / "precious.csv"))
+    assert done.exit_code == 3 and "standard output" in done.stderr
+    assert (tmp_path / "precious.csv").read_text() == precious
+
+
 # ----------------------------------------------------------------------------- live
 
 
@@ -369,6 +458,21 @@ def test_lines_come_out_as_they_go_in_and_ctrl_c_keeps_them(folder, tmp_path):
     process.send_signal(signal.SIGINT)
     process.communicate()
     assert process.returncode == 130 and lk.load(tmp_path / "k.likely").streams[0].taken == 50
+
+
+@pytest.mark.slow
+@NEEDS_KILL
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_polite_end_keeps_what_was_answered(folder, tmp_path, number):
+    process = started(folder / "walk.likely", "--keep", tmp_path / "k.likely", "--every", 1000)
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(b"x\n" + b"1\n" * 50)
+    process.stdin.flush()
+    assert [process.stdout.readline() for _ in range(51)][-1].startswith(b"49,")
+    process.send_signal(number)
+    _, told = process.communicate()
+    assert process.returncode == 128 + number and told == b""
+    assert lk.load(tmp_path / "k.likely").streams[0].taken == 50 and os.listdir(tmp_path) == ["k.likely"]
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import pytest
 import likely as lk
 from likely import HMM, Categorical, Gaussian
 from likely.core.filter import follow
+from likely.errors import DataError, DomainError
 
 MOVES = [[0.8, 0.2, 0.0], [0.1, 0.7, 0.2], [0.3, 0.0, 0.7]]
 
@@ -147,8 +148,68 @@ def test_what_does_not_fit_is_refused_at_once():
         follow(Gaussian([0.0], 1.0), series())
 
 
+def test_new_observations_are_not_taken_for_old_ones():
+    h = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Gaussian([[0.0], [5.0]], 1.0))
+    memory = Memory()
+    list(follow(h, [1.0, 2.0, 3.0], keep=memory))
+    for source in ([4.0, 5.0, 6.0, 7.0], np.array([1.0, 2.0, 4.0, 3.0]), [1.0, np.nan, 3.0, 4.0]):
+        with pytest.raises(lk.errors.DataError, match="taken already, got others: say replay=False"):
+            follow(h, source, keep=Memory(memory.kept[-1]))
+    later = list(follow(h, [4.0, 5.0, 6.0, 7.0], keep=Memory(memory.kept[-1]), replay=False))
+    assert [news for _, news in later] == [news for _, news in follow(h, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])][3:]
+
+
+def test_observations_are_known_again_in_whatever_they_come():
+    h = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Gaussian([[0.0], [5.0]], 1.0))
+    memory = Memory()
+    list(follow(h, [1, 2.0, [np.nan]], keep=memory))
+    for source in (np.array([1.0, 2.0, np.nan, 4.0]), np.array([[1.0], [2.0], [np.nan], [4.0]]), [1.0, 2, -np.nan, 4]):
+        assert len(list(follow(h, source, keep=Memory(memory.kept[-1])))) == 1
+
+
 def test_what_cannot_be_leaves_evidence_of_nothing():
     symbols = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Categorical([[1.0, 0.0], [1.0, 0.0]]))
     memory = Memory()
     list(follow(symbols, [0, 1, 0], keep=memory))
     assert memory.kept[-1].log_evidence == -np.inf and memory.kept[-1].taken == 3
+
+
+# ---------------------------------------------------------------- slips of the hand
+
+
+@pytest.mark.parametrize(
+    "slip", [lambda m, b: lk.step(m, 1.0, None), lambda m, b: next(lk.follow(m, [1.0], belief="x")),
+             lambda m, b: lk.step(m, np.ones(1), None), lambda m, b: lk.step(m, b, 1.0)]
+)  # fmt: skip
+def test_what_is_no_belief_is_said_to_be_none(slip):
+    walk = lk.LinearGaussian([[1.0]], [[0.1]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    others = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Gaussian([[0.0], [5.0]], 1.0)).initial()
+    with pytest.raises(DomainError, match=r"LinearGaussian must be a StateBelief, .*step\(model, belief, y\)"):
+        slip(walk, others)
+
+
+def test_errors_of_a_model_itself_come_through():
+    class Broken:
+        def initial(self):
+            return 0.0
+
+        def predict(self, belief):
+            return belief.nowhere
+
+        def update(self, belief, y):
+            return belief, 0.0
+
+    with pytest.raises(AttributeError, match="nowhere"):
+        lk.step(Broken(), 1.0, 2.0)
+
+
+@pytest.mark.parametrize("use", [lambda: lk.follow(HMM, [1.0]), lambda: lk.step(lk.LinearGaussian, None, 1.0)])
+def test_a_class_is_no_model(use):
+    with pytest.raises(DomainError, match=r"a model is needed, not its class, got the class \w+: make one"):
+        use()
+
+
+@pytest.mark.parametrize("stream", ["12", b"12", 3.0, np.array(3.0), None])
+def test_a_text_or_a_number_is_no_stream(stream):
+    with pytest.raises(DataError, match="follow: many observations are needed"):
+        lk.follow(model(), stream)

@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 import numpy as np
+import polars as pl
 
 import likely as lk
-from likely.core.fingerprints import fingerprint
+from likely.core.fingerprints import fingerprint, in_a_row
 
 
 def test_every_number_counts():
@@ -38,6 +39,22 @@ def test_functions_count_by_their_code_and_what_they_hold():
         return endless
 
     assert fingerprint(endless) == fingerprint(endless)
+
+
+def test_rows_of_things_count_by_value_and_order():
+    def row(*things):
+        seen = ""
+        for thing in things:
+            seen = in_a_row(seen, thing)
+        return seen
+
+    frame = pl.DataFrame({"a": [1.0], "b": [2.0]})
+    assert row(1, "a") == row(np.float32(1), "a") != row("a", 1)
+    assert row([1, 2]) == row(np.array([1.0, 2.0])) != row([2, 1])
+    assert row(frame) == row(np.array([[1.0, 2.0]])) != row(frame.with_columns(a=3.0))
+    assert row(([1.0], "x")) == row((np.array([1]), "x")) != row(([1.0], "y"))
+    assert row([[1], [1, 2]]) != row([[1], [1, 3]]) and row(["a", None]) != row(["b", None])
+    assert row(-0.0) == row(0.0) and row(float("nan")) == row(-np.nan)
 
 
 def test_estimators_count_by_settings_and_what_was_learnt():

@@ -49,6 +49,49 @@ def test_draws_calibrate_as_the_law_does():
     assert drawn.threshold == pytest.approx(law.threshold, rel=0.02)
 
 
+def lattice_run(threshold: float, values: list[int], shares: list[float], unit: float) -> float:
+    """The mean run of a sum of whole steps, state by state."""
+    last = int(np.floor(threshold / unit + 1e-9))
+    moves = np.zeros((last + 1, last + 1))
+    for state in range(last + 1):
+        for step, share in zip(values, shares, strict=True):
+            if state + step <= last:
+                moves[state, max(0, state + step)] += share
+    return float(np.linalg.solve(np.eye(last + 1) - moves, np.ones(last + 1))[0])
+
+
+@pytest.mark.parametrize(
+    ("steps", "parts", "unit", "every"),
+    [([-2, 3], [3, 1], 0.5, 500), ([-1, 30], [49, 1], 0.1, 1000), ([-1, 0, 2], [6, 3, 1], 0.3, 2000)],
+)
+def test_draws_of_few_values_give_the_least_threshold_that_keeps_the_promise(steps, parts, unit, every):
+    z = np.repeat(unit * np.array(steps), parts)
+    h, shares = Cusum.for_draws(z, every).threshold, [part / sum(parts) for part in parts]
+    assert lattice_run(h, steps, shares, unit) >= every > lattice_run(h - unit, steps, shares, unit)
+
+
+def test_two_values_without_a_common_unit():
+    ratios, rng = np.log([0.8 / 0.9, 0.2 / 0.1]), np.random.default_rng(7)  # one in ten becomes two in ten
+    watch = Cusum.for_draws(np.repeat(ratios, [9, 1]), 300)
+    alarms = first_alarms(watch.threshold, rng.choice(ratios, p=[0.9, 0.1], size=(4000, 3000)))
+    assert alarms.mean() == pytest.approx(300, rel=0.06)
+
+
+def test_draws_that_rise_without_a_change_or_never_are_refused():
+    rng = np.random.default_rng(0)
+    with pytest.raises(DomainError, match=r"negative on average while nothing has changed, got 0\.99"):
+        Cusum.for_draws(rng.normal(1.0, 0.1, 1000), 100)
+    with pytest.raises(DomainError, match=r"above 0 .* got none"):
+        Cusum.for_draws(np.full(100, -1.0), 100)
+    with pytest.raises(DomainError, match=r"above 0 .* got none"):
+        Cusum.for_law(lambda z: np.clip(z + 2.0, 0.0, 1.0), 100)
+    with pytest.raises(DomainError, match="once in 4 at most"):
+        Cusum.for_draws([-1.0, -1.0, -1.0, 1.5], 3)
+    with pytest.raises(DomainError, match="negative on average"):
+        Cusum.for_draws([-np.inf, np.inf, 1.0], 100)
+    assert Cusum.for_draws([-np.inf, -1.0, -1.0, 1.5], 100).threshold > 1.5  # what is impossible ends at 0
+
+
 def test_lordens_inequality_holds():
     for h in (1.0, 3.0, 6.0):
         assert run_length(h, lambda z: ndtr(z + 0.5)) >= np.exp(h)
@@ -79,6 +122,6 @@ def test_nonsense_is_refused():
     with pytest.raises(DomainError, match="between 1 and"):
         Cusum.for_shift(1.0, np.inf)
     with pytest.raises(DomainError, match="typical steps"):
-        Cusum.for_draws([0.1, 0.2, -0.05], 1e9)
+        Cusum.for_draws(np.random.default_rng(0).normal(-1e-4, 1.0, 10_000) - 0.01, 1e9)
     with pytest.raises(DataError, match="increments"):
         Cusum.for_draws([np.nan, 1.0], 100)

@@ -82,3 +82,10 @@ def test_nonsense_is_refused():
         Race([])
     with pytest.raises(DomainError, match="price"):
         race([at(0.0)], [0.0], price=-1.0)
+
+
+@pytest.mark.parametrize("outlier", [1e7, 1e10, 1e150])
+def test_an_outlier_leaves_probabilities_that_add_up_to_one(outlier):
+    models = [lk.HMM([1.0], [[1.0]], lk.Gaussian([[m]], 1.0)) for m in (0.0, 1e-8, 2e-8)]
+    for belief, _ in lk.follow(lk.Race(models), [0.0, outlier, 0.0]):
+        assert belief.probs.sum() == pytest.approx(1.0, abs=1e-12)

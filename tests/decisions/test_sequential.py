@@ -7,7 +7,7 @@ import pytest
 
 import likely as lk
 from likely.decisions.sequential import SequentialTest, log_ratios
-from likely.errors import DataError, DomainError
+from likely.errors import DataError, DomainError, ShapeError
 
 
 def simulated(test: SequentialTest, shift: float, truth: float, runs: int = 10_000, length: int = 400):
@@ -57,6 +57,32 @@ def test_steps_are_pure_and_agree_with_runs():
     assert test.total == 0 and now.step(-100.0) is now  # what is decided stays so
     half = test.run(z[:3])
     assert half.verdict.tolist() == [-1] and half.taken.tolist() == [3]
+
+
+@pytest.mark.parametrize("total", [0.0, 10.0, -10.0, np.inf])
+@pytest.mark.parametrize("z", [[], [0.0], [-20.0], [20.0, -50.0], [np.inf, -np.inf], [1e308, 1e308], [0.1] * 50])
+def test_runs_begin_where_the_test_stands(total, z):
+    begun = SequentialTest(0.05, 0.05, total=total, taken=3)
+    now = begun
+    for increment in z:
+        now = now.step(increment)
+    with np.errstate(all="raise"):
+        done = begun.run(z)
+    assert (done.verdict.tolist(), done.taken.tolist()) == ([-1 if now.verdict is None else now.verdict], [now.taken])
+
+
+def test_runs_add_up_as_steps_do():
+    z = np.random.default_rng(9).normal(0.01, 0.3, (200, 60))
+    test = SequentialTest(0.1, 0.1, total=0.1)
+    for row, verdict, taken in zip(z, *test.run(z), strict=True):
+        now = test
+        for increment in row:
+            now = now.step(increment)
+        assert (-1 if now.verdict is None else now.verdict, now.taken) == (verdict, taken)
+    assert test.run(np.zeros((4, 0))).taken.tolist() == [0] * 4
+    for wrong in (1.0, np.zeros((2, 2, 2)), ["a"], [[1.0], [1.0, 2.0]]):
+        with pytest.raises(ShapeError, match="increments must"):
+            test.run(wrong)
 
 
 def test_certainty_decides_and_nonsense_is_refused():

@@ -70,6 +70,16 @@ def test_a_file_of_something_else_is_refused(tmp_path):
         follow(CHAIN, frames(), keep=path)
 
 
+def test_a_list_of_new_observations_is_not_passed_over(tmp_path):
+    x, path = frames(), tmp_path / "live.likely"
+    list(follow(CHAIN, x[:20], keep=path))
+    with pytest.raises(DataError, match="got others: say replay=False"):
+        follow(CHAIN, x[20:], keep=path)
+    later = list(follow(CHAIN, x[20:], keep=path, replay=False))
+    assert [news for _, news in later] == [news for _, news in follow(CHAIN, x)][20:]
+    assert list(follow(CHAIN, x, keep=path)) == []  # all 60 are known again
+
+
 def test_progress_may_carry_an_alarm_and_impossible_evidence(tmp_path):
     path = tmp_path / "live.likely"
     lk.save(Following("0" * 16, None, 3, -np.inf, Cusum(4.0, 1.5)), path)

@@ -17,7 +17,7 @@ SPREADS = ("standard deviation", "correlation")  # what is not the middle of a l
 
 
 def account(thing: Any) -> Iterator[str] | None:
-    """The lines that tell of a fitted clusterer, mixture, PCA or model of sequences; None for all else."""
+    """The lines that tell of a fitted clusterer, mixture, PCA, model of sequences or recogniser; None for all else."""
     found = _ACCOUNTS.get(type(thing).__name__)
     return found[1](thing) if found is not None and hasattr(thing, found[0]) else None
 
@@ -142,10 +142,28 @@ def _classifier(model: Any) -> Iterator[str] | None:
     return classifier_account(model) if type(model.density_).__name__ == "HMMDensity" else None
 
 
+def _told(name: str) -> Callable[[Any], Iterator[str]]:
+    """Who tells of a model of hidden vectors, imported when it is asked."""
+
+    def tell(thing: Any) -> Iterator[str]:
+        from likely.app import linear_account
+
+        found: Iterator[str] = getattr(linear_account, name)(thing)
+        return found
+
+    return tell
+
+
 # class → (what a fitted one has, who tells of it)
 _ACCOUNTS: dict[str, tuple[str, Callable[[Any], Iterator[str] | None]]] = {
     "KMeans": ("model_", _kmeans), "Agglomerative": ("labels_", _agglomerative), "PCA": ("principal_", _pca),
     "MixtureDensity": ("model_", _mixture), "MixtureClusterer": ("model_", _mixture),
     "HMMDensity": ("model_", _hmm), "SequenceDensity": ("density_", _sequences),
     "SequenceClassifier": ("classifier_", _sequences), "BayesClassifier": ("density_", _classifier),
+    "LinearGaussian": ("transition", _told("linear_account")),
+    "ContinuousLinear": ("drift", _told("continuous_account")),
+    "SwitchingLinear": ("regimes", _told("switching_account")),
+    "LinearGaussianDensity": ("model_", _told("linear_density_account")),
+    "SwitchingDensity": ("model_", _told("switching_density_account")),
+    "FaultMonitor": ("model_", _told("monitor_account")), "Tracker": ("dim", _told("tracker_account")),
 }  # fmt: skip

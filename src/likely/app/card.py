@@ -10,6 +10,10 @@ import click
 from likely.app.outputs import check_outputs, whole_file
 from likely.errors import ModelFileError, sentence
 
+NO_CARD = frozenset({
+    "LinearGaussian", "ContinuousLinear", "SwitchingLinear", "LinearGaussianDensity", "SwitchingDensity",
+    "FaultMonitor", "Tracker",
+})  # fmt: skip
 
 @click.command(epilog="\b\nExample:\n  likely card model.likely -o MODEL_CARD.md\n")
 @click.argument("model")
@@ -21,6 +25,7 @@ def card(model: str, out: str | None) -> None:
 
     check_outputs({"-o": out}, [model])
     clusters, thing = cluster_model(model)
+    _refuse_no_card(thing, model)
     loaded: Any = classifier_of(thing, model, "card") if clusters is None else clusters
     if not loaded.card:
         remedy = "make it with `likely fit` or `likely cluster`, which note how"
@@ -31,6 +36,14 @@ def card(model: str, out: str | None) -> None:
         click.echo(text, nl=False)
     else:
         whole_file(out, text)
+
+
+def _refuse_no_card(thing: Any, path: str) -> None:
+    """Models of hidden vectors, and what stands on them, were made in Python: nobody noted how."""
+    kind = type(thing).__name__
+    if kind in NO_CARD:
+        expected, remedy = "cards are written of classifiers and clusters", "`likely show` tells what this file holds"
+        raise ModelFileError(sentence(path, expected, f"a {kind}", remedy))
 
 
 def markdown(model: Any, path: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +12,14 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import click
 
 from likely.app import options
-from likely.app.follow_lines import MISSING, BadLine, Layout, Lines, layout_of, number, refuse_absent, word
+from likely.app.follow_columns import refuse_absent, refuse_strangers
+from likely.app.follow_keeping import Notebook, journal_of
+from likely.app.follow_lines import MISSING, BadLine, Layout, Lines, layout_of, number, word
 from likely.app.follow_output import Output, csv_line, json_line
+from likely.app.follow_signals import Stops
 from likely.app.outputs import check_outputs
 from likely.app.talk import Talk
-from likely.errors import DataError, LikelyError, ModelFileError, sentence
+from likely.errors import DataError, LikelyError, sentence
 
 if TYPE_CHECKING:
     from likely.app.follow_models import Subject
@@ -32,12 +34,17 @@ Examples:
 Columns: frame (from 0), the time where there is one, state and p(state) of
 models with states, mean and sd of continuous ones, surprise in bits (-log2 of
 the probability, or density, of the line given all before), alarm where a rule
-is given.
-An empty cell, or a key that a JSON line leaves out, is not observed.
+is given. Of a fault monitor: p(fault), alarm (it decides itself), the sensor
+that speaks most and its bits; of a tracker: exists, confirmed.
+An empty cell, or a key that a JSON line leaves out, is not observed; a line
+of which the model knows no key is a bad one.
 --keep promises: after a crash, with input that begins again and -o, the file
-ends with the same bytes as without the crash. Of a pipe that goes on, lines
-that were read (up to 8 KB ahead) and not yet kept are lost with the process;
-on stdout, lines after the last that was kept come again, with --every 1 one.
+ends with the same bytes as without the crash. Ctrl-C and a kill that can be
+heard (TERM, HUP) wait for the line at hand and keep all that was answered.
+Of a pipe that goes on, lines that were read (up to 8 KB ahead) and not yet
+kept are lost with the process; on stdout, lines after the last that was kept
+come again, with --every 1 one. While it runs, and after a crash, what changed
+last is in FILE.journal: both files belong together. An end leaves one.
 """
 
 FROM_A_FILE = 1000  # lines between two checkpoints: it can be read again, a pipe cannot
@@ -76,18 +83,26 @@ def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool
     Lines are CSV with a header, or JSON, one object a line. A word that training never saw is not observed.
     """
     _refuse_half_rules(told)
-    check_outputs({"-o": out, "--keep": keep}, (model, file), models=("--keep",))
+    _check_files(model, file, out, keep)
     feed = _feed(model, file, told, Talk(quiet))
-    kept = None if keep is None else _kept(keep, feed.asked)
-    with _opened(file) as stream:
-        lines = Lines(stream, feed.whose)
+    book = None if keep is None else Notebook(keep, feed.asked)
+    kept = None if book is None else book.load()
+    with _opened(file) as stream, Stops() as stops:
+        lines = Lines(lambda: stops.listen(stream.readline), feed.whose)
         if kept is not None:
             _go_on(lines, kept, told["replay"], file)
-        output = Output.to(out, kept.written if kept is not None else 0)
+        output = Output.to(out, kept)
         try:
-            _run(feed, lines, output, kept, keep, told["every"] or (1 if file == "-" else FROM_A_FILE))
+            every = told["every"] or (1 if file == "-" else FROM_A_FILE)
+            _run(feed, lines, output, _State(kept), book, every, stops)
         finally:
             output.close()
+
+
+def _check_files(model: str, file: str, out: str | None, keep: str | None) -> None:
+    journal = None if keep is None else journal_of(keep)
+    outputs = {"-o": out, "--keep": keep, "--keep, its journal": journal}
+    check_outputs(outputs, (model, file), models=("--keep", "--keep, its journal"))
 
 
 def _refuse_half_rules(told: dict[str, Any]) -> None:
@@ -153,6 +168,9 @@ def _feed(model: str, file: str, told: dict[str, Any], talk: Talk) -> Feed:
 def _rule(subject: Subject, told: dict[str, Any], path: str) -> Any:
     from likely.app.follow_alarms import ByCost, BySurprise
 
+    if subject.decides and (told["fault"] or told["false_alarm_every"]):
+        asked = "--fault" if told["fault"] else "--false-alarm-every"
+        raise click.UsageError(f"{asked} is for models that raise no alarms. {path} {subject.decides}: leave it out.")
     if told["fault"]:
         return ByCost(subject, told["fault"], told["miss_cost"] or 1.0, told["alarm_cost"] or 1.0)
     if told["false_alarm_every"]:
@@ -176,39 +194,11 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 # ------------------------------------------------------------------------- keeping
 
 
-def _kept(path: str, asked: str) -> FollowedLines | None:
-    """What was kept of this feed; None where there is no file."""
-    from likely.core.following import FollowedLines
-    from likely.files import load
-
-    if not os.path.exists(path):
-        return None
-    kept = load(path)
-    if not isinstance(kept, FollowedLines):
-        expected, remedy = "this must be the progress of a feed", "choose another file name"
-        raise ModelFileError(sentence(path, expected, type(kept).__name__, remedy))
-    if kept.asked != asked:
-        expected = "the progress that was kept must be that of this model with these options"
-        remedy = "use those that it began with, or name another file with --keep"
-        raise DataError(sentence(path, expected, "that of another", remedy))
-    return kept
-
-
 def _go_on(lines: Lines, kept: FollowedLines, replay: bool | None, file: str) -> None:
     if file != "-" if replay is None else replay:
         lines.pass_over(kept.lines, kept.digest)
     else:
         lines.went_on(kept.lines, kept.digest)
-
-
-def _save(path: str, feed: Feed, state: _State, output: Output) -> None:
-    from likely.core.following import FollowedLines
-    from likely.files import save
-
-    output.sync()  # progress must not promise what a power cut could take back
-    names, streams = tuple(state.streams), tuple(state.streams.values())
-    parts = {"header": state.header, "lines": state.lines, "digest": state.digest, "written": output.written}
-    save(FollowedLines.trusted(asked=feed.asked, names=names, streams=streams, **parts), path)
 
 
 class _State:
@@ -218,31 +208,42 @@ class _State:
         self.header = "" if kept is None else kept.header
         self.lines, self.digest = (0, "") if kept is None else (kept.lines, kept.digest)
         self.streams: dict[str, Following] = {} if kept is None else dict(zip(kept.names, kept.streams, strict=True))
+        self.changed: dict[str, None] = {}  # streams, in their order, since they were kept
+        self.fresh = kept is None or not (kept.header or kept.streams or kept.written)
+
+    def counts(self, feed: Feed, output: Output) -> FollowedLines:
+        """All but the streams, as a value."""
+        from likely.core.following import FollowedLines
+
+        output.sync()  # progress must not promise what a power cut could take back
+        return FollowedLines(feed.asked, self.header, self.lines, self.digest, output.written, (), (), output.digest)
 
 
 # ------------------------------------------------------------------------- running
 
 
-def _run(feed: Feed, lines: Lines, output: Output, kept: FollowedLines | None, keep: str | None, every: int) -> None:
-    state, saved = _State(kept), 0 if kept is None else kept.lines
+def _run(
+    feed: Feed, lines: Lines, output: Output, state: _State, book: Notebook | None, every: int, stops: Stops
+) -> None:
+    saved = state.lines
     try:
-        fresh = kept is None or not (kept.header or kept.streams or kept.written)
-        for _ in _lines_done(feed, lines, output, state, fresh):
-            if keep is not None and state.lines - saved >= every:
-                _save(keep, feed, state, output)
-                saved = state.lines
+        for _ in _lines_done(feed, lines, output, state):
+            if book is not None and state.lines - saved >= every:
+                book.note(state.counts(feed, output), state.streams, state.changed)
+                saved, state.changed = state.lines, {}
+            stops.leave()
     finally:  # the end, Ctrl-C, a closed pipe, a bad line: what was done counts
-        if keep is not None and state.lines > saved:
-            _save(keep, feed, state, output)
+        if book is not None:
+            book.close(state.counts(feed, output), state.streams, changed=state.lines > saved)
 
 
-def _lines_done(feed: Feed, lines: Lines, output: Output, state: _State, fresh: bool) -> Iterator[None]:
+def _lines_done(feed: Feed, lines: Lines, output: Output, state: _State) -> Iterator[None]:
     """Take line after line; after each that was taken whole, `state` speaks of it."""
     laid = _laid(feed, layout_of(state.header, False)[0]) if state.header else None
     for text in lines:
         if laid is None and text is not None and text.strip():
             laid, state.header = _first(feed, lines.taken, text)
-            if fresh:
+            if state.fresh:
                 _title(laid.feed, output)
         if laid is not None and (text is None or not (laid.layout.is_blank(text) or text == state.header)):
             _taken(laid, lines.taken, text, output, state)
@@ -289,6 +290,8 @@ def _taken(laid: _Laid, at: int, text: str | None, output: Output, state: _State
         if text is None:
             raise BadLine(sentence("text", "it must be UTF-8", remedy="save it as UTF-8"))
         cells = layout.cells(text)
+        if layout.names is None:
+            refuse_strangers(cells, columns, (feed.id, feed.told["time"]), bool(feed.told["columns"]))
         name = "" if feed.id is None else word(cells.get(feed.id), frozenset()) or ""
         y = feed.subject.observation({column: cells.get(column) for column in columns}, feed.missing)
         y = (_moment(feed, cells), y) if feed.subject.timed else y
@@ -302,6 +305,7 @@ def _taken(laid: _Laid, at: int, text: str | None, output: Output, state: _State
         return
     output.write(json_line(row) if feed.told["as_json"] else csv_line(list(row.values())))
     state.streams[name] = after
+    state.changed[name] = None
 
 
 def _moment(feed: Feed, cells: dict[str, Any]) -> float:
@@ -342,13 +346,19 @@ def _row(
     row: dict[str, Any] = {} if feed.id is None else {"sequence": name}
     row["frame"] = frame
     time = feed.told["time"]
+    told = describe_belief(belief, feed.subject)
     if time is not None:
-        row[f"input {time}" if time in ("sequence", "frame", "state", "surprise", "alarm") else time] = cells.get(time)
-    row |= describe_belief(belief, feed.subject)
+        taken = ("sequence", "frame", "state", "surprise", "alarm", *told)
+        row[f"input {time}" if time in taken else time] = cells.get(time)
+    row |= told
     row["surprise"] = bits + 0.0  # no −0
     if alarmed is not None:
-        row["alarm"] = alarmed if feed.told["as_json"] else "yes" if alarmed else "no"
-    return row
+        row["alarm"] = alarmed
+    return row if feed.told["as_json"] else {name: _in_words(cell) for name, cell in row.items()}
+
+
+def _in_words(cell: Any) -> Any:
+    return ("yes" if cell else "no") if isinstance(cell, bool) else cell
 
 
 def _title(feed: Feed, output: Output) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from likely.app.follow_models import Subject
+from likely.app.follow_models import REGIMES, Subject
 from likely.errors import DataError, ModelFileError, sentence
 
+CERTAIN = 1e-12  # correlation that is left of a combination of entries without any variance
 DRAWS = 4000  # from which the law of a chain's surprise is known
 
 
@@ -33,8 +34,9 @@ class ByCost:
 def _places(subject: Subject, faults: tuple[str, ...]) -> list[int]:
     shares = subject.shares(subject.plays.initial())
     if shares is None:
-        raise DataError(sentence("--fault", "a model with states is needed", type(subject.plays).__name__,
-                                 "--false-alarm-every watches the surprise of others"))  # fmt: skip
+        watched = hasattr(subject.plays, "emissions") or hasattr(subject.plays, "emission")
+        remedy = "--false-alarm-every watches its surprise" if watched else "leave it out, and read the surprise"
+        raise DataError(sentence("--fault", "a model with states is needed", type(subject.plays).__name__, remedy))
     names = subject.states or [str(k) for k in range(len(shares))]
     unknown = [name for name in faults if name not in names]
     if unknown:
@@ -74,11 +76,19 @@ def _tail_of(plays: Any, path: str) -> Any:
     if hasattr(plays, "emission") and hasattr(plays, "observation"):
         return GaussianTail(plays)
     expected = "--false-alarm-every needs a model whose next observation has a known law: a chain, or a linear one"
-    raise ModelFileError(sentence(path, expected, type(plays).__name__, "use --fault, or leave it out"))
+    remedy = "use --fault, or leave it out" if _has_states(plays) else "leave it out, and read the surprise"
+    raise ModelFileError(sentence(path, expected, type(plays).__name__, remedy))
+
+
+def _has_states(plays: Any) -> bool:
+    return any(hasattr(plays.initial(), name) for name in REGIMES)
 
 
 class GaussianTail:
-    """Of a linear-Gaussian model: −2 log p = log det 2πS + χ², with as many degrees as entries were seen."""
+    """Of a linear-Gaussian model: −2 log p = log det 2πS + χ², with as many degrees as entries were seen.
+
+    Where S is singular, some combination of entries is certain: it has no degree, and its contrary has log p = −inf.
+    """
 
     def __init__(self, plays: Any) -> None:
         self.plays = plays
@@ -88,16 +98,29 @@ class GaussianTail:
         from scipy.special import chdtrc
 
         row = y[1] if isinstance(y, tuple) else y  # (time, row) in continuous time
-        seen = ~np.isnan(np.atleast_1d(np.asarray(row, dtype=np.float64)))
+        row = np.atleast_1d(np.asarray(row, dtype=np.float64)).ravel()
+        seen = ~np.isnan(row)
         C, R = _at(self.plays.emission, predicted)[seen], _at(self.plays.observation, predicted)[np.ix_(seen, seen)]
         with np.errstate(invalid="ignore"):  # 0 · ∞ while the start is not yet known
             spread = C @ predicted.covariance @ C.T + R
         if not seen.any() or not np.isfinite(spread).all():
             return None
-        sign, log_det = np.linalg.slogdet(2 * np.pi * spread)
-        if sign <= 0:
-            return None
-        return float(chdtrc(int(seen.sum()), max(-2 * news - log_det, 0.0)))
+        if news == -np.inf:
+            return 0.0
+        distance, degrees = _surprise(spread, row[seen] - C @ predicted.mean, news)
+        return float(chdtrc(degrees, distance)) if degrees else 1.0
+
+
+def _surprise(spread: Any, residual: Any, news: float) -> tuple[float, int]:
+    """χ² of a residual, and its degrees of freedom."""
+    sd = np.sqrt(np.diagonal(spread))
+    moving = sd > 0
+    shared, axes = np.linalg.eigh(spread[np.ix_(moving, moving)] / np.outer(sd[moving], sd[moving]))
+    free = shared > CERTAIN * len(sd)
+    if free.sum() == len(sd):
+        return max(-2 * news - np.linalg.slogdet(2 * np.pi * spread)[1], 0.0), len(sd)
+    along = (axes.T @ (residual[moving] / sd[moving]))[free]
+    return float(np.sum(along**2 / shared[free])), int(free.sum())
 
 
 def _at(matrix: Any, belief: Any) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import IO, Any
+from typing import Any
 
 from likely.errors import DataError, sentence
 
@@ -20,6 +20,10 @@ MISSING = frozenset((  # those of data.cells, whose import would double the time
 
 class BadLine(DataError):
     """A line that says nothing a model can use; the others may."""
+
+
+class Positions(dict[str, Any]):
+    """The cells of a JSON array: their names are their places."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ def _of_json(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise BadLine(sentence("JSON", "each line must be one object", error)) from error
     if isinstance(found, list):
-        return {str(j): cell for j, cell in enumerate(found)}
+        return Positions({str(j): cell for j, cell in enumerate(found)})
     if not isinstance(found, dict):
         raise BadLine(sentence("JSON", "each line must be one object", f"{found!r:.40}"))
     return found
@@ -137,12 +141,12 @@ def word(cell: Any, missing: frozenset[str]) -> str | None:
 class Lines:
     """The lines of a stream as they come: their number, and a digest of all so far, by which they are known again."""
 
-    def __init__(self, stream: IO[bytes], whose: str) -> None:
-        self.stream, self.whose, self.taken, self.digest = stream, whose, 0, ""
+    def __init__(self, read: Callable[[], bytes], whose: str) -> None:
+        self.read, self.whose, self.taken, self.digest = read, whose, 0, ""
 
     def __iter__(self) -> Iterator[str | None]:
         """Each line; None for one that is not UTF-8."""
-        while raw := self.stream.readline():  # returns as soon as there is a line
+        while raw := self.read():  # returns as soon as there is a line
             text = self._noted(raw)
             try:
                 yield text.decode("utf-8")
@@ -152,7 +156,7 @@ class Lines:
     def pass_over(self, lines: int, digest: str) -> None:
         """Pass over the lines that were taken before; they must be the same."""
         for _ in range(lines):
-            raw = self.stream.readline()
+            raw = self.read()
             if not raw:
                 expected = f"the input must begin again with the first line: {lines} were taken already"
                 raise DataError(sentence(self.whose, expected, self.taken, "say --continue for a feed that goes on"))
@@ -171,16 +175,3 @@ class Lines:
     def went_on(self, lines: int, digest: str) -> None:
         """A feed that goes on: it is counted from where it was."""
         self.taken, self.digest = lines, digest
-
-
-def refuse_absent(wanted: Iterable[str], layout: Layout, whose: str) -> None:
-    """The columns of a header must be there; JSON may leave any out, which is then missing."""
-    if layout.names is None:
-        return
-    absent = [name for name in wanted if name not in layout.names]
-    if absent:
-        from likely.data.reading import did_you_mean
-
-        known = did_you_mean(absent[0], list(layout.names))
-        remedy = known if known.endswith("?") else f"{known}; --columns says which stand for the model's"
-        raise DataError(sentence(whose, f'there must be a column "{absent[0]}"', remedy=remedy))

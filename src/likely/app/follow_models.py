@@ -17,12 +17,15 @@ REGIMES = ("probs", "regimes")  # what a belief calls the probabilities of its s
 class Subject:
     """A model that is followed: `plays` the filter, `columns` (name → kind) of an observation, `states` their names."""
 
+    decides = ""  # how a model that raises alarms itself does so
+
     def __init__(self, plays: Any, columns: Mapping[str, str], states: Any = None, original: Any = None) -> None:
         self.plays, self.columns, self.states = plays, dict(columns), states
         self.roles: dict[str, str] = {}
         self.nameless = list(self.columns) in (["symbol"], [str(j) for j in range(len(self.columns))])
         self.sums = None if original is None else np.eye(int(original.max()) + 1)[original]
-        self.timed = type(plays).__name__ == "ContinuousLinear"  # an observation is then (time, row)
+        system = getattr(plays, "model", plays)  # of filters that go by another's model
+        self.timed = type(system).__name__ == "ContinuousLinear"  # an observation is then (time, row)
 
     def observation(self, cells: Mapping[str, Any], missing: frozenset[str]) -> Any:
         """What `update` takes, from cells by the feed's names for them, in the order of the model's columns."""
@@ -39,6 +42,10 @@ class Subject:
         """The probabilities of the states, or regimes, that a belief knows of; None where it knows of none."""
         probs = next((getattr(belief, name) for name in REGIMES if hasattr(belief, name)), None)
         return probs if probs is None or self.sums is None else probs @ self.sums
+
+    def more(self, belief: Any) -> dict[str, Any]:
+        """What a belief of this model says beside states and means, in named columns."""
+        return {}
 
 
 class OfChains(Subject):
@@ -78,6 +85,7 @@ def _is_plain(law: Any) -> bool:
 
 def subject_of(thing: Any, path: str) -> Subject:
     """Whatever a file holds, as one who can be followed."""
+    from likely.app.follow_recognisers import recogniser_of
     from likely.core.filter import playing
 
     kind = type(thing).__name__
@@ -92,7 +100,9 @@ def subject_of(thing: Any, path: str) -> Subject:
     if hasattr(plays, "coefficients") or inputs:
         expected = "a model without inputs is needed: lines hold observations only"
         raise ModelFileError(sentence(path, expected, kind, "follow it from Python: lk.follow"))
-    return Subject(plays, dict.fromkeys(_names(thing, plays, path), "real"), _regimes(plays))
+    names = _names(thing, plays, path)
+    known = recogniser_of(thing, plays, names)
+    return Subject(plays, dict.fromkeys(names, "real"), _regimes(plays)) if known is None else known
 
 
 def _chain(thing: Any, path: str) -> Subject:
@@ -124,22 +134,27 @@ def _regimes(plays: Any) -> list[str] | None:
     return [str(k) for k in range(len(system.regimes))] if hasattr(system, "regimes") else None
 
 
-def describe_belief(belief: Any, subject: Subject) -> dict[str, float | str]:
+def describe_belief(belief: Any, subject: Subject) -> dict[str, Any]:
     """A belief in named columns: the likeliest state and the probability of each; means and standard deviations.
 
     >>> from likely.families.categorical import Categorical
     >>> describe_belief(Categorical([0.25, 0.75]), Subject(None, {}, ["calm", "storm"]))
     {'state': 'storm', 'p(calm)': 0.25, 'p(storm)': 0.75}
     """
-    told: dict[str, float | str] = {}
+    told: dict[str, Any] = subject.more(belief)
     shares = subject.shares(belief)
     if shares is not None:
         names = subject.states or [str(k) for k in range(len(shares))]
         told["state"] = names[int(np.argmax(shares))]
-        told.update({f"p({name})": float(p) for name, p in zip(names, shares, strict=True)})
+        told.update({f"p({name})": min(float(p), 1.0) for name, p in zip(names, shares, strict=True)})
     if hasattr(belief, "mean") and hasattr(belief, "covariance"):
         mean = np.atleast_1d(belief.mean)
         variance = np.diagonal(np.atleast_2d(belief.covariance))
-        told.update({f"mean({i})": float(m) for i, m in enumerate(mean)})
-        told.update({f"sd({i})": math.sqrt(max(v, 0.0)) for i, v in enumerate(variance.tolist())})
+        told.update({f"mean({i})": _known(m) for i, m in enumerate(mean.tolist())})
+        told.update({f"sd({i})": _known(math.sqrt(max(v, 0.0))) for i, v in enumerate(variance.tolist())})
     return told
+
+
+def _known(value: float) -> float | None:
+    """A number, or None where there is none: a track that has not begun is nowhere."""
+    return None if math.isnan(value) else value

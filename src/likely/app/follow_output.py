@@ -7,42 +7,63 @@ import json
 import math
 import os
 import sys
+from hashlib import blake2b
 from io import StringIO
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from likely.errors import DataError, LikelyError, sentence
 
+if TYPE_CHECKING:
+    from likely.core.following import FollowedLines
+
 
 class Output:
-    """Lines to a file or to standard output, each flushed as it is written; `written` counts the bytes of a file."""
+    """Lines to a file or to standard output, each flushed as it is written; the bytes of a file are counted."""
 
-    def __init__(self, stream: IO[bytes], path: str | None = None, written: int = 0) -> None:
-        self.stream, self.path, self.written = stream, path, written
+    def __init__(self, stream: IO[bytes], path: str | None = None) -> None:
+        self.stream, self.path, self.written, self.sum = stream, path, 0, blake2b(digest_size=8)
 
     @classmethod
-    def to(cls, path: str | None, written: int = 0) -> Output:
-        """Open a file and cut it back to its first `written` bytes; None is standard output."""
+    def to(cls, path: str | None, kept: FollowedLines | None = None) -> Output:
+        """Open a file, and cut it back to what is known to be written; None is standard output."""
+        if kept is not None:
+            _refuse_other_way(path, kept)
         if path is None:
             return cls(sys.stdout.buffer)
-        try:
-            stream = open(path, "r+b" if written else "wb")
-        except OSError as error:
-            raise LikelyError(sentence(path, "the file cannot be written", error.strerror or error)) from error
-        there = os.fstat(stream.fileno()).st_size
-        if there < written:
-            expected = f"the {written} bytes that were written before must be there"
-            remedy = "bring the file back, or delete the one that --keep names and begin anew"
-            raise DataError(sentence(path, expected, there, remedy))
-        stream.truncate(written)
-        stream.seek(written)
-        return cls(stream, path, written)
+        output = cls(_opened(path, kept), path)
+        if kept is not None:
+            output._go_on(kept)
+        return output
+
+    def _go_on(self, kept: FollowedLines) -> None:
+        """Find what was written before; nothing is cut from a file that does not begin with it."""
+        while rest := self.stream.read(min(kept.written - self.written, 1 << 20)):
+            self._count(rest)
+        if self.written < kept.written:
+            raise _lost(self.path, kept, self.written)
+        if self.digest != kept.output:
+            expected = f"the first {kept.written} bytes must be those that were written before"
+            remedy = "name the file that it began with, or begin anew with another file for --keep"
+            raise DataError(sentence(self.path or "", expected, "others", remedy))
+        self.stream.truncate(kept.written)
+        self.stream.seek(kept.written)
+
+    @property
+    def digest(self) -> str:
+        """By which the bytes of a file are known again; nothing of standard output."""
+        return "" if self.path is None else self.sum.hexdigest()
+
+    def _count(self, raw: bytes) -> None:
+        self.written += len(raw)
+        self.sum.update(raw)
 
     def write(self, text: str) -> None:
         """Write a line, whole, now."""
         raw = text.encode("utf-8", "surrogateescape")
         self.stream.write(raw)
         self.stream.flush()
-        self.written += len(raw) if self.path is not None else 0
+        if self.path is not None:
+            self._count(raw)
 
     def sync(self) -> None:
         """Force what was written to the disk, before progress says that it is there."""
@@ -53,6 +74,34 @@ class Output:
         """Let go of a file."""
         if self.path is not None:
             self.stream.close()
+
+
+def _opened(path: str, kept: FollowedLines | None) -> IO[bytes]:
+    try:
+        return open(path, "wb" if kept is None else "r+b")
+    except FileNotFoundError as error:
+        if kept is None:
+            raise LikelyError(sentence(path, "the file cannot be written", error.strerror)) from error
+        raise _lost(path, kept, "no file") from error
+    except OSError as error:
+        raise LikelyError(sentence(path, "the file cannot be written", error.strerror or error)) from error
+
+
+def _lost(path: str | None, kept: FollowedLines, there: object) -> DataError:
+    expected = f"the {kept.written} bytes that were written before must be there"
+    remedy = "bring the file back, or begin anew with another file for --keep"
+    return DataError(sentence(path or "", expected, there, remedy))
+
+
+def _refuse_other_way(path: str | None, kept: FollowedLines) -> None:
+    """Output that began in a file goes on in it; what went to standard output goes on there."""
+    if path is None and kept.output:
+        expected, remedy = "the progress that was kept goes with a file", "name the file that it began with"
+        raise DataError(sentence("-o", expected, "none", remedy))
+    if path is not None and not kept.output:
+        expected = "the progress that was kept goes with standard output"
+        remedy = "leave -o out (>> FILE adds to a file), or begin anew with another file for --keep"
+        raise DataError(sentence("-o", expected, path, remedy))
 
 
 def csv_line(cells: list[Any]) -> str:

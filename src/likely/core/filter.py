@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-from likely.core.fingerprints import fingerprint
+from likely.core.fingerprints import fingerprint, in_a_row
 from likely.core.following import Following, Keeper, refuse_other_model
 from likely.core.learners import BayesianLearner, Learner
 from likely.errors import DataError, DomainError, sentence
 
 B = TypeVar("B")
 Y = TypeVar("Y", contravariant=True)
+STREAMS = ("__iter__", "__getitem__")  # what a loop can go through
 
 
 class Filter(Protocol[B, Y]):
@@ -38,6 +39,9 @@ def playing(model: Any) -> Any:
     >>> type(playing(lk.Dirichlet([1.0, 1.0]))).__name__
     'BayesianLearner'
     """
+    if isinstance(model, type):
+        expected, name = "a model is needed, not its class", model.__name__
+        raise DomainError(sentence("step", expected, f"the class {name}", f"make one: {name}(…)"))
     inner = getattr(model, "model_", model)
     if hasattr(inner, "update") and hasattr(inner, "initial"):
         return inner
@@ -65,7 +69,20 @@ def step(model: Any, belief: Any, y: Any) -> tuple[Any, float]:
     array([0.0001, 0.9999])
     """
     plays = playing(model)
-    return plays.update(plays.initial() if belief is None else plays.predict(belief), y)
+    return plays.update(plays.initial() if belief is None else _predicted(plays, belief), y)
+
+
+def _predicted(plays: Any, belief: Any) -> Any:
+    """The belief one step on; what is no belief of this model is said to be none."""
+    try:
+        return plays.predict(belief)
+    except (AttributeError, TypeError) as error:
+        wanted = type(plays.initial())
+        if isinstance(belief, wanted):
+            raise
+        expected = f"the belief of {type(plays).__name__} must be a {wanted.__name__}, or None at first"
+        remedy = "the order is step(model, belief, y)"
+        raise DomainError(sentence("step", expected, type(belief).__name__, remedy)) from error
 
 
 def follow(
@@ -77,7 +94,7 @@ def follow(
     `keep` brings back what it holds of this stream, and is given the progress after every `every` observations and
     at the end. An observation counts once its successor is asked for: what nobody got to see is taken again.
     `replay`: whether the observations begin again with the first, so that those taken before are passed over; None:
-    what has a length (a list, an array) does, a stream goes on.
+    what has a length (a list, an array) does, a stream goes on. Those passed over must be those that were taken.
 
     >>> import likely as lk
     >>> h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [5.0]], 1.0))
@@ -85,6 +102,7 @@ def follow(
     [0, 1, 1]
     """
     plays = playing(model)
+    _refuse_no_stream(observations)
     if keep is None:
         return _unkept(plays, observations, belief)
     if every < 1 or every != int(every):
@@ -95,12 +113,20 @@ def follow(
         kept = Following.trusted(model=whose, belief=belief, taken=0, log_evidence=0.0, alarm=None)
     refuse_other_model(kept, whose)
     again = hasattr(observations, "__len__") if replay is None else replay
-    return _kept(plays, _after(observations, kept.taken if again else 0), kept, keep, int(every))
+    return _kept(plays, _after(observations, kept) if again else iter(observations), kept, keep, int(every))
+
+
+def _refuse_no_stream(observations: Any) -> None:
+    """A text would be followed letter by letter, and one number not at all."""
+    single = isinstance(observations, str | bytes) or getattr(observations, "ndim", 1) == 0
+    if single or not any(hasattr(observations, name) for name in STREAMS):
+        expected, remedy = "many observations are needed, one after the other", "give a list, an array or a generator"
+        raise DataError(sentence("follow", expected, repr(observations)[:40], remedy))
 
 
 def _unkept(plays: Any, observations: Iterable[Any], belief: Any) -> Iterator[tuple[Any, float]]:
     for y in observations:
-        belief, news = plays.update(plays.initial() if belief is None else plays.predict(belief), y)
+        belief, news = plays.update(plays.initial() if belief is None else _predicted(plays, belief), y)
         yield belief, news
 
 
@@ -112,7 +138,7 @@ def _kept(
         for y in observations:
             belief, news = step(plays, now.belief, y)
             yield belief, news
-            now = now.replace(belief=belief, taken=now.taken + 1, log_evidence=now.log_evidence + float(news))
+            now = _further(now, y, belief, float(news))
             if now.taken % every == 0:
                 keep.save(now)
                 saved = now
@@ -121,11 +147,20 @@ def _kept(
             keep.save(now)
 
 
-def _after(observations: Iterable[Any], taken: int) -> Iterator[Any]:
-    """The observations that were not yet taken."""
-    left = iter(observations)
-    passed = sum(1 for _ in islice(left, taken))
-    if passed < taken:
-        expected = f"the observations must begin again with the first: {taken} of them were taken already"
-        raise DataError(sentence("follow", expected, passed, "say replay=False for a stream that goes on"))
+def _further(now: Following, y: Any, belief: Any, news: float) -> Following:
+    evidence, seen = now.log_evidence + news, in_a_row(now.seen, y)
+    return now.replace(belief=belief, taken=now.taken + 1, log_evidence=evidence, seen=seen)
+
+
+def _after(observations: Iterable[Any], kept: Following) -> Iterator[Any]:
+    """The observations that were not yet taken; the others must be there again."""
+    left, passed, seen = iter(observations), 0, ""
+    for y in islice(left, kept.taken):
+        passed, seen = passed + 1, in_a_row(seen, y)
+    remedy = "say replay=False for observations that go on"
+    if passed < kept.taken:
+        expected = f"the observations must begin again with the first: {kept.taken} of them were taken already"
+        raise DataError(sentence("follow", expected, passed, remedy))
+    if seen != kept.seen:
+        raise DataError(sentence("follow", "the observations must begin with those taken already", "others", remedy))
     return left

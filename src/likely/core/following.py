@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+
+from likely.core.arrays import Index
 from likely.core.value import Value
 from likely.errors import DataError, sentence
 
@@ -22,6 +25,7 @@ class Following(Value):
     taken: int
     log_evidence: float  # −inf once something came that the model holds for impossible
     alarm: Any = None  # the state of an alarm that goes with the stream
+    seen: str = ""  # fingerprint of the observations, in their order, by which they are known again
 
 
 class Keeper(Protocol):
@@ -36,6 +40,10 @@ class Keeper(Protocol):
         ...
 
 
+def _nothing() -> Index:
+    return np.zeros(0, dtype=np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class FollowedLines(Value):
     """A feed of lines, which may hold several streams: how many lines were taken and how many bytes were written."""
@@ -47,6 +55,8 @@ class FollowedLines(Value):
     written: int  # bytes of the output
     names: tuple[str, ...]  # of the streams
     streams: tuple[Following, ...]
+    output: str = ""  # digest of the bytes that were written to a file; "": standard output
+    more: Index = field(default_factory=_nothing)  # further streams, packed: a file describes some thousand parts only
 
 
 def refuse_other_model(kept: Following, model: str) -> None:

@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from likely.core.arrays import Array, Index
 from likely.core.engine import one_blas_thread
 from likely.core.value import Value
+from likely.decisions.lattice import lattice_threshold
 from likely.errors import DataError, DomainError, sentence
 
 CELLS = 200, 1200  # of the chain that run lengths are computed by: the Gaussian table is met to 4 digits
@@ -53,16 +54,27 @@ class Cusum(Value):
 
     @classmethod
     def for_draws(cls, increments: Any, false_alarm_every: float) -> Cusum:
-        """From increments (n,) that were seen, or drawn, while nothing had changed."""
-        z = np.sort(np.asarray(increments, dtype=np.float64).ravel())
+        """From increments (n,) that were seen, or drawn, while nothing had changed.
+
+        Where they have few values, run lengths rise in steps: false alarms come as rarely as was asked for, or more so.
+
+        >>> round(Cusum.for_draws([-1.0, -1.0, -1.0, 1.5], false_alarm_every=500).threshold, 2)
+        7.75
+        """
+        z = np.asarray(increments, dtype=np.float64).ravel()
         if len(z) < 2 or np.isnan(z).any():
             expected = "two or more increments without a change are needed, all numbers"
             raise DataError(sentence("Cusum", expected, f"{len(z)}, {int(np.isnan(z).sum())} of them NaN"))
-        return cls.for_law(lambda x: np.searchsorted(z, x, side="right") / len(z), false_alarm_every)
+        wanted = _frequency(false_alarm_every)
+        _refuse_drift(z)
+        once = len(z) / int((z > 0).sum())
+        if once >= wanted:
+            raise _too_often(wanted, once)
+        return cls(lattice_threshold(z, wanted))
 
     @classmethod
     def for_law(cls, law: Law, false_alarm_every: float) -> Cusum:
-        """From the distribution function of an increment while nothing has changed."""
+        """From the distribution function, a smooth one, of an increment while nothing has changed; its mean below 0."""
         return cls(threshold_for(law, false_alarm_every))
 
     @property
@@ -139,11 +151,40 @@ def _chained(threshold: float, law: Law, cells: int) -> float:
 
 def threshold_for(law: Law, false_alarm_every: float) -> float:
     """The threshold at which alarms come once in so many increments, on average, while nothing has changed."""
+    wanted = _frequency(false_alarm_every)
+    if np.asarray(law(np.zeros(1)))[0] >= 1:
+        raise _never()
+    return _where(lambda h: float(np.log(run_length(h, law) / wanted)), wanted)
+
+
+def _frequency(false_alarm_every: float) -> float:
     wanted = float(false_alarm_every)
     if not 1 < wanted <= LONGEST:
         expected = f"false_alarm_every must lie between 1 and {LONGEST:g}"
         raise DomainError(sentence("Cusum", expected, false_alarm_every))
-    return _where(lambda h: float(np.log(run_length(h, law) / wanted)), wanted)
+    return wanted
+
+
+def _refuse_drift(z: Array) -> None:
+    """Without a change the sum must tend to 0, and yet be able to rise."""
+    if not z.max() > 0:
+        raise _never()
+    with np.errstate(invalid="ignore"):
+        mean = z.mean()
+    if not mean < 0:
+        expected = "increments must be negative on average while nothing has changed"
+        remedy = "take an allowance off each, such as half the change that matters"
+        raise DomainError(sentence("Cusum", expected, f"{mean:.3g}", remedy))
+
+
+def _never() -> DomainError:
+    expected = "some increments must be above 0 while nothing has changed, else no threshold has false alarms"
+    return DomainError(sentence("Cusum", expected, "none", "set a threshold yourself: Cusum(threshold)"))
+
+
+def _too_often(wanted: float, once: float) -> DomainError:
+    expected = f"false alarms cannot come as often as once in {wanted:g}"
+    return DomainError(sentence("Cusum", expected, f"once in {once:.3g} at most", "ask for fewer"))
 
 
 def _where(excess: Callable[[float], float], wanted: float) -> float:
@@ -151,8 +192,7 @@ def _where(excess: Callable[[float], float], wanted: float) -> float:
     low, high = 1e-6, 1.0
     below, above = excess(low), excess(high)
     if below >= 0:
-        expected = f"false alarms cannot come as often as once in {wanted:g}"
-        raise DomainError(sentence("Cusum", expected, f"once in {wanted * np.exp(below):.3g} at most", "ask for fewer"))
+        raise _too_often(wanted, wanted * float(np.exp(below)))
     while above < 0:  # refused by `_cells`, where it would be too long a way
         low, below, high = high, above, 2 * high
         above = excess(high)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from likely.core.arrays import Array, parameter
 from likely.core.filter import follow, playing
@@ -66,11 +65,13 @@ class Race:
         """What y says about the models, and to each of them; what all hold for impossible changes no probability."""
         done = [model.update(b, y) for model, b in zip(self.models, belief.beliefs, strict=True)]
         logs = belief.log_probs + np.array([news for _, news in done])
-        news = float(logsumexp(logs))
         beliefs = tuple(after for after, _ in done)
-        if not np.isfinite(news):
-            return belief.replace(beliefs=beliefs), news
-        return RaceBelief.trusted(log_probs=logs - news, beliefs=beliefs), news
+        top = logs.max()
+        if not np.isfinite(top):
+            return belief.replace(beliefs=beliefs), float(top)
+        logs = logs - top  # before the sum is taken off: of numbers as large as 1e20 it would be lost in rounding
+        total = np.log(np.exp(logs).sum())
+        return RaceBelief.trusted(log_probs=logs - total, beliefs=beliefs), float(top + total)
 
 
 class Finish(NamedTuple):

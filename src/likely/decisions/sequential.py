@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, ShapeError, sentence
 
 OVERSHOOT = 0.5825971579390107  # −ζ(½)/√(2π): how far, in standard deviations, a Gaussian walk jumps over a line
 
@@ -80,17 +80,15 @@ class SequentialTest(Value):
 
     def run(self, increments: Any) -> Decided:
         """How the test ends on each of n series of increments (n, T), or on one (T,), beginning where it stands."""
-        z = np.asarray(increments, dtype=np.float64)
-        if np.isnan(z).any():
-            expected = "increments must be numbers"
-            raise DataError(sentence("SequentialTest", expected, "NaN", "pass 0 for what was not observed"))
+        z = _series(increments)
         low, high = self.thresholds
-        walk = self.total + np.cumsum(np.atleast_2d(z), axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):  # ∞ − ∞: after the end, where nobody looks
+            walk = np.cumsum(np.concatenate([np.full((len(z), 1), self.total), z], axis=1), axis=1)
         over = (walk >= high) | (walk <= low)
-        first = np.where(over.any(axis=1), over.argmax(axis=1), walk.shape[1] - 1)
+        first = np.where(over.any(axis=1), over.argmax(axis=1), walk.shape[1] - 1)  # 0: it had decided before
         ended = walk[np.arange(len(walk)), first]
         verdict = np.where(ended >= high, 1, np.where(ended <= low, 0, -1))
-        return Decided(verdict.astype(np.intp), (self.taken + first + 1).astype(np.intp))
+        return Decided(verdict.astype(np.intp), (self.taken + first).astype(np.intp))
 
     def operating(self, shift: float, truth: float = 0.0) -> Operating:
         """What to expect where a Gaussian mean is tested, N(0, 1) against N(shift, 1), and `truth` · shift is true.
@@ -114,6 +112,21 @@ class SequentialTest(Value):
         further = abs(h) * shift / 2 / 4 * shift
         reached = power * (b + further) + (1 - power) * (a - further)
         return Operating(power, float(reached / (-h * shift**2 / 2)))
+
+
+def _series(increments: Any) -> Array:
+    """Increments as (n, T); one series is n = 1."""
+    try:
+        z = np.asarray(increments, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        expected = "increments must be numbers, as many in each series"
+        raise ShapeError(sentence("SequentialTest", expected, type(increments).__name__)) from error
+    if z.ndim not in (1, 2):
+        raise ShapeError(sentence("SequentialTest", "increments must have shape (T,) or (n, T)", z.shape))
+    if np.isnan(z).any():
+        expected = "increments must be numbers"
+        raise DataError(sentence("SequentialTest", expected, "NaN", "pass 0 for what was not observed"))
+    return np.atleast_2d(z)
 
 
 def log_ratios(x: Any, shift: float) -> Array:

@@ -48,8 +48,9 @@ def follow(
     - **keep**: a file in which progress is kept every `every` observations and at the end. If it is there, the stream
       goes on from it, to the same bits. An observation counts once its successor is asked for, so that after a crash
       none is lost and none counts twice; of another model the file is refused.
-    - **replay**: whether the observations begin again with the first, so that those taken before are passed over.
-      None: what has a length (a list, an array) does, a stream goes on.
+    - **replay**: whether the observations begin again with the first, so that those taken before are passed over;
+      they must be the same. None: what has a length (a list, an array) begins again, a stream goes on. Say
+      `replay=False` for a list that holds only what is new.
 
     >>> import likely as lk, os, tempfile
     >>> h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [5.0]], 1.0))

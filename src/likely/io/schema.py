@@ -432,6 +432,14 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.models.switching").SwitchingLinear, regimes=items(of_class("LinearGaussian")),
         moves=numbers("K K", 0), starts=numbers("K", 0),
     ),
+    "InteractingModels": entry(
+        lambda: import_module("likely.models.interacting").InteractingModels, model=of_class("SwitchingLinear"),
+        method=text("imm", "gpb2"),
+    ),
+    "RaoBlackwell": entry(
+        lambda: import_module("likely.models.rao_blackwell").RaoBlackwell, model=of_class("SwitchingLinear"), n=count,
+        resample=maybe(text()), threshold=number(0), proposal=text("optimal", "prior"), seed=count,
+    ),
     "SwitchingBelief": entry(
         lambda: import_module("likely.models.switching_belief").SwitchingBelief, means=numbers("n d"),
         roots=numbers("n d d"), which=numbers("n", 0, np.int64), log_weights=logs, n_regimes=whole, time=whole,
@@ -452,7 +460,8 @@ TABLE: dict[str, Entry] = {
     "TrackBelief": entry(
         lambda: import_module("likely.models.association").TrackBelief,
         states=perhaps(value("a belief", "covariance", "log_prob")), weights=numbers("?", 0),
-        parents=numbers(dtype=np.int64), association=numbers("n", 0), moment=maybe(number()),
+        parents=numbers(dtype=np.int64), association=numbers("n", 0), confirmed=flag, time=whole,
+        moment=maybe(number()), size=count,
     ),
     "SensorDynamics": entry(
         lambda: import_module("likely.models.sensor_dynamics").SensorDynamics, mean=numbers("p"), moves=numbers("p p"),
@@ -466,7 +475,7 @@ TABLE: dict[str, Entry] = {
     "FaultBelief": entry(
         lambda: import_module("likely.models.fault_watch").FaultBelief, log_weights=numbers("L"),
         log_kinds=numbers("M"), frame=maybe(numbers("p")), spread=maybe(numbers("p p")), offsets=numbers("J p"),
-        error=numbers("p"), moved=numbers("P", 0),
+        error=numbers("p"), moved=numbers("P", 0), surprise=number(), alarm=flag, due=flag, time=count,
     ),
     "StateForecast": entry(
         lambda: import_module("likely.models.linear_forecast").StateForecast, no_negative_variance, mean=numbers("s p"),
@@ -534,11 +543,11 @@ TABLE: dict[str, Entry] = {
     "SparseWeights": entry(lambda: import_module("likely.models.emptying").SparseWeights, alpha=numbers("K")),
     "Following": entry(
         lambda: import_module("likely.core.following").Following, model=text(), belief=belief, taken=count,
-        log_evidence=evidence, alarm=maybe(value("the state of an alarm", "step", "alarm")),
+        log_evidence=evidence, alarm=maybe(value("the state of an alarm", "step", "alarm")), seen=text(),
     ),
     "FollowedLines": entry(
         lambda: import_module("likely.core.following").FollowedLines, of_one_name_each, asked=text(), header=text(),
-        lines=count, digest=text(), written=count, names=texts, streams=streams,
+        lines=count, digest=text(), written=count, names=texts, streams=streams, output=text(), more=numbers("?", dtype=np.int64),
     ),
     "SequentialTest": entry(
         lambda: import_module("likely.decisions.sequential").SequentialTest, alpha=number(0), beta=number(0),
