@@ -350,3 +350,59 @@ def test_sequences_without_frames():
         f.filter([])
     with pytest.raises(ShapeError, match="at least one frame"):
         f.forecast(np.empty((0, 2)), 1)
+
+
+# ------------------------------------------------------------- far from zero
+
+
+def level(offset, sd):
+    """A level about an offset, as laws and as a linear model, and four observations."""
+    v = sd**2
+    laws = StateSpace(lk.Gaussian([offset], v), lambda x: lk.Gaussian(x, v), lambda x: lk.Gaussian(x, v))
+    grain = np.spacing(offset)
+    y = offset + np.round(np.array([0.0, 1.0, 2.0, 1.0]) * sd / grain) * grain
+    return laws, lk.LinearGaussian([[1.0]], [[v]], [[1.0]], [[v]], [offset], [[v]]), y
+
+
+@every
+@pytest.mark.parametrize("offset, sd", [(1e9, 1e-5), (1.6e9, 1e-4), (1e6, 1e-8), (1e12, 1e-2), (1e9, 1.0)])
+def test_offsets_are_filtered_as_by_the_kalman_filter(make, offset, sd):
+    laws, exact, y = level(offset, sd)
+    found, expected = make(laws).filter(y), exact.filter(y)
+    assert found.log_prob == pytest.approx(expected.log_prob, abs=0.02)
+    np.testing.assert_allclose((found.mean - offset) / sd, (expected.mean - offset) / sd, atol=0.03)
+
+
+@every
+@pytest.mark.parametrize("far", [1e7, 1e12, 1e14, 1e16, 1e150])
+def test_an_outlier_is_recovered_from(make, far):
+    laws, exact, _ = level(1.0, 0.7)
+    y = np.r_[0.0, far, np.zeros(20)]
+    found, expected = make(laws).filter(y), exact.filter(y)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=0.05, atol=1e-6)
+    assert found.log_prob == pytest.approx(expected.log_prob, rel=0.01)
+
+
+@every
+@pytest.mark.parametrize("far", [1e200, 1e300, -1e308])
+def test_what_is_too_far_leaves_the_belief_as_it_was(make, far, recwarn):
+    laws, exact, _ = level(1.0, 0.7)
+    y = np.array([0.0, far, 0.2, 0.1])
+    found, gap = make(laws).filter(y), exact.filter(np.where(np.abs(y) > 1e100, np.nan, y))
+    assert found.log_prob == -np.inf and not recwarn.list
+    np.testing.assert_allclose(found.mean, gap.mean, atol=1e-9)
+    assert np.isfinite(make(laws).smooth(y).mean).all() and not recwarn.list
+
+
+def test_ranges_near_a_beacon_far_from_the_origin():
+    """Where the origin is, is no news: log p and means of a track 1.1 m from a beacon."""
+
+    def found(offset):
+        def ranges(x):
+            return lk.Gaussian(np.hypot(x[:, :1] - offset, x[:, 1:] + 0.3), 1e-3)
+
+        laws = StateSpace(lk.Gaussian([offset + 1.1, 0.0], 0.01), lambda x: lk.Gaussian(x, 1e-3), ranges)
+        return ExtendedFilter(laws).log_prob([np.array([1.14, 1.25, 1.33, 1.13])])[0]
+
+    assert found(1e7) == pytest.approx(found(0.0), abs=1e-5)
+    assert found(1e9) == pytest.approx(found(0.0), abs=1e-3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.models.jacobians import called, displaced, slope
+from likely.models.jacobians import displaced, slope
 
 
 def curve(x):
@@ -38,10 +38,17 @@ def test_far_from_the_origin_steps_stay_short():
     np.testing.assert_allclose(slope(points, z[1:3] - z[3:]), [[-0.6, 0.8]], atol=1e-4)
 
 
-def test_functions_get_what_they_take():
-    x = np.zeros((1, 1))
-    assert called(lambda x: 1, x, 2, 3) == 1
-    assert called(lambda x, t: t, x, 2, 3) == 2
-    assert called(lambda x, t, u: u, x, 2, 3) == 3
-    assert called(lambda *a: len(a), x, 2, 3) == 3
-    assert called(lambda x, scale=5: scale, x, 2, 3) == 5
+@pytest.mark.parametrize("offset, least", [(1e7, 1e-6), (1e9, 1e-3)])
+def test_steps_are_shorter_than_the_belief_is_wide(offset, least):
+    """A beacon 1.1 m away, far from the origin: half of the digits would be a step of 15 m."""
+    x = np.array([offset + 1.1])
+    points = displaced(x, np.array([0.1]))
+    assert (np.abs(points - x) < 0.1).all()
+    z = np.hypot(points - offset, 0.5)
+    expected = (x - offset) / np.hypot(x - offset, 0.5)
+    np.testing.assert_allclose(slope(points, z[1:2] - z[2:]).ravel(), expected, atol=least)
+
+
+def test_beliefs_narrower_than_numbers_still_have_slopes():
+    points = displaced(np.array([1e16]), np.array([0.3]))
+    np.testing.assert_allclose(slope(points, 0.9 * points[1:2] - 0.9 * points[2:]), [[0.9]], rtol=0.01)

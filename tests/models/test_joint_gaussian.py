@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from likely.models.joint_gaussian import Linear, backward_gain, joint, root_of, seen, triangular
+from likely.models.joint_gaussian import Linear, backward_gain, grain_of, joint, root_of, seen, triangular
 
 
 def problem(rng, d=4, p=3):
@@ -52,3 +52,22 @@ def test_roots(rng):
     np.testing.assert_allclose(triangular(a[:2]).T @ triangular(a[:2]), a[:2].T @ a[:2], atol=1e-12)
     for c in (a.T @ a, a[:2].T @ a[:2], np.zeros((3, 3)), np.diag([1e12, 0.0, 1e-12])):
         np.testing.assert_allclose(root_of(c).T @ root_of(c), c, rtol=1e-9, atol=1e-9)
+
+
+def test_noise_of_a_law_is_no_rounding():
+    """A deviation of 1e-9 about 1e9 is below the grain of numbers, and yet it is noise that somebody asked for."""
+    one = np.ones((1, 1))
+    near = Linear(np.array([1e9]), np.zeros((1, 1)), 1e-9 * one, np.array([1e9]))
+    asked = near._replace(grain=grain_of(near.size, 1e-18 * one))
+    assert seen(np.zeros(1), one, near, np.zeros(1)).log_prob == 0.0
+    expected = -np.log(1e-9) - 0.5 * np.log(2 * np.pi)
+    assert seen(np.zeros(1), one, asked, np.zeros(1)).log_prob == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("far", [1e200, 1e308])
+@pytest.mark.parametrize("singular", [False, True])
+def test_what_is_too_far_for_numbers_teaches_nothing(far, singular, recwarn):
+    noise = np.array([[1e-3, 1e-3]]) if singular else 1e-3 * np.eye(2)
+    near = Linear(np.zeros(2), np.zeros((1, 2)), noise, np.ones(2))
+    found = seen(np.zeros(1), np.ones((1, 1)), near, np.array([far, far]))
+    assert found.log_prob == -np.inf and found.mean == 0 and found.root == 1 and not recwarn.list

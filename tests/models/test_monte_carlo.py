@@ -145,3 +145,10 @@ def test_what_cannot_be(how, error, words):
 def test_initial_must_be_a_density():
     with pytest.raises(DomainError, match="initial must be a density"):
         monte_carlo(3, likelihood=likelihood)
+
+
+@pytest.mark.parametrize("far", [1e10, 1e100, 1e150])
+def test_weights_of_an_outlier_add_up_to_one(far):
+    found = monte_carlo(lk.Gaussian([0.0], 1e-12), pieces=[lambda x: -0.5 * (x[:, 0] - far) ** 2], n=500, threshold=0)
+    assert np.exp(found.belief.log_weights).sum() == pytest.approx(1.0, abs=1e-9)
+    assert found.log_evidence == pytest.approx(-0.5 * far**2) and 1 <= found.ess[0] <= 500 + 1e-6

@@ -9,6 +9,7 @@ import pytest
 
 import likely as lk
 from likely.errors import DataError, DomainError, FitWarning, ShapeError
+from likely.families.each import log_prob_each
 from likely.models.drawing_ahead import LARGE, LONG
 from likely.models.particle_belief import ParticleBelief, keyed
 from likely.models.particle_filter import ParticleFilter
@@ -88,7 +89,7 @@ def test_forty_steps_of_a_local_level():
     m = level()
     _, y = m.simulate(40, 13)
     exact = m.given(y)[2]
-    logs = [ParticleFilter(m.laws(), 20_000, seed=s).log_prob(y) for s in range(5)]
+    logs = [ParticleFilter(m.laws(), 20_000, seed=s).log_prob(y)[0] for s in range(5)]
     assert abs(np.mean(logs) - exact) < 0.06  # deviation of one run 0.03, measured
 
 
@@ -173,7 +174,7 @@ def test_guided_with_counts_and_curved_sensors():
     """Observation laws that are no Gaussian, means that are no line: weights correct what the proposal missed."""
     counts = StateSpace(lk.Gaussian([1.0], 0.5), lambda x: lk.Gaussian(0.9 * x, 0.2), lambda x: lk.Poisson(np.exp(x)))
     y = np.array([3.0, 5.0, 2.0, 0.0, 1.0])
-    exact = ParticleFilter(counts, 400_000, seed=1).log_prob(y)
+    exact = ParticleFilter(counts, 400_000, seed=1).log_prob(y)[0]
     assert unbiased(ratios(counts, y, exact, 100, proposal="guided"))
     bearing = StateSpace(
         lk.Gaussian([1.0, 1.0], 0.1),
@@ -181,7 +182,7 @@ def test_guided_with_counts_and_curved_sensors():
         lambda x: lk.Gaussian(np.stack([np.hypot(*x.T), np.arctan2(*x.T)], 1), [0.01, 0.02]),
     )
     y = np.array([[1.5, 0.7], [1.4, 0.8], [np.nan, 0.9], [1.6, np.nan]])
-    exact = ParticleFilter(bearing, 400_000, seed=1).log_prob(y)
+    exact = ParticleFilter(bearing, 400_000, seed=1).log_prob(y)[0]
     assert unbiased(ratios(bearing, y, exact, 200, proposal="guided"))
 
 
@@ -279,6 +280,37 @@ def test_drawing_ahead_changes_no_bit(monkeypatch):
     np.testing.assert_array_equal(ahead.log_evidences, alone.log_evidences)
 
 
+class Walk:
+    """A law that is drawn from in its own way."""
+
+    def __init__(self, x):
+        self.x, self.members = x, len(x)
+
+    def sample(self, n, rng):
+        return self.x[None] + rng.standard_normal((n, *self.x.shape))
+
+    def log_prob(self, y):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("gaussian_at", [lambda t: t % 2 == 0, lambda t: t < 5 or t > 30, lambda t: t % 11 == 3])
+def test_drawing_ahead_where_the_kind_of_law_changes(monkeypatch, gaussian_at):
+    """Numbers belong to their frame: steps of two frames must not be the same numbers."""
+    monkeypatch.setattr("likely.models.drawing_ahead.cores", lambda: 2)
+    m = StateSpace(
+        lk.Gaussian([0.0], 1.0),
+        lambda x, t: lk.Gaussian(x, 1.0) if gaussian_at(t) else Walk(x),
+        lambda x: lk.Gaussian(x, 1e6),
+    )
+    f, y = ParticleFilter(m, LARGE, seed=1, threshold=0), np.zeros(LONG + 15)
+    run = f.run(y)
+    for t, (belief, _) in enumerate(lk.follow(f, y)):
+        np.testing.assert_array_equal(belief.states, run.beliefs[t].states)
+    steps = np.diff(run.particles[:, :, 0], axis=0)
+    together = np.corrcoef(steps) - np.eye(len(steps))
+    assert np.abs(together).max() < 6 / np.sqrt(LARGE)
+
+
 def test_a_belief_can_be_written_down():
     m = level()
     f = ParticleFilter(m.laws(), 50, proposal="guided")
@@ -361,6 +393,21 @@ def test_what_no_particle_can_explain():
         run = ParticleFilter(walk, 100).run([1.0, 0.5, 2.0])
     assert run.log_evidence == -np.inf and np.isfinite(run.mean).all()
     np.testing.assert_array_equal(np.isneginf(run.log_evidences), [False, True, False])
+
+
+@pytest.mark.parametrize("proposal", ["bootstrap", "guided", "auxiliary"])
+@pytest.mark.parametrize("spread", [0.1, 1e-12])
+@pytest.mark.parametrize("far", [1e7, 1e10, 1e150])
+def test_weights_of_an_outlier_add_up_to_one(proposal, spread, far, recwarn):
+    """log Σ exp is then so large that log N is lost in its rounding."""
+    m = StateSpace(lk.Gaussian([0.0], spread), lambda x: lk.Gaussian(x, spread), lambda x: lk.Gaussian(x, 1.0))
+    run = ParticleFilter(m, 2000, proposal=proposal).run([0.0, far, 0.0, 0.0])
+    for b in run.beliefs:
+        assert np.exp(b.log_weights).sum() == pytest.approx(1.0, abs=1e-9)
+        ParticleBelief(**b._parts())  # as a file would
+    assert np.isfinite(run.log_evidences).all() and not recwarn.list
+    if spread < 1e-6 and proposal != "guided":  # whose particles go after the outlier
+        assert run.log_evidences[2:] == pytest.approx(-0.5 * np.log(2 * np.pi), abs=1e-3)
 
 
 def test_many_sequences():
@@ -458,6 +505,63 @@ def test_models_that_cannot_be():
         GOOD.sample(3, np.random.default_rng(0), 0)
     late = StateSpace(lambda: GOOD.initial, GOOD.transition, GOOD.observation)
     assert ParticleFilter(late, 50).run([0.1]).log_evidence == ParticleFilter(GOOD, 50).run([0.1]).log_evidence
+
+
+@pytest.mark.parametrize("kind", ["full", "diagonal", "spherical"])
+def test_one_column_is_the_same_whatever_its_variance_is_called(kind):
+    shape = {"full": (-1, 1, 1), "diagonal": (-1, 1), "spherical": (-1,)}
+
+    def law(kind):
+        return lambda x: lk.Gaussian(0.9 * x, np.exp(0.1 * x).reshape(shape[kind]), kind)
+
+    y = np.array([0.3, -0.2, 0.8])
+    one, two = (ParticleFilter(StateSpace(lk.Gaussian([0.0], 1.0), law(k), law(k)), 300).run(y) for k in (kind, "full"))
+    np.testing.assert_array_equal(one.belief.states, two.belief.states)
+    np.testing.assert_array_equal(one.log_evidences, two.log_evidences)
+    x = np.linspace(-2, 2, 300)[:, None]
+    np.testing.assert_allclose(law(kind)(x).log_prob([[0.4]])[0], log_prob_each(law(kind)(x), [[0.4]]), rtol=1e-12)
+
+
+def test_a_proposal_of_inputs():
+    """The exact update of a level that inputs move: evidence varies little, and not at all from the right number."""
+    u, y = np.array([[0.0], [3.0], [-2.0], [1.0]]), np.array([0.1, 3.2, 0.9, 2.2])
+    driven = StateSpace(
+        lk.Gaussian([0.0], 1.0), lambda x, t, u: lk.Gaussian(x + u, 0.5), lambda x: lk.Gaussian(x, 1e-3)
+    )
+
+    def propose(x, y, t, u):
+        if x is None:
+            return lk.Gaussian(y / 1.001, 1e-3 / 1.001)
+        return lk.Gaussian((1e-3 * (x + u) + 0.5 * y) / 0.501, 0.5e-3 / 0.501)
+
+    exact = lk.LinearGaussian([[1.0]], [[0.5]], [[1.0]], [[1e-3]], [0.0], [[1.0]], control=[[1.0]]).log_prob(y, u)[0]
+    found = ParticleFilter(driven, 500, proposal=propose).run(y, u)
+    assert found.log_evidence == pytest.approx(exact, abs=0.05) and found.ess.min() > 250
+    with pytest.raises(DataError, match="inputs"):
+        ParticleFilter(driven, 500, proposal=propose).run(y)
+
+
+@pytest.mark.parametrize("time", [0, 7])
+@pytest.mark.parametrize("proposal", ["guided", "auxiliary", lambda x, y, t: lk.Gaussian([0.0], 1.0)])
+def test_particles_that_somebody_placed_stay(proposal, time):
+    m = StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x, 1.0))
+    at_fifty = ParticleBelief(np.full((500, 1), 50.0), np.full(500, -np.log(500)), time=time)
+    belief, news = ParticleFilter(m, 500, proposal=proposal).update(at_fifty, 50.0)
+    assert belief.mean == pytest.approx([50.0]) and news == pytest.approx(-0.5 * np.log(2 * np.pi))
+
+
+def test_guided_moves_the_first_particles_of_its_own():
+    m = StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x, 1e-4))
+    f = ParticleFilter(m, 500, proposal="guided", seed=3)
+    belief, news = f.update(f.initial(), 2.0)
+    assert belief.ess > 499 and news == pytest.approx(lk.Gaussian([0.0], 1.0001).log_prob([[2.0]])[0], abs=1e-3)
+    uneven = f.initial().replace(log_weights=np.log(np.r_[0.5, np.full(499, 0.5 / 499)]))
+    np.testing.assert_array_equal(f.update(uneven, 2.0)[0].states, uneven.states)
+
+
+def test_one_sequence_has_one_evidence():
+    f = ParticleFilter(model(), 20)
+    assert f.log_prob([0.1, 0.2]).shape == (1,) and f.log_prob([[0.1, 0.2], [0.3]]).shape == (2,)
 
 
 def test_proposals_that_do_not_fit():

@@ -16,8 +16,11 @@ from likely.models.sigma_points import (
     regression,
     unscented,
     unscented_line,
+    widened,
 )
 from likely.models.state_space import StateSpace
+
+EPS = np.finfo(np.float64).eps
 
 
 def moment(powers):
@@ -112,3 +115,9 @@ def test_the_square_of_a_gaussian_has_its_true_moments(f):
     ahead = f(m).predict(f(m).initial())
     assert ahead.mean[0] == pytest.approx(0.25 + 0.3)
     assert ahead.covariance[0, 0] == pytest.approx(2 * 0.3**2 + 4 * 0.25 * 0.3 + 0.1, rel=1e-6)
+
+
+def test_points_are_put_where_numbers_can_tell():
+    root = np.array([[1e-9, 0.0], [0.0, 1.0]])
+    np.testing.assert_allclose(widened(np.array([1e9, 5.0]), root).ravel(), [256 * EPS * 1e18, 1.0])
+    assert (widened(np.zeros(2), root) == 1).all() and (widened(np.ones(2), 0 * root) == 1).all()

@@ -47,7 +47,7 @@ def check_spread(covariance: Array, kind: str) -> None:
         if covariance.size and covariance.min() < 0:
             raise DomainError(sentence("Gaussian", "variances must not be negative", float(covariance.min())))
         return
-    if _plainly_definite(covariance):
+    if (covariance.shape[-1] == 1 and covariance.min() >= 0) or _plainly_definite(covariance):
         return
     if not spd.is_symmetric(covariance):
         raise DomainError(sentence("Gaussian", "covariance must be symmetric", remedy="pass (C + C.T) / 2"))

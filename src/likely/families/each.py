@@ -128,8 +128,8 @@ _QUICK: dict[type, Any] = {Gaussian: _gaussian, StudentT: _student}
 def _distances(law: Gaussian, x: Array) -> tuple[Array, Any, int] | None:
     """Squared distance (K,), log det, rank; None where the spreads of single members are singular."""
     z, d = x - law.mean, law.dim
-    if law.kind != "full":
-        return _by_columns(z, law.covariance if law.kind == "diagonal" else law.covariance[..., None], d, law.tied)
+    if law.kind != "full" or d == 1:
+        return _by_columns(z, _variances(law), d)
     if not law.tied:
         root = small.roots(small.members_last(law.covariance))
         if root is None:
@@ -143,7 +143,14 @@ def _distances(law: Gaussian, x: Array) -> tuple[Array, Any, int] | None:
     return np.einsum("dk,dk->k", v, v), spd.logdet(root), d
 
 
-def _by_columns(z: Array, variance: Array, d: int, tied: bool) -> tuple[Array, Any, int] | None:
+def _variances(law: Gaussian) -> Array:
+    """([K,] d or 1) of a law whose columns are independent, as one column always is."""
+    if law.kind == "diagonal":
+        return law.covariance
+    return law.covariance[..., None] if law.kind == "spherical" else law.covariance[..., 0]
+
+
+def _by_columns(z: Array, variance: Array, d: int) -> tuple[Array, Any, int] | None:
     if not variance.min() > 0:
         return None
     z *= z
@@ -168,13 +175,13 @@ def _on_flat(z: Array, law: Gaussian) -> tuple[Array, Any, int] | None:
 
 def coloured(law: Gaussian, noise: Array) -> Array:
     """What white noise (K, d), which is used up, becomes under each member: μ_k + L_k ε_k."""
-    if law.kind == "full":
+    if law.kind == "full" and law.dim > 1:
         root = spread_factor(law)
         noise = np.ascontiguousarray(small.apply(root, small.members_last(noise)[: root.shape[1]]).T)
     elif law.covariance.ndim == 0:
         noise *= float(law.covariance) ** 0.5
     else:
-        noise *= np.sqrt(law.covariance if law.kind == "diagonal" else law.covariance[..., None])
+        noise *= np.sqrt(_variances(law))
     noise += law.mean
     return noise
 

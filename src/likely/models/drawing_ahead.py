@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,28 +18,32 @@ LARGE, LONG = 4096, 32  # numbers a frame, and frames, from which a thread pays
 
 
 class Ahead:
-    """Normal numbers (N, d) of one frame after the other; the first call starts the thread."""
+    """Normal numbers (N, d) of frames, which may be left out but come in their order; the first starts the thread."""
 
     def __init__(self, seed: int, shape: tuple[int, ...], frames: int) -> None:
         self.seed, self.shape, self.frames = seed, shape, frames
-        self.ready: deque[Array] = deque()
+        self.ready: dict[int, Array] = {}
         self.pool: ThreadPoolExecutor | None = None
-        self.coming: Future[list[Array]] | None = None
+        self.coming: Future[dict[int, Array]] | None = None
 
     def noise(self, t: int) -> Array:
-        """The numbers of frame t, those of t − 1 having been asked for before."""
+        """The numbers of frame t."""
+        if t not in self.ready:
+            self._hand_over(t)
+        return self.ready.pop(t)
+
+    def _hand_over(self, t: int) -> None:
+        """Take what the thread made, if frame t is among it, else make that one; the thread goes on behind it."""
+        self.ready = {} if self.coming is None else self.coming.result()
         if self.pool is None:
             self.pool = ThreadPoolExecutor(1, thread_name_prefix="likely")
-            self.coming = self.pool.submit(self._drawn, t + 1)
-            return self._drawn(t, 1)[0]
-        if not self.ready:
-            assert self.coming is not None
-            self.ready.extend(self.coming.result())
-            self.coming = self.pool.submit(self._drawn, t + len(self.ready))
-        return self.ready.popleft()
+        after = max(self.ready) if t in self.ready else t
+        self.coming = self.pool.submit(self._drawn, after + 1)
+        if t not in self.ready:  # the first, or one behind frames whose laws drew otherwise
+            self.ready = self._drawn(t, 1)
 
-    def _drawn(self, t: int, frames: int = FRAMES) -> list[Array]:
-        return [keyed(self.seed, s).standard_normal(self.shape) for s in range(t, min(t + frames, self.frames))]
+    def _drawn(self, t: int, frames: int = FRAMES) -> dict[int, Array]:
+        return {s: keyed(self.seed, s).standard_normal(self.shape) for s in range(t, min(t + frames, self.frames))}
 
 
 @contextmanager

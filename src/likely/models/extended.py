@@ -13,10 +13,11 @@ from likely.errors import DomainError, sentence
 from likely.families.gaussian import Gaussian
 from likely.maths import spd
 from likely.maths.special import LOG_2PI
+from likely.models.arguments import LAW, asked
 from likely.models.decoding import whole
 from likely.models.gaussian_filtering import Curve, GaussianFilter, turned
-from likely.models.jacobians import called, displaced, given_slope, slope
-from likely.models.joint_gaussian import Linear, Seen, root_of
+from likely.models.jacobians import displaced, given_slope, slope
+from likely.models.joint_gaussian import Linear, Seen, grain_of, root_of
 from likely.models.law_moments import LawMoments
 from likely.models.state_belief import StateBelief
 
@@ -50,26 +51,32 @@ class ExtendedFilter(GaussianFilter):
         super().__post_init__()
         whole(self.iterations, 1, "ExtendedFilter", "iterations")
         for name in ("transition_slope", "observation_slope"):
-            if getattr(self, name) is not None and not callable(getattr(self, name)):
-                raise DomainError(sentence("ExtendedFilter", f"{name} must be a function", repr(getattr(self, name))))
+            given = getattr(self, name)
+            if given is not None and not callable(given):
+                raise DomainError(sentence("ExtendedFilter", f"{name} must be a function", repr(given)))
+            found = None if given is None else asked(given, LAW, f"ExtendedFilter.{name}")
+            object.__setattr__(self, f"_{name}", found)
 
     def near(self, mean: Array, root: Array, curve: Curve) -> Linear:
         """The tangent at the mean."""
         return self._tangent(mean, root, curve)[0]
 
     def _tangent(self, x: Array, root: Array, curve: Curve) -> tuple[Linear, LawMoments]:
-        d, given = len(x), getattr(self, f"{curve.what}_slope")
+        d, given, apart = len(x), getattr(self, f"_{curve.what}_slope"), 1.0
         if given is None:
-            points = displaced(x, np.sqrt((root * root).sum(axis=0)))
+            spread = np.sqrt((root * root).sum(axis=0))
+            points = displaced(x, spread)
             found = curve.at(points)
             H = slope(points, turned(found.mean[1 : d + 1] - found.mean[d + 1 :], curve.angles))
+            apart = max(1.0, float((spread / np.abs(points[1 : d + 1] - x).diagonal()).max()))
         else:
             found = curve.at(x[None])
             whose = f"ExtendedFilter ({curve.what}_slope at frame {curve.t})"
-            H = given_slope(called(given, x[None], curve.t, curve.u), found.mean.shape[1], d, whose)
+            H = given_slope(given(x[None], curve.t, curve.u), found.mean.shape[1], d, whose)
         covariance = found.covariance if found.covariance.ndim == 2 else found.covariance[0]
-        size = np.abs(found.mean[0]) + (np.abs(root) @ np.abs(H.T)).max(axis=0)
-        return Linear(found.mean[0], root @ H.T, root_of(covariance), size), found
+        size, reach = np.abs(found.mean[0]), (np.abs(root) @ np.abs(H.T)).max(axis=0)
+        grain = grain_of(apart * size + reach, covariance)  # a slope's rounding is that of the mean over the step
+        return Linear(found.mean[0], root @ H.T, root_of(covariance), size + reach, grain), found
 
     def _seen(self, belief: StateBelief, y: Array, u: Any) -> Seen:
         return super()._seen(belief, y, u) if self.iterations == 1 else self._mode(belief, y, u)
@@ -111,6 +118,7 @@ class ExtendedFilter(GaussianFilter):
             covariance = found.covariance if found.covariance.ndim == 2 else found.covariance[0]
             root = spd.cholesky(covariance[np.ix_(there, there)])
             if root is not None:
-                z = spd.inverse_factor(root) @ away[there]
-                return float(-0.5 * (z @ z + spd.logdet(root) + len(z) * LOG_2PI))
+                with np.errstate(over="ignore", invalid="ignore"):
+                    z = spd.inverse_factor(root) @ away[there]
+                    return float(-0.5 * (z @ z + spd.logdet(root) + len(z) * LOG_2PI))
         return float(np.ravel(found.law.log_prob((found.mean[0] + away)[None]))[0])

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
-
 import numpy as np
 
 from likely.core.arrays import Array
 from likely.errors import DomainError, ShapeError, sentence
 
 BESIDE = 1e-4  # of a standard deviation: truncation 1e-9, rounding 1e-12 where curves bend on the scale of the belief
-CLOSEST = float(np.sqrt(np.finfo(np.float64).eps))  # of the state itself: half of its digits still differ
+GRAIN = float(np.finfo(np.float64).eps)  # of the state itself: what numbers can tell apart
+CLOSEST = 256  # grains: slopes to some thousandths, where a belief is so narrow that no step is better
 
 
 def steps(x: Array, spread: Array) -> Array:
-    """How far to go to either side of x (d,), where each entry is known up to `spread` (d,)."""
-    h = np.maximum(BESIDE * spread, CLOSEST * np.abs(x))
+    """How far to go to either side of x (d,), where each entry is known up to `spread` (d,).
+
+    Truncation grows as (h / spread)², rounding falls as grain / h: they meet at h³ = grain · spread².
+    """
+    grain = GRAIN * np.abs(x)
+    h = np.maximum(np.maximum(BESIDE * spread, np.cbrt(grain * spread) * np.cbrt(spread)), CLOSEST * grain)
     return np.where(h > 0, h, 1e-6)
 
 
@@ -49,21 +49,3 @@ def given_slope(found: object, p: int, d: int, whose: str) -> Array:
     if not np.isfinite(a).all():
         raise DomainError(sentence(whose, "a slope must be finite", "NaN or infinity in it"))
     return a
-
-
-def called(function: Callable[..., Any], x: Array, t: int, u: Any) -> Any:
-    """function of as many of (x, t, u) as it takes."""
-    try:
-        takes = _takes(function)
-    except TypeError:  # no hash
-        takes = _takes.__wrapped__(function)
-    return function(*(x, t, u)[:takes])
-
-
-@lru_cache(maxsize=64)
-def _takes(function: Callable[..., Any]) -> int:
-    found = inspect.signature(function).parameters.values()
-    if any(p.kind is p.VAR_POSITIONAL for p in found):
-        return 3
-    needed = [p for p in found if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return max(1, min(len(needed), 3))

@@ -12,7 +12,7 @@ from likely.core.arrays import Array
 from likely.maths import roots, spd
 from likely.maths.special import LOG_2PI
 
-GRAIN = 1e-13  # standard deviations below this share of the numbers that they come from are rounding
+GRAIN = 8 * float(np.finfo(np.float64).eps)  # deviations below this share of the numbers that they come from: rounding
 
 
 class Linear(NamedTuple):
@@ -21,11 +21,18 @@ class Linear(NamedTuple):
     mean: Array  # (p,)
     slope: Array  # (d, p)
     noise: Array  # (k, p)
-    size: Array  # (p,): of the numbers that z was computed from, whose rounding is no variance
+    size: Array  # (p,): of the numbers that z was computed from
+    grain: Array | None = None  # (p,): deviations up to this are their rounding, no variance; None: of that size
 
     def columns(self, which: Array) -> Linear:
         """The same for some entries of z."""
-        return Linear(self.mean[which], self.slope[:, which], self.noise[:, which], self.size[which])
+        grain = None if self.grain is None else self.grain[which]
+        return Linear(self.mean[which], self.slope[:, which], self.noise[:, which], self.size[which], grain)
+
+    @property
+    def rounding(self) -> Array:
+        """Standard deviations (p,) that say nothing."""
+        return GRAIN * self.size if self.grain is None else self.grain
 
     @property
     def root(self) -> Array:
@@ -68,6 +75,15 @@ def root_of(covariance: Array) -> Array:
         return roots.root(covariance)
 
 
+def grain_of(size: Array, covariance: Array) -> Array:
+    """Deviations (p,) that are rounding of numbers of a size; none are where the law itself has noise.
+
+    >>> grain_of(np.array([1e9, 1e9]), np.diag([1e-20, 0.0])).round(9).tolist()
+    [-1.0, 1.776e-06]
+    """
+    return np.where(covariance.diagonal() > 0, -1.0, GRAIN * size)
+
+
 def joint(near: Linear, root: Array) -> tuple[Array, Array, Array]:
     """S (p, p), C (p, d), R (d, d): cov z = SᵀS, cov(z, x) = SᵀC, cov(x | z) = RᵀR, from one factorisation."""
     p, k = near.slope.shape[1], len(near.noise)
@@ -88,30 +104,40 @@ def seen(mean: Array, root: Array, near: Linear, innovation: Array) -> Seen:
     """The state given z = near.mean + innovation   (Kalman 1960 in square roots; Kailath, Sayed and Hassibi 2000, 12).
 
     A covariance of z may be singular: the density is then that on its flat, and −inf off it, where nothing is learnt.
+    Nor is anything where z is so far away that its density is 0 in numbers.
     """
     S, C, rest = joint(near, root)
-    if not is_safe(S) or (S.diagonal() <= GRAIN * near.size).any():
+    if not is_safe(S) or (S.diagonal() <= near.rounding).any():
         return _on_flat(mean, root, near, innovation)
     w = spd.inverse_factor(S.T)
-    v = w @ innovation
-    logs = -0.5 * (v @ v + len(v) * LOG_2PI) - np.log(S.diagonal()).sum()
-    return Seen(mean + v @ C, rest, near.slope @ (v @ w), float(logs))
+    with np.errstate(over="ignore", invalid="ignore"):
+        v = w @ innovation
+        logs = float(-0.5 * (v @ v + len(v) * LOG_2PI) - np.log(S.diagonal()).sum())
+    if not np.isfinite(logs):
+        return _nothing(mean, root)
+    return Seen(mean + v @ C, rest, near.slope @ (v @ w), logs)
+
+
+def _nothing(mean: Array, root: Array, log_prob: float = -np.inf) -> Seen:
+    """The belief as it was."""
+    return Seen(mean, root, np.zeros(len(mean)), log_prob)
 
 
 def _on_flat(mean: Array, root: Array, near: Linear, innovation: Array) -> Seen:
     """The same where some combination of z was known before it came."""
     covariance = near.root.T @ near.root
-    known = np.sqrt(covariance.diagonal()) <= GRAIN * near.size
+    known = np.sqrt(covariance.diagonal()) <= near.rounding
     covariance[known], covariance[:, known] = 0.0, 0.0
     flat = spd.degenerate(covariance)
-    nothing = np.zeros(len(mean))
-    if flat is None or flat.off(innovation[None], near.size + np.abs(near.mean))[0]:
-        return Seen(mean, root, nothing, -np.inf)
-    if not flat.inverse.shape[1]:
-        return Seen(mean, root, nothing, 0.0)
-    w = flat.inverse
+    with np.errstate(over="ignore", invalid="ignore"):
+        if flat is None or flat.off(innovation[None], near.size + np.abs(near.mean))[0]:
+            return _nothing(mean, root)
+        w = flat.inverse
+        away = innovation @ w
+    if not w.shape[1]:
+        return _nothing(mean, root, 0.0)
     white = Linear(near.mean @ w, near.slope @ w, near.noise @ w, np.zeros(w.shape[1]))
-    found = seen(mean, root, white, innovation @ w)
+    found = seen(mean, root, white, away)
     return found._replace(log_prob=found.log_prob - 0.5 * flat.logdet)
 
 

@@ -18,8 +18,8 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.errors import DataError, DomainError, LikelyError, sentence
 from likely.maths import spd
-from likely.models.particle_belief import MOVE, ParticleBelief, keyed, share, whole_number
-from likely.models.proposals import is_poor, log_sum
+from likely.models.particle_belief import MOVE, ParticleBelief, keyed, normalised, share, whole_number
+from likely.models.proposals import is_poor
 from likely.models.resampling import resampled, scheme
 from likely.models.state_space import as_states
 
@@ -115,13 +115,10 @@ class _Cloud:
     def step(self, increments: Array, target: Log, rule: _Rule, always: bool = False) -> tuple[float, float, float]:
         """Take in log γ_k − log γ_{k−1} (N,); move if few particles count. Increment of evidence, ESS, acceptance."""
         self.time += 1
-        self.logs = self.logs + increments
-        news = log_sum(self.logs)
+        self.logs, weights, news = normalised(self.logs + increments)
         if np.isneginf(news):
             expected = f"some particle must be possible under target {self.time}"
             raise DataError(sentence(WHOSE, expected, "none", "take more particles, or more targets between"))
-        self.logs -= news
-        weights = np.exp(self.logs)
         ess = 1.0 / float(np.add.reduce(weights * weights))
         if not (always or is_poor(ess, len(self.logs), rule.threshold)):
             return news, ess, np.nan

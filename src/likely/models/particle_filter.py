@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.random import SeedSequence
 
 from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
@@ -19,7 +18,16 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.each import log_prob_each
 from likely.models.decoding import is_one
 from likely.models.drawing_ahead import Ahead, draw_ahead, drawing_ahead
-from likely.models.particle_belief import CHOOSE, ParticleBelief, keyed, share, weighted_quantile, whole_number
+from likely.models.particle_belief import (
+    CHOOSE,
+    ParticleBelief,
+    keyed,
+    normalised,
+    seed_of,
+    share,
+    weighted_quantile,
+    whole_number,
+)
 from likely.models.particle_smoothing import SmoothedPaths, backward_paths
 from likely.models.proposals import Setting, bootstrap, is_poor, proposal_of
 from likely.models.resampling import resampled, scheme
@@ -31,7 +39,8 @@ class ParticleFilter:
     """p(x_t | y_0 … y_t) by n weighted particles   (de Freitas 13; Gordon, Salmond, Smith 1993).
 
     - **proposal**: "bootstrap" moves particles by the transition; "guided" by each one's own extended Kalman update;
-      "auxiliary" first resamples by p(y | mean of the transition); or a function (x, y, t) that returns laws.
+      "auxiliary" first resamples by p(y | mean of the transition); or a function of (x, y, t) and, if it takes them,
+      inputs u, that returns laws.
     - **resample**: "systematic", "stratified", "residual", "multinomial", when the effective number of particles falls
       below **threshold** · n (1: at every frame, 0: never).
     - **seed**: random numbers are keyed by seed and frame, so the verbs are pure: the same belief always moves alike.
@@ -108,13 +117,11 @@ class ParticleFilter:
         place = bootstrap if belief.seen else self._place  # type: ignore[attr-defined]
         states, logs, ancestors = place(at)
         logs = logs + self._scores(states, y, belief.time, u)
-        top = float(logs.max())
-        if not top < np.inf:  # nor NaN
+        logs, weights, news = normalised(logs)
+        if not news < np.inf:  # nor NaN
             whose = f"StateSpace.observation at frame {belief.time}"
-            raise DataError(sentence(whose, "log-densities must be numbers below infinity", top, "look at its law"))
-        if top == -np.inf:
-            return _lost(belief), top
-        return _weighed(belief, states, logs, top, ancestors)
+            raise DataError(sentence(whose, "log-densities must be numbers below infinity", news, "look at its law"))
+        return (_lost(belief) if news == -np.inf else _weighed(belief, states, logs, weights, ancestors)), news
 
     def _scores(self, states: Array, y: Any, t: int, u: Any) -> Array:
         scores = log_prob_each(self.model.observed(states, t, u), y)
@@ -133,7 +140,7 @@ class ParticleFilter:
         """
         seqs, alone = Ragged.of(y), is_one(y)
         known = _inputs_of(inputs, seqs, alone)
-        runs = [self._run(frames, known[i], _seed_of(self.seed, i), keep) for i, frames in enumerate(seqs)]
+        runs = [self._run(frames, known[i], seed_of(self.seed, i), keep) for i, frames in enumerate(seqs)]
         return runs[0] if alone else runs
 
     filter = run
@@ -162,10 +169,10 @@ class ParticleFilter:
                 belief, increment = self.update(belief, frames[t : t + 1], u)
                 yield belief, increment
 
-    def log_prob(self, y: Any, inputs: Any = None) -> Any:
-        """The estimate of log p(y): a number, or (n,) for many sequences."""
+    def log_prob(self, y: Any, inputs: Any = None) -> Array:
+        """The estimate of log p(y) of each sequence (n,)."""
         runs = self.run(y, inputs, keep=False)
-        return runs.log_evidence if isinstance(runs, ParticleRun) else np.array([r.log_evidence for r in runs])
+        return np.array([r.log_evidence for r in ([runs] if isinstance(runs, ParticleRun) else runs)])
 
     def smooth(self, y: Any, n_paths: int = 100, inputs: Any = None) -> Any:
         """Whole paths of states drawn from p(x_0 … x_T | y), by simulation backwards: (M, T, d) with their moments.
@@ -184,7 +191,7 @@ class ParticleFilter:
     def _smooth(self, frames: Any, inputs: Any, i: int, n_paths: int) -> SmoothedPaths:
         if not len(frames):
             raise DataError(sentence("ParticleFilter.smooth", "a sequence must have at least one frame", "none"))
-        run = self._run(frames, inputs, _seed_of(self.seed, i), keep=True)
+        run = self._run(frames, inputs, seed_of(self.seed, i), keep=True)
         return SmoothedPaths(backward_paths(self.model, run.beliefs, n_paths, inputs), run.log_evidence)
 
 
@@ -277,21 +284,15 @@ def is_seen(y: Any) -> bool:
 
 
 def _weighed(
-    belief: ParticleBelief, states: Array, logs: Array, top: float, ancestors: Index | None
-) -> tuple[ParticleBelief, float]:
-    """The belief with these log-weights made to add up to one, and the logarithm of what they added up to."""
-    shares = logs - top
-    np.exp(shares, out=shares)
-    total = float(np.add.reduce(shares))
-    news = top + float(np.log(total))
-    shares /= total
-    logs -= news
+    belief: ParticleBelief, states: Array, logs: Array, weights: Array, ancestors: Index | None
+) -> ParticleBelief:
+    """The belief with these log-weights, whose exponentials are known."""
     found = ParticleBelief.trusted(
         states=states, log_weights=logs, time=belief.time, seed=belief.seed, seen=True, before=None,
         ancestors=ancestors,
     )  # fmt: skip
-    found.__dict__["weights"] = shares
-    return found, news
+    found.__dict__["weights"] = weights
+    return found
 
 
 def _lost(belief: ParticleBelief) -> ParticleBelief:
@@ -299,11 +300,6 @@ def _lost(belief: ParticleBelief) -> ParticleBelief:
     remedy = 'take more particles, proposal="guided", or an observation law with wider tails'
     tell(sentence("ParticleFilter", expected, remedy=remedy), stacklevel=3)
     return belief.replace(seen=True, before=None)
-
-
-def _seed_of(seed: int, i: int) -> int:
-    """Each of many sequences has random numbers of its own; the first has those that it would have alone."""
-    return int(seed) if i == 0 else int(SeedSequence((int(seed), i)).generate_state(1, np.uint64)[0])
 
 
 def _inputs_of(inputs: Any, seqs: Ragged, alone: bool) -> list[Any]:

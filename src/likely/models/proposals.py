@@ -17,7 +17,8 @@ from likely.errors import DataError, DomainError, sentence
 from likely.families.each import draw_each, log_prob_each, spread_factor
 from likely.families.gaussian import Gaussian
 from likely.maths import small
-from likely.models.particle_belief import LOOK, ParticleBelief, keyed
+from likely.models.arguments import PROPOSAL, asked
+from likely.models.particle_belief import LOOK, ParticleBelief, keyed, normalised
 from likely.models.resampling import resampled
 from likely.models.state_space import as_states
 
@@ -50,6 +51,14 @@ def bootstrap(at: Setting) -> Placed:
     return Placed(at.belief.states, at.belief.log_weights, at.belief.ancestors)
 
 
+def is_first(at: Setting) -> bool:
+    """Whether particles are those that the filter itself drew from the first law; others say where the state is."""
+    b, n = at.belief, len(at.belief)
+    if b.time != 0 or b.before is not None or not (b.log_weights == -np.log(n)).all():
+        return False
+    return np.array_equal(b.states, at.model.first(n, keyed(b.seed, 0)))
+
+
 # --------------------------------------------------------------------- guided
 
 
@@ -58,9 +67,11 @@ def guided(at: Setting) -> Placed:
 
     With x = m + L z, z ~ N(0, I), and y ≈ h(m) + G z + v, G by central differences along the columns of L:
     q(z) = N(Λ⁻¹GᵀR⁻¹(y − h), Λ⁻¹), Λ = I + GᵀR⁻¹G. In the coordinates z of the noise a singular one needs no care.
-    A first law that is no Gaussian is drawn from as it is.
+    A first law that is no Gaussian is drawn from as it is, and particles of a belief that somebody made stay.
     """
     b, n = at.belief, len(at.belief)
+    if b.before is None and not is_first(at):
+        return bootstrap(at)
     law = at.model.start() if b.before is None else at.model.moved(b.before, b.time, at.u)
     if not isinstance(law, Gaussian):
         if b.before is None:
@@ -145,10 +156,8 @@ def auxiliary(at: Setting) -> Placed:
     top = ahead.max()
     if not np.isfinite(top):  # nothing can be told from the means
         return bootstrap(at)
-    ahead = _defended(ahead, b.log_weights)
-    logs = b.log_weights + ahead
-    total = log_sum(logs)
-    shares = np.exp(logs - total)
+    ahead = _defended(ahead - top, b.log_weights)  # a factor of all that look ahead cancels, and an outlier's is large
+    _, shares, total = normalised(b.log_weights + ahead)
     if not is_poor(1.0 / np.add.reduce(shares * shares), n, at.threshold):
         return bootstrap(at)
     rng = keyed(b.seed, b.time, LOOK)
@@ -159,7 +168,7 @@ def auxiliary(at: Setting) -> Placed:
 
 def _defended(ahead: Array, logs: Array) -> Array:
     """The look ahead mixed with its mean: where it was too sure, weights grow threefold at most."""
-    mean = log_sum(logs + ahead)
+    mean = normalised(logs + ahead)[2]
     return np.logaddexp(np.log1p(-DEFENCE) + ahead, np.log(DEFENCE) + mean) if np.isfinite(mean) else ahead
 
 
@@ -168,25 +177,23 @@ def is_poor(ess: float, n: int, threshold: float) -> bool:
     return threshold >= 1 or ess < threshold * n
 
 
-def log_sum(logs: Array) -> float:
-    """log Σ exp."""
-    top = float(logs.max())
-    return top if np.isinf(top) else top + float(np.log(np.add.reduce(np.exp(logs - top))))
-
-
 # ------------------------------------------------------------------ anybody's
 
 
 def by_function(propose: Callable[..., Any]) -> Callable[[Setting], Placed]:
     """propose(x, y, t) gives a stack of N laws for old states x (N, d); for the first frame x is None, and one law.
 
-    Where it gives None, the model's own law is the proposal.
+    Functions of four arguments also get the inputs u of the frame. Where it gives None, the model's own law is the
+    proposal.
     """
+    ask = asked(propose, PROPOSAL, "ParticleFilter.proposal")
 
     def place(at: Setting) -> Placed:
         b, n = at.belief, len(at.belief)
+        if b.before is None and not is_first(at):
+            return bootstrap(at)
         frame = at.y[0] if isinstance(at.y, np.ndarray) else at.y
-        law = propose(b.before, frame, b.time)
+        law = ask(b.before, frame, b.time, at.u)
         if law is None:
             return bootstrap(at)
         rng, whose = keyed(b.seed, b.time, LOOK), f"the proposal at frame {b.time}"
@@ -216,5 +223,5 @@ def proposal_of(proposal: Any) -> Callable[[Setting], Placed]:
         return PROPOSALS[proposal]
     if callable(proposal):
         return by_function(proposal)
-    expected = f"proposal must be one of {', '.join(PROPOSALS)}, or a function (x, y, t) that returns laws"
+    expected = f"proposal must be one of {', '.join(PROPOSALS)}, or a function (x, y, t, u) that returns laws"
     raise DomainError(sentence("ParticleFilter", expected, repr(proposal)))

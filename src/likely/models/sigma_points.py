@@ -12,8 +12,12 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.errors import DomainError, sentence
 from likely.models.gaussian_filtering import Curve, GaussianFilter, turned
-from likely.models.joint_gaussian import Linear, root_of
+from likely.models.jacobians import CLOSEST, GRAIN
+from likely.models.joint_gaussian import GRAIN as ROUNDING
+from likely.models.joint_gaussian import Linear, grain_of, root_of
 from likely.models.law_moments import LawMoments
+
+TINY = 1e-300  # instead of 0 below a line
 
 
 class Rule(NamedTuple):
@@ -51,10 +55,11 @@ class UnscentedFilter(GaussianFilter):
     def near(self, mean: Array, root: Array, curve: Curve) -> Linear:
         """The line that the sigma points give."""
         rule = unscented(len(mean), self.alpha, self.beta, self.kappa)
-        found = curve.at(mean + rule.points @ root)
+        wider = widened(mean, rule.points[1, 0] * root)
+        found = curve.at(mean + rule.points @ (wider * root))
         away = turned(found.mean - found.mean[0], curve.angles)
         shift, slope, rest = unscented_line(rule, away, self.alpha, self.beta)
-        return _with_noise(found, rule, shift, slope, rest)
+        return _with_noise(found, rule, shift, slope / wider, rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +86,37 @@ class CubatureFilter(GaussianFilter):
     def near(self, mean: Array, root: Array, curve: Curve) -> Linear:
         """The line that the cubature points give."""
         rule = cubature(len(mean), self.degree)
-        found = curve.at(mean + rule.points @ root)
+        wider = widened(mean, root)
+        found = curve.at(mean + rule.points @ (wider * root))
         shift, slope, rest = regression(rule, turned(found.mean - found.mean[0], curve.angles))
-        return _with_noise(found, rule, shift, slope, rest)
+        return _with_noise(found, rule, shift, slope / wider, rest)
+
+
+def widened(mean: Array, root: Array) -> Array:
+    """Factors (d, 1) from 1 on by which points go further than the rows of a root, where numbers could not tell.
+
+    A row counts if some entry of the state moves by 256 of its grains. On less than that no curve bends: its slope is
+    found on the longer row, and divided by the factor.
+
+    >>> widened(np.array([1e9]), np.array([[1e-9]])).round().tolist(), widened(np.zeros(1), np.eye(1)).tolist()
+    ([[56843.0]], [[1.0]])
+    """
+    if np.abs(root).max(axis=1).min() >= CLOSEST * GRAIN * np.abs(mean).max():  # as nearly always
+        return np.ones((len(root), 1))
+    grains = np.abs(root) / np.maximum(GRAIN * np.abs(mean), TINY)
+    most = grains.max(axis=1, keepdims=True)
+    return np.where(most > 0, np.maximum(1.0, CLOSEST / np.maximum(most, TINY)), 1.0)
 
 
 def _with_noise(found: LawMoments, rule: Rule, shift: Array, slope: Array, rest: Array) -> Linear:
     """Total covariance: that of the means, and the mean of the covariances."""
     V = found.covariance
-    noise = root_of(V if V.ndim == 2 else np.einsum("n,npq->pq", rule.weights, V))
-    return Linear(found.mean[0] + shift, slope, np.concatenate([rest, noise]), np.abs(found.mean).max(axis=0))
+    V = V if V.ndim == 2 else np.einsum("n,npq->pq", rule.weights, V)
+    size = np.abs(found.mean).max(axis=0)
+    rounded = size / min(1.0, float(rule.points.max()))  # differences are divided by how far points lie apart
+    rest = np.where(np.abs(rest) > ROUNDING * rounded, rest, 0.0)
+    rows = np.concatenate([rest, root_of(V)])
+    return Linear(found.mean[0] + shift, slope, rows, size, grain_of(rounded, V))
 
 
 # ------------------------------------------------------------------------ rules

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,6 +13,8 @@ from likely.core.arrays import Array
 from likely.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.families.each import draw_each
 from likely.families.gaussian import Gaussian
+from likely.models.arguments import LAW, asked
+from likely.models.decoding import whole
 
 
 class Simulated(NamedTuple):
@@ -30,7 +31,7 @@ class StateSpace:
     `initial` is a density, or a function without arguments that gives one. `transition` and `observation` take states
     (N, d) and return a stack of N members, one for each state; members may share one covariance. Functions of two
     arguments also get t, the number of the frame that is reached (from 0), functions of three the known inputs u of
-    that frame.
+    that frame; `lambda x, *, u: …` gets u alone.
 
     >>> import likely as lk, numpy as np
     >>> sv = StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(0.9 * x, 0.1), lambda x: lk.Gaussian(x, 1.0))
@@ -48,7 +49,7 @@ class StateSpace:
             if not callable(function):
                 expected = f"{name} must be a function of states that returns a stack of laws"
                 raise DomainError(sentence("StateSpace", expected, type(function).__name__))
-            object.__setattr__(self, f"_{name}_takes", _positional(function))
+            object.__setattr__(self, f"_{name}", asked(function, LAW, f"StateSpace.{name}"))
         if not (_is_law(self.initial) or callable(self.initial)):
             expected = "initial must be a density, or a function that gives one"
             raise DomainError(sentence("StateSpace", expected, type(self.initial).__name__))
@@ -63,15 +64,15 @@ class StateSpace:
 
     def moved(self, x: Array, t: int, u: Any = None) -> Any:
         """The law of x_t for each of the states x_{t−1} (N, d)."""
-        return self._asked("transition", self._transition_takes, x, t, u)  # type: ignore[attr-defined]
+        return self._law("transition", x, t, u)
 
     def observed(self, x: Array, t: int, u: Any = None) -> Any:
         """The law of y_t for each of the states x_t (N, d)."""
-        return self._asked("observation", self._observation_takes, x, t, u)  # type: ignore[attr-defined]
+        return self._law("observation", x, t, u)
 
-    def _asked(self, name: str, takes: int, x: Array, t: int, u: Any) -> Any:
+    def _law(self, name: str, x: Array, t: int, u: Any) -> Any:
         try:
-            law = getattr(self, name)(*(x, t, u)[:takes])
+            law = getattr(self, f"_{name}")(x, t, u)
         except LikelyError as error:  # a law refused its parameters: say whose they were, and when
             raise DataError(f"StateSpace.{name} at frame {t}: {error}") from error
         members = getattr(law, "members", len(x))
@@ -96,14 +97,16 @@ class StateSpace:
         >>> walk.sample(5, np.random.default_rng(0), length=7).observations.shape
         (5, 7, 1)
         """
+        whole(length, 1, "StateSpace.sample", "length")
+        if inputs is not None and len(inputs) < length:
+            expected = f"inputs must have one row for each of {length} frames"
+            raise ShapeError(sentence("StateSpace.sample", expected, len(inputs)))
         states: list[Array] = []
         seen: list[Array] = []
         for t in range(length):
             u = None if inputs is None else inputs[t]
             states.append(self.first(n, rng) if t == 0 else self.next(states[-1], t, u, rng))
             seen.append(np.reshape(draw_each(self.observed(states[-1], t, u), rng), (n, -1)))
-        if not states:
-            raise DomainError(sentence("StateSpace.sample", "length must be a whole number from 1 on", length))
         return Simulated(np.stack(states, axis=1), np.stack(seen, axis=1))
 
 
@@ -133,16 +136,6 @@ def _refuse(name: str, law: Any, n: int, t: int) -> None:
     got = "one law" if law.members is None else f"{law.members} members"
     remedy = "the parameter that depends on the state needs a leading axis, such as a mean of shape (N, d)"
     raise ShapeError(sentence(whose, f"a stack of {n} members, one for each state, must be returned", got, remedy))
-
-
-def _positional(function: Callable[..., Any]) -> int:
-    """How many of (x, t, u) a function takes."""
-    try:
-        found = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return 1
-    kinds = [p.kind for p in found if p.default is p.empty or p.kind is p.VAR_POSITIONAL]
-    return 3 if inspect.Parameter.VAR_POSITIONAL in kinds else max(1, min(len(kinds), 3))
 
 
 def as_laws(model: Any) -> StateSpace:

@@ -1,0 +1,83 @@
+"""A user's function gets what it asks for: as many of (x, t, u) as it takes, in this order."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from inspect import Parameter
+from typing import Any
+
+from likely.errors import DataError, DomainError, LikelyError, sentence
+
+LAW = ("x", "t", "u")  # states, number of the frame, inputs of that frame
+PROPOSAL = ("x", "y", "t", "u")
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A function that is called with everything, and hands on what the user's own function takes."""
+
+    function: Callable[..., Any]
+    count: int  # of arguments in their order
+    names: tuple[tuple[str, int], ...]  # of those that go by name, and where they stand
+    whose: str
+    knows_inputs: bool
+
+    def __call__(self, *known: Any) -> Any:
+        try:
+            return self.function(*known[: self.count], **{name: known[at] for name, at in self.names})
+        except LikelyError:
+            raise
+        except (TypeError, ValueError, AttributeError, IndexError) as error:
+            if known[-1] is not None or not self.knows_inputs:
+                raise
+            expected, remedy = "it takes inputs u, and none were given", "pass inputs=, one row a frame"
+            raise DataError(sentence(self.whose, expected, f'"{error}"', remedy)) from error
+
+
+def asked(function: Callable[..., Any], known: tuple[str, ...], whose: str) -> Asked:
+    """The function as one of all that is known, the last of which are the inputs u.
+
+    Arguments without a default are filled in their order. What is called as something known is, is also filled if it
+    goes by keyword only or is None by default. A default of another value leaves open who should set it: it is refused.
+
+    >>> asked(lambda x, t: t, LAW, "test")("states", 7, None), asked(lambda x, *, u: u, LAW, "test")("states", 7, 0.5)
+    (7, 0.5)
+    """
+    try:
+        found = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # of a builtin: nothing is known but that it is one of states
+        return Asked(function, 1, (), whose, False)
+    everything = any(p.kind is p.VAR_POSITIONAL for p in found)
+    count = len(known) if everything else sum(_is_ordinal(p) and p.default is p.empty for p in found)
+    _refuse_number(count, found, known, whose)
+    bound = function.keywords if isinstance(function, partial) else {}
+    names = tuple((p.name, known.index(p.name)) for p in found if _by_name(p, known, bound, whose))
+    return Asked(function, count, names, whose, count == len(known) or known[-1] in dict(names))
+
+
+def _is_ordinal(p: Parameter) -> bool:
+    return p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+
+
+def _by_name(p: Parameter, known: tuple[str, ...], bound: dict[str, Any], whose: str) -> bool:
+    """Whether a parameter is to be filled by its name."""
+    if p.default is p.empty:
+        if p.kind is p.KEYWORD_ONLY and p.name not in known:
+            expected = f"a function may take {', '.join(known)} and nothing else without a default"
+            raise DomainError(sentence(whose, expected, f"{p.name} without one"))
+        return p.kind is p.KEYWORD_ONLY
+    if p.name not in known[1:] or p.name in bound or p.kind is p.POSITIONAL_ONLY:
+        return False
+    if p.default is not None:
+        remedy = "leave the default out, or call it something else"
+        raise DomainError(sentence(whose, f"{p.name} is filled for every frame", f"{p.name}={p.default!r}", remedy))
+    return True
+
+
+def _refuse_number(count: int, found: list[Parameter], known: tuple[str, ...], whose: str) -> None:
+    if count > len(known) or not any(_is_ordinal(p) or p.kind is p.VAR_POSITIONAL for p in found):
+        expected = f"a function of ({', '.join(known)}), or of the first of them, is needed"
+        raise DomainError(sentence(whose, expected, f"one of ({', '.join(str(p) for p in found)})"))
