@@ -58,3 +58,11 @@ def test_inputs_can_be_given_to_ready_made_models_and_learnt():
 def test_a_list_of_rows_is_told_apart_from_sequences():
     with pytest.raises(ShapeError, match=r"np\.array"):
         lk.LinearGaussian.constant_velocity(dim=2).smooth([[1.0, 2.0], [2.0, 3.0]])
+
+
+def test_filters_of_laws_take_a_linear_model_as_it_is():
+    m = lk.LinearGaussian.ar([0.9], noise=1.0, observation=0.5)
+    y = m.sample(1, 1, length=30)[0]
+    exact = m.log_prob(y)[0]
+    assert lk.ExtendedFilter(m).log_prob(y)[0] == pytest.approx(exact, abs=1e-8)
+    assert lk.ParticleFilter(m, 4000, seed=1).run(y).log_evidence == pytest.approx(exact, abs=1.0)

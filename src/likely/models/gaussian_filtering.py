@@ -47,6 +47,7 @@ class GaussianFilter:
     wrap_state: Sequence[int] = ()  # columns of the state that are
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "model", getattr(self.model, "laws", self.model))  # of a linear model
         if not all(hasattr(self.model, verb) for verb in ("start", "moved", "observed")):
             raise DomainError(sentence(self._name, "a StateSpace is needed", type(self.model).__name__))
         for name in ("wrap", "wrap_state"):

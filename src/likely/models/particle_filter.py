@@ -64,6 +64,7 @@ class ParticleFilter:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "model", getattr(self.model, "laws", self.model))  # of a linear model
         if not all(hasattr(self.model, verb) for verb in ("start", "moved", "observed")):
             expected = "a model written as laws is needed"
             raise DomainError(sentence("ParticleFilter", expected, type(self.model).__name__, "pass a StateSpace"))
