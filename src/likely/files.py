@@ -11,10 +11,12 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from dataclasses import fields, is_dataclass
+from functools import cache, partial
 from importlib import import_module
 from inspect import signature
 from io import BytesIO
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, BinaryIO
 
 from likely._version import __version__
@@ -66,6 +68,7 @@ REMEDIES = {
 }
 
 Path = str | os.PathLike[str]
+ROUTINES = (FunctionType, BuiltinFunctionType, MethodType, partial)
 
 
 # ---------------------------------------------------------------------- in use
@@ -231,13 +234,28 @@ def _packed(thing: Any) -> bytes:
 
     catalogue = _Catalogue()
     if catalogue.take_apart(thing) is None:
-        raise container.Refusal(f"only these can be saved: {', '.join(names())}", type(thing).__name__)
+        raise container.Refusal(*_no_file_for(thing))
     writer = nodes.Writer(catalogue)
     content = writer.node(thing)
     note = {"format": FORMAT, "likely": __version__, "crc": container.checksum(writer.arrays), "content": content}
     data = container.pack(note, writer.arrays)
     _thing(BytesIO(data), len(data))
     return data
+
+
+def _no_file_for(thing: Any) -> tuple[str, str, str]:
+    """Expected, got and remedy for what has no place in a file."""
+    name = type(thing).__name__
+    if not isinstance(thing, type) and _holds_functions(thing):
+        expected = "a file holds numbers and no code, and this is made of functions"
+        return expected, name, "save the belief, which goes on to the same bits, and build the model in code"
+    return "only values and estimators of likely can be saved", name, "likely.files.names() lists them"
+
+
+def _holds_functions(thing: Any, deep: int = 3) -> bool:
+    """Whether functions stand among the fields of a record, or of records in it."""
+    parts = [getattr(thing, f.name) for f in fields(thing)] if is_dataclass(thing) else []
+    return any(isinstance(part, ROUTINES) or (deep > 0 and _holds_functions(part, deep - 1)) for part in parts)
 
 
 def _thing(stream: BinaryIO, size: int) -> Any:

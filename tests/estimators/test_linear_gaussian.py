@@ -78,6 +78,56 @@ def test_tracks_with_a_silent_sensor_are_learnt_and_followed():
     assert sum(news) == pytest.approx(est.score_samples(y)[0], rel=1e-9)
 
 
+def short_and_silent(n=8):
+    """Tracks, one of a single frame, one in which nothing was seen, one in which one sensor was silent."""
+    y = list(tracks(n))
+    silent = np.column_stack([np.full(12, np.nan), np.linspace(0.0, 1.0, 12)])
+    return [y[0][:1], *y[:4], np.full((5, 2), np.nan), *y[4:], silent]
+
+
+@pytest.mark.filterwarnings("ignore:.*not converged")
+@pytest.mark.parametrize("accelerate", [True, False])
+def test_tracks_that_say_too_little_of_their_start_are_left_out_with_a_note(accelerate):
+    good, both = tracks(8), short_and_silent()
+    start = mover(noise=3.0, start=None)
+    est = LinearGaussianDensity(
+        start, ["noise", "observation"], form={"noise": "scale"}, accelerate=accelerate, max_iter=100
+    )
+    with pytest.warns(lk.FitWarning, match="3 of 11 sequences do not determine the diffuse start") as told:
+        some = clone(est).fit(both, sample_weight=np.arange(1.0, 12.0))
+    assert sum("diffuse start" in str(w.message) for w in told) == 1
+    want = clone(est).fit(good, sample_weight=[2.0, 3, 4, 5, 7, 8, 9, 10])
+    assert np.array_equal(some.model_.noise, want.model_.noise) and some.report_.trace == want.report_.trace
+    assert np.isfinite(some.score_samples(both)).all()
+    if accelerate:
+        with pytest.warns(lk.FitWarning, match="left out of learning"):
+            errors = some.standard_errors(both, sample_weight=np.arange(1.0, 12.0))
+        alone = want.standard_errors(good, [2, 3, 4, 5, 7, 8, 9, 10])
+        np.testing.assert_allclose(errors["observation"], alone["observation"], rtol=1e-6)
+    with pytest.warns(lk.FitWarning, match="left out"):
+        assert some.partial_fit(both).stats_.total_weight == want.partial_fit(good).stats_.total_weight
+    with pytest.raises(lk.DataError, match="must be determined by some sequence"):
+        clone(est).fit([both[0], both[5], both[10]])
+
+
+def test_passes_alone_leave_them_out_too():
+    both = lk.Ragged.from_list(short_and_silent())
+    start = lk.LinearLearner.of(mover(start=None), ["observation"])
+    with pytest.warns(lk.FitWarning, match="3 of 11") as told:
+        some = lk.fit(start, both, stop=lk.Stop(5, 0.0))
+    assert len(told) == 1
+    assert some.trace == pytest.approx(lk.fit(start, tracks(8), stop=lk.Stop(5, 0.0)).trace, rel=1e-12)
+
+
+@pytest.mark.parametrize("noise, seen", [(1e-6, 15000.0), (1e6, 1e-6), (1e-30, 1.0)])
+def test_a_variance_near_0_is_no_trap(nile, noise, seen):
+    est = LinearGaussianDensity(L.local_level(noise, seen), ["noise", "observation"]).fit(nile)
+    assert est.report_.converged and est.model_.log_prob(nile)[0] == pytest.approx(-633.46456, abs=1e-4)
+    assert (np.diff(est.report_.trace) >= 0).all()
+    with pytest.warns(lk.FitWarning, match="not converged"):
+        LinearGaussianDensity(L.local_level(noise, seen), ["noise", "observation"], accelerate=False).fit(nile)
+
+
 def test_a_weight_is_so_many_copies():
     y = tracks(6)
     times = [2, 1, 0, 3, 1, 1]
@@ -141,6 +191,32 @@ def test_a_column_that_never_changes_and_one_frame_are_learnt_from():
     assert np.isfinite(est.score(y)) and est.model_.observation[0, 0] > 0
     one = LinearGaussianDensity(states=2).fit(y[:1])
     assert np.isfinite(one.score(y[:1]))
+
+
+def test_a_column_that_never_changes_is_named_where_a_model_is_given():
+    rng = np.random.default_rng(0)
+    y = pd.DataFrame({"valve": np.full(50, 7.0), "flow": rng.normal(size=50)})
+    form = {"noise": "diagonal", "observation": "diagonal"}
+    est = LinearGaussianDensity(L.local_level(1.0, 1.0, dim=2), ["noise", "observation"], form=form)
+    with pytest.raises(lk.DomainError, match=r"column 'valve' is the same in all frames.*weak"):
+        est.fit(y)
+    with pytest.warns(lk.FitWarning, match="column 'valve' is the same in all frames"):
+        clone(est).set_params(form=None).fit(y)
+    assert clone(est).set_params(prior="weak").fit(y).report_.converged
+
+
+@pytest.mark.parametrize("offset", [1e4, 1e7, 1e8])
+def test_a_walk_far_from_0_is_learnt_as_near_it(offset):
+    y = np.cumsum(np.random.default_rng(0).normal(size=(200, 2)), axis=0)
+    near, far = LinearGaussianDensity(states=2).fit(y), LinearGaussianDensity(states=2).fit(y + offset)
+    assert far.score(y + offset) == pytest.approx(near.score(y), abs=1e-4)
+    assert far.report_.converged and (np.diff(far.report_.trace) >= -1e-9).all()
+
+
+def test_two_columns_that_are_one_are_learnt_from():
+    y = np.cumsum(np.random.default_rng(0).normal(size=200))
+    est = LinearGaussianDensity(states=2).fit(np.column_stack([y, y]))
+    assert np.abs(np.linalg.eigvals(est.model_.transition)).max() < 1.1 and est.report_.converged
 
 
 # ----------------------------------------------------------------- streams, files
@@ -254,6 +330,9 @@ def test_a_summary_says_what_was_learnt():
     est = LinearGaussianDensity(mover(), ["observation"]).fit(tracks(3))
     told = str(est.summary())
     assert "observation[0, 0]" in told and "parameters      3" in told and "standard_errors" in told
+    assert "turned and scaled" not in told
+    free = str(LinearGaussianDensity(states=2).fit(tracks(3)).summary())
+    assert "parameters      21" in free and "turned and scaled" in free  # 4 + 6 + 3 + 3 + 2 + 3
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError
 from likely.estimators.switching import SwitchingDensity
 from likely.estimators.switching_starts import windows
+from likely.files import dumps, loads
 from likely.models.linear_gaussian import LinearGaussian
 from likely.models.rao_blackwell import RaoBlackwell
 from likely.models.switching import SwitchingLinear
@@ -68,6 +69,42 @@ def test_regimes_that_are_the_same_are_told_apart_by_windows() -> None:
         est = SwitchingDensity([regime(0.3, 0.3, 0.05)] * 2, learn=["transition", "noise"], random_state=0).fit(y)
     found = est.predict(y)
     assert max(right(found, z), 1 - right(found, z)) > 0.93
+
+
+def test_a_number_of_regimes_is_enough() -> None:
+    """Levels and dynamics are guessed from the data; the state that carries the levels stays 1."""
+    z, y = sequences()
+    far = Ragged.of([1e4 + 50.0 * s for s in y])
+    with _quiet():
+        est = SwitchingDensity(2, random_state=0, max_iter=30).fit(far)
+    found = est.predict(far)
+    assert max(right(found, z), 1 - right(found, z)) > 0.9
+    assert all(m.transition[-1].tolist() == [0.0, 1.0] and m.states == 2 for m in est.model_.regimes)
+    assert est.score(far) > lk.LinearGaussianDensity().fit(far).score(far) + 50
+
+
+def test_more_sequences_are_one_step_more() -> None:
+    _, y = sequences(6, 100)
+    with _quiet():
+        est = SwitchingDensity(easy(), learn=["noise"], max_iter=3).fit(y[:3])
+        before = est.score(y[3:])
+        est.partial_fit(y[3:])
+        stream = SwitchingDensity(2, random_state=0, max_iter=3)
+        for part in (y[:2], y[2:4], y[4:]):
+            stream.partial_fit(part)
+    assert est.stats_.total_weight == pytest.approx(600) and est.score(y[3:]) > before - 0.5
+    assert stream.streamed_ and stream.stats_.total_weight == pytest.approx(600) and np.isfinite(stream.score(y))
+    with pytest.raises(ValueError, match="features"):
+        stream.partial_fit(np.zeros((10, 3)))
+
+
+def test_the_usual_end_of_learning_is_no_failure_to_be_mended() -> None:
+    """Where the approximate evidence would fall the report says so: not converged, and no advice that cannot help."""
+    _, y = sequences(3, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", lk.FitWarning)
+        est = SwitchingDensity(easy(), learn=["noise"], max_iter=300, tol=0.0).fit(y)
+    assert not est.report_.converged and est.report_.reason.startswith("the approximate evidence would fall")
 
 
 def test_some_labels_name_the_regimes() -> None:
@@ -124,6 +161,8 @@ def test_alarms_come_from_what_was_seen_so_far() -> None:
     assert (dear.actions >= plain.actions).all() and dear.actions.sum() > plain.actions.sum()
     with pytest.raises(ShapeError, match="one sequence"):
         est.alarms(y)
+    again = loads(dumps(est))
+    np.testing.assert_array_equal(again.predict_proba(y).values, est.predict_proba(y).values)
 
 
 def test_manners_of_an_estimator() -> None:
@@ -147,11 +186,13 @@ def test_what_is_wrong_is_said() -> None:
         SwitchingDensity(easy()).fit(None)
     with pytest.raises(DomainError, match="diffuse"):
         SwitchingDensity([LinearGaussian.local_level(1.0, 1.0)] * 2).fit(y)
-    with pytest.raises(DomainError, match="given must be states"):
+    with pytest.raises(DomainError, match=r"SwitchingDensity: given regimes must lie in 0 … 1.*got 5"):
         SwitchingDensity(easy()).fit(y, given=[[5] * 20] * 2)
-    with pytest.raises(DomainError, match="all at once"):
-        SwitchingDensity(easy()).partial_fit(y)
-    with pytest.raises(DomainError, match="no summary"):
+    with pytest.raises(ShapeError, match="SwitchingDensity: given must have the regime of every frame"):
+        SwitchingDensity(easy()).fit(y, given=[[0] * 3] * 2)
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        SwitchingDensity(easy()).fit(y, sample_weight=[0.0, 0.0])
+    with pytest.raises(NotFittedError):
         SwitchingDensity(easy()).summary()
     with pytest.raises(DomainError, match="not filled"):
         SwitchingDensity(easy()).impute(y)

@@ -17,9 +17,11 @@ from likely.decisions.floor import Floor
 from likely.decisions.race import Race
 from likely.decisions.sequential import SequentialTest
 from likely.families.scatter_root import root_of_rows
+from likely.models.association import DataAssociation
 from likely.models.given_weights import GivenWeights
 from likely.models.linear_learning import LinearLearner
 from likely.models.principal import Principal
+from likely.models.sensor_dynamics import SensorDynamics
 
 SPREAD = np.array([[2.0, 0.3], [0.3, 1.0]])
 FLAT = np.outer([1.0, 2.0], [1.0, 2.0])  # a covariance of rank 1
@@ -397,7 +399,52 @@ STATES: dict[str, Callable[[], Any]] = {
     "linear learner with masks": lambda: learner(noise=np.array([1, 1]), transition=np.eye(2, dtype=bool)),
 }
 
-VALUES = {**LAWS, **PRIORS, **STATS, **COSTS, **CHAINS, **STATES}
+
+def jumps() -> Any:
+    calm, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
+    return lk.SwitchingLinear([calm, wild], [[0.9, 0.1], [0.1, 0.9]])
+
+
+def jump_stats() -> Any:
+    return jumps().collect([[1.0, 2.0, 14.0], [0.0]])
+
+
+def regimes_after(model: Any) -> Any:
+    return list(lk.follow(model, [0.0, 0.3, 12.0]))[-1][0]
+
+
+REGIMES: dict[str, Callable[[], Any]] = {
+    "switching": jumps,
+    "interacting models": lambda: lk.InteractingModels(jumps()),
+    "all pairs": lambda: lk.InteractingModels(jumps(), "gpb2"),
+    "rao-blackwell": lambda: lk.RaoBlackwell(jumps(), np.int64(7), seed=3),
+    "rao-blackwell by draws": lambda: lk.RaoBlackwell(jumps(), 7, resample="residual", threshold=1, proposal="prior"),
+    "switching belief": lambda: regimes_after(jumps()),
+    "switching belief of paths": lambda: regimes_after(lk.RaoBlackwell(jumps(), 3, resample="systematic")),
+    "switching belief after an outlier": lambda: list(lk.follow(jumps(), [0.0, 1e12]))[-1][0],
+    "switching stats": jump_stats,
+    "switching prior": lambda: jumps().weak_prior(jump_stats()),
+}
+
+
+def radar() -> Any:
+    return DataAssociation(known_trend(), 0.1, exists=0.5)
+
+
+def watch() -> Any:
+    return lk.FaultMonitor().fit(np.random.default_rng(2).normal(size=(400, 2))).model_
+
+
+TRACKS: dict[str, Callable[[], Any]] = {
+    "association": radar,
+    "track belief": lambda: lk.step(radar(), None, [[0.2], [3.0]])[0],
+    "track belief of nothing": lambda: DataAssociation(known_trend(), 0.1, exists=0.0).initial(),
+    "sensor dynamics": lambda: SensorDynamics([1.0, 2.0], [[0.8, 0.1], [0.0, 0.5]], SPREAD, 2 * np.eye(2)),
+    "fault watch": watch,
+    "fault belief": lambda: lk.step(watch(), None, [0.3, np.nan])[0],
+}
+
+VALUES = {**LAWS, **PRIORS, **STATS, **COSTS, **CHAINS, **STATES, **REGIMES, **TRACKS}
 
 
 def available(table: dict[str, Callable[[], Any]]) -> dict[str, Any]:

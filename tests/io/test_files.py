@@ -237,17 +237,32 @@ def test_what_is_no_plain_setting_is_refused(thing, words):
 
 
 @pytest.mark.parametrize("thing", [{}, 3, None, "Gaussian", lk.Gaussian, lk.Stop(), np.zeros(3)], ids=repr)
-def test_what_is_no_model_is_refused_with_the_list_of_classes(thing, tmp_path):
-    with pytest.raises(lk.ModelFileError, match=r"only these can be saved: .*Gaussian"):
+def test_what_is_no_model_is_refused_and_the_list_of_classes_is_named(thing, tmp_path):
+    with pytest.raises(lk.ModelFileError, match=r"only values and estimators.*files.names\(\)") as told:
         lk.save(thing, tmp_path / "x.likely")
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [] and len(str(told.value)) < 250
+
+
+def walk_in_functions():
+    return lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
+
+
+@pytest.mark.parametrize("make", [lambda m: m, lambda m: lk.ParticleFilter(m, 10), lk.ExtendedFilter])
+def test_what_is_made_of_functions_is_refused_and_its_belief_saved(make, tmp_path):
+    thing = make(walk_in_functions())
+    with pytest.raises(lk.ModelFileError, match=r"made of functions, got \w+: save the belief.* in code"):
+        lk.save(thing, tmp_path / "x.likely")
+    if hasattr(thing, "initial") and hasattr(thing, "update"):
+        belief = lk.step(thing, None, 0.3)[0]
+        lk.save(belief, tmp_path / "x.likely")
+        assert same(lk.load(tmp_path / "x.likely"), belief)
 
 
 def test_a_namesake_is_not_taken_for_a_class_of_ours():
     class Gaussian(lk.Gaussian):
         pass
 
-    with pytest.raises(lk.ModelFileError, match="only these can be saved"):
+    with pytest.raises(lk.ModelFileError, match="only values and estimators of likely"):
         files.dumps(Gaussian([0.0], 1.0))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -141,7 +142,49 @@ def test_long_runs_stay_sound() -> None:
     assert run.log_evidence == pytest.approx(float(two().log_prob([y])[0]), abs=4.0)
 
 
+@pytest.mark.parametrize("threshold", [0.0, 0.02])
+def test_particles_whose_weights_are_no_numbers_go_on(threshold: float) -> None:
+    """Without resampling, weights of 30 paths differ by more than e^700 after some thousand frames."""
+    quiet, wild = (LinearGaussian([[1.0]], [[q]], [[1.0]], [[0.01]], [0.0], [[1.0]]) for q in (1e-4, 25.0))
+    sharp = SwitchingLinear((quiet, wild), [[0.9, 0.1], [0.1, 0.9]])
+    y = np.array(sharp.sample(1, np.random.default_rng(0), 2000)[0])
+    run = RaoBlackwell(sharp, 30, resample="systematic", threshold=threshold, seed=1).run(y)
+    assert np.isfinite(run.log_evidences).all() and np.isfinite(run.mean).all()
+    assert run.log_evidence <= float(sharp.log_prob([y])[0]) + 10.0
+    assert len(set(np.asarray(run.belief.particle).tolist())) == 30
+
+
+def test_paths_that_cannot_be_are_left_out_and_the_others_go_on() -> None:
+    """Regime 0 allows no change, so that a change leaves only the paths in regime 1."""
+    still, walk = (LinearGaussian([[1.0]], [[q]], [[1.0]], [[1e-6]], [0.0], [[1.0]]) for q in (1e-300, 1.0))
+    f = RaoBlackwell(SwitchingLinear((still, walk), [[0.5, 0.5], [0.5, 0.5]]), 8, resample="systematic", threshold=0.0)
+    y = np.concatenate([np.zeros(5), [1e150], np.full(5, 1e150)])
+    run = f.run(y)
+    assert np.isfinite(run.log_evidences).all()
+    np.testing.assert_allclose(run.regime_posterior.sum(axis=1), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_weights_add_up_to_one_after_an_outlier(way: dict[str, object]) -> None:
+    for far in (1e7, 1e12, 1e150):
+        for belief, _ in lk.follow(RaoBlackwell(two(), 9, **way), [0.0, far, 0.0]):  # type: ignore[arg-type]
+            assert abs(np.exp(belief.log_weights).sum() - 1.0) < 1e-12
+
+
+def test_it_is_a_value_that_files_keep(tmp_path: Path) -> None:
+    f, y = RaoBlackwell(two(), 9, resample="residual", seed=3), observed()
+    lk.save(f, tmp_path / "f.likely")
+    again = lk.load(tmp_path / "f.likely")
+    assert isinstance(again, RaoBlackwell) and again.resample == "residual" and again.n == 9
+    np.testing.assert_array_equal(again.run(y).regime_posterior, f.run(y).regime_posterior)
+    np.testing.assert_array_equal(again.filter(y).mean, f.run(y).mean)
+    assert f.log_prob(y).shape == (1,) and f.log_prob([y, y]).shape == (2,)
+
+
 def test_what_is_wrong_is_said() -> None:
+    for lag in (-1, 1.5, True):
+        with pytest.raises(DomainError, match="lag must be a whole number from 0 on"):
+            RaoBlackwell(two(), 5).run(observed(), keep=True).regime_smoothed(lag)  # type: ignore[arg-type]
     for bad, told in (
         ({"n": 0}, "n must be"),
         ({"n": 5, "resample": "best"}, "resample must be one of optimal"),

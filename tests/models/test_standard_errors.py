@@ -126,6 +126,17 @@ def test_inputs_have_errors_too():
     np.testing.assert_allclose(errors.covariance, np.linalg.inv(-second), rtol=1e-4)
 
 
+def test_starts_are_few_beside_frames():
+    """One start and many frames, seen badly: its mean is known by the covariance that it has, not by frames."""
+    rng = np.random.default_rng(7)
+    m = LinearGaussian([[0.5]], [[1.0]], [[1e-2]], [[1.0]], [0.0], [[1.0]])
+    y = m.sample(1, rng, 5000)
+    errors = standard_errors(m, y, ["mean", "observation"])
+    h = 1.0
+    second = [float(m.replace(mean=np.array([x])).log_prob(y).sum()) for x in (-h, 0.0, h)]
+    assert errors["mean"][0] == pytest.approx((-(second[0] - 2 * second[1] + second[2]) / h**2) ** -0.5, rel=1e-3)
+
+
 @pytest.mark.slow
 def test_intervals_cover_the_truth():
     """95 % intervals of logarithms of variances, 200 times: between 90 and 99 % hold it."""

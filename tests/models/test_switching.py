@@ -21,6 +21,12 @@ def drawn(model: SwitchingLinear, T: int, seed: int = 0, inputs: np.ndarray | No
     return np.array(model.sample(1, np.random.default_rng(seed), T if inputs is None else None, given)[0])
 
 
+def jumps() -> SwitchingLinear:
+    """A level that is calm or wild: after an outlier both ways into the wild regime count."""
+    calm, wild = (LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
+    return SwitchingLinear((calm, wild), [[0.9, 0.1], [0.1, 0.9]])
+
+
 def with_gaps() -> np.ndarray:
     y = drawn(two(), 7)
     y[3] = np.nan
@@ -208,6 +214,51 @@ def test_a_frame_that_cannot_be_is_impossible() -> None:
         model.collect([[0.0], [0.0, 1.0]])
 
 
+@pytest.mark.parametrize("far", [1e5, 1e7, 1e9, 1e12, 1e14, 1e150, 1e200, 1e300])
+@pytest.mark.parametrize("method", ["imm", "gpb2"])
+def test_weights_add_up_to_one_after_an_outlier(far: float, method: str) -> None:
+    """log p of such a frame is −1e14 and worse: weights less that number would have no digits."""
+    y = np.array([0.0, far, 0.0, 0.0, 1.0])
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        run = InteractingModels(jumps(), method).run(y)
+        np.testing.assert_allclose(run.regime_posterior.sum(axis=1), 1.0, atol=1e-12)
+        np.testing.assert_allclose(jumps().smooth(y).regimes.sum(axis=1), 1.0, atol=1e-12)
+        for belief, _ in lk.follow(InteractingModels(jumps(), method), y):
+            assert abs(np.exp(belief.log_weights).sum() - 1.0) < 1e-12
+            SwitchingBelief(belief.means, belief.roots, belief.which, belief.log_weights, 2)
+    if far < 1e154:
+        exact = jumps().exact(y)
+        np.testing.assert_allclose(exact.regimes.sum(axis=1), 1.0, atol=1e-12)
+        assert jumps().log_prob([y])[0] == pytest.approx(exact.log_prob, rel=0.3)
+
+
+def test_smoothing_survives_states_beyond_the_range_of_squares() -> None:
+    """An input carries the state of one regime so far that no regime foresees the blend: shares add up to one still."""
+    tiny = 1e-240 * np.eye(2)
+    parts = (np.diag([0.9, 0.8]), tiny, [[1.0, 0.3]], [[1.0]], [0.0, 0.0], tiny)
+    model = SwitchingLinear(tuple(LinearGaussian(*parts, control=[[s], [s]]) for s in (0.0, 1e200)), P2)
+    y, u = np.array([[0.0], [0.0], [np.nan], [np.nan], [np.nan]]), np.array([[0.0], [0.0], [1.0], [0.0], [0.0]])
+    found = model.smooth(y, u)
+    np.testing.assert_allclose(found.regimes.sum(axis=1), 1.0, atol=1e-12)
+    assert np.isfinite(found.mean).all()
+
+
+def test_regimes_of_which_one_has_no_noise_are_told_of() -> None:
+    """−11.6 exactly, 24.3 by pairs: a probability beside densities."""
+    still, walk = (LinearGaussian([[1.0]], [[q]], [[1.0]], [[q]], [0.0], [[1.0]]) for q in (0.0, 1.0))
+    y, uneven = np.r_[np.full(5, 0.3), 0.5, np.full(5, 0.7), 1.2], SwitchingLinear((walk, still), P2)
+    for use in (uneven.exact, uneven.smooth, lambda y: lk.RaoBlackwell(uneven, 9).run(y)):
+        with pytest.warns(lk.FitWarning, match=r"regime 1 foresees some observation without any error.*noise"):
+            use(y)
+    # noise that reaches what is seen a frame later is noise, and regimes that are all exact agree
+    glide = LinearGaussian([[1.0, 1.0], [0.0, 1.0]], np.diag([0.0, 1.0]), [[1.0, 0.0]], [[0.0]], [0.0, 0.0], np.eye(2))
+    rough = glide.replace(observation=np.array([[1e-8]]))
+    for regimes in ((glide, rough), (still, still), (still.replace(emission=np.array([[2.0]])), still)):
+        assert SwitchingLinear(regimes, P2).incomparable == ""
+    sides = [LinearGaussian([[0.5]], [[0.0]], [[1.0], [1.0]], np.diag(r), [0.0], [[1.0]]) for r in ([0, 1], [1, 0])]
+    assert "regime 0" in SwitchingLinear(tuple(sides), P2).incomparable
+
+
 # ---------------------------------------------------------------------- simulation
 
 
@@ -250,6 +301,10 @@ def test_what_is_wrong_is_said() -> None:
         SwitchingLinear((LinearGaussian(np.ones((3, 1, 1)), [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]]),), [[1.0]])
     with pytest.raises(DomainError, match="must be a LinearGaussian"):
         SwitchingLinear(("a",), [[1.0]])
+    with pytest.raises(DataError, match="2 inputs"):
+        driven().update(driven().initial(), 0.0)
+    with pytest.raises(DataError, match=r"sequence 0 is not at frame 1: replace an entry.* NaN"):
+        two().collect([[0.0, 1e300, 0.0]])
     with pytest.raises(DomainError, match="method must be one of"):
         two().filter([0.0], method="best")
     with pytest.raises(DataError, match="inf"):

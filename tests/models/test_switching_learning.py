@@ -177,5 +177,5 @@ def test_what_is_wrong_is_said() -> None:
         two().collect(y, np.ones((2, 2)))
     with pytest.raises((DataError, ShapeError), match="given"):
         two().collect(y, given=[[0, 1]])
-    with pytest.raises(DomainError, match="given must be states 0"):
+    with pytest.raises(DomainError, match=r"SwitchingLinear: given regimes must lie in 0 … 1.*got 2"):
         two().collect(y, given=[[0] * 5, [2] * 5])

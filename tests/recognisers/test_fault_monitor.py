@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 import likely as lk
 from likely.core.notes import unheard
 from likely.errors import DataError, DomainError, ShapeError
-from likely.recognisers.fault_monitor import FaultMonitor, allowed_share, exceeding, quantile
+from likely.recognisers.fault_monitor import FaultMonitor
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 
@@ -27,26 +27,51 @@ def plant(rng: np.random.Generator, T: int, p: int = 6) -> np.ndarray:
     return z[50:] @ mix + 0.5 * rng.normal(size=(T, p)) + np.arange(p)
 
 
-def stated(rate: float, seeds: range, frames: int) -> float:
-    """The share of normal frames in alarm, on average over plants, where `rate` was asked for."""
-    shares = []
+def new_plant(rng: np.random.Generator, T: int) -> np.ndarray:
+    """A plant of its own: how many motions, how slow, how many sensors, how much noise."""
+    d, p = int(rng.integers(1, 4)), int(rng.choice([4, 6, 8]))
+    memory, mix, noise = rng.choice([0.5, 0.8, 0.9, 0.95], d), rng.normal(size=(d, p)), rng.choice([0.3, 0.6, 1.0])
+    z, pushes = np.zeros((T + 200, d)), rng.normal(size=(T + 200, d))
+    for t in range(1, len(z)):
+        z[t] = memory * z[t - 1] + pushes[t]
+    return z[200:] @ mix + noise * rng.normal(size=(T, p))
+
+
+def in_alarm(rate: float, seeds: range, train: int, frames: int) -> np.ndarray:
+    """The share of new normal frames in alarm, by the stated rate, of one plant a seed."""
+    out = []
     for seed in seeds:
-        rng = np.random.default_rng(seed)
-        monitor = FaultMonitor(false_alarm_rate=rate).fit(plant(rng, 1500))
-        shares.append(monitor.watch(plant(rng, frames)).alarm.mean())
-    return float(np.mean(shares))
+        x = new_plant(np.random.default_rng(seed), train + frames)
+        monitor = FaultMonitor(false_alarm_rate=rate).fit(x[:train])
+        out.append(monitor.watch(x[train:]).alarm.mean() / rate)
+    return np.array(out)
 
 
-def test_false_alarms_come_as_often_as_stated() -> None:
-    """Within a factor of 2.5: a threshold from 1,500 frames is not exact."""
-    assert 0.02 < stated(0.05, range(3), 1000) < 0.125
+def test_false_alarms_are_as_rare_as_stated() -> None:
+    found = in_alarm(0.05, range(91_000, 91_004), 1500, 1500)
+    assert (found < 1.5).sum() >= 3 and found.mean() > 0.1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rate", [0.01, 0.05])
-def test_false_alarms_over_many_plants(rate: float) -> None:
-    """Within a factor of 2."""
-    assert rate / 2 < stated(rate, range(12), 3000) < 2 * rate
+@pytest.mark.parametrize(("rate", "train"), [(0.01, 3000), (0.05, 1500)])
+def test_false_alarms_plant_by_plant(rate: float, train: int) -> None:
+    """At most 1.5 times as many as stated in nine plants of ten; and no deaf monitor either."""
+    found = in_alarm(rate, range(92_000, 92_020), train, 5000)
+    assert (found > 1.5).mean() <= 0.15  # 10,000 frames would still not tell nine of ten from 17 of 20
+    assert 0.15 < found.mean() < 1.2
+
+
+def test_a_plain_offset_is_found_at_once() -> None:
+    """Four standard deviations of the sensor's noise; and eight."""
+    rng = np.random.default_rng(93_000)
+    monitor = FaultMonitor(false_alarm_rate=0.01).fit(plant(rng, 1500))
+    for size, most in ((2.0, 5.0), (4.0, 1.5)):
+        delays = []
+        for i in range(12):
+            x = plant(rng, 70)
+            x[40:, i % 6] += size
+            delays.append(delay(monitor.watch(x).alarm[40:]))
+        assert np.mean(delays) < most
 
 
 def test_rare_false_alarms_by_the_tail() -> None:
@@ -56,7 +81,10 @@ def test_rare_false_alarms_by_the_tail() -> None:
 
 
 def test_the_delay_is_near_that_of_the_best_procedure() -> None:
-    """A shift of 1.5 standard deviations in each of 2 white sensors, unknown to the monitor; Shiryaev's knows it."""
+    """A shift of 1.5 standard deviations in each of 2 white sensors, unknown to the monitor; Shiryaev's knows it.
+
+    And it knows its threshold from ten times as many frames; a safe one from 2,000 costs two frames more.
+    """
     rng, shift = np.random.default_rng(5), np.array([1.5, 1.5])
     monitor = FaultMonitor(false_alarm_rate=0.002).fit(rng.normal(size=(2000, 2)))
     ratio = lambda x: x @ shift - shift @ shift / 2  # noqa: E731
@@ -66,7 +94,7 @@ def test_the_delay_is_near_that_of_the_best_procedure() -> None:
         x = rng.normal(size=(60, 2)) + np.where(np.arange(60) < 20, 0.0, 1.0)[:, None] * shift
         ours.append(delay(monitor.watch(x).alarm[20:]))
         best.append(delay(shiryaev(ratio(x))[20:] > limit))
-    assert np.mean(best) < np.mean(ours) < 2 * np.mean(best) + 2.0
+    assert np.mean(best) < np.mean(ours) < 2 * np.mean(best) + 5.0
 
 
 def delay(alarm: np.ndarray) -> int:
@@ -233,19 +261,46 @@ def test_weights_are_copies() -> None:
     np.testing.assert_allclose(one.mean, two.mean)
 
 
-def test_shares_of_evidence() -> None:
-    rng = np.random.default_rng(16)
-    z = rng.normal(-0.5, 1.0, 20_000)  # a true log-likelihood ratio of a shift by 1
-    assert allowed_share([z], np.ones(1)) > 0.85
-    assert 0.4 < allowed_share([2 * z], np.ones(1)) < 0.6
-    assert allowed_share([z + 1.0], np.ones(1)) == 0.0
+def test_columns_must_be_those_of_training() -> None:
+    pd = pytest.importorskip("pandas")
+    x = pd.DataFrame(plant(np.random.default_rng(19), 200), columns=list("abcdef"))
+    monitor = FaultMonitor().fit([x[:120], x[120:]])
+    assert monitor.feature_names_in_.tolist() == list("abcdef")
+    np.testing.assert_array_equal(monitor.watch(x).alarm, monitor.watch(x.to_numpy()).alarm)
+    with pytest.raises(DataError, match="columns must be those of training"):
+        monitor.watch(x[list("fedcba")])
+    assert not hasattr(monitor.fit(x.to_numpy()), "feature_names_in_")
 
 
-def test_quantiles_from_tails() -> None:
-    x = np.random.default_rng(17).exponential(size=2000)
-    assert abs(quantile(x, np.ones(2000), 0.05) - np.log(20)) < 0.3
-    assert abs(quantile(x, np.ones(2000), 1e-4) - np.log(1e4)) < 1.5
-    assert 0.3e-4 < exceeding(x, np.ones(2000), np.log(1e4)) < 3e-4
+def test_a_frame_beyond_all_bounds_is_an_alarm_and_is_got_over() -> None:
+    rng = np.random.default_rng(20)
+    monitor, x = FaultMonitor().fit(plant(rng, 400)), plant(rng, 300)
+    x[5] = 1e250
+    seen = monitor.watch(x)
+    assert seen.alarm[5] and not seen.alarm[-100:].all()
+    assert all(np.isfinite(part).all() for part in seen)
+
+
+def test_one_row_and_none() -> None:
+    monitor = FaultMonitor().fit(plant(np.random.default_rng(21), 100))
+    assert monitor.watch(np.zeros((1, 6))).alarm.shape == (1,)
+    assert monitor.watch(np.zeros((0, 6))).contributions.shape == (0, 6)
+
+
+def test_a_sensor_that_moves_for_the_first_time_says_nothing_of_which_fault() -> None:
+    rng = np.random.default_rng(22)
+    frames = [np.hstack([plant(rng, n), np.full((n, 1), 7.0)]) for n in (400, 200)]
+    frames[1][:, 0] += 3.0
+    with unheard():
+        monitor = FaultMonitor().fit(frames, ["normal", "bias"])
+    m = monitor.model_.replace(shares=np.where(np.arange(7) == 3, 0.0, monitor.model_.shares))  # one law is silenced
+    x = frames[0][:20].copy()
+    told = m.run(x)
+    x[-1, 6] = 8.0
+    moved = m.run(x)
+    np.testing.assert_allclose(moved.log_odds[-1] - told.log_odds[-1], np.log(401.0), atol=0.2)
+    kinds = [seen.posterior[-1, 1:] / seen.posterior[-1, 1:].sum() for seen in (told, moved)]
+    np.testing.assert_allclose(*kinds, rtol=1e-6)
 
 
 def test_what_cannot_be_is_refused() -> None:
@@ -274,6 +329,9 @@ def test_what_cannot_be_is_refused() -> None:
         hole = x.copy()
         hole[:, 1] = np.nan
         FaultMonitor().fit(hole)
+    for few in ([x, x[:2] + 3.0], [x, *(row[None] + 3.0 for row in x[:30])]):
+        with pytest.raises(DataError, match="needs a stretch of 10 frames"):
+            FaultMonitor().fit(few, ["normal", *["fault"] * (len(few) - 1)])
     for settings in (
         {"hazard": 0.0},
         {"false_alarm_rate": 2},

@@ -192,6 +192,17 @@ def test_what_cannot_be_is_refused() -> None:
         Tracker().run("scans")
 
 
+def test_data_frames_no_scans_and_a_measurement_beyond_all_bounds() -> None:
+    pd = pytest.importorskip("pandas")
+    y = np.cumsum(np.random.default_rng(10).normal(size=(20, 2)), axis=0)
+    np.testing.assert_array_equal(Tracker().run(pd.DataFrame(y)).mean, Tracker().run(y).mean)
+    assert Tracker().smooth([]).mean.shape == (0, 4)
+    radar = Tracker(clutter=1e-3, detection=0.9, speed=1.0)
+    with np.errstate(all="raise"):
+        track = radar.run([*[row[None] for row in y], np.array([[1e200, 1e200]])])
+    assert track.association[-1][1] == 0.0 and np.isfinite(track.log_prob).all()
+
+
 def test_settings_are_scikit_learns() -> None:
     tracker = clone(Tracker(clutter=0.1, speed=2.0))
     assert tracker.get_params()["clutter"] == 0.1

@@ -16,6 +16,7 @@ from tests.reliability.linear_problems import KINDS, Problem, problem
 STEPS = 5
 FALL = 1e-10
 EPS = 2.3e-16
+FEW = {kind: 0.2 if kind == "far" else 0.02 for kind in KINDS}  # may end in a covariance that collapses: 15 %, 0.1 %
 
 
 def condition(model) -> float:
@@ -39,8 +40,8 @@ def collapsed(model) -> bool:
     )
 
 
-def climbs(p: Problem) -> bool:
-    """Make some steps, each of which must keep its word."""
+def climbs(p: Problem) -> str:
+    """Make some steps, each of which must keep its word: "climbed", "collapsed" or "impossible" is how it ended."""
     before, first = None, p
     with np.errstate(all="ignore"):
         steps = iterate(p.start, p.data, prior=p.prior, engine=Serial())
@@ -53,14 +54,14 @@ def climbs(p: Problem) -> bool:
             if before is not None:
                 size = max(abs(step.objective), step.stats.total_weight, 1.0)
                 if p.prior is None and not collapsed(before.model.model) and collapsed(model):
-                    return True  # so few frames have no likeliest model: what follows is rounding
+                    return "collapsed"  # so few frames have no likeliest model: what follows is rounding
                 slack = FALL + 16 * EPS * max(condition(before.model.model), condition(model))
                 assert (before.objective - step.objective) / size <= slack
             if before is not None or in_form(p):  # a start that has not the form asked for is no mark to beat
                 before = step
             p = Problem(step.model, p.x, p.weight, step.prior)
     fixed_stay(first, model)
-    return bool(np.isfinite(step.objective))
+    return "climbed" if np.isfinite(step.objective) else "impossible"
 
 
 def in_form(p: Problem) -> bool:
@@ -94,15 +95,16 @@ def fixed_stay(p: Problem, model) -> None:
 
 
 def search(kind: str, seeds: range) -> None:
-    possible = 0
+    ends: list[str] = []
     for seed in seeds:
         try:
-            possible += climbs(problem(kind, seed))
+            ends.append(climbs(problem(kind, seed)))
         except DataError as error:  # a start that the sequences do not determine
             assert kind == "diffuse" and "diffuse start" in str(error), f"{kind}, seed {seed}: {error}"
         except Exception as error:
             raise AssertionError(f"{kind}, seed {seed}") from error
-    assert possible > len(seeds) / 2
+    assert ends.count("impossible") < len(seeds) / 2 and ends.count("climbed") > len(seeds) / 2
+    assert ends.count("collapsed") <= FEW[kind] * len(seeds) + 1, f"{kind}: {ends.count('collapsed')} of {len(seeds)}"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,6 +15,7 @@ NO_CARD = frozenset({
     "FaultMonitor", "Tracker",
 })  # fmt: skip
 
+
 @click.command(epilog="\b\nExample:\n  likely card model.likely -o MODEL_CARD.md\n")
 @click.argument("model")
 @click.option("-o", "--out", metavar="FILE", help="Write to a file.  [stdout]")

@@ -17,7 +17,7 @@ from likely.core.learn import Stop, fit, resolve_prior
 from likely.core.notes import tell, unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
-from likely.errors import DataError, ShapeError, sentence
+from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.outward import filled_in
 from likely.estimators.sequence_outward import filled_sequences
 from likely.estimators.shell import EM, DensityEstimator
@@ -27,11 +27,11 @@ from likely.families.several import Several
 from likely.models.covariates import COVARIATES, FRAMES, table, with_covariates
 from likely.models.decoding import is_one
 from likely.models.hmm import BadFrame
-from likely.models.linear_climbing import learnt
-from likely.models.linear_filtering import Smoothed, States
+from likely.models.linear_climbing import doubted, learnt
+from likely.models.linear_filtering import Smoothed, States, series_of
 from likely.models.linear_forecast import StateForecast
 from likely.models.linear_gaussian import LinearGaussian
-from likely.models.linear_learning import LinearLearner, LinearPrior, imputed
+from likely.models.linear_learning import LinearLearner, LinearPrior, imputed, start_unknown
 from likely.models.linear_starting import first_guess, free_form
 from likely.models.linear_structure import Structure
 from likely.models.standard_errors import StandardErrors, standard_errors
@@ -47,12 +47,16 @@ class LinearGaussianDensity(DensityEstimator):
     - **learn**: what is learnt, such as ["noise", "observation"]; names of matrices, "mean", "covariance", or "start"
       for both. None: everything that can be.
     - **form**: structure by name: of a matrix an array of its shape (False or 0: fixed, True: free, equal whole
-      numbers: one number), of a covariance "full", "diagonal", "spherical", "scale" or labels of its variances.
+      numbers: one number), of a covariance "full", "diagonal", "spherical", "scale", labels of its variances, or blocks
+      with a form each, as [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])]: what sums of models need.
     - **prior**: None is maximum likelihood; "weak" adds one frame like the average one; or a `LinearPrior`. "auto":
       None where a model is given, "weak" where everything is learnt.
     - **max_iter, tol**: passes over the data, and the gain a frame at which learning ends. EM creeps towards
       variances, so after ten passes steps follow the exact slope of log p, each accepted only if log p rises;
       `accelerate=False` is EM alone.
+
+    A sequence that says too little of where a diffuse start was, for one frame does not tell a velocity, is left out of
+    learning with a note. A variance that has come too near 0 to move is raised if log p rises with it.
 
     Sequences are a `Ragged`, a list of arrays (T_i, p) or (T_i,), or one array, which `lengths` may cut; NaN was not
     observed. `inputs` stand beside them in the same form. Weights are one a sequence.
@@ -100,7 +104,10 @@ class LinearGaussianDensity(DensityEstimator):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None,
         checkpoint: Any = None,
     ) -> Self:  # fmt: skip
-        """Learn from sequences; `y` is ignored. `checkpoint` is a file name: a fit cut off goes on from there."""
+        """Learn from sequences; `y` is ignored. `checkpoint` is a file name: a fit cut off goes on from there.
+
+        It goes on to the same bits where EM is alone, and in its first ten passes; later to the same maximum.
+        """
         self._validate_params()
         X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=True)
         self._refuse_nothing(X)
@@ -109,16 +116,43 @@ class LinearGaussianDensity(DensityEstimator):
         with self._named_columns(), np.errstate(all="ignore"):  # what leaves the range of numbers is said in words
             report = self._learn(learner, X, weight, self._prior_rule(), keeper(checkpoint, 0, 1))
         if not report.converged:
-            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=2)
+            tell(f"{type(self).__name__}: not converged: {report.reason}{self._remedy(report, X)}", stacklevel=2)
         self.streamed_ = False
         self.lengths_ = float(np.average(X.lengths, weights=weight))
         return self._adopt(report)
 
+    def _remedy(self, report: FitReport, X: Ragged) -> str:
+        """What else to say where learning did not settle."""
+        flat = _never_changing(X) if report.prior is None else []
+        if flat:
+            told = self._in_names(f"column {flat[0]} is the same in all frames")
+            return f'; {told}, so its variances have no maximum above 0: give prior="weak"'
+        return "; raise max_iter, or tol" if report.reason.startswith(f"{self.max_iter} ") else ""
+
     def _learn(self, learner: LinearLearner, X: Ragged, weight: Any, prior: Any, checkpoint: Any = None) -> FitReport:
-        data, stop = evenly(X, weight), Stop(self.max_iter, self.tol)
+        X, weight = self._with_known_start(learner, X, weight)
+        try:
+            return self._climb(learner, evenly(X, weight), prior, checkpoint)
+        except DomainError as error:
+            flat = [] if prior is not None else _never_changing(X)
+            if not flat:
+                raise
+            expected = self._in_names(f"column {flat[0]} is the same in all frames, so its variances have no maximum")
+            remedy = 'give prior="weak", fix its observation, or leave the column out'
+            raise DomainError(sentence(type(self).__name__, expected, "variances that go to 0", remedy)) from error
+
+    def _climb(self, learner: LinearLearner, data: Any, prior: Any, checkpoint: Any) -> FitReport:
+        stop = Stop(self.max_iter, self.tol)
         if self.accelerate:
             return learnt(learner, data, prior, stop, checkpoint)
-        return fit(learner, data, prior=prior, stop=stop, checkpoint=checkpoint)
+        return doubted(fit(learner, data, prior=prior, stop=stop, checkpoint=checkpoint), data, self.tol)
+
+    def _with_known_start(self, learner: LinearLearner, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
+        """Sequences that determine a diffuse start, once for all passes; a note tells how many do not."""
+        if learner.model.diffuse is None:
+            return X, weight
+        kept = ~start_unknown(learner.model, series_of(learner.model, X))
+        return (X, weight) if kept.all() else (X[np.flatnonzero(kept)], None if weight is None else weight[kept])
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
@@ -361,6 +395,12 @@ def _frames(X: Ragged) -> Ragged:
     if not isinstance(X.values, Columns):
         return X
     return Ragged.trusted(values=X.values[FRAMES], offsets=X.offsets)
+
+
+def _never_changing(X: Ragged) -> list[int]:
+    """Columns whose entries are the same within every sequence."""
+    each = [np.fmax.reduce(x, axis=0) > np.fmin.reduce(x, axis=0) for x in _frames(X) if len(x)]
+    return np.flatnonzero(~np.any(each, axis=0)).tolist()
 
 
 def _width_of_inputs(X: Ragged) -> int:

@@ -24,6 +24,11 @@ def linear_summary(estimator: Any, level: float) -> Summary:
     if report is not None:
         facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"
     notes = ["States are hidden: standard_errors(X) gives errors of what was learnt, from the curvature of log p."]
+    if "emission" in estimator.structure_.learn and {"transition", "noise"} & set(estimator.structure_.learn):
+        told = (
+            "States that are free can be turned and scaled without a change of log p: fewer parameters are determined"
+        )
+        notes.append(f"{told} than are counted, so AIC and BIC ask too much.")
     rows = [row for name in estimator.structure_.learn for row in _entries(model, name)]
     return Summary(f"{type(estimator).__name__}: LinearGaussian", facts, rows, level, notes)
 

@@ -95,7 +95,10 @@ class Summary:
     def _table(self) -> list[tuple[str, ...]]:
         percent = f"{100 * self.level:g}%"
         head = ("column", "parameter", "estimate", f"{percent} from", "to")
-        return [head, *((r.column, r.parameter, *map(_shown, (r.estimate, r.low, r.high))) for r in self.rows[:SHOWN])]
+        table = [(r.column, r.parameter, *map(_shown, (r.estimate, r.low, r.high))) for r in self.rows[:SHOWN]]
+        if any(r.low is not None or r.high is not None for r in self.rows):
+            return [head, *table]
+        return [head[:3], *(line[:3] for line in table)]  # columns that would be empty say nothing
 
     def _after(self) -> list[str]:
         more = len(self.rows) - SHOWN
@@ -151,7 +154,7 @@ def _shown(value: Any) -> str:
 
 def _aligned(table: list[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    sides = ("<", "<", ">", ">", ">")
+    sides = ("<", "<", ">", ">", ">")[: len(widths)]
     lines = [
         "  ".join(f"{c:{side}{w}}" for c, side, w in zip(row, sides, widths, strict=True)).rstrip() for row in table
     ]

@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, BadEntry, refuse_infinite
 from likely.core.blocks import Blocks
+from likely.core.columns import Columns
 from likely.core.learn import Stop
 from likely.core.notes import tell
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.hmm import _known_states
-from likely.estimators.shell import EM, DensityEstimator, refuse_dates
+from likely.estimators.shell import EM, DensityEstimator
+from likely.estimators.streaming import one_step
 from likely.estimators.switching_starts import guessed_regimes
 from likely.estimators.workload import seed_of
-from likely.models.covariates import with_covariates
+from likely.models.covariates import COVARIATES, table, with_covariates
 from likely.models.decoding import is_one
-from likely.models.hmm import masks
+from likely.models.hmm import BadFrame, masks
 from likely.models.interacting import InteractingModels
+from likely.models.linear_starting import first_guess, free_form
 from likely.models.switching import SwitchingLinear
 from likely.models.switching_alarms import Alarms, fault_alarms
-from likely.models.switching_learning import MOVES, SwitchingLearner, SwitchingPrior, learnt
+from likely.models.switching_learning import MOVES, SwitchingLearner, SwitchingPrior, known_regimes, learnt, structures
 
 STAY = 0.95  # to begin with, if moves are not given
+MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
 FIRST = 5  # refits with guessed regimes, before they are hidden again
 
 
 class SwitchingDensity(DensityEstimator):
     """Learn a `SwitchingLinear` by EM: parameters of each regime, and the chain between them   (de Freitas 12).
 
-    - **regimes**: a list of `LinearGaussian` to begin with, one a regime; or a `SwitchingLinear`.
+    - **regimes**: a list of `LinearGaussian` to begin with, one a regime; or a `SwitchingLinear`. A number: so many
+      regimes, each of one state beside the columns' levels, guessed from the data and told apart by windows.
     - **moves**: probabilities (K, K) to begin with; None: stay with 0.95.
     - **learn**: names such as ["noise", "observation"] for all regimes, or a list of such a regime; None: all but the
       law of the first state. "moves" and "starts" are learnt unless **chain** leaves them out.
@@ -57,7 +64,7 @@ class SwitchingDensity(DensityEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "regimes": [list, tuple, SwitchingLinear],
+        "regimes": [list, tuple, SwitchingLinear, Interval(Integral, 1, None, closed="left")],
         "moves": ["array-like", None],
         "learn": [list, tuple, str, None],
         "form": [dict, list, tuple, None],
@@ -69,7 +76,7 @@ class SwitchingDensity(DensityEstimator):
     }
 
     def __init__(
-        self, regimes: Any, moves: Any = None, *, learn: Any = None, form: Any = None, chain: Any = MOVES,
+        self, regimes: Any = 2, moves: Any = None, *, learn: Any = None, form: Any = None, chain: Any = MOVES,
         prior: Any = "weak", start: str = "auto", max_iter: int = 100, tol: float = 1e-5, random_state: Any = None,
     ) -> None:  # fmt: skip
         self.regimes = regimes
@@ -83,8 +90,10 @@ class SwitchingDensity(DensityEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    _saved = (*DensityEstimator._saved, "lengths_")
+    _saved = (*DensityEstimator._saved, "lengths_", "streamed_")
     _model_types = (SwitchingLinear,)
+    streamed_ = False  # files of earlier versions do not say so
+    hard = False
 
     # ----------------------------------------------------------------- learning
 
@@ -97,19 +106,45 @@ class SwitchingDensity(DensityEstimator):
         `given`: regimes that are known, for each frame its number, −1 where it is not.
         """
         self._validate_params()
-        first = self._first_model()
-        frames, weight = self._sequences(X, lengths, first.dim), sample_weight
-        known = None if given is None else masks(_known_states(given, lengths), frames, first.n_regimes)
-        rows = frames if inputs is None else with_covariates(frames, Ragged.of(inputs, _cut(inputs, lengths)))
-        self._refuse_unseen(frames)
-        report = self._learn(first, rows, frames, weight, known)
+        frames, rows, weight = self._seen(X, sample_weight, inputs, lengths, reset=True)
+        with np.errstate(all="ignore"):  # what leaves the range of numbers is said in words
+            first = self._first_model(frames, weight, _width_of_inputs(rows))
+            known = None if given is None else self._known_regimes(given, lengths, frames, first.n_regimes)
+            report = self._learn(first, rows, frames, weight, known)
         if not report.converged and not report.reason.startswith("the approximate evidence"):  # the usual end here
             tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=2)
-        self.n_features_in_, self.lengths_ = first.dim, max(float(frames.lengths.mean()), 1.0)
+        self.streamed_, self.lengths_ = False, max(float(frames.lengths.mean()), 1.0)
         return self._adopt(report)
 
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
+    ) -> Self:
+        """One step of (approximate) EM with more sequences; the first ones are learnt as by `fit`.
+
+        After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
+        """
+        if not hasattr(self, "model_"):
+            self.fit(X, None, sample_weight, inputs=inputs, lengths=lengths)
+            self.streamed_ = True
+            return self
+        self._validate_params()
+        _, rows, weight = self._seen(X, sample_weight, inputs, lengths, reset=False)
+        with np.errstate(all="ignore"):
+            report = one_step(self, rows, weight)
+        return self._adopt(replace(report, model=report.model.model))
+
+    @property
+    def _learnt(self) -> SwitchingLearner:
+        return self._learner(self.model_)
+
+    def _learner(self, model: SwitchingLinear) -> SwitchingLearner:
+        return SwitchingLearner.of(model, self.learn, self._form(model), self.chain)
+
+    def _known_regimes(self, given: Any, lengths: Any, frames: Ragged, K: int) -> Ragged:
+        return known_regimes(_known_states(given, lengths), frames, K, type(self).__name__)
+
     def _learn(self, first: SwitchingLinear, rows: Ragged, frames: Ragged, weight: Any, known: Any) -> FitReport:
-        learner = SwitchingLearner.of(first, self.learn, self.form, self.chain)
+        learner = self._learner(first)
         if known is None and self._guesses(first):
             guess = guessed_regimes(frames, weight, first.n_regimes, seed_of(self.random_state))
             data = Blocks.of(rows, weight, given=masks(guess, frames, first.n_regimes))
@@ -122,48 +157,90 @@ class SwitchingDensity(DensityEstimator):
         alike = all(_same(first.regimes[0], m) for m in first.regimes[1:])
         return first.n_regimes > 1 and alike
 
-    def _first_model(self) -> SwitchingLinear:
-        if isinstance(self.regimes, SwitchingLinear):
-            return self.regimes if self.moves is None else SwitchingLinear(self.regimes.regimes, self.moves)
-        K = len(self.regimes)
-        moves = self.moves
-        if moves is None:
-            moves = np.where(np.eye(K, dtype=bool), STAY, (1.0 - STAY) / max(K - 1, 1)) if K > 1 else [[1.0]]
-        return SwitchingLinear(tuple(self.regimes), moves)
+    def _first_model(self, frames: Ragged, weight: Any, n_inputs: int) -> SwitchingLinear:
+        model = self.regimes
+        if not isinstance(model, SwitchingLinear):
+            plain = isinstance(model, Integral)
+            regimes = (first_guess(frames, 1, n_inputs, weight),) * int(model) if plain else tuple(model)
+            model = SwitchingLinear(regimes, sticky(len(regimes)) if self.moves is None else self.moves)
+        elif self.moves is not None:
+            model = SwitchingLinear(model.regimes, self.moves)
+        if model.dim != self.n_features_in_:
+            expected = f"frames must have {model.dim} columns, as the regimes do"
+            raise ShapeError(sentence(type(self).__name__, expected, self.n_features_in_))
+        return model
 
-    def _sequences(self, X: Any, lengths: Any, width: int) -> Ragged:
-        if X is None or hasattr(X, "tocsr"):
-            got = "None" if X is None else "a sparse matrix"
-            raise DataError(sentence(type(self).__name__, "sequences of frames are needed", got))
-        refuse_dates(X, type(self).__name__)
-        seqs = Ragged.of(X) if lengths is None else Ragged.of(X, lengths)
-        values = np.asarray(seqs.values)
-        found = 1 if values.ndim == 1 else values.shape[-1]
-        if found != width:
-            raise ShapeError(
-                sentence(type(self).__name__, f"frames must have {width} columns, as the regimes do", found)
-            )
-        return seqs
+    def _form(self, first: SwitchingLinear) -> Any:
+        """What is free; of regimes guessed from the data all but the state that carries the levels."""
+        if not isinstance(self.regimes, Integral) or not (self.form is None or isinstance(self.form, dict)):
+            return self.form
+        asked = structures(first, self.learn)[0].learn
+        return {n: f for n, f in free_form(1, first.n_inputs).items() if n in asked} | (self.form or {})
 
-    def _refuse_unseen(self, frames: Ragged) -> None:
-        values = np.asarray(frames.values, dtype=np.float64)
-        if not len(values) or np.isnan(values).all():
+    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+        length = getattr(self, "lengths_", 1.0)
+        sound = type(length) is float and 0 < length < MOST_FRAMES and type(self.streamed_) is bool
+        return sound and super()._fits(model, width, members)
+
+    # ------------------------------------------------------------------- border
+
+    def _seen(self, X: Any, weight: Any, inputs: Any, lengths: Any, reset: bool) -> tuple[Ragged, Ragged, Any]:
+        """Sequences to learn from, the same beside their inputs, and weights."""
+        frames = self._rows(_cut(X, lengths), reset=reset)
+        if weight is not None:
+            weight = _check_sample_weight(weight, frames, dtype=np.float64, ensure_non_negative=True)
+        counts = np.ones(len(frames.values)) if weight is None else np.asarray(frames.weights(weight))
+        if np.isnan(np.asarray(frames.values, dtype=np.float64)[counts > 0]).all():
             expected = "at least one entry of one frame must have been observed"
-            raise DataError(sentence(type(self).__name__, expected, "NaN everywhere" if len(values) else "no frame"))
+            raise DataError(sentence(type(self).__name__, expected, "NaN everywhere"))
+        known = None if inputs is None else Ragged.of(inputs, _lengths_for(inputs, lengths))
+        return frames, frames if known is None else with_covariates(frames, known), weight
+
+    def _rows(self, X: Any, reset: bool) -> Ragged:
+        """Foreign sequences as the model takes them."""
+        sparse, complex_ = hasattr(X, "tocsr"), isinstance(X, np.ndarray) and X.dtype.kind == "c"
+        if X is None or sparse or complex_:
+            got = "None" if X is None else "a sparse matrix" if sparse else "complex numbers"
+            remedy = "Complex data not supported" if complex_ else ""
+            raise DataError(sentence(type(self).__name__, "sequences of frames are needed", got, remedy))
+        seqs = Ragged.of(X)
+        if not len(seqs) or not len(seqs.values):
+            if reset:
+                expected, came = "at least one frame is needed", "0 sample(s)"
+                raise DataError(sentence(type(self).__name__, expected, came, "(shape=(0, 0))"))
+            return seqs
+        frames = seqs.values
+        if isinstance(frames, np.ndarray) and frames.ndim == 1:
+            frames = self._column(frames, reset)
+        rows = super()._rows(X if hasattr(X, "columns") else frames, reset)
+        try:
+            refuse_infinite(rows, type(self).__name__)
+        except BadEntry as error:
+            raise BadFrame.of(error, seqs.offsets) from None
+        return Ragged.trusted(values=rows, offsets=seqs.offsets)
+
+    def _column(self, frames: Array, reset: bool) -> Array:
+        if not reset and self.n_features_in_ != 1:
+            expected = f"frames must have {self.n_features_in_} columns"
+            raise DataError(sentence(type(self).__name__, expected, "single values", "Reshape your data"))
+        return frames[:, None]
+
+    def _ready(self, X: Any, inputs: Any, lengths: Any) -> tuple[Ragged, Any]:
+        """Sequences, and their inputs, to answer about."""
+        check_is_fitted(self)
+        rows = self._rows(_cut(X, lengths), reset=False)
+        return rows, None if inputs is None else Ragged.of(inputs, _lengths_for(inputs, lengths))
 
     def _blank(self, X: Any, members: int | None = None) -> Any:
         remedy = "fit one on the sequences of each class, and compare their score_samples"
         raise DomainError(sentence(type(self).__name__, "this density stands alone", "inside another model", remedy))
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Refused: the expectation is approximate, and statistics of different models would be mixed."""
-        expected = "sequences must come all at once"
-        raise DomainError(sentence(type(self).__name__, expected, "partial_fit", "call fit with all of them"))
-
     def summary(self, level: float = 0.95) -> Any:
-        """Refused: there are no standard errors of an approximate evidence."""
-        expected, remedy = "a switching model has no summary", "look at model_.regimes, model_.moves and report_"
-        raise DomainError(sentence(type(self).__name__, expected, "summary", remedy))
+        """Regimes, moves and what was learnt of each, on one page; there are no errors of an approximate evidence."""
+        from likely.estimators.switching_summary import switching_summary
+
+        check_is_fitted(self)
+        return switching_summary(self, level)
 
     def impute(self, X: Any, random_state: Any = None) -> Any:
         """Refused: what is missing depends on the regime."""
@@ -174,8 +251,8 @@ class SwitchingDensity(DensityEstimator):
 
     def score_samples(self, X: Any, inputs: Any = None, lengths: Any = None) -> Array:
         """The approximate log p of each sequence (n,)."""
-        check_is_fitted(self)
-        return self.model_.log_prob(self._sequences(X, lengths, self.n_features_in_), inputs)
+        rows, known = self._ready(X, inputs, lengths)
+        return self.model_.log_prob(rows, known)
 
     def score(self, X: Any, y: Any = None, inputs: Any = None, lengths: Any = None) -> float:
         """Mean log p of the sequences."""
@@ -183,10 +260,9 @@ class SwitchingDensity(DensityEstimator):
 
     def predict_proba(self, X: Any, inputs: Any = None, lengths: Any = None, live: bool = False) -> Any:
         """p(regime | sequence) of each frame: (T, K), or a Ragged; `live`: from the frames up to it alone."""
-        check_is_fitted(self)
-        seqs = self._sequences(X, lengths, self.n_features_in_)
-        states = self.model_.filter(seqs, inputs) if live else self.model_.smooth(seqs, inputs)
-        return states.regimes[0] if is_one(X) and lengths is None else states.regimes
+        rows, known = self._ready(X, inputs, lengths)
+        states = self.model_.filter(rows, known) if live else self.model_.smooth(rows, known)
+        return states.regimes[0] if is_one(X) and lengths is None and len(rows) else states.regimes
 
     def predict(self, X: Any, inputs: Any = None, lengths: Any = None, live: bool = False) -> Any:
         """The likeliest regime of each frame: (T,), or a Ragged."""
@@ -222,5 +298,22 @@ def _same(a: Any, b: Any) -> bool:
     return all((x is None and y is None) or np.array_equal(x, y) for x, y in pairs)
 
 
-def _cut(inputs: Any, lengths: Any) -> Any:
+def sticky(K: int) -> Array:
+    """Moves (K, K) that stay with 0.95.
+
+    >>> sticky(2).tolist()
+    [[0.95, 0.05], [0.05, 0.95]]
+    """
+    return np.where(np.eye(K, dtype=bool), STAY, round(1.0 - STAY, 12) / max(K - 1, 1)) if K > 1 else np.ones((1, 1))
+
+
+def _cut(X: Any, lengths: Any) -> Any:
+    return X if lengths is None or X is None else Ragged.of(X, lengths)
+
+
+def _lengths_for(inputs: Any, lengths: Any) -> Any:
     return None if isinstance(inputs, Ragged | list | tuple) else lengths
+
+
+def _width_of_inputs(rows: Ragged) -> int:
+    return int(table(rows.values[COVARIATES]).shape[1]) if isinstance(rows.values, Columns) else 0

@@ -37,7 +37,8 @@ def windows(X: Ragged) -> Array:
     step[X.offsets[:-1][X.lengths > 0]] = np.nan
     parts = [_smoothed(a, X) for a in (y, step, step**2)]
     rough = np.maximum(parts[2] - parts[1] ** 2, 0.0)
-    least = np.nanmean(step**2, axis=0) if np.isfinite(step).any() else np.ones(y.shape[1])
+    seen = np.isfinite(step)
+    least = np.square(np.where(seen, step, 0.0)).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     return np.hstack([parts[0], parts[1], np.log(rough + 1e-6 * np.where(least > 0, least, 1.0))])
 
 

@@ -1419,14 +1419,13 @@ def switch_back(  # type: ignore[no-untyped-def]
             for k in range(K):
                 top, total = -np.inf, 0.0
                 for j in range(K):
-                    now = own_log[f - 1, j] + np.log(P[j, k])
-                    if now > -np.inf and share[f, k] > 0.0:
-                        now += _foresaw(A, k, N, push, push_step * f + push_stride * k, out_m[f, k], own_m[f - 1, j],
+                    v[j], joint[f, j, k] = 0.0, own_log[f - 1, j] + np.log(P[j, k])
+                    if joint[f, j, k] > -np.inf and share[f, k] > 0.0:
+                        v[j] = _foresaw(A, k, N, push, push_step * f + push_stride * k, out_m[f, k], own_m[f - 1, j],
                                         own_U[f - 1, j], w, pivots, s, e)  # fmt: skip
-                    joint[f, j, k] = now
-                    top = max(top, now)
-                for j in range(K):
-                    joint[f, j, k] = np.exp(joint[f, j, k] - top) if top > -np.inf else 0.0
+                    top = max(top, joint[f, j, k] + v[j])
+                for j in range(K):  # where all are too far to be told apart in numbers, moves alone decide
+                    joint[f, j, k] = np.exp(joint[f, j, k] + (v[j] - top if top > -np.inf else 0.0))
                     total += joint[f, j, k]
                 for j in range(K):
                     joint[f, j, k] = share[f, k] * joint[f, j, k] / total if total > 0.0 else 0.0

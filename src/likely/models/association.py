@@ -322,7 +322,8 @@ class DataAssociation(Value):
         mean, root = self.expected(state)
         off = turned(np.asarray(z) - mean, self._wrap)
         white = solve_triangular(root, off.T, trans="T", check_finite=False)
-        return np.asarray((white * white).sum(axis=0))
+        with np.errstate(over="ignore"):  # beyond all bounds is outside of any gate
+            return np.asarray((white * white).sum(axis=0))
 
     def expected(self, state: StateBelief) -> tuple[Array, Array]:
         """Mean (p,) and upper root (p, p) of a measurement's covariance, if the target is measured."""
@@ -460,7 +461,8 @@ def _near(states: list[Any], first: int, rest: list[int], angles: Sequence[int])
     if not (np.abs(root.diagonal()) > 0).all():
         root = root_of(roots.square(root) + 1e-12 * np.diag(np.maximum(states[first].variance, 1e-300)))
     white = solve_triangular(root, off.T, trans="T", check_finite=False)
-    return [i for i, d2 in zip(rest, (white * white).sum(axis=0), strict=True) if d2 < SAME]
+    with np.errstate(over="ignore"):
+        return [i for i, d2 in zip(rest, (white * white).sum(axis=0), strict=True) if d2 < SAME]
 
 
 def _number(value: Any, name: str, low: float, high: float, closed: bool = False) -> float:

@@ -13,9 +13,11 @@ from likely.core.arrays import Array, Index, Mask, numbers, parameter, rows
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.sensor_dynamics import Innovation, SensorDynamics
+from likely.models.wording import path_words
 
 ME = "FaultWatch"
 BITS = float(np.log(2.0))
+FARTHEST = 1e100  # standard deviations: more is no other news, and squares must not overflow
 STILL = 1e-9  # share of its value by which a sensor that never moved may differ: rounding
 
 
@@ -69,6 +71,11 @@ class Watched(NamedTuple):
     def fault(self) -> Array:
         """P(fault) (T,)."""
         return np.asarray(1.0 / (1.0 + np.exp(-np.minimum(self.log_odds, 700.0))))
+
+    def __repr__(self) -> str:
+        size = path_words(self.contributions, "sensor")
+        first = f", the first is {int(np.argmax(self.alarm))}" if self.alarm.any() else ""
+        return f"Watched({size}, {int(self.alarm.sum()):,} in alarm{first})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +149,8 @@ class FaultWatch(Value):
         x, moved = self._units(y)
         found = self.normal.after(belief.frame, belief.spread, x)
         ratios, offsets = self._ratios(belief, found, x)
-        if moved.any():  # n frames said that it never moves: the next one does with probability 1/(n + 1)
-            ratios = ratios + np.log1p(self.learnt_from) * moved.sum() / np.maximum(self.shares, 1e-300)
-        logs, total = self._weighed(belief.log_weights, ratios)
+        # n frames said that a sensor never moves: the next one does with probability 1/(n + 1), whatever the fault
+        logs, total = self._weighed(belief.log_weights, ratios, float(np.log1p(self.learnt_from)) * int(moved.sum()))
         kinds = belief.log_kinds + self.kind_share * self._alike(ratios)
         surprise = 0.5 * (float(found.white @ found.white) - len(found.white)) / BITS
         after = belief.replace(
@@ -169,7 +175,8 @@ class FaultWatch(Value):
         off = np.abs(row - self.mean) > STILL * np.maximum(np.abs(self.mean), 1e-12)
         still = (self.scale == 0) & off & ~np.isnan(row)
         some = self.sensors
-        return (row[some] - self.mean[some]) / self.scale[some], still
+        with np.errstate(over="ignore"):
+            return np.clip((row[some] - self.mean[some]) / self.scale[some], -FARTHEST, FARTHEST), still
 
     @cached_property
     def sensors(self) -> Index:
@@ -240,8 +247,8 @@ class FaultWatch(Value):
             logs = out[t] = logs - _log_sum(logs)
         return out
 
-    def _weighed(self, logs: Array, ratios: Array) -> tuple[Array, float]:
-        out = logs + np.concatenate([[0.0], self.shares * ratios])
+    def _weighed(self, logs: Array, ratios: Array, moved: float = 0.0) -> tuple[Array, float]:
+        out = logs + np.concatenate([[0.0], self.shares * ratios + moved])
         total = float(_log_sum(out))
         return out - total, total
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.core.notes import tell
 from likely.core.ragged import Ragged
+from likely.core.value import Value
 from likely.errors import DomainError, sentence
 from likely.models import switching_filtering as passes
 from likely.models.decoding import is_one
@@ -19,7 +21,7 @@ ME = "InteractingModels"
 
 
 @dataclass(frozen=True, eq=False)
-class InteractingModels:
+class InteractingModels(Value):
     """The filters of Blom and Bar-Shalom (1988) for a `SwitchingLinear`: K Gaussians instead of Kᵗ.
 
     - **method** "imm": successor j begins from the blend of all regimes weighted by p(z_{t−1} = i | z_t = j, y), so a
@@ -75,6 +77,10 @@ class InteractingModels:
         runs = [self._run(series.cut(i, i + 1)) for i in range(len(Ragged.of(y)))]
         return runs[0] if alone else runs
 
+    def filter(self, y: Any, inputs: Any = None) -> Any:
+        """The same as `run`, by the name that models have for it."""
+        return self.run(y, inputs)
+
     def _run(self, series: passes.Switched) -> SwitchingRun:
         kept = passes.forward(self.model.stack, series, self._both)
         share = np.exp(kept.log_weights)
@@ -108,6 +114,8 @@ def refuse_other(model: Any, whose: str) -> None:
 
 def first_belief(model: Any, seed: int) -> SwitchingBelief:
     """One Gaussian a regime, before any frame."""
+    if model.incomparable:
+        tell(model.incomparable)
     s = model.stack
     return SwitchingBelief.trusted(
         means=s.m.copy(), roots=s.U.copy(), which=np.arange(model.n_regimes), log_weights=s.log_starts.copy(),

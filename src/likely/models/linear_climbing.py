@@ -45,8 +45,8 @@ def learnt(
     a pass than is left to gain: the share of information that is hidden is the factor by which its errors shrink.
     A variance near 0, where both see no slope, is raised if log p rises with it, before this is called converged.
 
-    A `checkpoint` is written at every step that rises. What was cut off goes on there: to the same bits during the first
-    passes of EM, and later to the same maximum, since steps learn the curvature anew.
+    A `checkpoint` is written at every step that rises. What was cut off goes on there: to the same bits during the
+    first passes of EM, and later to the same maximum, since steps learn the curvature anew.
 
     >>> import likely as lk
     >>> nile = np.array([1120.0, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140, 995, 935, 1110, 994, 1020])

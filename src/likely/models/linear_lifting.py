@@ -33,7 +33,7 @@ class Lift(NamedTuple):
     slope: float  # ∂ log p / ∂ log of the variance
     share: float  # 1 − (what stays uncertain of its noise) / variance: variance / share is the data's scale of it
     rounding: float  # share of the variance that moments cannot tell from 0
-    count: float
+    frames: float
 
     @classmethod
     def of(cls, name: str, way: Array, n: float, all_of: float, known: float, rounded: float) -> Lift:
@@ -55,7 +55,7 @@ class Lift(NamedTuple):
     @property
     def gain(self) -> float:
         """What log p would gain about, were it raised to the data's scale: a score test   (½ slope² / information)."""
-        return (self.slope / max(self.share, LEAST)) ** 2 / self.count if self.slope > 0 else 0.0
+        return (self.slope / max(self.share, LEAST)) ** 2 / self.frames if self.slope > 0 else 0.0
 
 
 class Scatters(NamedTuple):

@@ -206,7 +206,7 @@ class Apart:
         """Changes of S (m, d, d), each within its block."""
         out = np.zeros((int(self.edges[-1]), *self.base.shape))
         for i, (at, piece) in enumerate(self.parts_of):
-            out[np.ix_(range(self.edges[i], self.edges[i + 1]), at, at)] = piece.directions
+            out[np.ix_(np.arange(self.edges[i], self.edges[i + 1]), at, at)] = piece.directions
         return out
 
     def parts(self, theta: Array) -> dict[str, Array]:

@@ -11,6 +11,7 @@ from numpy.random import SeedSequence
 from likely.core.arrays import Array, Index
 from likely.core.notes import tell
 from likely.core.ragged import Ragged
+from likely.core.value import Value
 from likely.errors import DomainError, sentence
 from likely.models.covariates import table
 from likely.models.decoding import is_one
@@ -25,7 +26,7 @@ PROPOSALS = ("optimal", "prior")
 
 
 @dataclass(frozen=True, eq=False)
-class RaoBlackwell:
+class RaoBlackwell(Value):
     """p(z_t, x_t | y) of a `SwitchingLinear` by at most n paths of regimes, each with a Kalman filter  (de Freitas 13).
 
     - **proposal** "optimal": every path is continued to all K regimes, and all are scored before any is given up;
@@ -59,9 +60,8 @@ class RaoBlackwell:
 
     def __post_init__(self) -> None:
         refuse_other(self.model, ME)
-        whole_number(self.n, ME, "n", 1)
-        whole_number(self.seed, ME, "seed")
-        share(self.threshold, ME, "threshold")
+        n, seed = whole_number(self.n, ME, "n", 1), whole_number(self.seed, ME, "seed")
+        self._set(n=n, seed=seed, threshold=share(self.threshold, ME, "threshold"))
         if self.proposal not in PROPOSALS:
             raise DomainError(sentence(ME, f"proposal must be one of {', '.join(PROPOSALS)}", repr(self.proposal)))
         if self.resample is not None and self.resample not in self._schemes:
@@ -80,14 +80,14 @@ class RaoBlackwell:
 
     def initial(self) -> SwitchingBelief:
         """The first state and regime, before any frame."""
-        return self._initial(int(self.seed))
+        return self._initial(self.seed)
 
     def _initial(self, seed: int) -> SwitchingBelief:
         first = first_belief(self.model, seed)
         if self.proposal == "optimal":
             alive = np.flatnonzero(first.log_weights > -np.inf)
             return _some(first, alive, first.log_weights[alive])
-        chosen = resampled(self._scheme, first.weights, int(self.n), keyed(seed, 0, CHOOSE))
+        chosen = resampled(self._scheme, first.weights, self.n, keyed(seed, 0, CHOOSE))
         return _some(first, chosen, np.full(len(chosen), -np.log(self.n)))
 
     def predict(self, belief: SwitchingBelief, inputs: Any = None) -> SwitchingBelief:
@@ -118,7 +118,7 @@ class RaoBlackwell:
 
     def _survivors(self, belief: SwitchingBelief) -> tuple[Index, Array]:
         """Numbers of the Gaussians that are continued, in order, and the logarithms of their weights."""
-        n, rng = int(self.n), keyed(belief.seed, belief.time + 1, CHOOSE)
+        n, rng = self.n, keyed(belief.seed, belief.time + 1, CHOOSE)
         if self._scheme == "optimal":
             return thinned(belief.log_weights, n, rng.random())
         if self.proposal == "optimal" and belief.particle is not None:
@@ -156,6 +156,10 @@ class RaoBlackwell:
             raise DomainError(sentence(ME, f"inputs of {len(seqs)} sequences are needed", len(known)))
         runs = [self._run(frames, known[i], _seed_of(self.seed, i), keep) for i, frames in enumerate(seqs)]
         return runs[0] if alone else runs
+
+    def filter(self, y: Any, inputs: Any = None, keep: bool = False) -> Any:
+        """The same as `run`, by the name that models have for it."""
+        return self.run(y, inputs, keep)
 
     def _run(self, frames: Any, inputs: Any, seed: int, keep: bool) -> SwitchingRun:
         belief, rows, history = self._initial(seed), [], []

@@ -16,6 +16,7 @@ from likely.models.linear_learning import collected
 from likely.models.linear_score import Coordinates, Sizes, slopes
 from likely.models.linear_stats import LinearStats
 from likely.models.linear_structure import MATRICES, SPREADS, STARTS, Structure
+from likely.models.wording import matrix_words
 
 STEP = 3e-5  # of numbers of size 1: central differences err by STEP², rounding of slopes adds 1e-14 / STEP a frame
 UNDETERMINED = 1e-7  # information about a direction, as a share of what complete data would say of it
@@ -40,6 +41,10 @@ class StandardErrors(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self.errors)
+
+    def __repr__(self) -> str:
+        inside = "".join(f", {name}={matrix_words(a)}" for name, a in self.errors.items())
+        return f"StandardErrors({len(self.names)} free {'entry' if len(self.names) == 1 else 'entries'}{inside})"
 
 
 def standard_errors(
@@ -68,22 +73,29 @@ def standard_errors(
         return stats if prior is None else stats + prior.stats
 
     coordinates = Coordinates(model, look(model), structure)
-    information, scale = _information(model, coordinates, look)
-    return _reported(model, structure, coordinates, information, scale)
+    information, counts = _information(model, coordinates, look)
+    return _reported(model, structure, coordinates, information, counts)
 
 
 def _changes_inputs(structure: Structure) -> bool:
     return "control" in structure.learn or "feedthrough" in structure.learn
 
 
-def _information(model: Any, coordinates: Coordinates, look: Callable[[Any], LinearStats]) -> tuple[Array, float]:
-    """−∂² log p(y) along all directions (m, m), and the weight of all frames."""
+def _information(model: Any, coordinates: Coordinates, look: Callable[[Any], LinearStats]) -> tuple[Array, Array]:
+    """−∂² log p(y) along all directions (m, m), and how often each could be seen (m,)."""
     m = len(coordinates)
     out = np.empty((m, m))
     for j in range(m):
         ahead, behind = (_slope(coordinates, j, by, look) for by in (STEP, -STEP))
         out[j] = (behind - ahead) / (2.0 * STEP)
-    return spd.symmetric(out), max(float(look(model).frames), 1e-300)
+    return spd.symmetric(out), _counts(coordinates, look(model))
+
+
+def _counts(coordinates: Coordinates, stats: LinearStats) -> Array:
+    """Moves tell of the transition and its noise, frames of the emission and its noise, first states of the start."""
+    seen = {"transition": stats.moves, "noise": stats.moves, "mean": stats.starts, "covariance": stats.starts}
+    each = [np.full(len(p.directions), float(seen.get(_of(p), stats.seen))) for p in coordinates.pieces]
+    return np.maximum(np.concatenate([np.empty(0), *each]), 1e-300)
 
 
 def _slope(coordinates: Coordinates, j: int, by: float, look: Callable[[Any], LinearStats]) -> Array:
@@ -117,10 +129,11 @@ def _moved(coordinates: Coordinates, j: int, by: float) -> dict[str, Array]:
 
 
 def _reported(
-    model: Any, structure: Structure, coordinates: Coordinates, information: Array, scale: float
+    model: Any, structure: Structure, coordinates: Coordinates, information: Array, counts: Array
 ) -> StandardErrors:
-    values, vectors = np.linalg.eigh(information)
-    known = values > UNDETERMINED * scale
+    units = 1.0 / np.sqrt(counts)  # in which complete data say 1 of every direction
+    values, vectors = np.linalg.eigh(information * units[:, None] * units[None, :])
+    known, vectors = values > UNDETERMINED, units[:, None] * vectors
     names, rows, errors = [], [], {}
     for name in (n for n in (*MATRICES, *SPREADS, *STARTS) if n in structure.learn):
         changes = _changes(model, coordinates, name)  # (m, *shape)

@@ -17,6 +17,7 @@ from likely.models import switching_filtering as passes
 from likely.models import switching_learning as learning
 from likely.models.interacting import InteractingModels
 from likely.models.linear_gaussian import LinearGaussian
+from likely.models.switching_atoms import incomparable
 from likely.models.switching_belief import SwitchingBelief
 from likely.models.switching_exact import ExactSwitching, enumerated
 from likely.models.switching_filtering import Stack, SwitchingStates
@@ -39,6 +40,9 @@ class SwitchingLinear(Law):
     a regime (generalised pseudo-Bayes of order 2, `filter` and `log_prob`; expectation correction, `smooth`), which is
     an approximation, and `smooth` a somewhat too confident one. `log_prob` is the log of a proper density of sequences,
     near the model's; it is exact for one regime and for the first two frames. `RaoBlackwell` gives unbiased evidence.
+
+    Either all regimes should foresee a frame with some error, or all without: a regime without any noise gives it a
+    probability where the others give a density, the two are no common measure, and a warning says so.
 
     >>> import likely as lk
     >>> quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
@@ -123,6 +127,12 @@ class SwitchingLinear(Law):
         A, N, C, R = (np.concatenate([m[i] for m in each]) for i in range(4))
         m, U = (np.stack([m[i] for m in each]) for i in (4, 5))
         return Stack(np.array(self.moves), A, N, C, R, _logs(self.starts), m, U)
+
+    @cached_property
+    def incomparable(self) -> str:
+        """What is said where one regime foresees observations exactly and another does not; "" where none does."""
+        with np.errstate(all="ignore"):
+            return incomparable(self.regimes)
 
     @cached_property
     def log_moves(self) -> Array:

@@ -10,6 +10,7 @@ from likely.core.arrays import Array, Index
 from likely.decisions.cost import Cost
 from likely.decisions.posteriors import posteriors
 from likely.models.decoding import whole
+from likely.models.wording import counted
 
 ME = "fault_alarms"
 
@@ -25,6 +26,10 @@ class Alarms(NamedTuple):
     def raised(self) -> Index:
         """The frames at which an action other than 0 begins."""
         return np.flatnonzero((self.actions != 0) & (np.append(0, self.actions[:-1]) != self.actions))
+
+    def __repr__(self) -> str:
+        some, size = int(np.count_nonzero(self.actions)), counted(len(self.actions), "frame")
+        return f"Alarms({size}, {some:,} with an action, first={self.first})"
 
 
 def fault_alarms(posterior: Any, cost: Any = None, *, hold: int = 1) -> Alarms:

@@ -13,6 +13,7 @@ from likely.core.arrays import Array, Index, parameter
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.maths import spd
+from likely.models.decoding import whole
 
 ME = "SwitchingBelief"
 
@@ -135,7 +136,7 @@ class SwitchingRun:
         if self.history is None:
             expected = "what particles came from was not kept"
             raise DomainError(sentence("SwitchingRun", expected, remedy="run(y, keep=True)"))
-        T, K = self.regime_posterior.shape
+        lag, (T, K) = whole(lag, 0, "SwitchingRun.regime_smoothed", "lag"), self.regime_posterior.shape
         return np.array([self._traced(t, min(t + lag, T - 1), K) for t in range(T)]).reshape(T, K)
 
     def _traced(self, t: int, end: int, K: int) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, one_blas_thread, ordered_map
+from likely.core.notes import tell
 from likely.core.ragged import Ragged
 from likely.maths import spd
 from likely.models.decoding import is_one
@@ -96,6 +97,8 @@ class SwitchingStates(NamedTuple):
 
 def switched(model: Any, y: Any, inputs: Any = None, mask: Array | None = None) -> Switched:
     """Sequences checked against the model."""
+    if model.incomparable:
+        tell(model.incomparable)
     each = [series_of(m, y, inputs) for m in model.regimes]
     return Switched.of(each, np.zeros((1, model.n_regimes)) if mask is None else np.ascontiguousarray(mask))
 

@@ -39,7 +39,7 @@ MOVES = ("moves", "starts")
 def collected(model: Any, y: Any, weight: Any, given: Any, inputs: Any = None) -> SwitchingStats:
     """The E-step over all sequences."""
     seqs = Ragged.of(y)
-    mask = None if given is None else masks(given, seqs, model.n_regimes).values
+    mask = None if given is None else known_regimes(given, seqs, model.n_regimes).values
     series = passes.switched(model, y, inputs, mask)
     n = len(series.offsets) - 1
     w = weights(weight, n, ME)
@@ -50,13 +50,36 @@ def collected(model: Any, y: Any, weight: Any, given: Any, inputs: Any = None) -
     return reduce(add, found)
 
 
+def known_regimes(given: Any, seqs: Ragged, K: int, whose: str = ME) -> Ragged:
+    """What is known of the regimes as log-masks (T, K), from numbers, −1 where nothing is, or from log-masks.
+
+    >>> known_regimes([[1, -1]], Ragged.of([[0.0, 0.0]]), 2).values.tolist()
+    [[-inf, 0.0], [0.0, 0.0]]
+    """
+    known = Ragged.of(given)
+    if known.offsets.shape != seqs.offsets.shape or (known.offsets != seqs.offsets).any():
+        expected = "given must have the regime of every frame of every sequence, −1 where it is not known"
+        raise ShapeError(sentence(whose, expected, f"{known!r} for {seqs!r}"))
+    values = np.asarray(known.values)
+    numbers = values.ndim == 1 and values.dtype.kind in "iu"
+    if values.size and numbers and not -1 <= values.min() <= values.max() < K:
+        outside = int(values.max() if values.max() >= K else values.min())
+        raise DomainError(sentence(whose, f"given regimes must lie in 0 … {K - 1}, or be −1 where unknown", outside))
+    if values.size and not numbers and not (values.dtype.kind == "f" and values.shape[1:] == (K,)):
+        expected = f"given must be whole numbers, one a frame, or log-masks of {K} columns"
+        raise DomainError(sentence(whose, expected, f"{values.dtype} {values.shape}"))
+    return masks(known, seqs, K)
+
+
 def _collected(model: Any, series: passes.Switched, w: Array, before: int) -> SwitchingStats:
     kept = passes.forward(model.stack, series, both=True)
     bad = np.flatnonzero(np.isneginf(kept.total) & (w > 0))
     if len(bad):
         expected = "every sequence must be possible in some path of regimes"
-        remedy = "correct its given regimes, or allow noise where there is none"
-        raise DataError(sentence(ME, expected, f"sequence {before + int(bad[0])} is not", remedy))
+        q = int(bad[0])
+        f = int(np.argmax(np.isneginf(kept.news[series.offsets[q] :])))  # of that sequence: it has one
+        got = f"sequence {before + q} is not at frame {f}"
+        raise DataError(sentence(ME, expected, got, _remedy(series, int(series.offsets[q]) + f)))
     found = passes.backward(model.stack, series, kept)
     frames = np.repeat(w, np.diff(series.offsets))
     first = series.offsets[:-1][np.diff(series.offsets) > 0]
@@ -68,6 +91,13 @@ def _collected(model: Any, series: passes.Switched, w: Array, before: int) -> Sw
     )  # fmt: skip
     evidence = float(w[w > 0] @ kept.total[w > 0])
     return stats.replace(entropy=np.asarray(evidence - expected_log(model, stats)))
+
+
+def _remedy(series: passes.Switched, f: int) -> str:
+    """What to do about a frame that no regime allows."""
+    if len(series.mask) > 1 and np.isneginf(series.mask[f]).any():
+        return "correct the regimes given for it, or allow noise where there is none"
+    return "replace an entry that is too far out by NaN, or allow noise where there is none"
 
 
 def _of_regime(m: Any, k: int, series: passes.Switched, found: passes.Smoothed, w: Array, first: Any) -> LinearStats:

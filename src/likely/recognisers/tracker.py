@@ -170,7 +170,7 @@ class Tracker(Recogniser):
         filter_, t = self._timed(times, len(listed))
         beliefs, news = _followed(filter_, listed, t)
         track = _track(filter_, beliefs, news)
-        if filter_.clutter == 0 and not isinstance(filter_._here, GaussianFilter):
+        if listed and filter_.clutter == 0 and not isinstance(filter_._here, GaussianFilter):
             found = _kalman_smoothed(filter_, listed, t)
             return track.replace(mean=found.mean, covariance=found.covariance)
         mean, covariance = np.array(track.mean), np.array(track.covariance)
@@ -243,6 +243,7 @@ class Tracker(Recogniser):
 
 def _listed(scans: Any) -> list[Any]:
     """Scans one by one; an array (T, p) has one measurement in each."""
+    scans = scans.to_numpy() if hasattr(scans, "to_numpy") else scans  # a data frame has one measurement a row
     if isinstance(scans, np.ndarray) and scans.ndim == 2 and scans.dtype != object:
         return [row[None] for row in scans]
     if isinstance(scans, Ragged):

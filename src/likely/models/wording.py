@@ -1,0 +1,72 @@
+"""A result in one line: how many frames, how many states, how probable; its arrays are one attribute away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.ragged import Ragged
+
+SMALL = 4  # entries of a matrix that is written out in a line
+
+
+def counted(n: int, what: str) -> str:
+    """So many of something.
+
+    >>> counted(1, "state"), counted(1200, "frame")
+    ('1 state', '1,200 frames')
+    """
+    return f"{n:,} {what}{'s' * (n != 1)}"
+
+
+def path_words(mean: Any, what: str = "state") -> str:
+    """The size of a path (T, d), or of a Ragged of them.
+
+    >>> path_words(np.zeros((100, 1))), path_words(Ragged.of([np.zeros((2, 3)), np.zeros((1, 3))]))
+    ('100 frames of 1 state', '2 sequences, 3 frames of 3 states')
+    """
+    values = mean.values if isinstance(mean, Ragged) else mean
+    size = f"{counted(len(values), 'frame')} of {counted(int(np.shape(values)[-1]), what)}"
+    return f"{counted(len(mean), 'sequence')}, {size}" if isinstance(mean, Ragged) else size
+
+
+def states_words(name: str, mean: Any, log_prob: Any) -> str:
+    """Believed states in one line; of several sequences, log_prob is that of all.
+
+    >>> states_words("Smoothed", np.zeros((100, 1)), -633.4645)
+    'Smoothed(100 frames of 1 state, log_prob=-633.46)'
+    """
+    return f"{name}({path_words(mean)}, log_prob={float(np.sum(log_prob)):.2f})"
+
+
+def matrix_words(a: Any) -> str:
+    """A small matrix in a line, a larger one by its shape.
+
+    >>> matrix_words(np.array([[1.0, 0.5], [0.0, 1e-9]])), matrix_words(np.eye(3))
+    ('[[1, 0.5], [0, 1e-09]]', '3×3')
+    """
+    if np.size(a) > SMALL:
+        return "×".join(map(str, np.shape(a)))
+    told = [", ".join(f"{x:.6g}" for x in row) for row in np.atleast_2d(a).tolist()]
+    return "[" + (", ".join(f"[{row}]" for row in told) if np.ndim(a) > 1 else told[0]) + "]"
+
+
+def start_words(model: Any) -> str:
+    """What is known of the first state of a linear model, before anything was seen."""
+    unknown = 0 if model.diffuse is None else int(model.diffuse.shape[1])
+    if not unknown:
+        return "known start"
+    return "diffuse start" if unknown == model.states else f"start diffuse in {unknown} of {model.states} directions"
+
+
+def linear_words(model: Any, names: tuple[str, ...]) -> str:
+    """A linear model in one line: its size, its start, and those matrices if all of them are small."""
+    sizes = [counted(model.states, "state"), counted(model.dim, "column")]
+    inputs, length = getattr(model, "n_inputs", 0), getattr(model, "length", None)
+    sizes += [counted(inputs, "input")] * bool(inputs)
+    sizes += [] if length is None else [f"changing over {counted(length, 'frame')}"]
+    there = [(name, getattr(model, name)) for name in names if getattr(model, name) is not None]
+    small = all(np.size(a) <= SMALL for _, a in there)
+    matrices = [f"{name}={matrix_words(a)}" for name, a in there] if small and length is None else []
+    return f"{type(model).__name__}({', '.join([*sizes, start_words(model), *matrices])})"

@@ -1,0 +1,151 @@
+"""How often will an alarm stand in vain? Ask frames that nothing was learnt from, and the law of likelihood ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, Mask
+
+WINDOW = 10  # frames whose evidence is counted together, as neighbours repeat each other
+ERRORS = 2.0  # standard errors that a mean over windows may be too low by
+TAIL = 0.1  # share of frames from which rarer ones are foretold
+FEW = 10  # runs of frames beyond a threshold, with fewer of which the tail is fitted
+NAT = 1.0  # mean excess of log-odds where all is as the model says
+NEAR = 1e-12  # rounding of sums of weights
+
+
+class Tail(NamedTuple):
+    """The largest values of a series: a share of them lies above a border, by an exponential law."""
+
+    border: float
+    share: float
+    excess: float  # on average
+
+    def threshold(self, rate: float) -> float:
+        """What a share `rate` exceeds, c = border + excess · log(share / rate)."""
+        further = float(np.log(self.share / rate)) if self.share > 0 else 0.0
+        return self.border + self.excess * max(further, 0.0)
+
+    def beyond(self, threshold: float) -> float:
+        """The share above a threshold that lies above the border."""
+        return self.share * float(np.exp(-(threshold - self.border) / max(self.excess, 1e-300)))
+
+
+def tail(series: Sequence[Array], w: Array, share: float = TAIL) -> Tail:
+    """The tail of stretches of values, each with its weight.
+
+    >>> found = tail([np.random.default_rng(0).exponential(size=5000)], np.ones(1))
+    >>> round(found.excess, 1), round(found.threshold(0.01), 1)
+    (1.1, 4.8)
+    """
+    border = quantile(series, w, share)
+    values, own = _together(series, w)
+    above = own * (values > border)
+    total = float(above.sum())
+    return Tail(border, total / float(own.sum()), float(above @ (values - border)) / total if total else 0.0)
+
+
+def safe_threshold(odds: Sequence[Array], w: Array, rate: float) -> float:
+    """Log-odds that a share of at most `rate` of normal frames should exceed, from those of held-out stretches.
+
+    Under the true law of normal frames a likelihood ratio exceeds x with probability 1/x at most (Markov, Ville), so
+    that log-odds have a tail of one nat of mean excess. Alarms come in runs: 3,000 frames, in 1 % of which there is
+    one, hold five to ten of these, and a sample may well lack the long ones. Hence a tail is believed to be longer
+    than a nat where it is found to be, but not to be shorter.
+    """
+    found = tail(odds, w, max(TAIL, rate))
+    return max(found._replace(excess=max(found.excess, NAT)).threshold(rate), quantile(odds, w, rate))
+
+
+def exceeding(series: Sequence[Array], w: Array, threshold: float) -> float:
+    """The share of values above a threshold; where only few runs of them are, by the tail."""
+    found = tail(series, w)
+    above = [x > threshold for x in series]
+    many = sum(v * runs(flags) for v, flags in zip(w, above, strict=True)) >= FEW
+    if threshold > found.border and not many:
+        return found.beyond(threshold)
+    return float(sum(v * flags.sum() for v, flags in zip(w, above, strict=True)) / (w @ [len(x) for x in series]))
+
+
+def quantile(series: Sequence[Array], w: Array, rate: float) -> float:
+    """The smallest value that a share of at most `rate` exceeds.
+
+    >>> quantile([np.arange(10.0)], np.ones(1), 0.2)
+    7.0
+    """
+    values, own = _together(series, w)
+    order = np.argsort(values)
+    above = 1.0 - np.cumsum(own[order]) / own.sum()
+    return float(values[order][np.searchsorted(-above, -rate - NEAR)])
+
+
+def _together(series: Sequence[Array], w: Array) -> tuple[Array, Array]:
+    """All values, and the weight of each."""
+    return np.concatenate(series), np.concatenate([np.full(len(x), v) for x, v in zip(series, w, strict=True)])
+
+
+def runs(which: Mask) -> int:
+    """How often a series of flags becomes true.
+
+    >>> runs(np.array([True, True, False, True]))
+    2
+    """
+    return int((which & ~np.concatenate([[False], which[:-1]])).sum())
+
+
+# ----------------------------------------------------------------------- tempering
+
+
+def allowed_share(ratios: Sequence[Array], w: Array) -> float:
+    """The largest share s ≤ 1 of the evidence for a fault for which E e^{s z} ≤ 1 over windows of normal frames.
+
+    A likelihood ratio has mean 1 where the denominator is true; neighbours that repeat each other, tails that are
+    heavier than Gaussian, and dynamics that were learnt from few frames make it more.
+    """
+    cut = [(np.add.reduceat(z, np.arange(0, len(z), WINDOW)), v) for z, v in zip(ratios, w, strict=True) if len(z)]
+    if not cut:
+        return 0.0
+    z, v = np.concatenate([c for c, _ in cut]), np.concatenate([np.full(len(c), v) for c, v in cut])
+    if _mean_ratio(z, v, 1.0) <= 0:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _mean_ratio(z, v, middle) <= 0 else (low, middle)
+    return low
+
+
+def _mean_ratio(z: Array, w: Array, share: float) -> float:
+    """log of the mean of e^{s z}, plus its standard errors: few windows must not be trusted."""
+    a = share * z
+    top = float(a.max())
+    r, v = np.exp(a - top), w / w.sum()
+    mean = float(v @ r)
+    spread = float(np.sqrt(v @ (r - mean) ** 2 / w.sum()))
+    return top + float(np.log(mean + ERRORS * spread))
+
+
+def allowed_shares(parts: Sequence[Sequence[Array]], w: Array, without: int | None = None) -> Array:
+    """Shares (J,) of the laws of all ratios (T, J), by parts[stretch][part]; one part may be left out of all."""
+    some = [(z, v) for stretch, v in zip(parts, w, strict=True) for k, z in enumerate(stretch) if k != without]
+    own = np.array([v for _, v in some])
+    return np.array([allowed_share([z[:, j] for z, _ in some], own) for j in range(some[0][0].shape[1])])
+
+
+def tempered(parts: Sequence[Sequence[Array]], w: Array) -> list[list[Array]]:
+    """Evidence of each part by the shares that the others allow: by its own it looks calmer than frames to come."""
+    shares = [allowed_shares(parts, w, k) for k in range(len(parts[0]))]
+    return [[s * z for s, z in zip(shares, stretch, strict=True)] for stretch in parts]
+
+
+def edges(lengths: Sequence[int]) -> list[tuple[int, int]]:
+    """Where parts of these lengths begin and end.
+
+    >>> edges([2, 3])
+    [(0, 2), (2, 5)]
+    """
+    return list(pairwise(accumulate(lengths, initial=0)))

@@ -1,0 +1,74 @@
+"""Thresholds from held-out frames: quantiles, tails, shares of evidence, weights that are copies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from likely.recognisers.false_alarms import allowed_share, exceeding, quantile, safe_threshold, tail, tempered
+
+ONE = np.ones(1)
+
+
+def test_quantiles() -> None:
+    x = np.random.default_rng(0).normal(size=2000)
+    assert quantile([x], ONE, 0.05) == np.sort(x)[1899]
+    assert (x > quantile([x], ONE, 0.05)).mean() == 0.05
+    assert quantile([np.zeros(50)], ONE, 0.1) == 0.0
+
+
+def test_tails_are_foretold() -> None:
+    x = np.random.default_rng(17).exponential(size=2000)
+    assert abs(tail([x], ONE).threshold(1e-4) - np.log(1e4)) < 1.0
+    assert 0.3e-4 < exceeding([x], ONE, np.log(1e4)) < 3e-4
+    assert abs(exceeding([x], ONE, np.log(20.0)) - 0.05) < 0.02
+
+
+def test_a_short_tail_is_not_believed_a_long_one_is() -> None:
+    x = np.random.default_rng(1).exponential(size=5000)
+    short, long = ([size * x] for size in (0.2, 3.0))
+    assert abs(safe_threshold(short, ONE, 0.01) - (quantile(short, ONE, 0.1) + np.log(10.0))) < 1e-9
+    assert abs(safe_threshold(long, ONE, 0.01) - 3.0 * np.log(100.0)) < 1.5
+    assert safe_threshold(long, ONE, 0.5) == quantile(long, ONE, 0.5)
+
+
+def test_likelihood_ratios_exceed_as_seldom_as_stated() -> None:
+    """A running odds of a change that never comes, in 2,000 frames, asked for 1 % of new ones."""
+    rng, found = np.random.default_rng(2), []
+    for _ in range(20):
+        held, new = (np.log(_odds(rng.normal(-0.5, 1.0, n))) for n in (2000, 20_000))
+        found.append((new > safe_threshold([held], ONE, 0.01)).mean())
+    assert np.mean(found) < 0.01 and np.quantile(found, 0.9) < 0.02
+
+
+def _odds(z: np.ndarray, hazard: float = 1e-3, repair: float = 1e-2) -> np.ndarray:
+    out, odds = np.empty(len(z)), hazard
+    for t, one in enumerate(z):
+        fault = odds / (1 + odds)
+        fault = fault * (1 - repair) + (1 - fault) * hazard
+        odds = out[t] = fault / (1 - fault) * np.exp(one)
+    return out
+
+
+def test_weights_are_copies() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=300), rng.normal(1.0, 2.0, 200)
+    for f in (quantile, safe_threshold, exceeding):
+        np.testing.assert_allclose(f([a, b], np.array([2.0, 1.0]), 0.03), f([a, a, b], np.ones(3), 0.03))
+
+
+def test_shares_of_evidence() -> None:
+    z = np.random.default_rng(16).normal(-0.5, 1.0, 20_000)  # a true log-likelihood ratio of a shift by 1
+    assert allowed_share([z], ONE) > 0.85
+    assert 0.4 < allowed_share([2 * z], ONE) < 0.6
+    assert allowed_share([z + 1.0], ONE) == 0.0
+    assert allowed_share([], np.empty(0)) == 0.0
+
+
+def test_a_part_is_tempered_by_the_others() -> None:
+    """The one wild part does not lower its own evidence, but that of all others."""
+    rng = np.random.default_rng(4)
+    parts = [[rng.normal(-0.5, 1.0, (500, 1)) for _ in range(5)]]
+    parts[0][2] = parts[0][2] + 1.0  # evidence for a fault in every frame
+    (found,) = tempered(parts, ONE)
+    shares = [float((f / z)[0, 0]) for f, z in zip(found, parts[0], strict=True)]
+    assert shares[2] > 0.6 and max(np.delete(shares, 2)) < 0.3
