@@ -16,11 +16,11 @@ from sklearn.datasets import load_digits
 import likely as lk
 from likely.estimators.examples import wine
 from likely.plots.chains import chain
+from likely.plots.clouds import cloud, regimes
 from likely.plots.density import DensityDisplay
 from likely.plots.evaluation import decision_map
 from likely.plots.factors import ScoresDisplay, ScreeDisplay
 from likely.plots.learning import components, trace
-from likely.plots.clouds import cloud, regimes
 from likely.plots.sequences import occupancy, trellis
 from likely.plots.states import bands
 from likely.plots.theme import INK, PALETTE, themed
@@ -240,7 +240,9 @@ def regimes_of_a_pump() -> None:
 def clutter() -> None:
     """A target among false echoes, and the track that was confirmed."""
     rng = np.random.default_rng(1)
-    moving = lk.LinearGaussian.constant_velocity(dim=2, dt=1.0, noise=0.02, observation=0.1, start=([0, 0, 1, 0.6], 0.01))
+    moving = lk.LinearGaussian.constant_velocity(
+        dim=2, dt=1.0, noise=0.02, observation=0.1, start=([0, 0, 1, 0.6], 0.01)
+    )
     states, seen = moving.simulate(1, rng, 60)
     false = [rng.uniform([-10, -30], [90, 60], (rng.poisson(5), 2)) for _ in range(60)]
     scans = [np.vstack([y, f]) if rng.random() < 0.9 else f for y, f in zip(seen[0], false, strict=True)]

@@ -547,7 +547,8 @@ TABLE: dict[str, Entry] = {
     ),
     "FollowedLines": entry(
         lambda: import_module("likely.core.following").FollowedLines, of_one_name_each, asked=text(), header=text(),
-        lines=count, digest=text(), written=count, names=texts, streams=streams, output=text(), more=numbers("?", dtype=np.int64),
+        lines=count, digest=text(), written=count, names=texts, streams=streams, output=text(),
+        more=numbers("?", dtype=np.int64),
     ),
     "SequentialTest": entry(
         lambda: import_module("likely.decisions.sequential").SequentialTest, alpha=number(0), beta=number(0),

@@ -35,7 +35,7 @@ def _announce() -> None:
         return
     from numba.core import event
 
-    class Told(event.Listener):  # type: ignore[misc]
+    class Told(event.Listener):
         """Speaks at the first compilation and never again."""
 
         told = False
@@ -48,4 +48,4 @@ def _announce() -> None:
         def on_end(self, event: Any) -> None:
             pass
 
-    event.register("numba:compile", Told())
+    event.register("numba:compile", Told())  # type: ignore[no-untyped-call]
