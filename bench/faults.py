@@ -12,11 +12,12 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import table
 
 import likely as lk
 from likely.recognisers.fault_monitor import FaultMonitor
@@ -27,12 +28,6 @@ ONSET = 160
 RATE = 0.01
 PARTS = 5
 HARD = (3, 9, 15)  # which hardly show
-
-
-def table(head: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
-    """A Markdown table."""
-    rows = [list(head), ["---"] * len(list(head)), *lines]
-    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows) + "\n"
 
 
 # ---------------------------------------------------------------------- baseline

@@ -10,7 +10,6 @@ a public source, [M] from memory.
 
 from __future__ import annotations
 
-import argparse
 import collections
 import csv
 import gzip
@@ -18,13 +17,13 @@ import os
 import re
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from pages import Page
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA, FactorAnalysis, LatentDirichletAllocation
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -539,35 +538,5 @@ SECTIONS: dict[str, Callable[[bool], str]] = {
 }  # fmt: skip
 
 
-def on_the_page() -> dict[str, str]:
-    """The sections that the page has now."""
-    text = PAGE.read_text(encoding="utf8") if PAGE.exists() else ""
-    found = (part.split("\n", 1) for part in text.split("\n## ")[1:])
-    return {title.strip(): body.strip() for title, body in found}
-
-
-def written(sections: dict[str, str]) -> str:
-    return PREFACE + "".join(f"\n## {title}\n\n{sections[title]}\n" for title in SECTIONS if title in sections)
-
-
-def main() -> None:
-    """Print each section as it is done, and keep the page up to date."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="comma list: words that the names of sections contain")
-    parser.add_argument("--slow", action="store_true", help="also what takes minutes")
-    options = parser.parse_args()
-    if not DATA.is_dir():
-        sys.exit(f"mixtures: no folder {DATA}: set LIKELY_DATA to the folder that holds the data.")
-    wanted = [t for t in SECTIONS if any(word.lower() in t.lower() for word in options.only.split(","))]
-    if not wanted:
-        sys.exit(f"mixtures: --only must name some of {', '.join(SECTIONS)}, got {options.only}.")
-    for title in wanted:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            body = SECTIONS[title](options.slow)
-        print(f"\n## {title}\n\n{body}", flush=True)
-        PAGE.write_text(written({**on_the_page(), title: body}), encoding="utf8")
-
-
 if __name__ == "__main__":
-    main()
+    Page(PAGE, PREFACE, SECTIONS, DATA).main("mixtures", __doc__)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from pages import table
 from scipy.optimize import minimize
 
 import likely as lk
@@ -145,12 +145,6 @@ def chosen(robot: Robot, odometry: str, errors: str, tries: int) -> Any:
 
 
 # ---------------------------------------------------------------------- sections
-
-
-def table(head: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
-    """A Markdown table."""
-    rows = [list(head), ["---"] * len(list(head)), *lines]
-    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows) + "\n"
 
 
 def odometries(robot: Robot) -> str:

@@ -13,11 +13,12 @@ import csv
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import table
 from sklearn.naive_bayes import MultinomialNB
 
 import likely as lk
@@ -36,12 +37,6 @@ def share(wrong: int, of: int) -> str:
     """An error rate in per cent with its interval."""
     interval = proportion(wrong, of)
     return f"{100 * wrong / of:.1f} ({100 * interval.low:.1f} to {100 * interval.high:.1f})"
-
-
-def table(head: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
-    """A Markdown table."""
-    rows = [list(head), ["---"] * len(list(head)), *lines]
-    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows) + "\n"
 
 
 # ------------------------------------------------------------------ promoters

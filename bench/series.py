@@ -8,16 +8,15 @@ Data come from LIKELY_DATA, else from ../shared/data. Rows of statsmodels are ma
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from pages import Page
 
 from likely import LinearGaussian, LinearGaussianDensity, components
 
@@ -102,7 +101,7 @@ def rms(error: Any) -> float:
 # -------------------------------------------------------------------------- Nile
 
 
-def nile() -> str:
+def nile(_: bool = False) -> str:
     y = column("Nile")
     half = float(np.var(y)) / 2
     model, report, seconds = learnt(LinearGaussian.local_level(half, half), y)
@@ -128,7 +127,7 @@ def passengers(level: float, season: float, observation: float) -> LinearGaussia
     return LinearGaussian.local_trend(level, 0.0, observation) + LinearGaussian.seasonal(12, season)
 
 
-def airline() -> str:
+def airline(_: bool = False) -> str:
     y = np.log(column("AirPassengers"))
     form = {"noise": np.array([1, 0, 2] + [0] * 10)}
     model, _, seconds = learnt(passengers(1e-3, 1e-4, 1e-3), y[:120], form)
@@ -175,7 +174,7 @@ def weekly(level: float, slope: float, waves: float, observation: float) -> list
 STARTS = {"likely": (1e-2, 1e-7, 1e-5, 1e-1), "from ten times that": (1e-1, 1e-6, 1e-4, 1.0), "from 1": (1.0,) * 4}
 
 
-def co2() -> str:
+def co2(_: bool = False) -> str:
     y = column("mauna_loa_co2_weekly")
     rows, judged, models = [], [], []
     for name, start in STARTS.items():
@@ -264,37 +263,8 @@ def _peer_co2(y: Any) -> tuple[list[Sequence[Any]], list[Ahead]]:
 
 # ---------------------------------------------------------------------- the page
 
-SECTIONS: dict[str, Callable[[], str]] = {"The Nile": nile, "Airline passengers": airline, "CO₂ at Mauna Loa": co2}
-
-
-def on_the_page() -> dict[str, str]:
-    """The sections that the page has now."""
-    text = PAGE.read_text(encoding="utf8") if PAGE.exists() else ""
-    found = (part.split("\n", 1) for part in text.split("\n## ")[1:])
-    return {title.strip(): body.strip() for title, body in found}
-
-
-def written(sections: dict[str, str]) -> str:
-    return PREFACE + "".join(f"\n## {title}\n\n{sections[title]}\n" for title in SECTIONS if title in sections)
-
-
-def main() -> None:
-    """Print each section as it is done, and keep the page up to date."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="comma list: words that the names of sections contain")
-    options = parser.parse_args()
-    if not DATA.is_dir():
-        sys.exit(f"series: no folder {DATA}: set LIKELY_DATA to the folder that holds the data.")
-    wanted = [t for t in SECTIONS if any(word.lower() in t.lower() for word in options.only.split(","))]
-    if not wanted:
-        sys.exit(f"series: --only must name some of {', '.join(SECTIONS)}, got {options.only}.")
-    for title in wanted:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            body = SECTIONS[title]()
-        print(f"\n## {title}\n\n{body}", flush=True)
-        PAGE.write_text(written({**on_the_page(), title: body}), encoding="utf8")
+SECTIONS: dict[str, Callable[[bool], str]] = {"The Nile": nile, "Airline passengers": airline, "CO₂ at Mauna Loa": co2}
 
 
 if __name__ == "__main__":
-    main()
+    Page(PAGE, PREFACE, SECTIONS, DATA).main("series", __doc__)

@@ -10,17 +10,16 @@ at 8 kHz. Its official split tests on takes 0–4 (300 words).
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from pages import Page, sections_of
 
 from likely.core.ragged import Ragged
 from likely.data.cepstra import Cepstra
@@ -297,7 +296,7 @@ ALTERNATIVES: dict[str, dict[str, Any]] = {
 
 def settings(slow: bool) -> str:
     if not slow:
-        return on_the_page().get("Settings, on training takes", "Run with `--slow`.")
+        return sections_of(PAGE).get("Settings, on training takes", "Run with `--slow`.")
     data = digits().of_takes(5, 49)
     text = "Held out are takes 5–13 and then takes 41–49 (1,080 words), learnt from the other training takes.\n\n"
     rows = [(name, *_held_out(data, how)) for name, how in ALTERNATIVES.items()]
@@ -326,35 +325,5 @@ SECTIONS: dict[str, Callable[[bool], str]] = {
 }  # fmt: skip
 
 
-def on_the_page() -> dict[str, str]:
-    """The sections that the page has now."""
-    text = PAGE.read_text(encoding="utf8") if PAGE.exists() else ""
-    found = (part.split("\n", 1) for part in text.split("\n## ")[1:])
-    return {title.strip(): body.strip() for title, body in found}
-
-
-def written(sections: dict[str, str]) -> str:
-    return PREFACE + "".join(f"\n## {title}\n\n{sections[title]}\n" for title in SECTIONS if title in sections)
-
-
-def main() -> None:
-    """Print each section as it is done, and keep the page up to date."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="comma list: words that the names of sections contain")
-    parser.add_argument("--slow", action="store_true", help="also what takes minutes")
-    options = parser.parse_args()
-    if not DATA.is_dir():
-        sys.exit(f"speech: no folder {DATA}: set LIKELY_DATA to the folder that holds the data.")
-    wanted = [t for t in SECTIONS if any(word.lower() in t.lower() for word in options.only.split(","))]
-    if not wanted:
-        sys.exit(f"speech: --only must name some of {', '.join(SECTIONS)}, got {options.only}.")
-    for title in wanted:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            body = SECTIONS[title](options.slow)
-        print(f"\n## {title}\n\n{body}", flush=True)
-        PAGE.write_text(written({**on_the_page(), title: body}), encoding="utf8")
-
-
 if __name__ == "__main__":
-    main()
+    Page(PAGE, PREFACE, SECTIONS, DATA).main("speech", __doc__)

@@ -14,12 +14,12 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import table
 
 from likely.core.ragged import Ragged
 from likely.estimators.switching import SwitchingDensity
@@ -34,12 +34,6 @@ PREFACE = """# Results of switching linear models
 By `python bench/switching.py` (data from `LIKELY_DATA`). Annotations were never used to learn a model. They were used
 to choose some settings, and each section says which. Seconds were taken on a busy machine with two cores.
 """
-
-
-def table(head: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
-    """A Markdown table."""
-    rows = [list(head), ["---"] * len(list(head)), *lines]
-    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows) + "\n"
 
 
 def met(true: Any, found: Any, margin: int) -> int:

@@ -13,12 +13,12 @@ import argparse
 import csv
 import gzip
 import os
-from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from pages import table
 from scipy.stats import chi2
 
 import likely as lk
@@ -118,12 +118,6 @@ def line(name: str, found: Ahead) -> list[str]:
     inside = [f"{100 * (found.distances <= chi2.ppf(level, 2)).mean():.1f}" for level in LEVELS]
     cells = [f"**{rms[0]}** ({median[0]})", f"{rms[1]} ({median[1]})", f"{rms[2]} ({median[2]})"]
     return [name, str(len(found.ours)), *cells, *inside]
-
-
-def table(head: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
-    """A Markdown table."""
-    rows = [list(head), ["---"] * len(list(head)), *lines]
-    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows) + "\n"
 
 
 def prediction(quick: bool) -> str:

@@ -41,7 +41,10 @@ def _announce() -> None:
         told = False
 
         def on_start(self, event: Any) -> None:
-            if not Told.told and "likely" in str(event.data.get("dispatcher", "")):
+            ours = getattr(getattr(event.data.get("dispatcher"), "py_func", None), "__module__", "").startswith(
+                "likely."
+            )
+            if ours and not Told.told:
                 Told.told = True
                 print("likely: compiling loops, once for all (`likely warm` does it in advance) …", file=sys.stderr)
 

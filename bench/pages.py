@@ -1,0 +1,56 @@
+"""How result pages are written: tables, and sections that can be made one by one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+def table(head: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
+    """A Markdown table."""
+    rows = [list(head), ["---"] * len(list(head)), *lines]
+    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows) + "\n"
+
+
+def sections_of(path: Path) -> dict[str, str]:
+    """The sections that a page has now."""
+    text = path.read_text(encoding="utf8") if path.exists() else ""
+    found = (part.split("\n", 1) for part in text.split("\n## ")[1:])
+    return {title.strip(): body.strip() for title, body in found}
+
+
+class Page(NamedTuple):
+    """A page of sections, each made by a function of whether what takes minutes is wanted."""
+
+    path: Path
+    preface: str
+    sections: Mapping[str, Callable[[bool], str]]
+    data: Path
+
+    def write(self, made: dict[str, str]) -> None:
+        """The page with some sections made anew."""
+        all_ = {**sections_of(self.path), **made}
+        body = "".join(f"\n## {title}\n\n{all_[title]}\n" for title in self.sections if title in all_)
+        self.path.write_text(self.preface + body, encoding="utf8")
+
+    def main(self, name: str, about: str | None) -> None:
+        """Print each section that is asked for as it is done, and keep the page up to date."""
+        parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+        parser.add_argument("--only", default="", help="comma list: words that the names of sections contain")
+        parser.add_argument("--slow", action="store_true", help="also what takes minutes")
+        options = parser.parse_args()
+        if not self.data.is_dir():
+            sys.exit(f"{name}: no folder {self.data}: set LIKELY_DATA to the folder that holds the data.")
+        wanted = [t for t in self.sections if any(word.lower() in t.lower() for word in options.only.split(","))]
+        if not wanted:
+            sys.exit(f"{name}: --only must name some of {', '.join(self.sections)}, got {options.only}.")
+        for title in wanted:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                body = self.sections[title](options.slow)
+            print(f"\n## {title}\n\n{body}", flush=True)
+            self.write({title: body})
