@@ -78,6 +78,16 @@ def test_tracks_with_a_silent_sensor_are_learnt_and_followed():
     assert sum(news) == pytest.approx(est.score_samples(y)[0], rel=1e-9)
 
 
+def test_a_full_covariance_that_collapses_is_held_by_a_weak_prior():
+    y = tracks()
+    est = LinearGaussianDensity(mover(noise=0.3, observation=1.0), ["noise", "observation"])
+    with pytest.warns(lk.FitWarning, match="tends to a singular one"):
+        est.fit(y)
+    assert est.report_.converged and np.linalg.eigvalsh(est.model_.noise).min() > 1e-6
+    with pytest.warns(lk.FitWarning, match="not converged"):
+        assert not clone(est).set_params(prior=None).fit(y).report_.converged
+
+
 def short_and_silent(n=8):
     """Tracks, one of a single frame, one in which nothing was seen, one in which one sensor was silent."""
     y = list(tracks(n))

@@ -27,7 +27,7 @@ from likely.families.several import Several
 from likely.models.covariates import COVARIATES, FRAMES, table, with_covariates
 from likely.models.decoding import is_one
 from likely.models.hmm import BadFrame
-from likely.models.linear_climbing import doubted, learnt
+from likely.models.linear_climbing import SINGULAR, doubted, learnt
 from likely.models.linear_filtering import Smoothed, States, series_of
 from likely.models.linear_forecast import StateForecast
 from likely.models.linear_gaussian import LinearGaussian
@@ -50,7 +50,8 @@ class LinearGaussianDensity(DensityEstimator):
       numbers: one number), of a covariance "full", "diagonal", "spherical", "scale", labels of its variances, or blocks
       with a form each, as [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])]: what sums of models need.
     - **prior**: None is maximum likelihood; "weak" adds one frame like the average one; or a `LinearPrior`. "auto":
-      None where a model is given, "weak" where everything is learnt.
+      None where a model is given (unless a covariance tends to a singular one: then, with a note, "weak"), and "weak"
+      where everything is learnt.
     - **max_iter, tol**: passes over the data, and the gain a frame at which learning ends. EM creeps towards
       variances, so after ten passes steps follow the exact slope of log p, each accepted only if log p rises;
       `accelerate=False` is EM alone.
@@ -115,11 +116,20 @@ class LinearGaussianDensity(DensityEstimator):
         self.structure_ = learner.structure
         with self._named_columns(), np.errstate(all="ignore"):  # what leaves the range of numbers is said in words
             report = self._learn(learner, X, weight, self._prior_rule(), keeper(checkpoint, 0, 1))
+        if self.prior == "auto" and _collapsed(report) and self._may_collapse and not _never_changing(X):
+            report = self._held(learner, X, weight)
         if not report.converged:
             tell(f"{type(self).__name__}: not converged: {report.reason}{self._remedy(report, X)}", stacklevel=2)
         self.streamed_ = False
         self.lengths_ = float(np.average(X.lengths, weights=weight))
         return self._adopt(report)
+
+    def _held(self, learner: LinearLearner, X: Ragged, weight: Any) -> FitReport:
+        """Once more with a weak prior: the likelihood of a covariance that collapses has no top."""
+        told = 'a covariance tends to a singular one, so a weak prior holds it; a form, as "scale", may say more'
+        tell(f"{type(self).__name__}: {told}", stacklevel=3)
+        with self._named_columns(), np.errstate(all="ignore"):
+            return self._learn(learner, X, weight, self._weak)
 
     def _remedy(self, report: FitReport, X: Ragged) -> str:
         """What else to say where learning did not settle."""
@@ -197,6 +207,13 @@ class LinearGaussianDensity(DensityEstimator):
         if self.prior == "weak" or (self.prior == "auto" and self.model is None):
             return self._weak
         return None if isinstance(self.prior, str) else self.prior
+
+    @property
+    def _may_collapse(self) -> bool:
+        """Whether a full covariance of several columns is learnt, whose likelihood may have no maximum."""
+        sizes = {"noise": self.model.states, "observation": self.model.dim}
+        forms = [self.structure_.form.get(n, "full") for n in sizes if n in self.structure_.learn and sizes[n] > 1]
+        return any(isinstance(form, str) and form == "full" for form in forms)
 
     def _weak(self, model: Any, stats: Any) -> LinearPrior:
         """One frame that looks like the average one; models side by side share it, as their start resolved it."""
@@ -395,6 +412,12 @@ def _frames(X: Ragged) -> Ragged:
     if not isinstance(X.values, Columns):
         return X
     return Ragged.trusted(values=X.values[FRAMES], offsets=X.offsets)
+
+
+def _collapsed(report: FitReport) -> bool:
+    """Whether maximum likelihood led a covariance to where it has no top."""
+    stuck = report.reason == SINGULAR or report.reason.startswith("a variance near 0 should be greater")
+    return report.prior is None and not report.converged and stuck
 
 
 def _never_changing(X: Ragged) -> list[int]:
