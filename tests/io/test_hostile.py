@@ -356,6 +356,8 @@ def survive(thing: Any) -> None:
                 assert len(thing.interval(0.9)[0]) == len(list(thing))
         elif isinstance(thing, lk.DrivenHMM | lk.WordNetwork):
             survive_as_sequences(thing)
+        elif type(thing).__name__ in LIVE:
+            survive_as_live(thing)
         elif hasattr(type(thing), "log_prob"):
             thing.sample(2, rng)
             assert len(thing.log_prob(rows_like(thing))) == 2
@@ -430,6 +432,26 @@ def survive_as_belief(belief: Any, rng: np.random.Generator) -> None:
     ):  # fmt: skip
         with suppress(LikelyError):
             ability()
+
+
+LIVE = {
+    "SwitchingLinear", "RaoBlackwell", "InteractingModels", "DataAssociation", "FaultWatch", "SensorDynamics",
+    "SwitchingBelief", "ParticleBelief", "TrackBelief", "FaultBelief",
+}  # fmt: skip
+
+
+def survive_as_live(thing: Any) -> None:
+    """What follows streams follows some frames, and what is believed can be asked, or says why not."""
+    if not hasattr(thing, "update"):
+        for name in ("mean", "covariance", "weights", "regimes", "exists", "fault"):
+            with suppress(LikelyError):
+                getattr(thing, name, None)
+        return
+    model = getattr(thing, "model", thing)
+    frames = np.zeros((3, int(getattr(model, "dim", 1))))
+    with suppress(LikelyError):
+        for belief, _ in lk.follow(thing, frames):
+            repr(belief)
 
 
 def survive_as_classifier(clf: Any) -> None:
