@@ -91,3 +91,11 @@ class Dense:
     def block(self, cov, t, s=None):
         s = t if s is None else s
         return cov[t * self.d : (t + 1) * self.d, s * self.d : (s + 1) * self.d]
+
+
+def smoothed(model, y):
+    """Means (T, d), covariances (T, d, d) and log p of one series, with an exactly diffuse start where it has one."""
+    y = np.asarray(y, dtype=float)
+    joint = Dense(model, y[:, None] if y.ndim == 1 else y)
+    mean, cov, logp = joint.given() if model.diffuse is None else joint.flat(model)
+    return mean, np.stack([joint.block(cov, t) for t in range(joint.T)]), logp

@@ -1,4 +1,4 @@
-"""A small linear-Gaussian model, and everything about it from one joint Gaussian: the oracle of particle filters."""
+"""Small linear-Gaussian models as laws, and what their joint Gaussian says: the oracle of particle filters."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy as np
 
 import likely as lk
 from likely.models.state_space import StateSpace
+from tests.models.dense import Dense
 
 
 @dataclass(frozen=True)
 class Linear:
-    """x_t = A x_{t−1} + w, y_t = C x_t + v, x_0 ~ N(m, P)."""
+    """x_t = A x_{t−1} + w, y_t = C x_t + v, x_0 ~ N(m, P); the laws are written here, not taken from the library."""
 
     A: np.ndarray
     Q: np.ndarray
@@ -32,37 +33,13 @@ class Linear:
         run = self.laws().sample(1, np.random.default_rng(seed), T)
         return run.states[0], run.observations[0]
 
-    def joint(self, T: int) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and covariance of (x_0, …, x_{T−1}) end to end."""
-        d = len(self.m)
-        mean, cov = [self.m], np.zeros((T * d, T * d))
-        cov[:d, :d] = self.P
-        for t in range(1, T):
-            a, b = slice((t - 1) * d, t * d), slice(t * d, (t + 1) * d)
-            mean.append(self.A @ mean[-1])
-            cov[b, : t * d] = self.A @ cov[a, : t * d]
-            cov[: t * d, b] = cov[b, : t * d].T
-            cov[b, b] = self.A @ cov[a, a] @ self.A.T + self.Q
-        return np.concatenate(mean), cov
-
     def given(self, y: np.ndarray, T: int | None = None) -> tuple[np.ndarray, np.ndarray, float]:
         """Mean (T, d) and covariance (T, d, d) of all states given y (NaN: not seen), and log p(y)."""
-        T = len(y) if T is None else T
-        d, p = len(self.m), len(self.C)
-        mean, cov = self.joint(T)
-        H = np.zeros((len(y) * p, T * d))
-        for t in range(len(y)):
-            H[t * p : (t + 1) * p, t * d : (t + 1) * d] = self.C
-        noise = np.kron(np.eye(len(y)), self.R)
-        seen = ~np.isnan(y.ravel())
-        H, noise, z = H[seen], noise[np.ix_(seen, seen)], y.ravel()[seen]
-        S = H @ cov @ H.T + noise
-        away = z - H @ mean
-        gain = np.linalg.solve(S, H @ cov).T
-        log_prob = -0.5 * (len(z) * np.log(2 * np.pi) + np.linalg.slogdet(S)[1] + away @ np.linalg.solve(S, away))
-        post = cov - gain @ H @ cov
-        blocks = np.stack([post[t * d : (t + 1) * d, t * d : (t + 1) * d] for t in range(T)])
-        return (mean + gain @ away).reshape(T, d), blocks, float(log_prob)
+        more = np.full(((len(y) if T is None else T) - len(y), len(self.C)), np.nan)
+        model = lk.LinearGaussian(self.A, self.Q, self.C, self.R, self.m, self.P)
+        joint = Dense(model, np.concatenate([np.reshape(y, (len(y), -1)), more]))
+        mean, cov, logp = joint.given()
+        return mean, np.stack([joint.block(cov, t) for t in range(joint.T)]), logp
 
     def filtered(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Filter means (T, d), covariances, and the increments of log p(y) (T,)."""

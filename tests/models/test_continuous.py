@@ -11,7 +11,7 @@ from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError
 from likely.models.sums import components
 from likely.models.timed_belief import TimedBelief
-from tests.models.dense_states import smoothed
+from tests.models.dense import smoothed
 
 RNG = np.random.default_rng(7)
 TIMES = np.sort(RNG.random(40) * 10.0)

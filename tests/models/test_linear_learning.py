@@ -13,8 +13,9 @@ from likely import DomainError, LinearGaussian, LinearLearner, LinearPrior, Ragg
 from likely.core.learn import iterate
 from likely.models.covariates import with_covariates
 from likely.models.linear_climbing import learnt
-from likely.models.linear_learning import expected, imputed
+from likely.models.linear_learning import expected
 from likely.models.linear_score import Coordinates, slopes
+from likely.models.linear_seen import imputed
 from tests.reference.make_linear_em import START, series
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "linear_em.json").read_text())

@@ -14,7 +14,7 @@ from likely import LinearGaussian
 from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError
 from likely.models.sums import components, start_of
-from tests.models.dense_states import smoothed
+from tests.models.dense import smoothed
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data") / "timeseries"
 

@@ -31,7 +31,8 @@ from likely.models.linear_climbing import SINGULAR, doubted, learnt
 from likely.models.linear_filtering import Smoothed, States, series_of
 from likely.models.linear_forecast import StateForecast
 from likely.models.linear_gaussian import LinearGaussian
-from likely.models.linear_learning import LinearLearner, LinearPrior, imputed, start_unknown
+from likely.models.linear_learning import LinearLearner, LinearPrior, start_unknown
+from likely.models.linear_seen import imputed
 from likely.models.linear_starting import first_guess, free_form
 from likely.models.linear_structure import Structure
 from likely.models.standard_errors import StandardErrors, standard_errors

@@ -247,26 +247,38 @@ def _whiten(w, pivots, o, e, z, slack):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _update(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, z, slack):  # type: ignore[no-untyped-def]
-    """Take frame f into account: mean and root in place; returns log p(y | all before), and how many entries were seen.
+def _look(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, slack):  # type: ignore[no-untyped-def]
+    """What of frame f was not foreseen (e), how exactly that can be told (slack), and the turned array of an update.
 
-    A frame of probability 0, or one whose log p is beyond the range of numbers, leaves both as they were.
+    Returns how many entries were seen.
     """
     d, p = m.shape[0], y.shape[1]
     o = _seen(y, f, which)
-    if o == 0:
-        return 0.0, 0
     for j in range(o):
         x, size = y[f, which[j]], abs(y[f, which[j]])
         for k in range(d):
             x -= C[ic, which[j], k] * m[k]
             size += abs(C[ic, which[j], k] * m[k])
         e[j], slack[j] = x, OFF * size
-    _stack(C, ic, R, ir, U, which, o, w)
-    _turn(w, p + d, o + d, pivots, s, ROUNDING)
-    if _doubtful(pivots, o + d):
+    if o > 0:
         _stack(C, ic, R, ir, U, which, o, w)
-        _turn_again(w, p + d, o + d, pivots, ROUNDING)
+        _turn(w, p + d, o + d, pivots, s, ROUNDING)
+        if _doubtful(pivots, o + d):
+            _stack(C, ic, R, ir, U, which, o, w)
+            _turn_again(w, p + d, o + d, pivots, ROUNDING)
+    return o
+
+
+@compiled
+def _update(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, z, slack):  # type: ignore[no-untyped-def]
+    """Take frame f into account: mean and root in place; returns log p(y | all before), and how many entries were seen.
+
+    A frame of probability 0, or one whose log p is beyond the range of numbers, leaves both as they were.
+    """
+    d, p = m.shape[0], y.shape[1]
+    o = _look(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, slack)
+    if o == 0:
+        return 0.0, 0
     found = _whiten(w, pivots, o, e, z, slack)
     rank = 0
     for j in range(o):
@@ -399,6 +411,30 @@ def _reflect_row(a, i, h, share, n):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _copy_loose(m, U, M, B, point, G, to_m, to_U, to_M, to_B, to_point, to_G):  # type: ignore[no-untyped-def]
+    """All that is known while the start is not."""
+    _copy1(m, to_m)
+    _copy2(U, to_U)
+    _copy2(M, to_M)
+    _copy2(B, to_B)
+    _copy1(point, to_point)
+    _copy2(G, to_G)
+
+
+@compiled
+def _move_columns(A, ia, M, free, s):  # type: ignore[no-untyped-def]
+    """What η does to the state, one step on: M → A M."""
+    d = M.shape[0]
+    for a in range(free):
+        for i in range(d):
+            s[i] = 0.0
+            for j in range(d):
+                s[i] += A[ia, i, j] * M[j, a]
+        for i in range(d):
+            M[i, a] = s[i]
+
+
+@compiled
 def _loose_update(  # type: ignore[no-untyped-def]
     y, f, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big, bigpivots
 ):
@@ -407,20 +443,9 @@ def _loose_update(  # type: ignore[no-untyped-def]
     Returns log p up to what `_known` says of η, how many entries were seen, and how many coordinates of η are free.
     """
     d, q, p = m.shape[0], M.shape[1], y.shape[1]
-    o = _seen(y, f, which)
+    o = _look(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, slack)
     if o == 0:
         return 0.0, 0, free
-    for j in range(o):
-        x, size = y[f, which[j]], abs(y[f, which[j]])
-        for k in range(d):
-            x -= C[ic, which[j], k] * m[k]
-            size += abs(C[ic, which[j], k] * m[k])
-        e[j], slack[j] = x, OFF * size
-    _stack(C, ic, R, ir, U, which, o, w)
-    _turn(w, p + d, o + d, pivots, s, ROUNDING)
-    if _doubtful(pivots, o + d):
-        _stack(C, ic, R, ir, U, which, o, w)
-        _turn_again(w, p + d, o + d, pivots, ROUNDING)
     found, rank, exact = 0.0, 0, 0
     for j in range(o):  # each entry as x − gᵀη, whitened: a row of Z, or of X where it has no noise of its own
         x = e[j]
@@ -586,6 +611,54 @@ def _within(m, U):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _go_on(A, C, push, ip, y, f, K, V, volume, m, ahead, e):  # type: ignore[no-untyped-def]
+    """One frame where roots have settled: the mean in place, and log p; False, and nothing done, where it cannot."""
+    d, p = m.shape[0], y.shape[1]
+    for j in range(p):
+        if np.isnan(y[f, j]):
+            return False, 0.0
+    for i in range(d):
+        x = push[ip, i]
+        for j in range(d):
+            x += A[0, i, j] * m[j]
+        ahead[i] = x
+    for j in range(p):
+        x = y[f, j]
+        for k in range(d):
+            x -= C[0, j, k] * ahead[k]
+        e[j] = x
+    lp = 0.0
+    for i in range(p):
+        x = 0.0
+        for j in range(i + 1):
+            x += V[i, j] * e[j]
+        lp += x * x
+    lp = volume - 0.5 * lp
+    if not lp > -np.inf:
+        return False, 0.0
+    for i in range(d):
+        x = ahead[i]
+        for j in range(p):
+            x += K[i, j] * e[j]
+        m[i] = x
+    return True, lp
+
+
+@compiled
+def _keep(f, m, U, lp, unchanged, means, roots, news, same):  # type: ignore[no-untyped-def]
+    """Write what is known of frame f, where the arrays have room."""
+    if means.shape[0] > 0:
+        for i in range(m.shape[0]):
+            means[f, i] = m[i]
+            for j in range(m.shape[0]):
+                roots[f, i, j] = U[i, j]
+    if news.shape[0] > 0:
+        news[f] = lp
+    if same.shape[0] > 0:
+        same[f] = unchanged
+
+
+@compiled
 def filter_pass(  # type: ignore[no-untyped-def]
     A, N, C, R, push, y, offsets, m0, U0, E, begin, means, roots, same, news, total, tied, loose_m, loose_U, loose_M,
     delta, D, loose_G,
@@ -608,23 +681,12 @@ def filter_pass(  # type: ignore[no-untyped-def]
     M, B, point, G = np.zeros((d, q)), np.zeros((q, q)), np.zeros(q), np.zeros((q + 1, q + 1))
     Z, X = np.zeros((p, q)), np.zeros((p, q + 1))
     old_m, old_U, old_M, old_B, old_point, old_G = m.copy(), U.copy(), M.copy(), B.copy(), point.copy(), G.copy()
+    B0, point0, G0 = np.eye(q), point.copy(), G.copy()
     constant = A.shape[0] == 1 and N.shape[0] == 1 and C.shape[0] == 1 and R.shape[0] == 1
-    keeps, tells, flags, holds = means.shape[0] > 0, news.shape[0] > 0, same.shape[0] > 0, loose_m.shape[0] > 0
     for n in range(offsets.shape[0] - 1):
         first, end = offsets[n], offsets[n + 1]
-        _copy1(m0, m)
-        _copy2(U0, U)
-        _copy2(E, M)
         loose, free, known = q > 0, q, 0.0
-        for i in range(q + 1):
-            for a in range(q + 1):
-                G[i, a] = 0.0
-        for i in range(q):
-            point[i] = 0.0
-            for a in range(q):
-                B[i, a] = 0.0
-        for i in range(q):
-            B[i, i] = 1.0
+        _copy_loose(m0, U0, E, B0, point0, G0, m, U, M, B, point, G)
         tied[n] = end - first if q > 0 else -1
         steady, before, volume = False, 0, 0.0
         sum_ = 0.0
@@ -632,47 +694,11 @@ def filter_pass(  # type: ignore[no-untyped-def]
             t = f - first + begin
             ip = f if push.shape[0] == y.shape[0] else 0
             if steady:
-                whole = True
-                for j in range(p):
-                    if np.isnan(y[f, j]):
-                        whole = False
-                if whole:
-                    for i in range(d):
-                        x = push[ip, i]
-                        for j in range(d):
-                            x += A[0, i, j] * m[j]
-                        ahead[i] = x
-                    for j in range(p):
-                        x = y[f, j]
-                        for k in range(d):
-                            x -= C[0, j, k] * ahead[k]
-                        e[j] = x
-                    lp = 0.0
-                    for i in range(p):
-                        x = 0.0
-                        for j in range(i + 1):
-                            x += V[i, j] * e[j]
-                        lp += x * x
-                    lp = volume - 0.5 * lp
-                    whole = lp > -np.inf
-                if whole:
-                    for i in range(d):
-                        x = ahead[i]
-                        for j in range(p):
-                            x += K[i, j] * e[j]
-                        m[i] = x
+                steady, lp = _go_on(A, C, push, ip, y, f, K, V, volume, m, ahead, e)
+                if steady:
                     sum_ += lp
-                    if tells:
-                        news[f] = lp
-                    if keeps:
-                        for i in range(d):
-                            means[f, i] = m[i]
-                            for j in range(d):
-                                roots[f, i, j] = U[i, j]
-                    if flags:
-                        same[f] = 1
+                    _keep(f, m, U, lp, 1, means, roots, news, same)
                     continue
-                steady = False
             ia = min(t, A.shape[0] - 1)
             iq = min(t, N.shape[0] - 1)
             ic = min(t, C.shape[0] - 1)
@@ -680,21 +706,9 @@ def filter_pass(  # type: ignore[no-untyped-def]
             if t > 0:
                 _predict(A, ia, N, iq, push, ip, m, U, w, pivots, s, e)
                 if loose:
-                    for a in range(free):
-                        for i in range(d):
-                            x = 0.0
-                            for j in range(d):
-                                x += A[ia, i, j] * M[j, a]
-                            ahead[i] = x
-                        for i in range(d):
-                            M[i, a] = ahead[i]
+                    _move_columns(A, ia, M, free, ahead)
             if loose:
-                _copy1(m, old_m)
-                _copy2(U, old_U)
-                _copy2(M, old_M)
-                _copy2(B, old_B)
-                _copy1(point, old_point)
-                _copy2(G, old_G)
+                _copy_loose(m, U, M, B, point, G, old_m, old_U, old_M, old_B, old_point, old_G)
                 lp, o, left = _loose_update(
                     y, f, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big,
                     bigpivots,
@@ -704,14 +718,9 @@ def filter_pass(  # type: ignore[no-untyped-def]
                 if lp > -np.inf:
                     known, free = now, left
                 else:  # it cannot be: nothing is learnt from it
-                    _copy1(old_m, m)
-                    _copy2(old_U, U)
-                    _copy2(old_M, M)
-                    _copy2(old_B, B)
-                    _copy1(old_point, point)
-                    _copy2(old_G, G)
+                    _copy_loose(old_m, old_U, old_M, old_B, old_point, old_G, m, U, M, B, point, G)
                     lp, rank = -np.inf, -1
-                if holds:
+                if loose_m.shape[0] > 0:
                     _hold(f, m, U, M, B, point, G, free, loose_m, loose_U, loose_M, loose_G)
                 if rank == free:
                     _tie_down(m, U, M, B, point, G, free, delta[n], D[n], w, pivots, s)
@@ -719,15 +728,7 @@ def filter_pass(  # type: ignore[no-untyped-def]
             else:
                 lp, o = _update(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, z, slack)
             sum_ += lp
-            if tells:
-                news[f] = lp
-            if keeps:
-                for i in range(d):
-                    means[f, i] = m[i]
-                    for j in range(d):
-                        roots[f, i, j] = U[i, j]
-            if flags:
-                same[f] = 0
+            _keep(f, m, U, lp, 0, means, roots, news, same)
             if constant and not loose:
                 if o == p and before == p and _settled(U, last) and _gains(w, pivots, p, d, K, V):
                     steady = True
@@ -1164,13 +1165,7 @@ def loose_step(A, N, C, R, push, y, t, now_at, m, U, M, B, point, G, free, known
     at = t if t > 0 else now_at
     if t > 0:
         _predict(A, min(at, A.shape[0] - 1), N, min(at, N.shape[0] - 1), push, 0, m, U, w, pivots, s, e)
-        for a in range(free):
-            for i in range(d):
-                s[i] = 0.0
-                for j in range(d):
-                    s[i] += A[min(at, A.shape[0] - 1), i, j] * M[j, a]
-            for i in range(d):
-                M[i, a] = s[i]
+        _move_columns(A, min(at, A.shape[0] - 1), M, free, s)
     ic, ir = min(at, C.shape[0] - 1), min(at, R.shape[0] - 1)
     lp, _, free = _loose_update(
         y, 0, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big, bigpivots

@@ -16,7 +16,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law
 from likely.maths import roots
 from likely.models import linear_filtering as passes
-from likely.models import linear_learning, linear_sampling
+from likely.models import linear_learning, linear_sampling, linear_seen
 from likely.models.decoding import is_one, whole
 from likely.models.linear_filtering import Series, Smoothed, States, locked, series_of
 from likely.models.linear_forecast import StateForecast, Steady, forecast_from, steady_state
@@ -222,11 +222,11 @@ class LinearGaussian(ReadyMade, Law):
         >>> m.observed(m.smooth([2.0, 2.0])).mean.ravel().round(3).tolist()
         [1.655, 1.931]
         """
-        return linear_learning.seen_of(self, states, inputs)
+        return linear_seen.seen_of(self, states, inputs)
 
     def impute(self, y: Any, inputs: Any = None) -> Any:
         """y with what is missing replaced by its expectation given all that was seen."""
-        return linear_learning.imputed(self, y, inputs)
+        return linear_seen.imputed(self, y, inputs)
 
     def forecast(
         self, y: Any = None, steps: int = 1, inputs: Any = None, future: Any = None, belief: Any = None
@@ -285,7 +285,7 @@ class LinearGaussian(ReadyMade, Law):
         >>> found.mean.ravel().round(3).tolist(), found.covariance.ravel().round(3).tolist()
         ([0.0, 0.692], [13.0, 7.769])
         """
-        return linear_learning.foreseen(self, y, inputs)
+        return linear_seen.foreseen(self, y, inputs)
 
     @property
     def laws(self) -> StateSpace:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
@@ -12,18 +11,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, Index, weights
+from likely.core.arrays import Array, weights
 from likely.core.notes import tell, unheard
-from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.maths import roots, spd
+from likely.maths import spd
 from likely.models import linear_filtering as passes
 from likely.models import linear_moments as moments
-from likely.models.covariates import with_covariates
-from likely.models.decoding import is_one
-from likely.models.linear_filtering import Series, States, series_of
-from likely.models.linear_sampling import drawn_states
+from likely.models.linear_filtering import Series
 from likely.models.linear_stats import LinearStats
 from likely.models.linear_structure import SPREADS, Structure, along_flat, matrix_from, on_flat, spread_from
 
@@ -329,95 +324,3 @@ class LinearLearner(Value):
     def weak_prior(self, stats: LinearStats) -> LinearPrior:
         """One frame's worth of what the first pass saw."""
         return weak_prior(self.model, stats)
-
-
-# ----------------------------------------------------------------- what is seen of states
-
-
-def seen_of(model: Any, states: Any, inputs: Any) -> States:
-    """Mean and covariance of observations, from those of states of one sequence."""
-    mean, cov = np.asarray(states.mean), np.asarray(states.covariance)
-    m, t = model.matrices, np.arange(len(mean))
-    C, R = (a[np.minimum(t, len(a) - 1)] for a in (m.C, model.observation.reshape(-1, model.dim, model.dim)))
-    out = np.matmul(C, mean[:, :, None])[:, :, 0]
-    if model.feedthrough is not None:
-        series = series_of(model, np.full((len(mean), model.dim), np.nan), inputs)
-        assert series.inputs is not None
-        out = out + passes.added(series.inputs, model.feedthrough, series.offsets)
-    unknown = np.isinf(np.diagonal(cov, axis1=1, axis2=2))
-    spread = np.matmul(np.matmul(C, np.where(np.isfinite(cov), cov, 0.0)), np.swapaxes(C, 1, 2)) + R
-    spread = spd.symmetric(spread)
-    t, j = np.nonzero(np.matmul(np.abs(C), unknown[:, :, None].astype(np.float64))[:, :, 0] > 0)
-    spread[t, j], spread[t, :, j] = 0.0, 0.0
-    spread[t, j, j] = np.inf
-    return States(out, spread, states.log_prob)
-
-
-def foreseen(model: Any, y: Any, inputs: Any) -> States:
-    """Mean and covariance of each observation of one sequence, given those before it."""
-    series, found = series_of(model, y, inputs), model.filter(y, inputs)
-    if not isinstance(found.mean, np.ndarray):
-        raise ShapeError(
-            sentence(f"{ME}.predictions", "one sequence is needed", f"{len(found.mean)} of them", "pass y[i]")
-        )
-    T, d, m = len(series.y), model.states, model.matrices
-    at = np.arange(1, T)
-    A, Q = (a[np.minimum(at, len(a) - 1)] for a in (m.A, model.noise.reshape(-1, d, d)))
-    mean, cov = np.empty((T, d)), np.empty((T, d, d))
-    first = model.initial()
-    mean[:1], cov[:1] = first.mean, first.covariance
-    push = series.push[1:] if series.inputs is not None else series.push
-    mean[1:] = np.matmul(A, found.mean[:-1, :, None])[:, :, 0] + push
-    known = np.isfinite(found.covariance)
-    before = np.where(known, found.covariance, 0.0)[:-1]
-    cov[1:] = np.matmul(np.matmul(A, before), np.swapaxes(A, 1, 2)) + Q
-    spread = np.isinf(np.diagonal(found.covariance, axis1=1, axis2=2))[:-1]
-    open_ = np.matmul(np.abs(A), spread[:, :, None].astype(np.float64))[:, :, 0] > 0
-    cov[1:][open_] = 0.0
-    np.swapaxes(cov, 1, 2)[1:][open_] = 0.0
-    t, i = np.nonzero(open_)
-    cov[t + 1, i, i] = np.inf
-    return seen_of(model, States(mean, cov, found.log_prob), inputs)
-
-
-def imputed(model: Any, y: Any, inputs: Any, rng: Generator | None = None) -> Any:
-    """Missing entries by their expectation: what states say, and what the noise of entries that were seen says.
-
-    With a generator by a draw: of the states given all that was seen, then of the noise given theirs.
-    """
-    series = series_of(model, y, inputs)
-    mean = _path(model, y, inputs, series, rng)
-    t = np.arange(len(series.y)) - np.repeat(series.offsets[:-1], np.diff(series.offsets))
-    C, R = model.matrices.C, model.observation.reshape(-1, model.dim, model.dim)
-    believed = np.matmul(C[np.minimum(t, len(C) - 1)], mean[:, :, None])[:, :, 0]
-    out, hidden = series.y.copy(), np.isnan(series.y)
-    for at, seen, noise in _alike(hidden, t, R):
-        lift, left = moments.lift(noise, seen) if len(seen) else (np.zeros((model.dim, 0)), noise)
-        gone = np.setdiff1d(np.arange(model.dim), seen)
-        off = (series.y[at] - believed[at])[:, seen]
-        out[np.ix_(at, gone)] = (believed[at] + off @ lift.T)[:, gone]
-        if rng is not None:
-            out[np.ix_(at, gone)] += (rng.standard_normal((len(at), model.dim)) @ roots.root(left))[:, gone]
-    if model.feedthrough is not None and series.inputs is not None:
-        out = out + passes.added(series.inputs, model.feedthrough, series.offsets)
-    return out if is_one(y) else Ragged(out, series.offsets)
-
-
-def _alike(hidden: Array, t: Index, R: Array) -> Iterator[tuple[Index, Index, Array]]:
-    """Frames with gaps of which the same entries were seen with the same noise: frames, entries, the noise."""
-    some = np.flatnonzero(hidden.any(axis=1))
-    keys = np.column_stack([hidden[some], np.minimum(t[some], len(R) - 1)])
-    patterns, which, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    groups = np.split(some[np.argsort(which.ravel(), kind="stable")], np.cumsum(counts)[:-1])
-    for at, key in zip(groups, patterns, strict=False):  # no patterns, and one group of nothing, if there are no gaps
-        yield at, np.flatnonzero(key[:-1] == 0), R[key[-1]]
-
-
-def _path(model: Any, y: Any, inputs: Any, series: Series, rng: Generator | None) -> Array:
-    """States of all frames: expected, or drawn sequence by sequence."""
-    if rng is None:
-        found = passes.in_parts(lambda part, a: passes.smoothed(model, part, a, lag_one=False)[1], series)
-        return np.concatenate([np.empty((0, model.states)), *found])
-    whole = Ragged.of(y) if inputs is None else with_covariates(y, inputs)
-    drawn = [drawn_states(model, one, 1, rng, None)[0] for one in whole if len(one)]
-    return np.concatenate([np.empty((0, model.states)), *drawn])

@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.random import SeedSequence
 
 from likely.core.arrays import Array, Index
 from likely.core.notes import tell
@@ -16,7 +15,7 @@ from likely.errors import DomainError, sentence
 from likely.models.covariates import table
 from likely.models.decoding import is_one
 from likely.models.interacting import first_belief, refuse_other, weighed
-from likely.models.particle_belief import CHOOSE, MOVE, keyed, share, whole_number
+from likely.models.particle_belief import CHOOSE, MOVE, keyed, seed_of, share, whole_number
 from likely.models.proposals import is_poor
 from likely.models.resampling import SCHEMES, resampled
 from likely.models.switching_belief import SwitchingBelief, SwitchingRun, run_of
@@ -154,7 +153,7 @@ class RaoBlackwell(Value):
         known = [None] * len(seqs) if inputs is None else list(Ragged.of(inputs).map(table))
         if len(known) != len(seqs):
             raise DomainError(sentence(ME, f"inputs of {len(seqs)} sequences are needed", len(known)))
-        runs = [self._run(frames, known[i], _seed_of(self.seed, i), keep) for i, frames in enumerate(seqs)]
+        runs = [self._run(frames, known[i], seed_of(self.seed, i), keep) for i, frames in enumerate(seqs)]
         return runs[0] if alone else runs
 
     def filter(self, y: Any, inputs: Any = None, keep: bool = False) -> Any:
@@ -232,8 +231,3 @@ def _successors(belief: SwitchingBelief, at: Index, begins: Index, u: Array) -> 
     before = np.append(0.0, reach[ends[:-1]])
     found = np.searchsorted(reach, before + u * (reach[ends] - before), side="right")
     return at[np.clip(found, begins, ends)]
-
-
-def _seed_of(seed: int, i: int) -> int:
-    """The key of sequence i; the first one has that of live following."""
-    return int(seed) if i == 0 else int(SeedSequence((int(seed), i)).generate_state(1, np.uint64)[0])

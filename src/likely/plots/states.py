@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from likely.core.arrays import Array
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.models.sums import seen_covariance
 from likely.plots.theme import INK, PALETTE, SOFT, themed
 
 STRIPS = 6  # columns that get a strip of their own
@@ -83,13 +84,11 @@ def _signal(model: Any, found: Any, p: int, inputs: Any) -> tuple[Array, Array]:
     if not hasattr(model, "emission"):
         return _entries(found, range(min(p, found.mean.shape[1])))
     C = np.broadcast_to(model.emission, (len(found.mean), *model.emission.shape[-2:]))
-    known = np.isfinite(np.diagonal(found.covariance, axis1=1, axis2=2))
-    spread = np.einsum("tij,tjk,tik->ti", C, np.where(np.isfinite(found.covariance), found.covariance, 0.0), C)
-    unknown = ((C != 0) & ~known[:, None, :]).any(axis=2)
     middle = np.einsum("tij,tj->ti", C, found.mean)
     if inputs is not None and getattr(model, "feedthrough", None) is not None:
         middle = model.observed(found, inputs).mean
-    return middle, np.where(unknown, np.inf, np.sqrt(np.maximum(spread, 0.0)))
+    spread = np.diagonal(seen_covariance(C, found.covariance), axis1=1, axis2=2)
+    return middle, np.sqrt(np.maximum(spread, 0.0))
 
 
 def _entries(found: Any, states: Any) -> tuple[Array, Array]:
