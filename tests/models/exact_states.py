@@ -33,11 +33,18 @@ class Linear:
         run = self.laws().sample(1, np.random.default_rng(seed), T)
         return run.states[0], run.observations[0]
 
+    def joint(self, T: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and covariance of (x_0, …, x_{T−1}) end to end."""
+        joint = self._dense(np.full((T, len(self.C)), np.nan))
+        return joint.mean.astype(float), joint.cov.astype(float)
+
+    def _dense(self, y: np.ndarray) -> Dense:
+        return Dense(lk.LinearGaussian(self.A, self.Q, self.C, self.R, self.m, self.P), y)
+
     def given(self, y: np.ndarray, T: int | None = None) -> tuple[np.ndarray, np.ndarray, float]:
         """Mean (T, d) and covariance (T, d, d) of all states given y (NaN: not seen), and log p(y)."""
         more = np.full(((len(y) if T is None else T) - len(y), len(self.C)), np.nan)
-        model = lk.LinearGaussian(self.A, self.Q, self.C, self.R, self.m, self.P)
-        joint = Dense(model, np.concatenate([np.reshape(y, (len(y), -1)), more]))
+        joint = self._dense(np.concatenate([np.reshape(y, (len(y), -1)), more]))
         mean, cov, logp = joint.given()
         return mean, np.stack([joint.block(cov, t) for t in range(joint.T)]), logp
 
