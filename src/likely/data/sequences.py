@@ -39,6 +39,11 @@ class Sequences:
     - **labels** (n,): the class of each sequence, missing (None or NaN) where unknown; **weight** (n,).
     - **states**: the label of each frame, missing where unknown; **time**: when each frame was, as written. What was
       not asked for is None.
+
+    >>> import likely as lk, numpy as np
+    >>> both = lk.Sequences(lk.Ragged.from_list([[1.0, 2.0], [3.0]]), np.array(["a", "b"]))
+    >>> len(both.x), both.ids.tolist()
+    (2, ['a', 'b'])
     """
 
     x: Ragged

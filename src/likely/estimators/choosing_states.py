@@ -23,7 +23,15 @@ PIECES = 20  # into which few long sequences are cut, so that some can be left o
 
 @dataclass(frozen=True, eq=False)
 class StateChoice:
-    """Held-out log-likelihood of each number of states, in nats a frame, and the number that is chosen."""
+    """Held-out log-likelihood of each number of states, in nats a frame, and the number that is chosen.
+
+    >>> import likely as lk, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = [np.repeat(rng.permutation([0.0, 9.0]), 15) + rng.normal(size=30) for _ in range(8)]
+    >>> choice = lk.choose_states(lk.HMMDensity(random_state=0), x, [1, 2])
+    >>> choice.numbers, choice.best
+    ([1, 2], 2)
+    """
 
     numbers: list[int]
     held_out: Array  # (m,): −inf where some sequence left out is impossible, NaN where learning failed

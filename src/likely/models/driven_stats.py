@@ -19,6 +19,11 @@ class DrivenStats(Addable, Value):
 
     A logit has no finite sum that says everything, so moves are known near the coefficients of the model that looked:
     statistics taken at others do not add.
+
+    >>> import likely as lk, numpy as np
+    >>> h = lk.DrivenHMM([0.5, 0.5], np.zeros((2, 2, 2)), lk.Gaussian([[0.0], [9.0]], 1.0))
+    >>> h.collect([[0.0, 9.0, 9.1]], covariates=[[0.0, 1.0, 1.0]]).counts.round(3)
+    array([1., 2.])
     """
 
     starts: Array  # (K,)

@@ -30,7 +30,13 @@ WHOSE = "monte_carlo"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MonteCarlo:
-    """What K steps came to: particles of the last target, and what each step did."""
+    """What K steps came to: particles of the last target, and what each step did.
+
+    >>> import likely as lk, numpy as np
+    >>> found = lk.monte_carlo(lk.Gaussian([0.0], 1.0), likelihood=lambda x: -0.5 * (x[:, 0] - 3.0) ** 2, n=500)
+    >>> bool(found.temperatures[-1] == 1.0), len(found.ess) == len(found.log_evidences), found.mean.shape
+    (True, True, (1,))
+    """
 
     belief: ParticleBelief  # of the last target: mean, covariance, quantile, expect, sample
     log_evidences: Array  # (K,): estimates of log ∫γ_k − log ∫γ_{k−1}

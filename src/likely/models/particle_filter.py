@@ -198,7 +198,14 @@ class ParticleFilter:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParticleRun:
-    """What a particle filter made of one sequence of T frames."""
+    """What a particle filter made of one sequence of T frames.
+
+    >>> import likely as lk
+    >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
+    >>> run = lk.ParticleFilter(walk, 500, seed=1).run([0.3, 0.1, 0.4])
+    >>> run.particles.shape, run.quantile([0.05, 0.95]).shape, bool(run.log_evidence == run.log_evidences.sum())
+    ((3, 500, 1), (3, 2, 1), True)
+    """
 
     log_evidences: Array  # (T,): estimates of log p(y_t | all before)
     mean: Array  # (T, d): of x_t, given all up to t

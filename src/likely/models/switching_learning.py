@@ -204,7 +204,16 @@ def refitted(
 
 @dataclass(frozen=True, eq=False)
 class SwitchingPrior(Value):
-    """A prior is data that came before: moments of each regime, and moves and starts that were counted already."""
+    """A prior is data that came before: moments of each regime, and moves and starts that were counted already.
+
+    >>> import likely as lk
+    >>> m = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> jump = lk.SwitchingLinear([m, m], [[0.9, 0.1], [0.1, 0.9]])
+    >>> stats = jump.collect([[0.0, 1.0, 0.5]], given=[[0, 0, 1]])
+    >>> jump.refit(stats, lk.SwitchingPrior((None, None), [1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]])).moves
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
 
     regimes: tuple[LinearPrior | None, ...]
     starts: Array  # (K,)

@@ -32,6 +32,11 @@ class Track(Value):
     `exists` (T,) is P(there is a target), `confirmed` (T,) whether the track counts as found; association[t] (n_t + 1,)
     are the chances that nothing, or measurement i, was the target's. `log_prob` (T,) is log p(scan | all before), up
     to −clutter·volume.
+
+    >>> import likely as lk
+    >>> track = lk.Tracker(dim=2).run([[[0.0, 0.0]], [[1.0, 0.5]], [[2.0, 1.0]]])
+    >>> track.mean.shape, track.summary()
+    ((3, 4), '3 scans, 3 with a confirmed track; found at 0; lost at never.')
     """
 
     mean: Array
