@@ -43,6 +43,8 @@ def use_every_way():
             h.sample(3, rng, length=7)
             long = np.tile(x, (1200, 1))
             h.log_prob([long]), h.collect([long]), h.collect([long], hard=True)
+    many = HMM(np.full(8, 1 / 8), np.full((8, 8), 1 / 8), Gaussian(rng.random((8, 2)), np.stack([np.eye(2)] * 8)))
+    many.collect(Ragged(rng.random((60, 2)), [0, 10, 60]))  # in one sweep, for scores and for sums
     torn = HMM([0.5, 0.5], np.eye(2), Gaussian([[0.0], [100.0]], 1.0))
     path_draws(torn.chains[0].summed, torn.scores(Ragged.of(np.array([[0.0], [100.0], [100.0]]))), [0, 3], rng)
     wide = few_arcs(30)

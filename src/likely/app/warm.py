@@ -161,6 +161,7 @@ def _states() -> None:
     switching.smooth(y), switching.collect([y]), list(lk.follow(switching, y)), lk.RaoBlackwell(switching, 3).run(y)
     for name in ("systematic", "multinomial"):
         lk.ParticleFilter(m.laws, 64, resample=name, threshold=1.0).run(y)
+    lk.ParticleFilter(lk.StateSpace(m.laws.initial, m.laws.transition, lambda x: lk.Gaussian(x, x**2 + 1)), 8).run(y)
 
 
 def _words() -> None:

@@ -29,9 +29,14 @@ def parameter(value: Any, whose: str, name: str) -> Array:
         a = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise ShapeError(sentence(whose, f"{name} must be numbers in a regular shape", type(value).__name__)) from error
-    if not np.isfinite(a).all():
+    if not all_finite(a):
         raise DomainError(sentence(whose, f"{name} must be finite", "NaN or infinity in it"))
     return a
+
+
+def all_finite(a: Array) -> bool:
+    """True if no entry is NaN or infinite; a product that overflows only makes it look twice."""
+    return bool(np.isfinite(np.vdot(a, a))) or bool(np.isfinite(a).all())
 
 
 def aligned(*shape: int) -> Array:

@@ -39,10 +39,13 @@ class Value:
 
     def _set(self, **parts: Any) -> None:
         """For `__post_init__` of subclasses: store the checked, normalised parts."""
+        mine = self.__dict__  # not object.__setattr__: clouds of particles make thousands of values a second
         for name, part in parts.items():
-            if isinstance(part, np.floating):
-                part = np.asarray(part)  # sums of 0-d arrays are scalars: make them arrays again
-            object.__setattr__(self, name, frozen(part) if isinstance(part, np.ndarray) else part)
+            if isinstance(part, np.ndarray):
+                part = frozen(part)
+            elif isinstance(part, np.floating):
+                part = frozen(np.asarray(part))  # sums of 0-d arrays are scalars: make them arrays again
+            mine[name] = part
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self._parts())

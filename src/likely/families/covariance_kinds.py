@@ -17,6 +17,8 @@ def understood(mean: Array, covariance: Array, kind: str | None) -> tuple[Array,
     if kind is not None and kind not in KINDS:
         raise DomainError(sentence("Gaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
     d, lead, shape = mean.shape[-1], mean.shape[:-1], covariance.shape
+    if shape == () and kind is None:
+        return covariance, "spherical"
     shared = {(): "spherical", (d,): "diagonal", (d, d): "full"}
     each = {(*lead, d, d): "full"} if lead else {}
     if lead and d == 1 and lead != (1,):

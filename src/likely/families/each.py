@@ -94,6 +94,8 @@ def _diagonal(law: Any, x: Any, a: int) -> Array:
 
 
 def _gaussian(law: Gaussian, x: Array) -> Array | None:
+    if law.dim == len(x) == 1 and law.covariance.size == len(law.mean):
+        return _one_column(law.mean.ravel(), law.covariance.ravel(), float(x[0, 0]))
     found = _distances(law, x)
     if found is None:
         return None
@@ -102,6 +104,16 @@ def _gaussian(law: Gaussian, x: Array) -> Array | None:
     q += rank * LOG_2PI
     q *= -0.5
     return q
+
+
+def _one_column(mean: Array, variance: Array, x: float) -> Array | None:
+    from likely.loops.one_column import one_column
+
+    if not variance.min() > 0:
+        return None
+    out = np.empty(len(mean))
+    one_column(x, mean, variance, np.log(variance), LOG_2PI, out)
+    return out
 
 
 def _student(law: StudentT, x: Array) -> Array | None:
@@ -174,14 +186,14 @@ def _on_flat(z: Array, law: Gaussian) -> tuple[Array, Any, int] | None:
 
 
 def coloured(law: Gaussian, noise: Array) -> Array:
-    """What white noise (K, d), which is used up, becomes under each member: μ_k + L_k ε_k."""
+    """What white noise (K, d) becomes under each member: μ_k + L_k ε_k."""
     if law.kind == "full" and law.dim > 1:
         root = spread_factor(law)
         noise = np.ascontiguousarray(small.apply(root, small.members_last(noise)[: root.shape[1]]).T)
     elif law.covariance.ndim == 0:
-        noise *= float(law.covariance) ** 0.5
+        noise = noise * float(law.covariance) ** 0.5
     else:
-        noise *= np.sqrt(_variances(law))
+        noise = noise * np.sqrt(_variances(law))
     noise += law.mean
     return noise
 

@@ -17,7 +17,7 @@ from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.each import log_prob_each
 from likely.models.decoding import is_one
-from likely.models.drawing_ahead import Ahead, draw_ahead, drawing_ahead
+from likely.models.frame_noise import FrameNoise, draw_at
 from likely.models.particle_belief import (
     CHOOSE,
     ParticleBelief,
@@ -92,13 +92,13 @@ class ParticleFilter:
         """The state one frame on: particles are drawn anew if few of them count, and move."""
         return self._predict(belief, u, None)
 
-    def _predict(self, belief: ParticleBelief, u: Any, ahead: Ahead | None) -> ParticleBelief:
+    def _predict(self, belief: ParticleBelief, u: Any, noise: FrameNoise | None) -> ParticleBelief:
         t, n = belief.time + 1, len(belief)
         before, logs, ancestors = belief.states, belief.log_weights, None
         if self.proposal != "auxiliary" and is_poor(belief.ess, n, self.threshold):
             ancestors = resampled(self.resample, belief.weights, n, keyed(belief.seed, t, CHOOSE))
             before, logs = before.take(ancestors, axis=0), np.full(n, -np.log(n))
-        drawn = draw_ahead(self.model.moved(before, t, u), belief.seed, t, ahead)
+        drawn = draw_at(self.model.moved(before, t, u), belief.seed, t, noise)
         states = as_states(drawn, n, f"StateSpace.transition at frame {t}", before.shape[1])
         return ParticleBelief.trusted(
             states=states, log_weights=logs, time=t, seed=belief.seed, seen=False,
@@ -163,12 +163,12 @@ class ParticleFilter:
         )  # fmt: skip
 
     def _follow(self, belief: ParticleBelief, frames: Any, inputs: Any) -> Iterator[tuple[ParticleBelief, float]]:
-        with drawing_ahead(belief.seed, belief.states.shape, len(frames)) as ahead:
-            for t in range(len(frames)):
-                u = None if inputs is None else inputs[t]
-                belief = self._predict(belief, u, ahead) if t else belief
-                belief, increment = self.update(belief, frames[t : t + 1], u)
-                yield belief, increment
+        noise = FrameNoise(belief.seed, belief.states.shape)
+        for t in range(len(frames)):
+            u = None if inputs is None else inputs[t]
+            belief = self._predict(belief, u, noise) if t else belief
+            belief, increment = self.update(belief, frames[t : t + 1], u)
+            yield belief, increment
 
     def log_prob(self, y: Any, inputs: Any = None) -> Array:
         """The estimate of log p(y) of each sequence (n,)."""

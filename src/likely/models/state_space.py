@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, all_finite
 from likely.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.families.each import draw_each
 from likely.families.gaussian import Gaussian
@@ -120,7 +120,7 @@ def as_states(draw: Any, n: int, whose: str, d: int | None = None) -> Array:
     a = a.reshape(n, -1) if a.ndim < 2 and a.size % n == 0 else a
     if a.ndim != 2 or len(a) != n or (d is not None and a.shape[1] != d):
         raise ShapeError(sentence(whose, f"states must have shape ({n}, {'d' if d is None else d})", a.shape))
-    if not np.isfinite(a.sum()) and not np.isfinite(a).all():
+    if not all_finite(a):
         raise DataError(sentence(whose, "states must be finite", "NaN or infinity", "look at the law's parameters"))
     return a
 
