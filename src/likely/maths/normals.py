@@ -11,7 +11,7 @@ import math
 from functools import cache
 
 import numpy as np
-from numpy.random import SFC64, Generator
+from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.loops.ziggurat import LAYERS, ziggurat
