@@ -22,6 +22,7 @@ R = 3.6541528853610088  # where the layers close at the top
 def fill_normal(rng: Generator, out: Array) -> Array:
     """Independent N(0, 1) numbers in place of all entries of out, which is contiguous; rng is one of SFC64.
 
+    >>> from numpy.random import SFC64
     >>> fill_normal(Generator(SFC64(0)), np.empty(10_000)).std().round(1)
     np.float64(1.0)
     """
