@@ -581,3 +581,29 @@ def _(d):
         return {"logliks": found, "mean": r.mean.ravel()}
 
     return run
+
+
+# -------------------------------------------------------------- Parzen windows
+
+
+@peer("kde", "likely", note="Parzen(tolerance=1e-4).log_prob")
+def _(d):
+    lk = library()
+    scale = np.full(d["X"].shape[1], d["h"] ** 2)
+    lk.Parzen(d["X"][:200], scale, tolerance=1e-4).log_prob(d["Q"][:20])  # compiles the loop
+    return lambda: {"logdens": lk.Parzen(d["X"], scale, tolerance=1e-4).log_prob(d["Q"])}
+
+
+# ------------------------------------------------------------------ neighbours
+
+
+@peer("knn", "likely", note="NeighbourSearch: build and search")
+def _(d):
+    search = library().NeighbourSearch
+    search.of(d["X"][:500]).nearest(d["Q"][:200], d["k"])  # loads the loops
+
+    def run():
+        away, rows = search.of(d["X"]).nearest(d["Q"], d["k"])
+        return {"dist": away, "idx": rows}
+
+    return run

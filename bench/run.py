@@ -56,6 +56,7 @@ class Goal:
 
 
 GOALS = {
+    "kde": Goal(faster=5.0, allowed=(("max_abs_err", 1e-4),)),
     "gaussian_ml": Goal(faster=2.0, memory=50.0, allowed=(("cov_err", 1e-12),)),
     "gaussian_stack": Goal(faster=3.0, allowed=(("max_err", 1e-8),)),
     "gaussian_gaps": Goal(within=("likely_complete", 3.0), allowed=(("max_err", 1e-8),)),
@@ -72,6 +73,7 @@ GOALS = {
     "hmm_gauss": Goal(faster=5.0),
     "hmm_long": Goal(faster=3.0),
     "hmm_gmm": Goal(faster=3.0),
+    "knn": Goal(faster=1.0),
     "dtw_full": Goal(faster=3.0),
     "dtw_band": Goal(faster=3.0),
     "kalman": Goal(faster=3.0, allowed=(("mean_err", 1e-6), ("cov_err", 1e-6))),

@@ -15,12 +15,16 @@ from sklearn.datasets import load_digits
 
 import likely as lk
 from likely.estimators.examples import wine
+from likely.plots.borders import border
 from likely.plots.chains import chain
 from likely.plots.clouds import cloud, regimes
+from likely.plots.curves import law_curve
 from likely.plots.density import DensityDisplay
-from likely.plots.evaluation import decision_map
+from likely.plots.dependences import dependence_tree
+from likely.plots.discriminants import fisher_plane
 from likely.plots.factors import ScoresDisplay, ScreeDisplay
 from likely.plots.learning import components, trace
+from likely.plots.maps import decision_map
 from likely.plots.sequences import occupancy, trellis
 from likely.plots.states import bands
 from likely.plots.theme import INK, PALETTE, themed
@@ -47,6 +51,34 @@ def ney_3_8() -> None:
         figure.savefig(STATIC / "ney-3-8.png", dpi=130)
 
 
+def every_law() -> None:
+    """Laws of one column, each with some of its parameters."""
+    panels = {
+        "Uniform(l, u)": ((-0.6, 3.6), [(lk.Uniform(0.0, 3.0), "0, 3"), (lk.Uniform(1.0, 2.0), "1, 2")]),
+        "Triangular(a, c, b)": ((-0.3, 4.3), [(lk.Triangular(0.0, m, 4.0), f"0, {m:g}, 4") for m in (0.0, 1.0, 3.0)]),
+        "Laplace(μ, v)": ((-6, 6), [(lk.Laplace(0.0, v), f"0, {v:g}") for v in (0.5, 1.0, 2.0)]),
+        "Cauchy(μ, s)": ((-6, 6), [(lk.Cauchy(0.0, s), f"0, {s:g}") for s in (0.5, 1.0, 2.0)]),
+        "Exponential(λ)": ((0, 5), [(lk.Exponential(r), f"{r:g}") for r in (0.5, 1.0, 2.0)]),
+        "ChiSquare(D)": ((0.03, 30), [(lk.ChiSquare(k), f"{k:g}") for k in (2.0, 8.0, 16.0)]),
+        "Gamma(a, b)": ((0.01, 8), [(lk.Gamma(a, b), f"{a}, {b}") for a, b in ((1, 1), (3, 1), (9, 3))]),
+        "Beta(a, b)": ((0.004, 0.996), [(lk.Beta(a, b), f"{a}, {b}") for a, b in ((0.5, 0.5), (2, 3), (8, 2))]),
+        "StudentT(μ, s, ν)": ((-6, 6), [(lk.StudentT([0.0], [[1.0]], v), f"0, 1, {v:g}") for v in (1.0, 3.0, 30.0)]),
+        "VonMises(μ, κ)": ((-np.pi, np.pi), [(lk.VonMises(0.0, k), f"0, {k:g}") for k in (0.5, 2.0, 8.0)]),
+        "Binomial(n, p)": ((-0.5, 20.5), [(lk.Binomial(20, p), f"20, {p:g}") for p in (0.2, 0.5)]),
+        "Poisson, negative binomial": (
+            (-0.5, 20.5), [(lk.Poisson(6.0), "Poisson 6"), (lk.NegativeBinomial(2.0, 0.25), "2, 0.25")],
+        ),
+    }  # fmt: skip
+    with themed() as plt:
+        figure, places = plt.subplots(4, 3, figsize=(9.6, 9.6), layout="constrained")
+        for ax, (title, (window, laws)) in zip(places.ravel(), panels.items(), strict=True):
+            for (law, name), colour in zip(laws, PALETTE, strict=False):
+                law_curve(law, ax, window=window, label=name, colour=colour)
+            ax.set(title=title, ylabel="", yticks=[], xlim=window)
+            ax.legend(fontsize=8)
+        figure.savefig(STATIC / "laws.png", dpi=130)
+
+
 def decisions() -> None:
     """What is decided where: three cultivars, a band where it refuses, and grey where nothing like it was seen."""
     X, y, names = wine()
@@ -57,6 +89,244 @@ def decisions() -> None:
         decision_map(clf, X[:, at], y, ax=ax, steps=400, reject_below=0.8, novelty=0.02)
         ax.set(xlabel=names[at[0]], ylabel=names[at[1]], title="White: refused. Grey: unlike any wine seen")
         figure.savefig(STATIC / "decisions.png", dpi=130)
+
+
+def borders() -> None:
+    """Six kinds of borders between two Gaussians (Ney 2.4)."""
+    G = lk.Gaussian
+    pairs = [
+        (G([0, 0], 1.0), G([0.5, 0], 4.0)), (G([0, 0], 1.0), G([1, 0.5], [4.0, 9.0])),
+        (G([0, 0], 1.0), G([2, 0], [1.0, 4.0])), (G([0, 0], [1.0, 4.0]), G([2, 1], [4.0, 1.0])),
+        (G([0, 0], [1.0, 4.0]), G([0, 0], [4.0, 1.0])),
+        (G([-1, -1], [[1, 0.5], [0.5, 1]]), G([1, 1], [[1, 0.5], [0.5, 1]])),
+    ]  # fmt: skip
+    with themed() as plt:
+        figure, places = plt.subplots(2, 3, figsize=(9.6, 6.4), layout="constrained")
+        for (p, q), ax in zip(pairs, places.ravel(), strict=True):
+            border(lk.boundary(p, q), ax, window=((-6, 6), (-6, 6))).set(aspect="equal", xticks=[], yticks=[])
+        places[0, 0].legend(loc="upper left", frameon=True, framealpha=0.85)
+        figure.savefig(STATIC / "borders.png", dpi=130)
+
+
+def neighbours_and_bayes() -> None:
+    """Between which errors the nearest neighbour rule must lie, given the Bayes error (Ney 5.4)."""
+    with themed() as plt:
+        figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.7), layout="constrained")
+        for classes, color in zip((2, 3, 10), PALETTE, strict=False):
+            e = np.linspace(0, 1 - 1 / classes, 200)
+            left.plot(e, lk.cover_hart(e, classes), color=color, label=f"at most, {classes} classes")
+            left.fill_between(e, e, lk.cover_hart(e, classes), color=color, alpha=0.12, lw=0)
+        left.plot([0, 0.9], [0, 0.9], color=INK, lw=1, label="at least")
+        left.set(
+            xlabel="Bayes error",
+            ylabel="nearest neighbour error",
+            title="Cover and Hart",
+            xlim=(0, 0.9),
+            ylim=(0, 0.95),
+        )
+        left.legend(loc="lower right")
+        p = np.linspace(1e-9, 1 - 1e-9, 400)
+        bounds = [lk.error_bounds([[a, 1 - a]]) for a in p]
+        right.plot(p, [b.bayes for b in bounds], color=INK, label="1 − max p: the error")
+        right.plot(p, [b.gini for b in bounds], color=PALETTE[0], label="1 − Σ p²: Gini")
+        right.plot(p, [lk.hellman_raviv(b.entropy) for b in bounds], color=PALETTE[1], label="½ entropy in bits")
+        right.plot(p, [b.entropy for b in bounds], color=PALETTE[2], label="entropy in nats")
+        right.set(
+            xlabel="p(first class | x)", title="Bounds of the error at one x, two classes", xlim=(0, 1), ylim=(0, 0.75)
+        )
+        right.legend(loc="lower center")
+        figure.savefig(STATIC / "bounds.png", dpi=130)
+
+
+def maps() -> None:
+    """Wines: who decides what where, by two models, and where they refuse."""
+    X, y, names = wine()
+    at = [names.index("flavanoids"), names.index("color intensity")]
+    with themed() as plt:
+        figure, (left, right) = plt.subplots(1, 2, figsize=(10.8, 4.1), layout="constrained")
+        decision_map(lk.BayesClassifier().fit(X[:, at], y), X[:, at], y, ax=left, steps=300)
+        left.get_legend().remove()
+        left.set_title("Decided everywhere: exact conics")
+        decision_map(
+            lk.BayesClassifier().fit(X[:, at], y), X[:, at], y, ax=right, steps=300, reject_below=0.8, novelty=0.02
+        )
+        right.set_title("With the right to refuse")
+        for ax in (left, right):
+            ax.set(xlabel=names[at[0]], ylabel=names[at[1]])
+        figure.savefig(STATIC / "maps.png", dpi=130)
+
+
+def two_moons(n: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    """Two half-moons that overlap a little, for pictures of neighbours."""
+    rng = np.random.default_rng(4)
+    angle, y = np.pi * rng.random(n), np.arange(n) % 2
+    X = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    X[y == 1] = [1.0, 0.35] - X[y == 1]
+    return X + 0.24 * rng.standard_normal((n, 2)), np.where(y == 1, "below", "above")
+
+
+def nearest_rows() -> None:
+    """One neighbour, fifteen, and a few rows that decide almost as well."""
+    X, y = two_moons()
+    kept = lk.edit(X, y, how="multiedit")
+    kept = kept[lk.condense(X[kept], y[kept])]
+    tries = {
+        "1 neighbour": (lk.NearestNeighbours(1).fit(X, y), X, y),
+        "15 neighbours": (lk.NearestNeighbours(15).fit(X, y), X, y),
+        f"1 neighbour among {len(kept)} rows that were kept": (
+            lk.NearestNeighbours(1, smoothing=0.05).fit(X[kept], y[kept]), X, None,
+        ),
+    }  # fmt: skip
+    with themed() as plt:
+        figure, axes = plt.subplots(1, 3, figsize=(12.6, 3.9), layout="constrained", sharey=True)
+        for ax, (title, (clf, rows, labels)) in zip(axes, tries.items(), strict=True):
+            decision_map(clf, rows, labels, ax=ax, steps=300)
+            ax.get_legend().remove()
+            ax.set(title=title, xlabel="x", ylabel="y" if ax is axes[0] else "")
+        colors = [PALETTE[0] if label == "above" else PALETTE[1] for label in y[kept]]
+        axes[2].scatter(*X[kept].T, s=70, c=colors, edgecolors="white", linewidths=1.2, zorder=5)
+        figure.savefig(STATIC / "neighbours.png", dpi=130)
+
+
+def nearest_centres() -> None:
+    """Three centres and four ways to measure: what is near depends on the metric."""
+    rng = np.random.default_rng(2)
+    y = np.repeat(["a", "b", "c"], 60)
+    turn = np.array([[1.5, 0.9], [0.0, 0.5]])
+    X = np.repeat([[0.0, 0.0], [3.2, 0.4], [1.2, 2.6]], 60, axis=0) + rng.normal(size=(180, 2)) @ turn
+    with themed() as plt:
+        figure, axes = plt.subplots(1, 4, figsize=(13.6, 3.6), layout="constrained", sharey=True)
+        for ax, metric in zip(axes, ("l1", "l2", "linf", "mahalanobis"), strict=True):
+            clf = lk.DistanceClassifier(metric).fit(X, y)
+            decision_map(clf, X, y, ax=ax, steps=300)
+            ax.get_legend().remove()
+            ax.scatter(*clf.centres_.T, s=90, marker="X", color=INK, edgecolors="white", zorder=6)
+            wrong = np.mean(clf.predict(X) != y)
+            ax.set(title=f"{metric}: {wrong:.0%} wrong", xlabel="x", ylabel="y" if ax is axes[0] else "")
+        figure.savefig(STATIC / "centres.png", dpi=130)
+
+
+def far_and_near() -> None:
+    """Distances lose their contrast as columns are added, and some rows become everybody's neighbour."""
+    rng = np.random.default_rng(0)
+    dims = np.array([2, 3, 5, 8, 12, 20, 35, 60, 100, 200])
+    reports = [lk.high_dimensions(rng.normal(size=(1500, d))) for d in dims]
+    planes = [lk.high_dimensions(rng.normal(size=(1500, 3)) @ rng.normal(size=(3, d))) for d in dims[1:]]
+    with themed() as plt:
+        figure, axes = plt.subplots(1, 3, figsize=(12.6, 3.6), layout="constrained")
+        kinds = ((dims, reports, "independent columns"), (dims[1:], planes, "three hidden directions"))
+        for (d, found, label), color in zip(kinds, PALETTE, strict=False):
+            axes[0].loglog(d, [r.contrast for r in found], "o-", ms=4, color=color, label=label)
+            axes[1].semilogx(d, [r.hubs.skewness for r in found], "o-", ms=4, color=color, label=label)
+            value, error = np.array([r.dimension for r in found]).T
+            axes[2].errorbar(d, value, 2 * error, fmt="o-", ms=4, color=color, label=label)
+        axes[0].set(xlabel="columns", title="(farthest − nearest) / nearest")
+        axes[1].set(xlabel="columns", title="Hubness: skewness of k-occurrences")
+        axes[2].plot([2, 200], [2, 200], ":", color=INK, lw=1)
+        axes[2].set(xlabel="columns", title="Intrinsic dimension", xscale="log", yscale="log")
+        axes[0].legend()
+        figure.savefig(STATIC / "dimensions.png", dpi=130)
+
+
+def windows() -> None:
+    """Parzen windows too narrow, right and too wide, and the curve that tells them apart."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(0, 1, 140), rng.normal(5, 0.5, 60)])[:, None]
+    best = lk.ParzenDensity().fit(x)
+    at, factors = np.linspace(-4, 8, 1200)[:, None], {"too narrow": 0.01, "left out": 1.0, "too wide": 30.0}
+    with themed() as plt:
+        figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.4), layout="constrained", width_ratios=(3, 2))
+        for (name, factor), color in zip(factors.items(), (PALETTE[1], PALETTE[0], PALETTE[2]), strict=True):
+            model = best.model_.replace(scale=best.model_.scale * factor)
+            style = {"lw": 2.2, "zorder": 3} if factor == 1 else {"lw": 1.0, "alpha": 0.8}
+            label = "best for rows left out" if factor == 1 else name
+            left.plot(at, np.exp(model.log_prob(at)), color=color, label=label, **style)
+        left.plot(x[:, 0], np.full(len(x), -0.012), "|", color=INK, alpha=0.4, ms=6)
+        left.set(xlabel="x", ylabel="density", xlim=(-4, 8), ylim=(-0.03, 1.02), title="Windows of three widths")
+        left.legend(loc="upper right", ncols=3, fontsize="small")
+        grid = best.alpha_[0] * np.geomspace(0.01, 100, 60)
+        scores = [best.model_.replace(scale=a * x.var(axis=0)).objective(best.stats_) / len(x) for a in grid]
+        right.plot(grid, scores, color=PALETTE[0])
+        right.axvline(best.alpha_[0], color=INK, lw=0.8, ls=":")
+        right.set(xscale="log", xlabel="α: squared width / variance", ylabel="mean log p")
+        right.set(title="Rows that were left out", ylim=(max(scores) - 1.0, max(scores) + 0.08))
+        figure.savefig(STATIC / "windows.png", dpi=130)
+
+
+def rings() -> None:
+    """What model-free densities decide about a ring and what lies inside of it."""
+    rng = np.random.default_rng(1)
+    y = np.arange(400) % 2
+    angle = rng.uniform(0, 2 * np.pi, 400)
+    radius = np.where(y, 3.0 + 0.15 * rng.normal(size=400), 1.2 * rng.random(400) ** 0.5)
+    X = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    X += 0.6 * rng.normal(size=(400, 2)) * (1 - y)[:, None]
+    of = {
+        "Gaussians": lk.GaussianDensity(), "histograms, 8 × 8": lk.HistogramDensity(8, joint=True),
+        "5 nearest neighbours": lk.NeighbourDensity(5), "Parzen windows": lk.ParzenDensity(),
+    }  # fmt: skip
+    with themed() as plt:
+        figure, grid = plt.subplots(2, 2, figsize=(7.6, 7.4), layout="constrained", sharex=True, sharey=True)
+        for ax, (name, density) in zip(grid.ravel(), of.items(), strict=True):
+            decision_map(lk.BayesClassifier(density).fit(X, y), X, y, ax=ax, steps=200)
+            ax.set(title=name, xlabel="", ylabel="", aspect="equal")
+            ax.get_legend().remove()
+        figure.savefig(STATIC / "model-free.png", dpi=130)
+
+
+def symptoms(n: int = 600) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Yes and no of six complaints in two illnesses: the same shares of each, but other pairs go together."""
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 2, n)
+    x = (rng.random((n, 6)) < 0.4).astype(float)
+    for a, b, c in ((0, 1, 0), (1, 2, 0), (3, 4, 0), (0, 3, 1), (3, 5, 1), (1, 4, 1)):
+        x[:, b] = np.where((y == c) & (rng.random(n) < 0.7), x[:, a], x[:, b])
+    return x, y, ["fever", "cough", "fatigue", "rash", "itch", "nausea"]
+
+
+def chow_trees() -> None:
+    """One tree a class: which complaints go together in each illness."""
+    x, y, names = symptoms()
+    clf = lk.BayesClassifier(lk.ChowTreeDensity()).fit(x, y)
+    with themed() as plt:
+        figure, ax = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
+        for k in (0, 1):
+            title = f"illness {'AB'[k]}: bits that complaints tell of each other"
+            dependence_tree(clf.model_.parts.member(k), ax[k], names=names, title=title)
+        figure.savefig(STATIC / "chow-trees.png", dpi=130)
+
+
+def cut_expansions() -> None:
+    """A law of four binary columns, and three expansions of it cut at pairs: two go below 0."""
+    p = np.full(16, 0.004)
+    p[[0, 15, 1, 3]] = 0.56, 0.22, 0.10, 0.072  # rare columns that come together
+    cells = ((np.arange(16)[:, None] >> np.arange(4)[::-1]) & 1).astype(float)
+    kinds = {"Walsh": lk.Walsh, "Bahadur": lk.Bahadur, "log Walsh": lk.LogWalsh}
+    laws = {name: law.blank(cells) for name, law in kinds.items()}
+    with themed() as plt:
+        figure, ax = plt.subplots(figsize=(8.2, 3.6), layout="constrained")
+        ax.bar(np.arange(16), p, color="#d5dde2", width=0.86, label="the law itself")
+        for i, (name, law) in enumerate(laws.items()):
+            fitted = law.refit(law.collect(cells, p))
+            value = fitted.value(cells) if hasattr(fitted, "value") else fitted.probabilities
+            at = np.arange(16) + 0.22 * (i - 1)
+            ax.plot(at, value, "o", color=PALETTE[i], markersize=4.5, label=f"{name}, pairs only")
+        ax.axhline(0, color=INK, linewidth=0.8)
+        ax.set_xticks(range(16), ["".join(str(int(v)) for v in c) for c in cells], rotation=90)
+        ax.set(xlabel="cell", ylabel="probability")
+        ax.set_title("Cut at pairs, expansions of p go below 0; that of log p does not", loc="left")
+        ax.legend()
+        figure.savefig(STATIC / "cut-expansions.png", dpi=130)
+
+
+def fisher_of_wines() -> None:
+    """Thirteen columns of wines in the plane that keeps three cultivars apart."""
+    X, y, _ = wine()
+    with themed() as plt:
+        figure, ax = plt.subplots(figsize=(7.2, 4.9), layout="constrained")
+        fisher_plane(lk.FisherDiscriminant().fit(X, y), X, y, ax)
+        ax.set_title("Fisher's plane of 178 wines: spread within classes is 1 in every direction", loc="left")
+        figure.savefig(STATIC / "fisher.png", dpi=130)
 
 
 def mixture() -> None:
@@ -253,6 +523,108 @@ def clutter() -> None:
     ax.figure.savefig(STATIC / "clutter.png", dpi=130)
 
 
+def divergence() -> None:
+    """A mixture, and the Gaussians that are nearest to it, asked in both directions."""
+    p = lk.Mixture([0.65, 0.35], lk.Gaussian([[0.0], [5.0]], [[[1.0]], [[0.7]]]))
+    mean = 0.35 * 5.0
+    cover = lk.Gaussian([mean], 0.65 * (1 + mean**2) + 0.35 * (0.7 + (5 - mean) ** 2))
+    tries = [lk.Gaussian([m], v) for m in np.linspace(-0.3, 0.3, 13) for v in np.linspace(0.7, 1.5, 17)]
+    settle = min(tries, key=lambda q: lk.kl(q, p).value)
+    x = np.linspace(-7, 11, 600)[:, None]
+    with themed() as plt:
+        figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
+        ax.fill_between(x[:, 0], np.exp(p.log_prob(x)), color="#dbe4e9", label="p, a mixture")
+        laws = ((cover, "least KL(p ‖ q)", PALETTE[0]), (settle, "least KL(q ‖ p)", PALETTE[1]))
+        for q, name, color in laws:
+            apart = f"{lk.kl(p, q).value:.2f} and {lk.kl(q, p).value:.2f} nats"
+            ax.plot(x, np.exp(q.log_prob(x)), color=color, label=f"{name}: {apart}")
+        ax.set(xlabel="x", ylabel="density", ylim=(0, None), title="The nearest Gaussian, asked both ways")
+        ax.legend()
+        figure.savefig(STATIC / "divergence.png", dpi=130)
+
+
+def laplace_of_a_rate() -> None:
+    """A gamma posterior and Laplace's bell over it, in rates and in logarithms of rates."""
+    posterior = lk.Gamma(4.0, 2.0)
+    plain = lk.laplace(posterior.log_prob, [1.0])
+    logs = lk.laplace(lambda z: posterior.log_prob(np.exp(z)) + z[:, 0], [0.0])
+    rate, z = np.linspace(0.01, 6, 500)[:, None], np.linspace(-2.0, 2.4, 500)[:, None]
+    with themed() as plt:
+        figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
+        of_logs = lk.Transformed(posterior, lk.Change.log())
+        for ax, x, exact, found, name in (
+            (axes[0], rate, posterior, plain, "rate"), (axes[1], z, of_logs, logs, "logarithm of the rate")
+        ):  # fmt: skip
+            ax.fill_between(x[:, 0], np.exp(exact.log_prob(x)), color="#dbe4e9", label="posterior")
+            ax.plot(x, np.exp(found.law.log_prob(x)), color=PALETTE[1], label="Laplace")
+            ax.set(xlabel=name, ylim=(0, None), title=f"log evidence off by {found.log_evidence:+.3f}")
+        axes[0].set_ylabel("density")
+        axes[0].legend()
+        figure.savefig(STATIC / "laplace.png", dpi=130)
+
+
+def sums() -> None:
+    """Sums of uniform variables, standardised, and the Gaussian that they come near."""
+    z = np.linspace(-3.2, 3.2, 801)
+    with themed() as plt:
+        figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
+        for n, color in zip((1, 2, 3, 8), PALETTE, strict=False):
+            law, deviation = lk.sum_of(lk.Uniform(0.0, 1.0), copies=n), np.sqrt(n / 12)
+            density = deviation * np.exp(law.log_prob(n / 2 + deviation * z[:, None]))
+            ax.plot(z, density, color=color, label=f"{n} variable{'s' * (n > 1)}")
+        ax.plot(z, np.exp(lk.Gaussian([0.0], 1.0).log_prob(z[:, None])), color=INK, ls=":", label="Gaussian")
+        ax.set(xlabel="sum, in standard deviations from its mean", ylabel="density", ylim=(0, None),
+               title="Sums of uniform variables")  # fmt: skip
+        ax.legend()
+        figure.savefig(STATIC / "sums.png", dpi=130)
+
+
+def equalised() -> None:
+    """A dull synthetic landscape and its histogram, before and after."""
+    rng = np.random.default_rng(4)
+    down, across = np.mgrid[0:180, 0:260]
+    ridge = 70 + 18 * np.sin(across / 31.0) + 9 * np.sin(across / 11.0 + 1) + 4 * np.sin(across / 4.0)
+    near = 125 + 14 * np.sin(across / 45.0 + 2)
+    sky = 128 - 0.12 * down + 9 * np.exp(-((across - 190) ** 2 + (down - 35) ** 2) / 300)
+    grey = np.where(down > near, 92 + 0.05 * across, np.where(down > ridge, 104 - 0.1 * (down - ridge), sky))
+    dull = np.clip(np.rint(grey + rng.normal(0, 1.2, grey.shape)), 0, 255).astype(np.uint8)
+    bright = np.rint(255 * lk.equalise(dull))
+    with themed() as plt:
+        figure, axes = plt.subplots(2, 2, figsize=(8, 5), layout="constrained", height_ratios=[3, 1.3])
+        for column, (image, title) in enumerate(((dull, "as it came"), (bright, "equalised"))):
+            axes[0, column].imshow(image, cmap="gray", vmin=0, vmax=255)
+            axes[0, column].set(title=title)
+            axes[0, column].axis("off")
+            axes[1, column].hist(image.ravel(), bins=64, range=(0, 256), color=PALETTE[column])
+            axes[1, column].set(xlabel="grey level", yticks=[])
+        axes[1, 0].set_ylabel("pixels")
+        figure.savefig(STATIC / "equalise.png", dpi=130)
+
+
+def robust_t() -> None:
+    """Rows of which a fifth is wrong: the Gaussian believes them, the t law does not."""
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal([1.0, 2.0], [[1.0, 0.6], [0.6, 1.0]], 200)
+    X[:40] = rng.normal([9.0, -6.0], 1.0, (40, 2))
+    gaussian, robust = lk.Gaussian.fit(X), lk.StudentT.fit(X)
+    turn = np.linspace(0, 2 * np.pi, 200)
+    circle = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    with themed() as plt:
+        figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
+        ax.scatter(*X[40:].T, s=14, color=INK, alpha=0.55, linewidths=0, label="160 rows as they should be")
+        ax.scatter(*X[:40].T, s=16, color=PALETTE[1], marker="x", linewidths=1, label="40 rows that are wrong")
+        heavy = f"Student t, {float(robust.dof):.1f} degrees of freedom"
+        rings = {"Gaussian": (gaussian.mean, gaussian.covariance), heavy: (robust.centre, robust.scale)}
+        for (name, (centre, spread)), color in zip(rings.items(), (PALETTE[1], PALETTE[0]), strict=True):
+            ring = circle @ np.linalg.cholesky(spread).T
+            ax.plot(*(centre + ring).T, color=color, lw=1.8, label=name)
+            ax.plot(*(centre + 2 * ring).T, color=color, lw=1.8, alpha=0.5)
+            ax.plot(*centre, "+", color=color, ms=11, mew=2)
+        ax.set(xlabel="x₀", ylabel="x₁", title="A fifth of the rows is wrong: one and two scales about each centre")
+        ax.legend(loc="lower left")
+        figure.savefig(STATIC / "robust_t.png", dpi=130)
+
+
 def report() -> None:
     """The head and the map of a report on the wines, photographed by a browser where there is one."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -277,7 +649,19 @@ def report() -> None:
 if __name__ == "__main__":
     STATIC.mkdir(exist_ok=True)
     ney_3_8()
+    every_law()
     decisions()
+    borders()
+    neighbours_and_bayes()
+    maps()
+    nearest_rows()
+    nearest_centres()
+    far_and_near()
+    windows()
+    rings()
+    chow_trees()
+    cut_expansions()
+    fisher_of_wines()
     mixture()
     how_many()
     variances()
@@ -292,5 +676,10 @@ if __name__ == "__main__":
     volatility()
     regimes_of_a_pump()
     clutter()
+    divergence()
+    laplace_of_a_rate()
+    sums()
+    equalised()
+    robust_t()
     report()
     tour_picture(*wine()).savefig(STATIC / "tour.png", dpi=130)

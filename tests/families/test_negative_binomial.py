@@ -6,9 +6,10 @@ import mpmath as mp
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.optimize
 import scipy.stats
 
-from likely.errors import DataError, DomainError, ShapeError
+from likely.errors import DataError, DomainError, FitWarning, ShapeError
 from likely.families.negative_binomial import NegativeBinomial
 from likely.families.poisson import Poisson
 from likely.priors.gamma import Gamma
@@ -172,9 +173,45 @@ def test_draws_follow_the_law(rng):
         (lambda: NegativeBinomial(1.0, 0.5, 0.6), DomainError, "1 - prob"),
         (lambda: NegativeBinomial([1.0, 2.0], [0.5, 0.5, 0.5]), ShapeError, "fit"),
         (lambda: NegativeBinomial([1.0, 2.0], 0.5).cdf(1), DomainError, "one column"),
-        (lambda: NegativeBinomial.fit([1, 2]), DomainError, "no estimator"),
+        (lambda: NegativeBinomial.fit([1, -2]), DataError, "row 1, column 0"),
+        (lambda: NegativeBinomial.from_moments(3.0, 2.0), DomainError, "exceed the mean"),
     ],
 )
 def test_mistakes_are_named(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+@pytest.mark.parametrize(("r", "p"), [(2.5, 0.3), (0.1, 0.02), (40.0, 0.8)])
+def test_maximum_likelihood_against_a_search(r, p):
+    x = scipy.stats.nbinom(r, p).rvs(1500, random_state=3).astype(float)
+    found = NegativeBinomial.fit(x)
+    assert found.mean[0] == pytest.approx(x.mean(), rel=1e-12)  # the mean of the best law is that of the counts
+
+    def lost(t):
+        return -scipy.stats.nbinom(np.exp(t), np.exp(t) / (np.exp(t) + x.mean())).logpmf(x).sum()
+
+    best = scipy.optimize.minimize_scalar(lost, bracket=(np.log(r) - 1, np.log(r) + 1), tol=1e-12)
+    assert found.log_prob(x).sum() == pytest.approx(-best.fun, rel=1e-10)
+    assert np.log(found.size[0]) == pytest.approx(best.x, abs=1e-5)  # a summit is flat: √ of the digits of its height
+    slope = (lost(np.log(found.size[0]) + 1e-4) - lost(np.log(found.size[0]) - 1e-4)) / 2e-4
+    assert abs(slope) <= 1e-4
+
+
+def test_counts_that_spread_too_little_get_a_poisson_law_and_a_note():
+    x = np.array([3.0, 4.0, 3.0, 4.0, 5.0])
+    with pytest.warns(FitWarning, match="no more than a Poisson law"):
+        found = NegativeBinomial.fit(x)
+    assert np.isfinite(found.size).all() and found.poisson_like.all()
+    assert np.abs(found.log_prob(x) - Poisson(x.mean()).log_prob(x)).max() <= 1e-6
+
+
+def test_nothing_counted_and_weights():
+    nothing = NegativeBinomial.fit(np.zeros(5))
+    assert nothing.log_prob([0.0])[0] == 0.0
+    weak = NegativeBinomial.fit(np.zeros(5), prior="weak")
+    assert np.isfinite(weak.log_prob([0.0, 1.0, 2.0])).all()
+    x = np.array([[0.0], [1.0], [9.0]])
+    twice = NegativeBinomial.fit(np.repeat(x, [2, 0, 3], axis=0))
+    assert NegativeBinomial.fit(x, [2.0, 0.0, 3.0]).size == pytest.approx(twice.size, rel=1e-12)
+    assert NegativeBinomial.moments_fit(np.array([[0.0], [9.0]])).mean == pytest.approx([4.5])

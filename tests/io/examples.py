@@ -17,7 +17,9 @@ from likely.decisions.floor import Floor
 from likely.decisions.race import Race
 from likely.decisions.sequential import SequentialTest
 from likely.families.scatter_root import root_of_rows
+from likely.families.weighted_values import weighted_values
 from likely.models.association import DataAssociation
+from likely.models.fisher import FisherAxes
 from likely.models.given_weights import GivenWeights
 from likely.models.linear_learning import LinearLearner
 from likely.models.principal import Principal
@@ -29,6 +31,13 @@ FLAT = np.outer([1.0, 2.0], [1.0, 2.0])  # a covariance of rank 1
 
 def table(n: int = 40, d: int = 2) -> np.ndarray:
     return np.random.default_rng(5).normal([3.0, -1.0][:d], [1.0, 2.0][:d], (n, d))
+
+
+def ternary() -> Any:
+    """Rows of −1, 0 and 1, some of them missing."""
+    x = np.clip(np.rint(table()), -1.0, 1.0)
+    x[3, 1] = np.nan
+    return x
 
 
 def gaps() -> np.ndarray:
@@ -73,10 +82,37 @@ LAWS: dict[str, Callable[[], Any]] = {
     "many columns": lambda: lk.Gaussian.fit(np.random.default_rng(2).normal(size=(60, 20))),
     "conditioned": lambda: lk.Gaussian([0.0, 1.0], SPREAD).condition({1: 0.5}),
     "student t": lambda: lk.StudentT([0.0, 1.0], SPREAD, 3.0),
+    "student t fixed": lambda: lk.StudentT([0.0, 1.0], SPREAD, 3.0, fixed_dof=True),
+    "wishart": lambda: lk.Wishart(4.0, SPREAD),
+    "inverse wishart stack": lambda: lk.InverseWishart([4.0, 5.0], SPREAD),
+    "elliptical": lambda: lk.Elliptical("power", [0.0, 1.0], SPREAD, 0.7),
     "student t stack": lambda: lk.StudentT(np.arange(6.0).reshape(3, 2), np.stack([SPREAD] * 3), [3.0, 4.0, 5.0]),
     "student t tied": lambda: lk.StudentT(np.arange(6.0).reshape(3, 2), SPREAD, [3.0, 4.0, 5.0]),
     "student t independent": lambda: lk.StudentT([0.0, 1.0], [1.0, 2.0], [3.0, 4.0], kind="independent"),
+    "exponential": lambda: lk.Exponential([3.0, 0.5]),
+    "binomial": lambda: lk.Binomial([4, 9], [[0.2, 0.5], [1.0, 0.0]]),
+    "beta-binomial": lambda: lk.BetaBinomial([4, 9], [0.2, 1.5], 3.0),
+    "beta negative binomial": lambda: lk.BetaNegativeBinomial([4.0, 0.9], [3.2, 1.5], 3.0),
+    "von mises": lambda: lk.VonMises([4.0, 0.9], [[3.2, 0.0], [1.0, 1e6]]),
+    "von mises sum": lambda: lk.VonMisesSum([4.0, 0.9], [3.2, 0.0], 2.0),
+    "uniform law": lambda: lk.Uniform([3.0, 0.5], [4.0, 7.0]),
+    "plateau": lambda: lk.Plateau([3.0, 0.5], 4.0, 2.0),
+    "triangular": lambda: lk.Triangular([3.0, 0.5], 3.5, 4.0, known="low"),
+    "laplace": lambda: lk.Laplace([3.0, 0.5], 4.0),
+    "cauchy": lambda: lk.Cauchy([[3.0, 0.5], [1.0, 2.0]], 4.0),
+    "chi square": lambda: lk.ChiSquare([3.0, 0.5]),
+    "lomax": lambda: lk.Lomax([3.0, 0.5], 2.0),
+    "gamma of waits": lambda: lk.Gamma([3.0, 0.5], 2.0, of="exponential"),
     "poisson": lambda: lk.Poisson([3.0, 0.5]),
+    "parzen": lambda: lk.Parzen(table(), [0.2, 0.5], tolerance=1e-4),
+    "parzen by a number": lambda: lk.Parzen(table(), 0.3, "t", np.arange(1.0, 41.0), rule=0.3),
+    "parzen elliptical": lambda: lk.Parzen(table(), SPREAD),
+    "parzen stack": lambda: lk.Parzen([table(), table(7)], [[0.2, 0.5], [1.0, 2.0]], "cube", rule="leave-one-out"),
+    "neighbour balls": lambda: lk.NeighbourBalls(table(), 3, metric="l1"),
+    "neighbour balls stack": lambda: lk.NeighbourBalls(table(), 3, edges=[0, 10, 40], shared=True),
+    "histogram": lambda: lk.Histogram([[0.0, 1.0, 3.0]], [0.5, 0.5]),
+    "histogram grid": lambda: lk.Histogram([[0.0, 1.0, 3.0], [0.0, 2.0]], [[[0.5], [0.5]], [[1.0], [0.0]]]),
+    "histogram columns": lambda: lk.Histogram([[0.0, 1.0, 3.0], [0.0, 2.0]], [0.5, 0.5, 1.0], "columns"),
     "negative binomial": lambda: lk.NegativeBinomial([3.0, 0.5], [0.2, 1.0]),
     "categorical": categorical,
     "categorical texts": lambda: categorical(["blau", "grün", "rot"]),
@@ -96,6 +132,11 @@ LAWS: dict[str, Callable[[], Any]] = {
     "multinomial stack": lambda: lk.Multinomial([[0.2, 0.8], [0.5, 0.5]]),
     "dirichlet-multinomial": lambda: lk.DirichletMultinomial([0.2, 0.3, 0.5], 7.0),
     "bernoulli": lambda: lk.Bernoulli([0.2, 1.0]),
+    "walsh": lambda: lk.Walsh.of([0.4, 0.1, 0.2, 0.3]),
+    "log walsh": lambda: lk.LogWalsh.normalised([0.0, 0.5, -0.2, 0.7], 2),
+    "log walsh stack": lambda: lk.LogWalsh.normalised([[0.0, 0.5, -0.2], [0.0, 0.1, 0.3]], 2, 1),
+    "bahadur": lambda: lk.Bahadur([0.5, 0.3], [1.0, 0.0, 0.0, 0.2]),
+    "chow tree": lambda: lk.ChowTree.fit(ternary(), prior="weak"),
     "factors": lambda: lk.FactorGaussian([0.0, 1.0], [[1.0], [0.5]], [0.5, 2.0]),
     "factors stack": lambda: lk.FactorGaussian(
         np.arange(6.0).reshape(3, 2), np.ones((3, 2, 1)), [1.0, 2.0, 3.0], "spherical"
@@ -106,6 +147,12 @@ LAWS: dict[str, Callable[[], Any]] = {
         [[0.2, 0.8], [0.5, 0.5]], lk.Shared(lk.Gaussian(np.eye(2), 1.0), [0, 1, 0, 1])
     ),
     "contaminated": lambda: lk.Mixture([0.9, 0.1], lk.Scaled(lk.Gaussian([0.0, 1.0], SPREAD), np.array([1.0, 10.0]))),
+    "lattice": lambda: lk.LatticeLaw(1.0, 0.5, [0.2, 0.3, 0.5]),
+    "grid": lambda: lk.sum_of(lk.Beta(2.0, 3.0), lk.Gamma(2.0, 1.0), error=1e-3),
+    "log-normal": lambda: lk.Transformed(lk.Gaussian([0.0, 1.0], SPREAD), lk.Change.exp()),
+    "log-normal stack": lambda: lk.Transformed(stack("full"), lk.Change.box_cox([0.5, 0.0])),
+    "turned": lambda: lk.Transformed(lk.StudentT([0.0, 1.0], SPREAD, 3.0), lk.Change.affine([[1.0, 2.0], [0.0, 1.0]])),
+    "maximum entropy": lambda: lk.maximum_entropy(interval=(0.0, np.inf), expect={"mean": 1.0, "square": 1.5}),
     "scaled": lambda: lk.Scaled(lk.Gaussian([0.0, 1.0], SPREAD), np.array([1.0, 10.0])),
     "fixed": lambda: lk.Fixed(stack("full")),
     "mixture of t": lambda: lk.Mixture([0.2, 0.3, 0.5], LAWS["student t tied"]()),
@@ -177,6 +224,13 @@ def ergodic() -> Any:
 
 
 PRIORS: dict[str, Callable[[], Any]] = {
+    "beta of successes": lambda: lk.Beta(2.0, 3.0).update(lk.Binomial([3, 5], 0.5).collect([[1, 2], [3, np.nan]])),
+    "beta of failures": lambda: lk.Beta(2.0, [3.0, 1.0], "negative binomial", 2.5),
+    "direction": lambda: lk.DirectionPrior(lk.VonMises([0.5, 1.0], 2.0), [3.0, 1.0]),
+    "normal gamma": lambda: lk.NormalGamma([0.0, 1.0], 1.0, [2.0, 3.0], 1.5),
+    "known mean": lambda: lk.KnownMean([0.0, 1.0], lk.InverseWishart(4.0, SPREAD)),
+    "bilateral pareto": lambda: lk.BilateralPareto([3.0, 0.5], 4.0, 2.0),
+    "earlier data": lambda: lk.EarlierData(lk.Exponential(1.0), lk.Exponential(1.0).collect([2.0])),
     "normal-inverse-wishart": lambda: lk.NormalInverseWishart([0.0, 1.0], 1.0, SPREAD, 4.0),
     "normal-inverse-wishart weak": lambda: weak(table()),
     "normal-inverse-wishart stack": lambda: weak(table()).update(stack("full").collect(table())),
@@ -201,6 +255,21 @@ PRIORS: dict[str, Callable[[], Any]] = {
 }
 
 STATS: dict[str, Callable[[], Any]] = {
+    "extremes": lambda: lk.Uniform([3.0, 0.5], 4.0).collect([[1.0, 2.0], [3.0, np.nan]]),
+    "triangular values": lambda: lk.Triangular([3.0, 0.5], 3.5, 4.0).collect([[3.2, 2.0], [3.0, np.nan]]),
+    "distinct rows": lambda: lk.Parzen(table(), 0.3).collect(gaps()),
+    "distinct rows stack": lambda: lk.Parzen([table(), table(7)], 0.3).collect(table(), owner=np.arange(40) % 2),
+    "bin counts": lambda: lk.Histogram.blank(table(), bins=3).collect(table()),
+    "elliptical rows": lambda: lk.Elliptical("t", [0.0, 1.0], SPREAD).collect([[1.0, 2.0], [3.0, 0.0]]),
+    "wishart sums": lambda: lk.Wishart(4.0, SPREAD).collect(np.stack([SPREAD, 2 * SPREAD])),
+    "student t column sums": lambda: lk.StudentT([0.0, 1.0], 1.0, 3.0, kind="independent").collect([[1.0, 2.0]]),
+    "student t sums": lambda: lk.StudentT([0.0, 1.0], SPREAD, 3.0).collect([[1.0, 2.0], [3.0, np.nan]]),
+    "successes": lambda: lk.Binomial([3, 5], 0.5).collect([[1, 2], [3, np.nan]]),
+    "urn counts": lambda: lk.DirichletMultinomial([3.0, 5.0]).collect([[1, 2], [3, 0]]),
+    "feature sums": lambda: lk.Exponential([3.0, 0.5]).collect([[1.0, 2.0], [3.0, np.nan]]),
+    "weighted values": lambda: weighted_values(
+        np.array([[1.0, 2.0], [3.0, np.nan], [3.0, 1.0]]), np.ones((1, 3)), None
+    ),
     "moments": lambda: lk.Gaussian.blank(table()).collect(table()),
     "moments sum": lambda: LAWS["full"]().collect(table()) + LAWS["full"]().collect(table() + 9.0),
     "moments of gaps": lambda: lk.Gaussian.blank(gaps()).collect(gaps()),
@@ -212,6 +281,8 @@ STATS: dict[str, Callable[[], Any]] = {
     "counts": lambda: lk.Poisson([3.0, 0.5]).collect([[1, 2], [3, 4]]),
     "level counts": lambda: categorical().collect([0, 1, 1, 2]),
     "word counts": lambda: lk.Multinomial([0.2, 0.8]).collect([[1, 2], [3, 4]]),
+    "sign sums": lambda: lk.Walsh.of([0.4, 0.1, 0.2, 0.3]).collect([[0, 1], [1, np.nan]]),
+    "pair counts": lambda: lk.ChowTree.blank(ternary()).collect(ternary()),
     "trials": lambda: lk.Bernoulli([0.2, 0.8]).collect([[0, 1], [1, 1]]),
     "scatter root": lambda: root_of_rows(table(), None, np.zeros(2)),
     "centre stats": lambda: lk.Centres([[0.0, 1.0], [2.0, 3.0]]).collect(table()),
@@ -230,6 +301,7 @@ COSTS: dict[str, Callable[[], Any]] = {
     "cut curve": lambda: lk.cut_curve(lk.linkage(table()), table()),
     "centres": lambda: lk.Centres([[0.0, 1.0], [2.0, 3.0]]),
     "centres of unlike size": lambda: lk.Centres([[0.0, 1.0], [2.0, 3.0]], variance=[1.0, 2.0], typical=1.0),
+    "fisher axes": lambda: FisherAxes.of(np.diag([1.0, 4.0]), [[0.0, 0.0], [2.0, 0.0]], [0.5, 0.5]),
     "principal axes": lambda: Principal.of(LAWS["full"]().collect(table()), 1),
     "progress": lambda: Progress.at(
         LAWS["mixture"](), PRIORS["mixture prior of none"](), 40.0, [-3.0, -2.0], [], best=LAWS["mixture"]()
@@ -240,6 +312,10 @@ COSTS: dict[str, Callable[[], Any]] = {
     ),
     "sequential test": lambda: SequentialTest(0.05, 0.1).step(1.5),
     "cusum": lambda: Cusum(5.0).step(2.0),
+    "change": lambda: lk.Change.power(2.0),
+    "transformed stats": lambda: LAWS["log-normal"]().collect(np.exp(table())),
+    "stochastic approximation": lambda: lk.RobbinsMonro(lk.Poisson(2.0), power=0.8, learn=("rate",)),
+    "running estimate": lambda: lk.RobbinsMonro(lk.Gaussian([0.0, 1.0], SPREAD)).run(table()),
     "race": lambda: Race([hmm(), hmm()], [0.0, 1.0]).initial(),
     "floor": lambda: Floor(-3.0, True),
     "temperature": lambda: Temperature(2.0, 3),
@@ -262,7 +338,42 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with rows that it can score
     "gaussian": lambda: (lk.GaussianDensity().fit(table()), table()),
     "gaussian diagonal": lambda: (lk.GaussianDensity("diagonal", prior=None).fit(gaps()), gaps()),
     "gaussian with a prior": lambda: (lk.GaussianDensity(prior=weak(table())).fit(table()), table()),
+    "binomial": lambda: (lk.BinomialDensity(trials=7).fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
+    "binomial predictive": lambda: (lk.BinomialDensity(predictive=True).fit([[1, 2], [6, 1]]), [[1, 2], [2, 1]]),
+    "beta-binomial": lambda: (lk.BetaBinomialDensity(trials=[7, 5]).fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
+    "negative binomial": lambda: (lk.NegativeBinomialDensity().fit([[1, 2], [2, 0], [9, 1]]), [[1, 3], [2, 2]]),
+    "von mises": lambda: (lk.VonMisesDensity().fit([[1.0, 2.0], [2.0, 0.0], [6.0, 1.0]]), [[1.0, 3.0], [2.0, 2.0]]),
+    "gamma": lambda: (lk.GammaDensity().fit([[1.0, 2.0], [2.0, 0.5], [6.0, 1.0]]), [[1.0, 3.0], [2.0, 2.0]]),
+    "beta": lambda: (lk.BetaDensity(high=9.0).fit([[1.0, 2.0], [2.0, 0.5], [6.0, 1.0]]), [[1.0, 3.0], [2.0, 2.0]]),
+    "dirichlet": lambda: (lk.DirichletDensity().fit([[0.1, 0.9], [0.2, 0.8], [0.6, 0.4]]), [[0.1, 0.9], [0.5, 0.5]]),
+    "dirichlet-multinomial": lambda: (
+        lk.DirichletMultinomialDensity().fit([[1, 2], [2, 0], [9, 1]]),
+        [[1, 3], [2, 2]],
+    ),
+    "exponential": lambda: (lk.ExponentialDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
+    "student t": lambda: (lk.StudentTDensity().fit(table()), table()),
+    "student t independent": lambda: (lk.StudentTDensity("independent", 4.0, prior=None).fit(gaps()), gaps()),
+    "elliptical": lambda: (lk.EllipticalDensity("logistic").fit(table()), table()),
+    "waits predicted": lambda: (
+        lk.ExponentialDensity(predictive=True).fit([[1, 2], [2, 0], [6, 1]]),
+        [[1, 3], [2, 2]],
+    ),
+    "uniform density": lambda: (lk.UniformDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 1], [2, 2]]),
+    "uniform predicted": lambda: (lk.UniformDensity(predictive=True).fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
+    "triangular": lambda: (lk.TriangularDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 1], [2, 2]]),
+    "triangular between": lambda: (
+        lk.TriangularDensity(low=0.0, high=[7.0, 3.0]).fit([[1, 2], [2, 0.5], [6, 1]]),
+        [[1, 1], [2, 2]],
+    ),
+    "laplace": lambda: (lk.LaplaceDensity().fit(gaps()), gaps()),
+    "cauchy": lambda: (lk.CauchyDensity(prior=None).fit(table()), table()),
+    "chi square": lambda: (lk.ChiSquareDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
     "poisson": lambda: (lk.PoissonDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
+    "parzen": lambda: (lk.ParzenDensity("t", "maximum").fit(gaps()), gaps()),
+    "parzen elliptical": lambda: (lk.ParzenDensity("elliptical", 0.1).fit(table()), gaps()),
+    "neighbour density": lambda: (lk.NeighbourDensity(3).fit(gaps()), gaps()),
+    "histogram": lambda: (lk.HistogramDensity().fit(gaps()), gaps()),
+    "histogram grid": lambda: (lk.HistogramDensity(4, joint=True).fit(table()), table()),
     "categorical": lambda: (lk.CategoricalDensity().fit(np.array(COLOURS, object)), np.array(COLOURS, object)),
     "categorical columns": lambda: (lk.CategoricalDensity().fit([[1, 2], [1, 3], [0, 3]]), [[1, 3], [0, 2]]),
     "product": lambda: (mixed().fit(MIXED), MIXED),
@@ -295,11 +406,21 @@ ESTIMATORS |= {
     "contaminated": lambda: (lk.ContaminatedDensity().fit(table()), table()),
     "multinomial": lambda: (lk.MultinomialDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
     "bernoulli": lambda: (lk.BernoulliDensity().fit([[1, 0], [1, 1], [0, 1]]), [[1, 1], [0, 1]]),
+    "walsh": lambda: (lk.WalshDensity().fit(np.sign(table())), np.sign(table())),
+    "log walsh": lambda: (lk.WalshDensity(2, log=True).fit(np.sign(table())), np.sign(table())),
+    "bahadur": lambda: (lk.BahadurDensity(prior=2.0).fit(np.sign(table())), np.sign(table())),
+    "chow tree": lambda: (lk.ChowTreeDensity().fit(ternary()), ternary()),
+    "classifier of trees": lambda: classifier(lk.ChowTreeDensity(), ternary()),
+    "classifier of pairs": lambda: classifier(lk.WalshDensity(2, log=True), np.sign(table())),
+    "fisher": lambda: (lk.FisherDiscriminant(1, criterion="determinant").fit(table(), LABELS), table()),
     "ppca": lambda: (lk.PPCA(1).fit(gaps()), gaps()),
     "factor analysis": lambda: (lk.FactorAnalysis(1).fit(table()), table()),
     "classifier of mixtures": lambda: classifier(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, random_state=0)),
     "classifier of tied mixtures": lambda: classifier(lk.MixtureDensity(n_components=2, tie="all", random_state=0)),
     "classifier": classifier,
+    "classifier of windows": lambda: classifier(lk.ParzenDensity(), gaps()),
+    "classifier of balls": lambda: classifier(lk.NeighbourDensity(3, shared=True), gaps()),
+    "classifier of histograms": lambda: classifier(lk.HistogramDensity("knuth"), gaps()),
     "classifier with gaps": lambda: classifier(lk.GaussianDensity("pooled"), gaps(), cost=[[0.0, 1.0], [5.0, 0.0]]),
     "classifier by t": lambda: classifier(lk.GaussianDensity(predictive="all"), class_prior=lk.Dirichlet([1.0, 2.0])),
     "classifier blended": lambda: classifier(lk.GaussianDensity("interpolated"), class_prior={"a": 0.3, "b": 0.7}),
@@ -307,6 +428,14 @@ ESTIMATORS |= {
     "calibrated": lambda: (lk.Calibrated(lk.NaiveBayes(), cv=2).fit(table(), LABELS), table()),
     "table": lambda: (lk.TableClassifier().fit(TABLE, LABELS), TABLE),
     "clusters": lambda: (lk.TableClusterer(2, restarts=1).fit(TABLE), TABLE),
+    "neighbours": lambda: (lk.NearestNeighbours(3).fit(gaps(), LABELS), table()),
+    "neighbours whitened": lambda: (
+        lk.NearestNeighbours([1, 3], "mahalanobis", keep="edited", class_prior="uniform").fit(table(), LABELS),
+        table(),
+    ),
+    "distances": lambda: (lk.DistanceClassifier("scaled").fit(gaps(), LABELS), table()),
+    "distances full": lambda: (lk.DistanceClassifier("mahalanobis", "median").fit(table(), LABELS), table()),
+    "distances of order 3": lambda: (lk.DistanceClassifier("lp", class_prior=None).fit(table(), LABELS), table()),
     "frequencies": lambda: (lk.ClassFrequencies().fit(table(), LABELS), table()),
     "naive bayes": lambda: (lk.NaiveBayes({"colour": "categorical"}).fit(MIXED, [1, 2, 2]), MIXED),
 }

@@ -471,6 +471,8 @@ def rows_for(clf: Any) -> Any:
             name: [entry["levels"][0]] * 2 if "levels" in entry else [0.0, 1.0] for name, entry in clf.schema.items()
         }
         return cells
+    if isinstance(clf, lk.NearestNeighbours | lk.DistanceClassifier | lk.FisherDiscriminant):
+        return np.zeros((2, clf.n_features_in_))
     if isinstance(clf, lk.ClassFrequencies):
         return np.zeros((2, 2))
     if isinstance(clf, lk.DTWClassifier | lk.SequenceClassifier):
@@ -499,6 +501,8 @@ def rows_like(law: Any) -> Any:
         return rows_like(law.parts)
     if isinstance(law, lk.ProbabilityTable):
         return {name: levels[[0, 0]] for name, levels in zip(law.names, law.levels, strict=True)}
+    if isinstance(law, lk.ChowTree):
+        return np.array([[known[0] for known in law.levels]] * 2)
     if hasattr(law, "names"):  # a product
         return {name: rows_like(law[name]) for name in law.names}
     if hasattr(law, "levels"):

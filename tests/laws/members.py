@@ -14,24 +14,57 @@ import numpy as np
 from numpy.random import Generator
 
 from likely import (
+    Bahadur,
+    BetaBinomial,
+    Binomial,
     Categorical,
+    Cauchy,
+    Change,
+    ChiSquare,
+    ChowTree,
     Columns,
     Dirichlet,
+    Exponential,
     Gamma,
     Gaussian,
+    Laplace,
+    LatticeLaw,
+    LogWalsh,
+    Lomax,
     Mixture,
     NegativeBinomial,
+    Parzen,
+    Plateau,
     Poisson,
     Product,
     Several,
     Shared,
     StudentT,
+    Transformed,
+    Triangular,
+    Uniform,
+    VonMises,
+    VonMisesSum,
+    Walsh,
+    maximum_entropy,
 )
 from likely.families.bernoulli import Bernoulli
+from likely.families.elliptical import Elliptical
 from likely.families.factor_gaussian import FactorGaussian
+from likely.families.inverse_wishart import InverseWishart
+from likely.families.wishart import Wishart
 from likely.priors.beta import Beta
 
 Rows = np.ndarray
+
+
+class Pieces(tuple[float, ...]):
+    """A column of real numbers whose density has corners or jumps at these places, and may end at the outer ones."""
+
+
+def is_continuous(kind: Any) -> bool:
+    """True for columns that are integrated, up to any point, not summed."""
+    return isinstance(kind, Pieces) or (isinstance(kind, str) and kind in ("real", "positive"))
 
 
 @dataclass(frozen=True)
@@ -40,7 +73,7 @@ class Member:
 
     name: str
     make: Callable[[], Any]
-    columns: tuple[Any, ...]  # what each column holds: "real", "positive", "unit", "count", or how many levels
+    columns: tuple[Any, ...]  # what each column holds: "real", "positive", "unit", "count", Pieces, or how many levels
     other: Callable[[], Any] | None = None  # a second value of the family, for `kl`
     moved: Callable[[Any, float], Any] | None = None  # the same law, shifted; for families that can follow
     learns: bool = True
@@ -141,6 +174,15 @@ gaussian("tied-spherical", lambda: Gaussian(MEANS3, 0.7), lambda: Gaussian(MEANS
 RATES = np.array([[3.0, 0.4], [0.7, 8.0], [5.0, 5.0], [0.1, 2.0], [20.0, 1.0]])
 LEVELS = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]])
 
+POINTS = np.random.default_rng(12).normal(size=(9, 2)) * [1.0, 2.0]
+register("Parzen-1d", lambda: Parzen(POINTS[:, 0], [0.6]), "real", learns=False)
+register("Parzen-t-1d", lambda: Parzen(POINTS[:, 0], [0.6], "t", np.arange(1.0, 10.0), 5.0), "real", learns=False)
+register("Parzen-2d", lambda: Parzen(POINTS, [0.6, 1.9]), "real", "real", learns=False)
+register("Parzen-t-2d", lambda: Parzen(POINTS, [0.6, 1.9], "t", dof=5.0), "real", "real", learns=False)
+register("Parzen-elliptical", lambda: Parzen(POINTS, FULL2, weight=np.arange(1.0, 10.0)), "real", "real", learns=False)
+register(
+    "Parzen-stack", lambda: Parzen([POINTS, POINTS[:2] + 1.0], [[0.6, 1.9], [2.0, 1.0]]), "real", "real", learns=False
+)
 register("Poisson-1d", lambda: Poisson(3.5), "count", other=lambda: Poisson(2.0))
 register("Poisson-2d", lambda: Poisson([3.0, 0.4]), "count", "count", other=lambda: Poisson([2.0, 1.0]))
 register("Poisson-stack", lambda: Poisson(RATES), "count", "count", other=lambda: Poisson(RATES + 0.5))
@@ -150,26 +192,75 @@ COINS = np.array([[0.2, 0.5, 0.9], [0.6, 0.1, 0.7], [0.4, 0.8, 0.3], [0.9, 0.3, 
 register("Bernoulli-1d", lambda: Bernoulli(0.3), 2, other=lambda: Bernoulli(0.6))
 register("Bernoulli-3d", lambda: Bernoulli(COINS[0]), 2, 2, 2, other=lambda: Bernoulli(COINS[1]))
 register("Bernoulli-stack", lambda: Bernoulli(COINS), 2, 2, 2, other=lambda: Bernoulli(COINS[::-1]))
-register("NegativeBinomial-1d", lambda: NegativeBinomial(2.5, 0.3), "count", learns=False)
+PAIRED = [0.0, 0.3, -0.4, 0.2, 0.6, -0.5, 0.4]
 register(
-    "NegativeBinomial-stack", lambda: NegativeBinomial([[2.0, 0.5], [1.0, 9.0]], 0.4), "count", "count", learns=False
-)
-register("StudentT-1d", lambda: StudentT([1.0], [[2.0]], 3.0), "real", learns=False)
-register("StudentT-2d", lambda: StudentT([1.0, 0.0], FULL2, 5.0), "real", "real", learns=False)
-register("StudentT-3d", lambda: StudentT(MEANS3[0], FULL3, 4.0), *("real",) * 3, learns=False)
-register("StudentT-diagonal", lambda: StudentT([1.0, 0.0], [2.0, 0.3], 5.0), "real", "real", learns=False)
-register(
-    "StudentT-independent", lambda: StudentT([1.0, 0.0], [2.0, 0.3], [5.0, 9.0], kind="independent"), "real", "real",
-    learns=False,
+    "LogWalsh", lambda: LogWalsh.normalised(PAIRED, 3), 2, 2, 2,
+    other=lambda: LogWalsh.normalised([0.0, 0.1, 0.2, 0.3, -0.2, 0.1, 0.0], 3),
 )  # fmt: skip
-register("StudentT-stack", lambda: StudentT(MEANS3, STACK3, [3.0, 4.0, 5.0, 9.0, 30.0]), *("real",) * 3, learns=False)
-register("Gamma-1d", lambda: Gamma(2.5, 3.0), "positive", other=lambda: Gamma(2.0, 1.0), learns=False)
+register(
+    "LogWalsh-stack", lambda: LogWalsh.normalised([PAIRED, PAIRED[::-1]], 3), 2, 2, 2,
+    other=lambda: LogWalsh.normalised([PAIRED[::-1], PAIRED], 3),
+)  # fmt: skip
+CELLS = np.array([0.2, 0.1, 0.05, 0.05, 0.15, 0.1, 0.15, 0.2])
+register("Walsh", lambda: Walsh.of(CELLS), 2, 2, 2, learns=False)  # a cut expansion has no likelihood to maximise
+register("Walsh-order-2", lambda: Walsh.of(CELLS, 2), 2, 2, 2, learns=False)
+register("Bahadur", lambda: Bahadur([0.4, 0.6, 0.5], [1.0, 0, 0, 0, 0.2, -0.1, 0.3]), 2, 2, 2, learns=False)
+TREE = np.array([[0, -1, 1], [1, 0, 1], [-1, 1, 0], [0, 0, -1], [1, -1, 0], [1, 1, 1], [-1, -1, 1], [0, 1, 1]]) + 1.0
+TREES = [1 + np.arange(8.0), 9 - np.arange(8.0)]
+
+
+def tree_of(*each: Any) -> ChowTree:
+    """A tree a member, learnt from rows of unlike weights."""
+    blank = ChowTree.blank(TREE, len(each) if len(each) > 1 else None)
+    stats = blank.collect(TREE, np.stack(each, axis=1) if len(each) > 1 else each[0])
+    return blank.refit(stats, blank.weak_prior(stats))
+
+
+register("ChowTree", lambda: tree_of(TREES[0]), 3, 3, 3, other=lambda: tree_of(TREES[1]), learns=False)
+register("ChowTree-stack", lambda: tree_of(*TREES), 3, 3, 3, other=lambda: tree_of(*TREES[::-1]), learns=False)
+# pairs of columns are counted where both were seen: with gaps that is no likelihood
+register("ChowTree-complete", lambda: tree_of(TREES[0]), 3, 3, 3, gaps=False)
+register("ChowTree-complete-stack", lambda: tree_of(*TREES), 3, 3, 3, gaps=False)
+register("NegativeBinomial-1d", lambda: NegativeBinomial(2.5, 0.3), "count")
+register("NegativeBinomial-stack", lambda: NegativeBinomial([[2.0, 0.5], [1.0, 9.0]], 0.4), "count", "count")
+register("Binomial-1d", lambda: Binomial(7, 0.3), "count", other=lambda: Binomial(7, 0.4))
+register(
+    "Binomial-stack", lambda: Binomial([[4, 9]] * 3, [[0.2, 0.5], [0.6, 0.1], [0.5, 0.9]]), "count", "count",
+    other=lambda: Binomial([[4, 9]] * 3, [[0.3, 0.5], [0.6, 0.2], [0.4, 0.8]]),
+)  # fmt: skip
+register("BetaBinomial-1d", lambda: BetaBinomial(9, 1.5, 3.0), "count", other=lambda: BetaBinomial(9, 1.0, 1.0))
+register(
+    "BetaBinomial-stack", lambda: BetaBinomial([[4, 9], [4, 9]], [[0.7, 2.0], [3.0, 0.8]], [[1.0, 2.0], [1.0, 5.0]]),
+    "count", "count", other=lambda: BetaBinomial([[4, 9], [4, 9]], 1.0, [[1.0, 2.0], [1.0, 5.0]]),
+)  # fmt: skip
+HIDES = {"hidden": True}  # how far out a row lies is hidden in its scale
+register("StudentT-1d", lambda: StudentT([1.0], [[2.0]], 3.0), "real", **HIDES)
+register("StudentT-2d", lambda: StudentT([1.0, 0.0], FULL2, 5.0), "real", "real", **HIDES)
+register("StudentT-3d", lambda: StudentT(MEANS3[0], FULL3, 4.0), *("real",) * 3, **HIDES)
+register("StudentT-diagonal", lambda: StudentT([1.0, 0.0], [2.0, 0.3], 5.0), "real", "real", **HIDES)
+register("StudentT-spherical", lambda: StudentT([1.0, 0.0], 2.0, 5.0), "real", "real", **HIDES)
+register("StudentT-fixed", lambda: StudentT([1.0, 0.0], FULL2, 3.0, fixed_dof=True), "real", "real", **HIDES)
+register(
+    "StudentT-independent", lambda: StudentT([1.0, 0.0], [2.0, 0.3], [3.0, 4.0], kind="independent"), "real", "real",
+    **HIDES,
+)  # fmt: skip
+register(
+    "StudentT-independent-stack",
+    lambda: StudentT(MEANS3[:2, :2], [[2.0, 0.3], [1.0, 1.0]], [[3.0, 4.0], [4.0, 3.0]], kind="independent"), "real",
+    "real", **HIDES,
+)  # fmt: skip
+register("StudentT-stack", lambda: StudentT(MEANS3, STACK3, [3.0, 4.0, 5.0, 9.0, 30.0]), *("real",) * 3, **HIDES)
+register(
+    "StudentT-stack-diagonal", lambda: StudentT(MEANS3[:2], [[1.0, 2.0, 0.5]] * 2, [3.0, 6.0], kind="diagonal"),
+    *("real",) * 3, **HIDES,
+)  # fmt: skip
+register("Gamma-1d", lambda: Gamma(2.5, 3.0), "positive", other=lambda: Gamma(2.0, 1.0))
 register(
     "Gamma-stack", lambda: Gamma([[2.0, 7.0], [1.0, 3.0]], [[1.0, 2.0], [0.1, 5.0]]), "positive", "positive",
-    other=lambda: Gamma([[2.5, 6.0], [1.0, 3.5]], 1.0), learns=False,
+    other=lambda: Gamma([[2.5, 6.0], [1.0, 3.5]], 1.0),
 )  # fmt: skip
 
-SIMPLEX = {"learns": False, "gaps": False}  # entries are not free: one cannot be left out of a complete row
+SIMPLEX = {"gaps": False}  # entries are not free: one cannot be left out of a complete row
 register("Dirichlet", lambda: Dirichlet([6.0, 7.0, 8.0]), *("unit",) * 3, other=lambda: Dirichlet([5.0] * 3), **SIMPLEX)
 register(
     "Dirichlet-stack",
@@ -179,7 +270,8 @@ register(
     **SIMPLEX,
 )
 
-UNITS = {"learns": False, "gaps": False}  # the grid of "unit" is too coarse for cumulated sums
+UNITS = {"gaps": False}  # the grid of "unit" is too coarse for cumulated sums
+register("Beta-1d", lambda: Beta(2.5, 4.0), Pieces((0.0, 1.0)), other=lambda: Beta(2.0, 4.5))
 register("Beta-2d", lambda: Beta([6.0, 3.0], [4.0, 8.0]), *("unit",) * 2, other=lambda: Beta(5.0, [4.0, 7.0]), **UNITS)
 register(
     "Beta-stack",
@@ -188,6 +280,108 @@ register(
     other=lambda: Beta([[5.0, 3.0], [2.0, 8.0]], 4.0),
     **UNITS,
 )
+
+# ------------------------------------------------------- independent columns
+
+register("Exponential-1d", lambda: Exponential(2.0), "positive", other=lambda: Exponential(1.0))
+register(
+    "Exponential-stack", lambda: Exponential([[2.0, 0.3], [1.0, 7.0]]), "positive", "positive",
+    other=lambda: Exponential([[2.5, 0.3], [1.0, 6.0]]),
+)  # fmt: skip
+
+register("Lomax-1d", lambda: Lomax(7.0, 3.0), "positive", other=lambda: Lomax(8.0, 2.0), learns=False)
+register(
+    "Lomax-stack", lambda: Lomax([[7.0, 9.0], [11.0, 8.0]], [[1.0, 2.0], [0.3, 4.0]]), "positive", "positive",
+    other=lambda: Lomax([[7.0, 9.5], [9.0, 7.0]], [[2.0, 2.0], [0.3, 5.0]]), learns=False,
+)  # fmt: skip
+register("ChiSquare-1d", lambda: ChiSquare(3.5), "positive", other=lambda: ChiSquare(5.0))
+register(
+    "ChiSquare-stack", lambda: ChiSquare([[2.0, 9.0], [1.5, 4.0]]), "positive", "positive",
+    other=lambda: ChiSquare([[2.5, 9.0], [1.0, 6.0]]),
+)  # fmt: skip
+
+
+def shifted_by(*names: str) -> Callable[[Any, float], Any]:
+    """Parameters of place move with the data."""
+    return lambda law, by: law.replace(**{name: getattr(law, name) + by for name in names})
+
+
+ENDS = shifted_by("low", "high")
+register(
+    "Uniform-1d", lambda: Uniform(0.0, 3.0), Pieces((0.0, 3.0)), other=lambda: Uniform(-0.5, 3.0), moved=ENDS,
+)  # fmt: skip
+register(  # of one support: elsewhere rows of one member are impossible for another
+    "Uniform-stack", lambda: Uniform([[-1.0, 0.0]] * 2, [[2.0, 5.0]] * 2), Pieces((-1.0, 2.0)), Pieces((0.0, 5.0)),
+    other=lambda: Uniform([[-1.0, -1.0], [-2.0, 0.0]], [[2.5, 5.0], [2.0, 6.0]]), moved=ENDS,
+)  # fmt: skip
+PLACES = shifted_by("low", "mode", "high")
+register(
+    "Triangular-1d", lambda: Triangular(0.0, 1.0, 4.0), Pieces((0.0, 1.0, 4.0)),
+    other=lambda: Triangular(-1.0, 2.0, 4.0), moved=PLACES,
+)  # fmt: skip
+register(
+    "Triangular-known", lambda: Triangular(0.0, 1.0, 4.0, known="both"), Pieces((0.0, 1.0, 4.0)),
+    other=lambda: Triangular(0.0, 2.0, 4.0),
+)  # fmt: skip
+register(
+    "Triangular-stack", lambda: Triangular([[0.0, -1.0]] * 2, [[1.0, 2.0], [3.0, -1.0]], [[4.0, 2.0]] * 2),
+    Pieces((0.0, 1.0, 3.0, 4.0)), Pieces((-1.0, 2.0)), other=lambda: Triangular([[0.0, -1.5]] * 2, 1.9, 5.0),
+    moved=PLACES,
+)  # fmt: skip
+CENTRES = shifted_by("centre")
+register(
+    "Laplace-1d", lambda: Laplace(1.0, 2.0), Pieces((-np.inf, 1.0, np.inf)), other=lambda: Laplace(0.0, 2.5),
+    moved=CENTRES,
+)  # fmt: skip
+register(
+    "Laplace-stack", lambda: Laplace([[1.0, 0.0], [-1.0, 0.0]], [[2.0, 0.3], [1.0, 0.5]]),
+    Pieces((-np.inf, -1.0, 1.0, np.inf)), Pieces((-np.inf, 0.0, np.inf)),
+    other=lambda: Laplace([[1.5, 0.1], [-1.0, 0.0]], [[2.0, 0.5], [1.5, 0.5]]), moved=CENTRES,
+)  # fmt: skip
+register("Cauchy-1d", lambda: Cauchy(1.0, 2.0), "real", other=lambda: Cauchy(0.0, 2.5), moved=CENTRES)
+register(
+    "Cauchy-stack", lambda: Cauchy([[1.0, 0.0], [-1.0, 0.0]], [[2.0, 0.3], [1.0, 0.5]]),
+    Pieces((-np.inf, 0.0, np.inf)), Pieces((-np.inf, 0.0, np.inf)),
+    other=lambda: Cauchy([[1.5, 0.1], [-1.0, 0.0]], [[2.0, 0.5], [1.5, 0.5]]), moved=CENTRES,
+)  # fmt: skip
+register("Plateau-1d", lambda: Plateau(0.0, 3.0, 2.5), Pieces((-np.inf, 0.0, 3.0, np.inf)), learns=False)
+register(
+    "Plateau-stack", lambda: Plateau([[-1.0, 0.0]] * 2, [[2.0, 5.0]] * 2, [[4.0, 3.0], [6.0, 7.0]]),
+    Pieces((-np.inf, -1.0, 2.0, np.inf)), Pieces((-np.inf, 0.0, 5.0, np.inf)), learns=False,
+)  # fmt: skip
+
+TURN = Pieces((1.0 - np.pi, 0.5, 0.9, 1.0, 1.1, 1.5, 1.0 + np.pi))  # the circle is cut opposite the centre
+register("VonMises-1d", lambda: VonMises(1.0, 400.0), TURN, other=lambda: VonMises(1.1, 300.0))
+register(
+    "VonMises-stack", lambda: VonMises([[1.0, -2.0]] * 3, [[2.0, 0.1], [7.0, 1.0], [0.5, 3.0]]),
+    Pieces((1.0 - np.pi, 1.0 + np.pi)), Pieces((-2.0 - np.pi, -2.0 + np.pi)),
+    other=lambda: VonMises([[1.5, -1.0], [1.0, 3.0], [0.0, -2.0]], [[2.0, 0.2], [6.0, 1.5], [0.6, 2.0]]),
+)  # fmt: skip
+register(
+    "VonMisesSum", lambda: VonMisesSum([1.0, 0.5], [2.0, 7.0], [1.0, 3.0]), Pieces((1.0 - np.pi, 1.0 + np.pi)),
+    Pieces((0.5 - np.pi, 0.5 + np.pi)), learns=False,
+)  # fmt: skip
+
+# ------------------------------------------------------------------ elliptical laws
+
+WHOLE = {"gaps": False}
+register("Elliptical-logistic", lambda: Elliptical("logistic", [1.0, 0.0], FULL2), "real", "real", **WHOLE)
+register("Elliptical-1d", lambda: Elliptical("t", [1.0], 2.0, 5.0), "real", **WHOLE)
+register("Elliptical-flat", lambda: Elliptical("power", [1.0, 0.0], FULL2, 2.0), "real", "real", **WHOLE)
+register("Elliptical-stack", lambda: Elliptical("t", MEANS3[:2, :2], STACK3[:2, :2, :2], 6.0), "real", "real", **WHOLE)
+
+# ------------------------------------------------------------------ matrices, of one row and one column: a variance
+
+register("Wishart-1d", lambda: Wishart(5.0, 2.0), "positive", other=lambda: Wishart(6.0, 1.0))
+register(
+    "Wishart-1d-stack", lambda: Wishart([5.0, 8.0], [[[2.0]], [[0.5]]]), "positive",
+    other=lambda: Wishart([6.0, 3.0], 1.0),
+)  # fmt: skip
+register("InverseWishart-1d", lambda: InverseWishart(9.0, 2.0), "positive", other=lambda: InverseWishart(6.0, 1.0))
+register(
+    "InverseWishart-1d-stack", lambda: InverseWishart([9.0, 12.0], [[[2.0]], [[0.5]]]), "positive",
+    other=lambda: InverseWishart([6.0, 3.0], 1.0),
+)  # fmt: skip
 
 # --------------------------------------------------------------------- factors
 
@@ -259,6 +453,14 @@ register(
     lambda: Shared(Gaussian(MEANS3[:3], [[1.0, 2.0, 3.0]] * 3, kind="diagonal"), [1, 1, 1], what="covariance"),
     *("real",) * 3,
 )
+
+register("Transformed-1d", lambda: Transformed(Gaussian([0.3], 0.2), Change.exp()), "positive")
+UNEQUAL = Change.affine([0.5, -2.0, 1.0], [1.0, 0.0, -1.0])
+register("Transformed-3d", lambda: Transformed(Gaussian(MEANS3[0], FULL3), UNEQUAL), *("real",) * 3)
+register("Transformed-stack", lambda: Transformed(Gaussian(MEANS3, STACK3), UNEQUAL), *("real",) * 3)
+register("LatticeLaw", lambda: LatticeLaw(0.0, 1.0, [0.1, 0.2, 0.4, 0.3]), 4, learns=False)
+FLAT = {"interval": (-np.inf, np.inf), "expect": {"square": 1.0, "fourth": 2.0}}
+register("MaximumEntropyLaw", lambda: maximum_entropy(**FLAT), "real", learns=False)
 
 # -------------------------------------------------------------------- mixtures
 

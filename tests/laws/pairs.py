@@ -12,12 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse
+import scipy.stats
 from numpy.random import Generator
 from scipy import special
 
 from likely import (
+    BilateralPareto,
     Categorical,
     Dirichlet,
+    Exponential,
     Gamma,
     Gaussian,
     NormalInverseGamma,
@@ -26,14 +30,26 @@ from likely import (
     Poisson,
     Product,
     ProductPrior,
+    Uniform,
 )
 from likely.families.bernoulli import Bernoulli, Trials
+from likely.families.binomial import Binomial, Successes
 from likely.families.categorical import LevelCounts
 from likely.families.counts import Counts
+from likely.families.extremes import Extremes
+from likely.families.feature_sums import FeatureSums
+from likely.families.inverse_wishart import InverseWishart
 from likely.families.moments import ColumnMoments, Moments
 from likely.families.multinomial import Multinomial
+from likely.families.negative_binomial import NegativeBinomial
+from likely.families.von_mises import VonMises
+from likely.families.weighted_values import WeightedValues, weighted_values
+from likely.families.wishart import Wishart
 from likely.priors.beta import Beta
+from likely.priors.direction import DirectionPrior
+from likely.priors.known_mean import KnownMean
 from likely.priors.multinomial import MultinomialPrior
+from likely.priors.normal_gamma import NormalGamma
 
 Draws = Mapping[str, np.ndarray]
 
@@ -234,6 +250,105 @@ NIG = Simulation(
 )  # fmt: skip
 
 
+# normal-gamma: means and precisions
+
+
+def simulate_ng(prior: NormalGamma, n: int, rng: Generator) -> tuple[Draws, ColumnMoments]:
+    precision = rng.standard_gamma(prior.shape, (n, prior.dim)) / prior.rate
+    mean = prior.mean + rng.standard_normal((n, prior.dim)) / np.sqrt(prior.kappa * precision)
+    x = mean[:, None] + rng.standard_normal((n, ROWS, prior.dim)) / np.sqrt(precision)[:, None]
+    return {"mean": mean, "precision": precision}, column_moments_of(x)
+
+
+def pits_ng(post: NormalGamma, truth: Draws) -> Draws:
+    t = (truth["mean"] - post.mean) * np.sqrt(post.kappa * post.shape / post.rate)
+    means, precisions = student_cdf(t, 2 * post.shape), special.gammainc(post.shape, post.rate * truth["precision"])
+    return {f"mean {j}": means[:, j] for j in range(2)} | {f"precision {j}": precisions[:, j] for j in range(2)}
+
+
+def precisions_of(g: Gaussian) -> Draws:
+    return {"mean": g.mean, "precision": 1 / g.variance}
+
+
+NG = Simulation(
+    simulate_ng, pits_ng,
+    lambda p, s: diagonal_log_likelihood({"mean": p["mean"], "covariance": 1 / p["precision"]}, s), precisions_of,
+    {
+        "shape grows by n": lambda p, s: p.update(s).replace(shape=p.shape + s.weight),
+        "rate grows by the whole scatter": lambda p, s: p.update(s).replace(rate=2 * p.update(s).rate - p.rate),
+        "kappa does not grow": lambda p, s: p.update(s).replace(kappa=np.broadcast_to(p.kappa, s.weight.shape)),
+        "mean is the sample's": lambda p, s: p.update(s).replace(mean=s.mean),
+    },
+)  # fmt: skip
+
+
+# a covariance, or a precision, with a known mean: a variance, the regression of the other column on it, the residual
+
+
+def scatter_of(law: Any) -> np.ndarray:
+    return np.linalg.inv(law.scale) if isinstance(law, Wishart) else np.asarray(law.scale)
+
+
+def simulate_known(prior: KnownMean, n: int, rng: Generator) -> tuple[Draws, Moments]:
+    d, nu = prior.dim, float(prior.law.dof)
+    a = np.tril(rng.standard_normal((n, d, d)), -1)
+    a[:, range(d), range(d)] = np.sqrt(rng.chisquare(nu - np.arange(d), (n, d)))
+    b = np.linalg.cholesky(scatter_of(prior.law)) @ np.swapaxes(np.linalg.inv(a), 1, 2)
+    x = prior.mean + np.einsum("nij,nmj->nmi", b, rng.standard_normal((n, ROWS, d)))
+    return {"covariance": b @ np.swapaxes(b, 1, 2)}, moments_of(x)
+
+
+def pits_known(post: KnownMean, truth: Draws) -> Draws:
+    psi, nu, S = scatter_of(post.law), post.law.dof, truth["covariance"]
+    slope, psi_slope = S[:, 0, 1] / S[:, 0, 0], psi[:, 0, 1] / psi[:, 0, 0]
+    rest, psi_rest = S[:, 1, 1] - slope * S[:, 0, 1], psi[:, 1, 1] - psi_slope * psi[:, 0, 1]
+    return {
+        "variance": inverse_chi2_cdf(S[:, 0, 0], psi[:, 0, 0], nu - post.dim + 1),
+        "slope": student_cdf((slope - psi_slope) / np.sqrt(psi_rest / (nu * psi[:, 0, 0])), nu),
+        "residual": inverse_chi2_cdf(rest, psi_rest, nu),
+    }
+
+
+def known_log_likelihood(p: Draws, stats: Moments) -> np.ndarray:
+    return full_log_likelihood({**p, "mean": np.broadcast_to(KNOWN_MEAN, stats.mean.shape)}, stats)
+
+
+def with_scatter(p: KnownMean, s: Moments, scatter: np.ndarray, more: float = 0.0) -> KnownMean:
+    """A posterior whose Ψ is this, and whose dof are off by `more`."""
+    scale = np.linalg.inv(scatter) if isinstance(p.law, Wishart) else scatter
+    return p.replace(law=p.law.replace(dof=p.law.dof + s.weight + more, scale=scale))
+
+
+def about_known(s: Moments, times: float) -> np.ndarray:
+    delta = s.mean - KNOWN_MEAN
+    return s.scatter + times * s.weight[:, None, None] * delta[:, :, None] * delta[:, None, :]
+
+
+KNOWN_MEAN = np.array([0.5, -0.5])
+COVARIANCE = Simulation(
+    simulate_known, pits_known, known_log_likelihood, lambda g: {"covariance": g.covariance},
+    {
+        "dof one too many": lambda p, s: with_scatter(p, s, scatter_of(p.law) + about_known(s, 1.0), 1.0),
+        "scatter about the sample's mean": lambda p, s: with_scatter(p, s, scatter_of(p.law) + about_known(s, 0.0)),
+        "prior forgotten": lambda p, s: with_scatter(p, s, 1e-3 * np.eye(2) + about_known(s, 1.0)),
+        "distance of means doubled": lambda p, s: with_scatter(p, s, scatter_of(p.law) + about_known(s, 2.0)),
+    },
+)  # fmt: skip
+
+
+def widened(g: Gaussian, rng: Generator, size: float) -> Gaussian:
+    """Another covariance, the same mean."""
+    return nudged(g, rng, size).replace(mean=g.mean)
+
+
+def only_covariance(g: Gaussian) -> Draws:
+    return {"covariance": np.ravel(g.covariance)}
+
+
+def only_precision(g: Gaussian) -> Draws:
+    return {"precision": np.ravel(np.linalg.inv(g.covariance))}
+
+
 # a mean with known covariance: whitened, so that each coordinate is a marginal of the posterior
 
 
@@ -302,6 +417,80 @@ GAMMA = Simulation(
 )  # fmt: skip
 
 
+# waiting times, whose sum is a gamma variable
+
+
+def simulate_waits(prior: Gamma, n: int, rng: Generator) -> tuple[Draws, FeatureSums]:
+    rate = rng.standard_gamma(prior.shape, (n, prior.dim)) / prior.rate
+    total = rng.standard_gamma(ROWS, (n, prior.dim)) / rate
+    return {"rate": rate}, FeatureSums.trusted(
+        rows=np.full(n, float(ROWS)), weight=np.full((n, prior.dim), float(ROWS)), sums=total[..., None]
+    )
+
+
+def waited(p: Gamma, s: FeatureSums, events: float = 0.0, longer: float = 1.0) -> Gamma:
+    return p.update(s).replace(shape=p.shape + s.weight + events, rate=p.rate + longer * s.sums[..., 0])
+
+
+WAITS = Simulation(
+    simulate_waits, pits_gamma,
+    lambda p, s: (s.weight * np.log(p["rate"]) - s.sums[..., 0] * p["rate"]).sum(axis=1), lambda g: {"rate": g.rate},
+    {
+        "one event too many": lambda p, s: waited(p, s, events=1.0),
+        "one event too few": lambda p, s: waited(p, s, events=-1.0),
+        "waits 5 % too long": lambda p, s: waited(p, s, longer=1.05),
+        "counts for waits": lambda p, s: p.replace(shape=p.shape + s.sums[..., 0], rate=p.rate + s.weight),
+    },
+)  # fmt: skip
+
+
+# both ends of a uniform law: each end is a Pareto variable beyond the other's bound
+
+
+def simulate_ends(prior: BilateralPareto, n: int, rng: Generator) -> tuple[Draws, Extremes]:
+    width, a = prior.high - prior.low, prior.shape
+    low = prior.high - width * rng.random((n, prior.dim)) ** (-1 / a)
+    high = low + (prior.high - low) * rng.random((n, prior.dim)) ** (-1 / (a + 1))
+    x = low[:, None] + (high - low)[:, None] * rng.random((n, ROWS, prior.dim))
+    return {"low": low, "high": high}, Extremes.trusted(
+        rows=np.full(n, float(ROWS)), weight=np.full((n, prior.dim), float(ROWS)), low=x.min(axis=1), high=x.max(axis=1)
+    )
+
+
+def pits_ends(post: BilateralPareto, truth: Draws) -> Draws:
+    width, a = post.high - post.low, post.shape
+    low, high = (width / (post.high - truth["low"])) ** a, 1 - (width / (truth["high"] - post.low)) ** a
+    beyond = 1 - ((post.high - truth["low"]) / (truth["high"] - truth["low"])) ** (a + 1)
+    each = {"low": low, "high": high, "high given low": beyond}
+    return {f"{name} {j}": u[:, j] for name, u in each.items() for j in range(u.shape[1])}
+
+
+def ends_log_likelihood(p: Draws, s: Extremes) -> np.ndarray:
+    inside = (p["low"] <= s.low) & (s.high <= p["high"])
+    return np.where(inside, -s.weight * np.log(p["high"] - p["low"]), -np.inf).sum(axis=1)
+
+
+ENDS = Simulation(
+    simulate_ends, pits_ends, ends_log_likelihood, lambda g: {"low": g.low, "high": g.high},
+    {
+        "one row too many": lambda p, s: p.update(s).replace(shape=p.shape + s.weight + 1.0),
+        "one row too few": lambda p, s: p.update(s).replace(shape=p.shape + s.weight - 1.0),
+        "ends 2 % too wide": lambda p, s: p.update(s).replace(high=p.update(s).high * 1.02),
+        "prior's ends forgotten": lambda p, s: p.update(s).replace(low=np.array(s.low), high=np.array(s.high)),
+    },
+)  # fmt: skip
+
+
+def nudged_waits(g: Exponential, rng: Generator, size: float) -> Exponential:
+    return Exponential(g.rate * np.exp(size * rng.standard_normal(g.rate.shape)))
+
+
+def nudged_ends(g: Uniform, rng: Generator, size: float) -> Uniform:
+    """Outwards: elsewhere the data are impossible."""
+    out = size * np.abs(rng.standard_normal((2, *g.low.shape)))
+    return Uniform(g.low - out[0], g.high + out[1])
+
+
 def simulate_dirichlet(prior: Dirichlet, n: int, rng: Generator) -> tuple[Draws, LevelCounts]:
     g = rng.standard_gamma(prior.alpha, (n, prior.dim))
     probs = g / g.sum(axis=1, keepdims=True)
@@ -349,6 +538,97 @@ BETA = Simulation(
         "one zero too many": lambda p, s: p.update(s).replace(b=p.b + s.zeros + 1.0),
     },
 )  # fmt: skip
+
+
+def simulate_successes(prior: Beta, n: int, rng: Generator) -> tuple[Draws, Successes]:
+    trials = np.broadcast_to(prior.known, (n, prior.dim))
+    probs = rng.beta(prior.a, prior.b, (n, prior.dim))
+    x = rng.binomial(trials[:, None].astype(int), probs[:, None], (n, ROWS, prior.dim)).astype(float)
+    N = trials[:, None]
+    ways = special.gammaln(N + 1) - special.gammaln(x + 1) - special.gammaln(N - x + 1)
+    return {"probs": probs}, Successes.trusted(
+        rows=np.full(n, float(ROWS)), weight=np.full(trials.shape, float(ROWS)), ones=x.sum(axis=1),
+        zeros=(N - x).sum(axis=1), log_ways=ways.sum(axis=(1, 2)), trials=np.array(trials),
+    )  # fmt: skip
+
+
+BINOMIAL = Simulation(simulate_successes, pits_beta, BETA.log_likelihood, BETA.read, BETA.bugs)
+
+
+def simulate_failures(prior: Beta, n: int, rng: Generator) -> tuple[Draws, WeightedValues]:
+    probs = np.clip(rng.beta(prior.a, prior.b, (n, prior.dim)), 1e-4, None)  # the law has no p = 0, and few so small
+    size = np.broadcast_to(prior.known, probs.shape)
+    x = rng.negative_binomial(size[:, None], probs[:, None], (n, ROWS, prior.dim)).astype(float)
+    whose = scipy.sparse.csr_array((np.ones(n * ROWS), (np.repeat(np.arange(n), ROWS), np.arange(n * ROWS))))
+    return {"probs": probs}, weighted_values(x.reshape(n * ROWS, -1), whose, n)
+
+
+def failures(stats: WeightedValues) -> np.ndarray:
+    return np.bincount(stats.cell, stats.each * stats.value, stats.weight.size).reshape(stats.weight.shape)
+
+
+NEGATIVE = Simulation(
+    simulate_failures, pits_beta,
+    lambda p, s: (s.weight * SIZES * np.log(p["probs"]) + failures(s) * np.log1p(-p["probs"])).sum(axis=1),
+    lambda g: {"probs": g.prob},
+    {
+        "a off by 0.1": lambda p, s: p.update(s).replace(a=p.update(s).a + 0.1),
+        "size forgotten": lambda p, s: p.update(s).replace(a=p.a + s.weight),
+        "prior forgotten": lambda p, s: p.update(s).replace(a=s.weight * SIZES, b=failures(s) + 1e-3),
+        "successes and failures exchanged": lambda p, s: p.update(s).replace(
+            a=p.a + failures(s), b=p.b + s.weight * SIZES
+        ),
+    },
+)  # fmt: skip
+SIZES = np.array([2.5, 4.0])
+
+
+# directions: vectors add
+
+
+def simulate_directions(prior: DirectionPrior, n: int, rng: Generator) -> tuple[Draws, FeatureSums]:
+    centre = prior.belief.centre + rng.vonmises(0.0, prior.belief.concentration, (n, prior.dim))
+    x = centre[:, None] + rng.vonmises(0.0, prior.concentration, (n, ROWS, prior.dim))
+    sums = np.stack([np.cos(x).sum(axis=1), np.sin(x).sum(axis=1)], axis=-1)
+    weight = np.full((n, prior.dim), float(ROWS))
+    return {"centre": centre}, FeatureSums.trusted(rows=weight[:, 0].copy(), weight=weight, sums=sums)
+
+
+def pits_directions(post: DirectionPrior, truth: Draws) -> Draws:
+    away = np.angle(np.exp(1j * (truth["centre"] - post.belief.centre)))
+    each = scipy.stats.vonmises.cdf(away, post.belief.concentration)
+    return {f"centre {j}": each[:, j] for j in range(each.shape[1])}
+
+
+def turned(post: DirectionPrior, **parts: np.ndarray) -> DirectionPrior:
+    return post.replace(belief=post.belief.replace(**parts))
+
+
+DIRECTIONS = Simulation(
+    simulate_directions, pits_directions,
+    lambda p, s: (s.sums[..., 0] * np.cos(p["centre"]) + s.sums[..., 1] * np.sin(p["centre"])).sum(axis=1),
+    lambda g: {"centre": g.centre},
+    {
+        "10 % too sharp": lambda p, s: turned(p.update(s), concentration=1.1 * p.update(s).belief.concentration),
+        "one row too few": lambda p, s: p.update(s * ((ROWS - 1) / ROWS)),
+        "prior forgotten": lambda p, s: turned(p.update(s), centre=np.arctan2(s.sums[..., 1], s.sums[..., 0])),
+        "lengths add": lambda p, s: turned(
+            p.update(s), concentration=p.belief.concentration + p.concentration * s.weight
+        ),
+    },
+)  # fmt: skip
+
+
+def nudged_directions(g: VonMises, rng: Generator, size: float) -> VonMises:
+    return g.replace(centre=g.centre + size * rng.standard_normal(g.centre.shape))
+
+
+def nudged_successes(g: Binomial, rng: Generator, size: float) -> Binomial:
+    return Binomial(g.trials, nudged_coins(Bernoulli(g.probs), rng, size).probs)
+
+
+def nudged_failures(g: NegativeBinomial, rng: Generator, size: float) -> NegativeBinomial:
+    return NegativeBinomial(g.size, nudged_coins(Bernoulli(g.prob), rng, size).probs)
 
 
 def nudged_coins(g: Bernoulli, rng: Generator, size: float) -> Bernoulli:
@@ -408,6 +688,22 @@ PAIRS = [
         lambda: Gaussian(MEANS, 0.5), nudged, numbers, ("covariance",), predicts=False,
     ),
     Pair(
+        "NormalGamma", lambda: NormalGamma([0.5, -0.5], [0.5, 1.0], [2.5, 3.0], [1.0, 0.5]),
+        lambda: Gaussian([1.0, 0.0], [0.5, 0.3]), nudged, precisions_of, ("precision",), simulation=NG,
+    ),
+    Pair(
+        "KnownMean-covariance", lambda: KnownMean(KNOWN_MEAN, InverseWishart(6.0, PSI2)),
+        lambda: Gaussian(KNOWN_MEAN, PSI2), widened, only_covariance, simulation=COVARIANCE,
+    ),
+    Pair(
+        "KnownMean-precision", lambda: KnownMean(KNOWN_MEAN, Wishart(6.0, np.linalg.inv(PSI2))),
+        lambda: Gaussian(KNOWN_MEAN, PSI2), widened, only_precision, simulation=COVARIANCE,
+    ),
+    Pair(
+        "KnownMean-1d", lambda: KnownMean([0.5], InverseWishart(6.0, 2.0)), lambda: Gaussian([0.5], [[0.7]]), widened,
+        only_covariance, ("covariance",),
+    ),
+    Pair(
         "NormalMean-full", lambda: NormalMean(Gaussian([0.5, -0.5], PSI2), KNOWN), lambda: Gaussian([1.0, 0.0], KNOWN),
         moved, only_mean, ("mean",), simulation=MEAN,
     ),
@@ -424,12 +720,36 @@ PAIRS = [
         nudged_rate, lambda g: {"rate": g.rate}, ("rate",), simulation=GAMMA,
     ),
     Pair(
+        "Gamma-Exponential", lambda: Gamma([1.7, 3.0], [0.6, 2.0], of="exponential"), lambda: Exponential([2.0, 1.0]),
+        nudged_waits, lambda g: {"rate": g.rate}, ("rate",), simulation=WAITS,
+    ),
+    Pair(
+        "BilateralPareto-Uniform", lambda: BilateralPareto([0.0, -1.0], [1.0, 1.5], [3.5, 5.0]),
+        lambda: Uniform([-1.0, -2.0], [2.0, 3.0]), nudged_ends, lambda g: {"low": g.low, "high": g.high},
+        ("low", "high"), simulation=ENDS,
+    ),
+    Pair(
         "Dirichlet-Categorical", lambda: Dirichlet([1.5, 2.0, 3.0]), lambda: Categorical([0.2, 0.5, 0.3]),
         nudged_probs, lambda g: {"probs": g.probs}, simulation=DIRICHLET,
     ),
     Pair(
         "Beta-Bernoulli", lambda: Beta([1.5, 2.0], [3.0, 1.7]), lambda: Bernoulli([0.2, 0.6]),
         nudged_coins, lambda g: {"probs": g.probs}, ("probs",), simulation=BETA,
+    ),
+    Pair(
+        "Beta-Binomial", lambda: Beta([1.5, 2.0], [3.0, 1.7], "binomial", [5.0, 3.0]),
+        lambda: Binomial([5, 3], [0.2, 0.6]), nudged_successes, lambda g: {"probs": g.probs}, ("probs",),
+        simulation=BINOMIAL,
+    ),
+    Pair(
+        "Beta-NegativeBinomial", lambda: Beta([3.5, 4.0], [3.0, 1.7], "negative binomial", SIZES),
+        lambda: NegativeBinomial(SIZES, [0.4, 0.6]), nudged_failures, lambda g: {"probs": g.prob}, ("probs",),
+        simulation=NEGATIVE,
+    ),
+    Pair(
+        "Direction-VonMises", lambda: DirectionPrior(VonMises([0.5, -2.0], [0.7, 3.0]), [2.0, 0.9]),
+        lambda: VonMises([1.0, -2.5], [2.0, 0.9]), nudged_directions, lambda g: {"centre": g.centre}, ("centre",),
+        simulation=DIRECTIONS,
     ),
     Pair(
         "Dirichlet-Multinomial", lambda: MultinomialPrior([1.5, 2.0, 3.0], 4), lambda: Multinomial([0.2, 0.5, 0.3], 4),

@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import likely as lk
-from likely.plots.evaluation import EvaluationDisplay, decision_map
+from likely.plots.evaluation import EvaluationDisplay
 
 
 @pytest.fixture(autouse=True)
@@ -44,16 +44,3 @@ def test_curves_are_the_measured_ones(iris):
         shown.calibration().get_title(loc=at) for at in ("left", "center")
     )
     np.testing.assert_allclose(shown.risk_coverage().lines[0].get_xdata()[-1], 1.0)
-
-
-def test_the_map_is_what_is_decided(iris):
-    X, y = iris
-    clf = lk.BayesClassifier().fit(X[:, 2:], np.array(["a", "b", "c"], dtype=object)[y])
-    ax = decision_map(
-        clf, X[:, 2:], np.array(["a", "b", "c"], dtype=object)[y], steps=40, reject_below=0.9, novelty=0.05
-    )
-    found = np.asarray(ax.collections[0].get_array()).ravel()
-    assert set(np.unique(found)) == {-2, -1, 0, 1, 2}
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x0", "x1")
-    with pytest.raises(lk.DomainError, match="columns 0 and 7"):
-        decision_map(clf, X[:, 2:], columns=(0, 7))

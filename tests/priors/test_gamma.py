@@ -8,6 +8,7 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
+import likely as lk
 from likely.core.prior import Prior
 from likely.errors import DataError, DomainError, ShapeError
 from likely.families.poisson import Poisson
@@ -250,3 +251,34 @@ def test_the_weak_prior_is_a_tenth_of_a_row():
 def test_mistakes_are_named(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+def test_gamma_serves_waits_and_counts():
+    prior = lk.Gamma(2.0, 1.0)
+    waits = prior.update(lk.Exponential(1.0).collect([3.0, 5.0]))
+    counts = prior.update(lk.Poisson(1.0).collect([3, 5]))
+    assert waits.of == "exponential" and (waits.shape[0], waits.rate[0]) == (4.0, 9.0)
+    assert counts.of == "poisson" and (counts.shape[0], counts.rate[0]) == (10.0, 3.0)
+    assert isinstance(waits.predictive(), lk.Lomax) and isinstance(counts.predictive(), lk.NegativeBinomial)
+    assert isinstance(waits.draw(np.random.default_rng(0)), lk.Exponential)
+    with pytest.raises(lk.DomainError, match="of must be"):
+        lk.Gamma(1.0, 1.0, of="normal")
+    with pytest.raises(lk.DomainError, match="counts or of waiting times"):
+        prior.update(lk.ChiSquare(1.0).collect([1.0]))
+    with pytest.raises(lk.DomainError, match="must not be 0"):
+        lk.Gamma(0.5, 1.0, of="exponential").point("mode")
+
+
+def test_files_of_before_know_counts_only():
+    from likely.io.schema import Values
+
+    old = Values().build("Gamma", {"shape": np.array([2.0]), "rate": np.array([1.0])}, "the prior")
+    assert old.of == "poisson" and isinstance(old.predictive(), lk.NegativeBinomial)
+
+
+def test_the_weak_prior_of_waits():
+    law = lk.Exponential([1.0, 1.0, 1.0])
+    weak = lk.Gamma.weak(law.collect([[2.0, 0.0, np.nan], [4.0, 0.0, np.nan]]))
+    assert weak.of == "exponential"
+    np.testing.assert_allclose(weak.mode[[0, 2]], [1 / 3, 1.0])
+    assert np.isfinite(weak.mode).all() and np.isfinite(weak.point().log_prob([[1.0, 0.0, 1.0]])).all()

@@ -152,7 +152,8 @@ def _parameters(law: Any, indent: str = "  ") -> Iterator[str]:
 
 
 def _law(law: Any) -> str:
-    shapes = [f"{n} {np.shape(v)}" for n, v in vars(law).items() if isinstance(v, np.ndarray) and v.dtype.kind == "f"]
+    fields = ((name, value) for name, value in vars(law).items() if not name.startswith("_"))
+    shapes = [f"{n} {np.shape(v)}" for n, v in fields if isinstance(v, np.ndarray) and v.dtype.kind == "f"]
     kind = f" ({law.kind})" if isinstance(getattr(law, "kind", None), str) else ""
     return f"{type(law).__name__}{kind}: {', '.join(shapes)}"
 

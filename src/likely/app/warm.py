@@ -196,7 +196,39 @@ def _warping() -> None:
     lk.barycentre(X[:3])
 
 
+def _signs() -> None:
+    """Binary columns too many to be summed over."""
+    import numpy as np
+
+    import likely as lk
+
+    lk.LogWalsh.normalised(np.zeros(232), 21)
+
+
+def _neighbours() -> None:
+    """Nearest rows: by tree, by products, with gaps."""
+    import numpy as np
+
+    import likely as lk
+
+    for columns in (2, 80):
+        X = np.random.default_rng(0).normal(size=(200, columns))
+        lk.NearestNeighbours(3).fit(X, np.arange(200) % 2).predict(X)
+    X[::3, 0] = np.nan
+    lk.NearestNeighbours(3, "l1").fit(X, np.arange(200) % 2).predict(X)
+
+
+def _windows() -> None:
+    """Densities that remember: Parzen windows."""
+    import likely as lk
+
+    X, y = _rows("float64")
+    lk.BayesClassifier(lk.ParzenDensity(scale="maximum")).fit(X, y).predict(X)
+
+
 JOBS: dict[str, Callable[[], None]] = {
     "rows without gaps": _complete, "rows with gaps": _gaps, "mixtures and clusters": _mixtures,
-    "sequences": _chains, "states": _states, "words": _words, "warping": _warping,
+    "sequences": _chains, "states": _states, "words": _words, "warping": _warping, "neighbours": _neighbours,
+    "signs": _signs,
+    "windows": _windows,
 }  # fmt: skip

@@ -421,7 +421,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         tags = super().__sklearn_tags__()
         density = getattr(self, "density", None)
         inner = get_tags(GaussianDensity() if density is None else density).input_tags
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = inner.allow_nan
         tags.input_tags.positive_only, tags.input_tags.categorical = inner.positive_only, inner.categorical
         tags.input_tags.sparse = inner.sparse
         tags.classifier_tags.poor_score = inner.positive_only or inner.categorical  # on the checks' real numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -35,27 +36,17 @@ class Summary:
     @classmethod
     def of(cls, estimator: Any, level: float = 0.95) -> Summary:
         """Summarise a fitted density estimator."""
-        model, stats, report = estimator.model_, estimator.stats_, getattr(estimator, "report_", None)
+        model = getattr(estimator, "_learnt", estimator.model_)  # where parameters were integrated out, those learnt
+        stats, report = estimator.stats_, getattr(estimator, "report_", None)
         n, k, fit = float(stats.total_weight), model.n_parameters, float(model.objective(stats))
         facts: dict[str, Any] = {
             _counted(model): int(n) if n == int(n) else n, "columns": estimator.n_features_in_, "parameters": k,
-            "log-likelihood": fit, "AIC": 2 * k - 2 * fit, "BIC": float(k * np.log(max(n, 1.0)) - 2 * fit),
-            "prior": _prior(estimator.prior_),
+            **_goodness(model, fit, n), "prior": _prior(estimator.prior_),
         }  # fmt: skip
         if report is not None:
             facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"
-        notes = (
-            []
-            if stats.complete
-            else ["Entries were missing: intervals count the entries that were seen, column by column."]
-        )
-        if isinstance(model, HMM):
-            notes = ["Which state a frame came from is hidden: estimates have no exact intervals."]
-        if isinstance(model, Mixture):
-            notes = ["Which row came from which component is hidden: estimates have no exact intervals."]
-        if facts["prior"] != NO_PRIOR and not isinstance(model, Mixture | HMM):
-            notes.append("Intervals are those of the data alone; estimates include the prior.")
         rows = list(rows_of(model, stats, estimator._column_names(), level))
+        notes = list(_notes(estimator, model, rows, facts["prior"] != NO_PRIOR))
         return cls(f"{type(estimator).__name__}: {_kind(model)}", facts, rows, level, notes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,6 +116,36 @@ _PAGE = (
 
 
 NO_PRIOR = "none (maximum likelihood)"
+
+
+def _notes(estimator: Any, model: Any, rows: list[Row], with_prior: bool) -> Iterator[str]:
+    """What a reader must know to take the numbers rightly."""
+    told = any(row.low is not None for row in rows)
+    if isinstance(model, HMM):
+        yield "Which state a frame came from is hidden: estimates have no exact intervals."
+    elif isinstance(model, Mixture):
+        yield "Which row came from which component is hidden: estimates have no exact intervals."
+    elif not estimator.stats_.complete and told:
+        yield "Entries were missing: intervals count the entries that were seen, column by column."
+    if told and with_prior and not isinstance(model, Mixture | HMM):
+        yield "Intervals are those of the data alone; estimates include the prior."
+    if model is not estimator.model_:
+        yield f"Scores integrate the parameters out: their law is {_kind(estimator.model_)}."
+
+
+# laws whose objective is no log-likelihood of the rows, and what it is; criteria that count parameters say nothing there
+OTHER_OBJECTIVES = {
+    "Walsh": "fit (minus squared error, shifted)", "Bahadur": "log-likelihood to second order",
+    "Parzen": "log-likelihood, each row by the others", "NeighbourBalls": "sum of log scores (no density)",
+}  # fmt: skip
+
+
+def _goodness(model: Any, fit: float, n: float) -> dict[str, float]:
+    """How well the rows are explained, and at which price."""
+    other, k = OTHER_OBJECTIVES.get(type(model).__name__), model.n_parameters
+    if other is not None:
+        return {other: fit}
+    return {"log-likelihood": fit, "AIC": 2 * k - 2 * fit, "BIC": float(k * np.log(max(n, 1.0)) - 2 * fit)}
 
 
 def _prior(prior: Any) -> str:

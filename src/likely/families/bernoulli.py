@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -39,6 +39,8 @@ class Bernoulli(Law):
     """
 
     probs: Array  # (d,) or (K, d)
+
+    _mean_is_all: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         probs = np.atleast_1d(parameter(self.probs, "Bernoulli", "probs"))

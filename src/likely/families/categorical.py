@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
@@ -42,6 +42,8 @@ class Categorical(Law):
 
     probs: Array  # (L,) or (K, L)
     levels: NDArray[Any] | None = None  # (L,)
+
+    _mean_is_all: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         probs = parameter(self.probs, "Categorical", "probs")

@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.random import Generator
 
-from likely.core.arrays import Array, parameter
-from likely.core.engine import map_rows
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.arrays import Array, BadEntry, Index, n_rows, parameter, refuse_infinite, rows, weights
+from likely.core.blocks import BLOCKS, ROWS, Blocks
+from likely.core.engine import Threads, map_rows
+from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law
-from likely.families.multinomial import count_rows, seen_counts
-from likely.families.sparse_rows import SparseRows, row_sums
+from likely.families.multinomial import Multinomial, count_rows, refuse_negative, seen_counts
+from likely.families.sparse_rows import SparseRows, row_sums, shares_of
+from likely.families.urn_counts import UrnCounts, urn_counts
+from likely.families.urn_learning import fitted_alpha
 from likely.maths.special import log_factorial, log_gamma_ratio
 
 
@@ -117,3 +121,81 @@ class DirichletMultinomial(Law):
     def n_parameters(self) -> int:
         """Free parameters: α."""
         return int(self.alpha.size)
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def blank(cls, x: Any, members: int | None = None) -> DirichletMultinomial:
+        """A first look: all columns alike, α = 1; the length is the mean total of the rows, at least 1."""
+        like = Multinomial.blank(x, members)
+        return cls.trusted(alpha=np.ones(like.probs.shape), length=like.length)
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> UrnCounts:
+        """How often each count came in each column of rows (n, d), dense or sparse, and each total of a row.
+
+        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1: nobody).
+        A row with gaps cannot be learnt from, and is refused.
+        """
+        n = n_rows(x)
+        w = weights(weight, n, "DirichletMultinomial")
+        x = count_rows(x, self.dim, "DirichletMultinomial")
+        if n > ROWS * BLOCKS:
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+        shares = shares_of(w, owner, n, self.members, "DirichletMultinomial")
+        if isinstance(x, SparseRows):
+            if x.lowest < 0:
+                x.refuse(x.matrix.data < 0, "DirichletMultinomial", "counts must not be negative")
+            return urn_counts(x.matrix, x.totals, x.log_ways, shares, self.members)
+        z = rows(x, self.dim, "DirichletMultinomial")
+        _refuse(z)
+        total = z.sum(axis=1)
+        ways = log_factorial(total) - log_factorial(z).sum(axis=1)
+        return urn_counts(scipy.sparse.csr_array(z), total, ways, shares, self.members)
+
+    def refit(self, stats: UrnCounts, prior: Any = None) -> DirichletMultinomial:
+        """The maximum-likelihood α, or with a prior the posterior mode; a member never seen stays as it was."""
+        self._learns_from(stats)
+        if prior is not None:
+            return prior.update(stats).point("mode")
+        if not stats.total_weight > 0:
+            expected = "at least one row with weight is needed"
+            raise DataError(sentence("DirichletMultinomial", expected, "none", "or give a prior"))
+        alpha, width = np.array(np.atleast_2d(self.alpha)), self.dim + 1
+        member, column = np.divmod(stats.cell, width)
+        for k in range(len(alpha)):
+            mine = member == k
+            if (column[mine] == self.dim).any():  # rows without any count say nothing
+                alpha[k] = fitted_alpha(column[mine], stats.value[mine], stats.each[mine], width)
+        return self.replace(alpha=alpha.reshape(self.alpha.shape))
+
+    def objective(self, stats: UrnCounts, prior: Any = None) -> float:
+        """Log-likelihood of the statistics (+ log prior)."""
+        self._learns_from(stats)
+        alpha = np.atleast_2d(self.alpha)
+        each = np.concatenate([alpha, -alpha.sum(axis=1, keepdims=True)], axis=1).ravel()[stats.cell]
+        logs = np.sign(each) * log_gamma_ratio(np.abs(each), stats.value)
+        value = float(stats.each @ logs + np.sum(stats.log_ways))
+        return value if prior is None else value + float(np.sum(prior.log_density(self)))
+
+    def weak_prior(self, stats: UrnCounts) -> Any:
+        """A tenth of a row that looks like all rows, and like one more that has each column once."""
+        from likely.priors.earlier_data import EarlierData
+
+        one = self.replace(alpha=np.ones(self.dim))
+        pooled = stats.pooled()
+        return EarlierData.weak(self, pooled + one.collect(np.ones((1, self.dim))))
+
+    def _learns_from(self, stats: UrnCounts) -> None:
+        if stats.weight.shape != (*self.alpha.shape[:-1], self.dim + 1):
+            expected = f"statistics must be those of alpha {self.alpha.shape}"
+            raise ShapeError(sentence("DirichletMultinomial", expected, stats.weight.shape))
+
+
+def _refuse(z: Array) -> None:
+    refuse_infinite(z, "DirichletMultinomial")
+    refuse_negative(np.nan_to_num(z), "DirichletMultinomial")
+    gap = np.argwhere(np.isnan(z))
+    if len(gap):
+        i, j = (int(k) for k in gap[0])
+        expected = "rows to learn from must have no gaps"
+        raise BadEntry("DirichletMultinomial", expected, np.nan, i, j, "leave the row out")

@@ -283,6 +283,31 @@ class Gaussian(Algebra):
             spread = spread if tied else np.repeat(np.asarray(spread)[None], members, axis=0)
         return Gaussian.trusted(mean=mean.copy(), covariance=np.array(spread), kind=kind)
 
+    @classmethod
+    def from_moments(cls, mean: Any, variance: Any) -> Gaussian:
+        """The Gaussian with these moments: a number, (d,) or (d, d) of variance."""
+        return cls(mean, variance)
+
+    @classmethod
+    def moments_fit(cls, x: Any, weight: Any = None, kind: str = "full") -> Gaussian:
+        """The mean and the variance over n of weighted rows: of a Gaussian also the maximum-likelihood estimate."""
+        return cls.fit(x, weight, kind=kind)
+
+    @classmethod
+    def unbiased_fit(cls, x: Any, weight: Any = None, kind: str = "full") -> Gaussian:
+        """The mean, and the scatter over n − 1, where weights count repetitions (Ney 3.4).
+
+        >>> Gaussian.unbiased_fit([[1.0], [3.0]]).covariance
+        array([[2.]])
+        """
+        start = cls.blank(_rows_like(x), kind=kind)
+        stats = start.collect(x, weight)
+        if isinstance(stats, Moments) and not stats.complete:
+            expected = "an unbiased covariance needs complete rows"
+            remedy = 'leave rows with gaps out, or kind="diagonal"'
+            raise DataError(sentence("Gaussian", expected, "rows with gaps", remedy))
+        return start.refit(stats, unbiased=True)
+
     @property
     def takes_parts(self) -> bool:
         """True where `collect` works strip by strip, so that many rows at once cost neither cache nor memory."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -24,6 +24,9 @@ class Estimate(NamedTuple):
 
     value: Any
     error: Any
+
+    def __float__(self) -> float:
+        return float(self.value)
 
 
 class Law(Value):
@@ -47,6 +50,22 @@ class Law(Value):
         if not report.converged:
             tell(f"{cls.__name__}: not converged: {report.reason}", stacklevel=2)
         return report.model
+
+    _mean_is_all: ClassVar[bool] = False  # the mean gives the law, so its best estimate is unbiased and by moments too
+
+    @classmethod
+    def moments_fit(cls, x: Any, weight: Any = None) -> Self:
+        """The law that has the moments of weighted rows."""
+        if cls._mean_is_all:
+            return cls.fit(x, weight)
+        raise DomainError(sentence(cls.__name__, "moments do not give this law", remedy="use fit"))
+
+    @classmethod
+    def unbiased_fit(cls, x: Any, weight: Any = None) -> Self:
+        """The law whose parameters are right on average; a weight of k is k copies."""
+        if cls._mean_is_all:
+            return cls.fit(x, weight)
+        raise DomainError(sentence(cls.__name__, "there is no unbiased estimate that is known", remedy="use fit"))
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """E[g(x)] with its standard error, by n draws (laws that can sum or integrate exactly do so).

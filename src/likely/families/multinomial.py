@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -48,6 +48,8 @@ class Multinomial(Law):
 
     probs: Array  # (d,) or (K, d)
     length: Array = 1.0  # type: ignore[assignment]  # (): total of the rows that are drawn
+
+    _mean_is_all: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         me = "Multinomial"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -12,9 +12,13 @@ from scipy.special import betainc
 
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
+from likely.core.notes import tell
 from likely.errors import DomainError, ShapeError, sentence
+from likely.families.column_law import ValueLaw
 from likely.families.counts import draw_counts, exact_expectation, one_column, smallest
-from likely.families.law import Estimate, Law, in_units, lone
+from likely.families.law import Estimate, in_units, lone
+from likely.families.overdispersion import fitted_size, limit_of
+from likely.families.weighted_values import WeightedValues, weighted_values
 from likely.maths.special import count_by_count, count_peak, deviance, peak
 
 FEW = 1 << 17  # counts that are summed one by one; wider laws are integrated beyond the first 4096
@@ -22,12 +26,13 @@ TAIL = 1e-25  # probability that may be left out
 
 
 @dataclass(frozen=True, eq=False)
-class NegativeBinomial(Law):
+class NegativeBinomial(ValueLaw):
     """log p(x | r, p) = Σⱼ log Γ(xⱼ + r) / (Γ(r) xⱼ!) + r log p + xⱼ log(1 − p): independent counts in d columns.
 
-    What a `Gamma` law of the rate predicts: r is its shape and p = b / (b + 1) with its rate b. Sizes and
-    probabilities are numbers, (d,) or (K, d) for a stack. `rest` is 1 − p, for who knows it better than p
-    can say: p = 1 − 10⁻¹² keeps only four digits of it.
+    Counts that spread more than a Poisson law's. What a `Gamma` law of the rate predicts: r is its shape and
+    p = b / (b + 1) with its rate b. Sizes and probabilities are numbers, (d,) or (K, d) for a stack. `rest` is 1 − p,
+    for who knows it better than p can say: p = 1 − 10⁻¹² keeps only four digits of it. The conjugate prior of p with r
+    known is `Beta`.
 
     >>> NegativeBinomial(2.0, 0.5).log_prob([0, 3]).round(4)
     array([-1.3863, -2.0794])
@@ -36,6 +41,10 @@ class NegativeBinomial(Law):
     size: Array  # r: (d,) or (K, d)
     prob: Array  # p
     rest: Array = None  # type: ignore[assignment]  # 1 − p
+
+    _domains: ClassVar[dict[str, str]] = {"size": "positive", "prob": "probability", "rest": "probability"}
+    _support = "count"
+    _harmless = 0.0
 
     def __post_init__(self) -> None:
         me = "NegativeBinomial"
@@ -53,22 +62,6 @@ class NegativeBinomial(Law):
         if not ((rest >= 0).all() and (np.abs(prob + rest - 1) <= 1e-15).all()):
             raise DomainError(sentence(me, "rest must be 1 - prob", remedy="leave it out"))
         self._set(size=size, prob=prob, rest=rest)
-
-    # ------------------------------------------------------------------ shape
-
-    @property
-    def dim(self) -> int:
-        """Number of columns d."""
-        return int(self.size.shape[-1])
-
-    @property
-    def members(self) -> int | None:
-        """Number of members K of a stack; None for one value."""
-        return len(self.size) if self.size.ndim == 2 else None
-
-    def member(self, k: int) -> NegativeBinomial:
-        """One member of a stack."""
-        return NegativeBinomial.trusted(**{name: part[k].copy() for name, part in self._parts().items()})
 
     # ---------------------------------------------------------------- density
 
@@ -150,12 +143,71 @@ class NegativeBinomial(Law):
         """Free parameters: a size and a probability a column."""
         return 2 * int(self.size.size)
 
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def _plain(cls, d: int) -> NegativeBinomial:
+        return cls.trusted(size=np.ones(d), prob=np.full(d, 0.5), rest=np.full(d, 0.5))
+
+    def _log_pdf(self, x: Array, size: Array, prob: Array, rest: Array) -> Array:
+        """Also between the counts: expected counts can be learnt from."""
+        return log_pmf(x, size, prob, rest)
+
+    def _from_values(self, values: Array, weight: Array, **old: float) -> dict[str, float]:
+        size, mean = fitted_size(values, weight)
+        if mean <= 0:  # nothing was counted: certainly 0, whatever the size
+            return {"size": old["size"], "prob": 1.0, "rest": 0.0}
+        return {"size": size, "prob": size / (size + mean), "rest": mean / (size + mean)}
+
+    @property
+    def poisson_like(self) -> Array:
+        """Columns whose size stands for infinity: they spread no more than a Poisson law's (..., d)."""
+        limits = np.vectorize(limit_of)(self.mean)
+        return np.asarray(self.size >= limits * (1 - 1e-6))
+
+    @classmethod
+    def fit(cls, x: Any, weight: Any = None, **options: Any) -> NegativeBinomial:
+        """The maximum-likelihood value for weighted rows; a note tells of columns that want a Poisson law."""
+        found = super().fit(x, weight, **options)
+        if found.poisson_like.any():
+            which = ", ".join(str(int(j)) for j in np.flatnonzero(np.atleast_2d(found.poisson_like).any(axis=0)))
+            tell(f"NegativeBinomial: column {which} is spread no more than a Poisson law: size stands for infinity")
+        return found
+
+    def weak_prior(self, stats: WeightedValues) -> Any:
+        """A tenth of a row that looks like all rows; where nothing was ever counted, half an event in all of them."""
+        from likely.priors.earlier_data import EarlierData
+
+        pooled = stats.pooled()
+        if not pooled.total_weight > 0:
+            return EarlierData.weak(self, stats)
+        total = np.bincount(pooled.cell, pooled.each * pooled.value, pooled.weight.size)
+        events = np.where((total > 0) | (pooled.weight <= 0), np.nan, 1.0)[None]
+        rare = weighted_values(events, np.full((1, 1), 0.5), None).replace(rows=np.asarray(0.0))
+        return EarlierData.weak(self, pooled + rare)
+
+    @classmethod
+    def from_moments(cls, mean: Any, variance: Any) -> NegativeBinomial:
+        """The law with this mean and variance, which must be the larger: p = m / v, r = m² / (v − m).
+
+        >>> NegativeBinomial.from_moments(3.0, 12.0).size
+        array([1.])
+        """
+        mean, variance = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
+        if not ((mean > 0) & (variance > mean)).all():
+            expected = "the variance must exceed the mean, which must be positive"
+            raise DomainError(
+                sentence("NegativeBinomial.from_moments", expected, (mean, variance), "take a Poisson law")
+            )
+        return cls(mean**2 / (variance - mean), mean / variance, (variance - mean) / variance)
+
 
 def log_pmf(x: Array, r: Any, p: Any, q: Any) -> Array:
     """The log-probability of counts, by peaks and deviances of the binomial law of r among n = r + x.
 
     log r/n + peak(r) + peak(x) − peak(n) − deviance(r, np) − deviance(x, nq); r log p where x is 0.
     """
+    x = np.asarray(x, dtype=np.float64)
     n = r + x
     with np.errstate(divide="ignore"):
         log_p = np.where(q < 0.5, np.log1p(-np.minimum(q, 0.5)), np.log(p))

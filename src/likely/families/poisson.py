@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -46,6 +46,8 @@ class Poisson(Law):
     """
 
     rate: Array  # (d,) or (K, d)
+
+    _mean_is_all: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         rate = np.atleast_1d(parameter(self.rate, "Poisson", "rate"))

@@ -18,19 +18,21 @@ from likely.errors import DomainError, LikelyError, ShapeError, sentence
 from likely.families.counts import one_column
 from likely.families.covariance_kinds import KINDS, check_spread, understood
 from likely.families.gaussian import Gaussian
-from likely.families.law import Law, in_units, lone
+from likely.families.law import in_units, lone
 from likely.families.quadratic import Quadratic
+from likely.families.student_t_learning import LearnsScales
 from likely.maths.special import LOG_2PI, digamma_gap, gamma_excess
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class StudentT(Law):
+class StudentT(LearnsScales):
     """log p(x) = log Γ((ν+d)/2)/Γ(ν/2) − d/2 log πν − ½ log det S − (ν+d)/2 log(1 + q/ν)   (Ney 1.5).
 
     q = (x − μ)ᵀ S⁻¹ (x − μ); the exponent is −(ν + d)/2, not the −(ν + 1)/2 of the notes. `scale` is the
     squared scale S, in the shapes and kinds of a Gaussian's covariance; `dof` is a number or (K,). A fourth
     kind, "independent", has a t law of its own in each column: squared scales and dof (d,) or (K, d).
-    NaN entries of x are integrated out: what is left is a t law with the same dof.
+    NaN entries of x are integrated out: what is left is a t law with the same dof. `StudentT.fit(X)` learns all
+    parameters, `StudentT.fit(X, dof=4.0)` keeps the dof (`fixed_dof`).
 
     >>> StudentT([0.0, 1.0], [1.0, 4.0], 3.0).log_prob([[0.0, 1.0], [9.0, np.nan]]).round(4)
     array([-2.531 , -7.6653])
@@ -40,16 +42,18 @@ class StudentT(Law):
     scale: Array  # as a Gaussian's covariance; (d,) or (K, d) if independent
     dof: Array  # () or (K,); (d,) or (K, d) if independent
     kind: str
+    fixed_dof: bool = False  # learning leaves dof as it is
 
     def __init__(
-        self, mean: Any = None, scale: Any = 1.0, dof: Any = None, kind: str | None = None, *, centre: Any = None
-    ) -> None:
+        self, mean: Any = None, scale: Any = 1.0, dof: Any = None, kind: str | None = None, *, centre: Any = None,
+        fixed_dof: bool = False,
+    ) -> None:  # fmt: skip
         """`mean` is the centre by the name that a Gaussian's has; files and copies call it by its own."""
         parts = {"mean": mean if centre is None else centre, "scale": scale, "dof": dof}
         if missing := [name for name, part in parts.items() if part is None]:
             raise DomainError(sentence("StudentT", f"{' and '.join(missing)} must be given"))
         mean, scale, dof = (parameter(part, "StudentT", name) for name, part in parts.items())
-        self._set(centre=np.atleast_1d(mean), scale=scale, dof=dof, kind=kind)
+        self._set(centre=np.atleast_1d(mean), scale=scale, dof=dof, kind=kind, fixed_dof=bool(fixed_dof))
         self.__post_init__()
 
     def __post_init__(self) -> None:
@@ -230,8 +234,8 @@ class StudentT(Law):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: centres, scales and degrees of freedom."""
-        return self._shape.n_parameters + int(self.dof.size)
+        """Free parameters: centres, scales and degrees of freedom, unless these are fixed."""
+        return self._shape.n_parameters + (0 if self.fixed_dof else int(self.dof.size))
 
     # ---------------------------------------------------------------- algebra
 
@@ -281,7 +285,7 @@ class StudentT(Law):
     def __repr__(self) -> str:
         if self.centre.size > 8:
             return f"StudentT({self.kind}, d={self.dim}{f', {self.members} members' if self.members else ''})"
-        parts = ", ".join(f"{name}={np.asarray(part).tolist()!r}" for name, part in list(self._parts().items())[1:])
+        parts = ", ".join(f"{name}={np.asarray(part).tolist()!r}" for name, part in list(self._parts().items())[1:4])
         return f"StudentT({self.centre.tolist()}, {parts})"
 
 

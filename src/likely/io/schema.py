@@ -166,7 +166,9 @@ one_or_each = Kind(
     "a number, or one a state",
     lambda x, sizes: number(0).fits(x, sizes) or numbers("d", 0).fits(x, sizes),
 )
+rule_or_number = Kind("a text, or a number", lambda x, sizes: isinstance(x, str) or number(0).fits(x, sizes))
 count = Kind("a whole number from 0", lambda x, sizes: type(x) is int and x >= 0)
+end = Kind("a number, perhaps infinite", lambda x, sizes: type(x) is float and x == x)
 streams = Kind("a tuple of streams", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, Following) for y in x))
 
 ANNOTATED = {  # what an annotation says by itself
@@ -187,6 +189,17 @@ def spread_as_kind(centre: str, spread: str) -> Check:
         return "" if spare in (0, parts[centre].ndim - 1) else f"{spread} must be {parts['kind']}"
 
     return check
+
+
+def sums_of_moments(parts: Mapping[str, Any]) -> str:
+    """Sums of a t law: their moments are of the same columns and members, and counts go from 0 to all columns."""
+    inside, entries = parts["moments"], parts["entries"]
+    if type(inside).__name__ not in ("Moments", "ColumnMoments") or inside.shift.shape != entries.shape:
+        return "moments must be of the same columns and members"
+    alike = {parts[name].shape for name in ("near", "far", "excess", "level")}
+    if parts["seen"].shape != (*entries.shape[:-1], entries.shape[-1] + 1) or len(alike) > 1:
+        return "seen must count 0 to d columns, and all other sums be of one shape"
+    return "" if alike <= {entries.shape, entries.shape[:-1]} else "sums must be of the same columns and members"
 
 
 def of_one_width(parts: Mapping[str, Any]) -> str:
@@ -236,6 +249,22 @@ def no_negative_variance(parts: Mapping[str, Any]) -> str:
     return "" if least >= 0 else "variances must not be negative"
 
 
+def of_that_law(parts: Mapping[str, Any]) -> str:
+    """Earlier data must be such as the law learns from."""
+    try:
+        with np.errstate(all="ignore"):
+            sound = isinstance(parts["law"].objective(parts["stats"]), float)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        sound = False
+    return "" if sound else "stats must be statistics of the law"
+
+
+def of_one_number_of_columns(parts: Mapping[str, Any]) -> str:
+    """A change of d columns changes a law of d columns."""
+    widths = {int(parts["law"].dim), *(len(a) for a in (parts["change"].scale, parts["change"].shift) if a.ndim)}
+    return "" if len(widths) == 1 else f"law and change must have one number of columns, not {sorted(widths)}"
+
+
 def finite_table(parts: Mapping[str, Any]) -> str:
     """Probabilities of all combinations of levels, as the class itself would have them."""
     from likely.families.probability_table import complaint
@@ -283,9 +312,93 @@ TABLE: dict[str, Entry] = {
     ),
     "StudentT": entry(
         lambda: import_module("likely.families.student_t").StudentT, spread_as_kind("centre", "scale"),
+        {"fixed_dof": False}, fixed_dof=flag,
         centre=numbers("* d"), dof=numbers("* | * d", 0), kind=text("full", "diagonal", "spherical", "independent"),
     ),
+    "Exponential": entry(lambda: import_module("likely.families.exponential").Exponential, rate=numbers("* d", 0)),
+    "FeatureSums": entry(
+        lambda: import_module("likely.families.feature_sums").FeatureSums, rows=numbers("*", 0),
+        weight=numbers("* d", 0), sums=numbers("* d f"),
+    ),
+    "WeightedValues": entry(
+        lambda: import_module("likely.families.weighted_values").WeightedValues, rows=numbers("*", 0),
+        weight=numbers("* d", 0), cell=numbers("m", 0, np.intp), value=numbers("m"), each=numbers("m", 0),
+    ),
+    "EarlierData": entry(
+        lambda: import_module("likely.priors.earlier_data").EarlierData, law=density, stats=stats, check=of_that_law
+    ),
+    "Uniform": entry(
+        lambda: import_module("likely.families.uniform").Uniform, low=numbers("* d"), high=numbers("* d")
+    ),
+    "Extremes": entry(
+        lambda: import_module("likely.families.extremes").Extremes, rows=numbers("*", 0), weight=numbers("* d", 0),
+        low=numbers("* d"), high=numbers("* d"),
+    ),
+    "Plateau": entry(
+        lambda: import_module("likely.families.plateau").Plateau, low=numbers("* d"), high=numbers("* d"),
+        shape=numbers("* d", 0),
+    ),
+    "Triangular": entry(
+        lambda: import_module("likely.families.triangular").Triangular, low=numbers("* d"), mode=numbers("* d"),
+        high=numbers("* d"), known=text("", "low", "high", "both"),
+    ),
+    "Laplace": entry(
+        lambda: import_module("likely.families.laplace_law").Laplace, centre=numbers("* d"), scale=numbers("* d", 0)
+    ),
+    "Cauchy": entry(
+        lambda: import_module("likely.families.cauchy").Cauchy, centre=numbers("* d"), scale=numbers("* d", 0)
+    ),
+    "ChiSquare": entry(lambda: import_module("likely.families.chi_square").ChiSquare, dof=numbers("* d", 0)),
+    "Lomax": entry(
+        lambda: import_module("likely.families.lomax").Lomax, shape=numbers("* d", 0), scale=numbers("* d", 0)
+    ),
+    "BilateralPareto": entry(
+        lambda: import_module("likely.priors.bilateral_pareto").BilateralPareto, low=numbers("* d"),
+        high=numbers("* d"), shape=numbers("* d", 0),
+    ),
+    "Binomial": entry(
+        lambda: import_module("likely.families.binomial").Binomial, trials=numbers("* d", 1), probs=numbers("* d", 0)
+    ),
+    "BetaBinomial": entry(
+        lambda: import_module("likely.families.beta_binomial").BetaBinomial, trials=numbers("* d", 1),
+        a=numbers("* d", 0), b=numbers("* d", 0),
+    ),
+    "BetaNegativeBinomial": entry(
+        lambda: import_module("likely.families.beta_negative_binomial").BetaNegativeBinomial,
+        size=numbers("* d", 0), a=numbers("* d", 0), b=numbers("* d", 0),
+    ),
+    "VonMises": entry(
+        lambda: import_module("likely.families.von_mises").VonMises, centre=numbers("* d"),
+        concentration=numbers("* d", 0),
+    ),
+    "VonMisesSum": entry(
+        lambda: import_module("likely.families.von_mises_sum").VonMisesSum, centre=numbers("* d"),
+        concentration=numbers("* d", 0), belief=numbers("* d", 0),
+    ),
+    "Successes": entry(
+        lambda: import_module("likely.families.binomial").Successes, rows=numbers("*", 0), weight=numbers("* d", 0),
+        ones=numbers("* d", 0), zeros=numbers("* d", 0), log_ways=numbers("*"), trials=numbers("* d", 1),
+    ),
+    "UrnCounts": entry(
+        lambda: import_module("likely.families.urn_counts").UrnCounts, rows=numbers("*", 0),
+        weight=numbers("* d", 0), cell=numbers("m", 0, np.intp), value=numbers("m"), each=numbers("m", 0),
+        log_ways=numbers("*"),
+    ),
     "Poisson": entry(lambda: import_module("likely.families.poisson").Poisson, rate=numbers("* d", 0)),
+    "Parzen": entry(
+        lambda: import_module("likely.models.parzen").Parzen, points=numbers("n d"), scale=numbers("?"),
+        kernel=text(), weight=numbers("n", 0), dof=number(0), edges=maybe(numbers("e", 0, np.int64)),
+        tolerance=maybe(number(0)), rule=rule_or_number,
+    ),
+    "NeighbourBalls": entry(
+        lambda: import_module("likely.models.neighbour_density").NeighbourBalls, points=numbers("n d"), k=number(0),
+        weight=numbers("n", 0), unit=numbers("d", 0), metric=text("l1", "l2", "linf"), shared=flag, unbiased=flag,
+        scaled=flag, edges=maybe(numbers("e", 0, np.int64)),
+    ),
+    "Histogram": entry(
+        lambda: import_module("likely.models.histogram").Histogram, edges=numbers("e"), masses=numbers("* C", 0),
+        kind=text("grid", "columns"), bins=numbers("d", 1, np.int64), count=number(0),
+    ),
     "NegativeBinomial": entry(
         lambda: import_module("likely.families.negative_binomial").NegativeBinomial,
         size=numbers("* d", 0), prob=numbers("* d", 0), rest=numbers("* d", 0),
@@ -301,6 +414,25 @@ TABLE: dict[str, Entry] = {
         alpha=numbers("* d", 0), length=numbers("", 0),
     ),
     "Bernoulli": entry(lambda: import_module("likely.families.bernoulli").Bernoulli, probs=numbers("* d", 0)),
+    "Walsh": entry(
+        lambda: import_module("likely.families.walsh").Walsh, expectations=numbers("* M"), dim=count, order=count
+    ),
+    "LogWalsh": entry(
+        lambda: import_module("likely.families.log_walsh").LogWalsh, weights=numbers("* M"), dim=count, order=count,
+        error=numbers("*", 0),
+    ),
+    "Bahadur": entry(
+        lambda: import_module("likely.families.bahadur").Bahadur, probs=numbers("* d", 0), correlations=numbers("* M"),
+        dim=count, order=count,
+    ),
+    "ChowTree": entry(
+        lambda: import_module("likely.families.chow_tree").ChowTree, parent=numbers("* d", dtype=np.int64),
+        tables=numbers("* d L L", 0), levels=items(numbers()),
+    ),
+    "FisherAxes": entry(
+        lambda: import_module("likely.models.fisher").FisherAxes, mean=numbers("d"), axes=numbers("q d"),
+        within=numbers("q", 0), centres=numbers("K q"),
+    ),
     "FactorGaussian": entry(
         lambda: import_module("likely.families.factor_gaussian").FactorGaussian,
         mean=numbers("* d"), loadings=numbers("?"), noise=numbers("* d | *", 0), kind=text("spherical", "diagonal"),
@@ -315,16 +447,59 @@ TABLE: dict[str, Entry] = {
     "Dirichlet": entry(
         lambda: import_module("likely.priors.dirichlet").Dirichlet, alpha=numbers("* L", 0), levels=labels
     ),
-    "Beta": entry(lambda: import_module("likely.priors.beta").Beta, a=numbers("* d", 0), b=numbers("* d", 0)),
+    "Beta": entry(
+        lambda: import_module("likely.priors.beta").Beta, added={"of": "bernoulli", "known": None},
+        a=numbers("* d", 0), b=numbers("* d", 0), of=text("bernoulli", "binomial", "negative binomial"),
+        known=maybe(numbers("* d | d | ", 0)),
+    ),
+    "DirectionPrior": entry(
+        lambda: import_module("likely.priors.direction").DirectionPrior, belief=law,
+        concentration=numbers("?", 0),
+    ),
     "MultinomialPrior": entry(
         lambda: import_module("likely.priors.multinomial").MultinomialPrior, belief=law, length=numbers("", 0)
+    ),
+    "StudentTPrior": entry(
+        lambda: import_module("likely.priors.student_t").StudentTPrior, shape=prior, tails=numbers(""),
+        rate=numbers(""),
+    ),
+    "NormalGamma": entry(
+        lambda: import_module("likely.priors.normal_gamma").NormalGamma, mean=numbers("* d"), kappa=numbers("* d", 0),
+        shape=numbers("* d", 0), rate=numbers("* d", 0),
+    ),
+    "KnownMean": entry(lambda: import_module("likely.priors.known_mean").KnownMean, mean=numbers("d"), law=law),
+    "Wishart": entry(
+        lambda: import_module("likely.families.wishart").Wishart, dof=numbers("*", 0), scale=numbers("* d d"),
+    ),
+    "InverseWishart": entry(
+        lambda: import_module("likely.families.inverse_wishart").InverseWishart, dof=numbers("*", 0),
+        scale=numbers("* d d"),
+    ),
+    "Elliptical": entry(
+        lambda: import_module("likely.families.elliptical").Elliptical,
+        profile=text("gaussian", "t", "laplace", "power", "logistic", "uniform"), centre=numbers("* d"),
+        scale=numbers("* d d"), shape=numbers("", 0),
+    ),
+    "WeightedRows": entry(
+        lambda: import_module("likely.families.weighted_rows").WeightedRows, values=numbers("m d"),
+        each=numbers("* m", 0),
+    ),
+    "MatrixSums": entry(
+        lambda: import_module("likely.families.matrix_rows").MatrixSums, weight=numbers("*", 0),
+        total=numbers("* d d"), inverse=numbers("* d d"), logdet=numbers("*"),
+    ),
+    "ScaleSums": entry(
+        lambda: import_module("likely.families.scale_sums").ScaleSums, sums_of_moments, seen=numbers("* e", 0),
+        entries=numbers("* d", 0), near=numbers("* | * d", 0), far=numbers("* | * d", 0),
+        excess=numbers("* | * d", 0), level=numbers("* | * d"), moments=stats,
     ),
     "EarlierRows": entry(
         lambda: import_module("likely.priors.earlier_rows").EarlierRows,
         mean=numbers("* d"), kappa=numbers("* | ", 0), scale=numbers("* d d | d d"), rows=numbers("* | ", 0),
     ),
     "Gamma": entry(
-        lambda: import_module("likely.priors.gamma").Gamma, shape=numbers("* d", 0), rate=numbers("* d", 0)
+        lambda: import_module("likely.priors.gamma").Gamma, added={"of": "poisson"}, shape=numbers("* d", 0),
+        rate=numbers("* d", 0), of=text("poisson", "exponential"),
     ),
     "NormalInverseWishart": entry(
         lambda: import_module("likely.priors.normal_inverse_wishart").NormalInverseWishart,
@@ -351,6 +526,14 @@ TABLE: dict[str, Entry] = {
         rows=numbers("*", 0), weight=numbers("* d", 0), origin=numbers("d"), shift=numbers("* d"),
         scatter=numbers("* d", 0),
     ),
+    "DistinctRows": entry(
+        lambda: import_module("likely.models.distinct_rows").DistinctRows, rows=numbers("n d"), weight=numbers("n", 0),
+        edges=maybe(numbers("e", 0, np.int64)), gaps=maybe(numbers("n d", dtype=np.bool_)),
+    ),
+    "BinCounts": entry(
+        lambda: import_module("likely.models.histogram").BinCounts, counts=numbers("* C", 0), rows=numbers("*", 0),
+        outside=numbers("*", 0),
+    ),
     "Counts": entry(
         lambda: import_module("likely.families.counts").Counts,
         rows=numbers("*", 0), weight=numbers("* d", 0), total=numbers("* d", 0), log_factorial=numbers("*"),
@@ -358,6 +541,14 @@ TABLE: dict[str, Entry] = {
     "WordCounts": entry(
         lambda: import_module("likely.families.multinomial").WordCounts,
         counts=numbers("* d", 0), rows=numbers("*", 0), constant=numbers("*"), complete=flag,
+    ),
+    "SignSums": entry(
+        lambda: import_module("likely.families.sign_sums").SignSums, weight=numbers("* M", 0), total=numbers("* M"),
+        entropy=numbers("*"), dim=count, order=count, complete=flag,
+    ),
+    "PairCounts": entry(
+        lambda: import_module("likely.families.pair_counts").PairCounts, rows=numbers("*", 0),
+        pairs=numbers("* W W", 0), levels=items(numbers()),
     ),
     "Trials": entry(
         lambda: import_module("likely.families.bernoulli").Trials,
@@ -533,6 +724,37 @@ TABLE: dict[str, Entry] = {
     "Fixed": entry(lambda: import_module("likely.models.fixed").Fixed, parts=law),
     "FixedStats": entry(
         lambda: import_module("likely.models.fixed").FixedStats, weight=numbers("K", 0), total=numbers("K")
+    ),
+    "LatticeLaw": entry(
+        lambda: import_module("likely.families.lattice_law").LatticeLaw, first=number(), step=number(0),
+        probs=numbers("m", 0), error=number(0),
+    ),
+    "GridLaw": entry(
+        lambda: import_module("likely.families.grid_law").GridLaw, first=number(), step=number(0),
+        masses=numbers("m", 0), error=number(0),
+    ),
+    "Change": entry(
+        lambda: import_module("likely.families.change").Change, scale=numbers(" | d | d d"), shift=numbers(" | d"),
+    ),
+    "Transformed": entry(
+        lambda: import_module("likely.families.transformed").Transformed, of_one_number_of_columns,
+        law=law, change=of_class("Change"),
+    ),
+    "TransformedStats": entry(
+        lambda: import_module("likely.families.transformed").TransformedStats, parts=stats, slope=numbers("*"),
+    ),
+    "MaximumEntropyLaw": entry(
+        lambda: import_module("likely.families.maximum_entropy_law").MaximumEntropyLaw, features=texts,
+        multipliers=numbers("k"), low=end, high=end, centre=number(), scale=number(0),
+    ),
+    "RobbinsMonro": entry(
+        lambda: import_module("likely.models.robbins_monro").RobbinsMonro, law=law, step=number(0), delay=number(0),
+        power=number(0), learn=texts, natural=flag, average=flag, seed=count,
+    ),
+    "RunningEstimate": entry(
+        lambda: import_module("likely.models.robbins_monro").RunningEstimate, rule=of_class("RobbinsMonro"),
+        theta=numbers("P"),
+        average=numbers("P"), fisher=numbers("P P"), count=count,
     ),
     "Scaled": entry(
         lambda: import_module("likely.models.scaled").Scaled, base=law, factors=numbers("F", 0)

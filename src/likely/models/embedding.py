@@ -19,6 +19,7 @@ from likely.families.poisson import Poisson
 from likely.families.product import Product
 from likely.families.several import Several
 from likely.families.shared import Shared, untied
+from likely.families.von_mises import VonMises
 from likely.models.hmm import HMM
 from likely.models.mixture import Mixture
 from likely.models.seeding import standardised
@@ -38,6 +39,14 @@ def embedded(law: Any, x: Any, weight: Array) -> Array:
 def _(law: Poisson, x: Any, weight: Array) -> Array:
     """Square roots of counts have one variance, whatever the rate."""
     return standardised(np.sqrt(np.maximum(_dense(x), 0.0)), weight)
+
+
+@embedded.register
+def _(law: VonMises, x: Any, weight: Array) -> Array:
+    """Points of circles: a whole turn is no distance; a gap lies in the middle."""
+    angle = _dense(x)
+    sides = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
+    return np.where(np.isnan(sides), 0.0, sides)
 
 
 @embedded.register

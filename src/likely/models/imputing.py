@@ -15,6 +15,8 @@ from likely.core.ragged import Ragged
 from likely.errors import DomainError, sentence
 from likely.families.bernoulli import Bernoulli
 from likely.families.categorical import MISSING, Categorical, is_missing, one_column_of
+from likely.families.chow_tree import ChowTree
+from likely.families.column_law import ColumnLaw
 from likely.families.factor_gaussian import FactorGaussian
 from likely.families.gaps import Patterns, observed
 from likely.families.gaussian import Gaussian
@@ -24,6 +26,7 @@ from likely.families.poisson import Poisson
 from likely.families.product import Product
 from likely.families.several import Several
 from likely.families.shared import Shared
+from likely.families.sign_law import SignLaw
 from likely.families.sparse_rows import is_sparse
 from likely.maths import spd
 from likely.models.covariates import apart, with_covariates
@@ -317,14 +320,70 @@ class _Regression:
 @_fill.register(Poisson)
 @_fill.register(NegativeBinomial)
 @_fill.register(Bernoulli)
+@_fill.register(ColumnLaw)
 def _column_by_column(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
     """Independent columns: what was seen says nothing but which member it is."""
     z = _numbers(law, x)
     shares = np.ones((len(z), 1)) if shares is None else shares
     at = np.flatnonzero(np.isnan(z).any(axis=1))
-    guess = shares[at] @ np.atleast_2d(law.mean) if rng is None else _draws(law, shares[at].argmax(axis=1), rng)
+    mean = law.expected if isinstance(law, ColumnLaw) else law.mean
+    guess = shares[at] @ np.atleast_2d(mean) if rng is None else _draws(law, shares[at].argmax(axis=1), rng)
     z[at] = np.where(np.isnan(z[at]), guess, z[at])
     return _in_kind(z, x)
+
+
+@_fill.register(SignLaw)
+@_fill.register(ChowTree)
+def _given_the_rest(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
+    """Columns that know of each other: E[xⱼ | what was seen] of each gap, or a draw, one column after another."""
+    z = _numbers(law, x)
+    shares = np.ones((len(z), 1)) if shares is None else shares
+    at = np.flatnonzero(np.isnan(z).any(axis=1))
+    members = [law] if law.members is None else [law.member(k) for k in range(law.members)]
+    if rng is None:
+        each = np.stack([_expected_gaps(one, z[at]) for one in members], axis=1)
+        guess = np.einsum("nk,nkd->nd", shares[at] / shares[at].sum(axis=1, keepdims=True), each)
+        z[at] = np.where(np.isnan(z[at]), guess, z[at])
+        return _in_kind(z, x)
+    own = shares[at].argmax(axis=1)
+    for k in np.unique(own):
+        mine = at[own == k]
+        z[mine] = _drawn_gaps(members[k], z[mine], rng)
+    return _in_kind(z, x)
+
+
+def _expected_gaps(law: Any, z: Array) -> Array:
+    """E[xⱼ | what was seen] in every gap of rows (n, d)."""
+    out = z.copy()
+    for j in np.flatnonzero(np.isnan(z).any(axis=0)).tolist():
+        rows = np.flatnonzero(np.isnan(z[:, j]))
+        levels, p = _chances(law, z[rows], j)
+        out[rows, j] = p @ levels
+    return out
+
+
+def _drawn_gaps(law: Any, z: Array, rng: Generator) -> Array:
+    """Rows with each gap drawn given all before it."""
+    out = z.copy()
+    for j in np.flatnonzero(np.isnan(z).any(axis=0)).tolist():
+        rows = np.flatnonzero(np.isnan(out[:, j]))
+        levels, p = _chances(law, out[rows], j)
+        at = (np.cumsum(p, axis=1) <= rng.random(len(rows))[:, None]).sum(axis=1)
+        out[rows, j] = levels[np.minimum(at, len(levels) - 1)]
+    return out
+
+
+def _chances(law: Any, z: Array, j: int) -> tuple[Array, Array]:
+    """Levels of a column, and p(level | what else was seen) of each row (n, L); all alike where none is possible."""
+    levels = law.levels[j] if isinstance(law, ChowTree) else np.array([0.0, 1.0])
+    logs = np.empty((len(z), len(levels)))
+    for a, level in enumerate(levels):
+        z = z.copy()
+        z[:, j] = level
+        logs[:, a] = law.log_prob(z)
+    top = logs.max(axis=1, keepdims=True)
+    p = np.where(np.isfinite(top), np.exp(logs - np.where(np.isfinite(top), top, 0.0)), 1.0)
+    return levels, p / p.sum(axis=1, keepdims=True)
 
 
 def _draws(law: Any, own: Index, rng: Generator) -> Array:

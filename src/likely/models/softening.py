@@ -10,6 +10,7 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.families.moments import ColumnMoments, Moments
 from likely.families.product import ProductStats
+from likely.families.scale_sums import ScaleSums
 from likely.families.several import SeveralStats
 
 SHARE = 0.1  # of the spread of all rows, shrunk to what K parts would share of it
@@ -47,6 +48,11 @@ def _(stats: Any, groups: int) -> Any:
         scatter[at] = (1 - SHARE) * scatter[at] + SHARE * size ** (-2.0 / d) * own * spread
     out = stats.replace(scatter=scatter)
     return OfAStart.trusted(**out._parts()) if isinstance(out, Moments) else out
+
+
+@softened.register
+def _(stats: ScaleSums, groups: int) -> Any:
+    return stats.replace(moments=softened(stats.moments, groups))
 
 
 @softened.register

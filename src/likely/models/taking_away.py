@@ -9,12 +9,19 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.families.bernoulli import Trials
+from likely.families.binomial import Successes
 from likely.families.categorical import LevelCounts
 from likely.families.counts import Counts
+from likely.families.extremes import Extremes
+from likely.families.feature_sums import FeatureSums
 from likely.families.moments import ColumnMoments, Moments
 from likely.families.multinomial import WordCounts
+from likely.families.pair_counts import PairCounts
 from likely.families.product import ProductStats
 from likely.families.several import SeveralStats
+from likely.families.sign_sums import SignSums
+from likely.families.urn_counts import UrnCounts
+from likely.families.weighted_values import WeightedValues
 from likely.models.mixture import MixtureStats
 
 NOTHING = 1e-12  # of the weight there was: what is left below it is rounding
@@ -68,6 +75,60 @@ def _(stats: WordCounts, part: Any) -> Any:
 @without.register
 def _(stats: Trials, part: Any) -> Any:
     names = ("rows", "ones", "zeros")
+    return stats.replace(**{name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in names})
+
+
+@without.register
+def _(stats: SignSums, part: Any) -> Any:
+    weight = np.asarray(_less(stats.weight, part.weight))
+    total = np.clip(stats.total - part.total, -weight, weight)
+    return stats.replace(weight=weight, total=total, entropy=np.asarray(stats.entropy - part.entropy))
+
+
+@without.register
+def _(stats: PairCounts, part: Any) -> Any:
+    rows = np.asarray(_less(stats.rows, part.rows))
+    return stats.replace(rows=rows, pairs=np.asarray(_less(stats.pairs, part.pairs)))
+
+
+@without.register
+def _(stats: FeatureSums, part: Any) -> Any:
+    parts = {name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in ("rows", "weight")}
+    left, sums = parts["weight"][..., None] > 0, stats.sums - part.sums
+    _refuse_cancelled(np.abs(stats.sums), np.abs(sums), left)
+    return stats.replace(**parts, sums=np.where(left, sums, 0.0))
+
+
+@without.register
+def _(stats: Extremes, part: Any) -> Any:
+    """What lies at an end may be alone there."""
+    if (part.seen & ((part.low <= stats.low) | (part.high >= stats.high))).any():
+        raise Cancelled
+    parts = {name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in ("rows", "weight")}
+    return stats.replace(**parts)
+
+
+@without.register
+def _(stats: WeightedValues, part: Any) -> Any:
+    taken = (stats + part).each - stats.each  # each of the part's values is among the others
+    each = _less(stats.each, taken)
+    kept = each > 0
+    weight = np.bincount(stats.cell[kept], each[kept], stats.weight.size).reshape(stats.weight.shape)
+    return stats.replace(
+        rows=np.asarray(_less(stats.rows, part.rows)), weight=weight, cell=stats.cell[kept], value=stats.value[kept],
+        each=each[kept],
+    )  # fmt: skip
+
+
+@without.register
+def _(stats: UrnCounts, part: Any) -> Any:
+    rest = without.dispatch(WeightedValues)(stats, part)
+    return rest.replace(log_ways=np.asarray(stats.log_ways - part.log_ways))
+
+
+@without.register
+def _(stats: Successes, part: Any) -> Any:
+    names = ("rows", "weight", "ones", "zeros", "log_ways")
     return stats.replace(**{name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in names})
 
 

@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
-    "density": ["DensityDisplay"], "evaluation": ["EvaluationDisplay", "decision_map"],
-    "learning": ["components", "trace"],
+    "density": ["DensityDisplay"], "evaluation": ["EvaluationDisplay"], "maps": ["decision_map"], "borders": ["border"],
+    "learning": ["components", "trace"], "curves": ["law_curve"],
+    "dependences": ["dependence_tree"], "discriminants": ["fisher_plane"],
     "trees": ["dendrogram"], "factors": ["ScoresDisplay", "ScreeDisplay"],
     "sequences": ["occupancy", "trellis"], "chains": ["chain"], "warping": ["alignment", "warping_path"],
     "transcripts": ["words"], "states": ["bands"], "tracks": ["track"], "clouds": ["cloud", "regimes"],
@@ -15,12 +16,17 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
+    from likely.plots.borders import border
     from likely.plots.chains import chain
     from likely.plots.clouds import cloud, regimes
+    from likely.plots.curves import law_curve
     from likely.plots.density import DensityDisplay
-    from likely.plots.evaluation import EvaluationDisplay, decision_map
+    from likely.plots.dependences import dependence_tree
+    from likely.plots.discriminants import fisher_plane
+    from likely.plots.evaluation import EvaluationDisplay
     from likely.plots.factors import ScoresDisplay, ScreeDisplay
     from likely.plots.learning import components, trace
+    from likely.plots.maps import decision_map
     from likely.plots.sequences import occupancy, trellis
     from likely.plots.states import bands
     from likely.plots.tracks import track
@@ -29,9 +35,10 @@ if TYPE_CHECKING:
     from likely.plots.warping import alignment, warping_path
 
 __all__ = [
-    "DensityDisplay", "EvaluationDisplay", "ScoresDisplay", "ScreeDisplay", "alignment", "bands", "chain", "cloud",
-    "components", "decision_map", "dendrogram", "occupancy", "regimes", "trace", "track", "trellis", "warping_path",
-    "words",
+    "DensityDisplay", "EvaluationDisplay", "ScoresDisplay", "ScreeDisplay", "alignment", "bands", "border", "chain",
+    "cloud", "components", "decision_map", "dendrogram", "dependence_tree", "fisher_plane", "law_curve",
+    "occupancy",
+    "regimes", "trace", "track", "trellis", "warping_path", "words",
 ]  # fmt: skip
 
 

@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array, Index
 from likely.decisions.evaluation import Evaluation
-from likely.decisions.refusals import NOVEL, REJECT
-from likely.errors import DomainError, sentence
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 CURVES = 8  # classes that get a curve of their own
@@ -115,54 +112,3 @@ class EvaluationDisplay:
         classes = self.evaluation.classes.tolist()
         shown = classes[1:] if len(classes) == 2 else classes[:CURVES]
         return [(label, PALETTE[i % len(PALETTE)]) for i, label in enumerate(shown)]
-
-
-def decision_map(
-    clf: Any, X: Any, y: Any = None, *, columns: tuple[int, int] = (0, 1), ax: Any = None, steps: int = 160, **how: Any
-) -> Any:
-    """What a classifier decides over the plane of two columns, refusals included; other columns count as unobserved.
-
-    `how` goes to `decide`: cost, reject_cost, reject_below, novelty.
-    """
-    rows, (a, b) = np.asarray(X, dtype=np.float64), columns
-    if rows.ndim != 2 or max(a, b) >= rows.shape[1]:
-        raise DomainError(sentence("decision_map", f"columns {a} and {b} are needed", f"rows of shape {rows.shape}"))
-    ax = axes(ax)
-    xs, ys = (_span(rows[:, j], steps) for j in (a, b))
-    grid = np.full((steps * steps, rows.shape[1]), np.nan)
-    grid[:, a], grid[:, b] = (part.ravel() for part in np.meshgrid(xs, ys))
-    region = _places(clf.decide(grid, **how), clf.classes_).reshape(steps, steps)
-    _regions(ax, xs, ys, region, len(clf.classes_))
-    if y is not None:
-        for k, label in enumerate(clf.classes_.tolist()):
-            mine = np.asarray(y) == label
-            ax.scatter(
-                rows[mine, a], rows[mine, b], s=14, color=PALETTE[k % len(PALETTE)], linewidths=0, label=str(label)
-            )
-        ax.legend()
-    names = clf._column_names() if hasattr(clf, "_column_names") else [f"x{j}" for j in range(rows.shape[1])]
-    ax.set(xlabel=names[a], ylabel=names[b], xlim=(xs[0], xs[-1]), ylim=(ys[0], ys[-1]))
-    return ax
-
-
-def _span(values: Array, steps: int) -> Array:
-    low, high = np.nanmin(values), np.nanmax(values)
-    margin = 0.06 * (high - low or 1.0)
-    return np.linspace(low - margin, high + margin, steps)
-
-
-def _places(decided: Any, classes: Any) -> Index:
-    """Decisions as numbers: classes 0 … C − 1, then other actions, refusals −1 and −2."""
-    names = {label: k for k, label in enumerate(classes.tolist())}
-    found = {d: d.code if d in (REJECT, NOVEL) else names.get(d, len(names)) for d in set(decided.tolist())}
-    return np.array([found[d] for d in decided.tolist()], dtype=np.intp)
-
-
-def _regions(ax: Any, xs: Array, ys: Array, region: Index, classes: int) -> None:
-    from matplotlib.colors import ListedColormap
-
-    colors = ["#c9ced2", "#eceff1", *(PALETTE[k % len(PALETTE)] for k in range(classes)), SOFT]
-    ax.pcolormesh(
-        xs, ys, region, cmap=ListedColormap(colors), vmin=-2.5, vmax=classes + 0.5, alpha=0.28, shading="nearest",
-        linewidth=0, rasterized=True,
-    )  # fmt: skip

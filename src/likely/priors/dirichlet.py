@@ -14,7 +14,7 @@ from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.categorical import Categorical, LevelCounts, known_levels
-from likely.families.law import Law, in_units, lone
+from likely.families.law import in_units, lone
 from likely.maths.special import (
     digamma_gap,
     gamma_divergence,
@@ -23,17 +23,19 @@ from likely.maths.special import (
     log_gamma_ratio,
     steadier,
 )
+from likely.priors.dirichlet_learning import DirichletLearning
 
 ON_SIMPLEX = 1e-6  # how far from 1 the sum of a row may be: single precision comes within 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Dirichlet(Law):
+class Dirichlet(DirichletLearning):
     """log p(θ | α) = log Γ(α₀) − Σ log Γ(αᵢ) + Σ (αᵢ − 1) log θᵢ on the simplex, α₀ = Σ αᵢ   (Herbst 2.2).
 
     The conjugate prior of `Categorical`: αᵢ − 1 observations of level i were made before. One value with
     α (L,), or a stack of K members (K, L); one prior serves a whole stack's statistics. With L = 2 it is
-    the beta law (Herbst 2.1): three of three ones predict 4/5 after a flat prior.
+    the beta law (Herbst 2.1): three of three ones predict 4/5 after a flat prior. As a law of its own it learns
+    from rows of shares: `Dirichlet.fit`.
 
     >>> ones = Categorical([0.5, 0.5]).collect([1, 1, 1])
     >>> Dirichlet([1.0, 1.0]).update(ones).predictive().probs
@@ -77,6 +79,10 @@ class Dirichlet(Law):
     def member(self, k: int) -> Dirichlet:
         """One member of a stack."""
         return self.replace(alpha=self.alpha[k].copy())
+
+    def some(self, index: Any) -> Dirichlet:
+        """Some members, as a stack."""
+        return self.replace(alpha=self.alpha[index])
 
     @property
     def concentration(self) -> Array:

@@ -1,4 +1,4 @@
-"""The gamma law: what we believe of a rate before and after counting."""
+"""The gamma law: what we believe of a rate before and after counting, or waiting."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import gammainc, gammaincinv
+from scipy.special import gammaincinv
 
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.counts import Counts, one_column
-from likely.families.law import Law, in_units, lone
+from likely.families.exponential import Exponential
+from likely.families.feature_sums import FeatureSums
+from likely.families.law import in_units, lone
+from likely.families.lomax import Lomax
 from likely.families.negative_binomial import NegativeBinomial
 from likely.families.poisson import Poisson
+from likely.maths.gamma_shares import lower_point, lower_share
 from likely.maths.special import (
     deviance,
     digamma_gap,
@@ -26,25 +30,32 @@ from likely.maths.special import (
     log_ratio,
     steadier,
 )
+from likely.priors.gamma_learning import GammaLearning
 
 WORTH = 0.1  # rows that the weak prior is worth
+SHORTEST = 1e-290  # a wait of 0 counts as this: rates stay numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Gamma(Law):
+class Gamma(GammaLearning):
     """log p(x | a, b) = Σⱼ a log b − log Γ(a) + (a − 1) log xⱼ − b xⱼ: positive numbers in d independent columns.
 
     The conjugate prior of `Poisson` (Ney 3.8's scheme for counts): a − 1 events were counted in b rows
-    before. Shapes and rates are numbers, (d,) or (K, d) for a stack. One prior serves all members of a stack
-    of Poisson laws, and one of a single column all their columns.
+    before; and of `Exponential`: a − 1 waits lasted b together. The statistics that it is updated with say which,
+    and before there are any, `of` does ("poisson" or "exponential"). Shapes and rates are numbers, (d,) or (K, d)
+    for a stack. One prior serves all members of a stack of laws, and one of a single column all their columns. As a law
+    of its own it also learns: `Gamma.fit`.
 
     >>> post = Gamma(2.0, 1.0).update(Poisson(1.0).collect([3, 5]))
     >>> post.mean.round(4), post.point("mode").rate
     (array([3.3333]), array([3.]))
+    >>> Gamma(2.0, 1.0).update(Exponential(1.0).collect([3.0, 5.0])).point("mean").rate.round(4)
+    array([0.4444])
     """
 
     shape: Array  # a: (d,) or (K, d)
     rate: Array  # b
+    of: str = "poisson"  # or "exponential": whose rate it is a prior of
 
     def __post_init__(self) -> None:
         shape, rate = parameter(self.shape, "Gamma", "shape"), parameter(self.rate, "Gamma", "rate")
@@ -57,33 +68,24 @@ class Gamma(Law):
             raise ShapeError(sentence("Gamma", "shape and rate must be numbers, (d,) or (K, d)", shape.shape))
         if not ((shape > 0).all() and (rate > 0).all()):
             raise DomainError(sentence("Gamma", "shape and rate must be positive"))
+        if self.of not in ("poisson", "exponential"):
+            raise DomainError(sentence("Gamma", 'of must be "poisson" or "exponential"', repr(self.of)))
         self._set(shape=shape, rate=rate)
 
     @classmethod
-    def weak(cls, stats: Counts, worth: float = WORTH) -> Gamma:
+    def weak(cls, stats: Counts | FeatureSums, worth: float = WORTH) -> Gamma:
         """A prior worth a tenth of a row, whose mode is the pooled mean: a lone column keeps its ML estimate.
 
-        Where nothing was ever counted the mode is half an event in all rows: no rate becomes 0.
+        Where nothing was ever counted the mode is half an event in all rows: no rate becomes 0. Of waiting times,
+        its mode is one over the pooled mean.
         """
         pooled = stats.pooled()
+        if isinstance(pooled, FeatureSums):
+            [wait] = pooled.means([np.ones(1)])
+            b = np.maximum(worth * wait, SHORTEST)
+            return cls.trusted(shape=np.full(b.shape, 1.0 + worth), rate=b, of="exponential")
         mean = np.where(pooled.total > 0, pooled.mean, 0.5 / np.maximum(pooled.weight, 1.0))
-        return cls.trusted(shape=1.0 + worth * mean, rate=np.full(mean.shape, worth))
-
-    # ------------------------------------------------------------------ shape
-
-    @property
-    def dim(self) -> int:
-        """Number of columns d."""
-        return int(self.shape.shape[-1])
-
-    @property
-    def members(self) -> int | None:
-        """Number of members K of a stack; None for one value."""
-        return len(self.shape) if self.shape.ndim == 2 else None
-
-    def member(self, k: int) -> Gamma:
-        """One member of a stack."""
-        return Gamma.trusted(shape=self.shape[k].copy(), rate=self.rate[k].copy())
+        return cls.trusted(shape=1.0 + worth * mean, rate=np.full(mean.shape, worth), of="poisson")
 
     # ---------------------------------------------------------------- the law
 
@@ -164,77 +166,66 @@ class Gamma(Law):
 
     # -------------------------------------------------------------- the prior
 
-    def update(self, stats: Counts) -> Gamma:
-        """The posterior: shapes grow by what was counted, rates by the rows in which one looked."""
-        self._fits(stats.total.shape, "statistics")
-        return Gamma.trusted(shape=self.shape + stats.total, rate=self.rate + stats.weight)
+    def update(self, stats: Counts | FeatureSums) -> Gamma:
+        """The posterior: shapes grow by the events that were seen, rates by the time in which one looked."""
+        of, events, time = self._told(stats)
+        return self.replace(shape=self.shape + events, rate=self.rate + time, of=of)
 
-    def point(self, rule: str = "mode") -> Poisson:
-        """A Poisson law with the "mode" (a − 1)/b (0 for a ≤ 1), "mean" a/b or "median" of the rates."""
+    def _told(self, stats: Counts | FeatureSums) -> tuple[str, Array, Array]:
+        """Whose statistics these are, how many events they hold, and in how much time: rows, or the waits' sum."""
+        if isinstance(stats, FeatureSums) and stats.sums.shape[-1] == 1:
+            self._serves(stats.weight.shape, "statistics")
+            return "exponential", stats.weight, stats.sums[..., 0]
+        if not isinstance(stats, Counts):
+            got, remedy = type(stats).__name__, "collect them with a Poisson or an Exponential law"
+            raise DomainError(sentence("Gamma", "statistics of counts or of waiting times are needed", got, remedy))
+        self._serves(stats.total.shape, "statistics")
+        return "poisson", stats.total, stats.weight
+
+    @property
+    def _whose(self) -> type[Poisson] | type[Exponential]:
+        return Poisson if self.of == "poisson" else Exponential
+
+    def point(self, rule: str = "mode") -> Any:
+        """A law with the "mode" (a − 1)/b (0 for a ≤ 1), "mean" a/b or "median" of the rates."""
         if rule not in ("mode", "mean", "median"):
             raise DomainError(sentence("Gamma", 'rule must be "mode", "mean" or "median"', repr(rule)))
-        return Poisson.trusted(rate=np.array(getattr(self, rule)))
+        rate = np.array(getattr(self, rule))
+        if self.of == "exponential" and not (rate > 0).all():
+            remedy = 'take the "mean", or a prior of shape above 1'
+            raise DomainError(sentence("Gamma", "the mode of a waiting law's rate must not be 0", remedy=remedy))
+        return self._whose.trusted(rate=rate)
 
-    def draw(self, rng: Generator) -> Poisson:
-        """A Poisson law with rates from this law."""
-        return Poisson.trusted(rate=self.sample(1, rng)[0].copy())
+    def draw(self, rng: Generator) -> Any:
+        """A Poisson or exponential law with rates from this law."""
+        return self._whose.trusted(rate=self.sample(1, rng)[0].copy())
 
-    def predictive(self) -> NegativeBinomial:
-        """One new row: negative binomial with size a and p = b / (b + 1)."""
+    def predictive(self) -> Any:
+        """One new row: negative binomial with size a and p = b / (b + 1); of waiting times, Lomax with a and b."""
+        if self.of == "exponential":
+            return Lomax.trusted(shape=np.array(self.shape), scale=np.array(self.rate))
         return NegativeBinomial.trusted(
             size=np.array(self.shape), prob=self.rate / (self.rate + 1), rest=1 / (self.rate + 1)
         )
 
-    def log_evidence(self, stats: Counts) -> Any:
+    def log_evidence(self, stats: Counts | FeatureSums) -> Any:
         """log p(the rows, one after another), rates integrated out; one a member for a stack.
 
-        Σⱼ log Γ(a + n)/Γ(a) + a log b − (a + n) log(b + w) − Σ log x!, with n events in w rows.
+        Σⱼ log Γ(a + n)/Γ(a) + a log b − (a + n) log(b + t), with n events in the time t; less Σ log x! for counts.
         """
-        self._fits(stats.total.shape, "statistics")
-        a, b, n, w = self.shape, self.rate, stats.total, stats.weight
-        terms = log_gamma_ratio(a, n) - a * np.log1p(w / b) - n * np.log(b + w)
-        return lone(terms.sum(axis=-1) - stats.log_factorial)
+        _, n, t = self._told(stats)
+        a, b = self.shape, self.rate
+        terms = log_gamma_ratio(a, n) - a * np.log1p(t / b) - n * np.log(b + t)
+        return lone(terms.sum(axis=-1) - (stats.log_factorial if isinstance(stats, Counts) else 0.0))
 
-    def log_density(self, model: Poisson) -> Any:
-        """log p(the rates of a Poisson law); one a member for a stack."""
-        self._fits(model.rate.shape, "a model")
+    def log_density(self, model: Any) -> Any:
+        """log p(the rates of a Poisson or exponential law); one a member for a stack."""
+        self._serves(model.rate.shape, "a model")
         return lone(_log_density(model.rate, self.shape, self.rate).sum(axis=-1))
 
-    def _fits(self, shape: tuple[int, ...], what: str) -> None:
+    def _serves(self, shape: tuple[int, ...], what: str) -> None:
         if self.dim not in (1, shape[-1]) or (self.members and shape[:-1] != (self.members,)):
             raise ShapeError(sentence("Gamma", f"{what} that fits {self.shape.shape} is needed", shape))
-
-
-NODES, SHARES = np.polynomial.laguerre.laggauss(64)
-
-
-def lower_share(a: Any, y: Any) -> Array:
-    """P(Y ≤ y) for the gamma law of shape a and rate 1: SciPy's `gammainc`, mended where its series ends too soon.
-
-    From a = 10⁴ on, more than four standard deviations below the mean (SciPy 1.17 keeps 8 digits there):
-    y p(y) ∫ exp(−a t + y (1 − e⁻ᵗ)) dt, a Gauss–Laguerre sum in s = (a − y) t.
-    """
-    a, y = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(y, dtype=np.float64))
-    short = (a > 1e4) & (y < a - 4 * np.sqrt(a)) & (y > 0)
-    if not short.any():
-        return np.asarray(gammainc(a, y))
-    c, z = np.where(short, a, 4.0)[..., None], np.where(short, y, 1.0)[..., None]
-    t = NODES / (c - z)
-    sums = np.exp(-z * (np.expm1(-t) + t)) @ SHARES / (c - z)[..., 0]
-    height = np.exp(log_gamma_density(z, c, 1.0)[..., 0])
-    return np.asarray(np.where(short, height * z[..., 0] * sums, gammainc(a, y)))
-
-
-def lower_point(a: Any, p: Any) -> Array:
-    """y with `lower_share(a, y)` = p: SciPy's `gammaincinv`, and a Newton step where `gammainc` needed mending."""
-    y = np.asarray(gammaincinv(a, p))
-    short = (a > 1e4) & (p < 1e-3) & (p > 0)
-    if not np.any(short):
-        return y
-    at = np.where(short, y, 1.0)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        step = (lower_share(a, at) - p) * np.exp(-log_gamma_density(at, a, 1.0))
-    return np.where(short & np.isfinite(step), y - step, y)
 
 
 def _log_density(x: Array, shape: Array, rate: Array) -> Array:

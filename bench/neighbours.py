@@ -1,0 +1,314 @@
+"""Nearest neighbours, distances to centres, and every classifier so far on eight real sets, beside published figures.
+
+    python bench/neighbours.py                     the page docs/results-neighbours.md
+    python bench/neighbours.py --only errors       one section of it
+    python bench/neighbours.py --slow              also what takes minutes
+
+Data come from LIKELY_DATA, else from ../shared/data. Published figures: [S] seen in a public source, [V] computed from
+the same files by another program, [M] from memory.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from pages import Page, table
+
+import likely as lk
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("LIKELY_DATA") or ROOT.parent / "shared" / "data")
+FOLDS = 10
+
+
+class Rows(NamedTuple):
+    """Rows to learn from and rows to be judged on; without the latter, each row is judged by folds of the others."""
+
+    X: Any
+    y: Any
+    test: tuple[Any, Any] | None = None
+
+
+# -------------------------------------------------------------------------- data
+
+
+def _csv(name: str) -> Any:
+    return np.genfromtxt(DATA / "tables" / name, delimiter=",", names=True, dtype=None, encoding="utf8")
+
+
+def _numbers(table_: Any, target: str, drop: tuple[str, ...] = ()) -> tuple[Any, Any]:
+    columns = [c for c in table_.dtype.names if c not in (target, *drop)]
+    return np.stack([table_[c].astype(float) for c in columns], axis=1), table_[target]
+
+
+def usps() -> Rows:
+    z = np.load(DATA / "digits" / "usps.npz")
+    train, test = ((z[f"x_{part}"].reshape(-1, 256).astype(float), z[f"y_{part}"]) for part in ("train", "test"))
+    return Rows(*train, test)
+
+
+def two_files(train: str, test: str, target: str) -> Callable[[], Rows]:
+    return lambda: Rows(*_numbers(_csv(train), target), _numbers(_csv(test), target))
+
+
+def split_column(name: str, target: str = "label") -> Callable[[], Rows]:
+    def load() -> Rows:
+        all_ = _csv(name)
+        parts = [_numbers(all_[all_["split"] == part], target, ("split",)) for part in ("train", "test")]
+        return Rows(*parts[0], parts[1])
+
+    return load
+
+
+def spambase() -> Rows:
+    all_ = _csv("spambase.csv")
+    target = all_.dtype.names[-1] if all_.dtype.names[-1] != "esl_test" else all_.dtype.names[-2]
+    parts = [_numbers(all_[all_["esl_test"] == k], target, ("esl_test",)) for k in (0, 1)]
+    return Rows(*parts[0], parts[1])
+
+
+def promoters() -> Rows:
+    """57 bases as 228 columns that are 0 or 1."""
+    lines = (DATA / "bio" / "promoters.csv").read_text(encoding="utf8").split("\n")[1:]
+    cells = [line.strip().split(",") for line in lines if line.strip()]
+    X = [[float(base == letter) for base in cell[-1].strip().lower() for letter in "acgt"] for cell in cells]
+    return Rows(np.array(X), np.array([cell[0] for cell in cells]))
+
+
+SETS: dict[str, Callable[[], Rows]] = {
+    "USPS": usps,
+    "satimage": two_files("satimage_trn.csv", "satimage_tst.csv", "label"),
+    "letter": split_column("letter.csv"),
+    "pendigits": split_column("pendigits.csv"),
+    "optdigits": split_column("optdigits.csv"),
+    "spambase": spambase,
+    "Ripley": two_files("ripley_synth_tr.csv", "ripley_synth_te.csv", "yc"),
+    "promoters": promoters,
+}
+PUBLISHED = {
+    "USPS": "1-NN 5.63 [V], 3-NN 5.48, 5-NN 5.33 [S]",
+    "satimage": "1-NN 10.55 [V], 5-NN 9.5 (ESL) [S]; linear 17.1, quadratic 15.5 (Statlog) [M]",
+    "letter": "1-NN ≈ 4 [M]; tree 12.6, bagged 6.4 [S]; linear 30.2, quadratic 11.3 (Statlog) [M]",
+    "pendigits": "1-NN 2.26, 3-NN 2.17 [V]",
+    "optdigits": "1-NN 2.00, 3-NN 2.11 [V]",
+    "spambase": "additive logistic 5.5, tree 8.7, forest 4.9 (ESL) [M]",
+    "Ripley": "Bayes error 8.0, linear 10–11, support vectors 10.6 [M]",
+    "promoters": "nearest neighbours 12.3 (13 of 106), KBANN 3.8 (leave-one-out) [M]",
+}
+
+
+# ------------------------------------------------------------------- classifiers
+
+
+def bayes(density: Any) -> Any:
+    return lk.BayesClassifier(density)
+
+
+def mixture(parts: int) -> Any:
+    return bayes(lk.MixtureDensity(lk.GaussianDensity("diagonal"), parts, random_state=0))
+
+
+def later(name: str, *how: Any, **more: Any) -> Callable[[], Any] | None:
+    """A classifier of a density that may not be there."""
+    return (lambda: bayes(getattr(lk, name)(*how, **more))) if name in lk.__all__ else None
+
+
+def itself(name: str) -> Callable[[], Any] | None:
+    return (lambda: getattr(lk, name)()) if name in lk.__all__ else None
+
+
+METRICS = ("l2", "l1", "linf", "scaled", "mahalanobis", "correlation")
+ALL: list[tuple[str, Callable[[], Any] | None]] = [
+    ("1-NN", lambda: lk.NearestNeighbours(1)),
+    ("3-NN", lambda: lk.NearestNeighbours(3)),
+    ("5-NN", lambda: lk.NearestNeighbours(5)),
+    ("5-NN, votes by distance", lambda: lk.NearestNeighbours(5, weights="distance")),
+    ("k-NN, k by leave-one-out", lambda: lk.NearestNeighbours("leave-one-out")),
+    *((f"5-NN, {m}", lambda m=m: lk.NearestNeighbours(5, m)) for m in METRICS[1:]),
+    ("1-NN of edited rows", lambda: lk.NearestNeighbours(1, keep="edited")),
+    ("1-NN of condensed rows", lambda: lk.NearestNeighbours(1, keep="condensed")),
+    *((f"nearest mean, {m}", lambda m=m: lk.DistanceClassifier(m)) for m in METRICS),
+    ("nearest median, l1", lambda: lk.DistanceClassifier("l1", "median")),
+    ("naive Bayes, Gaussian", lambda: lk.NaiveBayes("gaussian")),
+    ("Gaussian, pooled", lambda: bayes(lk.GaussianDensity("pooled"))),
+    ("Gaussian, full", lambda: bayes(lk.GaussianDensity("full"))),
+    ("Gaussian, interpolated", lambda: bayes(lk.GaussianDensity("interpolated"))),
+    ("Gaussian, emphasised", lambda: bayes(lk.GaussianDensity("emphasised"))),
+    ("mixtures of 4", lambda: mixture(4)),
+    ("mixtures of 16", lambda: mixture(16)),
+    ("Parzen windows", later("ParzenDensity", kernel="gaussian", scale="leave-one-out")),
+    ("Student t", later("StudentTDensity")),
+    ("Fisher's axes", itself("FisherDiscriminant")),
+    ("Chow's tree", later("ChowTreeDensity")),
+    ("Walsh, order 2", later("WalshDensity", order=2, log=True)),
+]
+SLOW = {"Parzen windows": 10**5, "Student t": 2 * 10**4, "Walsh, order 2": 10**4}  # minutes on sets with more entries
+BINARY = ("Chow's tree", "Walsh, order 2")  # for rows of zeros and ones only
+
+
+@cache
+def rows_of(name: str) -> Rows:
+    return SETS[name]()
+
+
+def folds(y: Any) -> Iterator[tuple[Any, Any]]:
+    """Folds with the classes evenly spread, the same for all classifiers."""
+    fold = np.empty(len(y), dtype=int)
+    order = np.random.default_rng(0).permutation(len(y))
+    fold[order[np.argsort(np.unique(y, return_inverse=True)[1][order], kind="stable")]] = np.arange(len(y)) % FOLDS
+    for f in range(FOLDS):
+        yield np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+
+
+def error(make: Callable[[], Any], rows: Rows) -> float:
+    """The share of rows that are decided wrongly, in per cent."""
+    if rows.test is not None:
+        clf = make().fit(rows.X, rows.y)
+        return 100 * float(np.mean(clf.predict(rows.test[0]) != rows.test[1]))
+    wrong = [np.sum(make().fit(rows.X[a], rows.y[a]).predict(rows.X[b]) != rows.y[b]) for a, b in folds(rows.y)]
+    return 100 * float(sum(wrong)) / len(rows.y)
+
+
+def cell(name: str, make: Callable[[], Any], title: str, slow: bool) -> str:
+    rows = rows_of(title)
+    if rows.X.size > SLOW.get(name, np.inf) and not slow:
+        return ""
+    if name in BINARY and not np.isin(rows.X, (0.0, 1.0)).all():
+        return ""
+    try:
+        return f"{error(make, rows):.2f}"
+    except lk.LikelyError:
+        return "refused"
+
+
+def errors(slow: bool) -> str:
+    """One line a classifier, one column a set; the least error of each column in bold."""
+    named = [(name, make) for name, make in ALL if make is not None]
+    lines = []
+    for name, make in named:
+        lines.append([name, *(cell(name, make, title, slow) for title in SETS)])
+        print(*lines[-1], sep="  ", flush=True)
+    best = [
+        min((float(line[i]) for line in lines if _is_number(line[i])), default=0.0) for i in range(1, len(SETS) + 1)
+    ]
+    shown = [[line[0], *map(_marked, line[1:], best)] for line in lines if any(line[1:])]
+    sizes = ["rows × columns", *(_size(rows_of(title)) for title in SETS)]
+    published = "\n".join(f"- {title}: {text}" for title, text in PUBLISHED.items())
+    head = (
+        "Errors in per cent, all by the library except the list below the table. USPS, satimage, letter, pendigits, "
+        "optdigits, spambase and Ripley's set have a test part; promoters are judged by ten folds. Empty: not run, for "
+        "it takes minutes (`--slow`), or is not for such columns.\n\n"
+    )
+    return head + table(["classifier", *SETS], [sizes, *shown]) + f"\nPublished:\n\n{published}\n\n{NOTES}"
+
+
+NOTES = """\
+1-NN on USPS, satimage, pendigits and optdigits agrees with the figures computed elsewhere to the last digit, and so
+does 5-NN on satimage. Promoters do not: 21.7 against 12.3, which was judged by leaving one out and perhaps by another
+distance between bases; we did not find out. With several neighbours, votes may be equal: we give such rows to the
+more frequent class, and others to the nearest neighbour's, to the first class or to one drawn by lot. On USPS, of
+2,007 rows, 3-NN differs from the published figure by 1 row, and 5-NN by 6; if ties go to the nearest neighbour's
+class, 3-NN makes 5.48. All of these differences are within a standard error (0.5). Spambase shows what units do: some
+of its columns are per cents and others counts of thousands, and neighbours that are near in all columns ("scaled")
+err half as often as those that are near in the largest. Columns that are correlated, as pixels are, suffer from
+whitening ("mahalanobis"), probably because it lifts directions in which little but noise varies; that was not tested.
+Bold is the least of a column on its test part, so a little flattered: many were tried.
+"""
+
+
+def _marked(text: str, best: float) -> str:
+    return f"**{text}**" if _is_number(text) and float(text) == best else text
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+def _size(rows: Rows) -> str:
+    n, d = rows.X.shape
+    return f"{n} × {d}" if rows.test is None else f"{n} + {len(rows.test[1])} × {d}"
+
+
+def fewer(slow: bool) -> str:
+    """How many rows are left by editing and condensing, and how well they decide."""
+    lines = []
+    for title in ("satimage", "letter", "pendigits", "optdigits", "spambase", "Ripley"):
+        rows = rows_of(title)
+        whole = np.arange(len(rows.y))
+        edited = lk.edit(rows.X, rows.y, how="multiedit")
+        kinds = {
+            "all": whole,
+            "edited": lk.edit(rows.X, rows.y),
+            "multiedited": edited,
+            "condensed": lk.condense(rows.X, rows.y),
+            "reduced": lk.condense(rows.X, rows.y, how="reduced"),
+            "multiedited, condensed": edited[lk.condense(rows.X[edited], rows.y[edited])],
+        }
+        lines.append([title, *(_kept(rows, at) for at in kinds.values())])
+        print(*lines[-1], sep="  ", flush=True)
+    text = (
+        "Rows that are left, and the error of the nearest of them on the test part (%). Where classes overlap "
+        "(Ripley's set), multiediting comes near to the Bayes error (8.0), and a handful of rows does. Where they are "
+        "many and rows few (letters), the nearest row of another part is often of another class, and it takes out "
+        "too much: Wilson's rule is the safer one.\n\n"
+    )
+    return text + table(["set", *kinds], lines)
+
+
+def _kept(rows: Rows, at: Any) -> str:
+    assert rows.test is not None
+    clf = lk.NearestNeighbours(1).fit(rows.X[at], rows.y[at])
+    return f"{len(at)}: {100 * np.mean(clf.predict(rows.test[0]) != rows.test[1]):.2f}"
+
+
+def speed(slow: bool) -> str:
+    """Build and query beside SciPy's tree, both with all cores, the least of five; the same neighbours."""
+    from scipy.spatial import cKDTree
+
+    from likely.core.engine import cores
+
+    lines = []
+    for n, m, d, k in (
+        (200_000, 50_000, 3, 10),
+        (200_000, 50_000, 8, 10),
+        (50_000, 5_000, 16, 10),
+        (20_000, 2_000, 64, 5),
+    ):
+        rng = np.random.default_rng(9)
+        centres = rng.normal(size=(50, d)) * 2
+        X, Q = (centres[rng.integers(0, 50, size)] + 0.7 * rng.standard_normal((size, d)) for size in (n, m))
+        ours: list[float] = []
+        theirs: list[float] = []
+        for _ in range(5):
+            start = time.perf_counter()
+            mine = lk.NeighbourSearch.of(X).nearest(Q, k)[1]
+            ours.append(time.perf_counter() - start)
+            start = time.perf_counter()
+            other = cKDTree(X).query(Q, k=k, workers=cores())[1]
+            theirs.append(time.perf_counter() - start)
+        assert (mine == other).all()
+        ratio = min(theirs) / min(ours)
+        lines.append([f"{n:,} × {d}, {m:,} queries, k = {k}", f"{min(ours):.2f}", f"{min(theirs):.2f}", f"{ratio:.1f}"])
+    text = (
+        "Seconds to build and to search, the least of five, taken in turns; neighbours agree row by row. The two cores "
+        "were shared with other jobs: look at ratios.\n\n"
+    )
+    return text + table(["task", "likely", "SciPy's cKDTree", "ratio"], lines)
+
+
+PREFACE = """# Results: neighbours and distances
+
+Made by `bench/neighbours.py`. Figures of others: [S] seen in a public source, [V] computed from the same files by
+another program, [M] from memory. ESL is Hastie, Tibshirani and Friedman, *The Elements of Statistical Learning*;
+Statlog is Michie, Spiegelhalter and Taylor 1994.
+"""
+SECTIONS = {"Errors on real data": errors, "Fewer rows": fewer, "Speed of the search": speed}
+
+if __name__ == "__main__":
+    Page(ROOT / "docs" / "results-neighbours.md", PREFACE, SECTIONS, DATA).main("neighbours", __doc__)

@@ -1,0 +1,103 @@
+"""The Bayes error: how often even the best decision is wrong, because classes look alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.notes import tell
+from likely.decisions.error_integrals import in_the_plane, on_the_line, shared_covariance
+from likely.decisions.error_sums import by_expectations, coins
+from likely.decisions.problem import Problem, problem
+from likely.decisions.quadratic_tails import two_gaussians
+from likely.errors import DomainError, sentence
+from likely.families.law import Estimate
+
+DRAWS = 100_000  # unless a tolerance asks for more
+MOST = 20_000_000  # draws, whatever the tolerance
+BATCH = 100_000  # draws at a time
+
+
+def bayes_error(
+    *laws: Any, class_prior: Any = None, cost: Any = None, tolerance: float | None = None, n: int = DRAWS,
+    rng: Generator | None = None,
+) -> Estimate:  # fmt: skip
+    """∫ min_a Σ_c L(a, c) p(c) p(x | c) dx: the error (or, with costs, the risk) of the best decision   (Ney 2.2, 2.5).
+
+    - **laws**: the densities p(x | c), one a class; or one stack, one `Mixture`, one fitted `BayesClassifier`.
+      All of one kind: probabilities of values, or densities over the same columns.
+    - **class_prior**: p(c); None: those of the mixture or classifier, else all alike. **cost**: L (A, C); None: 0/1.
+    - **tolerance**: what the standard error may be where draws are needed; draws are added until it is met. **n**:
+      draws where no tolerance is given.
+
+    `error` is 0 for closed forms and finite sums: two Gaussians that share a covariance, Q(v/2) for equal
+    priors; discrete laws. One column with a cdf, two Gaussians in any number of columns, and more of them in a plane
+    are integrated, and `error` says what that may have lost. Elsewhere the least posterior cost is averaged over
+    draws of each class, and `error` is the standard error.
+
+    >>> import likely as lk
+    >>> round(float(bayes_error(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], 1.0))), 6)
+    0.158655
+    >>> round(float(bayes_error(lk.Poisson(1.0), lk.Poisson(4.0))), 6)
+    0.159202
+    """
+    asked = problem(laws, class_prior, cost, "bayes_error")
+    _check(tolerance, n)
+    if len(asked.laws) == 1:
+        return Estimate(float(asked.cost.table.min()), 0.0)
+    asked = _possible(asked)
+    for way in (shared_covariance, coins, on_the_line, by_expectations, two_gaussians, in_the_plane):
+        found = way(asked)
+        if found is not None and (tolerance is None or found.error <= tolerance):
+            return found
+    return by_draws(asked, tolerance, n, rng or np.random.default_rng(0))
+
+
+def _check(tolerance: Any, n: Any) -> None:
+    if tolerance is not None and not (np.isfinite(tolerance) and tolerance > 0):
+        raise DomainError(sentence("bayes_error", "tolerance must be positive", tolerance))
+    if not (isinstance(n, int | np.integer) and n >= 2):
+        raise DomainError(sentence("bayes_error", "n must be a whole number of draws, 2 or more", n))
+
+
+def _possible(asked: Problem) -> Problem:
+    """Classes of probability 0 never come: their laws need not be looked at, their actions stay."""
+    at = np.flatnonzero(asked.prior > 0)
+    if len(at) == len(asked.prior):
+        return asked
+    rest = np.setdiff1d(np.arange(len(asked.cost.table)), at)
+    table = asked.cost.table[np.concatenate([at, rest])][:, at]
+    cost = type(asked.cost).trusted(table=table, actions=tuple(f"action {k}" for k in rest), classes=None)
+    return Problem(tuple(asked.laws[k] for k in at), asked.prior[at], cost, np.arange(len(at)))
+
+
+def by_draws(asked: Problem, tolerance: float | None, n: int, rng: Generator) -> Estimate:
+    """Draws of each class, as many as its share; of each not whether it is mistaken, but how probably."""
+    sums = np.zeros((len(asked.laws), 3))  # draws, Σ r, Σ r² of each class
+    wanted = n
+    while True:
+        for k, law in enumerate(asked.laws):
+            size = max(round(float(asked.prior[k]) * min(wanted, BATCH)), 2)
+            risk = np.asarray(asked.risk(law.sample(size, rng)), dtype=np.float64)
+            sums[k] += size, risk.sum(), risk @ risk
+        found = _estimate(asked, sums)
+        done = sums[:, 0].sum()
+        if (done >= n and tolerance is None) or (tolerance is not None and found.error <= tolerance):
+            return found
+        if done >= MOST:
+            tell(f"bayes_error: tolerance {tolerance:.3g} not met by {MOST:,} draws: the error is {found.error:.3g}")
+            return found
+        wanted = BATCH if tolerance is not None else int(n - done)
+
+
+def _estimate(asked: Problem, sums: Any) -> Estimate:
+    """The stratified mean and its standard error, with what regions too rare to be drawn might add."""
+    count, first, second = sums.T
+    mean = first / count
+    variance = np.maximum(second / count - mean**2, 0.0) / np.maximum(count - 1, 1)
+    table = asked.cost.table
+    unseen = float((table.max(axis=0) - table.min(axis=0)).max()) / count.sum()
+    error = float(np.hypot(np.sqrt(asked.prior**2 @ variance), unseen))
+    return Estimate(float(asked.prior @ mean), error)

@@ -1,0 +1,301 @@
+"""Where two Gaussians are equally good explanations: a quadric, written out, named and measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.decisions.conic import Canonical, canonical, is_round, kind_of
+from likely.decisions.conic_curves import curves, straight_lines
+from likely.decisions.cost import Cost
+from likely.decisions.hyperplane import Hyperplane
+from likely.decisions.problem import problem
+from likely.errors import DomainError, ShapeError, sentence
+from likely.families.gaussian import Gaussian
+
+ROUND = {"ellipse": "circle", "ellipsoid": "sphere"}
+CENTRED = ("circle", "sphere", "ellipse", "ellipsoid", "hyperbola", "hyperboloid", "crossing lines", "cone", "point")
+SPREAD = 4.0  # standard deviations around both means that a picture shows
+
+
+@dataclass(frozen=True, eq=False)
+class Boundary:
+    """{x: xᵀAx + bᵀx + c = 0}, where both classes cost the same; positive where the first is chosen   (Ney 2.4).
+
+    `kind` in one column: "point", "two points"; in two: "circle", "ellipse", "parabola", "hyperbola", "line", "parallel
+    lines", "crossing lines", "point"; beyond: "sphere", "ellipsoid", "hyperboloid", "paraboloid", "saddle", "cone",
+    "cylinder", "parabolic cylinder", "hyperbolic cylinder", "hyperplane", "parallel hyperplanes", "crossing
+    hyperplanes", "flat", "point". Also "none" (one class is chosen everywhere) and "everywhere".
+    """
+
+    first: Gaussian
+    second: Gaussian
+    offset: float  # log of the ratio of class probabilities, and of what mistakes cost
+
+    @cached_property
+    def form(self) -> Canonical:
+        """The same border in coordinates without units."""
+        return canonical(self.first, self.second, self.offset)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return self.first.dim
+
+    @cached_property
+    def kind(self) -> str:
+        """What kind of border it is, in a word or two."""
+        kind = kind_of(self.form)
+        return ROUND[kind] if kind in ROUND and is_round(self.matrix) else kind
+
+    # ------------------------------------------------------------- the equation
+
+    @cached_property
+    def matrix(self) -> Array:
+        """A (d, d), 0 where covariances are alike."""
+        into = self._into
+        return np.asarray(into.T @ (self.form.a[:, None] * into))
+
+    @cached_property
+    def vector(self) -> Array:
+        """b (d,)."""
+        return np.asarray(self.form.b @ self._into - 2 * self.matrix @ self.form.origin)
+
+    @cached_property
+    def constant(self) -> float:
+        """c."""
+        o = self.form.origin
+        return float(o @ self.matrix @ o - self.form.b @ self._into @ o + self.form.c)
+
+    @cached_property
+    def _into(self) -> Array:
+        """From x − origin to z (d, d)."""
+        scale = np.abs(self.form.back).max(axis=0)
+        return np.asarray(np.linalg.inv(self.form.back / scale).T / scale)
+
+    def value(self, x: Any) -> Array:
+        """log of what speaks for the first class over what speaks for the second (n,); NaN entries are integrated out.
+
+        >>> boundary(Gaussian([0.0], 1.0), Gaussian([2.0], 1.0)).value([[1.0], [0.0]])
+        array([0., 2.])
+        """
+        return np.asarray(self.first.log_prob(x) - self.second.log_prob(x) + self.offset)
+
+    # ------------------------------------------------------------------- shape
+
+    @property
+    def centre(self) -> Array | None:
+        """The point (d,) that the border is symmetric about; None where there is none, or many."""
+        if self.kind not in CENTRED or (self.dim == 1) or not self.form.curved.all():
+            return None
+        return np.asarray(self.form.to_x(self.form.top))
+
+    @property
+    def radius(self) -> float | None:
+        """Of a circle or sphere."""
+        axes = self.axes
+        return None if axes is None or self.kind not in ROUND.values() else float(axes.mean())
+
+    @cached_property
+    def _principal(self) -> tuple[Array, Array] | None:
+        """Signed squares of the semi-axes (d,), and their directions in rows; a negative one is never met."""
+        if self.centre is None or self.form.level == 0:
+            return None
+        back = self.form.back
+        size = np.abs(back).max()
+        spread = (back.T / size) @ ((-self.form.level / self.form.a)[:, None] * back / size)
+        squares, turn = np.linalg.eigh(0.5 * (spread + spread.T))
+        order = np.argsort(-squares)
+        return squares[order] * size * size, turn.T[order]
+
+    @property
+    def axes(self) -> Array | None:
+        """Semi-axes (d,) of an ellipse, ellipsoid or hyperbola, those that meet it first, then the largest first."""
+        return None if self._principal is None else np.sqrt(np.abs(self._principal[0]))
+
+    @property
+    def directions(self) -> Array | None:
+        """Directions (d, d) of the semi-axes, one a row, each of length 1."""
+        return None if self._principal is None else self._principal[1]
+
+    @property
+    def foci(self) -> Array | None:
+        """Foci of a conic in the plane: two of an ellipse or hyperbola, one of a parabola or circle."""
+        if self.kind == "circle" and self.centre is not None:
+            return self.centre[None]
+        if self.kind in ("ellipse", "hyperbola") and self._principal is not None and self.centre is not None:
+            squares, turn = self._principal
+            away = np.sqrt(squares[0] - squares[1]) * turn[0]
+            return np.stack([self.centre + away, self.centre - away])
+        return self._parabola[1][None] if self.kind == "parabola" else None
+
+    @property
+    def vertex(self) -> Array | None:
+        """The turning point (2,) of a parabola."""
+        return self._parabola[0] if self.kind == "parabola" else None
+
+    @cached_property
+    def _parabola(self) -> tuple[Array, Array]:
+        """Vertex and focus: κ s² + β s + γ t + c = 0 along the curved axis s and across it t."""
+        size, o = np.abs(self.form.back).max(), self.form.origin
+        into = self._into * size  # x − o in units of `size`
+        j = int(self.form.curved.argmax())
+        u = into[j] / np.linalg.norm(into[j])
+        w = np.array([-u[1], u[0]])
+        kappa = self.form.a[j] * float(into[j] @ into[j])
+        linear = self.form.b @ into
+        beta, gamma = float(linear @ u), float(linear @ w)
+        s = -0.5 * beta / kappa
+        t = -(self.form.c - 0.25 * beta**2 / kappa) / gamma
+        vertex = s * u + t * w
+        return o + size * vertex, o + size * (vertex - 0.25 * gamma / kappa * w)
+
+    @property
+    def hyperplane(self) -> Hyperplane:
+        """The border as a hyperplane, where it is one: covariances alike."""
+        if self.form.curved.any() or not self.form.b.any():
+            expected, remedy = "only equal covariances with unlike means have a hyperplane between them", "see kind"
+            raise DomainError(sentence("Boundary.hyperplane", expected, self.kind, remedy))
+        normal = self.form.b @ self._into
+        return Hyperplane(normal, self.form.c - float(normal @ self.form.origin))
+
+    @property
+    def roots(self) -> Array:
+        """The points (0, 1 or 2) of a border in one column, ascending."""
+        if self.dim != 1:
+            raise DomainError(sentence("Boundary.roots", "points are for one column", f"{self.dim} columns"))
+        a, b, c = float(self.form.a[0]), float(self.form.b[0]), self.form.c
+        if self.kind in ("none", "everywhere"):
+            return np.empty(0)
+        if a == 0:
+            z = np.array([-c / b])
+        else:
+            away = np.sqrt(max(-self.form.level / a, 0.0))
+            z = np.unique(self.form.top[0] + away * np.array([-1.0, 1.0]))
+        return np.sort(self.form.to_x(z[:, None])[:, 0])
+
+    # ----------------------------------------------------------------- pictures
+
+    def window(self) -> Array:
+        """Where a picture should look (d, 2): both means, with four standard deviations around them."""
+        means = np.stack([self.first.mean, self.second.mean])
+        away = SPREAD * np.sqrt(np.stack([self.first.variance, self.second.variance]))
+        return np.stack([(means - away).min(axis=0), (means + away).max(axis=0)], axis=1)
+
+    def points(self, n: int = 200, window: Any = None) -> list[Array]:
+        """Polylines (n, 2) inside a window ((x0, x1), (y0, y1)): what to draw in the plane.
+
+        >>> [line.shape for line in boundary(Gaussian([0.0, 0.0], 1.0), Gaussian([0.0, 0.0], 4.0)).points(50)]
+        [(50, 2)]
+        """
+        if self.dim != 2:
+            remedy = "take marginal([i, j]) of both, or roots in one column"
+            raise DomainError(sentence("Boundary.points", "curves are drawn in two columns", self.dim, remedy))
+        asked = self.window() if window is None else np.asarray(window, dtype=np.float64)
+        if asked.shape != (2, 2) or not np.isfinite(asked).all() or not (asked[:, 1] > asked[:, 0]).all():
+            raise ShapeError(sentence("Boundary.points", "window must be ((x0, x1), (y0, y1))", asked.tolist()))
+        return curves(self.form, self.kind, n, asked)
+
+    def lines(self) -> list[Hyperplane]:
+        """The straight lines of the plane that the border consists of, where it does."""
+        if self.dim != 2:
+            raise DomainError(sentence("Boundary.lines", "lines are for two columns", f"{self.dim} columns"))
+        out = []
+        for at, along in straight_lines(self.form, self.kind):
+            point, direction = self.form.to_x(at), along @ self.form.back
+            direction = direction / np.abs(direction).max()
+            normal = np.array([-direction[1], direction[0]])
+            out.append(Hyperplane(normal, -float(normal @ point)))
+        return out
+
+    def describe(self) -> str:
+        """The border in a sentence.
+
+        >>> boundary(Gaussian([0.0, 0.0], 1.0), Gaussian([0.0, 0.0], 4.0)).describe()
+        'circle with centre (0, 0) and radius 1.923; inside, the first class is chosen'
+        """
+        if self.kind == "everywhere":
+            return "everywhere: nothing tells the classes apart"
+        if self.kind == "none":
+            return f"none: the {self._winner(self.first.mean)} class is chosen everywhere"
+        if self.dim == 1:
+            return f"{self.kind} at {' and '.join(f'{x:.4g}' for x in self.roots)}"
+        return self.kind + self._measures() + self._sides()
+
+    def _measures(self) -> str:
+        parts = [f"centre {_tuple(self.centre)}"] if self.centre is not None else []
+        if self.radius is not None:
+            parts.append(f"radius {self.radius:.4g}")
+        elif self.axes is not None:
+            parts.append(f"semi-axes {_tuple(self.axes)}")
+        if self.vertex is not None and self.foci is not None:
+            parts += [f"vertex {_tuple(self.vertex)}", f"focus {_tuple(self.foci[0])}"]
+        return " with " + " and ".join(parts) if parts else ""
+
+    def _sides(self) -> str:
+        if self.kind in ("circle", "sphere", "ellipse", "ellipsoid") and self.centre is not None:
+            return f"; inside, the {self._winner(self.centre)} class is chosen"
+        return ""
+
+    def _winner(self, x: Array) -> str:
+        return "first" if float(self.value(x[None])[0]) > 0 else "second"
+
+    def __repr__(self) -> str:
+        return f"Boundary({self.describe()})"
+
+
+def _tuple(x: Any) -> str:
+    return "(" + ", ".join(f"{value + 0.0:.4g}" for value in x) + ")"
+
+
+def boundary(
+    a: Any, b: Any = None, *, class_prior: Any = None, cost: Any = None, pair: tuple[Any, Any] | None = None
+) -> Boundary:
+    """The border between two Gaussian classes, with its kind: circle, ellipse, parabola, hyperbola, lines   (Ney 2.4).
+
+    - **a, b**: two Gaussians; or a stack, a `Mixture` or a fitted `BayesClassifier` of Gaussians, of which `pair` names
+      two classes (labels of the classifier, else numbers; None: the first two).
+    - **class_prior, cost**: of the two classes, or of all classes of a classifier, as in `bayes_error`.
+
+    >>> import likely as lk
+    >>> boundary(lk.Gaussian([0.0, 0.0], [1.0, 4.0]), lk.Gaussian([0.0, 0.0], [4.0, 1.0])).kind
+    'crossing lines'
+    >>> boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 4.0])).vertex.round(4)
+    array([1.3466, 0.    ])
+    """
+    asked = problem((a,) if b is None else (a, b), class_prior, cost, "boundary")
+    i, j = _pair(pair, asked.classes)
+    gain = _gains(asked.cost, i, j) * asked.prior[[i, j]]
+    if not (gain > 0).all():
+        expected = "both classes must be possible, and each cheapest where it is true"
+        remedy = "one class is chosen everywhere: there is no border"
+        raise DomainError(sentence("boundary", expected, f"weights {gain.tolist()}", remedy))
+    return Boundary(_gaussian(asked.laws[i]), _gaussian(asked.laws[j]), float(np.log(gain[0]) - np.log(gain[1])))
+
+
+def _pair(pair: Any, classes: Any) -> tuple[int, int]:
+    names = classes.tolist()
+    found = names[:2] if pair is None else list(pair)
+    if len(found) != 2 or any(label not in names for label in found) or found[0] == found[1]:
+        raise DomainError(sentence("boundary", f"pair must be two of the classes {names}", found))
+    return names.index(found[0]), names.index(found[1])
+
+
+def _gains(cost: Cost, i: int, j: int) -> Array:
+    """What deciding for the right one of two classes saves, (2,)."""
+    if cost.actions:
+        remedy = "leave further actions out, or see decision_map"
+        raise DomainError(sentence("boundary", "a border lies between two classes", f"actions {cost.actions}", remedy))
+    table = cost.table
+    return np.array([table[j, i] - table[i, i], table[i, j] - table[j, j]])
+
+
+def _gaussian(law: Any) -> Gaussian:
+    if not isinstance(law, Gaussian):
+        remedy = "see lk.plots.decision_map for borders of other laws"
+        raise DomainError(sentence("boundary", "explicit borders are those of Gaussians", type(law).__name__, remedy))
+    return law

@@ -1,0 +1,257 @@
+"""What the Bayes error can be at most, and at least, without knowing it: from posteriors, neighbours and entropies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import xlogy
+
+from likely.core.arrays import Array, Index, weights
+from likely.decisions.density_bounds import DRAWS, bhattacharyya, chernoff
+from likely.decisions.posteriors import posteriors
+from likely.decisions.problem import Problem, problem, shares
+from likely.errors import DataError, DomainError, ShapeError, sentence
+
+LOG_2 = float(np.log(2.0))
+
+
+# ------------------------------------------------------------- from one number to another
+
+
+def cover_hart(error: Any, classes: int) -> Any:
+    """p_NN ≤ 2 p_B − K/(K − 1) p_B²: what the nearest neighbour rule errs at most, with endless data   (Ney 5.4).
+
+    Exact where the classes that are not best are equally likely, and the local error is the same everywhere.
+
+    >>> round(cover_hart(0.1, 2), 6), round(cover_hart(0.1, 3), 6)
+    (0.18, 0.185)
+    """
+    e, K = _error(error, classes, "cover_hart"), _classes(classes, "cover_hart")
+    return _lone(2 * e - K / (K - 1) * e**2 if K > 1 else e)
+
+
+def bayes_from_neighbours(error: Any, classes: int) -> Any:
+    """p_B ≥ (K − 1)/K [1 − √(1 − K/(K − 1) p_NN)]: Cover–Hart read backwards   (Ney 5.4).
+
+    >>> round(bayes_from_neighbours(0.18, 2), 6)
+    0.1
+    """
+    e, K = _error(error, classes, "bayes_from_neighbours"), _classes(classes, "bayes_from_neighbours")
+    if K == 1:
+        return _lone(e)
+    share = (K - 1) / K
+    return _lone(e / (1 + np.sqrt(np.maximum(1 - e / share, 0.0))))  # share (1 − √…), without its cancellation
+
+
+def fano(entropy: Any, classes: int, bits: bool = False) -> Any:
+    """The least p_B with h(p_B) + p_B log(K − 1) ≥ H(c | x): Fano's lower bound, by halving.
+
+    >>> round(fano(np.log(3.0), 3), 6), fano(0.0, 3)
+    (0.666667, 0.0)
+    """
+    K = _classes(classes, "fano")
+    H = np.asarray(entropy, dtype=np.float64) * (LOG_2 if bits else 1.0)
+    if not ((H >= 0) & (H <= np.log(K) * (1 + 1e-9))).all():
+        expected = f"a conditional entropy of {K} classes lies in 0 … {np.log(K):.6g} nats"
+        raise DomainError(sentence("fano", expected, np.asarray(entropy).tolist(), "say bits=True for bits"))
+    low, high = np.zeros_like(H), np.full_like(H, 1 - 1 / K)
+    for _ in range(1100 if K > 1 else 0):
+        middle = 0.5 * (low + high)
+        if not ((middle > low) & (middle < high)).any():
+            break
+        enough = _fano_entropy(middle, K) >= H
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return _lone(np.where(H <= 0, 0.0, low))
+
+
+def hellman_raviv(entropy: Any, bits: bool = False) -> Any:
+    """p_B ≤ H(c | x)/2 with H in bits: half of Ney's bound p_B ≤ H (4.6), and in bits.
+
+    >>> hellman_raviv(1.0, bits=True)
+    0.5
+    """
+    H = np.asarray(entropy, dtype=np.float64)
+    if not (H >= 0).all():
+        raise DomainError(sentence("hellman_raviv", "an entropy must not be negative", H.tolist()))
+    return _lone(0.5 * H / (1.0 if bits else LOG_2))
+
+
+def _fano_entropy(e: Array, classes: int) -> Array:
+    return np.asarray(-xlogy(e, e) - xlogy(1 - e, 1 - e) + e * np.log(max(classes - 1, 1)))
+
+
+# --------------------------------------------------------------------- from posteriors
+
+
+@dataclass(frozen=True)
+class ErrorBounds:
+    """Bounds of the Bayes error, each with the name of what it is made of; `str` is a table.
+
+    Where posteriors are those of a model, not the true ones, the bounds are the model's opinion; only those from
+    labels, `squared_error` and `cross_entropy`, then bound the true Bayes error (up to the chance of a sample).
+    """
+
+    classes: int
+    bayes: float  # mean of 1 − max p: the Bayes error, if these are the true posteriors
+    gini: float  # mean of 1 − Σ p²: the nearest neighbour error, at least the Bayes error
+    entropy: float  # mean of −Σ p log p, in nats
+    squared_error: float | None = None  # mean of Σ (p − label)²
+    cross_entropy: float | None = None  # mean of −log p(label)
+    bhattacharyya: float | None = None  # √(p(0) p(1)) ∫ √(p q), of two laws
+    chernoff: float | None = None  # the least p(0)ˢ p(1)¹⁻ˢ ∫ pˢ q¹⁻ˢ
+
+    @property
+    def lower(self) -> dict[str, float]:
+        """What the Bayes error is at least."""
+        return {
+            "Cover–Hart, from Gini": bayes_from_neighbours(min(self.gini, 1 - 1 / self.classes), self.classes),
+            "Fano, from entropy": fano(min(self.entropy, np.log(self.classes)), self.classes),
+        }
+
+    @property
+    def upper(self) -> dict[str, float]:
+        """What the Bayes error is at most."""
+        found = {
+            "Gini": self.gini, "Hellman–Raviv, ½ entropy in bits": hellman_raviv(self.entropy),
+            "entropy": self.entropy, "squared error": self.squared_error, "cross-entropy": self.cross_entropy,
+            "Bhattacharyya": self.bhattacharyya, "Chernoff": self.chernoff,
+        }  # fmt: skip
+        return {name: bound for name, bound in found.items() if bound is not None}
+
+    @property
+    def neighbours(self) -> tuple[float, float]:
+        """Between which the nearest neighbour rule errs with endless data: Bayes error, and Cover–Hart."""
+        return self.bayes, cover_hart(min(self.bayes, 1 - 1 / self.classes), self.classes)
+
+    def __str__(self) -> str:
+        lines = [f"{'at least':<10}{bound:>9.4f}  {name}" for name, bound in self.lower.items()]
+        lines += [f"{'if true':<10}{self.bayes:>9.4f}  mean of 1 − max p"]
+        lines += [f"{'at most':<10}{bound:>9.4f}  {name}" for name, bound in self.upper.items()]
+        return "\n".join(lines)
+
+
+def error_bounds(
+    *given: Any, truth: Any = None, weight: Any = None, class_prior: Any = None, n: int = DRAWS,
+    rng: Generator | None = None,
+) -> ErrorBounds:  # fmt: skip
+    """All bounds that posteriors (n, C) give, weighted; with labels `truth` (n,) also those that need them.
+
+    given: posteriors; or laws, a mixture or a fitted classifier as in `bayes_error`, which are asked about n draws of
+    theirs. truth: whole numbers 0 … C − 1, the columns. (Ney 4.6, 5.4, 5.5; Fano; Hellman and Raviv.)
+
+    >>> b = error_bounds([[0.9, 0.1], [0.6, 0.4]], truth=[0, 1])
+    >>> round(b.bayes, 3), round(b.gini, 3), round(b.squared_error, 3)
+    (0.25, 0.33, 0.37)
+    """
+    if any(hasattr(law, "log_prob") or hasattr(law, "model_") or hasattr(law, "fit") for law in given):
+        return _of_laws(problem(given, class_prior, None, "error_bounds"), n, rng or np.random.default_rng(0))
+    if len(given) != 1:
+        raise ShapeError(sentence("error_bounds", "one array of posteriors (n, C), or laws", f"{len(given)} of them"))
+    P = posteriors(given[0], "error_bounds")
+    w = _shares(weight, len(P))
+    means = _means(P, w)
+    if truth is None:
+        return ErrorBounds(P.shape[1], **means)
+    labels = _labels(truth, P.shape)
+    return ErrorBounds(P.shape[1], **means, squared_error=_squared(P, labels, w), cross_entropy=_crossed(P, labels, w))
+
+
+def _means(P: Array, w: Array) -> dict[str, float]:
+    found = {"bayes": 1 - P.max(axis=1), "gini": _gini(P), "entropy": -xlogy(P, P).sum(axis=1)}
+    return {name: max(float(w @ each), 0.0) for name, each in found.items()}
+
+
+def _of_laws(asked: Problem, n: int, rng: Generator) -> ErrorBounds:
+    """Posteriors of draws, as many of each class as its share; of two laws their overlap too."""
+    sizes = [max(round(share * n), 2) for share in asked.prior]
+    draws = [asked.log_joint(law.sample(size, rng)) for law, size in zip(asked.laws, sizes, strict=True)]
+    P = np.concatenate([shares(joint, asked.prior) for joint in draws])
+    means = _means(P, np.repeat(asked.prior / sizes, sizes))
+    if len(asked.laws) != 2:
+        return ErrorBounds(len(asked.laws), **means)
+    near = float(bhattacharyya(*asked.laws, asked.prior, n=n, rng=rng))
+    least = float(chernoff(*asked.laws, asked.prior, n=n, rng=rng)[0])
+    return ErrorBounds(2, **means, bhattacharyya=near, chernoff=least)
+
+
+def squared_error_bound(posterior: Any, truth: Any, weight: Any = None) -> float:
+    """Mean of Σ_c (p(c | x) − [c = truth])²: at least the Bayes error, whatever the model   (Ney 4.6, 5.5).
+
+    >>> squared_error_bound([[1.0, 0.0], [0.5, 0.5]], [0, 1])
+    0.25
+    """
+    P = posteriors(posterior, "squared_error_bound")
+    return _squared(P, _labels(truth, P.shape), _shares(weight, len(P)))
+
+
+def cross_entropy_bound(posterior: Any, truth: Any, weight: Any = None) -> float:
+    """Mean of −log p(truth | x): at least the Bayes error, whatever the model   (Ney 4.6).
+
+    >>> round(cross_entropy_bound([[1.0, 0.0], [0.5, 0.5]], [0, 1]), 4)
+    0.3466
+    """
+    P = posteriors(posterior, "cross_entropy_bound")
+    return _crossed(P, _labels(truth, P.shape), _shares(weight, len(P)))
+
+
+def _gini(P: Array) -> Array:
+    return np.asarray((P * (1 - P)).sum(axis=1))
+
+
+def _squared(P: Array, labels: Index, w: Array) -> float:
+    return float(w @ ((P - np.eye(P.shape[1])[labels]) ** 2).sum(axis=1))
+
+
+def _crossed(P: Array, labels: Index, w: Array) -> float:
+    """Infinite where something came to pass that the model held impossible: rows of weight 0 do not count."""
+    with np.errstate(divide="ignore"):
+        each = -np.log(P[np.arange(len(P)), labels])
+    return float(w @ np.where(w > 0, each, 0.0)) + 0.0
+
+
+# ---------------------------------------------------------------------------- borders
+
+
+def _classes(classes: Any, whose: str) -> int:
+    if not (isinstance(classes, int | np.integer) and classes >= 1):
+        raise DomainError(sentence(whose, "classes must be a whole number, 1 or more", classes))
+    return int(classes)
+
+
+def _error(error: Any, classes: Any, whose: str) -> Array:
+    """An error that the best of K classes can have: 0 … (K − 1)/K."""
+    e, most = np.asarray(error, dtype=np.float64), 1 - 1 / _classes(classes, whose)
+    if not ((e >= 0) & (e <= most * (1 + 1e-12))).all():
+        raise DomainError(sentence(whose, f"with {classes} classes the error lies in 0 … {most:.6g}", e.tolist()))
+    return np.minimum(e, most)
+
+
+def _shares(weight: Any, n: int) -> Array:
+    w = weights(weight, n, "error_bounds")
+    w = np.ones(n) if w is None else w
+    if w.ndim != 1:
+        raise ShapeError(sentence("error_bounds", f"weight must have one entry a row ({n})", w.shape))
+    if not w.sum() > 0:
+        raise DataError(sentence("error_bounds", "rows of positive weight are needed", "none"))
+    return np.asarray(w / w.sum())
+
+
+def _labels(truth: Any, shape: tuple[int, ...]) -> Index:
+    labels = np.asarray(truth)
+    if labels.shape != shape[:1] or labels.dtype.kind not in "iub":
+        remedy = "np.searchsorted(clf.classes_, y) makes them"
+        expected = f"truth must be {shape[0]} whole numbers, the columns of the posteriors"
+        raise ShapeError(sentence("error_bounds", expected, f"{labels.dtype} {labels.shape}", remedy))
+    labels = labels.astype(np.intp)
+    if labels.size and not (labels.min() >= 0 and labels.max() < shape[1]):
+        bad = int(np.flatnonzero((labels < 0) | (labels >= shape[1]))[0])
+        expected = f"truth must lie in 0 … {shape[1] - 1}"
+        raise DataError(sentence("error_bounds", expected, f"{labels[bad]} at row {bad}"))
+    return labels
+
+
+def _lone(a: Any) -> Any:
+    return float(a) if np.ndim(a) == 0 else np.asarray(a)

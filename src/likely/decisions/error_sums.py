@@ -1,0 +1,104 @@
+"""The Bayes error of discrete laws: a sum over all that can be seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from likely.core.arrays import Array, Index
+from likely.decisions.problem import Problem
+from likely.families.bernoulli import Bernoulli
+from likely.families.law import Estimate
+from likely.families.poisson import Poisson
+
+STATES = 2**21  # rows of a sum
+CLOSE = 1e-14  # columns whose probabilities differ by less are alike
+
+
+def coins(asked: Problem) -> Estimate | None:
+    """Independent coins: of columns that are alike in every class only the number of ones matters   (Ney 2.6.3).
+
+    So D columns of one kind have D + 1 states, not 2^D. Columns that are mirrored (1 − p in every class) are alike too.
+    """
+    if not all(isinstance(law, Bernoulli) for law in asked.laws):
+        return None
+    probs, many = _kinds(np.stack([law.probs for law in asked.laws], axis=1))  # (G, C), (G,)
+    if np.prod(many + 1.0) > STATES:
+        return None
+    log_probs = np.zeros((1, len(asked.laws)))
+    for p, m in zip(probs, many, strict=True):
+        log_probs = (log_probs[:, None] + _binomial(int(m), p)[None]).reshape(-1, len(asked.laws))
+    return Estimate(asked.paid + float((np.exp(log_probs) @ asked.excess.T).min(axis=1).sum()), 0.0)
+
+
+def _kinds(probs: Array) -> tuple[Array, Index]:
+    """Distinct columns (G, C) and how often each occurs: those that tell nothing are left out."""
+    probs = probs[np.ptp(probs, axis=1) > 0]
+    flipped = np.where(probs[:, :1] > 0.5, 1.0 - probs, probs)
+    ambiguous = flipped[:, 0] == 0.5
+    first = flipped[:, -1] > 0.5
+    flipped = np.where((ambiguous & first)[:, None], 1.0 - flipped, flipped)
+    _, at, many = np.unique(np.round(flipped / CLOSE), axis=0, return_index=True, return_counts=True)
+    return flipped[at], many
+
+
+def _binomial(m: int, p: Array) -> Array:
+    """log of the binomial probabilities of 0 … m ones (m + 1, C)."""
+    ones = np.arange(m + 1.0)[:, None]
+    ways = gammaln(m + 1.0) - gammaln(ones + 1) - gammaln(m - ones + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = np.where(ones > 0, ones * np.log(p), 0.0)
+        down = np.where(ones < m, (m - ones) * np.log1p(-p), 0.0)
+    return ways + up + down
+
+
+class _Drawn(Exception):
+    """A law wanted to draw: its expectations are no finite sums."""
+
+
+class _NoDraws:
+    """Stands where a generator is expected, and says so when it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise _Drawn
+
+
+def by_expectations(asked: Problem) -> Estimate | None:
+    """Σ_c p(c) E[risk(x) | c], where every law can sum over its values exactly; None where one would draw."""
+    asked = _fewer_counts(asked)
+    try:
+        return Estimate(float(asked.prior @ [_summed(law, asked.risk) for law in asked.laws]), 0.0)
+    except _Drawn:
+        return None
+
+
+def _fewer_counts(asked: Problem) -> Problem:
+    """Poisson columns whose rates are in one proportion in all classes count together: only their sum matters."""
+    if not all(isinstance(law, Poisson) for law in asked.laws):
+        return asked
+    rates = np.stack([law.rate for law in asked.laws], axis=1)  # (d, C)
+    rates = rates[np.ptp(rates, axis=1) > 0]
+    if not len(rates):
+        return replace(asked, laws=(Poisson(np.ones(1)),) * len(asked.laws))
+    ratios = np.round(rates / rates.max(axis=1, keepdims=True) / CLOSE)
+    _, kind = np.unique(ratios, axis=0, return_inverse=True)
+    merged = np.zeros((kind.max() + 1, len(asked.laws)))
+    np.add.at(merged, kind.ravel(), rates)
+    return replace(asked, laws=tuple(Poisson(rate) for rate in merged.T))
+
+
+def _summed(law: Any, g: Any) -> float:
+    """E[g(x)] by finite sums; of a mixture, part by part."""
+    weights: Any = getattr(law, "weights", None)
+    parts: Any = getattr(law, "parts", None)
+    if weights is not None and getattr(parts, "members", None):
+        return float(sum(w * _summed(parts.member(k), g) for k, w in enumerate(weights.tolist()) if w > 0))
+    if not hasattr(law, "expect"):
+        raise _Drawn
+    found = law.expect(g, 1, _NoDraws())
+    if found.error > 0:
+        raise _Drawn
+    return float(found)

@@ -1,0 +1,134 @@
+"""In high dimensions all rows are about equally far away: what to expect of distances, and how to read them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from likely.core.arrays import Array, Index
+from likely.errors import DataError, DomainError, ShapeError, sentence
+
+
+class GaussianShell(NamedTuple):
+    """The law of ‖x − μ‖² under a Gaussian with Σ = I: χ² of D degrees."""
+
+    mean: float
+    variance: float
+    mode: float
+    height: float  # of the density at the mode
+
+
+def gaussian_shell(dim: int) -> GaussianShell:
+    """Where the rows of a D-dimensional Gaussian lie: not at its centre, but near the radius √D   (Ney 3.2).
+
+    >>> shell = gaussian_shell(16)
+    >>> shell.mean, shell.variance, shell.mode, round(shell.height, 5)
+    (16.0, 32.0, 14.0, 0.0745)
+    """
+    if dim < 2:
+        raise DomainError(sentence("gaussian_shell", "dim must be at least 2, else the density has no mode", dim))
+    half, mode = dim / 2.0, dim - 2.0
+    log_height = (half - 1) * np.log(mode) if mode > 0 else 0.0
+    height = float(np.exp(log_height - mode / 2 - half * np.log(2.0) - gammaln(half)))
+    return GaussianShell(float(dim), 2.0 * dim, mode, height)
+
+
+def ring_ratio(dim: Any, density: Any, factor: Any = 2.0) -> Any:
+    """How much more likely a row lies in the ring a … factor·a than in the ball of radius a: (factor^D − 1) · density.
+
+    `density` is the mean density in the ring over that in the ball   (Ney 3.2).
+
+    >>> float(ring_ratio(16, 0.1))
+    6553.5
+    """
+    D, f, r = (np.asarray(v, dtype=np.float64) for v in (dim, factor, density))
+    if not ((f >= 1).all() and (r >= 0).all() and (D >= 0).all()):
+        expected = "dim and density must not be negative, and factor at least 1"
+        raise DomainError(sentence("ring_ratio", expected, f"{dim}, {density} and {factor}"))
+    with np.errstate(over="ignore"):
+        grown = f**D
+        return np.where(grown > 2, grown - 1, np.expm1(D * np.log(f))) * r
+
+
+def relative_contrast(nearest: Any, farthest: Any) -> Array:
+    """(farthest − nearest) / nearest for each row (n,): near 0, a neighbour hardly differs from a stranger.
+
+    It falls like 1/√D for independent columns   (Beyer and others 1999); infinite where a copy is the nearest.
+
+    >>> relative_contrast([1.0, 2.0], [3.0, 2.5])
+    array([2.  , 0.25])
+    """
+    near, far = np.asarray(nearest, dtype=np.float64), np.asarray(farthest, dtype=np.float64)
+    if near.shape != far.shape or not (far >= near).all() or not (near >= 0).all():
+        expected = "nearest and farthest must be distances of one shape, the farthest not below"
+        raise ShapeError(sentence("relative_contrast", expected, f"{near.shape} and {far.shape}"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(near > 0, (far - near) / near, np.where(far > near, np.inf, 0.0))
+
+
+class Hubness(NamedTuple):
+    """How unequally rows are neighbours of others."""
+
+    skewness: float  # of the counts; near 0 where every row is chosen about alike
+    largest: float  # how often the most popular row is chosen, over the mean
+    orphans: float  # share of rows that nobody chose
+
+
+def hubness(neighbours: Any, n: int) -> Hubness:
+    """Skewness of how often each of n rows is among the k nearest of another   (Radovanović and others 2010).
+
+    `neighbours` (m, k) are row numbers 0 … n − 1.
+
+    >>> hubness([[1], [0], [1], [1]], 4).orphans
+    0.5
+    """
+    rows: Index = np.asarray(neighbours)
+    if rows.ndim != 2 or not rows.size or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n:
+        expected = f"neighbours must be row numbers 0 … {n - 1} in shape (m, k)"
+        raise ShapeError(sentence("hubness", expected, rows.shape))
+    counts = np.bincount(rows.ravel(), minlength=n).astype(np.float64)
+    centred = counts - counts.mean()
+    spread = np.sqrt(np.mean(centred**2))
+    skewness = float(np.mean(centred**3) / spread**3) if spread > 0 else 0.0
+    return Hubness(skewness, float(counts.max() / counts.mean()), float(np.mean(counts == 0)))
+
+
+class Dimension(NamedTuple):
+    """An estimate of how many numbers it takes to tell rows apart, with its standard error."""
+
+    value: float
+    error: float
+
+
+def intrinsic_dimension(away: Any, blocks: int = 16) -> Dimension:
+    """The dimension in which neighbours thin out as they do: 1/m = mean of log(T_k / T_j)   (Levina and Bickel 2004).
+
+    away (n, k) are distances T_1 ≤ … ≤ T_k of each row to its k nearest others, none 0. The number of neighbours
+    within a radius r grows like r^m, so m is estimated by maximum likelihood for all rows together (MacKay and
+    Ghahramani 2005), with (n(k − 1) − 1) for n(k − 1). The standard error leaves out `blocks` of rows one by one: give
+    rows in an order in which neighbours stand together, for these tell nearly the same. Where dimensions are many
+    and rows few, neighbours are far, and the estimate is too small.
+
+    >>> radius = np.sort(np.random.default_rng(0).random((4000, 10)), axis=1) ** (1 / 3)
+    >>> round(intrinsic_dimension(radius).value, 1)
+    3.0
+    """
+    T = np.asarray(away, dtype=np.float64)
+    if T.ndim != 2 or T.shape[1] < 2 or len(T) < 2:
+        raise ShapeError(sentence("intrinsic_dimension", "distances must have shape (n, k) with k and n ≥ 2", T.shape))
+    if not (np.isfinite(T).all() and (T > 0).all() and (np.diff(T, axis=1) >= 0).all()):
+        remedy = "leave out copies of rows"
+        raise DataError(sentence("intrinsic_dimension", "distances must be finite, above 0 and rise", "others", remedy))
+    inner = np.log(T[:, -1:] / T[:, :-1]).sum(axis=1)
+    terms = T.shape[1] - 1
+
+    def estimate(total: Any, n: Any) -> Any:
+        return np.maximum(n * terms - 1, 1) / np.maximum(total, 1e-300)
+
+    parts = np.array_split(inner, min(blocks, len(inner)))
+    without = np.array([estimate(inner.sum() - part.sum(), len(inner) - len(part)) for part in parts])
+    g = len(parts)
+    error = np.sqrt((g - 1) / g * ((without - without.mean()) ** 2).sum())
+    return Dimension(float(estimate(inner.sum(), len(inner))), float(error))

@@ -1,0 +1,77 @@
+"""A flat border: how far a point lies from it, and on which side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.value import Value
+from likely.errors import DataError, DomainError, ShapeError, sentence
+
+
+@dataclass(frozen=True, eq=False)
+class Hyperplane(Value):
+    """{x: nᵀx + b = 0}, with n the normal (d,) and b the offset   (Ney 2.3, Herbst 4.1).
+
+    Distances are positive on the side to which the normal points: for a border between two classes that of the first.
+
+    >>> Hyperplane([3.0, 4.0], -5.0).distance([[3.0, 4.0], [0.0, 0.0]])
+    array([ 4., -1.])
+    """
+
+    normal: Array  # (d,)
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        normal = np.atleast_1d(parameter(self.normal, "Hyperplane", "normal"))
+        offset = parameter(self.offset, "Hyperplane", "offset")
+        if normal.ndim != 1 or not normal.size or offset.ndim:
+            expected = "normal must have shape (d,) and offset be a number"
+            raise ShapeError(sentence("Hyperplane", expected, f"{normal.shape} and {offset.shape}"))
+        if not normal.any():
+            raise DomainError(sentence("Hyperplane", "the normal must not be 0", normal.tolist()))
+        self._set(normal=normal, offset=float(offset))
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return len(self.normal)
+
+    @property
+    def direction(self) -> Array:
+        """The normal at length 1."""
+        return self._unit[0]
+
+    @property
+    def _unit(self) -> tuple[Array, float]:
+        """Normal and offset divided by the normal's length, whatever its size."""
+        size = float(np.abs(self.normal).max())
+        n = self.normal / size
+        length = float(np.linalg.norm(n))
+        return n / length, self.offset / size / length
+
+    def distance(self, x: Any) -> Array:
+        """(nᵀx + b)/‖n‖ of rows (n, d): how far, with a sign for the side."""
+        z = rows(x, self.dim, "Hyperplane")
+        self._refuse_gaps(z)
+        n, b = self._unit
+        return np.asarray(z @ n + b)
+
+    def project(self, x: Any) -> Array:
+        """The nearest point of the hyperplane to each row (n, d)."""
+        z = rows(x, self.dim, "Hyperplane")
+        return np.asarray(z - self.distance(z)[:, None] * self._unit[0])
+
+    def side(self, x: Any) -> Array:
+        """1 on the side of the normal, −1 on the other, 0 on the hyperplane itself."""
+        return np.sign(self.distance(x))
+
+    def _refuse_gaps(self, z: Array) -> None:
+        refuse_infinite(z, "Hyperplane")
+        bad = np.argwhere(np.isnan(z))
+        if len(bad):
+            expected, remedy = "a distance needs every entry", "fill it first, see lk.impute"
+            raise DataError(sentence("Hyperplane", expected, f"NaN at row {bad[0][0]}, column {bad[0][1]}", remedy))

@@ -1,0 +1,157 @@
+"""A decision problem: what each class looks like, how often it comes, and what each mistake costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.decisions.cost import Cost, labels
+from likely.decisions.posteriors import class_shares
+from likely.errors import DomainError, ShapeError, sentence
+from likely.families.factor_gaussian import FactorGaussian
+from likely.families.gaussian import Gaussian
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Laws of C classes, their probabilities, and the costs of A actions.
+
+    The least cost of a class is paid whatever is decided; what matters is the excess over it. So the Bayes risk is
+    paid + ∫ min_a Σ_c excess(a, c) p(x | c) dx, where excess holds the class probabilities too.
+    """
+
+    laws: tuple[Any, ...]  # C lone laws
+    prior: Array  # (C,)
+    cost: Cost  # (A, C)
+    classes: Any  # (C,)
+
+    @property
+    def paid(self) -> float:
+        """What the best action in each class costs, on average."""
+        return float(self.prior @ self.cost.table.min(axis=0))
+
+    @property
+    def excess(self) -> Array:
+        """What each action costs more than the best one (A, C), times the class probabilities."""
+        table = self.cost.table
+        return (table - table.min(axis=0)) * self.prior
+
+    @property
+    def counts_mistakes(self) -> bool:
+        """True where every mistake costs 1 and there is no further action."""
+        table = self.cost.table
+        return table.shape[0] == table.shape[1] and bool((table == 1.0 - np.eye(len(table))).all())
+
+    def log_probs(self, x: Any) -> Array:
+        """log p(x | c) of rows (n, C); a Gaussian says nothing against one on a thinner flat that holds the row."""
+        out = np.stack([np.asarray(law.log_prob(x), dtype=np.float64) for law in self.laws], axis=1)
+        ranks = np.array([_rank(law) for law in self.laws])
+        if len(set(ranks[np.isfinite(ranks)])) > 1:
+            least = np.where(np.isfinite(out), ranks, np.inf).min(axis=1, keepdims=True)
+            out[np.isfinite(ranks) & (ranks > least)] = -np.inf
+        return out
+
+    def log_joint(self, x: Any) -> Array:
+        """log p(c) p(x | c) of rows (n, C)."""
+        with np.errstate(divide="ignore"):
+            return self.log_probs(x) + np.log(self.prior)
+
+    def risk(self, x: Any) -> Array:
+        """The expected cost of the best action, given each row (n,)."""
+        return self.cost.expected_of(shares(self.log_joint(x), self.prior)).min(axis=1)
+
+    def action(self, log_probs: Array) -> Any:
+        """The cheapest action (n,) from log p(x | c) (n, C)."""
+        top = log_probs.max(axis=1, keepdims=True)
+        relative = np.exp(log_probs - np.where(np.isfinite(top), top, 0.0))
+        return (relative @ self.excess.T).argmin(axis=1)
+
+    def thresholds(self) -> tuple[Array, Any]:
+        """For two classes: values of log p(x | 0)/p(x | 1), ascending, between which the actions (len + 1,) stand."""
+        E = self.excess
+        i, j = np.triu_indices(len(E), 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = -(E[i, 1] - E[j, 1]) / (E[i, 0] - E[j, 0])
+            crossings = np.unique(np.log(ratio[np.isfinite(ratio) & (ratio > 0)]))
+        ends = np.concatenate([crossings[:1] - 1.0, crossings, crossings[-1:] + 1.0])
+        middle = 0.5 * (ends[1:] + ends[:-1]) if len(crossings) else np.zeros(1)
+        actions = self.action(np.stack([middle / 2, -middle / 2], axis=1))
+        real = np.flatnonzero(np.diff(actions)) if len(crossings) else np.empty(0, dtype=np.intp)
+        return crossings[real], actions[np.concatenate([real, [len(actions) - 1]])]
+
+
+def _rank(law: Any) -> float:
+    """In how many directions a Gaussian has a density; +inf for other laws, of which nothing is known.
+
+    Densities of unlike rank cannot be compared: what has the lower rank holds its rows with certainty.
+    """
+    return float(np.ravel(law.form.rank)[0]) if isinstance(law, Gaussian) else np.inf
+
+
+def shares(log_joint: Array, prior: Array) -> Array:
+    """Posteriors (n, C); a row that no class can explain has the prior."""
+    top = log_joint.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        p = np.exp(log_joint - np.where(np.isfinite(top), top, 0.0))
+        return np.where(np.isfinite(top), p / p.sum(axis=1, keepdims=True), prior)
+
+
+def problem(given: tuple[Any, ...], class_prior: Any, cost: Any, whose: str) -> Problem:
+    """From laws, from a stack, a mixture or a fitted classifier: whatever says how the classes look."""
+    if not given:
+        raise ShapeError(sentence(whose, "laws of two classes or more are needed", "none"))
+    laws, own, classes = _members(given[0], whose) if len(given) == 1 else (given, None, None)
+    for law in laws:
+        _check_law(law, whose)
+    widths = {int(law.dim) for law in laws if getattr(law, "dim", None) is not None}
+    if len(widths) > 1:
+        raise ShapeError(sentence(whose, "all laws must have as many columns", sorted(widths)))
+    named = classes is not None
+    classes = np.arange(len(laws)) if classes is None else labels(classes)
+    if cost is None and len(given) == 1:
+        cost = getattr(given[0], "cost", None)
+    prior = _prior(class_prior, own, classes, whose)
+    plain = tuple(law.gaussian if isinstance(law, FactorGaussian) else law for law in laws)
+    return Problem(plain, prior, Cost.of(cost, classes, named=named), classes)
+
+
+def _members(given: Any, whose: str) -> tuple[tuple[Any, ...], Any, Any]:
+    """Lone laws, their weights and labels, of one thing that holds several."""
+    classes = getattr(given, "classes_", None)
+    if classes is not None:
+        given = getattr(given, "model_", given)
+    elif hasattr(given, "fit") and hasattr(given, "get_params"):
+        raise DomainError(sentence(whose, "a fitted classifier is needed", type(given).__name__, "fit it first"))
+    weights: Any = getattr(given, "weights", None)
+    parts: Any = getattr(given, "parts", given)
+    if np.ndim(weights) == 2:  # a stack of mixtures, one a class
+        weights, parts = None, given
+    members = getattr(parts, "members", None)
+    if not members:
+        remedy = "pass the law of each class, a stack, a Mixture or a fitted BayesClassifier"
+        raise DomainError(sentence(whose, "laws of two classes or more are needed", type(given).__name__, remedy))
+    return tuple(parts.member(k) for k in range(members)), weights, classes
+
+
+def _check_law(law: Any, whose: str) -> None:
+    if not (callable(getattr(law, "log_prob", None)) and callable(getattr(law, "sample", None))):
+        expected = "each class needs a density with log_prob and sample"
+        raise DomainError(sentence(whose, expected, type(law).__name__))
+    if getattr(law, "members", None):
+        expected, remedy = "several laws must be lone ones", "pass the stack alone, or one member(k) of it"
+        raise ShapeError(sentence(whose, expected, f"a stack of {law.members}", remedy))
+
+
+def _prior(given: Any, own: Any, classes: Any, whose: str) -> Array:
+    if given is None and own is not None:
+        return np.array(own, dtype=np.float64)
+    if given is None or (isinstance(given, str) and given == "uniform"):
+        return np.full(len(classes), 1.0 / len(classes))
+    if isinstance(given, dict):
+        if set(given) != set(classes.tolist()):
+            raise DomainError(sentence(whose, f"class_prior must name each class {classes.tolist()}", list(given)))
+        given = [given[c] for c in classes.tolist()]
+    return class_shares(given, len(classes), whose)

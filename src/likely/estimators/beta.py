@@ -1,0 +1,83 @@
+"""Shares between two ends learnt as beta laws."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from likely.core.arrays import BadEntry
+from likely.errors import DomainError, sentence
+from likely.estimators.columns import ColumnDensity
+from likely.estimators.gamma import without_edges
+from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.priors.beta import Beta
+
+
+class BetaDensity(ColumnDensity):
+    """Learn independent beta laws of shares, a and b for each column: `model_` is a `Beta` of (x − low) / (high − low).
+
+    - **low**, **high**: the ends that shares lie between: 0 and 1, or 0 and 100 for per cent.
+    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
+    - **outside**: "missing": what does not lie between the ends (the ends themselves too, where the law has poles)
+      counts as not observed, in learning and in scoring, and a warning says how much that is; "error": it is refused
+      in learning, and has the law's own density after.
+
+    >>> import likely as lk
+    >>> lk.BetaDensity(prior=None).fit([[0.2], [0.5], [0.6]]).a_.round(3)
+    array([3.354])
+    """
+
+    _law = Beta
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "low": [Interval(Real, None, None, closed="neither")], "high": [Interval(Real, None, None, closed="neither")],
+        "prior": PRIOR, "outside": [StrOptions({"missing", "error"})], **EM,
+    }  # fmt: skip
+
+    def __init__(
+        self, *, low: float = 0.0, high: float = 1.0, prior: Any = "weak", outside: str = "missing",
+        max_iter: int = 100, tol: float = 1e-6,
+    ) -> None:  # fmt: skip
+        super().__init__(prior=prior, max_iter=max_iter, tol=tol)
+        self.low = low
+        self.high = high
+        self.outside = outside
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        X = DensityEstimator._rows(self, X, reset)
+        if not self.low < self.high:
+            raise DomainError(sentence("BetaDensity", "low must be below high", (self.low, self.high)))
+        if (self.low, self.high) != (0, 1):
+            X = ((X - self.low) / (self.high - self.low)).astype(X.dtype)
+        with np.errstate(invalid="ignore"):
+            edge = ((X <= 0) | (X >= 1)) & np.isfinite(X)
+        if self.outside == "missing":
+            return without_edges(self, X, edge, f"what is not between {self.low:g} and {self.high:g}", reset)
+        if reset and edge.any():
+            i, j = (int(k) for k in np.argwhere(edge)[0])
+            expected = f"values must lie between {self.low:g} and {self.high:g}"
+            raise BadEntry("BetaDensity", expected, X[i, j], i, j, 'or outside="missing"')
+        return X
+
+    def score_samples(self, X: Any) -> Any:
+        """log p(x) of each row (n,), in the units of x."""
+        found = super().score_samples(X)
+        if (self.low, self.high) == (0, 1):
+            return found
+        seen = (~np.isnan(self._rows(X, reset=False))).sum(axis=1)
+        return (found - seen * np.log(self.high - self.low)).astype(found.dtype)
+
+    def _outward(self, rows: Any, like: Any = None) -> Any:
+        return super()._outward(self.low + (self.high - self.low) * rows, like)
+
+    @property
+    def a_(self) -> Any:
+        """The learnt a (d,)."""
+        return self._learnt.a
+
+    @property
+    def b_(self) -> Any:
+        """The learnt b (d,)."""
+        return self._learnt.b

@@ -1,0 +1,88 @@
+"""The best tree of dependences, learnt from rows of few levels."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils._param_validation import Interval
+
+from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimators.sparse_border import checked_sparse
+from likely.families.chow_tree import ChowTree
+from likely.families.pair_counts import UNKNOWN, codes_of, earlier_pairs, joined_levels, levels_of
+from likely.families.sparse_rows import is_sparse
+
+
+class ChowTreeDensity(DensityEstimator):
+    """Learn which column leans on which, and how: `model_` is a `ChowTree`   (Chow and Liu 1968; named in Ney 2.6.2).
+
+    Columns hold numbers of few levels, binary, ternary (−1, 0, 1) or more; levels are found in the data, at most
+    512 a column and 8,192 in all, and `partial_fit` may bring new ones. Pairs are counted, so statistics add, and among
+    all trees the one of highest likelihood is found. NaN is summed out of what is scored, exactly; in learning, a pair
+    counts where both were seen. In a classifier each class has its own tree. A level that training never saw has
+    probability 0 (a classifier takes it for missing).
+
+    - **prior**: "weak" (one row of independent columns with the pooled shares of levels), None for maximum likelihood,
+      a number of such rows, or a `Prior`.
+
+    >>> from likely.estimators.chow_tree import ChowTreeDensity
+    >>> t = ChowTreeDensity().fit([[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0], [1, 1, 1]])
+    >>> t.parents_.tolist(), t.levels_[0].tolist()
+    ([-1, 0, 0], [0.0, 1.0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], **EM,
+    }  # fmt: skip
+
+    def __init__(self, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+
+    _model_types = (ChowTree,)
+    _looks_once = False  # levels are where they are
+
+    def _blank(self, X: Any, members: int | None = None) -> ChowTree:
+        return ChowTree.blank(X, members)
+
+    def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+        levels = joined_levels(model.levels, levels_of(X, "ChowTreeDensity"))
+        return model.grown(levels), stats.grown(levels)
+
+    def _prior_rule(self) -> Any:
+        from likely.priors.earlier_data import EarlierData
+
+        if isinstance(self.prior, Real):
+            worth = float(self.prior)
+            return lambda model, stats: EarlierData.trusted(law=model, stats=earlier_pairs(stats, worth))
+        return self.prior
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        return checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
+
+    def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
+        strange = codes_of(X.toarray() if scipy.sparse.issparse(X) else X, model.levels, "ChowTreeDensity") == UNKNOWN
+        if not strange.any():
+            return X, {}
+        X = X.toarray() if scipy.sparse.issparse(X) else X
+        names = self._column_names()
+        return np.where(strange, np.nan, X), {names[j]: strange[:, j] for j in np.flatnonzero(strange.any(axis=0))}
+
+    @property
+    def parents_(self) -> Any:
+        """The column that each column leans on (d,); −1 at the root."""
+        return self.model_.parent
+
+    @property
+    def levels_(self) -> Any:
+        """The levels of each column."""
+        return self.model_.levels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,83 @@
+"""Estimators of laws of independent columns: the shell, the law's own first look, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from likely.core.notes import tell
+from likely.errors import DataError
+from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
+from likely.families.column_law import ColumnLaw, refuse_outside
+
+
+class ColumnDensity(DensityEstimator):
+    """Learn a law of independent columns; a subclass names the law.
+
+    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
+    """
+
+    _law: ClassVar[type[ColumnLaw]]
+    _spreads: ClassVar[bool] = False  # True for laws that a constant column leaves no width
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"prior": PRIOR, **EM}
+
+    def __init__(self, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+
+    @property
+    def _model_types(self) -> Any:
+        return (self._law,)
+
+    def _blank(self, X: Any, members: int | None = None) -> ColumnLaw:
+        return self._law.blank(X[:4096], members)
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        X = super()._rows(X, reset)
+        if reset:
+            try:
+                refuse_outside(np.asarray(X, dtype=np.float64), self._law._support, type(self).__name__)
+            except DataError as error:
+                if self._law._support in ("positive", "unsigned", "count"):  # the words that scikit-learn's checks know
+                    raise DataError(f"{error} (Negative values in data)") from error
+                raise
+            if self._spreads and len(X) > 1:
+                self._warn_of_constants(X)
+        return X
+
+    def _warn_of_constants(self, X: Any) -> None:
+        """A column of one value has no width to learn: say what is done."""
+        gap = np.isnan(X)
+        least, most = np.where(gap, np.inf, X).min(axis=0), np.where(gap, -np.inf, X).max(axis=0)
+        constant = [self._column_names()[j] for j in np.flatnonzero(least == most)]
+        if constant:
+            which = ", ".join(constant)
+            text = f"{type(self).__name__}: {which} is constant over all data: its spread was set to 1e-8 of its size"
+            tell(text, stacklevel=5)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = self._law._support in ("positive", "unsigned", "count")
+        return tags
+
+
+class PredictingDensity(ColumnDensity):
+    """Learn a law of independent columns whose parameters can be integrated out.
+
+    - **prior**: "weak", None for maximum likelihood, or a `Prior`.
+    - **predictive**: True integrates the parameters out.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"prior": PRIOR, "predictive": ["boolean"], **EM}
+    _added: ClassVar[dict[str, Any]] = {"predictive": False}  # settings that older files lack
+
+    def __init__(
+        self, *, prior: Any = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
+    ) -> None:
+        super().__init__(prior=prior, max_iter=max_iter, tol=tol)
+        self.predictive = predictive
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        return predictive(model, stats, prior, type(self).__name__) if self.predictive else model

@@ -1,0 +1,48 @@
+"""What estimators of counts in columns share: fractions are told of, and trials may be given or seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.notes import tell
+from likely.errors import DataError, sentence
+from likely.estimators.columns import ColumnDensity
+from likely.families.binomial import largest_counts
+
+
+class CountDensity(ColumnDensity):
+    """Learn laws of counts; numbers that are not whole have probability 0, and a warning says so."""
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        X = super()._rows(X, reset)
+        with np.errstate(invalid="ignore"):
+            broken = np.flatnonzero(((X != np.floor(X)) & np.isfinite(X)).any(axis=0))
+        if reset and len(broken):
+            which = ", ".join(self._column_names()[j] for j in broken)
+            tell(
+                f"{type(self).__name__}: {which} is not all whole numbers: the others have probability 0", stacklevel=5
+            )
+        return X
+
+
+class TrialsDensity(CountDensity):
+    """Learn laws of successes among known trials."""
+
+    trials: Any
+    _looks_once = False  # the trials are the largest count of all rows, unless they are given
+
+    def _blank(self, X: Any, members: int | None = None) -> Any:
+        given = self.trials is not None
+        if not given:
+            tell(f"{type(self).__name__}: trials were not given: the largest count of each column is taken for them")
+        law: Any = self._law
+        return law.blank(X[:4096], members, trials=self._given(X) if given else largest_counts(np.asarray(X, float)))
+
+    def _given(self, X: Any) -> Any:
+        trials = np.asarray(self.trials, dtype=np.float64)
+        if trials.ndim > 1 or trials.shape not in ((), (1,), (X.shape[1],)):
+            expected = f"trials must be one number, or one for each of the {X.shape[1]} columns"
+            raise DataError(sentence(type(self).__name__, expected, trials.shape))
+        return trials

@@ -1,0 +1,285 @@
+"""DistanceClassifier: the nearest centre decides, and the density that the distance stands for says how surely."""
+
+from __future__ import annotations
+
+from copy import copy
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array, Index, Mask
+from likely.core.blocks import Blocks
+from likely.core.engine import Threads, map_rows
+from likely.core.learn import Stop, fit, gather
+from likely.errors import DataError, sentence
+from likely.estimators.deciding import NOVELTY, RULES, Deciding
+from likely.estimators.labels import checked_labels, encoded, owners_among
+from likely.estimators.novelty import alarm
+from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
+from likely.families.gaussian import Gaussian
+from likely.families.moments import ColumnMoments, Moments
+from likely.models.metrics import METRICS, Metric
+from likely.models.prototypes import Prototypes, laplace_rate, softmax_rate, weighted_medians
+from likely.models.sketch import Sketch
+
+KINDS = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}  # distances that stand for Gaussians
+
+
+class DistanceClassifier(Deciding, BaseEstimator):
+    """A row belongs to the class whose centre is nearest: argmin d(x, μ_c)   (Ney 2.5).
+
+    - **metric**: "l2", "scaled" (columns over their deviation within classes), "mahalanobis" (covariance within
+      classes), "l1", "linf", "lp" (with **p**), "correlation" (1 − r of row and centre).
+    - **centre**: "mean", or "median" of each column.
+    - **class_prior**: "uniform", so that distances alone decide; None: relative frequencies; numbers, or a dict by
+      label.
+    - **cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if it is farther from its
+      nearest centre than all but that share of training rows.
+
+    Every distance stands for a density, whose width is learnt: l2 for Gaussians with one variance, scaled for one
+    variance a column, mahalanobis for one covariance, l1 for Laplace laws of one width. These give posteriors, and
+    missing entries (NaN) are integrated out. linf, lp and correlation get a softmax of −distance / temperature, the
+    temperature that explains the training labels best (maximum likelihood); there a row with gaps is compared over
+    what it has, and correlation needs complete rows.
+
+    `partial_fit` adds statistics: means and spreads exactly; medians, the width of l1 and temperatures come from the
+    same sample in batches and streams, up to 10,000 distinct rows of smallest hash (`sample_`).
+
+    >>> import likely as lk
+    >>> m = lk.DistanceClassifier("l1").fit([[0.0, 0.0], [0.0, 2.0], [6.0, 6.0], [8.0, 6.0]], ["a", "a", "b", "b"])
+    >>> m.centres_.tolist(), m.predict([[1.0, 3.0]]).tolist()
+    ([[0.0, 1.0], [7.0, 6.0]], ['a'])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "metric": [StrOptions(set(METRICS))],
+        "centre": [StrOptions({"mean", "median"})],
+        "p": [Interval(Real, 1, 64, closed="both")],
+        "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
+        **RULES, **NOVELTY,
+    }  # fmt: skip
+    _saved: tuple[str, ...] = (
+        "centres_", "spread_", "rate_", "sample_", "sample_weight_", "stats_", "classes_",
+        "n_features_in_", "feature_names_in_",
+    )  # fmt: skip
+
+    def __init__(
+        self, metric: str = "l2", centre: str = "mean", *, p: float = 3.0, class_prior: Any = "uniform",
+        cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
+        novelty: float | None = None,
+    ) -> None:  # fmt: skip
+        self.metric = metric
+        self.centre = centre
+        self.p = p
+        self.class_prior = class_prior
+        self.cost = cost
+        self.reject_cost = reject_cost
+        self.reject_below = reject_below
+        self.novelty = novelty
+
+    # ----------------------------------------------------------------- learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn centres and widths from rows X (n, d) with labels y (n,)."""
+        x, labels, w = self._checked(X, y, sample_weight, reset=True)
+        self.classes_, owner = encoded(labels)
+        blank = self._blank(x)
+        report = fit(blank, Blocks.of(x, w, owner=owner), prior="weak", stop=Stop(100, 1e-6))
+        return self._adopt(report.model, report.stats, Sketch.of(_beside(x, owner), w))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows: statistics are added. The first call may name all `classes` that will ever come."""
+        first = not hasattr(self, "stats_")
+        x, labels, w = self._checked(X, y, sample_weight, reset=first)
+        if first:
+            named = labels if classes is None else checked_labels(classes, len(classes), type(self).__name__)
+            self.classes_ = encoded(named)[0]
+        owner = owners_among(labels, self.classes_, type(self).__name__)
+        law = self._blank(x) if first else self._learnt()
+        stats = Threads().total(lambda block: gather(law, block), Blocks.of(x, w, owner=owner))
+        sketch = Sketch.of(_beside(x, owner), w)
+        if not first:
+            stats, sketch = self.stats_ + stats, Sketch.of(self.sample_, self.sample_weight_) + sketch
+        return self._adopt(law.refit(stats, law.weak_prior(stats)), stats, sketch)
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Array, Any, Array]:
+        self._validate_params()
+        if y is None:
+            checked_labels(y, 0, type(self).__name__)
+        x = plain_rows(self, X, reset=reset)
+        labels = checked_labels(y, len(x), type(self).__name__)
+        w = row_weights(self, sample_weight, x)
+        if self.metric == "correlation":
+            Metric("correlation").prepare(x, type(self).__name__)
+        here = w > 0
+        return x[here], labels[here], w[here]
+
+    def _blank(self, x: Array) -> Gaussian:
+        return Gaussian.blank(x, kind=KINDS.get(self.metric, "diagonal"), members=len(self.classes_), tied=True)
+
+    def _adopt(self, law: Gaussian, stats: Any, sketch: Sketch) -> Self:
+        self.stats_ = stats
+        self.sample_, self.sample_weight_ = np.array(sketch.rows), np.array(sketch.weight)
+        x, owner, w = self.sample_[:, :-1], self.sample_[:, -1].astype(np.intp), self.sample_weight_
+        self.centres_, self.spread_ = self._means(), np.array(law.covariance)
+        fallback = law.mean  # a class, or a column of it, that was not seen yet
+        self.centres_ = np.where(np.isfinite(self.centres_), self.centres_, fallback)
+        if self.centre == "median":
+            middle = weighted_medians(x, owner, w, len(self.classes_))
+            middle = np.where(np.isnan(middle), self.centres_, middle)
+            self.spread_ = _about(self.spread_, middle - self.centres_, self.class_count_)
+            self.centres_ = middle
+        self.rate_ = self._rate(x, owner, w)
+        self._check_priors()
+        return self
+
+    def _learnt(self) -> Gaussian:
+        """The law that reads more rows: with gaps, it says what they may have been."""
+        means = self._means()
+        return self._law_of(np.where(np.isnan(means), self.centres_, means), self.spread_)
+
+    def _means(self) -> Array:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = np.array(self.stats_.mean)
+        seen = np.broadcast_to(np.asarray(self.stats_.weight).reshape(len(means), -1) > 0, means.shape)
+        return np.where(seen, means, np.nan)
+
+    def _rate(self, x: Array, owner: Index, w: Array) -> float:
+        """How much a unit of distance means, where no Gaussian says so."""
+        if self.metric in KINDS:
+            return 1.0
+        away = self._prototypes(1.0).distances(x)
+        if self.metric == "l1":
+            return laplace_rate(away, owner, w, (~np.isnan(x)).sum(axis=1).astype(np.float64))
+        with np.errstate(divide="ignore"):
+            return softmax_rate(away, owner, w, np.log(self.class_prior_))
+
+    # ----------------------------------------------------------------------- use
+
+    def log_posterior(self, X: Any) -> Array:
+        """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        check_is_fitted(self)
+        x = plain_rows(self, X, reset=False)
+        with np.errstate(divide="ignore"):
+            prior = np.log(self.class_prior_)
+
+        def evaluate(block: Any) -> Array:
+            logs = self._scores(block) + prior
+            logs = np.where(np.isneginf(logs).all(axis=1, keepdims=True), prior, logs)  # so far that all are alike
+            logs = logs - logs.max(axis=1, keepdims=True)
+            out: Array = logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
+            return out
+
+        return np.asarray(map_rows(evaluate, x, len(self.classes_)))
+
+    def distances(self, X: Any) -> Array:
+        """d(x, centre) of each row to each class (n, C)."""
+        check_is_fitted(self)
+        return self._prototypes(self.rate_).distances(plain_rows(self, X, reset=False))
+
+    def with_class_prior(self, class_prior: Any) -> Self:
+        """A copy that expects classes with other probabilities."""
+        check_is_fitted(self)
+        self._prior_for(class_prior)
+        other = copy(self)
+        other.class_prior = class_prior
+        return other
+
+    @property
+    def law_(self) -> Gaussian | Prototypes:
+        """What scores rows: a `Gaussian` stack with one covariance for all classes, or `Prototypes`."""
+        check_is_fitted(self)
+        return self._law_of(self.centres_, self.spread_) if self.metric in KINDS else self._prototypes(self.rate_)
+
+    @property
+    def class_count_(self) -> Array:
+        """Weight of each class in training (C,)."""
+        seen = np.asarray(getattr(self.stats_, "rows", self.stats_.weight))
+        return seen if seen.ndim == 1 else seen.max(axis=1)
+
+    @property
+    def class_prior_(self) -> Array:
+        """Class probabilities (C,)."""
+        if self.class_prior is not None:
+            return self._prior_for(self.class_prior)
+        counts = np.maximum(self.class_count_, 1e-3 * self.class_count_.sum() / len(self.classes_))
+        return counts / counts.sum()
+
+    # ------------------------------------------------------------------- inside
+
+    def _law_of(self, centres: Array, spread: Array) -> Gaussian:
+        kind = KINDS.get(self.metric, "diagonal")
+        return Gaussian.trusted(mean=np.array(centres), covariance=np.array(spread), kind=kind)
+
+    def _metric(self) -> Metric:
+        if self.metric == "scaled":
+            return Metric("scaled", scale=np.sqrt(self.spread_))
+        return Metric(self.metric, self.p, self.spread_ if self.metric == "mahalanobis" else None)
+
+    def _prototypes(self, rate: float) -> Prototypes:
+        return Prototypes.trusted(metric=self._metric(), centres=self.centres_, rate=rate)
+
+    def _scores(self, x: Array) -> Array:
+        if self.metric in KINDS:
+            return np.asarray(self._law_of(self.centres_, self.spread_).log_prob(x), dtype=np.float64)
+        return self._prototypes(self.rate_).scores(x)
+
+    def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
+        prototypes = self._prototypes(self.rate_)
+        usual = prototypes.distances(self.sample_[:, :-1]).min(axis=1)
+        limit = alarm(np.stack([usual, self.sample_weight_]), rate, type(self).__name__)
+        away = prototypes.distances(plain_rows(self, X, reset=False)).min(axis=1)
+        text = f"its nearest centre is {{:.3g}} away, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
+        return away > limit, lambda i: text.format(away[i])
+
+    def _check_priors(self) -> None:
+        self._cost_of(None)
+        if self.class_prior is not None:
+            self._prior_for(self.class_prior)
+
+    def _check_state(self) -> None:
+        """After a file was read: what was learnt must fit together."""
+        if not (sound_rules(self) and self.centre in ("mean", "median")):
+            raise DataError(sentence(type(self).__name__, "settings must be what they are in code"))
+        if not whole_state(self):
+            return
+        labels, d = self.classes_, self.n_features_in_
+        C = len(labels) if isinstance(labels, np.ndarray) and labels.ndim == 1 and type(d) is int else 0
+        shape = {"spherical": (), "diagonal": (d,), "full": (d, d)}[KINDS.get(self.metric, "diagonal")]
+        arrays = (self.centres_, self.spread_, self.sample_, self.sample_weight_)
+        sound = isinstance(self.stats_, ColumnMoments | Moments)
+        sound = sound and all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in arrays) and C > 0 and d > 0
+        sound = sound and self.centres_.shape == (C, d) and self.spread_.shape == shape and len(self.sample_) > 0
+        sound = sound and self.sample_.shape == (len(self.sample_weight_), d + 1) and type(self.rate_) is float
+        sound = sound and bool(np.isfinite(self.centres_).all() and 0 < self.rate_ < np.inf)
+        sound = sound and bool((self.sample_weight_ > 0).all() and np.isin(self.sample_[:, -1], np.arange(C)).all())
+        sound = sound and not np.isinf(self.sample_).any() and len(np.atleast_1d(self.stats_.weight)) == C
+        if not sound:
+            raise DataError(sentence(type(self).__name__, "what was learnt must fit together"))
+        if self.metric in KINDS:
+            Gaussian(self.centres_, self.spread_, KINDS[self.metric])
+        self._metric()
+        self._check_priors()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.metric != "correlation"
+        return tags
+
+
+def _beside(x: Array, owner: Index) -> Array:
+    """Rows with their class as one more column: what a sketch keeps together."""
+    return np.concatenate([x, owner[:, None].astype(np.float64)], axis=1)
+
+
+def _about(spread: Array, moved: Array, counts: Array) -> Array:
+    """The spread about centres that were moved: a second moment about another point is larger by its square."""
+    share = counts / counts.sum()
+    if spread.ndim == 2:
+        return np.asarray(spread + (share[:, None] * moved).T @ moved)
+    squares = share @ moved**2
+    return np.asarray(spread + (squares if spread.ndim == 1 else squares.mean()))

@@ -1,0 +1,199 @@
+"""Fisher's discriminant with scikit-learn's face: fewer columns that keep the classes apart, and a decision in them."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from likely.core.arrays import Array, Index, refuse_infinite, rows
+from likely.core.blocks import Block, Blocks
+from likely.core.engine import Threads
+from likely.errors import DataError, sentence
+from likely.estimators.deciding import RULES, Deciding, class_probabilities
+from likely.estimators.labels import checked_labels, encoded, owners_among
+from likely.estimators.shell import DensityEstimator
+from likely.families.gaussian import Gaussian
+from likely.families.moments import Moments
+from likely.models.fisher import FisherAxes
+from likely.models.principal import refuse_gaps
+
+
+class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Learn the axes that keep classes apart: `axes_` is a `FisherAxes`   (Herbst 4.1.4–4.1.6, Ney 8.2.3–8.2.4).
+
+    S_w and S_b are diagonalised together; coordinates (`transform`) have scatter I within classes. Both criteria are
+    reached by the same axes, those of the largest λ. A decision (`predict`, `decide`) is Bayes' with Gaussians of one
+    covariance in these coordinates: with all K − 1 axes it is linear discriminant analysis. Where S_w is singular the
+    directions along which classes do not vary at all, but differ, come first (λ = ∞); directions along which nothing
+    varies are left out. Units, rotations and other invertible linear maps of the columns change nothing.
+
+    - **n_components**: how many axes; None: as many as classes differ in, at most K − 1.
+    - **criterion**: "trace", tr(s_w⁻¹ s_b), or "determinant", det(s_w⁻¹ s_b). With the determinant more than K − 1 axes
+      can be had: the total scatter then stands for that between classes (Ney 8.2.4), and axes with λ = 0 follow, those
+      of the widest columns first.
+    - **shrinkage**: 0 … 1: how far correlations within classes are drawn to 0; with fewer rows than columns some is
+      wise.
+    - **class_prior, cost, reject_cost, reject_below**: how `decide` decides, as in `BayesClassifier`.
+
+    `stats_` are the moments of each class: they add, so `partial_fit` equals the batch. Gaps are refused.
+
+    >>> X, y = [[0, 0], [1, 2], [2, 0], [4, 1], [5, 3], [6, 1]], ["a", "a", "a", "b", "b", "b"]
+    >>> f = FisherDiscriminant().fit(X, y)
+    >>> f.transform(X).shape, f.ratios_.round(3), f.predict([[2.0, 0.0]])
+    ((6, 1), array([6.281]), array(['a'], dtype=object))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "criterion": [StrOptions({"trace", "determinant"})],
+        "shrinkage": [Interval(Real, 0, 1, closed="both")],
+        "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
+        **RULES,
+    }
+    _saved: tuple[str, ...] = ("classes_", "axes_", "stats_", "class_prior_", "n_features_in_", "feature_names_in_")
+
+    def __init__(
+        self, n_components: int | None = None, *, criterion: str = "trace", shrinkage: float = 0.0,
+        class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
+        reject_below: float | None = None,
+    ) -> None:  # fmt: skip
+        self.n_components = n_components
+        self.criterion = criterion
+        self.shrinkage = shrinkage
+        self.class_prior = class_prior
+        self.cost = cost
+        self.reject_cost = reject_cost
+        self.reject_below = reject_below
+
+    # ----------------------------------------------------------------- learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X (n, d) with labels y (n,)."""
+        self._validate_params()
+        X, y, weight = self._checked(X, y, sample_weight, reset=True)
+        self.classes_, owner = encoded(y)
+        return self._adopt(self._gathered(X, owner, weight, None))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows: moments are added. The first call may name all `classes` that will ever come."""
+        self._validate_params()
+        first = not hasattr(self, "axes_")
+        X, y, weight = self._checked(X, y, sample_weight, reset=first)
+        if first:
+            named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
+            self.classes_ = encoded(named)[0]
+        owner = owners_among(y, self.classes_, type(self).__name__)
+        known = None if first else self.stats_
+        new = self._gathered(X, owner, weight, known)
+        return self._adopt(new if known is None else known + new, patient=True)
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any, Any]:
+        if y is None:
+            checked_labels(y, 0, type(self).__name__)
+        X = self._rows(X, reset=reset)
+        y = checked_labels(y, len(X), type(self).__name__)
+        if sample_weight is None:
+            return X, y, None
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        counts = weight > 0
+        if not counts.any():
+            raise DataError(
+                sentence(type(self).__name__, "some row must have a weight above 0", "sample_weight all zero")
+            )
+        return (X, y, weight) if counts.all() else (X[counts], y[counts], weight[counts])
+
+    def _gathered(self, X: Any, owner: Index, weight: Any, known: Moments | None) -> Moments:
+        """The moments of each class."""
+        K, d = len(self.classes_), X.shape[1]
+        if K < 2:
+            expected, remedy = "at least two classes are needed", "check the labels"
+            raise DataError(sentence(type(self).__name__, expected, f"{K} class", remedy))
+        whose = type(self).__name__
+        with np.errstate(all="ignore"):
+            law = Gaussian.blank(X[:256], members=K)
+
+        def collect(block: Block) -> Any:
+            x = rows(block.x, d, whose)
+            if not np.isfinite(x.sum()):
+                refuse_infinite(x, whose)
+                refuse_gaps(x, whose)
+            return law.collect(x, block.weight, owner=block.owner)
+
+        return Threads().total(collect, Blocks.of(X, weight, owner=owner))
+
+    def _adopt(self, stats: Moments, patient: bool = False) -> Self:
+        self.stats_ = stats
+        self.axes_ = FisherAxes.of_statistics(
+            stats, self.n_components, beyond=self.criterion == "determinant", shrinkage=float(self.shrinkage),
+            patient=patient,
+        )  # fmt: skip
+        shares = stats.weight / stats.weight.sum()
+        given = self.class_prior
+        self.class_prior_ = shares if given is None else class_probabilities(given, self.classes_, type(self).__name__)
+        self._cost_of(None)
+        return self
+
+    # ----------------------------------------------------------------------- use
+
+    def transform(self, X: Any) -> Any:
+        """Coordinates along the axes (n, q)."""
+        check_is_fitted(self)
+        return self.axes_.project(self._rows(X, reset=False))
+
+    def log_posterior(self, X: Any) -> Array:
+        """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        check_is_fitted(self)
+        with np.errstate(divide="ignore"):
+            joint = self.axes_.log_joint(self._rows(X, reset=False), np.log(self.class_prior_))
+        joint -= joint.max(axis=1, keepdims=True)
+        return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
+
+    @property
+    def ratios_(self) -> Array:
+        """λ of each axis (q,): variance between classes over variance within."""
+        return self.axes_.ratios
+
+    @property
+    def criterion_(self) -> float:
+        """What the axes reach of the criterion that was asked for."""
+        return self.axes_.criterion(self.criterion)
+
+    @property
+    def scalings_(self) -> Array:
+        """The axes as columns (d, q)."""
+        return self.axes_.axes.T
+
+    @property
+    def means_(self) -> Array:
+        """Mean of each class (K, d)."""
+        return self.stats_.mean
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.axes_.axes)
+
+    _rows: Any = DensityEstimator._rows  # the border is that of the densities
+
+    def _check_state(self) -> None:
+        """After a file was read: axes, moments and classes must fit together."""
+        axes, stats = getattr(self, "axes_", None), getattr(self, "stats_", None)
+        if axes is None and stats is None:
+            return
+        K, width = len(getattr(self, "classes_", ())), getattr(self, "n_features_in_", None)
+        sound = isinstance(axes, FisherAxes) and isinstance(stats, Moments) and type(width) is int
+        sound = sound and _sized(axes, stats) == (width, K, (K, width))
+        if not sound:
+            raise DataError(sentence(type(self).__name__, "what was learnt must fit together", type(axes).__name__))
+        class_probabilities(self.class_prior_, np.asarray(self.classes_), type(self).__name__)
+        self._cost_of(None)
+
+
+def _sized(axes: Any, stats: Any) -> tuple[Any, ...]:
+    """Columns and classes of axes, and the shape of the moments' means."""
+    return axes.dim, len(axes.centres), stats.shift.shape

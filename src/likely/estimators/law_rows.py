@@ -1,0 +1,161 @@
+"""What each law tells of its columns: one function a law, with an interval where theory gives an exact one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaincinv
+
+from likely.core.arrays import Array
+from likely.estimators.intervals import _TABLE, Row, _of_share
+from likely.families.bahadur import Bahadur
+from likely.families.beta_binomial import BetaBinomial
+from likely.families.binomial import Binomial
+from likely.families.cauchy import Cauchy
+from likely.families.chi_square import ChiSquare
+from likely.families.chow_tree import ChowTree
+from likely.families.column_law import ColumnLaw
+from likely.families.dirichlet_multinomial import DirichletMultinomial
+from likely.families.elliptical import Elliptical
+from likely.families.exponential import Exponential
+from likely.families.laplace_law import Laplace
+from likely.families.log_walsh import LogWalsh
+from likely.families.negative_binomial import NegativeBinomial
+from likely.families.pair_counts import offsets_of
+from likely.families.sign_sums import sets_of
+from likely.families.student_t import StudentT
+from likely.families.triangular import Triangular
+from likely.families.uniform import Uniform
+from likely.families.von_mises import VonMises
+from likely.families.walsh import Walsh
+from likely.priors.beta import Beta
+from likely.priors.dirichlet import Dirichlet
+from likely.priors.gamma import Gamma
+
+WORDS = {"dof": "degrees of freedom", "probs": "probability", "prob": "probability"}
+
+
+def _columns(model: ColumnLaw, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """The parameters of each column, as the law names them."""
+    for j, name in enumerate(names):
+        for title, values in model.parameters.items():
+            yield Row(name, WORDS.get(title, title), float(values[j]), None, None)
+
+
+def _exponential(model: Exponential, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """Exact: λ Σ x of n waits has the gamma law of shape n."""
+    tail = 0.5 * (1 - level)
+    for j, name in enumerate(names):
+        n, total = float(stats.weight[j]), float(stats.sums[j, 0])
+        told = (
+            tuple(float(gammaincinv(n, p)) / total for p in (tail, 1 - tail)) if n > 0 and total > 0 else (None, None)
+        )
+        yield Row(name, "rate", float(model.rate[j]), *told)
+
+
+def _binomial(model: Binomial, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """Clopper and Pearson's interval of each probability, over all trials of all rows."""
+    for j, name in enumerate(names):
+        ones, zeros = float(stats.ones[j]), float(stats.zeros[j])
+        yield Row(name, "trials", float(model.trials[j]), None, None)
+        yield Row(name, "probability", float(model.probs[j]), *_of_share(ones, ones + zeros, level))
+
+
+def _negative_binomial(model: NegativeBinomial, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """The mean, which everybody understands, and size and probability."""
+    for name, *values in zip(names, model.mean, model.size, model.prob, strict=True):
+        for title, value in zip(("mean", "size", "probability"), values, strict=True):
+            yield Row(name, title, float(value), None, None)
+
+
+def _robust(model: StudentT, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """Centre and scale of each column, degrees of freedom, and what columns have to do with each other."""
+    squared = np.broadcast_to(model.scale.diagonal() if model.kind == "full" else model.scale, (len(names),))
+    yield from _located(names, model.centre, squared)
+    dof = np.atleast_1d(model.dof)
+    whose = names if len(dof) > 1 else ["all columns" if len(names) > 1 else names[0]]
+    yield from (Row(name, "degrees of freedom", float(nu), None, None) for name, nu in zip(whose, dof, strict=True))
+    if model.kind == "full":
+        yield from _correlations(names, model.scale)
+
+
+def _elliptical(model: Elliptical, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """Centre and scale of each column, and correlations; the profile was given."""
+    yield from _located(names, model.centre, model.scale.diagonal())
+    yield from _correlations(names, model.scale)
+
+
+def _located(names: list[str], centre: Array, squared: Array) -> Iterator[Row]:
+    for name, middle, square in zip(names, centre, squared, strict=True):
+        yield Row(name, "centre", float(middle), None, None)
+        yield Row(name, "scale", float(square) ** 0.5, None, None)
+
+
+def _correlations(names: list[str], scale: Array) -> Iterator[Row]:
+    root = np.sqrt(scale.diagonal())
+    for i, name in enumerate(names):
+        for j in range(i):
+            value = float(np.clip(scale[i, j] / root[i] / root[j], -1, 1))
+            yield Row(f"{names[j]}, {name}", "correlation", value, None, None)
+
+
+def _proportions(
+    model: Dirichlet | DirichletMultinomial, stats: Any, names: list[str], level: float
+) -> Iterator[Row]:  # fmt: skip
+    """The expected share of each column, and α, which says how firmly shares keep to it."""
+    for name, share, alpha in zip(names, model.alpha / model.alpha.sum(), model.alpha, strict=True):
+        yield Row(name, "share", float(share), None, None)
+        yield Row(name, "α", float(alpha), None, None)
+
+
+def _signs(model: Walsh | LogWalsh, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """The number of every set of columns: an expectation of signs, or a weight in log p."""
+    word, each = ("weight", model.weights) if isinstance(model, LogWalsh) else ("mean of signs", model.expectations)
+    yield from _sets(model, names, each, word, 1)
+
+
+def _bahadur(model: Bahadur, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """The probability of a one in each column, and the correlations of two and more."""
+    yield from (Row(name, "P(1)", float(p), None, None) for name, p in zip(names, model.probs, strict=True))
+    yield from _sets(model, names, model.correlations, "correlation", 2)
+
+
+def _sets(model: Any, names: list[str], each: Array, word: str, smallest: int) -> Iterator[Row]:
+    """One row for every set of at least so many columns, in the order of the law."""
+    at = 1  # the empty set comes first, and says nothing of a column
+    for sets in sets_of(model.dim, model.order):
+        for columns in np.atleast_2d(sets).tolist():
+            if len(columns) >= smallest:
+                yield Row(", ".join(names[j] for j in columns), word, float(each[at]), None, None)
+            at += 1
+
+
+def _tree(model: ChowTree, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """p of each level given each level of the column it leans on, with Clopper and Pearson's interval of the pairs."""
+    start = offsets_of(model.levels)
+    for j, (name, own) in enumerate(zip(names, model.levels, strict=True)):
+        parent, here = int(model.parent[j]), slice(int(start[j]), int(start[j + 1]))
+        if parent < 0:
+            counts = stats.singles[here]
+            yield from _given(name, "", own, model.tables[j, 0], counts, level)
+            continue
+        for a, condition in enumerate(model.levels[parent]):
+            told = f" | {names[parent]} = {condition:g}"
+            yield from _given(name, told, own, model.tables[j, a], stats.pairs[int(start[parent]) + a, here], level)
+
+
+def _given(name: str, told: str, levels: Array, p: Array, counts: Array, level: float) -> Iterator[Row]:
+    n = float(counts.sum())
+    for b, value in enumerate(levels):
+        yield Row(name, f"P({value:g}{told})", float(p[b]), *_of_share(float(counts[b]), n, level))
+
+
+for _law in (Beta, BetaBinomial, Cauchy, ChiSquare, Gamma, Laplace, Triangular, Uniform, VonMises):
+    _TABLE[_law] = _columns
+_TABLE.update({
+    Exponential: _exponential, Binomial: _binomial, NegativeBinomial: _negative_binomial, StudentT: _robust,
+    Elliptical: _elliptical, Dirichlet: _proportions, DirichletMultinomial: _proportions, Walsh: _signs,
+    LogWalsh: _signs, Bahadur: _bahadur, ChowTree: _tree,
+})  # fmt: skip

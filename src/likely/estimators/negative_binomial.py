@@ -1,0 +1,45 @@
+"""Counts that spread more than a Poisson law's, learnt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.notes import tell
+from likely.estimators.counted_columns import CountDensity
+from likely.families.negative_binomial import NegativeBinomial
+
+
+class NegativeBinomialDensity(CountDensity):
+    """Learn independent negative binomial counts, a size and a probability a column: `model_` is a `NegativeBinomial`.
+
+    A column that spreads no more than a Poisson law's gets a size that stands for infinity, and a note says so.
+
+    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`
+      (`Beta(a, b, "negative binomial", known=size)` learns p for a known size).
+
+    >>> import likely as lk
+    >>> lk.NegativeBinomialDensity(prior=None).fit([[0], [0], [3], [9], [1]]).size_.round(3)
+    array([0.522])
+    """
+
+    _law = NegativeBinomial
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        like = np.atleast_1d(np.atleast_2d(model.poisson_like).any(axis=0))
+        if like.any():
+            which = ", ".join(name for name, yes in zip(self._column_names(), like, strict=True) if yes)
+            text = "is spread no more than a Poisson law: its size stands for infinity"
+            tell(f"NegativeBinomialDensity: {which} {text}", stacklevel=4)
+        return model
+
+    @property
+    def size_(self) -> Any:
+        """The learnt sizes (d,)."""
+        return self._learnt.size
+
+    @property
+    def prob_(self) -> Any:
+        """The learnt probabilities (d,)."""
+        return self._learnt.prob

@@ -1,0 +1,64 @@
+"""Densities by nearest neighbours, learnt by remembering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from likely.estimators.intervals import _TABLE, Row
+from likely.estimators.shell import DensityEstimator
+from likely.models.neighbour_density import METRICS, NeighbourBalls
+
+
+class NeighbourDensity(DensityEstimator):
+    """Learn p(x) = k / (N V_k(x)): `model_` is a `NeighbourBalls` (Ney 5.3, Herbst 2.5). It does not integrate to one.
+
+    - **k**: rows (in weight) that a ball must hold.
+    - **metric**: "l1", "l2" or "linf".
+    - **scaled**: measure columns in their deviations.
+    - **shared**: in a classifier, one ball for all classes: the posterior is then the share of the k votes, the
+      k-nearest-neighbour rule. Else each class has balls of its own, and no class is ever impossible.
+    - **unbiased**: k − 1 in place of k.
+
+    >>> import likely as lk
+    >>> X, y = [[0.0], [1.0], [2.0], [9.0], [10.0]], ["low", "low", "low", "high", "high"]
+    >>> lk.BayesClassifier(lk.NeighbourDensity(3, shared=True)).fit(X, y).predict_proba([[4.0]])
+    array([[0., 1.]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "k": [Interval(Real, 0, None, closed="neither")], "metric": [StrOptions(set(METRICS))],
+        "scaled": ["boolean"], "shared": ["boolean"], "unbiased": ["boolean"],
+    }  # fmt: skip
+
+    def __init__(
+        self, k: float = 5, *, metric: str = "l2", scaled: bool = True, shared: bool = False, unbiased: bool = False
+    ) -> None:
+        self.k = k
+        self.metric = metric
+        self.scaled = scaled
+        self.shared = shared
+        self.unbiased = unbiased
+
+    prior, max_iter, tol = None, 100, 1e-6  # nothing is believed in advance; only hidden labels iterate
+    _model_types = (NeighbourBalls,)
+
+    def _blank(self, X: Any, members: int | None = None) -> NeighbourBalls:
+        return NeighbourBalls.blank(
+            X[:1], members, k=float(self.k), metric=self.metric, scaled=bool(self.scaled), shared=bool(self.shared),
+            unbiased=bool(self.unbiased),
+        )  # fmt: skip
+
+    def _prior_rule(self) -> None:
+        """Neighbours take no prior."""
+
+
+def _balls(model: NeighbourBalls, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """The unit of each column; k was given, and the points are the data themselves."""
+    yield from (Row(name, "unit", float(v), None, None) for name, v in zip(names, model._unit, strict=True))
+
+
+_TABLE[NeighbourBalls] = _balls

@@ -1,0 +1,299 @@
+"""NearestNeighbours: a row gets the label of those it lies among."""
+
+from __future__ import annotations
+
+from copy import copy
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array, Index, Mask
+from likely.core.notes import tell
+from likely.errors import DataError, DomainError, sentence
+from likely.estimators.deciding import NOVELTY, RULES, Deciding
+from likely.estimators.labels import checked_labels, encoded, owners_among
+from likely.estimators.novelty import alarm
+from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
+from likely.models.editing import condense, edit
+from likely.models.metrics import METRICS, Metric
+from likely.models.neighbour_search import NeighbourSearch
+from likely.models.votes import Voters
+
+CHOICES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 45, 70, 100)  # what "leave-one-out" chooses from
+LEFT_OUT = 10_000  # rows that are left out one by one, at most: spread evenly over all
+
+
+class NearestNeighbours(Deciding, BaseEstimator):
+    """The k nearest rows vote: p(c | x) ∝ p(c) k_c / N_c   (Ney 5.3; Fix and Hodges 1951; Cover and Hart 1967).
+
+    Of k neighbours within a volume V, k_c belong to class c, which has N_c rows in all: p(x | c) = k_c / (N_c V). The
+    search is exact, and of equally near rows the first counts. A weight of w is w copies: k counts units of weight.
+
+    - **n_neighbors**: k; "leave-one-out" takes the k of 1, 2, … 100 (or of the numbers that are given) that tells each
+      row's class best from the other rows (largest mean log-posterior): `k_`, `left_out_scores_`.
+    - **metric**: "l1", "l2", "linf", "lp" (with **p**), "scaled" (columns over their deviation within classes),
+      "mahalanobis" (rows whitened by the covariance within classes), "correlation" (1 − r of two rows). **scale** gives
+      deviations (d,) or a covariance (d, d) instead of those learnt.
+    - **weights**: "uniform", or "distance": votes count 1 / distance.
+    - **smoothing**: so many votes in all are added, shared as the classes are among all rows; so no posterior is 0, and
+      ties go to the more frequent class.
+    - **keep**: "edited" leaves out rows that their 3 nearest others contradict (`lk.edit`), "condensed" all that one
+      neighbour can do without (`lk.condense`; its votes say nothing of probabilities). `kept_` are those that stayed.
+    - **class_prior, cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if its k
+      neighbours are farther away than those of all but that share of training rows.
+
+    NaN is "not observed": two rows are compared over the columns that both have, and the sum is scaled to all columns;
+    neighbours with no column in common have no vote. "mahalanobis" and "correlation" need complete rows.
+
+    >>> import likely as lk
+    >>> m = lk.NearestNeighbours(3, metric="l1").fit([[0.0], [1.0], [2.0], [8.0], [9.0]], ["a", "a", "a", "b", "b"])
+    >>> m.predict([[1.4], [7.0]]).tolist(), m.predict_proba([[7.0]]).round(2).tolist()
+    (['a', 'b'], [[0.4, 0.6]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"leave-one-out"}), "array-like"],
+        "metric": [StrOptions(set(METRICS))],
+        "p": [Interval(Real, 1, 64, closed="both")],
+        "scale": ["array-like", None],
+        "weights": [StrOptions({"uniform", "distance"})],
+        "smoothing": [Interval(Real, 0, None, closed="neither")],
+        "keep": [StrOptions({"edited", "condensed"}), None],
+        "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
+        **RULES, **NOVELTY,
+    }  # fmt: skip
+    _saved: tuple[str, ...] = (
+        "rows_", "owner_", "weight_", "classes_", "kept_", "k_", "left_out_scores_", "scale_",
+        "n_features_in_", "feature_names_in_",
+    )  # fmt: skip
+
+    def __init__(
+        self, n_neighbors: Any = 5, metric: str = "l2", *, p: float = 2.0, scale: Any = None, weights: str = "uniform",
+        smoothing: float = 1.0, keep: str | None = None, class_prior: Any = None, cost: Any = None,
+        reject_cost: float | None = None, reject_below: float | None = None, novelty: float | None = None,
+    ) -> None:  # fmt: skip
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.p = p
+        self.scale = scale
+        self.weights = weights
+        self.smoothing = smoothing
+        self.keep = keep
+        self.class_prior = class_prior
+        self.cost = cost
+        self.reject_cost = reject_cost
+        self.reject_below = reject_below
+        self.novelty = novelty
+
+    # ----------------------------------------------------------------- learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Remember rows X (n, d) and their labels y (n,)."""
+        self._validate_params()
+        if y is None:
+            checked_labels(y, 0, type(self).__name__)
+        x = plain_rows(self, X, reset=True)
+        y = checked_labels(y, len(x), type(self).__name__)
+        w = row_weights(self, sample_weight, x)
+        here = w > 0
+        self.classes_, owner = encoded(y[here])
+        return self._remember(x[here], owner, w[here])
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Remember more rows. The first call may name all `classes` that will ever come."""
+        self._validate_params()
+        first = not hasattr(self, "rows_")
+        x = plain_rows(self, X, reset=first)
+        y = checked_labels(y, len(x), type(self).__name__)
+        w = row_weights(self, sample_weight, x)
+        if first:
+            named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
+            self.classes_ = encoded(named)[0]
+        owner = owners_among(y, self.classes_, type(self).__name__)
+        here = w > 0
+        x, owner, w = x[here], owner[here], w[here]
+        if not first:
+            x = np.concatenate([self.rows_, x])
+            owner, w = np.concatenate([self.owner_, owner]), np.concatenate([self.weight_, w])
+        return self._remember(x, owner, w)
+
+    def _remember(self, x: Array, owner: Index, weight: Array) -> Self:
+        self.rows_, self.owner_, self.weight_ = x, owner.astype(np.int64), weight
+        metric = Metric.learnt(self.metric, x, weight, owner, p=self.p, scale=self.scale)
+        self.__dict__.pop("scale_", None)
+        if metric.scale is not None:
+            self.scale_ = np.array(metric.scale)
+        self.kept_ = self._chosen(metric)
+        self._build(metric)
+        self._check_priors()
+        self.__dict__.pop("left_out_scores_", None)
+        self.k_ = self._k_asked()
+        total = float(weight[self.kept_].sum())
+        if total < self.k_:
+            tell(f"{type(self).__name__}: all rows vote: they weigh {total:g}, k is {self.k_}", stacklevel=3)
+        return self
+
+    def _chosen(self, metric: Metric) -> Index:
+        """Which rows stay."""
+        if self.keep is None or len(np.unique(self.owner_)) < 2:
+            return np.arange(len(self.rows_), dtype=np.int64)
+        choose = edit if self.keep == "edited" else condense
+        return choose(self.rows_, self.owner_, metric=metric, weight=self.weight_).astype(np.int64)
+
+    def _build(self, metric: Metric) -> None:
+        """What can be made of the rows at any time, and is not written to files."""
+        at = self.kept_
+        search = NeighbourSearch.of(self.rows_[at], metric, whose=type(self).__name__)
+        self._voters = Voters.trusted(
+            search=search, owner=self.owner_[at], weight=self.weight_[at], classes=len(self.classes_)
+        )
+        self._calm: dict[int, Array] = {}  # reach of neighbours in training, by k
+
+    def _k_asked(self) -> int:
+        asked = self.n_neighbors
+        if isinstance(asked, Integral):
+            return int(asked)
+        choices = CHOICES if isinstance(asked, str) else [_whole(k, type(self).__name__) for k in np.ravel(asked)]
+        total = self.weight_[self.kept_].sum()
+        choices = [k for k in choices if k < total] or [1]
+        scores = [self._left_out_score(k) for k in choices]
+        self.left_out_scores_ = np.stack([choices, scores], axis=1)
+        return choices[int(np.argmax(scores))]
+
+    def _left_out_score(self, k: int) -> float:
+        """Mean log-posterior of the classes of rows that the others tell."""
+        n = len(self.kept_)
+        at = np.unique(np.linspace(0, n - 1, min(n, LEFT_OUT)).astype(np.intp))
+        votes, _ = self._voters.votes_left_out(k, self.weights == "distance", at)
+        told = self._posterior(votes)[np.arange(len(at)), self._voters.owner[at]]
+        return float(np.average(told, weights=self._voters.weight[at]))
+
+    # ----------------------------------------------------------------------- use
+
+    def log_posterior(self, X: Any) -> Array:
+        """log p(c | x) of each row (n, C), columns in the order of `classes_`; never −inf."""
+        check_is_fitted(self)
+        x = plain_rows(self, X, reset=False)
+        return self._posterior(self._voters.votes(x, self.k_, self.weights == "distance", type(self).__name__)[0])
+
+    def kneighbors(self, X: Any = None, k: int | None = None) -> tuple[Array, Index]:
+        """Distances and row numbers (n, k) of the nearest training rows, nearest first; without X of each kept row
+        among the other ones. Row numbers count the rows with weight that came to `fit`."""
+        check_is_fitted(self)
+        search, whose = self._voters.search, type(self).__name__
+        k = self.k_ if k is None else k
+        if X is None:
+            away, rows = search.nearest_others(k, whose=whose)
+        else:
+            away, rows = search.nearest(plain_rows(self, X, reset=False), k, whose)
+        return away, self.kept_[rows]
+
+    def leave_one_out(self) -> Array:
+        """log p(c | x) of each kept training row (n, C) as the others tell it."""
+        check_is_fitted(self)
+        return self._posterior(self._voters.votes_left_out(self.k_, self.weights == "distance")[0])
+
+    def with_class_prior(self, class_prior: Any) -> Self:
+        """A copy that expects classes with other probabilities."""
+        check_is_fitted(self)
+        self._prior_for(class_prior)
+        other = copy(self)
+        other.class_prior = class_prior
+        return other
+
+    @property
+    def class_count_(self) -> Array:
+        """Weight of each class in training (C,)."""
+        return np.bincount(self.owner_, self.weight_, len(self.classes_)).astype(np.float64)
+
+    @property
+    def class_prior_(self) -> Array:
+        """Class probabilities (C,)."""
+        return self._shares if self.class_prior is None else self._prior_for(self.class_prior)
+
+    # ------------------------------------------------------------------- inside
+
+    @property
+    def _shares(self) -> Array:
+        """Shares of the classes in training; a class that is named but was not seen yet has a little."""
+        counts = np.maximum(self.class_count_, 1e-3 * self.weight_.sum() / len(self.classes_))
+        return counts / counts.sum()
+
+    def _posterior(self, votes: Array) -> Array:
+        """From votes to log-posteriors: with N_c/N as prior, (k_c + a N_c/N) / (k + a); with others, by Bayes."""
+        shares = self._shares
+        logs = np.log(votes + self.smoothing * shares)
+        if self.class_prior is not None:
+            with np.errstate(divide="ignore"):
+                logs = logs + np.log(self.class_prior_ / shares)
+        logs = logs - logs.max(axis=1, keepdims=True)
+        out: Array = logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
+        return out
+
+    def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
+        limit = alarm(self._usual_reach(), rate, type(self).__name__)
+        x = plain_rows(self, X, reset=False)
+        reach = self._voters.votes(x, self.k_)[1]
+        text = (
+            f"its {self.k_} neighbours reach {{:.3g}}, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
+        )
+        return reach > limit, lambda i: text.format(reach[i])
+
+    def _check_priors(self) -> None:
+        self._cost_of(None)
+        if self.class_prior is not None:
+            self._prior_for(self.class_prior)
+
+    def _usual_reach(self) -> Array:
+        """How far the k neighbours of training rows among the others reach, and the rows' weights (2, m)."""
+        if self.k_ not in self._calm:
+            n = len(self.kept_)
+            at = np.unique(np.linspace(0, n - 1, min(n, LEFT_OUT)).astype(np.intp))
+            reach = self._voters.votes_left_out(self.k_, of=at)[1]
+            self._calm[self.k_] = np.stack([reach, self._voters.weight[at]])
+        return self._calm[self.k_]
+
+    def _check_state(self) -> None:
+        """After a file was read: what was learnt must fit together; then the search is built again."""
+        asked, smoothing = self.n_neighbors, self.smoothing
+        sound = (
+            sound_rules(self) and self.weights in ("uniform", "distance") and self.keep in (None, "edited", "condensed")
+        )
+        sound = sound and (
+            type(asked) is int or asked == "leave-one-out" or isinstance(asked, list | tuple | np.ndarray)
+        )
+        sound = sound and type(smoothing) in (int, float) and 0 < smoothing < np.inf
+        if not sound:
+            raise DataError(sentence(type(self).__name__, "settings must be what they are in code"))
+        if not whole_state(self, "left_out_scores_", "scale_"):
+            return
+        arrays: list[NDArray[Any]] = [self.rows_, self.owner_, self.weight_, self.kept_, self.classes_]
+        sound = all(isinstance(a, np.ndarray) and a.ndim for a in arrays) and self.rows_.dtype == np.float64
+        n = len(self.rows_) if sound else 0
+        sound = sound and self.rows_.shape == (n, self.n_features_in_) and self.rows_.size > 0
+        sound = sound and self.owner_.shape == self.weight_.shape == (n,) and self.weight_.dtype == np.float64
+        sound = sound and self.owner_.dtype.kind == self.kept_.dtype.kind == "i" and self.classes_.ndim == 1
+        sound = sound and bool((self.weight_ > 0).all() and np.isfinite(self.weight_).all())
+        sound = sound and bool(0 <= self.owner_.min() and self.owner_.max() < len(self.classes_))
+        sound = sound and self.kept_.ndim == 1 and 0 < len(self.kept_) and type(self.k_) is int and self.k_ > 0
+        sound = sound and bool(0 <= self.kept_.min() and self.kept_.max() < n and (np.diff(self.kept_) > 0).all())
+        if not sound:
+            raise DataError(sentence(type(self).__name__, "what was learnt must fit together"))
+        self._build(Metric(self.metric, self.p, getattr(self, "scale_", None)))
+        self._check_priors()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.metric not in ("mahalanobis", "correlation")
+        return tags
+
+
+def _whole(k: Any, whose: str) -> int:
+    if isinstance(k, bool) or k != k // 1 or k < 1:
+        raise DomainError(sentence(whose, "n_neighbors must be whole numbers above 0", k))
+    return int(k)

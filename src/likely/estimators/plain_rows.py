@@ -1,0 +1,60 @@
+"""The border of estimators that keep rows as they are: numbers, NaN where nothing was observed, in any container."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from likely.core.arrays import Array, refuse_infinite
+from likely.errors import DataError, sentence
+from likely.estimators.shell import _text_among, refuse_dates
+from likely.models.metrics import METRICS
+
+
+def plain_rows(estimator: Any, X: Any, reset: bool) -> Array:
+    """Foreign rows as float64 (n, d), contiguous; infinity is named by row and column."""
+    whose = type(estimator).__name__
+    refuse_dates(X, whose)
+    try:
+        x = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    except ValueError as error:
+        if "could not convert" in str(error):
+            raise _text_among(X, whose) from error
+        raise
+    x = np.ascontiguousarray(x, dtype=np.float64)
+    refuse_infinite(x, whose)
+    return x
+
+
+def sound_rules(estimator: Any) -> bool:
+    """Whether settings from a file are what they must be (scikit-learn's own check reads code; a file must not)."""
+    rules = [getattr(estimator, name) for name in ("reject_cost", "reject_below", "novelty")]
+    prior = estimator.class_prior
+    sound = all(rule is None or (type(rule) in (int, float) and rule >= 0) for rule in rules)
+    sound = sound and type(estimator.p) in (int, float) and estimator.metric in METRICS
+    return sound and (
+        prior is None or prior == "uniform" if isinstance(prior, str | None) else isinstance(prior, dict | list)
+    )
+
+
+def whole_state(estimator: Any, *optional: str) -> bool:
+    """Whether all was read that must be there; False if nothing was, an error if some of it was."""
+    must = [name for name in estimator._saved if name not in ("feature_names_in_", *optional)]
+    there = [name in vars(estimator) for name in must]
+    if any(there) and not all(there):
+        lacking = must[there.index(False)]
+        raise DataError(sentence(type(estimator).__name__, "all that was learnt must be there", f"no {lacking}"))
+    return all(there)
+
+
+def row_weights(estimator: Any, sample_weight: Any, X: Array) -> Array:
+    """Weights (n,) of rows, ones without any; some must be above 0."""
+    if sample_weight is None:
+        return np.ones(len(X))
+    w: Array = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not (w > 0).any():
+        expected = "some row must have a weight above 0"
+        raise DataError(sentence(type(estimator).__name__, expected, "sample_weight all zero"))
+    return w

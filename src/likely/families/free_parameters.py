@@ -1,0 +1,175 @@
+"""Parameters without fences: logarithms of what is positive, log-odds of probabilities, factors of covariances.
+
+A climb may then go anywhere and never leaves the domain of its law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.errors import DomainError, sentence
+
+ME = "free parameters"
+LEAST = 1e-12  # what is on the fence (a probability of 0) is put beside it
+FURTHEST = 300.0  # a logarithm beyond which numbers end
+
+
+class Way(NamedTuple):
+    """How one parameter is freed: to a vector, and back from vectors (..., P) to arrays (..., *shape)."""
+
+    free: Callable[[Array], Array]
+    back: Callable[[Array, tuple[int, ...]], Array]
+
+
+def _shaped(v: Array, shape: tuple[int, ...]) -> Array:
+    return v.reshape((*v.shape[:-1], *shape))
+
+
+def _exp(v: Array) -> Array:
+    return np.exp(np.clip(v, -FURTHEST, FURTHEST))
+
+
+def _logistic(v: Array) -> Array:
+    return np.clip(1 / (1 + _exp(-v)), LEAST, 1 - LEAST)
+
+
+def _log_odds(p: Array) -> Array:
+    p = np.clip(p.ravel(), LEAST, 1 - LEAST)
+    return np.log(p) - np.log1p(-p)
+
+
+def _centred_logs(p: Array) -> Array:
+    logs = np.log(np.maximum(p, LEAST))
+    return np.asarray((logs - logs.mean(axis=-1, keepdims=True)).ravel())
+
+
+def _softmax(v: Array, shape: tuple[int, ...]) -> Array:
+    a = _shaped(v, shape)
+    e = np.exp(a - a.max(axis=-1, keepdims=True))
+    return np.asarray(e / e.sum(axis=-1, keepdims=True))
+
+
+def _factor(c: Array) -> Array:
+    """A covariance by the logs of its factor's diagonal and what stands below it; variances by their logs."""
+    if c.ndim < 2:
+        return np.log(np.maximum(c.ravel(), LEAST))
+    root = np.linalg.cholesky(c)
+    return np.concatenate([np.log(np.diagonal(root)), root[np.tril_indices(len(c), -1)]])
+
+
+def _from_factor(v: Array, shape: tuple[int, ...]) -> Array:
+    if len(shape) < 2:
+        return _shaped(_exp(v), shape)
+    d = shape[-1]
+    root = np.zeros((*v.shape[:-1], d, d))
+    root[..., np.arange(d), np.arange(d)] = _exp(v[..., :d])
+    i, j = np.tril_indices(d, -1)
+    root[..., i, j] = v[..., d:]
+    return np.asarray(root @ np.swapaxes(root, -1, -2))
+
+
+WAYS: dict[str, Way] = {
+    "real": Way(np.ravel, _shaped),
+    "positive": Way(lambda a: np.log(np.maximum(a.ravel(), LEAST)), lambda v, shape: _shaped(_exp(v), shape)),
+    "probability": Way(_log_odds, lambda v, shape: _shaped(_logistic(v), shape)),
+    "simplex": Way(_centred_logs, _softmax),
+    "covariance": Way(_factor, _from_factor),
+}
+# of each law, its parameters; laws of independent columns say it themselves
+TABLE: dict[str, dict[str, str]] = {
+    "Gaussian": {"mean": "real", "covariance": "covariance"},
+    "StudentT": {"centre": "real", "scale": "covariance", "dof": "positive"},
+    "Poisson": {"rate": "positive"},
+    "Bernoulli": {"probs": "probability"},
+    "Categorical": {"probs": "simplex"},
+    "Multinomial": {"probs": "simplex"},
+    "NegativeBinomial": {"size": "positive", "prob": "probability"},
+    "Gamma": {"shape": "positive", "rate": "positive"},
+    "Beta": {"a": "positive", "b": "positive"},
+    "Dirichlet": {"alpha": "positive"},
+}
+_DOMAINS = {"real": "real", "positive": "positive", "unsigned": "positive", "probability": "probability"}
+
+
+def declare_free(law: type | str, **ways: str) -> None:
+    """Say how the parameters of a law of your own are freed: each is "real", "positive", "probability", "simplex"
+    or "covariance".
+
+    >>> declare_free("Rayleigh", scale="positive")
+    """
+    if not ways or not set(ways.values()) <= set(WAYS):
+        raise DomainError(sentence(ME, f"a way must be one of {', '.join(WAYS)}", ways))
+    TABLE[law if isinstance(law, str) else law.__name__] = ways
+
+
+def ways_of(law: Any) -> dict[str, str]:
+    """The parameters of a law and how each is freed."""
+    for cls in type(law).__mro__:
+        if cls.__name__ in TABLE:
+            return TABLE[cls.__name__]
+    domains = getattr(law, "_domains", None)
+    if domains and any(word in _DOMAINS for word in domains.values()):  # a number of trials is given, not learnt
+        return {name: _DOMAINS[word] for name, word in domains.items() if word in _DOMAINS}
+    remedy = "say it with declare_free"
+    raise DomainError(sentence(ME, "it must be known how the law's parameters are freed", type(law).__name__, remedy))
+
+
+class FreeParameters:
+    """Some parameters of a lone law as one vector θ (P,), and the way back: one law, or a stack for vectors (M, P).
+
+    >>> import likely as lk
+    >>> free = FreeParameters(lk.Gaussian([2.0], [[4.0]]))
+    >>> free.start.round(4), free.law(np.array([0.0, 0.0])).covariance.tolist()
+    (array([2.    , 0.6931]), [[1.0]])
+    """
+
+    def __init__(self, law: Any, learn: tuple[str, ...] = ()) -> None:
+        ways = ways_of(law)
+        if getattr(law, "members", None) is not None:
+            raise DomainError(sentence(ME, "a lone law is needed", f"a stack of {law.members}", "take member(k)"))
+        if unknown := [name for name in learn if name not in ways]:
+            raise DomainError(sentence(ME, f"what is learnt must be among {', '.join(ways)}", unknown[0]))
+        self.like = law
+        self.names = [name for name in ways if not learn or name in learn]
+        self.fixed = [name for name in ways if name not in self.names]
+        self.ways = [WAYS[ways[name]] for name in self.names]
+        self.shapes = [np.shape(getattr(law, name)) for name in self.names]
+        freed = [way.free(np.asarray(getattr(law, name))) for way, name in zip(self.ways, self.names, strict=True)]
+        self.start = np.concatenate(freed).astype(np.float64)
+        self.ends = np.cumsum([len(v) for v in freed])[:-1]
+        apart = {*ways, "rest"}  # what a constructor makes of the others
+        self.extras = {f.name: getattr(law, f.name) for f in fields(law) if f.name not in apart}
+
+    def law(self, theta: Array) -> Any:
+        """The law at θ (P,), or a stack of laws at (M, P)."""
+        parts = np.split(theta, self.ends, axis=-1)
+        learnt = zip(self.names, self.ways, parts, self.shapes, strict=True)
+        found = {name: way.back(v, shape) for name, way, v, shape in learnt}
+        lead = theta.shape[:-1]
+        kept = {name: self._repeated(getattr(self.like, name), lead) for name in self.fixed}
+        return type(self.like)(**found, **kept, **self.extras)
+
+    @staticmethod
+    def _repeated(part: Array, lead: tuple[int, ...]) -> Array:
+        return np.broadcast_to(part, (*lead, *np.shape(part)))
+
+    def scores(self, theta: Array, x: Any) -> Array:
+        """∂ log p(x_i | θ) / ∂θ (n, P), by central differences: all neighbours of θ are one stack."""
+        return self.scores_and_logs(theta, x, theta)[0]
+
+    def scores_and_logs(self, theta: Array, x: Any, point: Array, h: float = 1e-5) -> tuple[Array, Array]:
+        """The same, and log p(x_i | point) (n,), of one stack."""
+        P = len(theta)
+        near = np.concatenate([theta + h * np.eye(P), theta - h * np.eye(P), point[None]])
+        logs = np.asarray(self.law(near).log_prob(x), dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            slopes = (logs[:, :P] - logs[:, P:-1]) / (2 * h)
+        return np.where(np.isfinite(slopes), slopes, 0.0), logs[:, -1]
+
+
+__all__ = ["FreeParameters", "declare_free", "ways_of"]

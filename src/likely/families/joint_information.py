@@ -1,0 +1,184 @@
+"""What two variables know of each other: I[a; b] = H[a] + H[b] − H[a, b]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import rel_entr, xlogy
+
+from likely.core.arrays import Array, parameter
+from likely.errors import DomainError, ShapeError, sentence
+from likely.families.gaussian import Gaussian
+from likely.families.information import added, averaged, entropy, exactly, scores
+from likely.families.law import Estimate, in_units
+from likely.families.line import generator
+from likely.families.neighbour_information import neighbour_information
+from likely.families.probability_table import ProbabilityTable
+from likely.families.product import Product
+
+ME = "mutual_information"
+
+
+def mutual_information(
+    joint: Any, other: Any = None, *, split: Any = None, given: Any = None, bits: bool = False, n: int = 100_000,
+    rng: Generator | None = None, neighbours: int = 4,
+) -> Estimate:  # fmt: skip
+    """I[a; b] = E[log p(a, b) / (p(a) p(b))] ≥ 0, with its standard error; 0 if and only if they are independent.
+
+    `joint` is one of
+
+    - a table (A, B) of probabilities, or of counts, whose error says how far the table of all rows may be off;
+    - a `ProbabilityTable`: `split` names the variables of one side (all others are the other), `given` a condition;
+    - a density of rows: `split` lists the columns, or the parts of a `Product`, of one side. Gaussians, t laws and
+      whatever has entropies are exact; mixtures and all others by n draws;
+    - rows X with `other` rows Y, pair by pair: by nearest neighbours, as `neighbour_information` says.
+
+    >>> import likely as lk
+    >>> lk.mutual_information([[0.5, 0.0], [0.0, 0.5]], bits=True)
+    Estimate(value=1.0, error=0.0)
+    >>> lk.mutual_information(lk.Gaussian([0.0, 0.0], [[1.0, 0.6], [0.6, 1.0]]), split=[0]).value.__round__(6)
+    0.223144
+    """
+    if other is not None:
+        found = neighbour_information(joint, other, neighbours)
+    elif isinstance(joint, ProbabilityTable):
+        a, b = _sides(joint, split, given)
+        return exactly(joint.mutual_information(a, b, given, bits))
+    elif hasattr(joint, "log_prob"):
+        found = _of_law(joint, split, n, generator(rng))
+    else:
+        found = _of_table(joint)
+    return Estimate(in_units(found.value, bits), in_units(found.error, bits))
+
+
+def conditional_entropy(
+    joint: Any, given: Any = 0, *, bits: bool = False, n: int = 100_000, rng: Generator | None = None
+) -> Estimate:
+    """H[y | x] = H[x, y] − H[x] (Herbst 1.6, the chain rule): what y leaves open once x is known.
+
+    `given` says what x is: an axis of a table (A, B), variables of a `ProbabilityTable`, columns of a density or parts
+    of a `Product`. All the rest is y.
+
+    >>> import likely as lk
+    >>> lk.conditional_entropy([[0.25, 0.25], [0.0, 0.5]], given=0, bits=True).value
+    0.5
+    """
+    if isinstance(joint, ProbabilityTable):
+        names = (given,) if isinstance(given, str) else tuple(given)
+        return exactly(in_units(joint.entropy() - joint.marginal(*names).entropy(), bits))
+    if hasattr(joint, "log_prob"):
+        found = _conditional(joint, given, n, generator(rng))
+    else:
+        table = _table(joint, "conditional_entropy")[0]
+        if given not in range(table.ndim):
+            raise DomainError(sentence("conditional_entropy", f"given must be an axis, 0 … {table.ndim - 1}", given))
+        rest = table.sum(axis=tuple(i for i in range(table.ndim) if i != given))
+        found = exactly(max(0.0, float(xlogy(rest, rest).sum() - xlogy(table, table).sum())))
+    return Estimate(in_units(found.value, bits), in_units(found.error, bits))
+
+
+# ----------------------------------------------------------------------------- tables
+
+
+def _table(given: Any, whose: str) -> tuple[Array, float | None]:
+    """Probabilities (A, B), and how many rows were counted, where they are counts."""
+    t = parameter(given, whose, "the table")
+    if t.ndim != 2 or not t.size:
+        expected = "a table of two variables (A, B) is needed"
+        raise ShapeError(sentence(whose, expected, t.shape, "or a density with split=, or rows X with other=Y"))
+    if (t < 0).any() or not t.sum() > 0:
+        raise DomainError(sentence(whose, "a table must hold probabilities or counts, none negative", float(t.min())))
+    total = float(t.sum())
+    return t / total, None if abs(total - 1) < 1e-9 else total
+
+
+def _of_table(given: Any) -> Estimate:
+    """The sum; for counts with the delta method's standard error √(Var[log ratio] / N)."""
+    p, total = _table(given, ME)
+    apart = p.sum(axis=1)[:, None] * p.sum(axis=0)
+    value = max(0.0, float(rel_entr(p, apart).sum()))
+    if total is None:
+        return exactly(value)
+    ratio = np.log(np.divide(p, apart, out=np.ones_like(p), where=p > 0))
+    return Estimate(value, math.sqrt(max(0.0, float((p * ratio**2).sum()) - value**2) / total))
+
+
+def _sides(table: ProbabilityTable, split: Any, given: Any) -> tuple[Any, Any]:
+    known = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    free = [name for name in table.names if name not in known]
+    a = [free[0]] if split is None else [split] if isinstance(split, str) else list(split)
+    return a, [name for name in free if name not in a]
+
+
+# --------------------------------------------------------------------------- densities
+
+
+def _of_law(law: Any, split: Any, n: int, rng: Generator) -> Estimate:
+    if getattr(law, "members", None) is not None:
+        found = [_of_law(law.member(k), split, n, rng) for k in range(law.members)]
+        return Estimate(np.array([e.value for e in found]), np.array([e.error for e in found]))
+    if split is None:
+        raise DomainError(sentence(ME, "split must say which columns are one side", None, "for instance split=[0]"))
+    a, b = _both(law, split, ME)
+    if isinstance(law, Product):
+        return exactly(0.0)  # parts are independent
+    if isinstance(law, Gaussian) or (hasattr(law, "entropy") and hasattr(law, "marginal")):
+        found = [entropy(part) for part in (law.marginal(a), law.marginal(b), law)]
+        return exactly(max(0.0, found[0].value + found[1].value - found[2].value))
+    x = law.sample(n, rng)
+    return averaged(scores(law, x) - _scores_of(law, x, a) - _scores_of(law, x, b))
+
+
+def _both(law: Any, split: Any, whose: str) -> tuple[list[Any], list[Any]]:
+    """Both sides: columns of rows, or names of parts."""
+    names = _names(law)
+    everything = list(range(int(law.dim))) if names is None else names
+    asked: list[Any] = [split] if isinstance(split, str | int | np.integer) else list(split)
+    n = len(everything)
+    a = [int(j) % n if isinstance(j, int | np.integer) and names is None and -n <= j < n else j for j in asked]
+    b = [j for j in everything if j not in a]
+    if not a or not b or len(set(a)) < len(a) or any(j not in everything for j in a):
+        expected = f"one side must be some, not all, of {everything[:12]}, each once"
+        raise DomainError(sentence(whose, expected, split))
+    return a, b
+
+
+def _names(law: Any) -> list[str] | None:
+    """The names of parts, where rows have parts."""
+    inner = getattr(law, "parts", None) if not isinstance(law, Product) else law
+    return inner.names if isinstance(inner, Product) else None
+
+
+def _scores_of(law: Any, x: Any, side: Sequence[Any]) -> Array:
+    """log p of some columns alone: the others were not observed."""
+    if _names(law) is not None:
+        return scores(_some_parts(law, side), {name: x[name] for name in side})
+    hidden = np.full_like(np.asarray(x, dtype=np.float64), np.nan)
+    hidden[:, side] = x[:, side]
+    return scores(law, hidden)
+
+
+def _some_parts(law: Any, names: Sequence[str]) -> Any:
+    if isinstance(law, Product):
+        return Product.trusted(parts=tuple((name, law[name]) for name in names))
+    return law.replace(parts=_some_parts(law.parts, names))
+
+
+def _conditional(law: Any, given: Any, n: int, rng: Generator) -> Estimate:
+    if getattr(law, "members", None) is not None:
+        found = [_conditional(law.member(k), given, n, rng) for k in range(law.members)]
+        return Estimate(np.array([e.value for e in found]), np.array([e.error for e in found]))
+    a, b = _both(law, given, "conditional_entropy")
+    if isinstance(law, Product):
+        return added([entropy(law[name], n=n, rng=rng) for name in b])
+    if isinstance(law, Gaussian) or (hasattr(law, "entropy") and hasattr(law, "marginal")):
+        return exactly(entropy(law).value - entropy(law.marginal(a)).value)
+    x = law.sample(n, rng)
+    return averaged(_scores_of(law, x, a) - scores(law, x))
+
+
+__all__ = ["conditional_entropy", "mutual_information"]

@@ -1,0 +1,181 @@
+"""What a law looks like from outside: counts that can be listed, a line that can be integrated, or neither."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array
+from likely.maths.quadrature import integrate
+
+LOOK = 512  # draws that tell what kind of law this is
+FARTHEST = 150.0  # x = centre + scale · sinh(t) up to this t: 10⁶⁵ scales to either side
+LISTED = 1 << 20  # values that are listed one by one
+LEFT_OUT = 1e-13  # probability that a list may leave out
+POINT = 1e-10  # probability below which a set is a few points
+SLOW = 0.999  # a tail that falls by less from one t to the next has no integral that could be found
+
+
+class Atoms(NamedTuple):
+    """The values that a discrete law can take, and the log-probability of each."""
+
+    values: Any  # (m,) or (m, d)
+    log_probs: Array  # (m,)
+
+
+class Line(NamedTuple):
+    """Where the law of one real number has its weight, as panels in t with x = centre + scale · sinh(t)."""
+
+    centre: float
+    scale: float
+    edges: Array  # in t
+
+    def places(self, t: Array) -> Array:
+        """x for each t."""
+        return np.asarray(self.centre + self.scale * np.sinh(t))
+
+
+def look(law: Any) -> Atoms | Line | None:
+    """A discrete law as a list, a law of one real number as a line; None for all others.
+
+    >>> import likely as lk
+    >>> type(look(lk.Poisson(3.0))).__name__, type(look(lk.Gaussian([0.0], 1.0))).__name__
+    ('Atoms', 'Line')
+    >>> look(lk.Gaussian([0.0, 0.0], 1.0)) is None
+    True
+    """
+    if hasattr(law, "probs") and hasattr(law, "values") and not callable(law.values):
+        with np.errstate(divide="ignore"):
+            return Atoms(law.values, np.log(law.probs))
+    draws = _draws(law)
+    if draws is None:
+        return None
+    if _only_whole(law, draws):
+        return _listed(law, draws)
+    return _line(draws[:, 0]) if draws.shape[1] == 1 else None
+
+
+def is_discrete(law: Any) -> bool:
+    """True if single values have probability, as counts have."""
+    if hasattr(law, "probs") and hasattr(law, "values") and not callable(law.values):
+        return True
+    draws = _draws(law)
+    return draws is not None and _only_whole(law, draws)
+
+
+def _draws(law: Any) -> Array | None:
+    """Some draws as rows (n, d); None if they are no numbers."""
+    try:
+        drawn = law.sample(LOOK, np.random.default_rng(0))
+    except TypeError:  # a law of sequences wants to know how long
+        return None
+    if not isinstance(drawn, np.ndarray) or drawn.dtype.kind not in "biuf":
+        return None
+    a = np.asarray(drawn, dtype=np.float64)
+    a = a[:, None] if a.ndim == 1 else a
+    return a if a.ndim == 2 and np.isfinite(a).all() else None
+
+
+def _only_whole(law: Any, draws: Array) -> bool:
+    """Whole numbers, and nothing between them."""
+    if not (draws == np.floor(draws)).all():
+        return False
+    with np.errstate(all="ignore"):
+        return bool(np.isneginf(log_density(law, draws[:16] + 0.5)).all())
+
+
+def log_density(law: Any, x: Array) -> Array:
+    """log p of rows; a law may stumble over numbers beyond all measure, and that is −inf."""
+    logs = np.asarray(law.log_prob(x), dtype=np.float64)
+    return np.where(np.isnan(logs), -np.inf, logs)
+
+
+def _listed(law: Any, draws: Array) -> Atoms | None:
+    """All values that matter: the box of the draws, made wider until next to nothing lies outside."""
+    low, high = draws.min(axis=0), draws.max(axis=0)
+    before = -1.0
+    while np.prod(high - low + 1) <= LISTED:
+        axes = np.meshgrid(*(np.arange(a, b + 1) for a, b in zip(low, high, strict=True)), indexing="ij")
+        values = np.stack([axis.ravel() for axis in axes], axis=1)
+        logs = log_density(law, values)
+        mass = float(np.exp(logs).sum())
+        if mass >= 1 - LEFT_OUT or (mass > 1 - 1e-9 and mass - before < LEFT_OUT):
+            some = logs > -np.inf
+            return Atoms(values[some], logs[some])
+        before, wider = mass, np.ceil(0.5 * (high - low + 1))
+        low, high = low - wider, high + wider
+    return None
+
+
+def _line(draws: Array) -> Line:
+    """Panels that begin and end at quantiles of the draws, and go on to both sides."""
+    marks = np.quantile(draws, np.linspace(0, 1, 65))
+    centre = float(marks[32])
+    scale = float(marks[48] - marks[16]) / 2 or float(np.ptp(draws)) or abs(centre) or 1.0
+    far = np.concatenate([np.arange(0.0, 12.0, 0.5), np.arange(12.0, FARTHEST + 1, 6.0)])
+    beyond = float(np.ptp(draws)) * 0.5 ** np.arange(40.0)  # a law may end anywhere just outside of its draws
+    marks = np.concatenate([marks, marks[0] - beyond, marks[-1] + beyond])
+    edges = np.unique(np.concatenate([-far, far, np.arcsinh((marks - centre) / scale)]))
+    return Line(centre, scale, edges)
+
+
+def integral(line: Line, law: Any, g: Callable[[Array, Array], Array]) -> tuple[float, float] | None:
+    """∫ p(x) g(x, log p(x)) dx and its error; ±inf where it diverges; None where p itself does not integrate to 1.
+
+    >>> import likely as lk
+    >>> cauchy = lk.StudentT([0.0], [1.0], 1.0)
+    >>> value, error = integral(look(cauchy), cauchy, lambda x, logs: -logs)
+    >>> round(value, 9) == round(float(np.log(4 * np.pi)), 9)
+    True
+    """
+
+    def weighted(t: Array) -> tuple[Array, Array, Array]:
+        x = line.places(t)
+        logs = log_density(law, x[:, None])
+        logs = np.where(np.isposinf(logs), -np.inf, logs)  # a pole itself has no width
+        return x, logs, np.exp(logs + _log_cosh(t) + math.log(line.scale))
+
+    def values(t: Array) -> Array:
+        x, logs, p = weighted(t)
+        return np.where(p > 0, p * g(x, np.where(p > 0, logs, 0.0)), 0.0)
+
+    def finite(t: Array) -> Array:
+        found = values(t)
+        return np.where(np.isfinite(found), found, 0.0)
+
+    def endless(sign: float) -> Callable[[Array], Array]:
+        return lambda t: np.where(values(t) == sign * np.inf, weighted(t)[2], 0.0)
+
+    with np.errstate(all="ignore"):
+        mass, lost = integrate(lambda t: weighted(t)[2], line.edges)
+        if not abs(mass - 1) <= 1e-8 + lost:
+            return None
+        for sign in (1.0, -1.0):  # g may be infinite at single points, which do not count, or where p has weight
+            if integrate(endless(sign), line.edges)[0] > POINT:
+                return sign * math.inf, 0.0
+        value, error = integrate(finite, line.edges)
+        tails = [_tail(finite, side, abs(value)) for side in (-1.0, 1.0)]
+    return value + sum(tails), error + abs(1 - mass) * (1 + abs(value)) + sum(abs(t) for t in tails if math.isfinite(t))
+
+
+def _tail(integrand: Callable[[Array], Array], side: float, size: float) -> float:
+    """What lies beyond the last panel: a geometric series, or infinity."""
+    last, before = integrand(side * np.array([FARTHEST, FARTHEST - 1]))
+    if abs(last) <= 1e-15 * (1 + size):
+        return 0.0
+    ratio = float(last / before) if before else 1.0
+    return math.copysign(math.inf, last) if ratio >= SLOW or ratio <= 0 else float(last) / -math.log(ratio)
+
+
+def _log_cosh(t: Array) -> Array:
+    a = np.abs(t)
+    return a + np.log1p(np.exp(-2 * a)) - math.log(2.0)
+
+
+def generator(rng: Generator | None) -> Generator:
+    """The one given, or one that always begins alike."""
+    return np.random.default_rng(0) if rng is None else rng

@@ -1,0 +1,300 @@
+"""The logarithm of a law of binary columns as a sum of products of signs: cut anywhere, it stays positive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import logsumexp
+
+from likely.core.arrays import Array, Index, Mask
+from likely.errors import DataError, DomainError, sentence
+from likely.families.counts import per_member
+from likely.families.law import in_units, lone
+from likely.families.log_walsh_fits import (
+    CHAINS,
+    EXACT,
+    SEED,
+    SWEEPS,
+    all_log_cells,
+    annealed,
+    exact_log_z,
+    independent,
+    mean_field,
+    most_likely,
+)
+from likely.families.sign_law import SignLaw, width_of
+from likely.families.sign_sums import SignSums, checked_order, each_share, expanded, number_of_sets, places
+from likely.maths.hadamard import all_cells, cell_numbers, expectations
+
+COMPLETIONS = 1 << 22  # ways to fill gaps that are looked at side by side
+
+
+@dataclass(frozen=True, eq=False)
+class LogWalsh(SignLaw):
+    """log p(x) = Σ_S b_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
+
+    A log-linear model with interactions up to that order; the first number is −log Z. Order 1 is `Bernoulli`, order 2
+    the Boltzmann machine without hidden units, order d any positive law.
+
+    **Up to 20 columns everything is exact**: all 2ᵈ cells are summed, maximum likelihood is a convex problem, and gaps
+    (NaN) are integrated out. **With more columns**, order 1 is exact, too. Order 2 is learnt by mean-field inversion of
+    the correlations and normalised by annealed importance sampling: `error` is the standard error of log Z; gaps
+    are refused. Higher orders are refused.
+
+    >>> law = LogWalsh.normalised([0.0, 0.0, 0.0, 0.5], 2)       # two columns that like to be alike
+    >>> np.exp(law.log_prob([[0, 0], [0, 1], [1, np.nan]])).round(4)
+    array([0.3655, 0.1345, 0.5   ])
+    """
+
+    weights: Array  # (M,) or (K, M): −log Z, then single columns, pairs, …
+    dim: int = 1
+    order: int = 2
+    error: Any = 0.0  # (...): standard error of log Z; 0 where it is exact
+
+    _arrays = ("weights", "error")
+
+    def __post_init__(self) -> None:
+        b, order = self._sized("weights", "LogWalsh")
+        _refuse_high(self.dim, order)
+        error = np.asarray(self.error, dtype=np.float64)
+        error = np.zeros(b.shape[:-1]) if error.ndim == 0 and not error.any() else error
+        if error.shape != b.shape[:-1] or not (np.isfinite(error).all() and (error >= 0).all()):
+            raise DomainError(sentence("LogWalsh", "error must be a number from 0 on for each member", error.shape))
+        self._set(weights=b, order=order, error=np.array(error))
+        if self.dim <= EXACT or order == 1:
+            with np.errstate(all="ignore"):
+                off = max(abs(_log_z(one, self.dim, order) + one[0]) for one in np.atleast_2d(b))
+            if not off <= 1e-6 * (1.0 + float(np.abs(b).max())):
+                remedy = "build it by LogWalsh.normalised"
+                raise DomainError(sentence("LogWalsh", "the first weight must be −log Z", f"off by {off:.3g}", remedy))
+
+    @classmethod
+    def normalised(cls, weights: Any, dim: int, order: int = 2) -> LogWalsh:
+        """The law with these weights (M,) or (K, M), whatever the first of them is: it becomes −log Z."""
+        b = np.array(weights, dtype=np.float64)
+        b[..., 0] = 0.0
+        self = cls.trusted(weights=b, dim=dim, order=order, error=np.zeros(b.shape[:-1]))
+        b, order = self._sized("weights", "LogWalsh")
+        _refuse_high(dim, order)
+        found = [_normalised(one, dim, order) for one in np.atleast_2d(b)]
+        return _stacked(found, dim, order, None if b.ndim == 1 else len(b))
+
+    @classmethod
+    def even(cls, dim: int, order: int = 2, members: int | None = None) -> LogWalsh:
+        """All cells alike."""
+        order = checked_order(dim, order, "LogWalsh")
+        _refuse_high(dim, order)
+        b = np.zeros((*(() if members is None else (members,)), number_of_sets(dim, order)))
+        b[..., 0] = -dim * np.log(2.0)
+        return cls.trusted(weights=b, dim=dim, order=order, error=np.zeros(b.shape[:-1]))
+
+    @classmethod
+    def blank(cls, x: Any, members: int | None = None, order: int = 2) -> LogWalsh:
+        """A first look: as many columns as the rows have, all cells alike."""
+        return cls.even(width_of(x, "LogWalsh"), order, members)
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
+
+        def score(z: Array, seen: Mask, binary: Mask) -> Array:
+            out = expanded(z, np.atleast_2d(self.weights), self.order)
+            gappy = np.flatnonzero(~seen.all(axis=1))
+            if len(gappy):
+                out[gappy] = self._marginal(z[gappy], seen[gappy])
+            return np.where(binary[:, None], out, -np.inf)
+
+        return self._mapped(score, x)
+
+    def _marginal(self, z: Array, seen: Mask) -> Array:
+        """log p of what was seen of rows with gaps (n, K)."""
+        out = np.zeros((len(z), self.members or 1))
+        if self.order == 1:
+            b = np.atleast_2d(self.weights)[:, 1:]
+            return np.asarray(z @ b.T - seen @ np.logaddexp(b, -b).T)
+        for some, cells in self._filled(z, seen):
+            for k, logs in enumerate(self._log_cells):
+                out[some, k] = logsumexp(logs[cells], axis=1)
+        out[~seen.any(axis=1)] = 0.0
+        return out
+
+    def _filled(self, z: Array, seen: Mask) -> Iterator[tuple[Index, Index]]:
+        """Rows with the same gaps, a few at a time, and the cells that they may lie in (n, 2^gaps)."""
+        self._refuse_gaps(z, seen)
+        patterns, which = np.unique(seen, axis=0, return_inverse=True)
+        for i, pattern in enumerate(patterns):
+            gaps = np.flatnonzero(~pattern)
+            ways = np.zeros((1 << len(gaps), self.dim))
+            ways[:, gaps] = all_cells(len(gaps))
+            more, mine = cell_numbers(ways), np.flatnonzero(which.ravel() == i)
+            base = cell_numbers(np.where(pattern, z[mine] > 0, False).astype(np.float64))
+            step = max(COMPLETIONS >> len(gaps), 1)
+            for a in range(0, len(mine), step):
+                yield mine[a : a + step], base[a : a + step, None] + more
+
+    def _refuse_gaps(self, z: Array, seen: Mask) -> None:
+        if self.dim > EXACT:
+            j = int(np.argwhere(~seen)[0, 1])
+            expected = f"gaps can be integrated out in at most {EXACT} columns"
+            remedy = "fill them first, or use ChowTreeDensity or BernoulliDensity, which take gaps in any number"
+            raise DataError(sentence("LogWalsh", expected, f"NaN in column {j} of {self.dim}", remedy))
+
+    @cached_property
+    def _log_cells(self) -> list[Array]:
+        return [all_log_cells(one, self.dim, self.order) for one in np.atleast_2d(self.weights)]
+
+    @property
+    def probabilities(self) -> Array:
+        """p of all cells 0…00, 0…01, … (2ᵈ,), or (K, 2ᵈ) for a stack; for at most 20 columns."""
+        if self.dim > EXACT:
+            raise DomainError(sentence("LogWalsh", f"cells are listed for at most {EXACT} columns", self.dim))
+        cells = np.exp(np.stack(self._log_cells))
+        return cells if self.members else cells[0]
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack: exact for 20 columns or order 1, else by annealed Gibbs chains."""
+        each = [self._drawn(k, n, rng) for k in range(self.members or 1)]
+        return np.stack(each, axis=1) if self.members else each[0]
+
+    def _drawn(self, k: int, n: int, rng: Generator) -> Array:
+        b = np.atleast_2d(self.weights)[k]
+        if self.order == 1:
+            return (rng.random((n, self.dim)) < 1.0 / (1.0 + np.exp(-2.0 * b[1:]))).astype(np.float64)
+        if self.dim > EXACT:
+            return (annealed(b, self.dim, n, rng, SWEEPS).states > 0).astype(np.float64)
+        edges = np.cumsum(np.exp(self._log_cells[k]))
+        at = np.minimum(np.searchsorted(edges, rng.random(n) * edges[-1], side="right"), len(edges) - 1)
+        return ((at[:, None] >> np.arange(self.dim)[::-1]) & 1).astype(np.float64)
+
+    # ---------------------------------------------------------------- moments
+
+    @cached_property
+    def mean(self) -> Array:
+        """Probability of a 1 in each column; by draws, with more than 20 columns and order 2."""
+        if self.order == 1:
+            return 1.0 / (1.0 + np.exp(-2.0 * self.weights[..., 1:]))
+        if self.dim > EXACT:
+            return self.sample(1000, np.random.default_rng(SEED)).mean(axis=0)
+        singles = 1 << np.arange(self.dim)[::-1]
+        return 0.5 * (1.0 + expectations(self.probabilities)[..., singles])
+
+    def entropy(self, bits: bool = False) -> Any:
+        """−Σ p log p over all cells; one a member for a stack."""
+        p = self.probabilities
+        logs = np.stack(self._log_cells) if self.members else self._log_cells[0]
+        return in_units(lone(-(p * logs).sum(axis=-1)), bits)
+
+    def kl(self, other: LogWalsh, bits: bool = False) -> Any:
+        """KL(self ‖ other) over all cells; stacks go member by member."""
+        mine, yours = np.stack(self._log_cells), np.stack(other._log_cells)
+        each = (np.exp(mine) * (mine - yours)).sum(axis=-1)
+        return in_units(lone(each if self.members else each[0]), bits)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: all weights but −log Z."""
+        return int(self.weights[..., 1:].size)
+
+    # --------------------------------------------------------------- learning
+
+    def _summed(self, z: Array, seen: Mask, shares: Any) -> SignSums:
+        whole = seen.all(axis=1)
+        if whole.all():
+            return super()._summed(z, seen, shares)
+        at, gappy = np.flatnonzero(whole), np.flatnonzero(~whole)
+        self._refuse_gaps(z, seen)
+        stats = super()._summed(z[at], seen[at], shares[:, at])
+        return stats + self._expected(z[gappy], seen[gappy], shares[:, gappy])
+
+    def _expected(self, z: Array, seen: Mask, shares: Any) -> SignSums:
+        """Expected products of rows with gaps, and the entropy of what is hidden in them."""
+        K = self.members or 1
+        logs = (
+            self._log_cells if self.order > 1 else [all_log_cells(b, self.dim, 1) for b in np.atleast_2d(self.weights)]
+        )
+        cells, entropy = np.zeros((K, 1 << self.dim)), np.zeros(K)
+        share = np.stack(list(each_share(shares)))
+        share = np.broadcast_to(share, (K, len(z)))
+        for some, ways in self._filled(z, seen):
+            for k in range(K):
+                part = logs[k][ways]
+                whole = logsumexp(part, axis=1)
+                p = np.exp(part - whole[:, None])
+                np.add.at(cells[k], ways, share[k, some, None] * p)
+                entropy[k] += share[k, some] @ (whole - (p * part).sum(axis=1))
+        total = expectations(cells)[:, places(self.dim, self.order)]
+        weight = np.repeat(share.sum(axis=1)[:, None], total.shape[1], axis=1)
+        total = np.clip(total, -weight, weight)
+        total[:, 0] = weight[:, 0]
+        parts = {"weight": weight, "total": total, "entropy": entropy}
+        parts = {name: per_member(part, self.members) for name, part in parts.items()}
+        return SignSums.trusted(**parts, dim=self.dim, order=self.order, complete=False)
+
+    def refit(self, stats: SignSums, prior: Any = None) -> LogWalsh:
+        """Maximum likelihood: the weights whose expectations are the averages (beyond 20 columns: mean field).
+
+        >>> law = LogWalsh.even(2)
+        >>> better = law.refit(law.collect([[0, 0], [1, 1], [1, 1], [0, 1], [1, 0]]))
+        >>> better.probabilities.round(6)
+        array([0.2, 0.2, 0.2, 0.4])
+        """
+        if prior is not None:
+            self._check(stats)
+            return self.refit(prior.update(stats).stats)
+        self._refuse_nothing(stats)
+        mean, rows = np.atleast_2d(stats.mean), np.atleast_1d(stats.rows)
+        old, error = np.atleast_2d(self.weights), np.atleast_1d(self.error)
+        found = [
+            _learnt(m, float(n), b, self.dim, self.order) if n > 0 else (b, float(e))
+            for m, b, n, e in zip(mean, old, rows, error, strict=True)
+        ]
+        return _stacked(found, self.dim, self.order, self.members)
+
+    def objective(self, stats: SignSums, prior: Any = None) -> float:
+        """Log-likelihood of the statistics, Σ_S b_S Σ w φ_S, plus the entropy of what was hidden (+ log prior)."""
+        self._check(stats)
+        value = float((self.weights * stats.total).sum() + np.sum(stats.entropy))
+        return value if prior is None else value + float(np.sum(prior.log_density(self)))
+
+
+def _refuse_high(d: int, order: int) -> None:
+    if d > EXACT and order > 2:
+        expected = f"with more than {EXACT} columns the order is 1 or 2"
+        remedy = "lower the order, leave columns out, or use WalshDensity(log=False)"
+        raise DomainError(sentence("LogWalsh", expected, f"order {order} of {d} columns", remedy))
+
+
+def _learnt(mean: Array, n: float, start: Array, d: int, order: int) -> tuple[Array, float]:
+    """Weights (M,) with −log Z in front, and the standard error of log Z."""
+    if order == 1:
+        return independent(mean, d), 0.0
+    if d <= EXACT:
+        return most_likely(mean, start, d, order), 0.0
+    return _normalised(mean_field(mean, n, d), d, order)
+
+
+def _log_z(b: Array, d: int, order: int) -> float:
+    """log Z where it is exact: of order 1, or of few columns."""
+    return float(np.logaddexp(b[1:], -b[1:]).sum()) if order == 1 else exact_log_z(b, d, order)
+
+
+def _normalised(b: Array, d: int, order: int) -> tuple[Array, float]:
+    b, error = b.copy(), 0.0
+    if order == 1 or d <= EXACT:
+        b[0] = -_log_z(b, d, order)
+    else:
+        found = annealed(b, d, CHAINS, np.random.default_rng(SEED))
+        b[0], error = -found.log_z, found.error
+    return b, error
+
+
+def _stacked(found: list[tuple[Array, float]], d: int, order: int, members: int | None) -> LogWalsh:
+    b, error = np.stack([one for one, _ in found]), np.array([e for _, e in found])
+    b, error = (b, error) if members else (b[0].copy(), np.array(error[0]))
+    return LogWalsh.trusted(weights=b, dim=d, order=order, error=error)

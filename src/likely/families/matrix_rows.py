@@ -1,0 +1,143 @@
+"""Rows that are symmetric positive definite matrices, and what laws of such matrices take from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, Mask, numbers, refuse_infinite
+from likely.core.stats import Addable
+from likely.core.value import Value
+from likely.errors import DataError, ShapeError, sentence
+from likely.maths import spd
+
+
+class Matrices(NamedTuple):
+    """Rows (n, d, d) with their lower factors; `inside` tells which are positive definite, `seen` which were seen."""
+
+    x: Array  # (n, d, d): the identity where a row is not inside
+    root: Array  # (n, d, d)
+    inside: Mask  # (n,)
+    seen: Mask  # (n,)
+
+
+def matrices(x: Any, d: int, whose: str) -> Matrices:
+    """Rows (n, d, d), or (n, d²) flattened, as matrices with factors; a row of NaN was not seen."""
+    a = _shaped(numbers(x, whose), d, whose)
+    refuse_infinite(a.reshape(len(a), d * d), whose)
+    gap = np.isnan(a).any(axis=(1, 2))
+    seen = np.asarray(~np.isnan(a).all(axis=(1, 2)))
+    if (gap & seen).any():
+        expected = "a matrix is seen as a whole, or not at all"
+        raise DataError(sentence(whose, expected, f"NaN in some entries of row {int(np.flatnonzero(gap & seen)[0])}"))
+    a = np.where(seen[:, None, None], a, np.eye(d))
+    crooked = np.flatnonzero(~_symmetric(a))
+    if len(crooked):
+        expected, remedy = "matrices must be symmetric", "pass (X + X.transpose(0, 2, 1)) / 2"
+        raise DataError(sentence(whose, expected, f"row {int(crooked[0])}", remedy))
+    root, inside = _factors(a)
+    return Matrices(np.where(inside[:, None, None], a, np.eye(d)), root, inside, seen)
+
+
+def _shaped(a: Array, d: int, whose: str) -> Array:
+    if a.ndim == 1 and d == 1:
+        a = a[:, None]
+    if a.ndim == 2 and a.shape[1] == d * d:
+        a = a.reshape(-1, d, d)
+    if a.ndim != 3 or a.shape[1:] != (d, d):
+        remedy = "one symmetric matrix an observation"
+        raise ShapeError(sentence(whose, f"rows must have shape (n, {d}, {d}) or (n, {d * d})", a.shape, remedy))
+    return a
+
+
+def _symmetric(a: Array) -> Mask:
+    s = np.sqrt(np.abs(np.diagonal(a, axis1=1, axis2=2)))
+    return np.asarray(
+        (np.abs(a - np.swapaxes(a, 1, 2)) <= 1e-8 * s[:, :, None] * s[:, None, :]).all(axis=(1, 2))
+        | ~(np.diagonal(a, axis1=1, axis2=2) > 0).all(axis=1)  # not positive anyway: outside, whatever its shape
+    )
+
+
+def _factors(a: Array) -> tuple[Array, Mask]:
+    """Lower factors, and which rows have one; the others get the identity."""
+    root = spd.cholesky(a) if (np.diagonal(a, axis1=1, axis2=2) > 0).all() else None
+    if root is not None:
+        return root, np.ones(len(a), bool)
+    roots = [spd.cholesky(one) if (np.diagonal(one) > 0).all() else None for one in a]
+    eye = np.eye(a.shape[-1])
+    found = np.array([eye if r is None else r for r in roots]).reshape(a.shape)
+    return found, np.array([r is not None for r in roots], dtype=bool)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixSums(Addable, Value):
+    """Σ w, Σ w X, Σ w X⁻¹ and Σ w log det X of matrices: all that Wishart laws need to know."""
+
+    weight: Array  # (...)
+    total: Array  # (..., d, d)
+    inverse: Array  # (..., d, d)
+    logdet: Array  # (...)
+
+    complete = True
+
+    @property
+    def rows(self) -> Array:
+        """Weight of the rows (...)."""
+        return self.weight
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows, over all members."""
+        return float(np.sum(self.weight))
+
+    def __add__(self, other: MatrixSums) -> Self:
+        if self.total.shape != other.total.shape:
+            raise ShapeError(sentence("MatrixSums", f"both must be of shape {self.total.shape}", other.total.shape))
+        return self.trusted(**{name: np.asarray(part + getattr(other, name)) for name, part in self._parts().items()})
+
+    def __mul__(self, factor: float) -> Self:
+        return self.trusted(**{name: np.asarray(part * factor) for name, part in self._parts().items()})
+
+    __rmul__ = __mul__
+
+    def member(self, k: Any) -> Self:
+        """The sums of one member of a stack, or of some."""
+        return self.trusted(**{name: np.array(part[k]) for name, part in self._parts().items()})
+
+    def pooled(self) -> Self:
+        """All members as one."""
+        if self.weight.ndim == 0:
+            return self
+        return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self._parts().items()})
+
+
+def matrix_sums(x: Any, shares: Any, members: int | None, d: int, whose: str) -> MatrixSums:
+    """The statistic of rows under weights (m, n)."""
+    rows = matrices(x, d, whose)
+    _refuse_outside(rows, shares, whose)
+    used = rows.seen.astype(np.float64)
+    inverse = spd.precision(rows.root) if len(rows.x) else rows.x
+    parts = {
+        "weight": shares @ used,
+        "total": (shares @ (used[:, None] * rows.x.reshape(-1, d * d))).reshape(-1, d, d),
+        "inverse": (shares @ (used[:, None] * inverse.reshape(-1, d * d))).reshape(-1, d, d),
+        "logdet": shares @ (used * spd.logdet(rows.root)),
+    }
+    return MatrixSums.trusted(**{name: per_member(np.asarray(part), members) for name, part in parts.items()})
+
+
+def per_member(part: Array, members: int | None) -> Array:
+    """One value's sums, or a row for each member."""
+    if members is None:
+        return np.array(part[0])
+    return np.repeat(part, members, axis=0) if len(part) == 1 and members > 1 else part
+
+
+def _refuse_outside(rows: Matrices, shares: Any, whose: str) -> None:
+    counts = np.asarray(shares.sum(axis=0)).ravel() > 0
+    bad: Index = np.flatnonzero(~rows.inside & counts)
+    if len(bad):
+        expected, remedy = "matrices must be positive definite", "leave it out, or add a little to its diagonal"
+        raise DataError(sentence(whose, expected, f"row {int(bad[0])}", remedy))

@@ -1,0 +1,164 @@
+"""Radial profiles: how an elliptical density falls with the distance from its centre."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import gammaln, zeta
+
+from likely.core.arrays import Array
+from likely.errors import DomainError, sentence
+
+TOLERANCE = 1e-10  # relative error of a normaliser that is found by quadrature
+NEAREST = 1e-24  # squared distance below which a profile with a cusp counts as this
+LOG_PI = float(np.log(np.pi))
+
+
+class Profile(NamedTuple):
+    """f(q) with all that an elliptical law asks of it; `shape` is its one parameter, d the dimension."""
+
+    log_f: Callable[[Array, float, int], Array]
+    pull: Callable[[Array, float, int], Array]  # −2 f′/f: how much a row at q counts in learning
+    log_radial: Callable[[float, int], float]  # log ∫ r^{d−1} f(r²) dr
+    spread: Callable[[float, int], float]  # E q
+    radius: Callable[[int, float, int, Generator], Array]  # draws of √q
+    default: float = 1.0
+    learns: bool = True
+
+
+def _eta(s: float) -> float:
+    """Dirichlet's eta: Σ (−1)^{k−1} k^{−s}."""
+    return float(np.log(2.0)) if s == 1 else 0.5 if s == 0 else float((1 - 2 ** (1 - s)) * zeta(s))
+
+
+def _logistic_radius(n: int, shape: float, d: int, rng: Generator) -> Array:
+    """Gamma draws, kept with probability 1/(1 + e^{−r})², which is at least ¼."""
+    out = np.empty(0)
+    while len(out) < n:
+        r = rng.standard_gamma(d, 2 * (n - len(out)) + 16)
+        out = np.concatenate([out, r[rng.random(len(r)) < 1 / (1 + np.exp(-r)) ** 2]])
+    return out[:n]
+
+
+def _t_spread(v: float, d: int) -> float:
+    if not v > 2:
+        raise DomainError(sentence("Elliptical", "the covariance of a t profile exists for shape above 2", v))
+    return d * v / (v - 2)
+
+
+def _root(q: Array) -> Array:
+    return np.sqrt(np.maximum(q, NEAREST))
+
+
+PROFILES: dict[str, Profile] = {
+    "gaussian": Profile(
+        lambda q, s, d: -0.5 * q, lambda q, s, d: np.ones_like(q),
+        lambda s, d: (0.5 * d - 1) * np.log(2.0) + gammaln(0.5 * d), lambda s, d: float(d),
+        lambda n, s, d, rng: np.sqrt(rng.chisquare(d, n)),
+    ),
+    "t": Profile(
+        lambda q, s, d: -0.5 * (s + d) * np.log1p(q / s), lambda q, s, d: (s + d) / (s + q),
+        lambda s, d: 0.5 * d * np.log(s) - np.log(2.0) + gammaln(0.5 * d) + gammaln(0.5 * s) - gammaln(0.5 * (s + d)),
+        _t_spread, lambda n, s, d, rng: np.sqrt(s * rng.chisquare(d, n) / rng.chisquare(s, n)), 4.0,
+    ),
+    "laplace": Profile(
+        lambda q, s, d: -np.sqrt(q), lambda q, s, d: 1 / _root(q), lambda s, d: float(gammaln(d)),
+        lambda s, d: d * (d + 1.0), lambda n, s, d, rng: rng.standard_gamma(d, n),
+    ),
+    "power": Profile(
+        lambda q, s, d: -0.5 * q**s, lambda q, s, d: s * np.maximum(q, NEAREST) ** (s - 1),
+        lambda s, d: float(gammaln(0.5 * d / s) + 0.5 * d / s * np.log(2.0) - np.log(2 * s)),
+        lambda s, d: float(np.exp(np.log(2.0) / s + gammaln(0.5 * (d + 2) / s) - gammaln(0.5 * d / s))),
+        lambda n, s, d, rng: (2 * rng.standard_gamma(0.5 * d / s, n)) ** (0.5 / s), 0.5,
+    ),
+    "logistic": Profile(
+        lambda q, s, d: -np.sqrt(q) - 2 * np.log1p(np.exp(-np.sqrt(q))),
+        lambda q, s, d: np.tanh(0.5 * _root(q)) / _root(q),
+        lambda s, d: float(gammaln(d) + np.log(_eta(d - 1))),
+        lambda s, d: d * (d + 1) * _eta(d + 1) / _eta(d - 1), _logistic_radius,
+    ),
+    "uniform": Profile(
+        lambda q, s, d: np.where(q <= 1, 0.0, -np.inf), lambda q, s, d: np.ones_like(q), lambda s, d: -float(np.log(d)),
+        lambda s, d: d / (d + 2.0), lambda n, s, d, rng: rng.random(n) ** (1 / d), learns=False,
+    ),
+}  # fmt: skip
+
+
+def of_function(log_f: Callable[[Array], Any]) -> Profile:
+    """A profile from log f(q) alone: integrals by adaptive quadrature, slopes by differences."""
+
+    def value(q: Array, s: float, d: int) -> Array:
+        return np.asarray(log_f(np.asarray(q, dtype=np.float64)), dtype=np.float64)
+
+    def pull(q: Array, s: float, d: int) -> Array:
+        step = 1e-5 * np.maximum(q, 1e-6)
+        low = np.maximum(q - step, 0.0)
+        return np.maximum(-2 * (value(q + step, s, d) - value(low, s, d)) / (q + step - low), 0.0)
+
+    def log_radial(s: float, d: int) -> float:
+        return _log_integral(value, s, d, 0)
+
+    def spread(s: float, d: int) -> float:
+        return float(np.exp(_log_integral(value, s, d, 2) - _log_integral(value, s, d, 0)))
+
+    def radius(n: int, s: float, d: int, rng: Generator) -> Array:
+        return _inverse(value, s, d, rng.random(n))
+
+    return Profile(value, pull, log_radial, spread, radius)
+
+
+def log_volume(profile: Profile, shape: float, d: int) -> float:
+    """log ∫ f(‖z‖²) dz over all of space: that of the sphere's surface, and along the radius."""
+    return float(np.log(2.0) + 0.5 * d * LOG_PI - gammaln(0.5 * d) + profile.log_radial(shape, d))
+
+
+def _log_integrand(value: Any, s: float, d: int, more: int) -> Callable[[Any], Array]:
+    """log of r^{d + more} f(r²) at t = log r: dr = r dt."""
+
+    def at(t: Any) -> Array:
+        t = np.asarray(t, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            out = (d + more) * t + value(np.exp(2 * t), s, d)
+        return np.where(np.isnan(out), -np.inf, out)
+
+    return at
+
+
+def _range(at: Callable[[Any], Array]) -> tuple[float, float, float]:
+    """Top of the integrand in t, and where it has fallen by e^{−45} on either side."""
+    grid = np.linspace(-80.0, 80.0, 16001)
+    logs = at(grid)
+    k = int(np.argmax(logs))
+    inside = np.flatnonzero(logs > logs[k] - 45.0)
+    a, b = int(inside[0]), int(inside[-1])
+    if not np.isfinite(logs[k]) or b >= len(grid) - 1 or a <= 0:
+        expected = "the profile must have a finite integral over all of space"
+        raise DomainError(sentence("Elliptical", expected, "one that does not fall, or is 0 everywhere"))
+    return float(logs[k]), float(grid[a - 1]), float(grid[b + 1])
+
+
+def _log_integral(value: Any, s: float, d: int, more: int) -> float:
+    from scipy.integrate import quad
+
+    at = _log_integrand(value, s, d, more)
+    top, low, high = _range(at)
+    found, error = quad(lambda t: float(np.exp(at(t) - top)), low, high, epsrel=0.1 * TOLERANCE, epsabs=0.0, limit=500)
+    if not error <= 100 * TOLERANCE * found:
+        expected = f"the normaliser must be found to {TOLERANCE:g}"
+        raise DomainError(
+            sentence("Elliptical", expected, f"an error of {error / found:.2g}", "give a smoother profile")
+        )
+    return top + float(np.log(found))
+
+
+def _inverse(value: Any, s: float, d: int, p: Array) -> Array:
+    """Radii with these probabilities inside them: the distribution function on 20,000 points, read backwards."""
+    at = _log_integrand(value, s, d, 0)
+    top, low, high = _range(at)
+    t = np.linspace(low, high, 20001)
+    mass = np.exp(at(t) - top)
+    inside = np.concatenate([[0.0], np.cumsum(0.5 * (mass[1:] + mass[:-1]))])
+    return np.exp(np.interp(p, inside / inside[-1], t))

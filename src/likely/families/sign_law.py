@@ -1,0 +1,170 @@
+"""What the expansions in binary columns share: they ask rows for the same sums, and are stacks in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Index, Mask, n_rows, parameter, rows, weights
+from likely.core.blocks import BLOCKS, ROWS, Blocks
+from likely.core.engine import Threads, map_rows
+from likely.errors import DataError, ShapeError, sentence
+from likely.families.counts import exact_expectation
+from likely.families.law import Estimate, Law
+from likely.families.sign_sums import (
+    SignSums,
+    checked_order,
+    earlier_signs,
+    number_of_sets,
+    products,
+    sets_of,
+    signs,
+    split_sizes,
+    sums_of_signs,
+)
+from likely.families.sparse_rows import SparseRows, is_sparse, shares_of
+
+WORTH = 1.0  # rows that the weak prior is worth
+TINY = 1e-300  # weight below which a sampled prefix is one that cannot happen
+
+
+class SignLaw(Law):
+    """A law of d columns of 0 and 1 with one number for each set of at most `order` of them (..., M).
+
+    A subclass names its arrays in `_arrays`; all have the stack's axis in front.
+    """
+
+    dim: int
+    order: int
+    _arrays: tuple[str, ...] = ()
+
+    def _sized(self, name: str, whose: str) -> tuple[Array, int]:
+        """Numbers of all sets (M,) or (K, M) of a constructor, and the order, checked."""
+        each = parameter(getattr(self, name), whose, name)
+        if not (type(self.dim) is int and self.dim >= 1):
+            raise ShapeError(sentence(whose, "dim must be a whole number from 1 on", self.dim))
+        order = checked_order(self.dim, self.order, whose)
+        M = number_of_sets(self.dim, order)
+        if each.ndim not in (1, 2) or each.shape[-1] != M or 0 in each.shape:
+            expected = f"{name} must have shape ({M},) or (K, {M}): one for each set of at most {order} columns"
+            raise ShapeError(sentence(whose, expected, each.shape))
+        return each, order
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def _lead(self) -> Array:
+        return np.asarray(getattr(self, self._arrays[0]))
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return len(self._lead) if self._lead.ndim == 2 else None
+
+    def member(self, k: int) -> Self:
+        """One member of a stack."""
+        return self.replace(**{name: np.array(getattr(self, name)[k]) for name in self._arrays})
+
+    def some(self, index: Any) -> Self:
+        """The stack of some members."""
+        return self.replace(**{name: getattr(self, name)[np.asarray(index)] for name in self._arrays})
+
+    def _rows_of(self, x: Any) -> Any:
+        if is_sparse(x):
+            return SparseRows.of(x, self.dim, type(self).__name__)
+        return x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+
+    def _mapped(self, score: Callable[[Array, Mask, Mask], Array], x: Any) -> Array:
+        """`score` (signs, seen, binary) → (n, K) of blocks of rows, (n,) for one value."""
+        whose = type(self).__name__
+
+        def evaluate(block: Any) -> Array:
+            out = score(*signs(block, self.dim, whose))
+            return out if self.members else out[:, 0]
+
+        return map_rows(evaluate, self._rows_of(x), self.members)
+
+    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+        """E[g(x)], summed exactly over all cells (by draws, where these are too many)."""
+        return exact_expectation(self, g, np.zeros(self.dim), np.ones(self.dim)) or super().expect(g, n, rng)
+
+    # --------------------------------------------------------------- learning
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> SignSums:
+        """Sums of products of signs over rows (n, d), dense or sparse.
+
+        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1:
+        nobody).
+        """
+        n, whose = n_rows(x), type(self).__name__
+        w, x = weights(weight, n, whose), self._rows_of(x)
+        if n > ROWS * BLOCKS:
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+        shares = shares_of(w, owner, n, self.members, whose)
+        z, seen, _ = signs(x, self.dim, whose, strict=True)
+        return self._summed(z, seen, shares)
+
+    def _summed(self, z: Array, seen: Mask, shares: Any) -> SignSums:
+        return sums_of_signs(z, seen, shares, self.order, self.members)
+
+    def joined_stats(self, parts: list[SignSums]) -> SignSums:
+        """Statistics of several runs of members, as those of one stack."""
+        return parts[0].joined(parts)
+
+    def weak_prior(self, stats: SignSums) -> Any:
+        """One row of independent columns about the pooled means."""
+        from likely.priors.earlier_data import EarlierData
+
+        return EarlierData.trusted(law=self, stats=earlier_signs(stats, WORTH))
+
+    def _check(self, stats: SignSums) -> None:
+        wanted = (*self._lead.shape[:-1], number_of_sets(self.dim, self.order))
+        if stats.dim != self.dim or stats.total.shape != wanted:
+            got = (stats.dim, stats.total.shape)
+            raise ShapeError(sentence(type(self).__name__, f"statistics must be of shape {(self.dim, wanted)}", got))
+
+    def _refuse_nothing(self, stats: SignSums) -> None:
+        self._check(stats)
+        if not stats.total_weight > 0:
+            expected = "at least one row with weight is needed"
+            raise DataError(sentence(type(self).__name__, expected, "none", "or give a prior"))
+
+    def _kept(self, fresh: Array, stats: SignSums, name: str) -> Array:
+        """New numbers (..., M or d) where a member saw anything, the old ones elsewhere."""
+        return np.where((stats.rows > 0)[..., None], fresh, getattr(self, name))
+
+
+def width_of(x: Any, whose: str) -> int:
+    """Number of columns of some rows."""
+    d = x.shape[1] if is_sparse(x) else rows(x, None, whose).shape[1]
+    if d == 0:
+        raise ShapeError(sentence(whose, "at least one column is needed", n_rows(x)))
+    return int(d)
+
+
+def drawn_by_columns(each: Array, probs: Array, d: int, order: int, n: int, rng: Generator) -> Array:
+    """Rows of zeros and ones (n, d) from Π base(x) · Σ_S c_S Π z, a column at a time.
+
+    Leaving columns out of such an expansion leaves out the sets that hold them, so the law of a column given those
+    before it is a ratio of two short sums; what is negative counts as 0.
+    """
+    parts, sets = split_sizes(each, d, order), sets_of(d, order)
+    high, low = np.sqrt((1 - probs) / probs), -np.sqrt(probs / (1 - probs))
+    z, x, weight = np.zeros((n, d)), np.zeros((n, d)), np.full(n, parts[0][0])
+    for j in range(d):
+        more = np.zeros(n)
+        for s, c in zip(sets, parts[1:], strict=True):
+            mine = np.flatnonzero(s[:, -1] == j)
+            if len(mine):
+                more += (products(z, s[mine, :-1]) if s.shape[1] > 1 else np.ones((n, 1))) @ c[mine]
+        one = probs[j] * np.maximum(weight + more * high[j], 0.0)
+        zero = (1 - probs[j]) * np.maximum(weight + more * low[j], 0.0)
+        both = one + zero
+        p = np.divide(one, both, out=np.full(n, probs[j]), where=both > TINY)
+        x[:, j] = rng.random(n) < p
+        z[:, j] = np.where(x[:, j] == 1, high[j], low[j])
+        weight = np.maximum(weight + more * z[:, j], 0.0)
+    return x

@@ -1,0 +1,152 @@
+"""The best triangle over weighted values: its mode is one of them, and for each mode the ends are a concave problem.
+
+With the mode c at a value, s = 1/(c − a) and t = 1/(b − c), the log-likelihood is
+
+    Σ_{x < c} w log(1 − s (c − x)) + Σ_{x > c} w log(1 − t (x − c)) + n (log s + log t − log(s + t)) + n log 2,
+
+concave in (s, t): Newton's method finds the only maximum. For given ends, all modes are scored in one pass
+(Oliver 1972). The two take turns, from several starts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+
+STARTS = 9  # modes to begin with, at equal shares of the weight
+MANY = 1000  # values that starts look at
+TRIES = 5  # modes that the best ends like best, each given ends of its own
+
+
+class Triangle(NamedTuple):
+    """Ends and mode, and the mean log-likelihood (less log 2)."""
+
+    low: float
+    mode: int
+    high: float
+    score: float
+
+
+def best_triangle(x: Array, weight: Array, low: float | None, high: float | None, old: tuple[float, float]) -> Triangle:
+    """The best triangle over at least two sorted values; ends that are known are given, `old` are ends to try."""
+    w = weight / weight.sum()
+    tried = [old] if old[0] < x[0] and x[-1] < old[1] else []
+    if len(x) > 2 * MANY:
+        coarse = best_triangle(*_thinned(x, w), low, high, old)
+        tried, at = [*tried, (coarse.low, coarse.high)], np.empty(0, np.intp)
+    else:
+        at = np.searchsorted(np.cumsum(w), np.linspace(0, 1, STARTS)).clip(0, len(x) - 1)
+    modes = {*at.tolist(), *(int(modes_scored(x, w, *ends).argmax()) for ends in tried)}
+    begun = sorted((with_mode(x, w, r, low, high) for r in sorted(modes)), key=lambda one: -one.score)
+    return max((_climbed(x, w, one, low, high) for one in begun[:3]), key=lambda one: one.score)
+
+
+def _thinned(x: Array, w: Array) -> tuple[Array, Array]:
+    """About a thousand values of equal weight that stand for all; the extremes stay."""
+    group = np.minimum((np.cumsum(w) * MANY).astype(np.intp), MANY - 1)
+    group[0], group[-1] = -1, MANY
+    start = np.flatnonzero(np.diff(group, prepend=-2))
+    share = np.add.reduceat(w, start)
+    return np.add.reduceat(w * x, start) / share, share
+
+
+def _climbed(x: Array, w: Array, best: Triangle, low: float | None, high: float | None) -> Triangle:
+    """Modes and ends in turn, until neither gains."""
+    tried: set[int] = {best.mode}
+    while True:
+        scores = modes_scored(x, w, best.low, best.high)
+        new = [int(r) for r in _largest(scores, TRIES) if int(r) not in tried]
+        tried.update(new)
+        found = max([best, *(with_mode(x, w, r, low, high, best) for r in new)], key=lambda one: one.score)
+        if found is best:
+            return best
+        best = found
+
+
+def _largest(scores: Array, count: int) -> Index:
+    count = min(count, len(scores))
+    return np.argpartition(-scores, count - 1)[:count]
+
+
+def modes_scored(x: Array, w: Array, low: float, high: float) -> Array:
+    """Mean log-likelihood (less log 2) with the mode at each value, for given ends."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left, right = np.log(x - low), np.log(high - x)
+        up_to, from_ = np.cumsum(w * left) - w * left, np.cumsum((w * right)[::-1])[::-1] - w * right
+        below = np.cumsum(w) - w
+        above = np.maximum(1.0 - below - w, 0.0)
+        rising, falling = up_to - below * left, from_ - above * right
+    # an end on a value leaves no slope on its side: then only a mode there is possible
+    rising[0], falling[-1] = 0.0, 0.0
+    scores = rising + falling - np.log(high - low)
+    return np.where(np.isnan(scores), -np.inf, scores)
+
+
+def with_mode(
+    x: Array, w: Array, r: int, low: float | None, high: float | None, near: Triangle | None = None
+) -> Triangle:
+    """The best ends for the mode at value r; `near` is a triangle to begin with."""
+    below, above = x[r] - x[:r], x[r + 1 :] - x[r]  # below falls, above rises
+    free = np.array([low is None and r > 0, high is None and r < len(x) - 1])
+    start = np.array(
+        [_steepness(x[r], low, x[0], near and near.low), _steepness(x[r], high, x[-1], near and near.high)]
+    )
+    s, t, score = _newton((below, above), (w[:r], w[r + 1 :]), start, free)
+    a = low if low is not None else float(x[r] - 1 / s if r else x[r])
+    b = high if high is not None else float(x[r] + 1 / t if r < len(x) - 1 else x[r])
+    return Triangle(a, r, b, score)
+
+
+def _steepness(mode: float, known: float | None, farthest: float, guess: float | None) -> float:
+    """1 / (mode − end) to begin with: of the known end, a guess beyond all values, or one twice as far as these."""
+    end = known if known is not None else guess
+    if end is None or (known is None and not abs(mode - end) > abs(mode - farthest)):
+        end = 2 * farthest - mode
+    return float(1.0 / abs(mode - end)) if mode != end else np.inf
+
+
+def _newton(away: tuple[Array, Array], w: tuple[Array, Array], at: Array, free: Array) -> tuple[float, float, float]:
+    """Damped Newton steps for (s, t), those that are free; infinite where a side has no width."""
+    value = _score(away, w, at)
+    for _ in range(100):
+        first, second = _slopes(away, w, at)
+        step: Array = np.zeros(2)
+        if free.all():
+            step = np.asarray(-np.linalg.solve(second, first), dtype=np.float64)
+        elif free.any():
+            j = int(free.argmax())
+            step[j] = -first[j] / second[j, j]
+        size = 1.0
+        for j in np.flatnonzero(free).tolist():  # stay inside 0 … 1 / the farthest value
+            edge = 1.0 / away[j].max()
+            room = (edge - at[j]) if step[j] > 0 else at[j]
+            size = min(size, 0.99 * room / abs(step[j])) if step[j] else size
+        while size > 1e-12 and not (found := _score(away, w, at + size * step)) >= value - 1e-15 * abs(value):
+            size *= 0.5
+        if size <= 1e-12:
+            break
+        at, value = at + size * step, found
+        if (np.abs(step[free]) <= 1e-14 * at[free]).all():
+            break
+    return float(at[0]), float(at[1]), float(value)
+
+
+def _score(away: tuple[Array, Array], w: tuple[Array, Array], at: Array) -> float:
+    s, t = at
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sides = sum(float(v @ np.log1p(-d * c)) for d, v, c in zip(away, w, (s, t), strict=True) if len(d))
+    return sides - float(np.log(1 / s + 1 / t))
+
+
+def _slopes(away: tuple[Array, Array], w: tuple[Array, Array], at: Array) -> tuple[Array, Array]:
+    """Gradient and Hessian in (s, t); rows of what is infinite are not used."""
+    both = at.sum()
+    first, second = np.empty(2), np.full((2, 2), 1 / both**2)
+    for j, (d, v, c) in enumerate(zip(away, w, at, strict=True)):
+        pull = d / (1 - d * c) if len(d) and np.isfinite(c) else np.zeros(len(d))
+        first[j] = 1 / c - 1 / both - v @ pull
+        second[j, j] = 1 / both**2 - 1 / c**2 - v @ pull**2
+    return first, second

@@ -1,0 +1,194 @@
+"""The triangular law: rises in a straight line to its mode, and falls in another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from likely.core.arrays import Array, BadEntry
+from likely.errors import DomainError, sentence
+from likely.families.column_law import ValueLaw
+from likely.families.grain import grain
+from likely.families.law import LOG_2, in_units, lone
+from likely.families.line_integrals import mean_log_of_lines
+from likely.families.triangle_fit import best_triangle
+from likely.families.weighted_values import WeightedValues
+
+KNOWN = ("", "low", "high", "both")
+
+
+@dataclass(frozen=True, eq=False)
+class Triangular(ValueLaw):
+    """p(x | a, c, b) = Πⱼ 2/(b − a) · (x − a)/(c − a) up to c, and (b − x)/(b − c) beyond, in d columns   (Ney 1.5).
+
+    `known` says which ends are given and not learnt: "", "low", "high" or "both". With known ends the likelihood
+    has its maximum at one of the values; otherwise the best ends for it are found as well, and lie beyond the data
+    unless the mode does.
+
+    >>> Triangular(0.0, 1.0, 4.0).log_prob([0.5, 1.0, 5.0]).round(4)
+    array([-1.3863, -0.6931,    -inf])
+    """
+
+    low: Array  # a: (d,) or (K, d)
+    mode: Array  # c
+    high: Array  # b
+    known: str = ""
+
+    _domains: ClassVar[dict[str, str]] = {"low": "real", "mode": "real", "high": "real"}
+
+    def _agree(self, **parts: Array) -> None:
+        low, mode, high = parts["low"], parts["mode"], parts["high"]
+        if not ((low <= mode) & (mode <= high) & (low < high)).all():
+            raise DomainError(sentence("Triangular", "low ≤ mode ≤ high, and low below high, are needed"))
+        if self.known not in KNOWN:
+            raise DomainError(sentence("Triangular", f"known must be one of {KNOWN}", repr(self.known)))
+
+    def _log_pdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
+        left = ((x - low) / (high - low)) / (mode - low)
+        right = ((high - x) / (high - low)) / (high - mode)
+        height = np.where(x < mode, left, np.where(x > mode, right, 1 / (high - low)))
+        return np.where((x >= low) & (x <= high), np.log(height) + LOG_2, -np.inf)
+
+    def _cdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
+        at = np.clip(x, low, high)
+        left = ((at - low) / (high - low)) * ((at - low) / np.where(mode > low, mode - low, 1.0))
+        before, past = (mode - low) / (high - low), np.where(high > mode, high - mode, 1.0)
+        right = before + ((at - mode) / (high - low)) * (1 + (high - at) / past)
+        return np.where(at < mode, left, np.where(at > mode, np.minimum(right, 1.0), before))
+
+    def _quantile(self, p: Array, low: Array, mode: Array, high: Array) -> Array:
+        width, before = high - low, (mode - low) / (high - low)
+        left = low + width * np.sqrt(p * before)
+        rest = np.sqrt((1 - p) * ((high - mode) / width))
+        # seen from the nearer end: with the mode at low, high − width √(1 − p) would lose small p
+        right = np.where(p < 0.5, low + width * ((p + before * (1 - p)) / (1 + rest)), high - width * rest)
+        return np.clip(np.where(p < before, left, right), low, high)
+
+    def _entropy(self, low: Array, mode: Array, high: Array) -> Array:
+        return 0.5 + np.log(high - low) - LOG_2
+
+    @property
+    def mean(self) -> Array:
+        """(a + c + b) / 3."""
+        return self.low / 3 + self.mode / 3 + self.high / 3
+
+    @property
+    def variance(self) -> Array:
+        """(r² − r u + u²) / 18 with r = b − a and u = c − a."""
+        r, u = self.high - self.low, self.mode - self.low
+        return (r * (r - u) + u * u) / 18
+
+    def kl(self, other: Triangular, bits: bool = False) -> Any:
+        """KL(self ‖ other), by integrals of lines times logarithms of lines; infinite unless other reaches as far."""
+        inside = (other.low <= self.low) & (self.high <= other.high)
+        cuts = np.sort(np.stack([self.low, self.mode, self.high, np.clip(other.mode, self.low, self.high)]), axis=0)
+        cross = mean_log_of_lines(cuts, *(_heights(cuts, law) for law in (self, other)))
+        value = np.where(inside, -self._entropy(**self.parameters) - cross, np.inf)
+        return in_units(lone(np.maximum(value, 0.0).sum(axis=-1)), bits)
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> Self:
+        """A first look; `low` and `high` are ends that are known: numbers, or one a column."""
+        return super().blank(x, members, **fixed)
+
+    @classmethod
+    def _plain(cls, d: int, low: Any = None, high: Any = None) -> Triangular:
+        known = KNOWN[(low is not None) + 2 * (high is not None)]
+        ends = np.zeros(d) if low is None else cls._ends(low, d, "low")
+        top = ends + 1.0 if high is None else cls._ends(high, d, "high")
+        ends = top - 1.0 if low is None and high is not None else ends
+        if not (ends < top).all():
+            raise DomainError(sentence("Triangular", "low must lie below high"))
+        return cls.trusted(low=ends, mode=0.5 * ends + 0.5 * top, high=top, known=known)
+
+    @classmethod
+    def _ends(cls, end: Any, d: int, name: str) -> Array:
+        from likely.core.arrays import parameter
+
+        given = parameter(end, "Triangular", name)
+        if given.shape not in ((), (1,), (d,)):
+            raise DomainError(sentence("Triangular", f"{name} must be a number, or one for each of {d} columns", end))
+        return np.array(np.broadcast_to(given, (d,)))
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: the mode, and ends that are not known."""
+        return int(self.mode.size) * (3 - sum(self._known_ends))
+
+    @property
+    def _known_ends(self) -> tuple[bool, bool]:
+        return self.known in ("low", "both"), self.known in ("high", "both")
+
+    def _collected(self, z: Array, shares: Any) -> WeightedValues:
+        low, high = self._known_ends
+        least = self.low.min(axis=0) if self.members and low else self.low
+        most = self.high.max(axis=0) if self.members and high else self.high
+        with np.errstate(invalid="ignore"):
+            bad = np.argwhere(((z < least) & low) | ((z > most) & high)) if self.known else np.empty((0, 2), int)
+        if len(bad):
+            i, j = (int(k) for k in bad[0])
+            raise BadEntry("Triangular", "values must lie within the known ends", z[i, j], i, j, "move the ends")
+        return super()._collected(z, shares)
+
+    def _from_values(self, values: Array, weight: Array, **old: float) -> dict[str, float]:
+        a, b = (old[name] if known else None for name, known in zip(("low", "high"), self._known_ends, strict=True))
+        centre = float(values[0])
+        if len(values) == 1:
+            least = float(grain(centre))
+            a, b = centre - least if a is None else a, centre + least if b is None else b
+            return {"low": a, "mode": centre, "high": b if b > a else a + least}
+        unit = float(values[-1] - values[0])
+        low_end, high_end = (None if end is None else (end - centre) / unit for end in (a, b))
+        z = (values - centre) / unit
+        tried = (old["low"] - centre) / unit, (old["high"] - centre) / unit
+        best = best_triangle(z, weight, low_end, high_end, tried)
+        low, high = (
+            end if end is not None else found
+            for end, found in ((a, centre + unit * best.low), (b, centre + unit * best.high))
+        )
+        mode = float(values[best.mode])
+        return {"low": min(low, mode), "mode": mode, "high": max(high, mode)}
+
+    def weak_prior(self, stats: WeightedValues) -> Any:
+        """A tenth of a row that looks like a member's own; like all rows, for a member that has seen one value only.
+
+        Rows of other members would make every triangle as wide as all of them together.
+        """
+        from likely.priors.earlier_data import WORTH, EarlierData
+
+        whole = EarlierData.weak(self, stats).stats
+        if self.members is None:
+            return EarlierData(self, whole)
+        return EarlierData(self, own_or(stats, whole, WORTH))
+
+
+def own_or(stats: WeightedValues, others: WeightedValues, worth: float) -> WeightedValues:
+    """Of each cell the values that it has seen, worth so many rows; another's where it has seen one value or none."""
+    cells = {cell: (value, each) for cell, value, each in others.cells()}
+    if not cells:  # nothing was seen of any row
+        return others
+    mine = {cell: (value, each * (worth / each.sum())) for cell, value, each in stats.cells() if len(value) > 1}
+    cells = {cell: mine.get(cell, cells[cell]) for cell in sorted(cells)}
+    cell = np.concatenate([np.full(len(value), at) for at, (value, _) in cells.items()]).astype(np.intp)
+    value, each = (np.concatenate([both[i] for both in cells.values()]) for i in (0, 1))
+    weight = np.bincount(cell, each, stats.weight.size).reshape(stats.weight.shape)
+    return stats.trusted(rows=np.full(stats.rows.shape, worth), weight=weight, cell=cell, value=value, each=each)
+
+
+def _heights(cuts: Array, law: Triangular) -> tuple[Array, Array]:
+    """Density of a triangle at the two ends of each piece, seen from inside the piece."""
+    middle = 0.5 * (cuts[:-1] + cuts[1:])
+    a, c, b = law.low, law.mode, law.high
+    rising = middle <= c
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = [
+            2
+            / (b - a)
+            * np.where(rising, (at - a) / np.where(c > a, c - a, 1.0), (b - at) / np.where(b > c, b - c, 1.0))
+            for at in (cuts[:-1], cuts[1:])
+        ]
+    return ends[0], ends[1]

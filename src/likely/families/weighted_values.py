@@ -1,0 +1,141 @@
+"""What a law takes from data whose best parameters no sum can tell: each column's distinct values and their weights.
+
+As large as the data where all values differ, but it merges like any statistic: neither order nor copies matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+
+from likely.core.arrays import Array, Index, parameter
+from likely.core.stats import Addable
+from likely.core.value import Value
+from likely.errors import DomainError, ShapeError, sentence
+from likely.families.counts import per_member
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedValues(Addable, Value):
+    """Values (m,) with their weights, sorted by cell (column j of member k is cell k d + j) and value, each once."""
+
+    rows: Array  # (...): weight of the rows
+    weight: Array  # (..., d): weight of the entries that were seen
+    cell: Index  # (m,)
+    value: Array  # (m,)
+    each: Array  # (m,): weight of each value, > 0
+
+    complete = True
+
+    def __post_init__(self) -> None:
+        me = "WeightedValues"
+        parts: dict[str, Any] = {n: parameter(getattr(self, n), me, n) for n in ("rows", "weight", "value", "each")}
+        cell = np.asarray(self.cell)
+        lead, shape, m = parts["rows"].shape, parts["weight"].shape, parts["value"].shape
+        if len(lead) > 1 or len(shape) != len(lead) + 1 or shape[:-1] != lead:
+            raise ShapeError(sentence(me, "rows (...) and weight (..., d) are needed", (lead, shape)))
+        if len(m) != 1 or cell.shape != m or parts["each"].shape != m or cell.dtype.kind not in "iu":
+            raise ShapeError(sentence(me, "cell, value and each must have one shape (m,)", (cell.shape, m)))
+        cell = cell.astype(np.intp)
+        within = bool(((cell >= 0) & (cell < parts["weight"].size)).all())  # else the sum would be as long
+        total = np.bincount(cell, parts["each"], parts["weight"].size) if within else np.empty(0)
+        sound = (parts["each"] > 0).all() and within and (parts["rows"] >= 0).all()
+        if not sound or not np.allclose(total, parts["weight"].ravel(), rtol=1e-9, atol=0.0):
+            raise DomainError(sentence(me, "weights of values must add up to those of their columns"))
+        ahead = np.lexsort((parts["value"], cell))
+        if not np.array_equal(ahead, np.arange(len(cell))):
+            raise DomainError(sentence(me, "values must be sorted by cell and value"))
+        self._set(**parts, cell=cell)
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows, over all members."""
+        return float(np.sum(self.rows))
+
+    def cells(self) -> Iterator[tuple[int, Array, Array]]:
+        """Each cell that was seen, with its sorted values and their weights."""
+        edges = np.searchsorted(self.cell, np.arange(self.weight.size + 1))
+        for cell, (a, b) in enumerate(pairwise(edges.tolist())):
+            if b > a:
+                yield cell, self.value[a:b], self.each[a:b]
+
+    def __add__(self, other: WeightedValues) -> Self:
+        if self.weight.shape != other.weight.shape:
+            raise ShapeError(
+                sentence("WeightedValues", f"both must have shape {self.weight.shape}", other.weight.shape)
+            )
+        return joined(
+            type(self), np.asarray(self.rows + other.rows), self.weight.shape,
+            np.concatenate([self.cell, other.cell]), np.concatenate([self.value, other.value]),
+            np.concatenate([self.each, other.each]),
+        )  # fmt: skip
+
+    def __mul__(self, factor: float) -> Self:
+        if not factor > 0:
+            nothing = np.empty(0)
+            return self.trusted(
+                rows=self.rows * 0.0, weight=self.weight * 0.0, cell=np.empty(0, np.intp), value=nothing, each=nothing
+            )
+        parts = {name: np.asarray(getattr(self, name) * factor) for name in ("rows", "weight", "each")}
+        return self.replace(**parts)
+
+    __rmul__ = __mul__
+
+    def pooled(self) -> Self:
+        """All members as one."""
+        if self.rows.ndim == 0:
+            return self
+        d = self.weight.shape[-1]
+        return joined(type(self), np.asarray(self.rows.sum()), (d,), self.cell % d, self.value, self.each)
+
+    def member(self, k: int) -> Self:
+        """The values of one member of a stack."""
+        d = self.weight.shape[-1]
+        mine = self.cell // d == k
+        return self.trusted(
+            rows=np.array(self.rows[k]), weight=np.array(self.weight[k]), cell=self.cell[mine] - k * d,
+            value=self.value[mine], each=self.each[mine],
+        )  # fmt: skip
+
+
+def weighted_values(z: Array, shares: Any, members: int | None) -> WeightedValues:
+    """The statistic of rows (n, d), NaN where nothing was seen, under weights (m, n)."""
+    n, d = z.shape
+    total = per_member(np.asarray(shares @ np.ones(n)), members)
+    table = scipy.sparse.csr_array(shares)
+    if members is not None and table.shape[0] == 1:
+        table = scipy.sparse.vstack([table] * members, format="csr")
+    whose = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    cell = (whose[:, None] * d + np.arange(d)).ravel()
+    value = z[table.indices].ravel()
+    each = np.repeat(table.data, d)
+    counts = ~np.isnan(value) & (each > 0)
+    shape = (d,) if members is None else (members, d)
+    return joined(WeightedValues, total, shape, cell[counts], value[counts], each[counts])
+
+
+def side_by_side(parts: list[WeightedValues]) -> WeightedValues:
+    """Statistics of several stacks as those of one stack of all their members."""
+    before = np.cumsum([0, *(part.weight.size for part in parts)])
+    cells = [part.cell + int(start) for part, start in zip(parts, before[:-1], strict=True)]
+    together = {n: np.concatenate([getattr(part, n) for part in parts]) for n in ("rows", "weight", "value", "each")}
+    return WeightedValues.trusted(**together, cell=np.concatenate(cells))
+
+
+def joined(cls: Any, rows: Array, shape: tuple[int, ...], cell: Index, value: Array, each: Array) -> Any:
+    """Sorted, equal values as one."""
+    value = value + 0.0  # −0 is 0
+    order = np.lexsort((value, cell))
+    cell, value, each = cell[order], value[order], each[order]
+    first = np.ones(len(cell), dtype=bool)
+    first[1:] = (cell[1:] != cell[:-1]) | (value[1:] != value[:-1])
+    if not first.all():
+        start = np.flatnonzero(first)
+        each, cell, value = np.add.reduceat(each, start), cell[start], value[start]
+    weight = np.bincount(cell, each, int(np.prod(shape))).reshape(shape)
+    return cls.trusted(rows=np.asarray(rows), weight=weight, cell=cell.astype(np.intp), value=value, each=each)

@@ -1,0 +1,42 @@
+"""The gamma law's distribution function and quantiles, also where SciPy's series ends too soon."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import gammainc, gammaincinv
+
+from likely.core.arrays import Array
+from likely.maths.special import log_gamma_density
+
+NODES, SHARES = np.polynomial.laguerre.laggauss(64)
+
+
+def lower_share(a: Any, y: Any) -> Array:
+    """P(Y ≤ y) for the gamma law of shape a and rate 1: SciPy's `gammainc`, mended where its series ends too soon.
+
+    From a = 10⁴ on, more than four standard deviations below the mean (SciPy 1.17 keeps 8 digits there):
+    y p(y) ∫ exp(−a t + y (1 − e⁻ᵗ)) dt, a Gauss–Laguerre sum in s = (a − y) t.
+    """
+    a, y = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(y, dtype=np.float64))
+    short = (a > 1e4) & (y < a - 4 * np.sqrt(a)) & (y > 0)
+    if not short.any():
+        return np.asarray(gammainc(a, y))
+    c, z = np.where(short, a, 4.0)[..., None], np.where(short, y, 1.0)[..., None]
+    t = NODES / (c - z)
+    sums = np.exp(-z * (np.expm1(-t) + t)) @ SHARES / (c - z)[..., 0]
+    height = np.exp(log_gamma_density(z, c, 1.0)[..., 0])
+    return np.asarray(np.where(short, height * z[..., 0] * sums, gammainc(a, y)))
+
+
+def lower_point(a: Any, p: Any) -> Array:
+    """y with `lower_share(a, y)` = p: SciPy's `gammaincinv`, and a Newton step where `gammainc` needed mending."""
+    y = np.asarray(gammaincinv(a, p))
+    short = (a > 1e4) & (p < 1e-3) & (p > 0)
+    if not np.any(short):
+        return y
+    at = np.where(short, y, 1.0)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        step = (lower_share(a, at) - p) * np.exp(-log_gamma_density(at, a, 1.0))
+    return np.where(short & np.isfinite(step), y - step, y)

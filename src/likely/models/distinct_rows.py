@@ -1,0 +1,195 @@
+"""Distinct rows with the weight of all their copies: the statistic of a density that remembers everything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, Mask, n_rows, owners, parameter, refuse_infinite, rows, weights
+from likely.core.hashing import row_hashes
+from likely.core.stats import Addable
+from likely.core.value import Value
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.models.taking_away import NOTHING, without
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows(Addable, Value):
+    """Each row once, with the weight of all its copies, ordered by hash: neither order, blocks nor copies matter.
+
+    A stack keeps the rows of K members one after the other; `edges` says where each begins and ends. NaN entries were
+    not observed, and rows that lack the same entries are copies where the others agree.
+
+    >>> s = DistinctRows.of(np.array([[1.0], [2.0], [1.0]]))
+    >>> sorted(zip(s.rows[:, 0].tolist(), s.weight.tolist()))
+    [(1.0, 2.0), (2.0, 1.0)]
+    """
+
+    rows: Array  # (m, d), 0 where nothing was observed
+    weight: Array  # (m,), above 0
+    edges: Index | None = None  # (K + 1,) for a stack
+    gaps: Mask | None = None  # (m, d): True where nothing was observed; None where everything was
+
+    complete = True
+
+    def __post_init__(self) -> None:
+        z, weight = (parameter(getattr(self, name), "DistinctRows", name) for name in ("rows", "weight"))
+        if z.ndim != 2 or weight.shape != (len(z),):
+            expected = "rows (m, d) must have one weight each"
+            raise ShapeError(sentence("DistinctRows", expected, (z.shape, weight.shape), "use DistinctRows.of"))
+        gaps = None if self.gaps is None else np.array(self.gaps)
+        if gaps is not None and (gaps.shape != z.shape or gaps.dtype != np.bool_):
+            expected = "gaps must be True or False for each entry of the rows"
+            raise ShapeError(sentence("DistinctRows", expected, (gaps.dtype, gaps.shape)))
+        if not (weight > 0).all():
+            raise DomainError(sentence("DistinctRows", "weights must be positive", float(weight.min(initial=0.0))))
+        self._set(rows=z, weight=weight, edges=checked_edges(self.edges, len(z), "DistinctRows"), gaps=gaps)
+
+    @classmethod
+    def of(cls, x: Any, weight: Any = None, owner: Any = None, members: int | None = None, whose: str = "rows") -> Self:
+        """The distinct rows of (n, d) numbers: of one set, or of each member by `owner` or weights (n, K)."""
+        z, n = rows(x, None, whose), n_rows(x)
+        refuse_infinite(z, whose)
+        w = weights(weight, n, whose)
+        if members is None:
+            if owner is not None or (w is not None and w.ndim != 1):
+                raise ShapeError(sentence(whose, f"weight must have one entry a row ({n})", np.shape(weight)))
+            return cls._merged(z, np.ones(n) if w is None else w, np.zeros(n, np.intp), None)
+        if owner is not None:
+            return cls._merged(z, np.ones(n) if w is None else w, owners(owner, n, members, whose), members)
+        shares = np.ones((n, members)) if w is None else w if w.ndim == 2 else np.repeat(w[:, None], members, axis=1)
+        if shares.shape != (n, members):
+            raise ShapeError(sentence(whose, f"weight must have a column a member ({members})", shares.shape))
+        every = np.tile(np.arange(n), members)
+        return cls._merged(z[every], shares.T.ravel(), np.repeat(np.arange(members), n), members)
+
+    @classmethod
+    def _merged(cls, z: Array, weight: Array, owner: Index, members: int | None) -> Self:
+        """Copies become one row of their added weight; rows without weight or owner are not there."""
+        at = np.flatnonzero((weight > 0) & (owner >= 0))
+        hashes = row_hashes(z[at])
+        order = at[np.lexsort((hashes, owner[at]))]
+        z, weight, owner = z[order] + 0.0, weight[order], owner[order]  # −0 becomes 0
+        first = np.flatnonzero(_begins(z, owner))
+        total = np.add.reduceat(weight, first) if len(first) else np.empty(0)
+        edges = None if members is None else np.searchsorted(owner[first], np.arange(members + 1))
+        return cls.trusted(**_told_apart(z[first]), weight=total, edges=edges)
+
+    @property
+    def values(self) -> Array:
+        """The rows (m, d), NaN where nothing was observed."""
+        return self.rows if self.gaps is None else np.where(self.gaps, np.nan, self.rows)
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one set of rows."""
+        return None if self.edges is None else len(self.edges) - 1
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows, over all members."""
+        return float(self.weight.sum())
+
+    @property
+    def owner(self) -> Index:
+        """The member that each row belongs to (m,)."""
+        if self.edges is None:
+            return np.zeros(len(self.rows), np.intp)
+        return np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __add__(self, other: Self) -> Self:
+        if self.rows.shape[1] != other.rows.shape[1] or self.members != other.members:
+            mine, others = ((s.rows.shape[1], s.members) for s in (self, other))
+            raise ShapeError(sentence("DistinctRows", f"both must have {mine} columns and members", others))
+        if not len(other):
+            return self
+        rows, weight, owner = (
+            np.concatenate([getattr(s, name) for s in (self, other)]) for name in ("values", "weight", "owner")
+        )
+        return self._merged(rows, weight, owner, self.members)
+
+    def __mul__(self, factor: float) -> Self:
+        if factor > 0:
+            return self.replace(weight=self.weight * factor)
+        edges = None if self.edges is None else np.zeros_like(self.edges)
+        return self.replace(rows=self.rows[:0].copy(), weight=self.weight[:0].copy(), edges=edges, gaps=None)
+
+    __rmul__ = __mul__
+
+    def member(self, k: Any) -> Self:
+        """The rows of one member, or of some as a stack."""
+        assert self.edges is not None
+        if np.ndim(k) == 0:
+            mine = slice(self.edges[k], self.edges[k + 1])
+            return self.trusted(**_told_apart(self.values[mine]), weight=self.weight[mine].copy(), edges=None)
+        return self.side_by_side([self.member(int(i)) for i in np.asarray(k)])
+
+    @classmethod
+    def side_by_side(cls, parts: list[Self]) -> Self:
+        """Sets of rows as one stack; a stack among them counts as its members."""
+        sizes = np.concatenate([[len(p)] if p.edges is None else np.diff(p.edges) for p in parts])
+        edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        rows, weight = (np.concatenate([getattr(p, name) for p in parts]) for name in ("values", "weight"))
+        return cls.trusted(**_told_apart(rows), weight=weight, edges=edges)
+
+    def pooled(self) -> Self:
+        """The rows of all members as one set."""
+        return self._merged(self.values, self.weight, np.zeros(len(self.rows), np.intp), None)
+
+
+@without.register
+def _(stats: DistinctRows, part: Any) -> Any:
+    """The rows whose weight is not all taken away."""
+    both = [stats.values, part.values], [stats.weight, -part.weight], [stats.owner, part.owner]
+    z, weight, owner = (np.concatenate(pair) for pair in both)
+    order = np.lexsort((row_hashes(z), owner))
+    z, weight, owner = z[order], weight[order], owner[order]
+    first = np.flatnonzero(_begins(z, owner))
+    rest = np.add.reduceat(weight, first)
+    rest[rest <= NOTHING * np.add.reduceat(np.abs(weight), first)] = 0.0
+    return stats._merged(z[first], rest, owner[first], stats.members)
+
+
+def _told_apart(z: Array) -> dict[str, Any]:
+    """Numbers, and where there are none: a file holds finite numbers only."""
+    gaps = np.isnan(z)
+    return {"rows": np.where(gaps, 0.0, z), "gaps": gaps} if gaps.any() else {"rows": np.array(z), "gaps": None}
+
+
+def _begins(z: Array, owner: Index) -> Mask:
+    """True where a row is no copy of the one before it."""
+    out = np.ones(len(z), dtype=bool)
+    alike = (z[1:] == z[:-1]) | (np.isnan(z[1:]) & np.isnan(z[:-1]))
+    out[1:] = ~alike.all(axis=1) | (owner[1:] != owner[:-1])
+    return out
+
+
+def checked_edges(edges: Any, n: int, whose: str) -> Index | None:
+    """Where the members of a stack begin and end: whole numbers that rise from 0 to n."""
+    if edges is None:
+        return None
+    e = np.array(edges)
+    if e.ndim != 1 or len(e) < 2 or not np.issubdtype(e.dtype, np.integer) or e[0] != 0 or e[-1] != n:
+        raise ShapeError(sentence(whose, f"edges must be whole numbers from 0 to {n}", np.shape(edges)))
+    if (np.diff(e) < 0).any():
+        raise DataError(sentence(whose, "edges must rise", e[:8].tolist()))
+    return e.astype(np.intp)
+
+
+def same_rows(a: Array, b: Array) -> Index:
+    """For each row of a, the first row of b that equals it, or −1.
+
+    >>> same_rows(np.array([[1.0], [3.0]]), np.array([[2.0], [1.0]]))
+    array([ 1, -1])
+    """
+    if not len(a) or not len(b):
+        return np.full(len(a), -1, np.intp)
+    mine, others = row_hashes(a), row_hashes(b)
+    order = np.argsort(others, kind="stable")
+    at = order[np.minimum(np.searchsorted(others[order], mine), len(b) - 1)]
+    return np.where(others[at] == mine, at, -1)

@@ -1,0 +1,229 @@
+"""Fewer rows that decide as well: editing takes out what its neighbours contradict, condensing what they repeat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, Mask, weights
+from likely.core.hashing import row_hashes
+from likely.core.notes import tell
+from likely.errors import DomainError, ShapeError, sentence
+from likely.models.metrics import sums
+from likely.models.neighbour_search import NeighbourSearch
+from likely.models.votes import Voters
+
+EDITS = ("wilson", "repeated", "all-k", "multiedit")
+PARTS, CALM = 3, 3  # of multiedit: parts that edit each other, and rounds without a change that end it
+
+
+def edit(
+    X: Any, y: Any, k: int = 3, *, how: str = "wilson", metric: Any = "l2", p: float = 2.0, weight: Any = None
+) -> Index:
+    """The rows that their neighbours agree with, as row numbers: what is left has smoother borders.
+
+    - how="wilson": rows whose class is that of most of their k nearest others (Wilson 1972); of equals the first.
+    - "repeated": again and again, until nothing changes.
+    - "all-k": rows that 1, 2, … and k neighbours all agree with (Tomek 1976).
+    - "multiedit": rows are dealt to three parts by what they hold, each part is edited by the nearest of the next one,
+      and all is dealt again, until three rounds change nothing (Devijver and Kittler 1980). It takes out the
+      most, and leaves rows that one neighbour decides almost as Bayes' rule would.
+
+    `weight` of w means w copies (of which multiedit asks one); a row without weight is left out. A class of which
+    nothing would be left stays as it is, with a warning.
+
+    >>> X, y = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [5.15]], [0, 0, 0, 1, 1, 1, 0]
+    >>> edit(X, y)
+    array([0, 1, 2, 3, 4, 5])
+    """
+    if how not in EDITS:
+        raise DomainError(sentence("edit", f"how must be one of {', '.join(EDITS)}", repr(how)))
+    x, owner, w, at = _labelled(X, y, weight, "edit")
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise DomainError(sentence("edit", "k must be a whole number above 0", k))
+    search = NeighbourSearch.of(x, metric, p=p, weight=w, owner=owner, whose="edit")
+    keep = {"wilson": _wilson, "repeated": _repeated, "all-k": _all_k, "multiedit": _multiedit}[how]
+    return at[_no_class_lost(keep(search, owner, w, int(k)), owner)]
+
+
+def condense(X: Any, y: Any, *, how: str = "hart", metric: Any = "l2", p: float = 2.0, weight: Any = None) -> Index:
+    """Rows that are enough for the nearest one to decide all rows rightly, as row numbers: a consistent subset.
+
+    - how="hart": rows join when those that joined before decide them wrongly, until none does (Hart 1968). They are
+      visited in an order that what they hold decides, so that neither their own order nor copies matter.
+    - "reduced": then those without which all is still decided rightly leave again, the last first (Gates 1972).
+
+    Only rows at one place with different classes can be decided wrongly by what is left. Rows with little weight count
+    as others; those without weight are left out. It keeps what lies near borders, noise as well: `edit` first.
+
+    >>> len(condense([[0.0], [0.4], [1.0], [9.0], [9.5], [10.0]], ["a", "a", "a", "b", "b", "b"]))
+    2
+    """
+    if how not in ("hart", "reduced"):
+        raise DomainError(sentence("condense", 'how must be "hart" or "reduced"', repr(how)))
+    x, owner, w, at = _labelled(X, y, weight, "condense")
+    search = NeighbourSearch.of(x, metric, p=p, weight=w, owner=owner, whose="condense")
+    order = np.argsort(row_hashes(np.column_stack([x, owner])), kind="stable")
+    store = _Store(np.array(search.points)[order], search.metric.p, owner[order])
+    _hart(store)
+    if how == "reduced":
+        _reduce(store)
+    return np.sort(at[order[np.flatnonzero(store.there)]])
+
+
+# ---------------------------------------------------------------------- editing
+
+
+def _wilson(search: NeighbourSearch, owner: Index, w: Array, k: int) -> Mask:
+    votes, _ = Voters.trusted(search=search, owner=owner, weight=w, classes=int(owner.max()) + 1).votes_left_out(k)
+    return np.asarray(votes.argmax(axis=1) == owner)
+
+
+def _all_k(search: NeighbourSearch, owner: Index, w: Array, k: int) -> Mask:
+    return np.all([_wilson(search, owner, w, i) for i in range(1, k + 1)], axis=0)
+
+
+def _repeated(search: NeighbourSearch, owner: Index, w: Array, k: int) -> Mask:
+    keep = np.ones(len(owner), dtype=bool)
+    while True:
+        here = np.flatnonzero(keep)
+        agreed = _wilson(_part(search, here), owner[here], w[here], k) if len(here) > 1 else np.ones(len(here), bool)
+        agreed = _no_class_lost(agreed, owner[here], quietly=True)
+        if agreed.all():
+            return keep
+        keep[here[~agreed]] = False
+
+
+def _multiedit(search: NeighbourSearch, owner: Index, w: Array, k: int) -> Mask:
+    keep, calm, hashes = np.ones(len(owner), dtype=bool), 0, row_hashes(search.points)
+    round_ = 0
+    while calm < CALM:
+        here = np.flatnonzero(keep)
+        lost = _one_round(search, owner, here, _dealt(hashes[here], round_))
+        keep[lost] = False
+        keep |= ~_still_there(keep, owner)[owner]  # a class that vanished comes back, and stays
+        calm, round_ = (0 if len(lost) and not keep[lost].all() else calm + 1), round_ + 1
+    return keep
+
+
+def _dealt(hashes: Any, round_: int) -> Index:
+    """A part for each row, by what it holds; copies go to different parts."""
+    mixed = hashes ^ np.uint64((0x9E3779B97F4A7C15 * (round_ + 1)) % 2**64)
+    mixed = (mixed ^ (mixed >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
+    part = np.empty(len(hashes), dtype=np.intp)
+    part[np.argsort(mixed, kind="stable")] = np.arange(len(hashes)) % PARTS
+    return part
+
+
+def _one_round(search: NeighbourSearch, owner: Index, here: Index, part: Index) -> Index:
+    """Rows whose nearest row in the next part is of another class."""
+    lost = []
+    for i in range(PARTS):
+        mine, next_ = here[part == i], here[part == (i + 1) % PARTS]
+        if len(mine) and len(next_):
+            _, found = _part(search, next_)._found(search._as_queries(mine), np.full(len(mine), -1), 1)
+            lost.append(mine[owner[next_[found[:, 0]]] != owner[mine]])
+    return np.concatenate(lost) if lost else here[:0]
+
+
+def _part(search: NeighbourSearch, at: Index) -> NeighbourSearch:
+    """A search among some rows, in the same coordinates."""
+    from likely.models.neighbour_search import _again
+
+    return _again(search.metric, np.ascontiguousarray(search.points[at]), search.unit)
+
+
+def _still_there(keep: Mask, owner: Index) -> Mask:
+    return np.asarray(np.bincount(owner[keep], minlength=int(owner.max()) + 1) > 0)
+
+
+def _no_class_lost(keep: Mask, owner: Index, quietly: bool = False) -> Mask:
+    lost = np.flatnonzero(~_still_there(keep, owner))
+    if not len(lost):
+        return keep
+    if not quietly:
+        tell(f"edit: {len(lost)} classes would lose all rows and stay as they are: they have no place of their own")
+    return np.asarray(keep | np.isin(owner, lost))
+
+
+# ------------------------------------------------------------------- condensing
+
+
+class _Store:
+    """Which rows are kept, and for each row its nearest kept one; of equals the smallest number."""
+
+    def __init__(self, points: Array, p: float, owner: Index) -> None:
+        self.points, self.p, self.owner = points, p, owner
+        self.there = np.zeros(len(owner), dtype=bool)
+        self.away, self.who = np.full(len(owner), np.inf), np.full(len(owner), len(owner), dtype=np.intp)
+
+    def add(self, row: int) -> None:
+        """Keep one more row."""
+        self.there[row] = True
+        away = sums(self.points, self.points[row], self.p)
+        nearer = (away < self.away) | ((away == self.away) & (row < self.who))
+        self.away[nearer], self.who[nearer] = away[nearer], row
+
+    def wrong(self) -> Mask:
+        """Rows that are not kept, and whose nearest kept row is of another class."""
+        known = self.who < len(self.owner)
+        return ~self.there & (~known | (self.owner[np.where(known, self.who, 0)] != self.owner))
+
+
+def _hart(store: _Store) -> None:
+    _, firsts = np.unique(store.owner, return_index=True)
+    for row in firsts:
+        store.add(int(row))
+    while True:
+        at, grown = 0, False
+        while len(left := np.flatnonzero(store.wrong()[at:])):
+            at += int(left[0])
+            store.add(at)
+            at, grown = at + 1, True
+        if not grown:
+            return
+
+
+def _reduce(store: _Store) -> None:
+    """Let rows go that nobody needs, the last ones first."""
+    for row in np.flatnonzero(store.there)[::-1]:
+        others = np.flatnonzero(store.there & (np.arange(len(store.there)) != row))
+        if not len(others):
+            return
+        mine = np.flatnonzero(store.who == row)
+        found = _nearest_among(store, mine, others)
+        before, after = store.owner[store.who[mine]] == store.owner[mine], store.owner[found[1]] == store.owner[mine]
+        if not (before & ~after).any():
+            store.there[row] = False
+            store.away[mine], store.who[mine] = found
+
+
+def _nearest_among(store: _Store, mine: Index, others: Index) -> tuple[Array, Index]:
+    away, who = np.full(len(mine), np.inf), np.full(len(mine), others[0], dtype=np.intp)
+    kept = store.points[others]
+    for i, row in enumerate(mine):
+        all_ = sums(kept, store.points[row], store.p)
+        best = int(all_.argmin())
+        away[i], who[i] = all_[best], others[best]
+    return away, who
+
+
+# ----------------------------------------------------------------------- border
+
+
+def _labelled(X: Any, y: Any, weight: Any, whose: str) -> tuple[Array, Index, Array, Index]:
+    """Rows that have weight, with classes as numbers, weights, and their places among all rows."""
+    from likely.core.arrays import refuse_infinite, rows
+
+    x = rows(X, None, whose)
+    refuse_infinite(x, whose)
+    labels = np.asarray(y)
+    if labels.shape != (len(x),):
+        raise ShapeError(sentence(whose, f"y must have one label a row ({len(x)})", labels.shape))
+    w = np.ones(len(x)) if weight is None else np.asarray(weights(weight, len(x), whose))
+    if w.shape != (len(x),) or not (w > 0).any():
+        raise ShapeError(sentence(whose, "weight must have one number a row, some above 0", w.shape))
+    at = np.flatnonzero(w > 0)
+    owner = np.unique(labels[at], return_inverse=True)[1].astype(np.intp)
+    return x[at], owner, w[at], at

@@ -1,0 +1,79 @@
+"""From data to a law: one question, seven ways to answer it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from likely.core.blocks import Blocks
+from likely.core.learn import Stop, fit, resolve_prior
+from likely.core.notes import tell
+from likely.errors import DomainError, sentence
+from likely.families.law import Law
+
+RULES = (
+    "maximum likelihood", "moments", "unbiased", "map", "posterior mean", "posterior median", "predictive",
+)  # fmt: skip
+
+
+def estimate(law: Any, x: Any, rule: str = "maximum likelihood", *, prior: Any = None, weight: Any = None) -> Any:
+    """The law that weighted rows x speak for, by one of seven rules (Ney 3.4, 3.8, Herbst 2.1).
+
+    `law` is a class, as `Gaussian`, or a value, which says what kind of law is meant and where a search begins.
+
+    - **"maximum likelihood"**: rows are most probable.
+    - **"moments"**: the law has the rows' mean and variance.
+    - **"unbiased"**: parameters are right on average over data sets (weights are repetitions).
+    - **"map"**: the mode of the posterior.
+    - **"posterior mean", "posterior median"**: of the parameters.
+    - **"predictive"**: no parameters: the law of the next row, with all of them weighed by the posterior.
+
+    The last four need a `prior`, or "weak".
+
+    >>> import likely as lk
+    >>> coin = [[1], [1], [1]]
+    >>> estimate(lk.Bernoulli, coin).probs
+    array([1.])
+    >>> estimate(lk.Bernoulli, coin, "predictive", prior=lk.Beta(2, 2)).probs.round(4)
+    array([0.7143])
+    """
+    if rule not in RULES:
+        raise DomainError(sentence("estimate", f"rule must be one of {', '.join(map(repr, RULES))}", repr(rule)))
+    kind = law if isinstance(law, type) else type(law)
+    if not issubclass(kind, Law) and not (hasattr(kind, "collect") and hasattr(kind, "refit")):
+        raise DomainError(sentence("estimate", "a law that learns is needed", kind.__name__))
+    if rule in ("moments", "unbiased"):
+        return _direct(law, kind, x, rule, weight)
+    if rule == "maximum likelihood":
+        return _climbed(_start(law, kind, x), x, weight, None)
+    if prior is None:
+        expected, remedy = f'rule "{rule}" needs a prior', 'give one, as lk.Beta(1, 1), or "weak"'
+        raise DomainError(sentence("estimate", expected, "None", remedy))
+    start = _start(law, kind, x)
+    return _climbed(start, x, weight, prior) if rule == "map" else _weighed(start, x, weight, prior, rule)
+
+
+def _start(law: Any, kind: Any, x: Any) -> Any:
+    return kind.blank(Blocks.of(x).first.x) if isinstance(law, type) else law
+
+
+def _direct(law: Any, kind: Any, x: Any, rule: str, weight: Any) -> Any:
+    """By the law's own formula; a value passes on what kind of covariance it has."""
+    said = not isinstance(law, type) and getattr(law, "members", None) is None and hasattr(law, "kind")
+    verb = kind.moments_fit if rule == "moments" else kind.unbiased_fit
+    return verb(x, weight, kind=law.kind) if said else verb(x, weight)
+
+
+def _climbed(start: Any, x: Any, weight: Any, prior: Any) -> Any:
+    report = fit(start, Blocks.of(x, weight), prior=prior, stop=Stop(2000, 1e-12))
+    if not report.converged:
+        tell(f"estimate: {type(start).__name__} not converged: {report.reason}")
+    return report.model
+
+
+def _weighed(start: Any, x: Any, weight: Any, prior: Any, rule: str) -> Any:
+    stats = start.collect(x, weight)
+    if not stats.complete:
+        expected, remedy = "a posterior in closed form needs rows in which nothing is hidden", 'use rule="map"'
+        raise DomainError(sentence("estimate", expected, "gaps, or hidden labels or scales", remedy))
+    posterior = resolve_prior(start, stats, prior).update(stats)
+    return posterior.predictive() if rule == "predictive" else posterior.point(rule.split()[1])

@@ -1,0 +1,203 @@
+"""Fisher's axes: the few directions along which classes lie far apart, measured by how wide they are themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.engine import map_rows
+from likely.core.value import Value
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.moments import Moments
+from likely.maths.spd import symmetric
+from likely.models.principal import refuse_gaps
+
+CONSTANT = 1e-14  # share of a column's size: a standard deviation of less is what sums leave of a constant
+RANK = 1e-12  # share of the largest variance of standardised columns below which a direction is rounding
+FLAT = 1e-10  # share of a direction's variance that lies within classes: below, classes do not vary along it at all
+NOTHING = 1e-12  # share between classes that is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class FisherAxes(Value):
+    """z = B (x − m): coordinates in which classes have unit spread and the scatter between them is diagonal.
+
+    B S_w Bᵀ = I and B S_b Bᵀ = diag λ, with S_w = 1/n Σ_k Σ (x − m_k)(x − m_k)ᵀ, S_b = 1/n Σ_k n_k (m_k − m)(m_k − m)ᵀ,
+    λ falling (Herbst 4.1.6, Ney 8.2.3). `within` is the share of each direction's variance that lies within classes, so
+    λ = (1 − within)/within; at most K − 1 of the λ are not 0. Where S_w is singular and classes still differ, `within`
+    is 0 and λ infinite: these directions come first, scaled as if 10⁻¹⁰ of their variance lay within classes.
+
+    >>> axes = FisherAxes.of(np.diag([1.0, 4.0]), [[0.0, 0.0], [2.0, 0.0]], [0.5, 0.5])
+    >>> axes.axes, axes.ratios, axes.project([[2.0, 7.0]])
+    (array([[1., 0.]]), array([1.]), array([[1.]]))
+    """
+
+    mean: Array  # (d,)
+    axes: Array  # (q, d): B
+    within: Array  # (q,), rising
+    centres: Array  # (K, q): the class means in these coordinates
+
+    def __post_init__(self) -> None:
+        parts = {name: parameter(part, "FisherAxes", name) for name, part in self._parts().items()}
+        q, d = len(parts["within"]), len(np.atleast_1d(parts["mean"]))
+        K = len(parts["centres"]) if parts["centres"].ndim == 2 else 0
+        got = tuple(part.shape for part in parts.values())
+        if got != ((d,), (q, d), (q,), (K, q)) or not (K and q):
+            raise ShapeError(
+                sentence("FisherAxes", "mean (d,), axes (q, d), within (q,) and centres (K, q) are needed", got)
+            )
+        within = parts["within"]
+        if (within < 0).any() or (within > 1 + 1e-9).any() or (np.diff(within) < -1e-9).any():
+            raise DomainError(sentence("FisherAxes", "within must be shares that rise", within.tolist()))
+        self._set(**parts)
+
+    @classmethod
+    def of(
+        cls, within: Any, means: Any, shares: Any, components: int | None = None, *, beyond: bool = False,
+        shrinkage: float = 0.0, patient: bool = False,
+    ) -> FisherAxes:  # fmt: skip
+        """The axes of a scatter within classes S_w (d, d), class means (K, d) and shares of the classes (K,).
+
+        `components`: how many, at most the rank of S_b (K − 1 for classes in general position); with `beyond` more:
+        axes with λ = 0 follow, by falling variance of standardised columns. `shrinkage` draws correlations of S_w to 0.
+        `patient`: fewer than asked for are no error, as early in a stream.
+        """
+        W, M, p = parameter(within, "FisherAxes", "within"), parameter(means, "FisherAxes", "means"), np.asarray(shares)
+        d = M.shape[-1] if M.ndim == 2 else -1
+        if W.shape != (d, d) or p.shape != (len(M),):
+            raise ShapeError(sentence("FisherAxes", "within (d, d), means (K, d) and shares (K,) are needed", W.shape))
+        p = p / p.sum()
+        mean = p @ M
+        W = (1.0 - shrinkage) * W + shrinkage * np.diag(np.diagonal(W))
+        frame = _whitened(W, np.sqrt(p)[:, None] * (M - mean), mean)
+        if patient:
+            components = _had_so_far(frame, components, beyond)
+        axes, inner = _chosen(frame, components, len(M), beyond or patient)
+        return cls.trusted(mean=mean, axes=axes, within=inner, centres=np.ascontiguousarray((M - mean) @ axes.T))
+
+    @classmethod
+    def of_statistics(
+        cls, stats: Moments, components: int | None = None, *, beyond: bool = False, shrinkage: float = 0.0,
+        patient: bool = False,
+    ) -> FisherAxes:  # fmt: skip
+        """The same from the moments of each class, a stack of K."""
+        seen = stats.weight > 0
+        n = float(stats.weight.sum())
+        if not n > 0:
+            raise DataError(sentence("FisherAxes", "at least one row with weight is needed", "none"))
+        within = stats.scatter.sum(axis=0) / n
+        means = np.where(seen[:, None], stats.mean, 0.0)
+        means[~seen] = (stats.weight @ means) / n  # a class that is named but not seen pulls nowhere
+        return cls.of(within, means, stats.weight / n, components, beyond=beyond, shrinkage=shrinkage, patient=patient)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.axes.shape[1])
+
+    @property
+    def ratios(self) -> Array:
+        """λ (q,): variance between classes over variance within; infinite where nothing lies within."""
+        with np.errstate(divide="ignore"):
+            return np.where(self.within > 0, (1.0 - self.within) / self.within, np.inf)
+
+    def criterion(self, name: str = "trace") -> float:
+        """What these axes reach: "trace" tr(s_w⁻¹ s_b) = Σ λ, "determinant" det(s_w⁻¹ s_b) = Π λ.
+
+        With more axes than S_b has rank, det is 0 whatever they are, and det(s_w⁻¹ s_t) = Π (1 + λ) is given instead,
+        in which the total scatter stands for that between classes (Ney 8.2.4).
+        """
+        if name not in ("trace", "determinant"):
+            raise DomainError(sentence("FisherAxes", 'the criterion is "trace" or "determinant"', repr(name)))
+        if name == "trace":
+            return float(self.ratios.sum())
+        full = bool((self.within < 1.0 - NOTHING).all())
+        return float(np.prod(self.ratios if full else 1.0 + self.ratios))
+
+    def project(self, x: Any) -> Array:
+        """Coordinates along the axes (n, q) of rows (n, d)."""
+
+        def coordinates(block: Any) -> Array:
+            z = rows(block, self.dim, "FisherDiscriminant")
+            refuse_infinite(z, "FisherDiscriminant")
+            out = (z - self.mean) @ self.axes.T
+            if not np.isfinite(out).all():
+                refuse_gaps(z, "FisherDiscriminant")
+            return out
+
+        return map_rows(coordinates, x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64), len(self.axes))
+
+    def log_joint(self, x: Any, log_shares: Array) -> Array:
+        """log p(c) − ½ ‖z − μ_c‖² up to a constant of each row (n, K): Gaussians of one covariance."""
+        z = np.asarray(self.project(x), dtype=np.float64)
+        return np.asarray(log_shares + z @ self.centres.T - 0.5 * (self.centres**2).sum(axis=1))
+
+
+class _Frame(NamedTuple):
+    """White coordinates: U (d, r) makes the total scatter 1; `between` (K, r) are the weighted class means in it."""
+
+    U: Array
+    between: Array
+    within: Array  # (r, r)
+    variances: Array  # (r,): of the standardised columns, along each direction
+
+
+def _whitened(W: Array, between: Array, mean: Array) -> _Frame:
+    """Total scatter made white; columns are standardised first, so that units do not matter."""
+    variance = np.diagonal(W) + (between**2).sum(axis=0)
+    used = np.flatnonzero(variance > np.maximum(np.finfo(float).tiny * 1e16, (CONSTANT * np.abs(mean)) ** 2))
+    if not len(used):
+        expected, remedy = "some column must vary", "rescale the columns, or leave constant ones out"
+        raise DataError(sentence("FisherAxes", expected, "columns that are constant, or too small to square", remedy))
+    scale = np.sqrt(variance[used])
+    Wn, Bn = symmetric(W[np.ix_(used, used)] / scale / scale[:, None]), between[:, used] / scale
+    values, vectors = np.linalg.eigh(Wn + Bn.T @ Bn)
+    keep = values > RANK * values[-1]
+    root = vectors[:, keep] / np.sqrt(values[keep])
+    U = np.zeros((len(variance), int(keep.sum())))
+    U[used] = root / scale[:, None]
+    return _Frame(U, Bn @ root, symmetric(root.T @ Wn @ root), values[keep])
+
+
+def _chosen(frame: _Frame, components: int | None, K: int, beyond: bool) -> tuple[Array, Array]:
+    """Axes (q, d) and the shares that lie within classes (q,): of the largest ratios first."""
+    _, shares, turns = np.linalg.svd(frame.between, full_matrices=True)
+    rank = int((shares**2 > NOTHING).sum())
+    q = rank if components is None else int(components)
+    most = len(turns) if beyond else rank
+    if rank == 0 and not beyond:
+        raise DataError(sentence("FisherAxes", "class means must differ", "one mean for all", "name other classes"))
+    if q > most:
+        remedy = "keep fewer" if beyond else 'keep fewer, or choose criterion="determinant"'
+        expected = f"at most {most} axes: {K} classes differ in no more directions"
+        raise DomainError(sentence("FisherAxes", expected, q, remedy))
+    turns = np.concatenate([turns[:rank], _by_variance(turns[rank:], frame.variances)])[: max(q, 1)]
+    inner = np.einsum("qi,ij,qj->q", turns, frame.within, turns)
+    inner = np.where(inner > FLAT, np.minimum(inner, 1.0), 0.0)
+    order = np.argsort(inner, kind="stable")
+    axes = (turns @ frame.U.T)[order] / np.sqrt(np.maximum(inner[order], FLAT))[:, None]
+    return np.ascontiguousarray(_upright(axes)), inner[order]
+
+
+def _had_so_far(frame: _Frame, components: int | None, beyond: bool) -> int:
+    """How many axes a stream can have by now: at least one, which may tell nothing yet."""
+    rank = int((np.linalg.svd(frame.between, compute_uv=False) ** 2 > NOTHING).sum())
+    most = len(frame.variances) if beyond else rank
+    return max(min(rank if components is None else int(components), most), 1)
+
+
+def _by_variance(rest: Array, variances: Array) -> Array:
+    """Directions (m, r) in which classes do not differ, turned so that they have falling variances of the columns."""
+    if not len(rest):
+        return rest
+    _, vectors = np.linalg.eigh((rest * variances) @ rest.T)
+    return np.asarray(vectors[:, ::-1].T @ rest)
+
+
+def _upright(axes: Array) -> Array:
+    """Each axis with its largest entry (in size) positive."""
+    at = np.abs(axes).argmax(axis=1)
+    return axes * np.where(axes[np.arange(len(axes)), at] < 0, -1.0, 1.0)[:, None]

@@ -1,0 +1,107 @@
+"""Can distances be trusted here: are neighbours nearer than strangers, and how many dimensions are there really?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
+from likely.core.value import Value
+from likely.decisions.geometry import Dimension, Hubness, hubness, intrinsic_dimension, relative_contrast
+from likely.errors import DataError, sentence
+from likely.models.neighbour_search import NeighbourSearch, _Tree
+
+MOST = 5000  # rows that are looked at: spread evenly over all
+QUERIES = 200  # rows whose distances to all others are taken
+
+
+@dataclass(frozen=True, eq=False)
+class HighDimensions(Value):
+    """What the distances between rows are like."""
+
+    rows: int  # distinct complete rows that were looked at
+    columns: int
+    left_out: int  # rows with gaps
+    copies: float  # share of rows that repeat another one
+    contrast: float  # median of (farthest − nearest) / nearest
+    spread: float  # deviation of distances over their mean; 1/√(2D) or so for D independent columns
+    hubs: Hubness
+    dimension: Dimension
+
+    @property
+    def verdict(self) -> str:
+        """What it means, in a sentence or two."""
+        m, error = self.dimension
+        told = f"{self.columns} columns vary like {m:.1f} ± {2 * error:.1g} independent ones"
+        if self.contrast < 1.0:
+            found = (
+                f"Distances say little: the farthest row is only {1 + self.contrast:.1f} times as far as the nearest"
+            )
+            advice = "; use fewer columns, or a model with a covariance"
+        elif self.hubs.skewness > 2.0:
+            found = f"Some rows are everybody's neighbour ({self.hubs.largest:.0f} times as often as the mean)"
+            advice = ", others nobody's; edit or condense rows, or use another metric"
+        else:
+            found, advice = f"Neighbours are near: strangers are up to {1 + self.contrast:.0f} times as far", ""
+        notes = f" {self.left_out} rows with gaps were left out." if self.left_out else ""
+        return f"{found}{advice}. {told}.{notes}"
+
+
+def high_dimensions(
+    X: Any, *, k: int = 10, metric: Any = "scaled", p: float = 2.0, weight: Any = None, most: int = MOST
+) -> HighDimensions:
+    """A look at the geometry of rows (n, d): contrast, hubs, intrinsic dimension   (Ney 3.2, Herbst 1.4).
+
+    Copies of a row count once and rows with gaps not at all; of more than `most` rows, so many spread evenly are
+    looked at. Columns are divided by their deviation unless another `metric` is named. k neighbours show hubs and
+    dimension.
+
+    >>> rng = np.random.default_rng(0)
+    >>> flat = rng.normal(size=(2000, 2)) @ rng.normal(size=(2, 30))  # a plane in thirty dimensions
+    >>> report = high_dimensions(flat)
+    >>> round(report.dimension.value), report.columns
+    (2, 30)
+    """
+    x, left_out, copies = _distinct(X, weight, most)
+    if len(x) < 3:
+        raise DataError(sentence("high_dimensions", "at least 3 distinct rows without gaps are needed", len(x)))
+    search = NeighbourSearch.of(x, metric, p=p, whose="high_dimensions")
+    away, found = search.nearest_others(int(min(max(k, 2), len(x) - 1)), whose="high_dimensions")
+    contrast, spread = _to_all(search)
+    return HighDimensions.trusted(
+        rows=len(x), columns=x.shape[1], left_out=left_out, copies=copies, contrast=contrast, spread=spread,
+        hubs=hubness(found, len(x)), dimension=_dimension(search, away),
+    )  # fmt: skip
+
+
+def _distinct(X: Any, weight: Any, most: int) -> tuple[Array, int, float]:
+    x = rows(X, None, "high_dimensions")
+    refuse_infinite(x, "high_dimensions")
+    w = weights(weight, len(x), "high_dimensions")
+    there = np.ones(len(x), dtype=bool) if w is None else w > 0
+    gaps = np.isnan(x).any(axis=1)
+    whole = x[there & ~gaps]
+    once = np.unique(whole, axis=0)
+    pick: Index = np.unique(np.linspace(0, max(len(once) - 1, 0), min(len(once), most)).astype(np.intp))
+    return once[pick], int((there & gaps).sum()), 1.0 - len(once) / max(len(whole), 1)
+
+
+def _to_all(search: NeighbourSearch) -> tuple[float, float]:
+    """Median contrast and relative spread of distances, of some rows to all others."""
+    n = len(search)
+    at = np.unique(np.linspace(0, n - 1, min(n, QUERIES)).astype(np.intp))
+    away, _ = search.nearest_others(n - 1, at)
+    contrast = float(np.median(relative_contrast(away[:, 0], away[:, -1])))
+    return contrast, float(np.mean(away.std(axis=1) / np.maximum(away.mean(axis=1), 1e-300)))
+
+
+def _dimension(search: NeighbourSearch, away: Array) -> Dimension:
+    """From rows in the order of a tree, where neighbours stand together; without those the metric cannot tell apart."""
+    order = _Tree.order_of(np.array(search.points))
+    away = away[order]
+    apart = away[:, 0] > 0
+    if apart.sum() < 2 or away.shape[1] < 2:
+        return Dimension(0.0, np.inf)
+    return intrinsic_dimension(away[apart])

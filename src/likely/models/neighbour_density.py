@@ -1,0 +1,315 @@
+"""The density by the k nearest neighbours: where rows are dense, a small ball holds k of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import lgamma, log
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
+from likely.core.engine import cores
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.law import Law
+from likely.models.distinct_rows import DistinctRows, checked_edges
+from likely.models.parzen_gaps import completed
+from likely.models.parzen_scale import spreads
+
+METRICS = {"l1": 1.0, "l2": 2.0, "linf": np.inf}
+LEAST = 1e-8  # units: the radius of a ball in which k copies of one row lie
+FAR = 1e150
+ASKED = 2000  # rows that `objective` asks at most
+MANY = 16  # columns beyond which a tree asks everybody, and products are faster
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourBalls(Law):
+    """p(x) = k / (N V_k(x)), V_k the volume of the smallest ball about x that holds k rows   (Ney 5.3, Herbst 2.5).
+
+    It does *not* integrate to one (its tails fall as 1/r^d), so it compares rows and classes, but is no law to take
+    expectations of. With `unbiased`, k − 1 stands above, whose mean is right for points of a Poisson process.
+
+    - **points, weight, edges**: as those of `Parzen`; k is compared with weights, so a weight of 3 is three rows.
+    - **unit**: (d,), the units in which columns are measured; `refit` takes the columns' deviations if `scaled`.
+    - **metric**: "l1", "l2" or "linf": the ball's shape.
+    - **shared**: the members of a stack share one ball that holds k rows of all of them: p(x | c) = k_c / (N_c V), and
+      the posterior of a classifier is the share k_c / k of the votes, the k-nearest-neighbour rule. Else each member
+      has its own ball, and with k = 1 the class of the nearest row wins.
+
+    NaN entries are left out: the density of the columns that were seen is estimated by balls in these.
+
+    >>> NeighbourBalls([[0.0], [1.0], [4.0]], 1).log_prob([[2.0]]).round(4)  # 1 / (3 · 2)
+    array([-1.7918])
+    """
+
+    points: Array  # (n, d)
+    k: float = 1.0
+    weight: Array | None = None  # (n,) once it is checked
+    unit: Array | None = None  # (d,) once it is checked
+    metric: str = "l2"
+    shared: bool = False
+    unbiased: bool = False
+    scaled: bool = False
+    edges: Index | None = None  # (K + 1,) for a stack
+
+    def __post_init__(self) -> None:
+        points = parameter(self.points, "NeighbourBalls", "points")
+        points = points[:, None] if points.ndim == 1 else points
+        if points.ndim != 2 or 0 in points.shape:
+            raise ShapeError(sentence("NeighbourBalls", "points must have shape (n, d)", points.shape))
+        n, d = points.shape
+        weight = np.ones(n) if self.weight is None else parameter(self.weight, "NeighbourBalls", "weight")
+        unit = np.ones(d) if self.unit is None else parameter(self.unit, "NeighbourBalls", "unit")
+        if weight.shape != (n,) or unit.shape != (d,):
+            got = (weight.shape, unit.shape)
+            raise ShapeError(sentence("NeighbourBalls", f"weight must be ({n},) and unit ({d},)", got))
+        if not ((weight > 0).all() and (unit > 0).all()):
+            raise DomainError(sentence("NeighbourBalls", "weights and units must be positive"))
+        if self.metric not in METRICS:
+            raise DomainError(sentence("NeighbourBalls", f"metric must be one of {', '.join(METRICS)}", self.metric))
+        if not 0 < self.k < np.inf or (self.unbiased and not self.k > 1):
+            raise DomainError(sentence("NeighbourBalls", "k must be positive, and above 1 if unbiased", self.k))
+        edges = checked_edges(self.edges, n, "NeighbourBalls")
+        if edges is not None and (np.diff(edges) < 1).any():
+            raise DataError(sentence("NeighbourBalls", "every member needs a point", "a member without"))
+        self._set(points=points, k=float(self.k), weight=weight, unit=unit, edges=edges)
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.points.shape[1])
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return None if self.edges is None else len(self.edges) - 1
+
+    @property
+    def n_parameters(self) -> int:
+        """One: k."""
+        return 1
+
+    @property
+    def _w(self) -> Array:
+        assert self.weight is not None  # the constructor has filled it in
+        return self.weight
+
+    @property
+    def _unit(self) -> Array:
+        assert self.unit is not None
+        return self.unit
+
+    def member(self, k: int) -> NeighbourBalls:
+        """One member of a stack; alone, it has balls of its own."""
+        assert self.edges is not None
+        mine = slice(self.edges[k], self.edges[k + 1])
+        return self.replace(points=self.points[mine].copy(), weight=self._w[mine].copy(), edges=None)
+
+    def some(self, index: Any) -> NeighbourBalls:
+        """Some members, as a stack."""
+        return self._stacked([self.member(int(k)) for k in np.arange(self.members or 1)[index]])
+
+    def _stacked(self, parts: list[NeighbourBalls]) -> NeighbourBalls:
+        edges = np.cumsum([0, *(len(p.points) for p in parts)]).astype(np.intp)
+        points, weight = np.concatenate([p.points for p in parts]), np.concatenate([p._w for p in parts])
+        return parts[0].replace(points=points, weight=weight, edges=edges)
+
+    @cached_property
+    def _each(self) -> list[NeighbourBalls]:
+        return [self] if self.members is None else [self.member(k) for k in range(self.members)]
+
+    @property
+    def _owner(self) -> Index:
+        if self.edges is None:
+            return np.zeros(len(self.points), np.intp)
+        return np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack."""
+        z = rows(x, self.dim, "NeighbourBalls")
+        refuse_infinite(z, "NeighbourBalls")
+        out = np.zeros((len(z), self.members or 1))
+        kinds, which = np.unique(np.isnan(z), axis=0, return_inverse=True)
+        for i, gap in enumerate(kinds):
+            mine, seen = np.flatnonzero(np.ravel(which) == i), np.flatnonzero(~gap)
+            if len(seen):
+                balls = self if len(seen) == self.dim else self.marginal(seen.tolist())
+                out[mine] = balls._complete(z[np.ix_(mine, seen)])
+        return np.asarray(like_input(out if self.members else out[:, 0], x))
+
+    def _complete(self, x: Array) -> Array:
+        if self.shared and self.members is not None:
+            return self._votes(x)
+        return np.stack([one._own_ball(x) for one in self._each], axis=1)
+
+    def _own_ball(self, x: Array) -> Array:
+        far, at = self._neighbours(x)
+        held = np.cumsum(self._w[at], axis=1)
+        enough = (held >= min(self.k, self._w.sum()) * (1 - 1e-12)) & (far > 0)
+        last = np.where(enough.any(axis=1), enough.argmax(axis=1), far.shape[1] - 1)
+        radius = np.take_along_axis(far, last[:, None], axis=1)[:, 0]
+        inside = np.where(far < radius[:, None], self._w[at], 0.0).sum(axis=1)
+        count = np.maximum(min(self.k, self._w.sum()), inside)
+        count = np.where(count > 1, count - 1, count) if self.unbiased else count
+        return np.log(count) - log(self._w.sum()) - self._log_volume(radius)
+
+    def _votes(self, x: Array) -> Array:
+        far, at = self._neighbours(x)
+        held = np.cumsum(self._w[at], axis=1)
+        last = (held >= min(self.k, self._w.sum()) * (1 - 1e-12)).argmax(axis=1)
+        inside = np.arange(far.shape[1]) <= last[:, None]
+        votes = np.zeros((len(x), self.members or 1))
+        row = np.broadcast_to(np.arange(len(x))[:, None], at.shape)
+        np.add.at(votes, (row[inside], self._owner[at[inside]]), self._w[at[inside]])
+        radius = np.take_along_axis(far, last[:, None], axis=1)[:, 0]
+        total = np.array([one._w.sum() for one in self._each])
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(votes) - np.log(total) - self._log_volume(radius)[:, None])
+
+    def _log_volume(self, radius: Array) -> Array:
+        """log volume of balls: (2 Γ(1 + 1/p) r)^d / Γ(1 + d/p), in the columns' own units."""
+        p, d = METRICS[self.metric], self.dim
+        unit = d * log(2.0) + (0.0 if np.isinf(p) else d * lgamma(1 + 1 / p) - lgamma(1 + d / p))
+        return np.asarray(unit + d * np.log(np.maximum(radius, LEAST)) + np.log(self._unit).sum())
+
+    def _neighbours(self, x: Array) -> tuple[Array, Index]:
+        """Distances and places (n, m) of the nearest points, m so many that they weigh k and are not all copies."""
+        y = self._white(x)
+        most = len(self.points)
+        m = min(most, int(np.ceil(self.k)) + 1)
+        while True:
+            far, at = self._nearest(y, m)
+            weigh = self._w[at].sum(axis=1) >= self.k
+            if m == most or (weigh & (far[:, -1] > 0)).all():
+                return far, at
+            m = min(most, 2 * m)
+
+    def _nearest(self, y: Array, m: int) -> tuple[Array, Index]:
+        if self.dim > MANY and self.metric == "l2":
+            return _by_products(self._white(self.points), y, m)
+        far, at = self._tree.query(y, k=m, p=METRICS[self.metric], workers=cores())
+        return (far[:, None], at[:, None]) if m == 1 else (far, at)
+
+    @cached_property
+    def _tree(self) -> Any:
+        from scipy.spatial import cKDTree
+
+        return cKDTree(self._white(self.points))
+
+    def _white(self, x: Array) -> Array:
+        """Rows in units; what is beyond all numbers is far, and its square still a number."""
+        with np.errstate(all="ignore"):
+            white = (x - self.points[0]) / self._unit
+        return np.clip(np.nan_to_num(white, nan=FAR), -FAR, FAR)
+
+    def marginal(self, columns: Sequence[int]) -> NeighbourBalls:
+        """Balls in some of the columns."""
+        at = np.asarray(columns, dtype=np.intp)
+        return self.replace(points=np.ascontiguousarray(self.points[:, at]), unit=np.array(self._unit[at]))
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack: a point, and anywhere in the ball of its own k neighbours."""
+        if self.members is not None:
+            return np.stack([one.sample(n, rng) for one in self._each], axis=1)
+        at = rng.choice(len(self.points), n, p=self._w / self._w.sum())
+        far, near = self._neighbours(self.points[at]) if n else (np.zeros((0, 1)), np.zeros((0, 1), np.intp))
+        held = np.cumsum(self._w[near], axis=1) >= min(self.k, self._w.sum())
+        radius = np.take_along_axis(far, held.argmax(axis=1)[:, None], axis=1)
+        return np.asarray(self.points[at] + radius * _in_ball(n, self.dim, self.metric, rng) * self._unit)
+
+    # --------------------------------------------------------------- learning
+
+    takes_parts = True
+
+    @classmethod
+    def blank(
+        cls, x: Any, members: int | None = None, *, k: float = 5, metric: str = "l2", scaled: bool = True,
+        shared: bool = False, unbiased: bool = False,
+    ) -> NeighbourBalls:  # fmt: skip
+        """A first look at rows: the first of them, for each member."""
+        z = rows(x, None, "NeighbourBalls")
+        if not z.size:
+            raise ShapeError(sentence("NeighbourBalls", "at least one row and one column are needed", z.shape))
+        first = np.nan_to_num(z[:1], posinf=0.0, neginf=0.0)
+        one = cls(first, k, None, None, metric, shared, unbiased, scaled)
+        return one if members is None else one._stacked([one] * members)
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> DistinctRows:
+        """Each row once, with the weight of its copies; `weight` and `owner` as those of `Parzen`."""
+        if owner is not None and self.members is None:
+            raise DomainError(sentence("NeighbourBalls", "owner is for a stack", "one value"))
+        return DistinctRows.of(rows(x, self.dim, "NeighbourBalls"), weight, owner, self.members, "NeighbourBalls")
+
+    def refit(self, stats: DistinctRows, prior: Any = None) -> NeighbourBalls:
+        """Balls among the rows of the statistics; their units, if `scaled`, the deviations of the columns."""
+        self._check(stats)
+        stats = completed(stats, "NeighbourBalls")
+        points, owner = stats.rows, stats.owner
+        unit = self._unit
+        if self.scaled:
+            unit = np.sqrt(spreads(points, stats.weight, np.zeros(len(points), np.intp), 1)[0])
+        new = []
+        for k, old in enumerate(self._each):
+            mine = owner == k
+            there = {"points": points[mine], "weight": stats.weight[mine]} if mine.any() else {}
+            new.append(old.replace(**there, unit=unit))
+        return new[0] if self.members is None else self._stacked(new)
+
+    def objective(self, stats: DistinctRows, prior: Any = None) -> float:
+        """Σ w log p(x) of the rows: a score, for p does not integrate to one; of 2,000 rows a member at most."""
+        self._check(stats)
+        total = 0.0
+        for k, one in enumerate(self._each):
+            mine = stats if stats.members is None else stats.member(k)
+            if len(mine):
+                w = mine.weight[:ASKED]
+                total += float(w @ one.log_prob(mine.values[:ASKED])) * float(mine.weight.sum() / w.sum())
+        return total
+
+    def joined_stats(self, parts: list[DistinctRows]) -> DistinctRows:
+        """Statistics of runs of members as those of all."""
+        return DistinctRows.side_by_side(parts)
+
+    def weak_prior(self, stats: DistinctRows) -> None:
+        """Nothing is believed."""
+
+    def _check(self, stats: DistinctRows) -> None:
+        if stats.rows.shape[1] != self.dim or stats.members != self.members:
+            got = (stats.rows.shape[1], stats.members)
+            expected = f"statistics must be of {(self.dim, self.members)} columns, members"
+            raise ShapeError(sentence("NeighbourBalls", expected, got))
+
+
+def _by_products(points: Array, y: Array, m: int) -> tuple[Array, Index]:
+    """The m nearest points by blocks of products; the differences of those found are measured exactly."""
+    size = np.einsum("ij,ij->i", points, points)
+    far, at = np.empty((len(y), m)), np.empty((len(y), m), np.intp)
+    step = max(1, 4 * 10**6 // len(points))
+    for start in range(0, len(y), step):
+        part = y[start : start + step]
+        score = size - 2.0 * (part @ points.T)
+        some = (
+            np.argpartition(score, m - 1, axis=1)[:, :m] if m < len(points) else np.tile(np.arange(m), (len(part), 1))
+        )
+        away = np.sqrt(((part[:, None] - points[some]) ** 2).sum(axis=2))
+        order = np.argsort(away, axis=1, kind="stable")
+        far[start : start + step] = np.take_along_axis(away, order, axis=1)
+        at[start : start + step] = np.take_along_axis(some, order, axis=1)
+    return far, at
+
+
+def _in_ball(n: int, d: int, metric: str, rng: Generator) -> Array:
+    """Draws (n, d), evenly in the unit ball of a metric."""
+    if metric == "linf":
+        return rng.uniform(-1.0, 1.0, (n, d))
+    z = rng.standard_normal((n, d)) if metric == "l2" else rng.laplace(size=(n, d))
+    size = np.linalg.norm(z, axis=1, ord=int(METRICS[metric]))
+    return np.asarray(z * (rng.random(n) ** (1 / d) / np.maximum(size, 1e-300))[:, None])

@@ -1,0 +1,233 @@
+"""The nearest rows, exactly: a tree of boxes where it can leave most rows out, products of matrices where it cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, weights
+from likely.core.engine import cores, one_blas_thread, ordered_map
+from likely.core.value import Value
+from likely.errors import DataError, DomainError, sentence
+from likely.models.metrics import Metric, sums
+
+TRIED = 48  # queries that show how much of the tree is looked at
+STRIP = 128  # queries whose products with all rows are formed at once
+PIECE = 512  # queries that a thread takes at once
+SPAN = 1e140  # numbers up to which squares and their sums stay numbers
+SMALL = 1e-140
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourSearch(Value):
+    """Rows that are found by distance: exact, the same bits whatever the way, and of equals the smallest row first.
+
+    A row x with missing entries (NaN), or a query with some, is compared over the columns that both have, and the sum
+    of terms is scaled to all columns, d / (columns in common); with none in common it is infinitely far. That is
+    done row by row, without a tree.
+
+    >>> found = NeighbourSearch.of([[0.0], [1.0], [5.0]]).nearest([[1.2]], 2)
+    >>> found[0].round(1), found[1]
+    (array([[0.2, 1.2]]), array([[1, 0]]))
+    """
+
+    metric: Metric
+    points: Array  # (n, d) prepared rows, brought to a moderate size
+    unit: float  # a power of 2 that they were divided by
+    tree: Any  # None where rows have gaps
+
+    @classmethod
+    def of(
+        cls, x: Any, metric: Any = "l2", *, p: float = 2.0, scale: Any = None, weight: Any = None,
+        owner: Index | None = None, whose: str = "NeighbourSearch",
+    ) -> Self:  # fmt: skip
+        """For rows x (n, d) and a metric: a name or a `Metric`; spreads are learnt from x (see `Metric.learnt`)."""
+        from likely.core.arrays import refuse_infinite, rows
+
+        z = rows(x, None, whose)
+        refuse_infinite(z, whose)
+        if not z.size:
+            raise DataError(sentence(whose, "at least one row and one column are needed", z.shape))
+        w = weights(weight, len(z), whose)
+        meant = metric if isinstance(metric, Metric) else Metric.learnt(metric, z, w, owner, p=p, scale=scale)
+        points = meant.prepare(z, whose)
+        unit = _unit(points, meant.p)
+        points = np.ascontiguousarray(points / unit)
+        gaps = bool(np.isnan(points).any())
+        return cls.trusted(metric=meant, points=points, unit=unit, tree=None if gaps else _Tree(points))
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.metric, self.points, self.unit)
+
+    def nearest(self, x: Any, k: int, whose: str = "NeighbourSearch") -> tuple[Array, Index]:
+        """Distances and row numbers (m, k) of the k nearest rows, nearest first."""
+        k = self._sound(k, len(self), whose)
+        z = self.metric.prepare(x, whose, asked=True) / self.unit
+        return self._found(np.ascontiguousarray(z), np.full(len(z), -1), k)
+
+    def nearest_others(self, k: int, of: Any = None, whose: str = "NeighbourSearch") -> tuple[Array, Index]:
+        """The same for rows that are known themselves, or those numbered `of` (m,): each among all the others."""
+        k = self._sound(k, len(self) - 1, whose)
+        at = np.arange(len(self)) if of is None else np.asarray(of, dtype=np.intp)
+        return self._found(self._as_queries(at), at, k)
+
+    # ------------------------------------------------------------------- inside
+
+    def _as_queries(self, at: Index) -> Array:
+        z = np.ascontiguousarray(self.points[at])
+        if self.metric.name == "correlation":  # rows without spread correlate with nobody, not even with each other
+            z[:, [-2, -1]] = z[:, [-1, -2]]
+        return z
+
+    def _sound(self, k: Any, most: int, whose: str) -> int:
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= most:
+            raise DomainError(sentence(whose, f"k must be a whole number from 1 to {most}", k))
+        return int(k)
+
+    def _found(self, z: Array, own: Index, k: int) -> tuple[Array, Index]:
+        away, rows = np.empty((len(z), k)), np.empty((len(z), k), dtype=np.int64)
+        own = own.astype(np.int64)
+        far = ~(np.abs(np.where(np.isnan(z), 0.0, z)).max(axis=1, initial=0.0) <= self._reach)
+        gaps = np.isnan(z).any(axis=1) if self.tree is not None else np.ones(len(z), dtype=bool)
+        _each(lambda part: self._with_gaps(z, own, part, away, rows), np.flatnonzero(gaps & ~far))
+        if self.tree is not None:
+            self._without_gaps(z, own, np.flatnonzero(~gaps & ~far), away, rows)
+        with np.errstate(over="ignore"):
+            factor = 1.0 if self.metric.name == "correlation" else self.unit
+            away[far] = 0.0
+            away = self.metric.distances(away) * factor
+            for at in np.flatnonzero(far):
+                away[at], rows[at] = self._plainly(z[at], own[at], k)
+            return away, rows.astype(np.intp, copy=False)
+
+    @property
+    def _reach(self) -> float:
+        """How large an entry of a query may be for sums of its powers to stay numbers."""
+        return float(SPAN if self.metric.p in (1.0, 2.0, np.inf) else 10 ** (280 / self.metric.p))
+
+    def _plainly(self, q: Array, own: int, k: int) -> tuple[Array, Index]:
+        """One query that is very far, and its distances: with numbers of a wider range."""
+        wide: Any = np.longdouble
+        p = self.metric.p
+        z = np.abs(self.points.astype(wide) - q.astype(wide))
+        there = ~np.isnan(z)
+        z = np.where(there, z, 0)
+        total = z.max(axis=1) if p == np.inf else (z**p).sum(axis=1)
+        seen = there.sum(axis=1)
+        total = np.where(seen > 0, total if p == np.inf else total * z.shape[1] / np.maximum(seen, 1), np.inf)
+        if own >= 0:
+            total[own] = np.nan
+        order = np.argsort(total, kind="stable")[:k]
+        roots = total[order] if p in (1.0, np.inf) else total[order] ** (wide(1) / wide(p))
+        return (roots * self.unit).astype(np.float64), order
+
+    def _with_gaps(self, z: Array, own: Index, part: Index, away: Array, rows: Index) -> None:
+        from likely.loops.neighbours import search_with_gaps
+
+        near, who = np.empty((len(part), away.shape[1])), np.empty((len(part), away.shape[1]), dtype=np.int64)
+        search_with_gaps(z[part], own[part], np.array(self.points), _kind(self.metric.p), self.metric.p, near, who)
+        away[part], rows[part] = near, who
+
+    def _without_gaps(self, z: Array, own: Index, part: Index, away: Array, rows: Index) -> None:
+        """Tree or products, by what a few queries show."""
+        kind, p = _kind(self.metric.p), self.metric.p
+        if len(part) > 2 * TRIED and p == 2.0:
+            tried = part[:: len(part) // TRIED]
+            share = self.tree.search(z, tried, own, kind, p, away, rows) / (len(tried) * self.tree.leaves)
+            if share > 0.15 + 1.5 / z.shape[1]:  # a product takes a seventh of the time, choosing the rest
+                _each(lambda some: self._by_products(z, own, some, away, rows), part, STRIP)
+                return
+        order = part[self.tree.order_of(z[part])] if len(part) > 1 else part
+        _each(lambda some: self.tree.search(z, some, own, kind, p, away, rows), order)
+
+    def _by_products(self, z: Array, own: Index, part: Index, away: Array, rows: Index) -> None:
+        from likely.loops.neighbours import settle
+
+        middle, centred, norms = self.tree.centred
+        q = z[part] - middle
+        products = (-2.0 * q) @ centred.T
+        length = np.sqrt((q**2).sum(axis=1)) + np.sqrt(norms.max(initial=0.0))
+        slack = 4.0 * (z.shape[1] + 8) * np.finfo(np.float64).eps * length**2
+        near, who = np.empty((len(part), away.shape[1])), np.empty((len(part), away.shape[1]), dtype=np.int64)
+        settle(products, norms, slack, z[part], own[part], self.tree.points, near, who)
+        away[part], rows[part] = near, who
+
+
+class _Tree:
+    """The arrays that the compiled search walks through."""
+
+    def __init__(self, points: Array) -> None:
+        from likely.loops.neighbours import FAN, LANES, fill
+
+        n, d = points.shape
+        self.points = np.array(points)  # writable, as the loops were compiled for
+        self.leaves = -(-n // LANES)
+        counts = [-(-self.leaves // FAN)]
+        while counts[0] > 1:
+            counts.insert(0, -(-counts[0] // FAN))
+        self.firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self.blocks, self.numbers = np.empty((self.leaves, d, LANES)), np.empty((self.leaves, LANES), dtype=np.int64)
+        self.boxes = np.full((self.firsts[-1], 2, d, FAN), np.inf)
+        fill(self.points, self.order_of(self.points), self.blocks, self.numbers, self.boxes, self.firsts)
+        self._centred: Any = None
+
+    @staticmethod
+    def order_of(points: Array) -> Index:
+        """Rows in an order in which neighbours stand together: what one query fetched, the next one finds."""
+        from likely.loops.neighbours import grow
+
+        order = np.arange(len(points), dtype=np.int64)
+        grow(points, order)
+        return order
+
+    def search(self, z: Array, order: Index, own: Index, kind: int, p: float, away: Array, rows: Index) -> int:
+        """Search for queries z[order]; the number of leaves that were looked into."""
+        from likely.loops.neighbours import search
+
+        order = np.ascontiguousarray(order, dtype=np.int64)
+        tree = (self.blocks, self.numbers, self.boxes, self.firsts)
+        return int(search(z, order, own, *tree, kind, p, away, rows))
+
+    @property
+    def centred(self) -> tuple[Array, Array, Array]:
+        """The middle of all rows, rows about it, and their squared lengths: products then lose few digits."""
+        if self._centred is None:
+            middle = self.points.mean(axis=0)
+            about = self.points - middle
+            self._centred = middle, about, (about**2).sum(axis=1)
+        found: tuple[Array, Array, Array] = self._centred
+        return found
+
+
+def _again(metric: Metric, points: Array, unit: float) -> NeighbourSearch:
+    tree = None if np.isnan(points).any() else _Tree(points)
+    return NeighbourSearch.trusted(metric=metric, points=points, unit=unit, tree=tree)
+
+
+def _each(work: Any, order: Index, piece: int = PIECE) -> None:
+    """The work in pieces, on all cores."""
+    pieces = [order[i : i + piece] for i in range(0, len(order), piece)]
+    with one_blas_thread():
+        for _ in ordered_map(work, pieces, cores()):
+            pass
+
+
+def _kind(p: float) -> int:
+    from likely.loops.neighbours import ABSOLUTE, LARGEST, POWER, SQUARED
+
+    return {1.0: ABSOLUTE, 2.0: SQUARED, np.inf: LARGEST}.get(p, POWER)
+
+
+def _unit(points: Array, p: float) -> float:
+    """1, or a power of 2 that brings numbers of extreme size, or such as are raised to other powers, to about 1."""
+    top = float(np.abs(np.where(np.isnan(points), 0.0, points)).max(initial=0.0))
+    moderate = p in (1.0, 2.0, np.inf) and SMALL < top < SPAN / 1e10
+    return 1.0 if moderate or top == 0 else float(2.0 ** np.frexp(top)[1])
+
+
+__all__ = ["NeighbourSearch", "sums"]

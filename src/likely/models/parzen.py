@@ -1,0 +1,484 @@
+"""Parzen windows: every row that was seen is remembered, and spread a little over its surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.counts import one_column
+from likely.families.law import Law
+from likely.models.distinct_rows import DistinctRows, checked_edges, same_rows
+from likely.models.parzen_gaps import completed
+from likely.models.parzen_kernels import WITH_GAPS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
+from likely.models.parzen_scale import RULES, chosen, log_sums_of, shape_of, spreads
+from likely.models.parzen_tree import Tree, tree_of
+
+SMALL = 4096  # points up to which every one of them is added
+BOUND = 1e-6  # of p(x), beyond: |Δ log p| of any row stays below it
+ASKED = 2000  # rows that `objective` leaves out at most
+
+
+@dataclass(frozen=True, eq=False)
+class Parzen(Law):
+    """p(x) = Σ_n w_n k((x − x_n)/v) / Πv   (Ney 5.2, Herbst 2.5): a density without a model.
+
+    - **points**: (n, d), or for a stack a list of them (flat with `edges`).
+    - **scale**: squared widths v²: (d,), or (K, d) for a stack; a matrix (d, d) or (K, d, d) makes windows elliptical.
+      A number α means α times the variance of each column, member by member.
+    - **kernel**: "gaussian", "t" (with `dof`), "cube" (of edge v), "exponential", or in the ball of radius v "ball",
+      "epanechnikov", "triangle", "quartic", "triweight", "tricube"; each is normalised in d dimensions.
+    - **weight**: (n,), of the points.
+    - **tolerance**: what |Δ log p| may be for any row: points too far to matter are left out by a bound. None: 0, every
+      point is added, up to 4,096 points; 1e-6 beyond. A row too far for every point has a finite log p nevertheless.
+    - **rule**: how `refit` chooses α ("leave-one-out", "maximum", "scott", "silverman", a number); "given" keeps scale.
+
+    NaN entries are integrated out, which is exact for gaussian, t and cube; other kernels refuse them.
+
+    >>> Parzen([0.0, 1.0, 5.0], [0.25]).log_prob([[0.5], [50.0]]).round(1)
+    array([-1.1000e+00, -4.0513e+03])
+    """
+
+    points: Array  # (n, d)
+    scale: Array  # (d,) or (K, d); (d, d) or (K, d, d) where windows are elliptical
+    kernel: str = "gaussian"
+    weight: Array | None = None  # (n,) once it is checked
+    dof: float = 3.0
+    edges: Index | None = None  # (K + 1,) for a stack
+    tolerance: float | None = None
+    rule: Any = "given"
+
+    def __post_init__(self) -> None:
+        checked_kernel(self.kernel, self.dof, "Parzen")
+        points, edges = _points(self.points, self.edges)
+        weight = np.ones(len(points)) if self.weight is None else parameter(self.weight, "Parzen", "weight")
+        if weight.shape != (len(points),):
+            raise ShapeError(sentence("Parzen", f"weight must have one entry a point ({len(points)})", weight.shape))
+        if not (weight > 0).all():
+            raise DomainError(sentence("Parzen", "weights must be positive", float(weight.min())))
+        if self.tolerance is not None and not 0 <= self.tolerance < 1:
+            raise DomainError(sentence("Parzen", "tolerance must lie in 0 … 1", self.tolerance, "0 is exact"))
+        if self.rule not in RULES and not (isinstance(self.rule, int | float) and self.rule > 0):
+            raise DomainError(sentence("Parzen", f"rule must be a number or one of {', '.join(RULES)}", self.rule))
+        self._set(points=points, weight=weight, edges=edges, dof=float(self.dof))
+        self._set(scale=self._checked_scale(parameter(self.scale, "Parzen", "scale")))
+
+    def _checked_scale(self, scale: Array) -> Array:
+        K, d = self.members, self.dim
+        if scale.ndim == 0:
+            if not scale > 0:
+                raise DomainError(sentence("Parzen", "scale must be positive", float(scale)))
+            each = scale * spreads(self.points, self._w, self._owner, K or 1)
+            return np.asarray(each if K else each[0])
+        shapes = [(d,), (d, d)] if K is None else [(K, d), (K, d, d), (d,)]
+        if scale.shape not in shapes:
+            raise ShapeError(sentence("Parzen", f"scale must have shape {' or '.join(map(str, shapes))}", scale.shape))
+        if K is not None and scale.ndim == 1:
+            scale = np.repeat(scale[None], K, axis=0)
+        if scale.ndim - (K is not None) == 2:
+            self._refuse_cube()
+            roots = scale if K is not None else scale[None]
+            if not np.allclose(roots, np.swapaxes(roots, 1, 2), rtol=1e-9, atol=0):
+                raise DomainError(sentence("Parzen", "a matrix of squared widths must be symmetric"))
+            for root in roots:
+                _factor(root)
+        elif not (scale > 0).all():
+            raise DomainError(sentence("Parzen", "squared widths must be positive", float(scale.min())))
+        return scale
+
+    def _refuse_cube(self) -> None:
+        if self.kernel == "cube":
+            expected = "a cube has a width a column, and no matrix"
+            raise DomainError(sentence("Parzen", expected, "a matrix", 'take kernel="ball" for an ellipsoid'))
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.points.shape[1])
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return None if self.edges is None else len(self.edges) - 1
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: one width a member; the points are the data themselves."""
+        return self.members or 1
+
+    @property
+    def elliptical(self) -> bool:
+        """True if windows are elliptical: scale is a matrix."""
+        return self.scale.ndim - (self.members is not None) == 2
+
+    @property
+    def relative_scale(self) -> Array:
+        """α of each member (K,), one for one value: v² of the first column that varies over the variance there."""
+        each = np.stack([spreads(one.points, one._w, one._owner, 1)[0] for one in self._each])
+        squared = np.diagonal(self.scale, axis1=-2, axis2=-1) if self.elliptical else self.scale
+        at = np.argmax(each, axis=1)[:, None]
+        return np.asarray(np.take_along_axis(np.atleast_2d(squared), at, 1) / np.take_along_axis(each, at, 1))[:, 0]
+
+    @property
+    def _w(self) -> Array:
+        assert self.weight is not None  # the constructor has filled it in
+        return self.weight
+
+    @property
+    def _owner(self) -> Index:
+        if self.edges is None:
+            return np.zeros(len(self.points), np.intp)
+        return np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
+
+    def member(self, k: int) -> Parzen:
+        """One member of a stack."""
+        assert self.edges is not None
+        mine = slice(self.edges[k], self.edges[k + 1])
+        return self.replace(
+            points=self.points[mine].copy(), weight=self._w[mine].copy(), scale=self.scale[k].copy(), edges=None
+        )
+
+    def some(self, index: Any) -> Parzen:
+        """Some members, as a stack."""
+        return _stacked([self.member(int(k)) for k in np.arange(self.members or 1)[index]])
+
+    @cached_property
+    def _each(self) -> list[Parzen]:
+        return [self] if self.members is None else [self.member(k) for k in range(self.members)]
+
+    @cached_property
+    def _kernel(self) -> Kernel:
+        return kernel_of(self.kernel, self.dim, self.dof)
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        z = rows(x, self.dim, "Parzen")
+        refuse_infinite(z, "Parzen")
+        out = np.stack([one._scores(z) for one in self._each], axis=1)
+        return np.asarray(like_input(out if self.members else out[:, 0], x))
+
+    def _scores(self, x: Array) -> Array:
+        gaps = np.isnan(x).any(axis=1)
+        if not gaps.any():
+            return self._complete(x)
+        self._allow_gaps()
+        out = np.zeros(len(x))
+        out[~gaps] = self._complete(x[~gaps])
+        at = np.flatnonzero(gaps)
+        for mask, which in _by_pattern(np.isnan(x[at])):
+            if not mask.all():
+                seen = np.flatnonzero(~mask)
+                out[at[which]] = self._seen(tuple(seen.tolist()))._complete(x[np.ix_(at[which], seen)])
+        return out
+
+    def _allow_gaps(self) -> None:
+        if self.kernel not in WITH_GAPS:
+            expected = f"the kernel {self.kernel!r} cannot integrate out what is missing"
+            raise DataError(sentence("Parzen", expected, "NaN", f"use one of {', '.join(WITH_GAPS)}"))
+
+    def _seen(self, at: tuple[int, ...]) -> Parzen:
+        """The law of some columns, remembered: gaps come in few patterns."""
+        known: dict[tuple[int, ...], Parzen] = self.__dict__.setdefault("_marginals", {})
+        if at not in known:
+            if len(known) > 256:
+                known.clear()
+            known[at] = self.marginal(at)
+        return known[at]
+
+    def _complete(self, x: Array) -> Array:
+        tolerance = self.tolerance
+        if tolerance is None:
+            tolerance = 0.0 if len(self.points) <= SMALL else BOUND
+        with np.errstate(all="ignore"):
+            sums = log_sums_of(self._tree, self._white(x), 1.0, self._kernel, tolerance)
+        return sums + self._constant
+
+    @cached_property
+    def _constant(self) -> float:
+        return float(self._kernel.log_height - self._log_det - np.log(self._w.sum()))
+
+    @cached_property
+    def _tree(self) -> Tree:
+        return tree_of(self._white(self.points), self._w)
+
+    @cached_property
+    def _middle(self) -> Array:
+        return np.asarray(0.5 * self.points.min(axis=0) + 0.5 * self.points.max(axis=0))
+
+    @cached_property
+    def _root(self) -> Array:
+        """What turns columns white: 1/v (d,), or the inverse (d, d) of the factor of an elliptical scale."""
+        return np.asarray(np.linalg.inv(_factor(self.scale)) if self.elliptical else 1.0 / np.sqrt(self.scale))
+
+    @cached_property
+    def _log_det(self) -> float:
+        """log Π v."""
+        if self.elliptical:
+            return float(np.log(np.diagonal(_factor(self.scale))).sum())
+        return 0.5 * float(np.log(self.scale).sum())
+
+    def _white(self, x: Array) -> Array:
+        """Rows in windows' widths, about the middle of the points; far beyond all numbers is far."""
+        with np.errstate(all="ignore"):
+            z = x - self._middle
+            white = np.einsum("nj,ij->ni", z, self._root) if self.elliptical else z * self._root
+        return np.nan_to_num(white, nan=1e300, posinf=1e300, neginf=-1e300)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack: a point, and a step away from it."""
+        if self.members is not None:
+            return np.stack([one.sample(n, rng) for one in self._each], axis=1)
+        at = rng.choice(len(self.points), n, p=self._w / self._w.sum())
+        step = self._kernel.draw(n, rng)
+        step = step @ _factor(self.scale).T if self.elliptical else step * np.sqrt(self.scale)
+        return np.asarray(self.points[at] + step)
+
+    # ---------------------------------------------------------------- moments
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the points (d,), or (K, d)."""
+        if self.members is not None:
+            return np.stack([one.mean for one in self._each])
+        return np.asarray(self._middle + self._w @ (self.points - self._middle) / self._w.sum())
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance of the points plus that of a window (d, d), or (K, d, d)."""
+        if self.members is not None:
+            return np.stack([one.covariance for one in self._each])
+        if not np.isfinite(self._kernel.spread):
+            raise DomainError(sentence("Parzen", "the covariance exists for dof above 2", self.dof))
+        z = self.points - self.mean
+        window = self.scale if self.elliptical else np.diag(self.scale)
+        return np.asarray((z * (self._w / self._w.sum())[:, None]).T @ z + self._kernel.spread * window)
+
+    @property
+    def variance(self) -> Array:
+        """Variance of each column, (d,) or (K, d)."""
+        return np.array(np.diagonal(self.covariance, axis1=-2, axis2=-1))
+
+    def marginal(self, columns: Sequence[int]) -> Parzen:
+        """The law of some columns, the others integrated out: the same windows about fewer columns.
+
+        >>> Parzen([[0.0, 1.0], [2.0, 5.0]], [1.0, 4.0]).marginal([1]).scale
+        array([4.])
+        """
+        self._allow_gaps()
+        at = np.asarray(columns, dtype=np.intp)
+        if at.ndim != 1 or not len(at) or len(set(at.tolist())) < len(at) or at.min() < 0 or at.max() >= self.dim:
+            raise DomainError(sentence("Parzen", f"columns must be some of 0 … {self.dim - 1}, each once", columns))
+        scale = self.scale[..., at[:, None], at] if self.elliptical else self.scale[..., at]
+        return self.replace(points=np.ascontiguousarray(self.points[:, at]), scale=np.ascontiguousarray(scale))
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x) in one dimension."""
+        self._only_one_column()
+        z = one_column(x, self.members)
+        if self.members is not None:
+            return np.stack([one.cdf(z[..., 0]) for one in self._each], axis=-1)
+        flat, w = np.ravel(z), self._w / self._w.sum()
+        width, out = np.sqrt(np.ravel(self.scale)[0]), np.empty(np.size(z))
+        step = max(1, 10**6 // len(w))
+        for start in range(0, len(out), step):
+            part = slice(start, start + step)
+            u = (flat[part, None] - self.points[:, 0]) / width
+            out[part] = cdf_of(self.kernel, u, self.dof) @ w
+        return out.reshape(np.shape(z))
+
+    def quantile(self, p: Any) -> Array:
+        """x with P(X ≤ x) = p in one dimension, by bisection; for a stack, (n, K)."""
+        self._only_one_column()
+        p = np.asarray(p, dtype=np.float64)
+        if self.members is not None:
+            return np.stack([one.quantile(p) for one in self._each], axis=-1)
+        inside = (p > 0) & (p < 1)
+        asked = np.where(inside, p, 0.5)
+        reach = np.sqrt(np.ravel(self.scale)[0]) * reach_of(self.kernel, asked, self.dof)
+        low, high = self.points.min() - reach, self.points.max() + reach
+        for _ in range(200):
+            middle = 0.5 * (low + high)
+            if not ((middle > low) & (middle < high)).any():
+                break
+            below = self.cdf(middle) < asked
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.where(inside, high, np.where(p == 0, -np.inf, np.where(p == 1, np.inf, np.nan)))
+
+    def _only_one_column(self) -> None:
+        if self.dim != 1:
+            expected = "cdf and quantile exist in one dimension"
+            raise DomainError(sentence("Parzen", expected, f"{self.dim} columns", "take marginal([j]) first"))
+
+    # --------------------------------------------------------------- learning
+
+    takes_parts = True  # distinct rows are sorted: the fewer times, the better
+
+    @classmethod
+    def blank(
+        cls, x: Any, members: int | None = None, *, kernel: str = "gaussian", scale: Any = "leave-one-out",
+        dof: float = 3.0, tolerance: float | None = None, elliptical: bool = False,
+    ) -> Parzen:  # fmt: skip
+        """A first look at rows: one window, at the first of them, for each member; `refit` replaces it."""
+        z = rows(x, None, "Parzen")
+        if not z.size:
+            raise ShapeError(sentence("Parzen", "at least one row and one column are needed", z.shape))
+        first = np.nan_to_num(z[:1], posinf=0.0, neginf=0.0)
+        d = z.shape[1]
+        one = cls(first, np.eye(d) if elliptical else np.ones(d), kernel, None, dof, None, tolerance, scale)
+        return one if members is None else _stacked([one] * members)
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> DistinctRows:
+        """Each row once, with the weight of its copies.
+
+        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1: nobody).
+        """
+        if owner is not None and self.members is None:
+            raise DomainError(sentence("Parzen", "owner is for a stack", "one value"))
+        z = rows(x, self.dim, "Parzen")
+        if np.isnan(z).any():
+            self._allow_gaps()
+        return DistinctRows.of(z, weight, owner, self.members, "Parzen")
+
+    def refit(self, stats: DistinctRows, prior: Any = None) -> Parzen:
+        """Windows on the rows of the statistics, as wide as `rule` says; members that saw nothing stay as they were.
+
+        A row with gaps takes what it lacks from the row that is nearest in what was seen, of its own member first.
+        """
+        self._check(stats)
+        stats = completed(stats, "Parzen")
+        points, owner = stats.rows, stats.owner
+        K = self.members
+        each = None if self.rule == "given" else spreads(points, stats.weight, owner, K or 1)
+        new = []
+        for k, old in enumerate(self._each):
+            mine = owner == k
+            name = "" if K is None else f" (member {k})"
+            spread = None if each is None else each[k]
+            new.append(old._on(points[mine], stats.weight[mine], spread, name) if mine.any() else old)
+        return new[0] if K is None else _stacked(new)
+
+    def _on(self, points: Array, weight: Array, variance: Array | None, which: str) -> Parzen:
+        """Windows on these points, with a width by the rule."""
+        if variance is None:
+            return self.replace(points=points, weight=weight)
+        shape = shape_of(points, weight, variance) if self.elliptical else variance
+        unit = self.replace(points=points, weight=weight, scale=shape)
+        alpha = chosen(self.rule, unit._white(points), weight, self._kernel, which)
+        return unit.replace(scale=alpha * shape)
+
+    def objective(self, stats: DistinctRows, prior: Any = None) -> float:
+        """Σ w log p(x), each row judged by windows on the others: what its own window gives it says nothing.
+
+        Beyond 2,000 rows a member, 2,000 of them are asked (the order of hashes is a fair one) and stand for all.
+        """
+        self._check(stats)
+        total = 0.0
+        for k, one in enumerate(self._each):
+            mine = stats if stats.members is None else stats.member(k)
+            if len(mine):
+                w = mine.weight[:ASKED]
+                total += float(w @ one._left_out(mine.values[:ASKED])) * float(mine.weight.sum() / w.sum())
+        return total
+
+    def _left_out(self, x: Array) -> Array:
+        """log p of rows under windows on all other points."""
+        out = self._scores(x)
+        at = same_rows(x, self.points)
+        own = np.flatnonzero(at >= 0)
+        if len(self.points) > 1 and len(own):
+            skip = self._tree.place[at[own]]
+            with np.errstate(all="ignore"):
+                sums = log_sums_of(self._tree, self._white(x[own]), 1.0, self._kernel, BOUND, skip)
+                rest = self._w.sum() - self._w[at[own]]
+            out[own] = sums + self._kernel.log_height - self._log_det - np.log(rest)
+        return out
+
+    def joined_stats(self, parts: list[DistinctRows]) -> DistinctRows:
+        """Statistics of runs of members as those of all."""
+        return DistinctRows.side_by_side(parts)
+
+    def weak_prior(self, stats: DistinctRows) -> None:
+        """Nothing is believed: windows remember what was seen."""
+
+    def _check(self, stats: DistinctRows) -> None:
+        if stats.rows.shape[1] != self.dim or stats.members != self.members:
+            got = (stats.rows.shape[1], stats.members)
+            raise ShapeError(
+                sentence("Parzen", f"statistics must be of {(self.dim, self.members)} columns, members", got)
+            )
+
+
+def coulomb_potential(points: Any, x: Any, weight: Any = None, epsilon: float = 1e-3) -> Array:
+    """Σ_n w_n / (ε + ‖x − x_n‖) of rows x (n,): the Coulomb potential of charged points   (Ney 5.2).
+
+    It is a score and no density: it has no finite integral, so it cannot be normalised.
+
+    >>> coulomb_potential([[0.0], [2.0]], [[1.0]], epsilon=1.0)
+    array([1.])
+    """
+    y = parameter(points, "coulomb_potential", "points")
+    y = y[:, None] if y.ndim == 1 else y
+    z = rows(x, y.shape[-1], "coulomb_potential")
+    w = np.ones(len(y)) if weight is None else parameter(weight, "coulomb_potential", "weight")
+    if not epsilon > 0:
+        raise DomainError(sentence("coulomb_potential", "epsilon must be positive", epsilon))
+    if y.ndim != 2 or w.shape != (len(y),) or not np.isfinite(z).all():
+        expected = "points must be (n, d) with a weight each, and rows finite"
+        raise ShapeError(sentence("coulomb_potential", expected, (y.shape, w.shape)))
+    out = np.zeros(len(z))
+    step = max(1, 10**6 // y.size)
+    for start in range(0, len(z), step):
+        away = np.linalg.norm(z[start : start + step, None] - y, axis=2)
+        out[start : start + step] = (1.0 / (epsilon + away)) @ w
+    return out
+
+
+# -------------------------------------------------------------------- helpers
+
+
+def _points(points: Any, edges: Any) -> tuple[Array, Index | None]:
+    """Points (n, d), and where members begin and end; a list of matrices is a stack."""
+    if edges is None and isinstance(points, list | tuple) and len(points) and np.ndim(points[0]) == 2:
+        each = [parameter(p, "Parzen", "points") for p in points]
+        if len({p.shape[1] for p in each}) > 1:
+            raise ShapeError(sentence("Parzen", "all members must have one number of columns", [p.shape for p in each]))
+        points, edges = np.concatenate(each), np.cumsum([0, *map(len, each)])
+    z = parameter(points, "Parzen", "points")
+    z = z[:, None] if z.ndim == 1 else z
+    if z.ndim != 2 or 0 in z.shape:
+        raise ShapeError(sentence("Parzen", "points must have shape (n, d), at least one of them", z.shape))
+    e = checked_edges(edges, len(z), "Parzen")
+    if e is not None and (np.diff(e) < 1).any():
+        raise DataError(sentence("Parzen", "every member needs a point", "a member without"))
+    return z, e
+
+
+def _stacked(parts: list[Parzen]) -> Parzen:
+    points, weight = np.concatenate([p.points for p in parts]), np.concatenate([p._w for p in parts])
+    edges = np.cumsum([0, *(len(p.points) for p in parts)]).astype(np.intp)
+    return parts[0].replace(points=points, weight=weight, scale=np.stack([p.scale for p in parts]), edges=edges)
+
+
+def _factor(scale: Array) -> Array:
+    try:
+        return np.asarray(np.linalg.cholesky(scale), dtype=np.float64)
+    except np.linalg.LinAlgError as error:
+        remedy = "shrink it towards its diagonal"
+        raise DomainError(sentence("Parzen", "a matrix of squared widths must be positive definite", remedy=remedy)
+                          ) from error  # fmt: skip
+
+
+def _by_pattern(gaps: Any) -> list[tuple[Any, Index]]:
+    """Rows with the same gaps together: the gaps, and which rows."""
+    kinds, which = np.unique(gaps, axis=0, return_inverse=True)
+    return [(kind, np.flatnonzero(np.ravel(which) == i)) for i, kind in enumerate(kinds)]

@@ -1,0 +1,112 @@
+"""Windows: how the weight of one point is spread about it, in any number of dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import lgamma, log, pi
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import betainc, betaln, ndtr, ndtri
+
+from likely.core.arrays import Array
+from likely.errors import DomainError, sentence
+from likely.families.student_t import StudentT
+
+BALLS = {  # (1 − r^a)^b inside the unit ball
+    "ball": (2.0, 0.0),
+    "epanechnikov": (2.0, 1.0),
+    "quartic": (2.0, 2.0),
+    "triweight": (2.0, 3.0),
+    "triangle": (1.0, 1.0),
+    "tricube": (3.0, 3.0),
+}
+KERNELS = ("gaussian", "t", "cube", "exponential", *BALLS)
+WITH_GAPS = ("gaussian", "t", "cube")  # columns can be left out: what remains is a kernel of the same name
+
+
+class Kernel(NamedTuple):
+    """A kernel of d columns at width 1: its number and shape in `loops.parzen`, and what can be said of it."""
+
+    code: int
+    a: float
+    b: float
+    log_height: float  # log k(0): it integrates to 1
+    spread: float  # variance of each column; infinite for a t of 2 degrees of freedom or less
+    draw: Callable[[int, Generator], Array]  # (n, d) about 0
+
+
+def kernel_of(name: str, d: int, dof: float) -> Kernel:
+    """The kernel of that name in d dimensions, normalised there.
+
+    >>> kernel_of("cube", 3, 3.0).spread, round(float(np.exp(kernel_of("epanechnikov", 1, 3.0).log_height)), 2)
+    (0.0833..., 0.75)
+    """
+    if name == "gaussian":
+        return Kernel(0, 0.0, 0.0, -0.5 * d * log(2 * pi), 1.0, lambda n, rng: rng.standard_normal((n, d)))
+    if name == "t":
+        return _student(d, dof)
+    if name == "cube":
+        return Kernel(4, 0.0, 0.0, 0.0, 1 / 12, lambda n, rng: rng.random((n, d)) - 0.5)
+    sphere = log(2) + 0.5 * d * log(pi) - lgamma(0.5 * d)  # log of the unit sphere's surface
+    if name == "exponential":
+        draw = _radial(d, lambda n, rng: rng.standard_gamma(d, n))
+        return Kernel(2, 0.0, 0.0, -sphere - lgamma(d), d + 1.0, draw)
+    a, b = BALLS[name]
+    mass = float(betaln(d / a, b + 1))
+    spread = float(np.exp(betaln((d + 2) / a, b + 1) - mass)) / d
+    draw = _radial(d, lambda n, rng: rng.beta(d / a, b + 1, n) ** (1 / a))
+    return Kernel(3, a, b, -sphere - mass + log(a), spread, draw)
+
+
+def _student(d: int, v: float) -> Kernel:
+    height = lgamma(0.5 * (v + d)) - lgamma(0.5 * v) - 0.5 * d * log(pi * v)
+
+    def draw(n: int, rng: Generator) -> Array:
+        shrink = np.maximum(rng.standard_gamma(0.5 * v, n) / (0.5 * v), 1e-200)
+        return rng.standard_normal((n, d)) / np.sqrt(shrink)[:, None]
+
+    return Kernel(1, v, v + d, height, v / (v - 2) if v > 2 else np.inf, draw)
+
+
+def _radial(d: int, radius: Callable[[int, Generator], Array]) -> Callable[[int, Generator], Array]:
+    def draw(n: int, rng: Generator) -> Array:
+        z = rng.standard_normal((n, d))
+        return z * (radius(n, rng) / np.maximum(np.linalg.norm(z, axis=1), 1e-300))[:, None]
+
+    return draw
+
+
+def cdf_of(name: str, u: Array, dof: float) -> Array:
+    """P(U ≤ u) of a kernel in one dimension."""
+    if name == "gaussian":
+        return np.asarray(ndtr(u))
+    if name == "t":
+        return StudentT([0.0], [1.0], dof).cdf(u)
+    if name == "cube":
+        return np.clip(u + 0.5, 0.0, 1.0)
+    if name == "exponential":
+        half = 0.5 * np.exp(-np.abs(u))
+        return np.where(u < 0, half, 1.0 - half)
+    a, b = BALLS[name]
+    half = 0.5 * betainc(b + 1, 1 / a, np.maximum(1.0 - np.abs(u) ** a, 0.0))  # the tail, without cancellation
+    return np.where(u < 0, half, 1.0 - half)
+
+
+def reach_of(name: str, p: Array, dof: float) -> Array:
+    """How far from its point a kernel's quantile of p, or of 1 − p, can lie, in widths."""
+    least = np.minimum(p, 1.0 - p)
+    if name == "gaussian":
+        return np.maximum(-ndtri(least), 1.0)
+    if name == "t":
+        return np.maximum(-StudentT([0.0], [1.0], dof).quantile(least), 1.0)
+    return np.maximum(-np.log(2 * np.maximum(least, 1e-308)), 1.0) if name == "exponential" else np.ones_like(p)
+
+
+def checked_kernel(name: str, dof: float, whose: str) -> None:
+    """A kernel must be known, and a t kernel have positive degrees of freedom (Ney's M = (dof + d)/2 is above d/2)."""
+    if name not in KERNELS:
+        raise DomainError(sentence(whose, f"kernel must be one of {', '.join(KERNELS)}", repr(name)))
+    if not 0 < dof < np.inf:
+        raise DomainError(sentence(whose, "dof must be positive", dof))

@@ -1,0 +1,63 @@
+"""A tree of boxes over points: who is far from the box is far from all that is in it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+
+LANES = 128  # points a leaf: fewer cost more boxes, more reach farther than they need; half as many take a third longer
+FAR = 1e150  # where the lanes that are left over stand: beyond everything, with a weight of 0
+
+
+class Tree(NamedTuple):
+    """Boxes of nodes and the points of leaves, column by column; the first node is the root."""
+
+    coords: Array  # (leaves, d, LANES)
+    weight: Array  # (leaves, LANES), 0 where there is no point
+    low: Array  # (nodes, d)
+    high: Array  # (nodes, d)
+    heavy: Array  # (nodes,): weight of all points below
+    child: Index  # (nodes, 2): its two nodes, or (−1 − leaf, ·)
+    place: Index  # (n,): where each point stands, leaf · LANES + lane
+
+
+def tree_of(points: Array, weight: Array) -> Tree:
+    """Halve the points across their widest column, again and again, until a leaf holds them."""
+    order, low, high, heavy, child, leaves = np.arange(len(points)), [], [], [], [], []  # type: ignore[var-annotated]
+    waiting = [(0, len(points), -1, 0)]
+    while waiting:
+        start, stop, parent, side = waiting.pop()
+        here = points[order[start:stop]]
+        low.append(here.min(axis=0))
+        high.append(here.max(axis=0))
+        heavy.append(weight[order[start:stop]].sum())
+        child.append([0, 0])
+        if parent >= 0:
+            child[parent][side] = len(child) - 1
+        if stop - start <= LANES:
+            child[-1][0] = -1 - len(leaves)
+            leaves.append((start, stop))
+            continue
+        half = start + LANES * max((stop - start) // (2 * LANES), 1)
+        widest = here[:, np.argmax(high[-1] - low[-1])]
+        order[start:stop] = order[start:stop][np.argpartition(widest, half - start)]
+        node = len(child) - 1
+        waiting += [(start, half, node, 0), (half, stop, node, 1)]
+    coords, weights, place = _packed(points[order], weight[order], order, leaves)
+    nodes = (np.array(low), np.array(high), np.array(heavy), np.array(child, dtype=np.int64))
+    return Tree(coords, weights, *nodes, place)
+
+
+def _packed(points: Array, weight: Array, order: Index, leaves: list[tuple[int, int]]) -> tuple[Array, Array, Index]:
+    coords = np.full((len(leaves), points.shape[1], LANES), FAR)
+    weights = np.zeros((len(leaves), LANES))
+    place = np.empty(len(order), dtype=np.int64)
+    for leaf, (start, stop) in enumerate(leaves):
+        size = stop - start
+        coords[leaf, :, :size] = points[start:stop].T
+        weights[leaf, :size] = weight[start:stop]
+        place[order[start:stop]] = leaf * LANES + np.arange(size)
+    return coords, weights, place

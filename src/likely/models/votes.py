@@ -1,0 +1,99 @@
+"""Neighbours vote: k nearest units of weight, and how many of them belong to each class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.core.value import Value
+from likely.models.neighbour_search import NeighbourSearch
+
+BLOCK = 2**21  # neighbours that are held at once
+
+
+@dataclass(frozen=True, eq=False)
+class Voters(Value):
+    """Rows that can be searched, each with a class and a weight: a weight of w is w copies of a row.
+
+    The k nearest are k units of weight: the last row counts with what is left to k. Rows infinitely far (those
+    that have no entry in common with a query) have no vote.
+    """
+
+    search: NeighbourSearch
+    owner: Index  # (n,)
+    weight: Array  # (n,), above 0
+    classes: int
+
+    def votes(self, x: Any, k: float, by_distance: bool = False, whose: str = "Voters") -> tuple[Array, Array]:
+        """Votes (m, C) that rows x get from their k nearest, and how far these reach (m,)."""
+        reach = self._enough(k, 0)
+        return self._told(len(x), reach, lambda part: self.search.nearest(x[part], reach, whose), k, by_distance, None)
+
+    def votes_left_out(self, k: float, by_distance: bool = False, of: Any = None) -> tuple[Array, Array]:
+        """The same for the rows themselves, or those numbered `of` (m,): each unit is told by all the others.
+
+        Of a whole weight one unit is left out, of another the row as it is.
+        """
+        at = np.arange(len(self.owner)) if of is None else np.asarray(of, dtype=np.intp)
+        if len(self.owner) == 1:
+            own = np.array([self._left(at)[0]])
+            return np.where(np.arange(self.classes) == self.owner[0], np.minimum(own, k), 0.0)[None], np.zeros(1)
+        reach = self._enough(k, 1)
+        return self._told(
+            len(at), reach, lambda part: self.search.nearest_others(reach, at[part]), k, by_distance, at
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------- inside
+
+    def _enough(self, k: float, fewer: int) -> int:
+        """So many rows are always k units of weight, whichever they are; or all."""
+        n = len(self.owner) - fewer
+        if (self.weight >= 1).all():
+            return min(int(np.ceil(k)), n)
+        lightest = np.cumsum(np.sort(self.weight))
+        return min(int(np.searchsorted(lightest, k * (1 - 1e-12))) + 1, n)
+
+    def _left(self, at: Index) -> Array:
+        """What is left of rows when one unit is left out."""
+        w = self.weight[at]
+        return np.where(w == np.floor(w), w - 1.0, 0.0)
+
+    def _told(
+        self, m: int, reach: int, find: Any, k: float, by_distance: bool, at: Index | None
+    ) -> tuple[Array, Array]:
+        votes, radius = np.empty((m, self.classes)), np.empty(m)
+        step = max(BLOCK // reach, 64)
+        for i in range(0, m, step):
+            part = slice(i, min(i + step, m))
+            away, rows = find(part)
+            weight = self.weight[rows]
+            if at is not None and (left := self._left(at[part])).any():  # its own copies are nearest
+                away = np.concatenate([np.zeros((len(away), 1)), away], axis=1)
+                rows = np.concatenate([at[part][:, None], rows], axis=1)
+                weight = np.concatenate([left[:, None], weight], axis=1)
+            votes[part], radius[part] = self._counted(away, rows, weight, k, by_distance)
+        return votes, radius
+
+    def _counted(self, away: Array, rows: Index, weight: Array, k: float, by_distance: bool) -> tuple[Array, Array]:
+        before = np.cumsum(weight, axis=1) - weight
+        vote = np.clip(k - before, 0.0, weight)
+        radius = np.where(vote > 0, away, 0.0).max(axis=1)
+        vote[np.isinf(away)] = 0.0
+        if by_distance:
+            vote = _by_distance(vote, away)
+        flat = self.owner[rows] + self.classes * np.arange(len(rows))[:, None]
+        counted = np.bincount(flat.ravel(), vote.ravel(), len(rows) * self.classes)
+        return counted.reshape(len(rows), self.classes).astype(np.float64), radius
+
+
+def _by_distance(vote: Array, away: Array) -> Array:
+    """Votes over distance, as many in all as before; what is at the same place has all of them."""
+    nearest = np.where(vote > 0, away, np.inf).min(axis=1, keepdims=True)
+    nearest = np.where(np.isfinite(nearest), nearest, 1.0)
+    share = np.where(nearest > 0, nearest / np.maximum(away, 1e-300), away == 0)  # over the nearest: nothing overflows
+    share = vote * np.where(np.isinf(away), 0.0, share)
+    total = share.sum(axis=1, keepdims=True)
+    return share * (vote.sum(axis=1, keepdims=True) / np.where(total > 0, total, 1.0))

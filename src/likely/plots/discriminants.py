@@ -1,0 +1,70 @@
+"""Rows as Fisher's discriminant sees them: classes of unit spread, as far apart as a plane can show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.errors import DomainError, sentence
+from likely.plots.theme import INK, PALETTE, axes, themed
+
+STEPS = 300  # points of the map of decisions, each way
+
+
+def fisher_plane(fisher: Any, X: Any, y: Any, ax: Any = None, *, legend: bool = True) -> Any:
+    """Draw rows X with labels y along the first two axes of a fitted `FisherDiscriminant`; returns the axes.
+
+    Circles hold 90 % of a Gaussian class with spread I; the ground has the colour of the class that is decided in this
+    plane. With one axis only, histograms are drawn.
+
+    >>> import likely as lk
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(60) % 3
+    >>> X = rng.normal(size=(60, 4)) + 3 * np.eye(4)[y]
+    >>> fisher_plane(lk.FisherDiscriminant().fit(X, y), X, y).get_xlabel().startswith("axis 1")
+    True
+    """
+    if not hasattr(fisher, "axes_"):
+        raise DomainError(sentence("fisher_plane", "a fitted FisherDiscriminant is needed", type(fisher).__name__))
+    z, labels = np.asarray(fisher.transform(X), dtype=np.float64), np.asarray(y)
+    colours = [PALETTE[k % len(PALETTE)] for k in range(len(fisher.classes_))]
+    with themed():
+        ax = axes(ax, figsize=(6.4, 4.8) if z.shape[1] > 1 else (6.4, 3.2))
+        (_plane if z.shape[1] > 1 else _line)(ax, fisher, z, labels, colours)
+        if legend:
+            ax.legend(title="class")
+    return ax
+
+
+def _plane(ax: Any, fisher: Any, z: Any, labels: Any, colours: list[str]) -> None:
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Circle
+
+    centres, radius = fisher.axes_.centres[:, :2], np.sqrt(-2 * np.log(0.1))
+    ends = np.concatenate([z[:, :2], centres - radius, centres + radius])
+    low, high = ends.min(axis=0) - 0.4, ends.max(axis=0) + 0.4
+    grid = np.meshgrid(*(np.linspace(a, b, STEPS) for a, b in zip(low, high, strict=True)))
+    at = np.stack([g.ravel() for g in grid], axis=1)
+    with np.errstate(divide="ignore"):
+        score = np.log(fisher.class_prior_) + at @ centres.T - 0.5 * (centres**2).sum(axis=1)
+    best = score.argmax(axis=1).reshape(grid[0].shape)
+    ax.imshow(best, extent=(low[0], high[0], low[1], high[1]), origin="lower", aspect="auto", alpha=0.13, zorder=0,
+              cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5, interpolation="nearest")  # fmt: skip
+    for k, (name, colour) in enumerate(zip(fisher.classes_, colours, strict=True)):
+        mine = labels == name
+        ax.scatter(z[mine, 0], z[mine, 1], s=13, color=colour, alpha=0.75, linewidths=0, label=str(name))
+        ax.add_patch(Circle(tuple(centres[k]), radius, fill=False, color=INK, linewidth=0.8, alpha=0.7))
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
+    ax.set(xlabel=f"axis 1 (λ = {_told(fisher.ratios_[0])})", ylabel=f"axis 2 (λ = {_told(fisher.ratios_[1])})")
+
+
+def _line(ax: Any, fisher: Any, z: Any, labels: Any, colours: list[str]) -> None:
+    edges = np.histogram_bin_edges(z[:, 0], bins=min(40, max(8, len(z) // 12)))
+    for name, colour in zip(fisher.classes_, colours, strict=True):
+        ax.hist(z[labels == name, 0], edges, color=colour, alpha=0.6, label=str(name))
+    ax.set(xlabel=f"axis 1 (λ = {_told(fisher.ratios_[0])})", ylabel="rows")
+
+
+def _told(ratio: float) -> str:
+    return "∞" if np.isinf(ratio) else f"{ratio:.3g}"

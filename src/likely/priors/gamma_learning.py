@@ -1,0 +1,56 @@
+"""The gamma law as a density that learns: from the mean and the mean logarithm of each column."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.errors import DomainError, sentence
+from likely.families.column_law import FeatureLaw
+from likely.maths.shapes import gamma_shape
+from likely.maths.special import deviance, peak
+
+GRAIN = 1e-15  # what the log of a mean exceeds a mean log by, of one value alone, by rounding
+
+
+class GammaLearning(FeatureLaw):
+    """Maximum likelihood of shape and rate: log a − ψ(a) = log x̄ − mean log x, and b = a / x̄ (Minka's Newton steps).
+
+    A 0 has no logarithm: learning refuses it, by row and column. A constant column gets the largest shape that the
+    sums can tell from infinity.
+    """
+
+    _domains: ClassVar[dict[str, str]] = {"shape": "positive", "rate": "positive"}
+    _support = "positive"
+    _n_features = 2
+    _harmless = 1.0
+
+    @classmethod
+    def _plain(cls, d: int) -> Self:
+        return cls.trusted(shape=np.ones(d), rate=np.ones(d))
+
+    def _features(self, x: Array) -> list[Array]:
+        return [x, np.log(x)]
+
+    def _from_means(self, means: list[Array]) -> dict[str, Array]:
+        mean, log = means
+        gap = np.log(mean) - log
+        shape = np.minimum(gamma_shape(np.maximum(gap, GRAIN * (1 + np.abs(log)))), 1e290 * np.minimum(mean, 1.0))
+        return {"shape": shape, "rate": shape / mean}
+
+    def _expected_log(self, means: list[Array], shape: Array, rate: Array) -> Array:
+        mean, log = means
+        gap = np.maximum(np.log(mean) - log, 0.0)
+        with np.errstate(over="ignore"):
+            return np.asarray(peak(shape) + np.log(shape) - log - deviance(shape, rate * mean) - shape * gap)
+
+    @classmethod
+    def from_moments(cls, mean: Any, variance: Any) -> Self:
+        """The law with this mean and variance: a = m² / v, b = m / v."""
+        mean, variance = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
+        if not ((mean > 0) & (variance > 0)).all():
+            raise DomainError(sentence("Gamma.from_moments", "mean and variance must be positive", (mean, variance)))
+        shape, rate = np.broadcast_arrays(mean * (mean / variance), mean / variance)
+        return cls.trusted(shape=np.array(np.atleast_1d(shape)), rate=np.array(np.atleast_1d(rate)))

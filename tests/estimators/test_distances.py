@@ -1,0 +1,153 @@
+"""DistanceClassifier: the nearest centre, and posteriors of the density that each distance stands for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from scipy.stats import laplace
+from sklearn.neighbors import NearestCentroid
+
+import likely as lk
+from likely.models.metrics import METRICS, Metric
+
+
+def rows(n=300, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    return rng.normal(size=(n, d)) * [1.0, 2.0, 0.5] + 1.2 * y[:, None], y
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("centre", ["mean", "median"])
+def test_the_nearest_centre_decides(metric, centre):
+    X, y = rows()
+    m = lk.DistanceClassifier(metric, centre).fit(X, y)
+    middle = np.array([getattr(np, centre)(X[y == c], axis=0) for c in range(3)])
+    np.testing.assert_allclose(m.centres_, middle, atol=1e-12)
+    Q, _ = rows(80, seed=1)
+    away = m._metric().between(Q, middle)
+    np.testing.assert_allclose(m.distances(Q), away, rtol=1e-9)
+    np.testing.assert_array_equal(m.predict(Q), away.argmin(axis=1))
+    np.testing.assert_allclose(m.predict_proba(Q).sum(axis=1), 1.0)
+
+
+def test_as_scikit_learns_centroids():
+    X, y = rows()
+    Q, _ = rows(80, seed=1)
+    np.testing.assert_array_equal(lk.DistanceClassifier().fit(X, y).predict(Q), NearestCentroid().fit(X, y).predict(Q))
+    by_median = NearestCentroid(metric="manhattan").fit(X, y)
+    np.testing.assert_array_equal(lk.DistanceClassifier("l1", "median").fit(X, y).predict(Q), by_median.predict(Q))
+
+
+def test_euclidean_distance_is_a_gaussian_with_one_variance():
+    X, y = rows()
+    Q, _ = rows(40, seed=1)
+    m = lk.DistanceClassifier("l2", class_prior=None).fit(X, y)
+    variance = np.mean((X - m.centres_[y]) ** 2)
+    expected = log_softmax(
+        -((Q[:, None] - m.centres_) ** 2).sum(axis=2) / (2 * variance) + np.log(m.class_prior_), axis=1
+    )
+    np.testing.assert_allclose(m.log_posterior(Q), expected, rtol=1e-3)
+
+
+def test_mahalanobis_distance_is_a_pooled_gaussian():
+    X, y = rows()
+    Q, _ = rows(40, seed=1)
+    pooled = lk.BayesClassifier(lk.GaussianDensity("pooled"), class_prior="uniform").fit(X, y)
+    ours = lk.DistanceClassifier("mahalanobis").fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(Q), pooled.predict_proba(Q), atol=1e-3)
+
+
+def test_city_blocks_are_a_laplace_law():
+    X, y = rows()
+    Q, _ = rows(40, seed=1)
+    m = lk.DistanceClassifier("l1", "median").fit(X, y)
+    width = np.abs(X - m.centres_[y]).mean()
+    assert m.rate_ == pytest.approx(1 / width, rel=1e-12)
+    scores = np.stack([laplace.logpdf(Q, c, width).sum(axis=1) for c in m.centres_], axis=1)
+    np.testing.assert_allclose(m.log_posterior(Q), log_softmax(scores, axis=1), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["linf", "lp", "correlation"])
+def test_temperature_is_of_maximum_likelihood(metric):
+    X, y = rows()
+    m = lk.DistanceClassifier(metric).fit(X, y)
+    away = m.distances(X)
+    share = 1 / 301
+    target = (1 - share) * np.eye(3)[y] + share / 3
+
+    def loss(b):
+        return -(target * log_softmax(-b * away, axis=1)).sum()
+
+    best = minimize_scalar(loss, bounds=(1e-6, 100), method="bounded", options={"xatol": 1e-10})
+    assert m.rate_ == pytest.approx(best.x, rel=1e-5)
+
+
+def test_separable_classes_have_finite_posteriors():
+    X, y = [[0.0, 1.0], [0.1, 1.0], [9.0, 8.0], [9.1, 8.0]], [0, 0, 1, 1]
+    for metric in ("linf", "lp", "l1"):
+        logs = lk.DistanceClassifier(metric).fit(X, y).log_posterior(X)
+        assert np.isfinite(logs).all() and (logs.argmax(axis=1) == y).all()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("centre", ["mean", "median"])
+def test_chunks_equal_the_batch_and_weights_are_copies(metric, centre):
+    X, y = rows(150)
+    Q, _ = rows(30, seed=1)
+    batch = lk.DistanceClassifier(metric, centre).fit(X, y).predict_proba(Q)
+    parts = lk.DistanceClassifier(metric, centre)
+    for i in range(0, 150, 40):
+        parts.partial_fit(X[i : i + 40], y[i : i + 40], classes=[0, 1, 2])
+    np.testing.assert_allclose(parts.predict_proba(Q), batch, atol=1e-9)
+    w = np.random.default_rng(2).integers(0, 4, 150)
+    copies = np.repeat(np.arange(150), w)
+    ours = lk.DistanceClassifier(metric, centre, class_prior=None).fit(X, y, w).predict_proba(Q)
+    other = lk.DistanceClassifier(metric, centre, class_prior=None).fit(X[copies], y[copies]).predict_proba(Q)
+    np.testing.assert_allclose(ours, other, atol=1e-8)
+
+
+def test_gaps_are_integrated_out():
+    X, y = rows()
+    X[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
+    Q = np.array([[0.5, np.nan, 1.0], [np.nan, np.nan, np.nan]])
+    m = lk.DistanceClassifier("scaled").fit(X, y)
+    np.testing.assert_allclose(m.centres_, [np.nanmean(X[y == c], axis=0) for c in range(3)], atol=1e-12)
+    z = ((Q[0] - m.centres_) ** 2 / m.spread_)[:, [0, 2]].sum(axis=1)
+    np.testing.assert_allclose(m.log_posterior(Q)[0], log_softmax(-z / 2), rtol=1e-9)
+    for metric in ("l1", "l2", "scaled", "mahalanobis", "linf", "lp"):
+        m = lk.DistanceClassifier(metric).fit(X, y)
+        np.testing.assert_allclose(m.predict_proba(Q)[1], 1 / 3, atol=1e-12)
+    one = lk.DistanceClassifier("l1").fit(X, y)
+    z = np.abs(Q[0] - one.centres_)[:, [0, 2]].sum(axis=1)
+    np.testing.assert_allclose(one.log_posterior(Q)[0], log_softmax(-one.rate_ * z), rtol=1e-9)
+    with pytest.raises(lk.DataError, match="without gaps"):
+        lk.DistanceClassifier("correlation").fit(X, y)
+
+
+def test_novel_rows_and_priors():
+    X, y = rows(600)
+    Q, _ = rows(3000, seed=1)
+    m = lk.DistanceClassifier("scaled").fit(X, y)
+    assert 0.02 < np.mean([d is lk.NOVEL for d in m.decide(Q, novelty=0.05)]) < 0.09
+    assert "nearest centre" in m.decide([[99.0, 99.0, 99.0]], novelty=0.05, full=True).reasons[0]
+    prior = [0.7, 0.2, 0.1]
+    changed = lk.change_prior(m.predict_proba(Q), m.class_prior_, prior)
+    np.testing.assert_allclose(m.with_class_prior(prior).predict_proba(Q), changed, rtol=1e-9)
+
+
+def test_a_class_that_is_named_but_not_seen_does_no_harm():
+    X, y = rows(30)
+    m = lk.DistanceClassifier().partial_fit(X[y < 2], y[y < 2], classes=[0, 1, 2])
+    assert np.isfinite(m.predict_proba(X)).all()
+    m.partial_fit(X[y == 2], y[y == 2])
+    np.testing.assert_allclose(m.centres_, lk.DistanceClassifier().fit(X, y).centres_, atol=1e-12)
+
+
+def test_law_is_a_value():
+    X, y = rows()
+    law = lk.DistanceClassifier("mahalanobis").fit(X, y).law_
+    assert isinstance(law, lk.Gaussian) and law.members == 3
+    assert Metric("l1").between([[0.0]], [[2.0]]) == 2.0

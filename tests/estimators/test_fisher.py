@@ -1,0 +1,100 @@
+"""FisherDiscriminant against linear discriminant analysis; streams, weights, and data with hazards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.pipeline import make_pipeline
+
+import likely as lk
+from tests.reliability.test_hazards_of_estimators import ANSWERED, GAPS, REFUSED, table
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+@pytest.mark.parametrize("solver", ["eigen", "svd"])
+def test_with_all_axes_it_is_linear_discriminant_analysis(load, solver):
+    X, y = load(return_X_y=True)
+    mine, peer = lk.FisherDiscriminant().fit(X, y), LinearDiscriminantAnalysis(solver=solver).fit(X, y)
+    tolerance = 1e-10 if solver == "eigen" else 0.02  # svd divides by n − K
+    assert np.abs(mine.predict_proba(X) - peer.predict_proba(X)).max() <= tolerance
+    assert np.array_equal(mine.predict(X), peer.predict(X))
+    pooled = lk.BayesClassifier(lk.GaussianDensity("pooled", prior=None)).fit(X, y)
+    assert np.abs(mine.predict_proba(X) - pooled.predict_proba(X)).max() <= 1e-10
+    z, w = mine.transform(X), peer.transform(X)
+    for j in range(z.shape[1]):  # the same axes, up to sign and n against n − K
+        assert abs(np.corrcoef(z[:, j], w[:, j])[0, 1]) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_constant_columns_of_digits():
+    X, y = load_digits(return_X_y=True)
+    mine, peer = lk.FisherDiscriminant().fit(X, y), LinearDiscriminantAnalysis().fit(X, y)
+    assert mine.transform(X).shape == (1797, 9)
+    assert (mine.predict(X) == peer.predict(X)).mean() > 0.999
+
+
+def test_streams_weights_and_file(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    whole = lk.FisherDiscriminant(1).fit(X, y)
+    parts = lk.FisherDiscriminant(1)
+    for a in range(0, 150, 37):
+        parts.partial_fit(X[a : a + 37], y[a : a + 37], classes=[0, 1, 2])
+    assert np.abs(whole.transform(X) - parts.transform(X)).max() <= 1e-11
+    w = np.random.default_rng(0).integers(0, 3, 150)
+    weighted = lk.FisherDiscriminant().fit(X, y, sample_weight=w)
+    copies = lk.FisherDiscriminant().fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    assert np.abs(weighted.transform(X) - copies.transform(X)).max() <= 1e-11
+    lk.save(whole, tmp_path / "f.likely")
+    assert lk.load(tmp_path / "f.likely").transform(X).tobytes() == whole.transform(X).tobytes()
+
+
+def test_it_stands_in_a_pipeline_and_names_its_columns():
+    X, y = load_wine(return_X_y=True)
+    pipe = make_pipeline(lk.FisherDiscriminant(2), lk.BayesClassifier()).fit(X, y)
+    assert pipe.score(X, y) > 0.98
+    assert pipe[0].get_feature_names_out().tolist() == ["fisherdiscriminant0", "fisherdiscriminant1"]
+
+
+def test_it_decides_with_costs_and_refuses():
+    X, y = load_iris(return_X_y=True)
+    f = lk.FisherDiscriminant(class_prior="uniform", reject_below=0.9).fit(X, y)
+    assert sum(d is lk.REJECT for d in f.decide(X)) > 0
+    with pytest.raises(lk.DomainError, match="novelty needs"):
+        f.decide(X, novelty=0.1)
+    assert f.criterion_ == pytest.approx(f.ratios_.sum())
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::likely.FitWarning")
+@pytest.mark.parametrize("hazard", ANSWERED)
+def test_hazards_that_have_an_answer(hazard):
+    X, y = ANSWERED[hazard]()
+    P = lk.FisherDiscriminant().fit(X, y).predict_proba(X)
+    assert np.isfinite(P).all() and np.allclose(P.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("hazard", GAPS)
+def test_gaps_are_refused(hazard):
+    X, y = GAPS[hazard]()
+    with pytest.raises(lk.DataError, match=r"FisherDiscriminant.*row"):
+        lk.FisherDiscriminant().fit(X, y)
+
+
+@pytest.mark.parametrize("hazard", REFUSED)
+def test_hazards_that_are_refused(hazard):
+    make, says = REFUSED[hazard]
+    X, y = make()
+    with pytest.raises((ValueError, TypeError), match=says):
+        lk.FisherDiscriminant().fit(X, y)
+
+
+@pytest.mark.parametrize("unit", [1e-160, 1e160])
+def test_spreads_whose_squares_are_no_numbers_are_refused(unit):
+    X, y = table()
+    with pytest.raises(lk.DataError, match="rescale"):
+        lk.FisherDiscriminant().fit(X * unit, y)
+
+
+def test_one_class_is_too_few():
+    with pytest.raises(lk.DataError, match="at least two classes"):
+        lk.FisherDiscriminant().fit([[1.0], [2.0]], [1, 1])

@@ -1,0 +1,206 @@
+"""NearestNeighbours: votes by hand and by scikit-learn, priors as densities say, weights as copies, and real sets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
+
+import likely as lk
+
+DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+
+
+def rows(n=300, d=3, classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    return rng.normal(size=(n, d)) + 0.8 * y[:, None], y
+
+
+@pytest.mark.parametrize(("metric", "theirs"), [("l2", "euclidean"), ("l1", "manhattan"), ("linf", "chebyshev")])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_votes_as_in_scikit_learn(metric, theirs, weights):
+    X, y = rows()
+    Q, _ = rows(50, seed=1)
+    ours = lk.NearestNeighbours(7, metric, weights=weights, smoothing=1e-12).fit(X, y)
+    other = KNeighborsClassifier(7, weights=weights, metric=theirs).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(Q), other.predict_proba(Q), atol=1e-11)
+    away, found = ours.kneighbors(Q, 4)
+    expected = NearestNeighbors(n_neighbors=4, metric=theirs).fit(X).kneighbors(Q)
+    np.testing.assert_allclose(away, expected[0], rtol=1e-12)
+    np.testing.assert_array_equal(found, expected[1])
+
+
+def test_gaps_as_scikit_learn_measures_them():
+    X, y = rows(100)
+    X[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
+    from sklearn.metrics.pairwise import nan_euclidean_distances
+
+    away, _ = lk.NearestNeighbours(3).fit(X, y).kneighbors(X, 5)
+    D = np.nan_to_num(nan_euclidean_distances(X, X), nan=np.inf)
+    np.testing.assert_allclose(away, np.sort(D, axis=1)[:, :5], atol=1e-7)
+
+
+def test_posteriors_by_hand():
+    X, y = [[0.0], [1.0], [2.0], [8.0], [9.0]], ["a", "a", "a", "b", "b"]
+    m = lk.NearestNeighbours(3).fit(X, y)
+    np.testing.assert_allclose(m.predict_proba([[8.4]]), [[(1 + 0.6) / 4, (2 + 0.4) / 4]])
+    np.testing.assert_allclose(m.predict_proba([[0.0]]), [[(3 + 0.6) / 4, 0.4 / 4]])
+    assert np.isfinite(m.log_posterior([[1e9]])).all()
+
+
+def test_priors_change_as_densities_say():
+    """p(x | c) = k_c / (N_c V): with other priors, posteriors are p(c) k_c / N_c, normalised."""
+    X, y = rows(400, classes=2)
+    keep = (y == 0) | (np.arange(400) % 4 == 0)
+    X, y = X[keep], y[keep]
+    Q, _ = rows(20, seed=1)
+    prior = np.array([0.2, 0.8])
+    m = lk.NearestNeighbours(15, class_prior=prior, smoothing=1e-9).fit(X, y)
+    votes = m._voters.votes(Q, 15)[0]
+    expected = prior * votes / np.bincount(y)
+    np.testing.assert_allclose(m.predict_proba(Q), expected / expected.sum(axis=1, keepdims=True), atol=1e-7)
+    plain = lk.NearestNeighbours(15, smoothing=2.0).fit(X, y)
+    changed = lk.change_prior(plain.predict_proba(Q), plain.class_prior_, prior)
+    np.testing.assert_allclose(plain.with_class_prior(prior).predict_proba(Q), changed, rtol=1e-10)
+    decided = plain.decide(Q, class_prior=prior)
+    np.testing.assert_array_equal(decided, plain.with_class_prior(prior).predict(Q))
+
+
+@pytest.mark.parametrize("how", [{}, {"weights": "distance"}, {"metric": "mahalanobis"}, {"keep": "edited"}])
+def test_whole_weights_are_copies(how):
+    X, y = rows(120)
+    w = np.random.default_rng(2).integers(0, 4, 120)
+    copies = np.repeat(np.arange(120), w)
+    Q, _ = rows(30, seed=1)
+    ours = lk.NearestNeighbours(6, **how).fit(X, y, w)
+    other = lk.NearestNeighbours(6, **how).fit(X[copies], y[copies])
+    np.testing.assert_allclose(ours.predict_proba(Q), other.predict_proba(Q), atol=1e-9)
+    if "keep" not in how:
+        first = np.searchsorted(copies, np.flatnonzero(w))
+        np.testing.assert_allclose(ours.leave_one_out(), other.leave_one_out()[first], atol=1e-9)
+
+
+def test_fractions_of_weight_make_more_neighbours():
+    X, y = rows(100)
+    Q, _ = rows(20, seed=1)
+    half = lk.NearestNeighbours(3).fit(X, y, np.full(100, 0.5))
+    np.testing.assert_allclose(half.predict_proba(Q), lk.NearestNeighbours(6, smoothing=2.0).fit(X, y).predict_proba(Q))
+
+
+def test_leave_one_out_by_leaving_each_row_out():
+    X, y = rows(60)
+    m = lk.NearestNeighbours(5).fit(X, y)
+    votes = m._voters.votes_left_out(5)[0]
+    for i in range(0, 60, 7):
+        rest = np.arange(60) != i
+        np.testing.assert_array_equal(
+            votes[i], lk.NearestNeighbours(5).fit(X[rest], y[rest])._voters.votes(X[[i]], 5)[0][0]
+        )
+
+
+def test_k_is_chosen_by_the_log_score():
+    X, y = rows(400)
+    m = lk.NearestNeighbours("leave-one-out").fit(X, y)
+    ks, scores = m.left_out_scores_.T
+    assert m.k_ == ks[scores.argmax()] > 5
+    one = lk.NearestNeighbours(7).fit(X, y)
+    told = one.leave_one_out()[np.arange(400), y].mean()
+    assert scores[ks == 7][0] == pytest.approx(told, rel=1e-12)
+    assert lk.NearestNeighbours([3, 50]).fit(X, y).k_ in (3, 50)
+    with pytest.raises(lk.DomainError, match="whole numbers"):
+        lk.NearestNeighbours([2.5]).fit(X, y)
+
+
+def test_chunks_equal_the_batch():
+    X, y = rows(200)
+    Q, _ = rows(30, seed=1)
+    for metric in ("l2", "scaled", "mahalanobis"):
+        batch = lk.NearestNeighbours(5, metric).fit(X, y)
+        parts = lk.NearestNeighbours(5, metric)
+        for i in range(0, 200, 50):
+            parts.partial_fit(X[i : i + 50], y[i : i + 50], classes=[0, 1, 2])
+        np.testing.assert_allclose(parts.predict_proba(Q), batch.predict_proba(Q), atol=1e-12)
+    with pytest.raises(lk.DataError, match="labels must be among"):
+        parts.partial_fit(X[:2], [7, 7])
+
+
+def test_novel_rows_costs_and_refusals():
+    X, y = rows(500, classes=2)
+    m = lk.NearestNeighbours(9).fit(X, y)
+    Q, _ = rows(2000, classes=2, seed=1)
+    alarms = np.mean([d is lk.NOVEL for d in m.decide(Q, novelty=0.05)])
+    assert 0.02 < alarms < 0.09
+    done = m.decide([[50.0, 50.0, 50.0]], novelty=0.05, full=True)
+    assert done.choice[0] is lk.NOVEL and "neighbours reach" in done.reasons[0]
+    sure = m.predict_proba(Q).max(axis=1)
+    refused = np.array([d is lk.REJECT for d in m.decide(Q, reject_below=0.8)])
+    np.testing.assert_array_equal(refused, sure < 0.8)
+    dear = lk.NearestNeighbours(9, cost=[[0.0, 100.0], [1.0, 0.0]]).fit(X, y)
+    assert dear.predict(Q).mean() > m.predict(Q).mean() + 0.1
+
+
+def test_rows_with_nothing_in_common_do_not_vote():
+    X = [[0.0, np.nan], [0.1, np.nan], [np.nan, 5.0], [np.nan, 5.1]]
+    m = lk.NearestNeighbours(3).fit(X, ["a", "a", "b", "b"])
+    np.testing.assert_allclose(m.predict_proba([[0.0, np.nan]]), [[2.5 / 3, 0.5 / 3]])
+    np.testing.assert_allclose(m.predict_proba([[np.nan, np.nan]]), [[0.5, 0.5]])
+    with pytest.raises(lk.DataError, match="needs rows without gaps"):
+        lk.NearestNeighbours(1, "mahalanobis").fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0, 0, 1]).predict(
+            [[np.nan, 0.0]]
+        )
+
+
+def test_all_vote_where_there_are_fewer_than_k():
+    with pytest.warns(lk.FitWarning, match="all rows vote"):
+        m = lk.NearestNeighbours(5).fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+    np.testing.assert_allclose(m.predict_proba([[2.0]]), [[(2 + 2 / 3) / 4, (1 + 1 / 3) / 4]])
+
+
+def test_error_of_one_neighbour_lies_between_bayes_and_twice_that():
+    """Cover and Hart 1967: e ≤ e_NN ≤ 2 e (1 − e), for many rows; here e = Φ(−1) of two Gaussians two apart."""
+    rng = np.random.default_rng(0)
+    n, m = 20_000, 20_000
+    y, truth = rng.integers(0, 2, n), rng.integers(0, 2, m)
+    X, Q = rng.normal(size=(n, 1)) + 2 * y[:, None], rng.normal(size=(m, 1)) + 2 * truth[:, None]
+    found = np.mean(lk.NearestNeighbours(1).fit(X, y).predict(Q) != truth)
+    e = float(ndtr(-1.0))
+    assert e < found < 2 * e * (1 - e) + 3 * np.sqrt(0.25 / m)
+    x = np.linspace(-8, 10, 20_001)
+    p = 1 / (1 + np.exp(2 * x - 2))
+    density = 0.5 * (np.exp(-(x**2) / 2) + np.exp(-((x - 2) ** 2) / 2)) / np.sqrt(2 * np.pi)
+    limit = np.trapezoid(2 * p * (1 - p) * density, x)  # the asymptotic error of the rule itself
+    assert found == pytest.approx(limit, abs=4 * np.sqrt(limit / m))
+
+
+@pytest.mark.skipif(not (DATA / "digits" / "usps.npz").exists(), reason="the digits are not here")
+def test_usps_as_published():
+    z = np.load(DATA / "digits" / "usps.npz")
+    (X, y), (Q, truth) = ((z[f"x_{p}"].reshape(-1, 256), z[f"y_{p}"]) for p in ("train", "test"))
+    wrong = np.sum(lk.NearestNeighbours(1).fit(X, y).predict(Q) != truth)
+    assert wrong == 113  # of 2007: 5.63 %
+
+
+@pytest.mark.skipif(not (DATA / "tables" / "satimage_trn.csv").exists(), reason="the table is not here")
+def test_satimage_as_published():
+    train, test = (np.loadtxt(DATA / "tables" / f"satimage_{p}.csv", delimiter=",", skiprows=1) for p in ("trn", "tst"))
+    errors = {}
+    for k in (1, 5):
+        clf = lk.NearestNeighbours(k).fit(train[:, :-1], train[:, -1].astype(int))
+        errors[k] = 100 * np.mean(clf.predict(test[:, :-1]) != test[:, -1])
+    assert errors == {1: pytest.approx(10.55), 5: pytest.approx(9.55)}
+
+
+def test_bad_input_is_named():
+    X, y = rows(20)
+    with pytest.raises(lk.DataError, match="every row needs a label"):
+        lk.NearestNeighbours().fit(X, [None] + ["a"] * 19)
+    X[3, 1] = np.inf
+    with pytest.raises(lk.DataError, match="row 3, column 1"):
+        lk.NearestNeighbours().fit(X, y)
+    with pytest.raises(lk.DomainError, match="class_prior"):
+        lk.NearestNeighbours(class_prior={"x": 1.0}).fit(*rows(20))

@@ -1,0 +1,165 @@
+"""What two variables know of each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.feature_selection import mutual_info_regression
+from sklearn.metrics import mutual_info_score
+
+import likely as lk
+
+TABLE = np.array([[0.1, 0.2, 0.05], [0.3, 0.05, 0.3]])
+SPREAD = np.array([[2.0, 0.5, 0.3], [0.5, 1.0, 0.2], [0.3, 0.2, 1.5]])
+
+
+def entropy_of(p):
+    p = np.ravel(p)[np.ravel(p) > 0]
+    return -float(p @ np.log(p))
+
+
+def test_chain_rule_of_the_errata():
+    """H[x, y] = H[y | x] + H[x], not H[x | y] + H[x] (Herbst 1.6)."""
+    joint, of_x, of_y = entropy_of(TABLE), entropy_of(TABLE.sum(1)), entropy_of(TABLE.sum(0))
+    assert lk.conditional_entropy(TABLE, given=0).value == pytest.approx(joint - of_x)
+    assert lk.conditional_entropy(TABLE, given=1).value == pytest.approx(joint - of_y)
+    assert lk.conditional_entropy(TABLE, given=1).value + of_x != pytest.approx(joint)
+    assert lk.mutual_information(TABLE).value == pytest.approx(of_x + of_y - joint)
+    assert lk.mutual_information(TABLE).value == pytest.approx(of_y - lk.conditional_entropy(TABLE, given=0).value)
+
+
+def test_counts_come_with_an_error_that_holds():
+    rng = np.random.default_rng(0)
+    truth = lk.mutual_information(TABLE)
+    assert truth.error == 0
+    found = [lk.mutual_information(rng.multinomial(2000, TABLE.ravel()).reshape(TABLE.shape)) for _ in range(100)]
+    scaled = [(e.value - truth.value) / e.error for e in found]
+    assert 0.7 < np.std(scaled) < 1.4
+
+
+def test_counts_against_scikit_learn():
+    counts = np.array([[30, 10, 2], [5, 50, 20]])
+    assert lk.mutual_information(counts).value == pytest.approx(mutual_info_score(None, None, contingency=counts))
+
+
+def test_tables_by_name():
+    table = lk.ProbabilityTable.joint(TABLE, {"x": ["a", "b"], "y": [0, 1, 2]})
+    assert lk.mutual_information(table).value == pytest.approx(lk.mutual_information(TABLE).value)
+    assert lk.mutual_information(table, split="y", bits=True).value == pytest.approx(
+        lk.mutual_information(TABLE).value / math.log(2)
+    )
+    assert lk.conditional_entropy(table, given="x").value == pytest.approx(lk.conditional_entropy(TABLE, 0).value)
+    three = lk.ProbabilityTable.joint(np.full((2, 2, 2), 1 / 8), {"a": [0, 1], "b": [0, 1], "c": [0, 1]})
+    assert lk.mutual_information(three, split="a", given="c").value == 0
+
+
+def test_gaussians_in_closed_form():
+    law = lk.Gaussian(np.zeros(3), SPREAD)
+    expected = 0.5 * math.log(SPREAD[0, 0] * np.linalg.det(SPREAD[1:, 1:]) / np.linalg.det(SPREAD))
+    assert lk.mutual_information(law, split=[0]).value == pytest.approx(expected)
+    assert lk.mutual_information(law, split=[1, 2]).value == pytest.approx(expected)
+    assert lk.mutual_information(law, split=-3).value == pytest.approx(expected)
+    chain = lk.conditional_entropy(law, given=[0]).value + lk.entropy(law.marginal([0])).value
+    assert chain == pytest.approx(lk.entropy(law).value)
+    stack = lk.Gaussian(np.zeros((2, 3)), np.stack([SPREAD, np.eye(3)]))
+    assert lk.mutual_information(stack, split=[0]).value == pytest.approx([expected, 0.0])
+
+
+def test_mixtures_by_draws_against_a_grid():
+    law = lk.Mixture([0.3, 0.7], lk.Gaussian([[0.0, 0.0], [3.0, 3.0]], 1.0))
+    x = np.linspace(-7, 10, 341)
+    grid = np.stack(np.meshgrid(x, x, indexing="ij"), axis=-1)
+    p = np.exp(law.log_prob(grid.reshape(-1, 2))).reshape(341, 341) * (x[1] - x[0]) ** 2
+    truth = lk.mutual_information(p / p.sum()).value
+    found = lk.mutual_information(law, split=[0])
+    assert abs(found.value - truth) < 4 * found.error < 0.02
+    given = lk.conditional_entropy(law, given=[0])
+    alone = lk.entropy(lk.Mixture(law.weights, law.parts.marginal([0])))
+    both = lk.entropy(law)
+    assert abs(given.value + alone.value - both.value) < 5 * (given.error + both.error)
+
+
+def test_unlike_parts():
+    p = lk.Product({"a": lk.Gaussian([[0.0], [3.0]], 1.0), "b": lk.Categorical([[0.9, 0.1], [0.2, 0.8]])})
+    assert lk.mutual_information(p.member(0), split="a").value == 0
+    assert lk.conditional_entropy(p.member(0), given="a").value == pytest.approx(entropy_of([0.9, 0.1]))
+    mixed = lk.Mixture([0.3, 0.7], p)
+    found = lk.mutual_information(mixed, split="a")
+    x = np.linspace(-8, 11, 20_001)
+    each = np.exp(p["a"].log_prob(x[:, None])) * [0.3, 0.7]
+    joint = each @ p["b"].probs * (x[1] - x[0])
+    assert abs(found.value - lk.mutual_information(joint / joint.sum()).value) < 4 * found.error
+
+
+def test_t_laws_know_of_each_other_though_uncorrelated():
+    assert lk.mutual_information(lk.StudentT([0.0, 0.0], 1.0, 3.0), split=[0]).value > 0.01
+
+
+# ------------------------------------------------------------------- nearest neighbours
+
+
+@pytest.mark.parametrize(("rho", "k"), [(0.0, 4), (0.6, 4), (0.9, 4), (0.6, 10)])
+def test_neighbours_on_gaussians(rho, k):
+    rng, found = np.random.default_rng(5), []
+    for _ in range(30):
+        z = rng.normal(size=(400, 2))
+        y = rho * z[:, 0] + math.sqrt(1 - rho**2) * z[:, 1]
+        found.append(lk.mutual_information(1e6 * z[:, 0] + 7, y, neighbours=k))
+    values, errors = np.array([e.value for e in found]), np.array([e.error for e in found])
+    assert abs(values.mean() + 0.5 * math.log(1 - rho**2)) < 4 * values.std() / math.sqrt(30) + 0.015
+    assert 0.6 < values.std() / errors.mean() < 1.6
+
+
+def test_neighbours_against_scikit_learn_and_labels():
+    rng = np.random.default_rng(6)
+    z = rng.integers(0, 3, 2000)
+    x = z + 0.5 * rng.normal(size=2000)
+    y = x + rng.normal(size=2000)
+    peer = mutual_info_regression(x[:, None], y, n_neighbors=4, random_state=0)[0]
+    assert lk.mutual_information(x, y).value == pytest.approx(peer, abs=0.01)
+    parts = lk.Product({"x": lk.Gaussian([[0.0], [1.0], [2.0]], 0.25), "z": lk.Categorical(np.eye(3))})
+    truth = lk.mutual_information(lk.Mixture(np.full(3, 1 / 3), parts), split="x").value
+    for labels in (z, np.array(["a", "b", "c"])[z]):
+        found = lk.mutual_information(labels, x)
+        assert abs(found.value - truth) < 4 * found.error
+
+
+def test_repeated_rows_are_a_table():
+    rng = np.random.default_rng(7)
+    z = rng.integers(0, 3, 2000)
+    y = np.where(rng.random(2000) < 0.7, z, rng.integers(0, 3, 2000))
+    counts = np.histogram2d(z, y, 3)[0]
+    assert lk.mutual_information(z, y).value == pytest.approx(lk.mutual_information(counts).value, abs=0.02)
+
+
+def test_gaps_are_left_out_and_bad_rows_named():
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(300, 2))
+    y = x[:, :1] + rng.normal(size=(300, 1))
+    gappy = np.vstack([x, [[np.nan, 1.0]]])
+    assert lk.mutual_information(gappy, np.vstack([y, [[0.0]]])) == lk.mutual_information(x, y)
+    x[7, 1] = np.inf
+    with pytest.raises(lk.DataError, match="row 7, column 1"):
+        lk.mutual_information(x, y)
+    with pytest.raises(lk.ShapeError, match="pair by pair"):
+        lk.mutual_information(x[:5], y)
+    with pytest.raises(lk.DomainError, match="neighbours"):
+        lk.mutual_information(y, y, neighbours=300)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        (lambda: lk.mutual_information(np.ones(3)), "two variables"),
+        (lambda: lk.mutual_information([[0.5, -0.1], [0.3, 0.3]]), "none negative"),
+        (lambda: lk.mutual_information(lk.Gaussian([0.0, 0.0], 1.0)), "split"),
+        (lambda: lk.mutual_information(lk.Gaussian([0.0, 0.0], 1.0), split=[2]), "one side"),
+        (lambda: lk.mutual_information(lk.Gaussian([0.0, 0.0], 1.0), split=[0, 1]), "one side"),
+        (lambda: lk.conditional_entropy(TABLE, given=2), "axis"),
+    ],
+)
+def test_refusals(wrong, match):
+    with pytest.raises(lk.LikelyError, match=match):
+        wrong()

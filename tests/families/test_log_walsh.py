@@ -1,0 +1,130 @@
+"""Log-linear laws: maximum likelihood against SciPy, gaps by EM, and honest constants where cells cannot be summed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import likely as lk
+from likely.families.log_walsh_fits import EXACT, annealed, exact_log_z, mean_field
+from likely.families.sign_sums import number_of_sets
+from likely.maths.hadamard import all_cells
+
+
+def ising(d, seed=0, size=0.3):
+    rng = np.random.default_rng(seed)
+    b = rng.normal(size=number_of_sets(d, 2)) * size
+    return b
+
+
+def test_maximum_likelihood_agrees_with_a_general_optimiser():
+    rng = np.random.default_rng(1)
+    x = lk.LogWalsh.normalised(ising(4, 1), 4).sample(200, rng)
+    law = lk.LogWalsh.blank(x)
+    stats = law.collect(x)
+    better = law.refit(stats)
+
+    def loss(b):
+        return -lk.LogWalsh.normalised(np.concatenate([[0.0], b]), 4).objective(stats)
+
+    found = minimize(loss, np.zeros(10), method="BFGS", options={"gtol": 1e-8})
+    assert better.objective(stats) >= -found.fun - 1e-9
+    assert np.abs(better.weights[1:] - found.x).max() <= 1e-4
+    assert better.objective(stats) == pytest.approx(better.log_prob(x).sum(), rel=1e-12)
+
+
+@pytest.mark.slow
+def test_many_sets_go_without_a_matrix():
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet(np.ones(1 << 11) * 50)
+    law = lk.LogWalsh.even(11, 6)  # 1,486 sets by Newton's method
+    many = lk.LogWalsh.even(11, 7)  # 1,816 without a matrix
+    x = all_cells(11)
+    for one in (law, many):
+        stats = one.collect(x, p)
+        assert np.abs(one.refit(stats).collect(x, one.refit(stats).probabilities).mean - stats.mean).max() <= 1e-7
+
+
+def test_rows_with_gaps_are_learnt_by_em():
+    rng = np.random.default_rng(3)
+    truth = lk.LogWalsh.normalised(ising(4, 3, 0.5), 4)
+    x = truth.sample(4000, rng)
+    x[rng.random(x.shape) < 0.2] = np.nan
+    report = lk.fit(lk.LogWalsh.blank(x), x, prior="weak", stop=lk.Stop(200, 1e-9))
+    assert report.converged and (np.diff(report.trace) >= -1e-9).all()
+    assert truth.kl(report.model) <= 0.01
+    assert report.model.log_prob(x).sum() == pytest.approx(report.model.objective(report.model.collect(x)), rel=1e-10)
+
+
+def test_what_never_varies_is_told():
+    x = np.array([[0.0, 0], [1, 1], [1, 1]])
+    law = lk.LogWalsh.blank(x)
+    with pytest.warns(lk.FitWarning, match="never vary"):
+        law.refit(law.collect(x))
+    calm = law.refit(law.collect(x), law.weak_prior(law.collect(x)))
+    assert np.isfinite(calm.weights).all() and np.abs(calm.weights[1:]).max() < 5
+
+
+def test_annealing_finds_the_constant_within_its_error():
+    for seed in range(3):
+        b = ising(12, seed)
+        found = annealed(b, 12, 400, np.random.default_rng(seed))
+        assert 0 < found.error < 0.1
+        assert abs(found.log_z - exact_log_z(b, 12, 2)) <= 4 * found.error
+
+
+def test_annealed_draws_have_the_moments():
+    b = ising(10, 5)
+    law = lk.LogWalsh.normalised(b, 10)
+    z = annealed(b, 10, 20_000, np.random.default_rng(0), 20).states
+    assert np.abs(0.5 * (1 + z.mean(axis=0)) - law.mean).max() <= 5 * 0.5 / np.sqrt(20_000)
+
+
+def test_mean_field_finds_weak_couplings():
+    b = ising(8, 6, 0.1)
+    law = lk.LogWalsh.normalised(b, 8)
+    stats = law.collect(all_cells(8), law.probabilities)
+    assert np.abs(mean_field(stats.mean, 1e9, 8)[1:] - b[1:]).max() <= 0.01
+
+
+def test_more_columns_than_cells_can_be_summed_over():
+    rng = np.random.default_rng(7)
+    x = (rng.random((400, 40)) < 0.3).astype(float)
+    x[:, 1] = np.where(rng.random(400) < 0.8, x[:, 0], x[:, 1])
+    law = lk.LogWalsh.blank(x)
+    assert law.dim > EXACT
+    stats = law.collect(x)
+    better = law.refit(stats, law.weak_prior(stats))
+    assert 0 < better.error < 0.2
+    again = law.refit(stats, law.weak_prior(stats))
+    assert again.weights.tobytes() == better.weights.tobytes()  # the same statistics give the same bits
+    new = (rng.random((400, 40)) < 0.3).astype(float)
+    new[:, 1] = np.where(rng.random(400) < 0.8, new[:, 0], new[:, 1])
+    alone = lk.Bernoulli.fit(x, prior="weak")
+    assert better.log_prob(new).mean() > alone.log_prob(new).mean()  # the copy is found, at the price of 780 couplings
+    assert np.abs(better.sample(2000, rng).mean(axis=0) - x.mean(axis=0)).max() <= 0.1
+    with pytest.raises(lk.DataError, match="gaps can be integrated out in at most 20 columns"):
+        better.log_prob(np.full((1, 40), np.nan))
+    with pytest.raises(lk.DomainError, match="order is 1 or 2"):
+        lk.LogWalsh.blank(x, order=3)
+    with pytest.raises(lk.DataError, match=r"constant.*prior"):
+        law.refit(law.collect(np.ones((3, 40))))
+
+
+def test_order_one_is_exact_for_any_number_of_columns():
+    rng = np.random.default_rng(8)
+    x = (rng.random((60, 300)) < 0.4).astype(float)
+    law = lk.LogWalsh.fit(x, prior="weak", order=1)
+    assert law.error == 0
+    broken = x.copy()
+    broken[:, ::7] = np.nan
+    want = lk.Bernoulli(law.mean).log_prob(broken)
+    assert np.abs(law.log_prob(broken) - want).max() <= 1e-10
+
+
+def test_a_law_that_is_not_normalised_is_refused():
+    with pytest.raises(lk.DomainError, match="normalised"):
+        lk.LogWalsh([0.0, 0.1, 0.2, 0.3], 2)
+    with pytest.raises(lk.ShapeError, match="one for each set"):
+        lk.LogWalsh.normalised([0.0, 0.1], 2)

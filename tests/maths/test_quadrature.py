@@ -1,0 +1,28 @@
+"""Integrals: smooth ones, jumps, and an error that tells the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import gamma
+
+from likely.maths.quadrature import GAUSS, KRONROD, NODES, integrate
+
+
+def test_rules_integrate_polynomials_exactly():
+    for power in range(0, 23, 2):
+        assert KRONROD @ NODES**power == pytest.approx(2 / (power + 1), rel=1e-14)
+    for power in range(0, 14, 2):
+        assert GAUSS @ NODES[1::2] ** power == pytest.approx(2 / (power + 1), rel=1e-14)
+
+
+@pytest.mark.parametrize("jump", [0.1234567, 1 / 3, 0.87])
+def test_a_jump_costs_no_accuracy(jump):
+    value, error = integrate(lambda x: np.where(x < jump, 1.0, 0.0), np.array([0.0, 1.0]))
+    assert abs(value - jump) <= max(error, 1e-13)
+
+
+def test_a_singular_end():
+    value, error = integrate(lambda x: np.exp(-x) / np.sqrt(x), np.array([0.0, 1.0, 60.0]), 1e-10)
+    assert abs(value - gamma(0.5)) <= 1e-6
+    assert error < 1e-4

@@ -1,0 +1,128 @@
+"""Editing and condensing: what is left decides as it should."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import likely as lk
+
+
+def overlapping(n=500, seed=0, apart=1.5):
+    rng = np.random.default_rng(seed)
+    y = np.arange(2 * n) % 2
+    return rng.normal(size=(2 * n, 2)) + apart * y[:, None], y
+
+
+def nearest_label(X, y, at, Q):
+    return y[at][lk.NeighbourSearch.of(X[at]).nearest(Q, 1)[1][:, 0]]
+
+
+def test_wilson_by_hand():
+    X, y = overlapping(60)
+    D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+    np.fill_diagonal(D, np.inf)
+    near = np.argsort(D, axis=1, kind="stable")[:, :3]
+    keep = np.flatnonzero((y[near].mean(axis=1) > 0.5) == y)
+    np.testing.assert_array_equal(lk.edit(X, y, 3), keep)
+
+
+def test_repeated_is_a_fixed_point_and_all_k_is_stricter():
+    X, y = overlapping()
+    once, again, strict = (lk.edit(X, y, 3, how=how) for how in ("wilson", "repeated", "all-k"))
+    assert set(again) < set(once) and set(strict) < set(once)
+    assert len(lk.edit(X[again], y[again], 3)) == len(again)
+    expected = set(lk.edit(X, y, 1)) & set(lk.edit(X, y, 2)) & set(once)
+    assert set(strict) == expected
+
+
+@pytest.mark.parametrize("how", ["wilson", "repeated", "all-k", "multiedit"])
+def test_editing_lowers_the_error_on_overlapping_classes(how):
+    X, y = overlapping()
+    Q, truth = overlapping(5000, seed=1)
+    before = np.mean(nearest_label(X, y, np.arange(len(y)), Q) != truth)
+    after = np.mean(nearest_label(X, y, lk.edit(X, y, 5, how=how), Q) != truth)
+    best = 0.1444  # Q(1.5 √2 / 2)
+    assert best - 0.01 < after < before - 0.03
+
+
+def test_multiedit_comes_near_to_bayes():
+    X, y = overlapping(1000)
+    Q, truth = overlapping(5000, seed=1)
+    assert np.mean(nearest_label(X, y, lk.edit(X, y, how="multiedit"), Q) != truth) < 0.1444 + 0.02
+
+
+@pytest.mark.parametrize("how", ["hart", "reduced"])
+@pytest.mark.parametrize("metric", ["l2", "l1", "mahalanobis"])
+def test_condensed_rows_decide_all_rows_rightly(how, metric):
+    X, y = overlapping(200)
+    at = lk.condense(X, y, how=how, metric=metric)
+    clf = lk.NearestNeighbours(1, metric, scale=None if metric != "mahalanobis" else np.cov(X.T))
+    if metric == "mahalanobis":
+        search = lk.NeighbourSearch.of(X, metric, owner=y)
+        found = lk.NeighbourSearch.of(X[at], search.metric).nearest(X, 1)[1][:, 0]
+        assert (y[at][found] == y).all()
+    else:
+        assert (clf.fit(X[at], y[at]).predict(X) == y).all()
+    assert len(at) < 0.6 * len(y)
+
+
+def test_reduced_is_smaller_and_nothing_in_it_is_spare():
+    X, y = overlapping(100)
+    hart, reduced = lk.condense(X, y), lk.condense(X, y, how="reduced")
+    assert set(reduced) < set(hart)
+    for row in reduced:
+        left = reduced[reduced != row]
+        assert (nearest_label(X, y, left, X) != y).any()
+
+
+def test_order_and_copies_do_not_matter():
+    X, y = overlapping(100)
+    order = np.random.default_rng(3).permutation(200)
+    for found in (lk.condense, lambda a, b: lk.edit(a, b, 3), lambda a, b: lk.edit(a, b, how="multiedit")):
+        assert set(order[found(X[order], y[order])]) == set(found(X, y))
+    copies = np.repeat(np.arange(200), 1 + np.arange(200) % 3)
+    assert set(copies[lk.condense(X[copies], y[copies])]) == set(lk.condense(X, y))
+
+
+def test_whole_weights_are_copies():
+    X, y = overlapping(100)
+    w = np.random.default_rng(4).integers(0, 4, 200)
+    copies = np.repeat(np.arange(200), w)
+    for how in ("wilson", "all-k"):
+        kept = lk.edit(X, y, 3, how=how, weight=w)
+        assert set(kept) == set(copies[lk.edit(X[copies], y[copies], 3, how=how)])
+    assert set(lk.condense(X, y, weight=w)) == set(copies[lk.condense(X[copies], y[copies])])
+
+
+def test_contradictions_end_and_a_class_is_never_lost():
+    X, y = np.zeros((6, 1)), np.array([0, 1, 0, 1, 0, 1])
+    assert len(lk.condense(X, y)) <= 6
+    X = np.concatenate([np.random.default_rng(0).normal(size=(30, 2)), [[0.0, 0.0]]])
+    y = np.append(np.zeros(30, dtype=int), 1)
+    for how in ("wilson", "repeated", "all-k"):
+        with pytest.warns(lk.FitWarning, match="classes would lose all rows") if how != "repeated" else nothing():
+            assert 30 in lk.edit(X, y, 3, how=how)
+    assert 30 in lk.edit(X, y, 3, how="multiedit")
+
+
+def nothing():
+    from contextlib import nullcontext
+
+    return nullcontext()
+
+
+def test_gaps_are_allowed_and_bad_input_is_named():
+    X, y = overlapping(50)
+    X[::7, 0] = np.nan
+    assert 50 < len(lk.edit(X, y)) <= 100 and len(lk.condense(X, y)) < 100
+    with pytest.raises(lk.ShapeError, match="one label a row"):
+        lk.edit(X, y[:-1])
+    with pytest.raises(lk.DomainError, match="how must be"):
+        lk.edit(X, y, how="some")
+    with pytest.raises(lk.DomainError, match="how must be"):
+        lk.condense(X, y, how="some")
+    with pytest.raises(lk.DomainError, match="k must be"):
+        lk.edit(X, y, 0)
+    with pytest.raises(lk.ShapeError, match="some above 0"):
+        lk.edit(X, y, weight=np.zeros(100))

@@ -1,0 +1,132 @@
+"""Histograms against NumPy's, and against integrals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import likely as lk
+from likely.models.histogram_edges import edges_for
+from likely.models.taking_away import without
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(400, 2)) * [1.0, 3.0]
+EDGES = [np.linspace(-4, 4, 9), np.array([-15.0, -4.0, -1.0, 0.0, 2.0, 15.0])]
+
+
+def grid(joint=True, **how):
+    blank = lk.Histogram.blank(X, edges=EDGES, joint=joint, **how)
+    return blank.refit(blank.collect(X))
+
+
+def test_a_grid_is_numpys_density():
+    want, *_ = np.histogramdd(X, EDGES, density=True)
+    h = grid()
+    centres = np.stack(np.meshgrid(*((e[1:] + e[:-1]) / 2 for e in EDGES), indexing="ij"), axis=-1).reshape(-1, 2)
+    assert np.allclose(np.exp(h.log_prob(centres)), want.ravel())
+    assert np.isneginf(h.log_prob([[5.0, 0.0]])[0])
+
+
+def test_independent_columns_multiply():
+    h, each = grid(joint=False), [np.histogram(X[:, j], EDGES[j], density=True)[0] for j in (0, 1)]
+    cells = [np.digitize(X[:, j], EDGES[j]) - 1 for j in (0, 1)]
+    assert np.allclose(np.exp(h.log_prob(X)), each[0][cells[0]] * each[1][cells[1]])
+    gaps = X.copy()
+    gaps[:, 1] = np.nan
+    assert np.allclose(np.exp(h.log_prob(gaps)), each[0][cells[0]])
+
+
+def test_gaps_of_a_grid_are_summed_out():
+    h, gaps = grid(), X[:50].copy()
+    gaps[:, 0] = np.nan
+    assert np.allclose(h.log_prob(gaps), h.marginal([1]).log_prob(X[:50, 1]))
+    assert np.array_equal(h.log_prob(np.full((2, 2), np.nan)), np.zeros(2))
+    assert np.allclose(h.marginal([1, 0]).log_prob(X[:, ::-1]), h.log_prob(X))
+    with pytest.raises(lk.DataError, match="NaN at row 0, column 0"):
+        h.collect(gaps)
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_draws_and_moments(joint):
+    h = grid(joint)
+    draws = h.sample(40_000, np.random.default_rng(1))
+    assert np.abs((draws.mean(axis=0) - h.mean) / np.sqrt(h.variance)).max() < 0.03
+    assert np.abs(draws.var(axis=0) / h.variance - 1).max() < 0.04
+    assert h.entropy() == pytest.approx(-h.log_prob(draws).mean(), abs=0.03)
+
+
+def test_distribution_function_and_quantiles():
+    h = grid().marginal([1])
+    p = np.linspace(0.01, 0.99, 50)
+    assert np.allclose(h.cdf(h.quantile(p)), p)
+    assert h.cdf([-15.0, 15.0]).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_counts_add_and_weights_are_copies(joint):
+    h = lk.Histogram.blank(X, edges=EDGES, joint=joint, members=2)
+    owner, times = np.arange(400) % 2, RNG.integers(0, 3, 400)
+    whole = h.collect(X, times, owner=owner)
+    copies = h.collect(np.repeat(X, times, axis=0), owner=np.repeat(owner, times))
+    chunks = h.collect(X[:130], times[:130], owner=owner[:130]) + h.collect(X[130:], times[130:], owner=owner[130:])
+    for other in (copies, chunks, h.collect(X, times[:, None] * (owner[:, None] == np.arange(2)))):
+        assert np.allclose(whole.counts, other.counts) and np.allclose(whole.rows, other.rows)
+    rest = without(whole, h.collect(X[:9], times[:9], owner=owner[:9]))
+    assert np.allclose(rest.counts, h.collect(X[9:], times[9:], owner=owner[9:]).counts)
+    fitted = h.refit(whole)
+    want = sum(times[i] * fitted.log_prob(X)[i, owner[i]] for i in range(400) if times[i])
+    assert fitted.objective(whole) == pytest.approx(want)
+
+
+def test_a_count_spreads_over_the_range():
+    h = lk.Histogram.blank([[0.0], [1.0]], edges=[[0.0, 1.0, 4.0]], count=1.0)
+    fitted = h.refit(h.collect([[0.5], [0.6], [2.0]]))
+    assert np.allclose(fitted.masses, [(2 + 0.5) / 5, (1 + 1.5) / 5])
+
+
+def test_rows_outside_are_told_of():
+    h = lk.Histogram.blank([[0.0]], edges=[[0.0, 1.0]])
+    with pytest.warns(lk.FitWarning, match="1 of 2 rows lie outside"):
+        fitted = h.refit(h.collect([[0.5], [3.0]]))
+    assert fitted.objective(h.collect([[3.0]])) == -np.inf
+
+
+def test_rules_for_the_number_of_cells():
+    x = np.random.default_rng(2).normal(size=(1000, 1))
+    assert len(edges_for(x, "sturges")[0]) == 12
+    assert len(edges_for(x, "doane")[0]) - 1 == len(np.histogram_bin_edges(x, "doane")) - 1
+    for rule in ("knuth", "leave-one-out"):
+        assert 8 <= len(edges_for(x, rule)[0]) - 1 <= 60
+    two = np.concatenate([x, x + 20])  # a rule for Gaussian data sees nothing of two peaks, these do
+    assert len(edges_for(two, "leave-one-out")[0]) > 2 * len(edges_for(two, "sturges")[0])
+    assert [len(e) for e in edges_for(np.tile(x, 2), [3, 5])] == [4, 6]
+    assert edges_for(np.ones((4, 1)), "doane")[0].shape == (2,)
+    for bad, says in ((0, "at least one cell"), ("fd", "bins must be")):
+        with pytest.raises(lk.DomainError, match=says):
+            edges_for(x, bad)
+
+
+def test_the_best_number_of_cells_is_that_of_enumeration():
+    x = np.random.default_rng(3).exponential(size=200)
+
+    def left_out(m):
+        edges = np.linspace(x.min(), x.max(), m + 1)
+        n, width = np.histogram(x, edges)[0], (x.max() - x.min()) / m
+        at = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, m - 1)
+        return sum(np.log((n[c] - 1 + 0.5) / (199 + 0.5 * m) / width) for c in at)
+
+    best = max(range(1, 201), key=left_out)
+    assert len(edges_for(x[:, None], "leave-one-out")[0]) - 1 == best
+
+
+def test_bad_histograms_are_refused():
+    for make, says in (
+        (lambda: lk.Histogram([[0.0, 0.0]], [1.0]), "rise"),
+        (lambda: lk.Histogram([[0.0, np.inf]], [1.0]), "finite"),
+        (lambda: lk.Histogram([[0.0, 1.0]], [0.7]), "sum to 1"),
+        (lambda: lk.Histogram([[0.0, 1.0]], [0.5, 0.5]), "1 cells"),
+        (lambda: lk.Histogram([[0.0, 1.0]], [1.0], "cube"), "kind"),
+        (lambda: lk.HistogramDensity(100, joint=True).fit(np.random.default_rng(0).normal(size=(9, 6))), "at most"),
+    ):
+        with pytest.raises(lk.LikelyError, match=says):
+            make()

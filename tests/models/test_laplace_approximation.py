@@ -1,0 +1,165 @@
+"""Laplace's approximation: exact for Gaussians, near for peaks, honest about what is none."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import betaln, expit, gammaln, log_expit
+
+import likely as lk
+
+
+def gaussian(d, seed=0):
+    rng = np.random.default_rng(seed)
+    size = 10.0 ** rng.uniform(-3, 3, d)
+    B = rng.normal(size=(d, d))
+    return lk.Gaussian(3 * size * rng.normal(size=d), (B @ B.T + 0.1 * np.eye(d)) * np.outer(size, size))
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 20, 50])
+def test_gaussians_are_found_exactly(d):
+    law = gaussian(d)
+    found = lk.laplace(law.log_prob, np.zeros(d))
+    deviation = np.sqrt(law.variance)
+    assert found.converged
+    assert np.abs((found.mode - law.mean) / deviation).max() < 1e-6
+    assert found.log_evidence == pytest.approx(0.0, abs=1e-6)
+    assert float(lk.kl(law, found.law).value) < 1e-6
+    assert np.allclose(found.precision @ found.law.covariance_matrix, np.eye(d), atol=1e-5)
+
+
+def test_functions_of_rows_and_of_one_point_agree():
+    law = gaussian(3)
+    P = np.linalg.inv(law.covariance_matrix)
+    for f in (
+        lambda z: -0.5 * float((z - law.mean) @ P @ (z - law.mean)),
+        lambda z: -0.5 * np.einsum("...i,ij,...j", z - law.mean, P, z - law.mean),
+        lambda z: np.array([-0.5 * (z - law.mean) @ P @ (z - law.mean)]) if z.ndim == 1 else 1 / 0,
+    ):
+        assert np.allclose(lk.laplace(f, np.zeros(3)).mode, law.mean, rtol=1e-6)
+    pair = lk.laplace(lambda z: -(z[0] ** 2) - (z[1] - 1) ** 2, [3.0, 3.0])  # would take two rows for one point
+    assert pair.mode == pytest.approx([0.0, 1.0], abs=1e-6)
+
+
+def test_given_gradient_and_hessian_give_the_same():
+    def f(z):
+        return -np.log(np.cosh(z[..., 0] - 1.0)) - 0.5 * z[..., 1] ** 2 - 0.1 * z[..., 0] ** 2 * z[..., 1] ** 2
+
+    plain = lk.laplace(f, [0.0, 0.5])
+
+    def gradient(z):
+        return np.array([-np.tanh(z[0] - 1) - 0.2 * z[0] * z[1] ** 2, -z[1] - 0.2 * z[0] ** 2 * z[1]])
+
+    def hessian(z):
+        cross = -0.4 * z[0] * z[1]
+        return np.array([[-(1 / np.cosh(z[0] - 1) ** 2) - 0.2 * z[1] ** 2, cross], [cross, -1 - 0.2 * z[0] ** 2]])
+
+    for given in (
+        lk.laplace(f, [0.0, 0.5], gradient=gradient),
+        lk.laplace(f, [0.0, 0.5], gradient=gradient, hessian=hessian),
+    ):
+        assert given.mode == pytest.approx(plain.mode, abs=1e-6)
+        assert given.precision == pytest.approx(plain.precision, abs=1e-5)
+        assert given.log_evidence == pytest.approx(plain.log_evidence, abs=1e-5)
+
+
+def test_the_sign_of_the_errata():
+    """A = −∇∇ log f (Herbst 4.4 prints it without the sign)."""
+    found = lk.laplace(lambda z: -2.0 * z[..., 0] ** 2, [1.0])
+    assert found.precision[0, 0] == pytest.approx(4.0)
+
+
+def test_gamma_and_beta_against_their_exact_integrals():
+    """Stirling's formula is Laplace's approximation of Γ(a + 1), whose next term is 1/(12a)."""
+    for a in (3.0, 30.0, 300.0):
+        found = lk.laplace(lambda z, a=a: a * np.log(z[..., 0]) - z[..., 0], [1.0])
+        assert found.mode == pytest.approx([a], rel=1e-6)
+        assert gammaln(a + 1) - found.log_evidence == pytest.approx(1 / (12 * a), rel=0.05)
+
+    def f(z):
+        return 30 * np.log(z[..., 0]) + 50 * np.log1p(-z[..., 0])
+
+    found = lk.laplace(f, [0.9])
+    assert found.mode == pytest.approx([30 / 80], abs=1e-6)
+    assert found.log_evidence == pytest.approx(betaln(31, 51), abs=0.01)
+    assert found.deviation == pytest.approx([math.sqrt(0.375 * 0.625 / 80)], rel=1e-5)
+
+
+def test_a_prior_and_data():
+    x = np.random.default_rng(0).poisson(4.0, (50, 1))
+    prior = lk.Gamma(2.0, 0.5)
+    stats = lk.Poisson(1.0).collect(x)
+
+    def posterior(z):  # in log-rates, which are nearer to a Gaussian
+        rate = np.exp(z[..., 0])
+        return np.array([lk.Poisson(r).log_prob(x).sum() for r in np.atleast_1d(rate)]) + prior.log_prob(
+            np.atleast_1d(rate)[:, None]
+        ) + np.atleast_1d(z[..., 0])  # fmt: skip
+
+    found = lk.laplace(posterior, [0.0])
+    assert found.log_evidence == pytest.approx(float(prior.log_evidence(stats)), abs=2e-3)
+
+
+def test_logistic_regression_against_a_grid():
+    rng = np.random.default_rng(1)
+    X = np.column_stack([np.ones(60), rng.normal(size=60)])
+    t = rng.random(60) < expit(X @ [0.5, 1.5])
+
+    def f(w):
+        a = np.atleast_2d(w) @ X.T
+        return (
+            (log_expit(np.where(t, a, -a))).sum(axis=1)
+            - 0.5 * (np.atleast_2d(w) ** 2).sum(axis=1)
+            - math.log(2 * math.pi)
+        )
+
+    found = lk.laplace(f, [0.0, 0.0])
+    w = np.linspace(-4, 6, 401)
+    grid = np.stack(np.meshgrid(w, w, indexing="ij"), axis=-1).reshape(-1, 2)
+    exact = np.log(np.exp(f(grid)).sum() * (w[1] - w[0]) ** 2)
+    assert found.log_evidence == pytest.approx(exact, abs=0.05)
+    assert np.abs(found.gradient).max() < 1e-4
+    p = np.exp(f(grid) - f(grid).max())
+    assert found.deviation == pytest.approx(np.sqrt((p @ grid**2) / p.sum() - ((p @ grid) / p.sum()) ** 2), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("f", "start", "match"),
+    [
+        (lambda z: 3 * np.log(z[..., 0]) - z[..., 0], [-1.0], "finite at the start"),
+        (lambda z: -np.inf * np.ones(z.shape[:-1]), [0.0], "impossible"),
+        (lambda z: -np.exp(-z[..., 0]), [0.0], "highest point"),
+        (lambda z: z[..., 0], [0.0], "highest point"),
+        (lambda z: -(z[..., 0] ** 2), [0.5, 0.5], "positive definite"),
+        (lambda z: -((z[..., 0] ** 2 - 1) ** 2), [0.0], "positive definite"),
+        (lambda z: -z[0] if z[0] >= 0 else -np.inf, [1.0], "slope|about its peak"),
+        (lambda z: np.full(4, z[0]), [0.0], "one number"),
+        (lambda z: z[..., 0], [[0.0]], "one point"),
+        (lambda z: z[..., 0], [np.nan], "finite"),
+    ],
+)
+def test_what_is_no_peak_is_refused(f, start, match):
+    with pytest.raises(lk.LikelyError, match=match):
+        lk.laplace(f, start)
+
+
+@pytest.mark.parametrize("f", [lambda z: -np.abs(z[..., 0]), lambda z: -(z[..., 0] ** 4)])
+def test_peaks_that_are_no_parabola_say_so(f):
+    with pytest.warns(lk.FitWarning, match="settle"):
+        found = lk.laplace(f, [1.0])
+    assert not found.converged and "NOT converged" in repr(found)
+
+
+def test_hard_climbs():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        banana = lk.laplace(lambda z: -100 * (z[1] - z[0] ** 2) ** 2 - (1 - z[0]) ** 2, [-1.2, 1.0])
+        far = lk.laplace(lk.StudentT([5.0], [[1.0]], 1.0).log_prob, [1000.0])
+        tiny = lk.laplace(lk.Gaussian([1e8], [[1e-4]]).log_prob, [1e8 + 1])
+    assert banana.mode == pytest.approx([1.0, 1.0], abs=1e-5)
+    assert np.allclose(np.linalg.inv(banana.precision), np.linalg.inv([[802.0, -400.0], [-400.0, 200.0]]), rtol=1e-3)
+    assert far.mode == pytest.approx([5.0], abs=1e-5)
+    assert tiny.mode == pytest.approx([1e8], abs=1e-6)

@@ -1,0 +1,294 @@
+"""Parzen windows against plain sums, integrals and SciPy; widths against the notes' closed form and enumeration."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import logsumexp
+from scipy.stats import gaussian_kde, multivariate_t
+
+import likely as lk
+from likely.models.parzen import SMALL
+from likely.models.parzen_kernels import BALLS, KERNELS, kernel_of
+from likely.models.parzen_scale import chosen, leave_one_out, nearest_others
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 3)) * [1.0, 2.0, 0.5]
+W = RNG.random(300) + 0.1
+Q = RNG.normal(size=(40, 3)) * [2.0, 3.0, 1.0]
+V2 = np.array([0.2, 0.9, 0.1])
+
+
+def plain(points, weight, v2, x, kernel):
+    """log Σ w k(r²) by NumPy, from the kernel's definition."""
+    u = (x[:, None] - points) / np.sqrt(v2)
+    r = np.sqrt((u**2).sum(axis=2))
+    with np.errstate(divide="ignore"):
+        logs = {
+            "gaussian": -0.5 * r**2 - 1.5 * np.log(2 * np.pi),
+            "cube": np.where((np.abs(u) <= 0.5).all(axis=2), 0.0, -np.inf),
+            "t": multivariate_t(np.zeros(3), np.eye(3), df=3).logpdf(u.reshape(-1, 3)).reshape(r.shape),
+            "exponential": -r - np.log(8 * np.pi),
+            "epanechnikov": np.log(np.maximum(1 - r**2, 0) * 15 / (8 * np.pi)),
+            "triangle": np.log(np.maximum(1 - r, 0) * 3 / np.pi),
+        }[kernel]
+        return logsumexp(logs, b=weight / weight.sum(), axis=1) - 0.5 * np.log(v2).sum()
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "cube", "t", "exponential", "epanechnikov", "triangle"])
+def test_scores_are_the_plain_sums(kernel):
+    v2 = V2 if kernel in ("gaussian", "t", "exponential") else 9 * V2
+    got = lk.Parzen(X, v2, kernel, W).log_prob(Q)
+    want = plain(X, W, v2, Q, kernel)
+    assert np.isfinite(want).sum() > 20
+    assert np.array_equal(np.isneginf(got), np.isneginf(want))
+    there = np.isfinite(want)
+    assert np.abs(got[there] - want[there]).max() < 1e-12
+
+
+def test_a_gaussian_window_is_scipys():
+    kde = gaussian_kde(X.T, bw_method=0.4, weights=W)
+    ours = lk.Parzen(X, kde.covariance, weight=W)
+    assert np.allclose(ours.log_prob(Q), kde.logpdf(Q.T), rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 7])
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_are_normalised_in_every_dimension(name, d):
+    kernel = kernel_of(name, d, 4.0)
+    if name == "cube":
+        assert kernel.log_height == 0
+        return
+    profile = {0: lambda r: np.exp(-r * r / 2), 1: lambda r: (1 + r * r / 4) ** (-(4 + d) / 2), 2: lambda r: np.exp(-r)}
+    a, b = BALLS.get(name, (0, 0))
+    k = profile.get(kernel.code, lambda r: (1 - r**a) ** b)
+    from scipy.special import gamma
+
+    sphere = 2 * np.pi ** (d / 2) / gamma(d / 2)
+    end = 1.0 if kernel.code == 3 else np.inf
+    mass = quad(lambda r: k(r) * r ** (d - 1), 0, end)[0] * sphere
+    second = quad(lambda r: k(r) * r ** (d + 1), 0, end)[0] * sphere / mass / d
+    assert np.exp(kernel.log_height) * mass == pytest.approx(1, rel=1e-7)
+    assert kernel.spread == pytest.approx(second, rel=1e-6)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_draws_have_the_moments_of_the_density(kernel):
+    p = lk.Parzen(X, V2, kernel, W, dof=8.0)
+    draws = p.sample(40_000, np.random.default_rng(1))
+    assert np.abs((draws.mean(axis=0) - p.mean) / np.sqrt(p.variance)).max() < 0.03
+    assert np.abs(np.cov(draws.T) / p.covariance - 1)[np.diag_indices(3)].max() < 0.06
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_distribution_functions_in_one_dimension(kernel):
+    p = lk.Parzen(X[:7, 0], [0.5], kernel, W[:7])
+    at = np.linspace(-3, 3, 9)
+    edges = np.sort(np.concatenate([p.points[:, 0] + s * np.sqrt(0.5) for s in (-1, -0.5, 0, 0.5, 1)]))
+    edges = np.unique(np.concatenate([[-40.0], edges, at]))  # where a profile has a corner
+
+    def density(x):
+        return float(np.exp(p.log_prob([[x]])[0]))
+
+    pieces = [quad(density, a, b, epsabs=1e-12)[0] for a, b in pairwise(edges)]
+    below = np.array([sum(m for m, e in zip(pieces, edges[1:], strict=True) if e <= x) for x in at])
+    assert np.abs(p.cdf(at) - below).max() < (2e-4 if kernel == "t" else 1e-8)  # a t has some mass below −40
+    q = np.linspace(0.01, 0.99, 25)
+    assert np.abs(p.cdf(p.quantile(q)) - q).max() < 1e-12
+
+
+def test_far_rows_have_finite_scores():
+    p = lk.Parzen(X, V2)
+    far = np.array([[1e3, 0, 0], [1e6, 1e6, -1e6], [1e150, 0, 0]])
+    got = p.log_prob(far)
+    assert np.isfinite(got[:2]).all()
+    assert np.allclose(got[:2], plain(X, np.ones(300), V2, far[:2], "gaussian"), rtol=1e-12)
+    assert lk.Parzen(X, V2, "t").log_prob(far)[2] < -300 and np.isfinite(lk.Parzen(X, V2, "t").log_prob(far)[:2]).all()
+
+
+def test_a_row_comes_nearer_than_the_first_leaf():
+    """Points in far-apart groups: the shift of the logarithm must follow the nearest one."""
+    groups = np.concatenate([RNG.normal(size=(200, 2)) + c for c in ([0, 0], [500, 0], [0, 900], [-3000, 40])])
+    p = lk.Parzen(groups, [1.0, 1.0])
+    at = RNG.uniform(-4000, 1000, size=(500, 2))
+    want = logsumexp(-0.5 * ((at[:, None] - groups) ** 2).sum(axis=2), axis=1) - np.log(800) - np.log(2 * np.pi)
+    assert np.allclose(p.log_prob(at), want, rtol=1e-13)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "t", "exponential", "epanechnikov", "cube"])
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-6])
+def test_the_bound_of_the_tree_holds(kernel, tolerance):
+    rng = np.random.default_rng(3)
+    points = np.concatenate([rng.normal(size=(3000, 3)), 0.1 * rng.normal(size=(3000, 3)) + 3])
+    w = rng.random(6000) ** 3 + 1e-3
+    v2 = np.full(3, 0.05 if kernel == "gaussian" else 0.5)
+    rows = np.concatenate([points[::60], rng.normal(size=(100, 3)) * 4])
+    exact = lk.Parzen(points, v2, kernel, w, tolerance=0.0).log_prob(rows)
+    got = lk.Parzen(points, v2, kernel, w, tolerance=tolerance).log_prob(rows)
+    there = np.isfinite(exact)
+    assert np.array_equal(there, np.isfinite(got)) and there.sum() > 50
+    lost = exact[there] - got[there]
+    assert lost.min() > -1e-9 and lost.max() <= tolerance + 1e-9  # what is left out is only ever missing
+    if kernel == "gaussian" and tolerance > 1e-3:
+        assert lost.max() > 1e-12  # something was left out
+    assert len(points) > SMALL
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "t", "cube"])
+def test_gaps_are_integrated_out(kernel):
+    p = lk.Parzen(X, 4 * V2, kernel, W)
+    rows = Q[:10].copy()
+    rows[:, 1] = np.nan
+    seen = p.marginal([0, 2])
+    assert np.array_equal(p.log_prob(rows), seen.log_prob(Q[:10, [0, 2]]))
+    total = [
+        quad(lambda v, row=row: np.exp(p.log_prob([[row[0], v, row[2]]])[0]), -15, 15, limit=400)[0] for row in Q[:3]
+    ]
+    with np.errstate(divide="ignore"):
+        assert np.allclose(np.log(total), p.log_prob(rows[:3]), atol=1e-2 if kernel == "cube" else 5e-3)
+
+
+def test_a_kernel_that_cannot_leave_columns_out_says_so():
+    with pytest.raises(lk.DataError, match=r"'triangle' cannot integrate out.*gaussian, t, cube"):
+        lk.Parzen(X, V2, "triangle").log_prob([[0.0, np.nan, 1.0]])
+
+
+def test_a_stack_is_its_members():
+    stack = lk.Parzen([X[:100], X[100:]], [V2, 2 * V2], weight=W)
+    each = [lk.Parzen(X[:100], V2, weight=W[:100]), lk.Parzen(X[100:], 2 * V2, weight=W[100:])]
+    assert np.array_equal(stack.log_prob(Q), np.stack([e.log_prob(Q) for e in each], axis=1))
+    assert np.array_equal(stack.some([1]).log_prob(Q)[:, 0], each[1].log_prob(Q))
+
+
+def test_bad_input_is_refused_in_words():
+    cases = [
+        (lambda: lk.Parzen(X, V2, "sinc"), "kernel must be one of"),
+        (lambda: lk.Parzen(X, [1.0, 0.0, 1.0]), "must be positive"),
+        (lambda: lk.Parzen(X, [1.0, 1.0]), "scale must have shape"),
+        (lambda: lk.Parzen(X, V2, weight=[1.0]), "one entry a point"),
+        (lambda: lk.Parzen([[np.nan]], [1.0]), "finite"),
+        (lambda: lk.Parzen(X, np.eye(3), "cube"), "a cube has a width a column"),
+        (lambda: lk.Parzen(X, -np.eye(3)), "positive definite"),
+        (lambda: lk.Parzen(X, V2, "t", dof=0), "dof"),
+        (lambda: lk.Parzen(X, V2, tolerance=2.0), "tolerance"),
+        (lambda: lk.Parzen(X, V2).log_prob([[0.0, np.inf, 0.0]]), "row 0, column 1"),
+        (lambda: lk.Parzen(X, V2).cdf([0.0]), "one dimension"),
+    ]
+    for attempt, says in cases:
+        with pytest.raises(lk.LikelyError, match=says):
+            attempt()
+
+
+# ---------------------------------------------------------------------- widths
+
+
+def by_hand(x):
+    """1/(N D) Σ_m min_{n≠m} Σ_d (x_md − x_nd)²/σ²_d, as the exercise of Ney 5.2 has it."""
+    z = x / x.std(axis=0)
+    far = ((z[:, None] - z) ** 2).sum(axis=2)
+    far[np.diag_indices(len(z))] = np.inf
+    return far.min(axis=1).sum() / x.size
+
+
+@pytest.mark.parametrize("d", [1, 3, 20])
+def test_the_maximum_approximation_in_closed_form(d):
+    x = np.random.default_rng(d).normal(size=(60, d)) * np.arange(1.0, d + 1)
+    got = lk.Parzen.fit(x, scale="maximum")
+    assert np.allclose(got.scale, by_hand(x) * x.var(axis=0), rtol=1e-12)
+
+
+def test_the_closed_form_is_where_the_maximum_lies():
+    x = np.random.default_rng(5).normal(size=(50, 2))
+    z = x / x.std(axis=0)
+    far = ((z[:, None] - z) ** 2).sum(axis=2)
+    far[np.diag_indices(50)] = np.inf
+
+    def score(alpha):
+        return (-far.min(axis=1) / (2 * alpha) - np.log(alpha)).sum()
+
+    best = by_hand(x)
+    assert score(best) > max(score(best * 1.01), score(best / 1.01))
+
+
+def left_out(x, w, v2):
+    u = ((x[:, None] - x) ** 2 / v2).sum(axis=2)
+    logs = -0.5 * u + np.log(w)
+    logs[np.diag_indices(len(x))] = -np.inf
+    each = logsumexp(logs, axis=1) - np.log(w.sum() - w) - 0.5 * np.log(v2).sum() - 0.5 * x.shape[1] * np.log(2 * np.pi)
+    return w @ each
+
+
+def test_leaving_one_out_maximises_what_it_says():
+    rng = np.random.default_rng(6)
+    x, times = rng.normal(size=(80, 2)), rng.integers(1, 4, 80)
+    w = times.astype(float)
+    p = lk.Parzen.fit(np.repeat(x, times, axis=0))
+    variance = np.average((x - np.average(x, axis=0, weights=w)) ** 2, axis=0, weights=w)
+    alpha = p.scale / variance
+    assert alpha[0] == pytest.approx(alpha[1])
+    best = left_out(x, w, p.scale)
+    assert all(best >= left_out(x, w, p.scale * f) - 1e-6 for f in np.exp(np.linspace(-2, 2, 41)))
+    assert p.objective(p.collect(x, w)) == pytest.approx(best, rel=1e-6)
+
+
+def test_copies_do_not_make_windows_collapse():
+    x = np.random.default_rng(7).normal(size=(60, 2))
+    one, many = lk.Parzen.fit(x), lk.Parzen.fit(np.repeat(x, 5, axis=0))
+    assert np.allclose(one.scale, many.scale, rtol=1e-6) and np.allclose(one.log_prob(x), many.log_prob(x), atol=1e-6)
+
+
+def test_a_large_search_agrees_with_a_plain_one():
+    x = np.random.default_rng(8).normal(size=(2050, 2))  # beyond two looks at some rows
+    z = x / x.std(axis=0)
+    got = leave_one_out(z, np.ones(2050), kernel_of("gaussian", 2, 3.0), nearest_others(z))
+    scores = [left_out(z, np.ones(2050), np.full(2, got * f)) for f in (0.97, 1.0, 1.03)]
+    assert scores[1] > max(scores[0], scores[2])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_kernel_finds_a_width(kernel):
+    x = np.random.default_rng(9).normal(size=(200, 2))
+    best = lk.Parzen.fit(x, kernel=kernel)
+    stats = best.collect(x)
+    for rule in ("maximum", "scott", "silverman", 0.2):
+        p = lk.Parzen.fit(x, kernel=kernel, scale=rule)
+        assert best.objective(stats) >= p.objective(stats) - 1e-6
+        assert np.isfinite(p.objective(stats)) or (rule != "maximum" and kernel not in ("gaussian", "t", "exponential"))
+    for f in (0.8, 0.9, 1.1, 1.2) if kernel not in ("cube", "ball") else (0.8, 0.9):  # these jump up and down
+        assert best.objective(stats) > best.replace(scale=best.scale * f).objective(stats)
+
+
+def test_an_optimum_at_an_edge_is_told():
+    grid = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
+    far = np.concatenate([grid, grid + 1e-9])  # pairs that only rounding tells apart
+    with pytest.warns(lk.FitWarning, match=r"rounding only.*scale='scott'"):
+        lk.Parzen.fit(far)
+    with pytest.warns(lk.FitWarning, match=r"one distinct row"):
+        lk.Parzen.fit(np.ones((4, 2)) * [1.0, 2.0])
+
+
+def test_scott_and_silverman():
+    assert chosen("scott", np.zeros((100, 2)), np.ones(100), kernel_of("gaussian", 2, 3.0)) == pytest.approx(
+        100 ** (-1 / 3)
+    )
+    assert chosen("silverman", np.zeros((100, 1)), np.ones(100), kernel_of("gaussian", 1, 3.0)) == pytest.approx(
+        75**-0.4
+    )
+
+
+def test_rows_with_gaps_borrow_from_the_most_similar():
+    x = np.array([[0.0, 1.0], [5.0, 9.0], [4.9, np.nan], [np.nan, np.nan]])
+    with pytest.warns(lk.FitWarning, match="gaps"):
+        p = lk.Parzen.fit(x, scale=0.1)
+    assert sorted(map(tuple, p.points.tolist())) == [(0.0, 1.0), (4.9, 9.0), (5.0, 9.0)]
+
+
+def test_the_coulomb_potential():
+    got = lk.coulomb_potential(X, Q, W, epsilon=0.1)
+    want = (W / (0.1 + np.linalg.norm(Q[:, None] - X, axis=2))).sum(axis=1)
+    assert np.allclose(got, want, rtol=1e-13)
+    with pytest.raises(lk.DomainError, match="epsilon"):
+        lk.coulomb_potential(X, Q, epsilon=0.0)

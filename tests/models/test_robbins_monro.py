@@ -1,0 +1,135 @@
+"""Stochastic approximation: the running mean exactly, maximum likelihood within its own error."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import likely as lk
+from likely.core.filter import playing
+from likely.families.free_parameters import FreeParameters, declare_free
+
+N = 4000
+
+
+def test_the_running_mean_exactly():
+    """a_{N−1} = σ²/N (Herbst 2.3.4 prints a_N)."""
+    x = np.random.default_rng(0).normal(3.0, 2.0, (100, 1))
+    rule = lk.RobbinsMonro(lk.Gaussian([0.0], 4.0), step=4.0, power=1.0, learn="mean", natural=False, average=False)
+    belief = None
+    for n, row in enumerate(x, 1):
+        belief, _ = lk.step(rule, belief, row)
+        if n in (1, 2, 10, 100):
+            assert belief.law.mean == pytest.approx(x[:n].mean(axis=0), abs=1e-8)
+    assert belief.law.covariance == 4.0  # what is not learnt stays
+
+
+def errors(law, x):
+    """How far each free parameter is from its maximum-likelihood value, in standard errors of n rows."""
+    free = FreeParameters(law)
+    theta = free.start
+    for _ in range(50):  # scoring from where it ended: maximum likelihood itself
+        g = free.scores(theta, x)
+        theta = theta + np.linalg.lstsq(g.T @ g, g.sum(axis=0), rcond=1e-10)[0]
+    g = free.scores(theta, x)
+    away = free.start - theta
+    away = away - away.mean() if type(law).__name__ == "Categorical" else away
+    return math.sqrt(away @ (g.T @ g) @ away / len(away))
+
+
+@pytest.mark.parametrize(
+    ("start", "truth"),
+    [
+        (lk.Gaussian([0.0], [[1.0]]), lk.Gaussian([3.0], [[4.0]])),
+        (lk.Gaussian([0.0, 0.0], [1.0, 1.0]), lk.Gaussian([1.0, -2.0], [4.0, 0.25])),
+        (lk.Gaussian([0.0, 0.0], np.eye(2)), lk.Gaussian([1.0, 2.0], [[2.0, 0.8], [0.8, 1.0]])),
+        (lk.Gamma(1.0, 1.0), lk.Gamma(3.0, 2.0)),
+        (lk.Poisson(1.0), lk.Poisson(20.0)),
+        (lk.Categorical([1 / 3] * 3), lk.Categorical([0.1, 0.2, 0.7])),
+        (lk.Bernoulli([0.5, 0.5]), lk.Bernoulli([0.1, 0.8])),
+        (lk.StudentT([0.0], [[1.0]], 6.0), lk.StudentT([7.0], [[4.0]], 3.0)),
+        (lk.Exponential(1.0), lk.Exponential(50.0)),
+    ],
+    ids=lambda law: type(law).__name__,
+)  # fmt: skip
+def test_it_ends_near_maximum_likelihood(start, truth):
+    x = truth.sample(N, np.random.default_rng(1))
+    found = lk.RobbinsMonro(start).run(x, batch=10)
+    assert found.count == N // 10
+    assert errors(found.law, x) < 2.5
+    assert found.law.log_prob(x).mean() > truth.log_prob(x).mean() - 3 / N * 5
+
+
+def test_averages_are_steadier_than_the_last_parameters():
+    x = np.random.default_rng(2).poisson(6.0, (400, 1))
+    path = [belief for belief, _ in lk.follow(lk.RobbinsMonro(lk.Poisson(6.0)), x)][200:]
+    assert np.std([b.average for b in path]) < 0.5 * np.std([b.theta for b in path])
+
+
+def test_a_far_start_and_an_outlier_do_not_throw_it_away():
+    x = np.random.default_rng(3).normal(300.0, 2.0, (20_000, 1))
+    x[10_000] = 1e12
+    found = lk.RobbinsMonro(lk.Gaussian([280.0], [[1.0]])).run(x, batch=20).law
+    assert found.mean == pytest.approx([300.0], abs=2.0)
+
+
+def test_it_is_followed_like_any_learner(tmp_path):
+    rule = lk.RobbinsMonro(lk.Poisson(1.0))
+    assert playing(rule) is rule
+    x = np.random.default_rng(4).poisson(5.0, (60, 1))
+    steps = list(lk.follow(rule, x))
+    assert steps[-1][0].law.rate == pytest.approx(rule.run(x).law.rate)
+    before = steps[29][0]
+    assert steps[30][1] == pytest.approx(float(before.law.log_prob(x[30:31])[0]))
+    keep = tmp_path / "progress.likely"
+    list(lk.follow(rule, x[:40], keep=keep))
+    again = list(lk.follow(rule, x, keep=keep))
+    assert len(again) == 20 and np.array_equal(again[-1][0].theta, steps[-1][0].theta)
+
+
+def test_weights_are_copies_and_none_is_absence():
+    x = np.random.default_rng(5).poisson(5.0, (40, 1))
+    w = np.tile([0.0, 1.0, 2.0, 1.0], 10)
+    rule = lk.RobbinsMonro(lk.Poisson(1.0))
+    assert rule.run(x, w).law.rate == rule.run(np.repeat(x, w.astype(int), axis=0)).law.rate
+    assert rule.run(x, np.full(40, 0.5)).law.rate != rule.run(x).law.rate
+
+
+def test_blocks_are_one_step_and_gaps_say_nothing():
+    x = np.random.default_rng(6).normal(2.0, 1.0, (N, 2))
+    rule = lk.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0]), learn=("mean",), natural=False)
+    found = rule.run(x, batch=20)
+    assert found.count == N // 20
+    assert found.law.mean == pytest.approx(x.mean(axis=0), abs=0.05)
+    x[:, 1] = np.nan
+    assert rule.run(x[:200]).law.mean[1] == 0.0
+
+
+def test_laws_of_ones_own():
+    class Rayleigh:
+        def log_prob(self, x):
+            return 0
+
+        def sample(self, n, rng):
+            return 0
+
+    with pytest.raises(lk.DomainError, match="declare_free"):
+        lk.RobbinsMonro(Rayleigh())
+    with pytest.raises(lk.DomainError, match="one of real"):
+        declare_free("Rayleigh", scale="curly")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"power": 0.5}, "their squares"), ({"power": 1.1}, "their squares"), ({"step": 0.0}, "positive"),
+        ({"delay": -1.0}, "negative"), ({"learn": ("speed",)}, "among"),
+    ],
+)  # fmt: skip
+def test_conditions_of_robbins_and_monro(wrong, match):
+    with pytest.raises(lk.DomainError, match=match):
+        lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), **wrong)
+    with pytest.raises(lk.DomainError, match="stack"):
+        lk.RobbinsMonro(lk.Poisson([[1.0], [2.0]]))
