@@ -67,3 +67,8 @@ def test_bad_distances_are_named():
         intrinsic_dimension([[0.0, 1.0], [1.0, 2.0]])
     with pytest.raises(ShapeError, match="k and n"):
         intrinsic_dimension([[1.0], [2.0]])
+
+
+def test_a_ring_is_no_denser_than_the_ball():
+    with pytest.raises(DomainError, match=r"density lie in 0 … 1"):
+        ring_ratio(5, 2)

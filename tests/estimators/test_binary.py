@@ -158,3 +158,9 @@ def test_gaps_are_filled_by_what_was_seen(name):
     assert np.abs(drawn.mean(axis=0) - want).max() <= 5 * 0.5 / np.sqrt(4000)
     both = lk.BayesClassifier(POSITIVE[name]).fit(X, X[:, 2])
     assert np.isfinite(lk.impute(both.model_, row)).all()
+
+
+def test_columns_that_look_like_numbers_are_told():
+    rng = np.random.default_rng(0)
+    with pytest.warns(lk.FitWarning, match="2 columns have more than 64 levels"):
+        lk.ChowTreeDensity().fit(rng.normal(size=(100, 2)))

@@ -89,6 +89,7 @@ CLASSIFIERS = [
     lk.BayesClassifier(lk.PoissonDensity(predictive=True)),
     lk.BayesClassifier(lk.ParzenDensity()),
     lk.BayesClassifier(lk.ParzenDensity("exponential", "maximum")),
+    lk.BayesClassifier(lk.ParzenDensity(unit="pooled")),
     lk.BayesClassifier(lk.HistogramDensity()),
     lk.BayesClassifier(lk.NeighbourDensity(3)),
     lk.BayesClassifier(lk.NeighbourDensity(3, shared=True)),

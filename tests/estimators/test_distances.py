@@ -151,3 +151,21 @@ def test_law_is_a_value():
     law = lk.DistanceClassifier("mahalanobis").fit(X, y).law_
     assert isinstance(law, lk.Gaussian) and law.members == 3
     assert Metric("l1").between([[0.0]], [[2.0]]) == 2.0
+
+
+def test_the_width_of_l1_counts_what_was_seen():
+    rng = np.random.default_rng(0)
+    X, y = rng.laplace(size=(4000, 2)), np.arange(4000) % 2
+    X[np.arange(4000), rng.integers(0, 2, 4000)] = np.nan
+    assert lk.DistanceClassifier("l1").fit(X, y).rate_ == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_stream_with_gaps_says_that_it_is_approximate():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 2)), np.arange(50) % 2
+    X[::5, 0] = np.nan
+    with pytest.warns(lk.FitWarning, match="DistanceClassifier: a stream fills gaps in"):
+        lk.DistanceClassifier("mahalanobis").partial_fit(X, y)
+    X[:, 1] = 1.0
+    with pytest.warns(lk.FitWarning, match="DistanceClassifier: column 1 is constant"):
+        lk.DistanceClassifier("scaled").fit(X, y)

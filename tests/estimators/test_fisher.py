@@ -98,3 +98,15 @@ def test_spreads_whose_squares_are_no_numbers_are_refused(unit):
 def test_one_class_is_too_few():
     with pytest.raises(lk.DataError, match="at least two classes"):
         lk.FisherDiscriminant().fit([[1.0], [2.0]], [1, 1])
+
+
+def test_what_cannot_be_had_is_told():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 3)), np.arange(50) % 2
+    with pytest.raises(lk.DomainError, match="rows vary in no more directions"):
+        lk.FisherDiscriminant(5, criterion="determinant").fit(X, y)
+    with pytest.raises(lk.DataError, match="integrates missing entries out"):
+        lk.FisherDiscriminant().fit(np.where(X > 2, np.nan, X), y)
+    thin = np.column_stack([X, X[:, 0] + 5e-7 * rng.normal(size=50)])
+    with pytest.warns(lk.FitWarning, match="too thin"):
+        lk.FisherDiscriminant().fit(thin, y)

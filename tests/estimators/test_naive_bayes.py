@@ -131,8 +131,48 @@ def test_what_is_wrong_is_said(table):
     frame, y = table
     with pytest.raises(lk.DataError, match="'weight'"):
         lk.NaiveBayes({"weight": "poisson"}).fit(frame, y)
-    with pytest.raises(lk.DomainError, match="'laplace'"):
-        lk.NaiveBayes({"size": "laplace"}).fit(frame, y)
+    with pytest.raises(lk.DomainError, match="'zipf'"):
+        lk.NaiveBayes({"size": "zipf"}).fit(frame, y)
     dated = frame.assign(day=pd.Timestamp("2024-01-01"))
     with pytest.raises(lk.DataError, match="day"):
         lk.NaiveBayes().fit(dated, y)
+
+
+ALIKE = {
+    "student-t": "normal", "laplace": "normal", "cauchy": "normal", "triangular": "normal", "exponential": "positive",
+    "gamma": "positive", "chi-square": "positive", "beta": "share", "von-mises": "angle", "negative-binomial": "count",
+    "binomial": "count", "bernoulli": "bit",
+}  # fmt: skip
+
+
+def columns_of(kind: str, y: np.ndarray) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    draw = {
+        "normal": lambda: rng.normal(2.0 * y, 1.0), "positive": lambda: rng.gamma(2.0, 1.0 + y),
+        "share": lambda: rng.beta(2.0 + 2 * y, 4.0), "angle": lambda: rng.vonmises(1.0 * y, 3.0),
+        "count": lambda: rng.poisson(3.0 + 2 * y), "bit": lambda: rng.random(len(y)) < 0.3 + 0.4 * y,
+    }  # fmt: skip
+    return np.column_stack([draw[kind]() for _ in range(2)]).astype(float)
+
+
+@pytest.mark.filterwarnings("ignore::likely.errors.FitWarning")
+@pytest.mark.parametrize("law", ALIKE)
+def test_a_law_by_name_is_the_product_of_its_columns(law):
+    y = np.arange(80) % 2
+    X = columns_of(ALIKE[law], y)
+    whole = lk.NaiveBayes(law).fit(X, y)
+    each = lk.NaiveBayes({0: law, 1: lk.NaiveBayes(law)._fresh_density(X)}).fit(X, y)
+    assert type(each.model_.parts).__name__ == "Product"
+    np.testing.assert_allclose(whole.predict_proba(X), each.predict_proba(X), rtol=1e-4, atol=1e-6)
+    assert (whole.predict(X) == y).mean() > 0.6
+
+
+def test_names_of_laws_stand_beside_each_other():
+    y = np.arange(60) % 2
+    X = {"wait": columns_of("positive", y)[:, 0], "angle": columns_of("angle", y)[:, 0], "size": 1.0 * y}
+    X["size"] += np.linspace(0, 1, 60)
+    nb = lk.NaiveBayes({"wait": "exponential", "angle": "von-mises", "size": "laplace"}).fit(X, y)
+    assert [type(part).__name__ for _, part in nb.model_.parts.parts] == ["Exponential", "VonMises", "Laplace"]
+    lone = lk.BayesClassifier(lk.ExponentialDensity()).fit(X["wait"][:, None], y)
+    others = {"angle": np.full(60, np.nan), "size": np.full(60, np.nan)}
+    np.testing.assert_allclose(nb.predict_proba({**X, **others}), lone.predict_proba(X["wait"][:, None]), rtol=1e-9)

@@ -204,3 +204,42 @@ def test_bad_input_is_named():
         lk.NearestNeighbours().fit(X, y)
     with pytest.raises(lk.DomainError, match="class_prior"):
         lk.NearestNeighbours(class_prior={"x": 1.0}).fit(*rows(20))
+
+
+@pytest.mark.parametrize("keep", [None, "edited", "condensed"])
+def test_weights_are_copies_whatever_is_kept(keep):
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(300, 2)), rng.integers(0, 4, 300)
+    y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+    copies = np.repeat(np.arange(300), w)
+    one = lk.NearestNeighbours(3, keep=keep).fit(X, y, sample_weight=w)
+    other = lk.NearestNeighbours(3, keep=keep).fit(X[copies], y[copies])
+    assert np.allclose(one.predict_proba(X), other.predict_proba(X))
+
+
+def test_densities_of_kept_rows_count_kept_rows():
+    rng = np.random.default_rng(0)
+    y = (rng.random(3000) < 0.1).astype(int)
+    X = rng.normal(size=(3000, 2)) + 3.0 * y[:, None]
+    clf = lk.NearestNeighbours(15, keep="edited", class_prior="uniform").fit(X, y)
+    kept = np.bincount(y[clf.kept_])
+    plain = lk.NearestNeighbours(15).fit(X[clf.kept_], y[clf.kept_])
+    odds = plain.log_posterior(X)[:, 1] - plain.log_posterior(X)[:, 0] - np.log(kept[1] / kept[0])
+    told = clf.log_posterior(X)
+    assert np.allclose(told[:, 1] - told[:, 0], odds)
+
+
+def test_numbers_of_neighbours_to_choose_from(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    clf = lk.NearestNeighbours(np.array([1, 3, 5])).fit(X, y)
+    lk.save(clf, tmp_path / "k.likely")
+    assert lk.load(tmp_path / "k.likely").k_ == clf.k_
+    for bad, says in (([], "empty list"), (["a"], "whole numbers"), ([1.5], "whole numbers"), ([0], "whole numbers")):
+        with pytest.raises(lk.DomainError, match=says):
+            lk.NearestNeighbours(bad).fit(X, y)
+
+
+def test_it_warns_in_its_own_name():
+    X, y = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [3.0, 1.0]]), [0, 0, 1, 1]
+    with pytest.warns(lk.FitWarning, match="NearestNeighbours: column 1 is constant"):
+        lk.NearestNeighbours(1, "scaled").fit(X, y)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import integrate, optimize, stats
 
 import likely as lk
 
@@ -87,3 +87,68 @@ def test_units_make_no_difference(scale):
     assert np.allclose(moved.scale_ / scale**2, plain.scale_, rtol=1e-6)
     unlike = lk.EllipticalDensity("power").fit(x * [scale, 1.0])
     assert np.isfinite(unlike.score(x * [scale, 1.0]))
+
+
+@pytest.mark.parametrize(("profile", "shape"), [*NAMED, ("uniform", None)])
+@pytest.mark.parametrize("d", [1, 4])
+def test_entropy_is_an_integral_and_no_draw(profile, shape, d):
+    law = lk.Elliptical(profile, np.zeros(d), 2.0, shape)
+    own = lk.Elliptical(lambda q: law._radial.log_f(q, float(law.shape), d), np.zeros(d), 2.0)
+    if profile != "uniform":  # whose edge no adaptive rule likes
+        assert own.entropy() == pytest.approx(law.entropy(), abs=1e-8)
+    draws = -law.log_prob(law.sample(40_000, np.random.default_rng(4)))
+    assert abs(law.entropy() - draws.mean()) <= 5 * draws.std() / 200 + 1e-12
+
+
+def test_entropy_of_known_laws():
+    assert lk.Elliptical("t", [0.0, 0.0], S2, 5.0).entropy() == pytest.approx(
+        lk.StudentT([0.0, 0.0], S2, 5.0).entropy()
+    )
+    assert lk.Elliptical("gaussian", [0.0, 0.0], S2).entropy() == pytest.approx(lk.Gaussian([0, 0], S2).entropy())
+    assert lk.Elliptical("logistic", [0.0], 1.0).entropy() == pytest.approx(stats.logistic.entropy(), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("log_f", "words"),
+    [
+        (lambda q: q, "finite integral"),
+        (lambda q: 0.0 * q, "finite integral"),
+        (lambda q: q * np.nan, "NaN at q"),
+        (lambda q: np.full(np.shape(q), "a"), "a number each"),
+        (lambda q: "a", "a number each"),
+        (lambda q: None, "a number each"),
+        (lambda q: -q[:2], "a number each"),
+    ],
+)
+def test_what_is_no_profile_is_refused_when_the_law_is_built(log_f, words):
+    with pytest.raises(lk.DomainError, match=words):
+        lk.Elliptical(log_f, [0.0], 1.0)
+
+
+def test_a_t_profile_without_a_mean_has_none():
+    with pytest.raises(lk.DomainError, match="shape above 1"):
+        _ = lk.Elliptical("t", [0.0], 1.0, 1.0).mean
+    assert lk.Elliptical("t", [0.0], 1.0, 1.5).mean.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("shape", [0.3, 0.8])
+def test_a_cusped_density_integrates_to_one(shape):
+    law = lk.Elliptical("power", [1.0], 2.0, shape)
+    found = 2 * integrate.quad(lambda t: np.exp(law.log_prob([[1 + np.exp(t)]])[0] + t), -60, 12, limit=400)[0]
+    assert found == pytest.approx(1.0, abs=1e-7)
+
+
+def test_an_infinite_entry_is_named_as_ours():
+    with pytest.raises(lk.DataError, match=r"^Elliptical: .* row 0, column 1"):
+        lk.Elliptical.fit([[0.0, np.inf], [1.0, 2.0], [2.0, 0.0]])
+
+
+@pytest.mark.parametrize(("profile", "shape"), [("power", 0.5), ("power", 2.0), ("t", 4.0)])
+def test_a_fit_takes_few_looks(profile, shape, monkeypatch):
+    x = np.random.default_rng(0).standard_t(4, (1000, 3))
+    looks, plain = [], lk.Elliptical._step
+    monkeypatch.setattr(lk.Elliptical, "_step", lambda self, *a: looks.append(1) or plain(self, *a))
+    model = lk.Elliptical.fit(x, profile=profile, shape=shape)
+    assert len(looks) < 30
+    after = plain(model, x, np.ones(len(x)), None, model.collect(x))
+    assert np.allclose(after.scale, model.scale, rtol=1e-7)

@@ -161,3 +161,39 @@ def test_what_is_no_density_is_refused():
         lk.kl(ONE, WIDE)
     with pytest.raises(lk.DomainError, match="16 draws"):
         lk.entropy(PLANE, n=1)
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (lk.Gaussian([0.0], 1.0), lk.Uniform(-7.0, 7.0)),
+        (lk.Gaussian([0.0], 1.0), lk.Uniform(-20.0, 20.0)),
+        (lk.Gamma(1.0, 1.0), lk.Uniform(0.0, 30.0)),
+        (lk.Uniform(0.0, 1.0), lk.Uniform(0.0, 1 - 1e-9)),
+        (lk.Poisson(3.0), lk.Binomial(40, 0.075)),
+        (lk.Gaussian([0.0, 0.0], 1.0), lk.Uniform([-5.0, -5.0], [5.0, 5.0])),
+    ],
+)
+def test_small_probabilities_that_q_rules_out_cost_infinity_too(p, q):
+    assert lk.kl(p, q) == (math.inf, 0.0)
+    assert math.isfinite(lk.kl(q, p).value)
+
+
+def test_means_of_heavy_tails_are_told():
+    with pytest.warns(lk.FitWarning, match="may be infinite"):
+        assert lk.kl(lk.StudentT([0.0, 0.0], 1.0, 1.0), lk.Gaussian([0.0, 0.0], 1.0)).error == math.inf
+
+
+def test_laws_without_a_closed_entropy_are_summed_or_drawn():
+    law = lk.BetaNegativeBinomial(3, 2.5, 4)
+    counts = np.arange(200_000.0)
+    logs = law.log_prob(counts[:, None])
+    found = lk.entropy(law, rng=np.random.default_rng(3))
+    assert abs(found.value + float(np.exp(logs) @ logs)) < 4 * found.error + 1e-6
+
+
+def test_columns_and_arrays_are_named():
+    with pytest.raises(lk.ShapeError, match="equally many columns"):
+        lk.kl(lk.Gaussian([0.0], 1.0), lk.StudentT([0.0, 0.0], 1.0, 3.0))
+    with pytest.raises(lk.DomainError, match="Categorical"):
+        lk.kl([0.5, 0.5], [0.9, 0.1])

@@ -41,7 +41,18 @@ def test_counts_come_with_an_error_that_holds():
 
 def test_counts_against_scikit_learn():
     counts = np.array([[30, 10, 2], [5, 50, 20]])
-    assert lk.mutual_information(counts).value == pytest.approx(mutual_info_score(None, None, contingency=counts))
+    plain = mutual_info_score(None, None, contingency=counts)
+    assert lk.mutual_information(counts / counts.sum()).value == pytest.approx(plain)
+    assert lk.mutual_information(counts).value == pytest.approx(plain - (6 - 2 - 3 + 1) / (2 * 117))  # Miller and Madow
+
+
+def test_scattered_counts_are_no_dependence():
+    """200 rows in 100 cells: the plain sum is 0.2 nats off."""
+    rng = np.random.default_rng(4)
+    tables = [rng.multinomial(200, np.full(100, 0.01)).reshape(10, 10) for _ in range(300)]
+    found = [lk.mutual_information(table) for table in tables]
+    assert np.mean([e.value < 2 * e.error for e in found]) > 0.95
+    assert np.mean([e.error for e in found]) < 0.12
 
 
 def test_tables_by_name():
@@ -132,6 +143,37 @@ def test_repeated_rows_are_a_table():
     y = np.where(rng.random(2000) < 0.7, z, rng.integers(0, 3, 2000))
     counts = np.histogram2d(z, y, 3)[0]
     assert lk.mutual_information(z, y).value == pytest.approx(lk.mutual_information(counts).value, abs=0.02)
+
+
+@pytest.mark.parametrize("case", ["rounded", "counts", "zeros"])
+def test_values_that_repeat(case):
+    """Rounded numbers, thinned counts, and a column of which half is one value."""
+    rng, found = np.random.default_rng(9), []
+    for _ in range(4):
+        z = rng.normal(size=(2000, 2))
+        a, b = np.round(z[:, 0], 1), np.round(np.round(z[:, 0], 1) + z[:, 1], 1)
+        if case == "counts":
+            a = rng.poisson(50, 2000)
+            b = rng.binomial(a, 0.5)
+        if case == "zeros":
+            a, b = np.maximum(z[:, 0], 0.0), (z[:, 0] > 0) + 0.5 * z[:, 1]
+        found.append(lk.mutual_information(a, b))
+    parts = lk.Product({"x": lk.Gaussian([[0.0], [1.0]], 0.25), "z": lk.Categorical(np.eye(2))})
+    halves = lk.mutual_information(lk.Mixture([0.5, 0.5], parts), split="x").value
+    truth = {"rounded": 0.3466, "counts": 0.3483, "zeros": halves}[case]
+    assert np.mean([e.value for e in found]) == pytest.approx(truth, abs=0.03)
+    assert all(abs(e.value - truth) < 3 * e.error < 0.2 for e in found)
+
+
+def test_rows_with_themselves():
+    rng = np.random.default_rng(10)
+    z, labels = rng.normal(size=1000), rng.integers(0, 4, 1000)
+    assert lk.mutual_information(z, z).value == lk.mutual_information(z, 3 - 2 * z).value == math.inf
+    with pytest.warns(lk.FitWarning, match="function of the other"):
+        assert lk.mutual_information(z, z**2).error > 0.3
+    found = lk.mutual_information(labels, labels)
+    assert abs(found.value - math.log(4)) < 3 * found.error
+    assert lk.mutual_information([0, 1] * 50, [0, 1] * 50).error > 0
 
 
 def test_gaps_are_left_out_and_bad_rows_named():

@@ -319,7 +319,7 @@ def test_infinity_is_named_by_row_and_column():
         (lambda: StudentT(CENTRE, FULL, 3.0).cdf(0.0), DomainError, "one dimension"),
         (lambda: StudentT(CENTRE, FULL, 3.0).marginal([3]), ShapeError, "StudentT: columns"),
         (lambda: StudentT(CENTRE, FULL, 3.0).condition({0: 1, 1: 1, 2: 1}), ShapeError, "StudentT.condition"),
-        (lambda: StudentT.fit(np.ones((3, 3))), DomainError, "no estimator"),
+        (lambda: StudentT.fit([[1.0, 2.0], [np.inf, 0.0]]), DataError, "StudentT: values.*row 1, column 0"),
     ],
 )
 def test_mistakes_are_named(make, error, words):

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from scipy import optimize, stats
+from scipy.special import digamma
 
 import likely as lk
+from likely.families.student_t_steps import LARGEST_DOF
 
 S2 = np.array([[2.0, 0.6], [0.6, 1.0]])
 
@@ -110,3 +112,71 @@ def test_a_tied_stack_is_refused():
     tied = lk.StudentT([[0.0, 0.0], [1.0, 1.0]], S2, [3.0, 4.0])
     with pytest.raises(lk.DomainError, match="scale for each member"):
         tied.refit(tied.collect(rows(10)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_degrees_of_freedom_are_the_best_to_six_digits(seed):
+    x = lk.StudentT([0.0, 1.0], np.eye(2), 30.0).sample(400, np.random.default_rng(seed))
+    model = lk.StudentT.fit(x)
+
+    def profile(log_dof):
+        fixed = lk.StudentT.fit(x, dof=float(np.exp(log_dof)))
+        return float(fixed.log_prob(x).sum())
+
+    if model.dof == LARGEST_DOF:
+        assert model.log_prob(x).sum() >= max(profile(np.log(v)) for v in (10.0, 30.0, 100.0, 1e4))
+        return
+    assert float(lk.estimate(lk.StudentT, x).dof) == pytest.approx(float(model.dof), rel=1e-6)
+    # the score of the profile changes its sign between a millionth below and a millionth above
+    slopes = [_dof_score(lk.StudentT.fit(x, dof=float(model.dof) * f), x) for f in (1 - 1e-6, 1 + 1e-6)]
+    assert slopes[0] > 0 > slopes[1]
+
+
+def _dof_score(law, x):
+    """Derivative of the log-likelihood in ν: at the best centre and scale, that of the profile."""
+    v, d = float(law.dof), law.dim
+    q = law._shape.squared_distance(x)
+    each = digamma((v + d) / 2) - digamma(v / 2) - np.log1p(q / v) - d / v + (v + d) * q / (v * (v + q))
+    return float(0.5 * each.sum())
+
+
+def test_tails_of_a_gaussian_are_reached_in_a_few_passes(monkeypatch):
+    x = np.random.default_rng(2).normal(size=(200, 3))
+    passes, plain = [], lk.StudentT.collect
+    monkeypatch.setattr(lk.StudentT, "collect", lambda self, *a, **k: passes.append(1) or plain(self, *a, **k))
+    assert lk.StudentT.fit(x).dof == LARGEST_DOF
+    assert len(passes) < 60
+
+
+@pytest.mark.parametrize("kind", ["full", "diagonal", "independent"])
+def test_a_row_without_weight_is_not_there(kind):
+    rng = np.random.default_rng(1)
+    x, w = rng.standard_t(6, (300, 2)), (rng.random(300) < 0.5) * 1.0
+    x[w == 0] *= 50
+    one, other = lk.StudentT.fit(x, w, kind=kind), lk.StudentT.fit(x[w > 0], kind=kind)
+    assert np.allclose(one.dof, other.dof, rtol=1e-7)
+    assert np.allclose(one.scale, other.scale, rtol=1e-7)
+    assert np.allclose(lk.estimate(lk.StudentT, x, weight=w).dof, lk.estimate(lk.StudentT, x[w > 0]).dof, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "learn",
+    [
+        lambda x, y: lk.StudentT.fit(x),
+        lambda x, y: lk.StudentTDensity().fit(x),
+        lambda x, y: lk.MixtureDensity(lk.StudentTDensity(), 2).fit(x),
+        lambda x, y: lk.BayesClassifier(lk.StudentTDensity()).fit(x, y),
+    ],
+)
+def test_infinity_is_named_by_its_own_row(learn):
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    x[0, 1] = np.inf
+    with pytest.raises(lk.DataError, match=r"^StudentT.*inf at row 0, column 1"):
+        learn(x, np.arange(40) % 2)
+
+
+def test_many_rows_begin_with_some_of_them():
+    x = lk.StudentT([1.0], [[4.0]], 5.0).sample(300_000, np.random.default_rng(2))
+    model = lk.StudentT.fit(x)
+    assert abs(_dof_score(model, x)) < 1e-4 * len(x) ** 0.5
+    assert model.dof == pytest.approx(5.0, rel=0.05)

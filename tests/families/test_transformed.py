@@ -128,3 +128,53 @@ def test_it_learns():
 def test_refusals(wrong, match):
     with pytest.raises(lk.LikelyError, match=match):
         wrong()
+
+
+@pytest.mark.parametrize("turns", [np.square, np.sin, np.abs, lambda x: (x - 6.0) ** 2])
+def test_functions_that_turn_are_refused_at_once(turns):
+    """The last one turns at six deviations, which few draws would see."""
+    with pytest.raises(lk.DomainError, match="only rise, or only fall"):
+        lk.Transformed(lk.Gaussian([0.0], 1.0), turns)
+    assert lk.Transformed(lk.Gamma(2.0, 1.0), np.square).cdf([4.0]) == pytest.approx(stats.gamma(2.0).cdf(2.0))
+
+
+@pytest.mark.parametrize(
+    ("law", "change", "outside"),
+    [
+        (lk.Gaussian([0.0], 1.0), "log", "0.5 outside"),
+        (lk.Gaussian([0.0, 0.0], 1.0), "log", "outside"),
+        (lk.Gamma(2.0, 1.0), "logit", "0.736 outside"),
+        (lk.Poisson(1.0), "log", "0.368 outside"),
+    ],
+)
+def test_laws_with_weight_outside_of_the_domain_are_refused(law, change, outside):
+    with pytest.raises(lk.DomainError, match=outside):
+        lk.Transformed(law, change)
+
+
+def test_functions_without_a_value_and_wrong_inverses_are_refused():
+    bell = lk.Gaussian([0.0], 1.0)
+    with pytest.raises(lk.DomainError, match="NaN"):
+        lk.Transformed(bell, np.sqrt)
+    with pytest.raises(lk.DomainError, match="undo forward"):
+        lk.Transformed(bell, np.sinh, np.sinh)
+    with pytest.raises(lk.DomainError, match="undo forward"):
+        lk.Transformed(lk.Gaussian([0.0, 0.0], 1.0), np.square, np.sqrt)
+    assert lk.Transformed(bell, np.tanh, np.arctanh).cdf([0.0]) == pytest.approx([0.5])
+
+
+@pytest.mark.parametrize(("scale", "mean"), [(0.5, 4 / 3), (0.99, 1 / (1 - 0.99**2)), (1.0, math.inf), (2.0, math.inf)])
+def test_means_that_lie_where_numbers_end(scale, mean):
+    """E[eˣ] of a Laplace law is 1 / (1 − b²) for b < 1; near 1 most of it is where e^x overflows."""
+    assert lk.Transformed(lk.Laplace(0.0, scale), "exp").mean == pytest.approx(mean, rel=1e-8)
+
+
+def test_entropies_in_the_plane():
+    law = lk.Gaussian([1.0, 2.0], [[1.0, 0.3], [0.3, 2.0]])
+    assert lk.entropy(lk.Transformed(law, "exp")) == (pytest.approx(law.entropy() + 3.0), 0.0)
+    bent, straight = lk.entropy(lk.Transformed(law, "logistic")), 0.0
+    for mean, variance in zip(law.mean, law.variance, strict=True):
+        alone = lk.Gaussian([mean], variance)
+        straight += lk.Transformed(alone, "logistic").entropy() - alone.entropy()
+    assert 0 < bent.error < 0.01
+    assert abs(bent.value - law.entropy() - straight) < 4 * bent.error

@@ -108,3 +108,14 @@ def test_what_is_no_matrix():
     for bad in (lambda: lk.Wishart(0.9, np.eye(2)), lambda: lk.InverseWishart(3.0, [[1.0, 1.0], [1.0, 1.0]])):
         with pytest.raises(lk.DomainError):
             bad()
+
+
+def test_moments_are_those_of_the_matrices():
+    x = lk.Wishart(7.0, V).sample(60, np.random.default_rng(3))
+    w = np.random.default_rng(4).integers(0, 3, 60).astype(float)
+    law, copies = lk.Wishart.moments_fit(x, w), np.repeat(x, w.astype(int), axis=0)
+    assert np.allclose(law.mean, copies.mean(axis=0))
+    assert law.variance.sum() == pytest.approx(copies.var(axis=0).sum())
+    assert lk.estimate(lk.Wishart, x, "moments").dof == pytest.approx(7.0, rel=0.3)
+    with pytest.raises(lk.DataError, match="vary more"):
+        lk.Wishart.moments_fit(np.array([1e-6] * 9 + [1.0])[:, None, None] * V)

@@ -24,6 +24,7 @@ from likely.models.given_weights import GivenWeights
 from likely.models.linear_learning import LinearLearner
 from likely.models.principal import Principal
 from likely.models.sensor_dynamics import SensorDynamics
+from likely.priors.student_t import StudentTPrior
 
 SPREAD = np.array([[2.0, 0.3], [0.3, 1.0]])
 FLAT = np.outer([1.0, 2.0], [1.0, 2.0])  # a covariance of rank 1
@@ -107,6 +108,7 @@ LAWS: dict[str, Callable[[], Any]] = {
     "parzen": lambda: lk.Parzen(table(), [0.2, 0.5], tolerance=1e-4),
     "parzen by a number": lambda: lk.Parzen(table(), 0.3, "t", np.arange(1.0, 41.0), rule=0.3),
     "parzen elliptical": lambda: lk.Parzen(table(), SPREAD),
+    "parzen pooled": lambda: lk.Parzen([table(), table(7)], 0.2, rule="scott", unit="pooled"),
     "parzen stack": lambda: lk.Parzen([table(), table(7)], [[0.2, 0.5], [1.0, 2.0]], "cube", rule="leave-one-out"),
     "neighbour balls": lambda: lk.NeighbourBalls(table(), 3, metric="l1"),
     "neighbour balls stack": lambda: lk.NeighbourBalls(table(), 3, edges=[0, 10, 40], shared=True),
@@ -227,6 +229,7 @@ PRIORS: dict[str, Callable[[], Any]] = {
     "beta of successes": lambda: lk.Beta(2.0, 3.0).update(lk.Binomial([3, 5], 0.5).collect([[1, 2], [3, np.nan]])),
     "beta of failures": lambda: lk.Beta(2.0, [3.0, 1.0], "negative binomial", 2.5),
     "direction": lambda: lk.DirectionPrior(lk.VonMises([0.5, 1.0], 2.0), [3.0, 1.0]),
+    "student t prior": lambda: StudentTPrior(lk.NormalInverseWishart([0.0, 1.0], 1.0, np.eye(2), 5.0), 2.0, 0.1),
     "normal gamma": lambda: lk.NormalGamma([0.0, 1.0], 1.0, [2.0, 3.0], 1.5),
     "known mean": lambda: lk.KnownMean([0.0, 1.0], lk.InverseWishart(4.0, SPREAD)),
     "bilateral pareto": lambda: lk.BilateralPareto([3.0, 0.5], 4.0, 2.0),
@@ -371,6 +374,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with rows that it can score
     "poisson": lambda: (lk.PoissonDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
     "parzen": lambda: (lk.ParzenDensity("t", "maximum").fit(gaps()), gaps()),
     "parzen elliptical": lambda: (lk.ParzenDensity("elliptical", 0.1).fit(table()), gaps()),
+    "parzen common": lambda: (lk.ParzenDensity(scale="silverman", unit="common").fit(table()), gaps()),
     "neighbour density": lambda: (lk.NeighbourDensity(3).fit(gaps()), gaps()),
     "histogram": lambda: (lk.HistogramDensity().fit(gaps()), gaps()),
     "histogram grid": lambda: (lk.HistogramDensity(4, joint=True).fit(table()), table()),
@@ -395,6 +399,8 @@ def mixture_of(component: Any, X: Any, K: int = 2, **how: Any) -> Any:
     return lk.MixtureDensity(component, K, random_state=0, **how).fit(X), X
 
 
+TEXTS = [["a", "u"], ["b", "v"], ["b", "u"], ["a", "u"]]
+
 ESTIMATORS |= {
     "mixture": lambda: mixture_of(lk.GaussianDensity("full"), gaps()),
     "mixture from a start": lambda: mixture_of(lk.GaussianDensity("full"), table(), 3, start=LAWS["mixture"]()),
@@ -410,6 +416,7 @@ ESTIMATORS |= {
     "log walsh": lambda: (lk.WalshDensity(2, log=True).fit(np.sign(table())), np.sign(table())),
     "bahadur": lambda: (lk.BahadurDensity(prior=2.0).fit(np.sign(table())), np.sign(table())),
     "chow tree": lambda: (lk.ChowTreeDensity().fit(ternary()), ternary()),
+    "chow tree of words": lambda: (lk.ChowTreeDensity(words=[["a", "b"], ["u", "v"]]).fit(TEXTS), TEXTS),
     "classifier of trees": lambda: classifier(lk.ChowTreeDensity(), ternary()),
     "classifier of pairs": lambda: classifier(lk.WalshDensity(2, log=True), np.sign(table())),
     "fisher": lambda: (lk.FisherDiscriminant(1, criterion="determinant").fit(table(), LABELS), table()),

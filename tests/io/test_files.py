@@ -25,6 +25,7 @@ import safetensors.numpy
 import likely as lk
 from likely import files
 from likely.io import container, nodes, schema
+from likely.priors.student_t import StudentTPrior
 from tests.io.examples import (
     ESTIMATORS,
     LAWS,
@@ -77,6 +78,9 @@ def test_priors_learn_on_after_loading(name):
         assert [n for n, _ in prior.parts] == [n for n, _ in again.parts]
     elif isinstance(prior, lk.MixturePrior):
         assert same(prior.weights, again.weights) and same(prior.parts, again.parts)
+    elif isinstance(prior, StudentTPrior):  # learns with a t law only
+        x = np.random.default_rng(0).standard_t(4, (30, 2))
+        assert same(lk.StudentT.fit(x, prior=prior), lk.StudentT.fit(x, prior=again))
     else:
         rule = (
             "mode" if isinstance(prior, lk.SparseWeights | lk.EarlierRows | lk.EarlierData) else "mean"

@@ -168,3 +168,23 @@ def test_folding_by_fourier_agrees():
 def test_refusals(wrong, match):
     with pytest.raises(lk.LikelyError, match=match):
         wrong()
+
+
+def test_errors_hold_for_narrow_laws_and_poles():
+    """A law narrower than a cell, and densities that go to infinity at 0."""
+    with pytest.warns(lk.FitWarning, match="error"):
+        narrow = lk.sum_of(lk.Uniform(0.0, 1.0), lk.Uniform(0.0, 1e-6))
+    assert abs(narrow.cdf([0.5])[0] - (0.5 - 5e-7)) <= narrow.error < 1e-5
+    with pytest.warns(lk.FitWarning, match="error"):
+        poles = lk.sum_of(lk.Gamma(0.1, 1.0), lk.Gamma(0.1, 1.0 + 1e-9))
+    x = np.array([1e-9, 1e-7, 1e-6, 1e-5, 1e-3, 0.1, 1.0])
+    assert np.abs(poles.cdf(x) - stats.gamma(0.2).cdf(x)).max() <= poles.error
+
+
+def test_a_pole_beside_which_quartiles_vanish():
+    """Half of Gamma(0.01, 1) lies below 10⁻³⁰, and its mean is 0.01."""
+    with pytest.warns(lk.FitWarning, match="error"):
+        found = lk.sum_of(lk.Gamma(0.01, 1.0), lk.Gaussian([0.0], 1.0))
+    assert found.mean == pytest.approx(0.01, abs=1e-4)
+    assert found.variance == pytest.approx(1.01, abs=1e-4)
+    assert found.error < 1e-4

@@ -126,3 +126,41 @@ def test_gaps_are_allowed_and_bad_input_is_named():
         lk.edit(X, y, 0)
     with pytest.raises(lk.ShapeError, match="some above 0"):
         lk.edit(X, y, weight=np.zeros(100))
+
+
+def test_rows_at_one_place_with_two_classes_are_kept_once_each():
+    X, y = np.zeros((9, 1)), np.array([0, 1, 1, 0, 1, 1, 0, 1, 1])
+    assert lk.condense(X, y).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("metric", ["l2", "l1", "linf", "lp"])
+def test_condensing_is_that_of_the_definition(metric, gaps):
+    from likely.core.hashing import row_hashes
+    from likely.models.metrics import Metric
+
+    X, y = overlapping(60)
+    if gaps:
+        X[::9, 0] = np.nan
+    order = np.argsort(row_hashes(np.column_stack([X, y])), kind="stable")
+    away = Metric(metric, 3.0).between(X[order], X[order])
+    label = y[order]
+    kept = set(np.unique(label, return_index=True)[1].tolist())
+    while True:
+        before = len(kept)
+        for i in range(len(label)):
+            store = sorted(kept)
+            if i not in kept and label[store[int(away[store, i].argmin())]] != label[i]:
+                kept.add(i)
+        if len(kept) == before:
+            break
+    assert set(lk.condense(X, y, metric=metric, p=3.0)) == set(order[sorted(kept)])
+
+
+def test_every_row_needs_a_label_of_one_kind():
+    X = np.zeros((3, 1))
+    for y, says in ((np.full(3, np.nan), "nan at row 0"), ([0.0, 1.0, np.nan], "row 2"), ([None, "a", "b"], "row 0")):
+        with pytest.raises(lk.DataError, match=says):
+            lk.edit(X, y)
+    with pytest.raises(lk.DataError, match="one kind"):
+        lk.condense(X, np.array(["a", 1, "b"], dtype=object))

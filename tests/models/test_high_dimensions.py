@@ -46,3 +46,12 @@ def test_few_rows_and_bad_ones():
         lk.high_dimensions([[0.0], [0.0], [1.0]])
     with pytest.raises(lk.DataError, match="row 1, column 0"):
         lk.high_dimensions([[0.0], [np.inf], [1.0]])
+
+
+def test_the_error_of_a_dimension_holds_its_bias_and_a_large_one_is_a_lower_bound():
+    rng = np.random.default_rng(5)
+    for d in (2, 4, 8):
+        value, error = lk.high_dimensions(rng.normal(size=(1000, d))).dimension
+        assert abs(value - d) < 3 * error
+    many = lk.high_dimensions(rng.normal(size=(1000, 100)))
+    assert many.at_least and many.dimension.value < 100 and "independent ones or more" in many.verdict

@@ -130,3 +130,31 @@ def test_bad_histograms_are_refused():
     ):
         with pytest.raises(lk.LikelyError, match=says):
             make()
+
+
+@pytest.mark.parametrize("rule", ["knuth", "leave-one-out"])
+def test_rounded_values_and_counts_are_cut_at_their_grain(rule):
+    rng = np.random.default_rng(0)
+    rounded, counts = np.round(rng.standard_normal((20_000, 1)), 1), rng.poisson(7, (5000, 1)).astype(float)
+    edges = edges_for(rounded, rule)[0]
+    assert len(edges) > 20 and np.diff(edges).min() > 0.0999
+    middle = np.abs((edges / 0.1) % 1 - 0.5)
+    assert (middle < 1e-6).all()  # no value lies on an edge
+    edges = edges_for(counts, rule)[0]
+    assert np.allclose(edges, np.arange(len(edges)) - 0.5) and len(edges) == counts.max() + 2
+
+
+@pytest.mark.parametrize("rule", ["doane", "knuth", "leave-one-out"])
+def test_edges_of_weighted_rows_are_those_of_copies(rule):
+    rng = np.random.default_rng(1)
+    x, y = rng.poisson(5, (400, 1)).astype(float), rng.integers(0, 2, 400)
+    w = rng.integers(0, 4, 400)
+    copies = np.repeat(np.arange(400), w)
+    for fit in (
+        lambda a, w: lk.HistogramDensity(rule).fit(a, sample_weight=w).model_,
+        lambda a, w: lk.Histogram.fit(a, w, bins=rule),
+    ):
+        assert np.allclose(fit(x, w).edges, fit(x[copies], None).edges)
+    clf = lk.BayesClassifier(lk.HistogramDensity(rule))
+    weighted, copied = clf.fit(x, y, sample_weight=w).model_, clf.fit(x[copies], y[copies]).model_
+    assert np.allclose(weighted.parts.edges, copied.parts.edges)

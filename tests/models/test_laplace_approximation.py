@@ -163,3 +163,11 @@ def test_hard_climbs():
     assert np.allclose(np.linalg.inv(banana.precision), np.linalg.inv([[802.0, -400.0], [-400.0, 200.0]]), rtol=1e-3)
     assert far.mode == pytest.approx([5.0], abs=1e-5)
     assert tiny.mode == pytest.approx([1e8], abs=1e-6)
+
+
+def test_rounding_is_no_valley_and_a_text_no_function():
+    for offset in (1e10, 1e12, -1e14):
+        with pytest.raises(lk.DomainError, match="subtract a constant"):
+            lk.laplace(lambda z, c=offset: c - 0.5 * ((z - 1.0) ** 2).sum(axis=-1), [0.0])
+    with pytest.raises(lk.DomainError, match="function"):
+        lk.laplace("a", [0.0])

@@ -143,3 +143,14 @@ def test_what_cannot_be_met_is_refused(asked, match):
 def test_a_feature_that_jumps_is_told():
     with pytest.warns(lk.FitWarning, match="smooth"):
         lk.maximum_entropy(interval=(0.0, 10.0), expect=[(lambda x: (x > 3.3) * 1.0, 0.9)])
+
+
+@pytest.mark.parametrize("mean", [1e-12, 1e-9, 1e-4])
+def test_small_means_are_met_relative_to_themselves(mean):
+    assert lk.maximum_entropy(interval=(0, 1), expect={"mean": mean}).mean == pytest.approx(mean, rel=1e-9)
+
+
+def test_draws_follow_the_distribution_function():
+    law = lk.MaximumEntropyLaw(("mean", "fourth"), [1.0, -1.0], -np.inf, np.inf)
+    draws = law.sample(50_000, np.random.default_rng(2))[:, 0]
+    assert np.abs(np.sort(law.cdf(draws)) - (np.arange(50_000) + 0.5) / 50_000).max() < 0.008

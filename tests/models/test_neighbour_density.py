@@ -99,3 +99,34 @@ def test_bad_balls_are_refused():
     ):
         with pytest.raises(lk.LikelyError, match=says):
             make()
+
+
+def test_an_outlier_takes_no_digits_whatever_the_order():
+    x = np.random.default_rng(0).normal(size=(200, 20))
+    x[0, 0] = 1e9
+    there, back = (lk.NeighbourBalls(a, 5).log_prob(x[1:20]) for a in (x, x[::-1]))
+    fifth = np.sort(np.sqrt(((x[1:20, None] - x[None]) ** 2).sum(axis=2)), axis=1)[:, 4]
+    lone = lk.NeighbourBalls(np.zeros((1, 20)), 1).log_prob(np.eye(20)[:1])[0]  # −log V of a ball of radius 1
+    assert np.allclose(there, back, atol=1e-9) and np.allclose(
+        there, lone + np.log(5 / 200) - 20 * np.log(fifth), atol=1e-6
+    )
+
+
+def test_points_without_weight_are_absent():
+    x, w = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 3
+    assert np.array_equal(lk.NeighbourBalls(x, 4, w).log_prob(x), lk.NeighbourBalls(x[w > 0], 4, w[w > 0]).log_prob(x))
+    stack = lk.NeighbourBalls(x, 4, w, edges=[0, 20, 40])
+    assert np.array_equal(stack.member(1).log_prob(x), lk.NeighbourBalls(x[20:], 4, w[20:]).log_prob(x))
+    for bad in (np.zeros(40), -1.0 * w):
+        with pytest.raises(lk.DomainError, match="weights"):
+            lk.NeighbourBalls(x, 4, bad)
+
+
+def test_columns_that_are_not_there_and_whose_warning_it_is():
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    for columns in ([99], [0.5], []):
+        with pytest.raises(lk.DomainError, match="whole numbers from 0 to 1"):
+            lk.NeighbourBalls(x, 3).marginal(columns)
+    x[:, 1] = 7.0
+    with pytest.warns(lk.FitWarning, match="NeighbourBalls: column 1 is constant"):
+        lk.NeighbourDensity(3).fit(x)

@@ -176,3 +176,31 @@ def test_bad_input_is_named():
         lk.NeighbourSearch.of([[0.0, 1.0]], "mahalanobis", scale=np.ones((2, 2)))
     with pytest.raises(lk.DataError, match="at least one row"):
         lk.NeighbourSearch.of(np.empty((0, 2)))
+
+
+@pytest.mark.parametrize("metric", ["l2", "l1", "scaled", "correlation"])
+def test_queries_have_the_columns_of_the_points_and_k_of_them_exist(metric):
+    search = lk.NeighbourSearch.of(np.random.default_rng(0).normal(size=(50, 3)), metric)
+    for columns in (1, 2, 5):
+        with pytest.raises(lk.ShapeError, match=r"\(n, 3\)"):
+            search.nearest(np.zeros((4, columns)), 2)
+    for k in (0, 51, 1.5, True):
+        with pytest.raises(lk.DomainError, match="k must be a whole number from 1 to 50"):
+            search.nearest(np.eye(3), k)
+    with pytest.raises(lk.DataError, match="row 1, column 2"):
+        search.nearest([[0.0, 1.0, 2.0], [0.0, 1.0, np.inf]], 1)
+    assert search.nearest(np.empty((0, 3)), 2)[1].shape == (0, 2)
+
+
+def test_names_of_metrics_that_others_use():
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    for other, ours in {"euclidean": "l2", "manhattan": "l1", "cityblock": "l1", "chebyshev": "linf"}.items():
+        assert lk.NeighbourSearch.of(x, other).metric.name == ours
+        for make in (lk.NearestNeighbours, lk.DistanceClassifier):
+            named, plain = (make(metric=m).fit(x, x[:, 0] > 0).predict_proba(x) for m in (other, ours))
+            assert np.array_equal(named, plain)
+        assert np.array_equal(
+            lk.NeighbourBalls(x, 3, metric=other).log_prob(x), lk.NeighbourBalls(x, 3, metric=ours).log_prob(x)
+        )
+    with pytest.raises(lk.DomainError, match="l1, l2, linf"):
+        lk.NeighbourSearch.of(x, "hamming")

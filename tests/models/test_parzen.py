@@ -11,9 +11,10 @@ from scipy.special import logsumexp
 from scipy.stats import gaussian_kde, multivariate_t
 
 import likely as lk
-from likely.models.parzen import SMALL
+from likely.models.parzen import MANY, SMALL
 from likely.models.parzen_kernels import BALLS, KERNELS, kernel_of
-from likely.models.parzen_scale import chosen, leave_one_out, nearest_others
+from likely.models.parzen_pairs import ALL, KEPT, Cloud
+from likely.models.parzen_scale import LeftOut, chosen, leave_one_out
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)) * [1.0, 2.0, 0.5]
@@ -243,7 +244,7 @@ def test_copies_do_not_make_windows_collapse():
 def test_a_large_search_agrees_with_a_plain_one():
     x = np.random.default_rng(8).normal(size=(2050, 2))  # beyond two looks at some rows
     z = x / x.std(axis=0)
-    got = leave_one_out(z, np.ones(2050), kernel_of("gaussian", 2, 3.0), nearest_others(z))
+    got = leave_one_out(LeftOut(z, np.ones(2050), kernel_of("gaussian", 2, 3.0)))
     scores = [left_out(z, np.ones(2050), np.full(2, got * f)) for f in (0.97, 1.0, 1.03)]
     assert scores[1] > max(scores[0], scores[2])
 
@@ -271,12 +272,9 @@ def test_an_optimum_at_an_edge_is_told():
 
 
 def test_scott_and_silverman():
-    assert chosen("scott", np.zeros((100, 2)), np.ones(100), kernel_of("gaussian", 2, 3.0)) == pytest.approx(
-        100 ** (-1 / 3)
-    )
-    assert chosen("silverman", np.zeros((100, 1)), np.ones(100), kernel_of("gaussian", 1, 3.0)) == pytest.approx(
-        75**-0.4
-    )
+    two, one = (LeftOut(np.zeros((100, d)), np.ones(100), kernel_of("gaussian", d, 3.0)) for d in (2, 1))
+    assert chosen("scott", two) == pytest.approx(100 ** (-1 / 3))
+    assert chosen("silverman", one) == pytest.approx(75**-0.4)
 
 
 def test_rows_with_gaps_borrow_from_the_most_similar():
@@ -292,3 +290,160 @@ def test_the_coulomb_potential():
     assert np.allclose(got, want, rtol=1e-13)
     with pytest.raises(lk.DomainError, match="epsilon"):
         lk.coulomb_potential(X, Q, epsilon=0.0)
+
+
+# ------------------------------------------------------- distances formed once
+
+
+def groups(m, d, seed):
+    """Rows in three groups, one of them far out, with two that almost coincide."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(m, d)) + 6.0 * rng.integers(0, 3, m)[:, None]
+    x[: m // 50] += 300.0
+    x[1] = x[0] + 1e-7
+    return x / x.std(axis=0), rng.integers(1, 4, m).astype(float)
+
+
+class ByTree(LeftOut):
+    """The slow twin: every width asks the tree anew."""
+
+    kept = False
+
+
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if k != "cube"])
+@pytest.mark.parametrize(("m", "d"), [(150, 2), (600, 9)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_set_of_distances_judges_every_width_as_the_tree_does(kernel, m, d, weighted):
+    y, w = groups(m, d, 10)
+    w = w if weighted else np.ones(m)
+    k = kernel_of(kernel, d, 3.0)
+    once, anew = LeftOut(y, w, k), ByTree(y, w, k)
+    assert once.kept and np.allclose(once.nearest, anew.nearest, rtol=1e-9)
+    for log_alpha in np.log([1e-3, 0.4, 500.0]):  # from one neighbour to all of them
+        a, b = once.logs(log_alpha), anew.logs(log_alpha)
+        there = np.isfinite(b)
+        assert np.array_equal(there, np.isfinite(a))
+        assert np.abs(a[there] - b[there]).max(initial=0.0) < 3e-6
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "t", "exponential", "epanechnikov"])
+@pytest.mark.parametrize(("m", "d"), [(200, 3), (900, 10)])
+def test_one_set_of_distances_gives_the_width_of_the_tree(kernel, m, d):
+    y, w = groups(m, d, 11)
+    k = kernel_of(kernel, d, 3.0)
+    once, anew = (leave_one_out(kind(y, w, k)) for kind in (LeftOut, ByTree))
+    assert once == pytest.approx(anew, rel=3e-3)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_others_that_are_not_kept_are_looked_at_again_where_they_matter(weighted):
+    y, w = groups(ALL + 60, 7, 21)
+    k = kernel_of("gaussian", 7, 3.0)
+    once, anew = (kind(y, w if weighted else np.ones(len(y)), k) for kind in (LeftOut, ByTree))
+    assert once.pairs.near.shape[1] == KEPT + 1 < len(y) - 1
+    for alpha in (0.01, 0.5, 20.0):
+        assert np.abs(once.logs(np.log(alpha)) - anew.logs(np.log(alpha))).max() < 3e-6
+    assert leave_one_out(once) == pytest.approx(leave_one_out(anew), rel=3e-3)
+
+
+def test_products_are_exact_where_rows_are_near():
+    rng = np.random.default_rng(12)
+    y = rng.normal(size=(300, 20))
+    y[100:] = y[99] + 1e-9 * rng.normal(size=(200, 20))
+    y[5] += 1e6  # centring does not help with this one
+    far = Cloud(y, np.ones(300)).squared_from(y[:120])
+    want = ((y[:120, None] - y) ** 2).sum(axis=2)
+    assert (far[np.arange(120), np.arange(120)] == 0).all()
+    assert np.abs(far - want)[want > 0].max() >= 0 and (np.abs(far - want) <= 1e-9 * want).all()
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "t", "exponential", "triangle"])
+def test_scores_by_products_are_scores_by_the_tree(kernel):
+    rng = np.random.default_rng(13)
+    x, w = rng.normal(size=(500, MANY + 3)) + 1e5, rng.random(500) + 0.1
+    p = lk.Parzen(x, np.full(MANY + 3, 40.0 if kernel == "triangle" else 0.3), kernel, w)
+    rows = np.concatenate([x[:40], x[40:80] + 0.3 * rng.normal(size=(40, MANY + 3)), [x[0] + 1e3, x[1] * 1e200]])
+    y = p._white(rows)
+    skip = np.arange(82)
+    for left_out in (None, skip):
+        got, want = p._sums(y, left_out), p._by_tree(y, left_out)
+        assert np.array_equal(np.isfinite(got), np.isfinite(want))
+        there = np.isfinite(want)
+        assert there.sum() > 60 and np.allclose(got[there], want[there], rtol=1e-9, atol=1e-9)
+
+
+def test_what_a_search_has_found_is_what_objective_says():
+    y, w = groups(400, 9, 14)
+    p = lk.Parzen.blank(y).refit(lk.Parzen.blank(y).collect(y, w))
+    stats = p.collect(y, w)
+    assert p.objective(stats) == pytest.approx(p.replace().objective(stats), rel=1e-6)  # a copy remembers nothing
+
+
+# ------------------------------------------------------------------------ units
+
+
+def two_classes(rng):
+    """One class varies in the first column, one in the second; the second is ten times as large."""
+    y = np.arange(400) % 2
+    z = rng.normal(size=(400, 3)) * np.where(y[:, None], [1.0, 8.0, 2.0], [0.5, 0.1, 0.2])
+    return z + 3.0 * y[:, None], y
+
+
+def learnt(unit, X, y, w=None, **how):
+    blank = lk.Parzen.blank(X, 2, unit=unit, **how)
+    return blank.refit(blank.collect(X, w, owner=y))
+
+
+def test_units_are_what_they_are_said_to_be():
+    X, y = two_classes(np.random.default_rng(15))
+    own = np.stack([X[y == k].var(axis=0) for k in (0, 1)])
+    within = own.mean(axis=0)
+    for unit, profile in (("class", own), ("pooled", within), ("common", np.ones(3))):
+        p = learnt(unit, X, y, scale=0.2)
+        size = (own / profile).mean(axis=1, keepdims=True)
+        assert np.allclose(p.scale, 0.2 * size * profile, rtol=1e-12)
+        assert np.allclose(p.relative_scale, 0.2, rtol=1e-12)
+        assert np.allclose(lk.Parzen([X[y == 0], X[y == 1]], 0.2, unit=unit).scale, p.scale, rtol=1e-12)
+
+
+@pytest.mark.parametrize("unit", ["pooled", "common"])
+def test_weights_in_every_unit_are_copies(unit):
+    X, y = two_classes(np.random.default_rng(16))
+    times = np.random.default_rng(17).integers(0, 3, 400)
+    some = np.repeat(np.arange(400), times)
+    a, b = learnt(unit, X, y, times.astype(float)), learnt(unit, X[some], y[some])
+    assert np.allclose(a.scale, b.scale, rtol=1e-9) and np.allclose(a.log_prob(X), b.log_prob(X), atol=1e-8)
+
+
+def test_alone_pooled_is_the_class_and_common_one_width():
+    X = np.random.default_rng(18).normal(size=(60, 3)) * [1.0, 2.0, 5.0]
+    fits = {unit: lk.ParzenDensity(unit=unit).fit(X) for unit in ("class", "pooled", "common")}
+    assert np.allclose(fits["pooled"].model_.scale, fits["class"].model_.scale, rtol=1e-9)
+    assert np.ptp(fits["common"].model_.scale) == 0
+
+
+def test_ellipses_of_all_members_together():
+    X, y = two_classes(np.random.default_rng(19))
+    X[:, 0] += X[:, 1]
+    p = learnt("pooled", X, y, elliptical=True, scale=1.0)
+    z = np.concatenate([X[y == k] - X[y == k].mean(axis=0) for k in (0, 1)])
+    want = z.T @ z / 400
+    for k in (0, 1):
+        assert np.allclose(p.scale[k] / p.scale[k, 0, 0], want / want[0, 0], rtol=1e-6)
+    assert p.scale[1, 0, 0] > 5 * p.scale[0, 0, 0] and np.allclose(p.relative_scale, 1.0)
+    with pytest.raises(lk.DomainError, match=r"no width that all columns share.*kernel=\"gaussian\""):
+        learnt("common", X, y, elliptical=True)
+    with pytest.raises(lk.DomainError, match="unit must be one of class, pooled, common"):
+        lk.Parzen(X, 0.1, unit="own")
+
+
+def test_spikes_that_mean_nothing_cost_less_in_the_pooled_unit_and_least_in_the_common_one():
+    rng = np.random.default_rng(20)
+    y = np.arange(1200) % 2
+    X = np.where(rng.random((1200, 40)) < 0.05, 2.0, 0.05 * rng.normal(size=(1200, 40)))
+    X[:, :10] = rng.normal(size=(1200, 10)) + 0.8 * y[:, None]
+    own, pooled, common = (
+        lk.BayesClassifier(lk.ParzenDensity(unit=unit)).fit(X[:200], y[:200]).score(X[200:], y[200:])
+        for unit in ("class", "pooled", "common")
+    )
+    assert common > pooled + 0.03 > own + 0.04

@@ -133,3 +133,26 @@ def test_conditions_of_robbins_and_monro(wrong, match):
         lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), **wrong)
     with pytest.raises(lk.DomainError, match="stack"):
         lk.RobbinsMonro(lk.Poisson([[1.0], [2.0]]))
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6, -1e9])
+def test_starts_that_are_no_starts(far):
+    x = np.random.default_rng(7).normal(3.0, 2.0, (4000, 1))
+    found = lk.RobbinsMonro(lk.Gaussian([far], 1.0)).run(x, batch=10).law
+    assert found.mean == pytest.approx([3.0], abs=0.2)
+    assert found.covariance == pytest.approx(4.0, rel=0.2)
+
+
+def test_what_has_not_settled_is_told():
+    """Rows that change in the middle: the last ones lie elsewhere than the answer."""
+    x = np.concatenate([np.zeros(2000), np.full(600, 8.0)])[:, None] + np.random.default_rng(8).normal(size=(2600, 1))
+    with pytest.warns(lk.FitWarning, match="not settled"):
+        lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), learn="mean", power=1.0).run(x, batch=10)
+
+
+def test_impossible_rows_and_laws_of_ends_are_refused():
+    with pytest.raises(lk.DataError, match="possible"):
+        lk.RobbinsMonro(lk.Gamma(1.0, 1.0)).run([[1.0], [-2.0]])
+    for law in (lk.Uniform(0.0, 1.0), lk.Triangular(0.0, 0.5, 1.0)):
+        with pytest.raises(lk.DomainError, match="ends"):
+            lk.RobbinsMonro(law)

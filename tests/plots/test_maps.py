@@ -139,3 +139,14 @@ def test_refusals(iris, how, words):
     X, y = iris[0][:, 2:], iris[1]
     with pytest.raises(lk.LikelyError, match=words):
         decision_map(lk.BayesClassifier().fit(X, y), X, steps=10, **how)
+
+
+def test_a_row_of_numbers_for_the_other_columns_and_questions_that_make_no_sense():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) + np.repeat([[0.0], [2.0]], 30, axis=0)
+    y = np.repeat([0, 1], 30)
+    clf = lk.BayesClassifier().fit(X, y)
+    assert decision_map(clf, X, y, at=np.zeros(3), steps=20).get_xlabel() == "x0"
+    for how in ({"steps": 30.5}, {"columns": (0, "a")}, {"columns": (0,)}, {"at": ["a", "b", "c"]}):
+        with pytest.raises(lk.LikelyError, match="decision_map"):
+            decision_map(clf, X, y, **how)

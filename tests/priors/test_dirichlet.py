@@ -8,6 +8,7 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
+import likely as lk
 from likely.core.prior import Prior
 from likely.errors import DataError, DomainError, ShapeError
 from likely.families.categorical import Categorical, LevelCounts
@@ -277,3 +278,14 @@ def test_weak_and_symmetric():
 def test_mistakes_are_named(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+def test_moments_are_those_of_the_shares():
+    x = lk.Dirichlet([1.0, 2.0, 5.0]).sample(80, np.random.default_rng(0))
+    w = np.random.default_rng(1).integers(0, 3, 80).astype(float)
+    law, copies = lk.Dirichlet.moments_fit(x, w), np.repeat(x, w.astype(int), axis=0)
+    share = law.alpha / law.alpha.sum()
+    assert np.allclose(share, copies.mean(axis=0))
+    assert (share * (1 - share)).sum() / (law.alpha.sum() + 1) == pytest.approx(copies.var(axis=0).sum())
+    with pytest.raises(lk.DataError, match="alike"):
+        lk.Dirichlet.moments_fit([[0.5, 0.5], [0.5, 0.5]])

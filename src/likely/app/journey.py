@@ -95,7 +95,8 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
     )  # fmt: skip
     kinds = {name: entry["kind"] for name, entry in schema.items()}
     rules = {"cost": cost, "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty}
-    rungs = ladder(kinds, rules, {column.name: column.distinct for column in table.used}, _fewest(field))
+    levels = {name: entry["levels"] for name, entry in schema.items() if "levels" in entry}
+    rungs = ladder(kinds, rules, {column.name: column.distinct for column in table.used}, _fewest(field), levels)
     slow = ""
     if job.models == "all":
         rungs, slow = affordable(rungs, sum(len(split.train) for split in field.splits))

@@ -93,6 +93,9 @@ def _entry(density: Any, law: Any, name: str) -> dict[str, Any]:
     if hasattr(density, "parts_"):
         part, inner = next((title, part) for title, part, own in density.parts_ if name in own)
         return _entry(inner, law[part], name)
+    if getattr(density, "words", None) is not None:  # a tree over columns of words
+        words = density.words[[str(own) for own in density._column_names()].index(name)]
+        return {"kind": "category", "levels": [str(word) for word in words]}
     kind = {"CategoricalDensity": "category", "PoissonDensity": "count"}.get(type(density).__name__, "real")
     if kind != "category":
         return {"kind": kind}

@@ -214,6 +214,7 @@ def _neighbours() -> None:
     for columns in (2, 80):
         X = np.random.default_rng(0).normal(size=(200, columns))
         lk.NearestNeighbours(3).fit(X, np.arange(200) % 2).predict(X)
+    lk.condense(X, np.arange(200) % 2, how="reduced")
     X[::3, 0] = np.nan
     lk.NearestNeighbours(3, "l1").fit(X, np.arange(200) % 2).predict(X)
 

@@ -74,7 +74,21 @@ def resolve_prior(model: Any, stats: Any, prior: Any) -> Any:
         if prior != "weak":
             raise DomainError(sentence("fit", 'prior must be a Prior, "weak" or None', repr(prior)))
         return model.weak_prior(stats)
-    return prior(model, stats) if callable(prior) else prior
+    prior = prior(model, stats) if callable(prior) else prior
+    _suits(model, prior)
+    return prior
+
+
+def _suits(model: Any, prior: Any) -> None:
+    """Refuse a prior of another law; priors say whose they are, and laws made of others look for themselves."""
+    if prior is None or not getattr(model, "one_law", False):
+        return
+    me, whose = type(model).__name__, getattr(prior, "serves", None)
+    if not hasattr(prior, "update"):
+        raise DomainError(sentence(me, 'prior must be a Prior, "weak" or None', repr(prior)))
+    if whose is not None and not any(base.__name__ in whose for base in type(model).__mro__):
+        expected, remedy = f"{type(prior).__name__} is no prior of {me}", f"it is one of {', '.join(whose)}"
+        raise DomainError(sentence(me, expected, remedy=remedy))
 
 
 def iterate(

@@ -56,7 +56,8 @@ def bayes_error(
 
 
 def _check(tolerance: Any, n: Any) -> None:
-    if tolerance is not None and not (np.isfinite(tolerance) and tolerance > 0):
+    number = isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool)
+    if tolerance is not None and not (number and np.isfinite(tolerance) and tolerance > 0):
         raise DomainError(sentence("bayes_error", "tolerance must be positive", tolerance))
     if not (isinstance(n, int | np.integer) and n >= 2):
         raise DomainError(sentence("bayes_error", "n must be a whole number of draws, 2 or more", n))
@@ -98,6 +99,6 @@ def _estimate(asked: Problem, sums: Any) -> Estimate:
     mean = first / count
     variance = np.maximum(second / count - mean**2, 0.0) / np.maximum(count - 1, 1)
     table = asked.cost.table
-    unseen = float((table.max(axis=0) - table.min(axis=0)).max()) / count.sum()
+    unseen = float((asked.prior * (table.max(axis=0) - table.min(axis=0)) / count).max())
     error = float(np.hypot(np.sqrt(asked.prior**2 @ variance), unseen))
     return Estimate(float(asked.prior @ mean), error)

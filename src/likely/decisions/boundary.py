@@ -19,6 +19,7 @@ from likely.families.gaussian import Gaussian
 
 ROUND = {"ellipse": "circle", "ellipsoid": "sphere"}
 CENTRED = ("circle", "sphere", "ellipse", "ellipsoid", "hyperbola", "hyperboloid", "crossing lines", "cone", "point")
+NAMED = 6  # columns whose coefficients are written out
 SPREAD = 4.0  # standard deviations around both means that a picture shows
 
 
@@ -195,6 +196,8 @@ class Boundary:
         if self.dim != 2:
             remedy = "take marginal([i, j]) of both, or roots in one column"
             raise DomainError(sentence("Boundary.points", "curves are drawn in two columns", self.dim, remedy))
+        if not (isinstance(n, int | np.integer) and n >= 2):
+            raise DomainError(sentence("Boundary.points", "n must be a whole number of points, 2 or more", n))
         asked = self.window() if window is None else np.asarray(window, dtype=np.float64)
         if asked.shape != (2, 2) or not np.isfinite(asked).all() or not (asked[:, 1] > asked[:, 0]).all():
             raise ShapeError(sentence("Boundary.points", "window must be ((x0, x1), (y0, y1))", asked.tolist()))
@@ -224,7 +227,17 @@ class Boundary:
             return f"none: the {self._winner(self.first.mean)} class is chosen everywhere"
         if self.dim == 1:
             return f"{self.kind} at {' and '.join(f'{x:.4g}' for x in self.roots)}"
-        return self.kind + self._measures() + self._sides()
+        return self.kind + (self._equations() or self._measures()) + self._sides()
+
+    def _equations(self) -> str:
+        """Of lines and hyperplanes what they are; of other borders nothing."""
+        if self.kind in ("line", "hyperplane") and not self.form.curved.any():
+            found = [self.hyperplane]
+        elif self.dim == 2 and self.kind in ("line", "parallel lines", "crossing lines"):
+            found = self.lines()
+        else:
+            return ""
+        return ": " + " and ".join(_equation(plane.normal, plane.offset) for plane in found)
 
     def _measures(self) -> str:
         parts = [f"centre {_tuple(self.centre)}"] if self.centre is not None else []
@@ -248,6 +261,17 @@ class Boundary:
         return f"Boundary({self.describe()})"
 
 
+def _equation(normal: Array, offset: float) -> str:
+    """n₀ x0 + n₁ x1 + … + c = 0, the largest coefficient 1; of many columns the normal as a row."""
+    size = float(normal[np.abs(normal).argmax()])
+    normal, offset = normal / size, offset / size + 0.0
+    if len(normal) > NAMED:
+        return f"normal {_tuple(normal[:NAMED])[:-1]}, …), offset {offset:.4g}"
+    parts = [f"{'−' if a < 0 else '+'} {abs(a):.4g} x{j}" for j, a in enumerate(normal) if abs(a) > 1e-12]
+    text = " ".join([*parts, f"{'−' if offset < 0 else '+'} {abs(offset):.4g}"] if abs(offset) > 1e-12 else parts)
+    return text.removeprefix("+ ") + " = 0"
+
+
 def _tuple(x: Any) -> str:
     return "(" + ", ".join(f"{value + 0.0:.4g}" for value in x) + ")"
 
@@ -258,7 +282,7 @@ def boundary(
     """The border between two Gaussian classes, with its kind: circle, ellipse, parabola, hyperbola, lines   (Ney 2.4).
 
     - **a, b**: two Gaussians; or a stack, a `Mixture` or a fitted `BayesClassifier` of Gaussians, of which `pair` names
-      two classes (labels of the classifier, else numbers; None: the first two).
+      two classes (labels of the classifier, else numbers; needed where there are more than two).
     - **class_prior, cost**: of the two classes, or of all classes of a classifier, as in `bayes_error`.
 
     >>> import likely as lk
@@ -279,7 +303,10 @@ def boundary(
 
 def _pair(pair: Any, classes: Any) -> tuple[int, int]:
     names = classes.tolist()
-    found = names[:2] if pair is None else list(pair)
+    if pair is None and len(names) > 2:
+        expected, remedy = f"of {len(names)} classes, pair must say which two", f"pair=({names[0]!r}, {names[1]!r})"
+        raise DomainError(sentence("boundary", expected, "none", remedy))
+    found = names[:2] if pair is None else (list(pair) if isinstance(pair, tuple | list | np.ndarray) else [pair])
     if len(found) != 2 or any(label not in names for label in found) or found[0] == found[1]:
         raise DomainError(sentence("boundary", f"pair must be two of the classes {names}", found))
     return names.index(found[0]), names.index(found[1])

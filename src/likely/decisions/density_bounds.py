@@ -32,6 +32,7 @@ def bhattacharyya(p: Any, q: Any, class_prior: Any = None, *, n: int = DRAWS, rn
     >>> round(float(bhattacharyya(lk.Bernoulli([0.8] * 3), lk.Bernoulli([0.2] * 3))), 6)
     0.256
     """
+    n = checked_draws(n, "bhattacharyya")
     return _bound(problem((p, q), class_prior, None, "bhattacharyya"), 0.5, n, rng)
 
 
@@ -48,6 +49,7 @@ def chernoff(
     >>> round(float(bound), 6), round(s, 3)
     (0.303265, 0.5)
     """
+    n = checked_draws(n, "chernoff")
     asked = problem((p, q), class_prior, None, "chernoff")
     if exponent is not None:
         if not 0 <= exponent <= 1:
@@ -56,6 +58,26 @@ def chernoff(
     log_overlap = _closed(asked) or _drawn(asked, n, rng)[0]
     s = _least(lambda s: _log_bound(asked, log_overlap, s))
     return _bound(asked, s, n, rng), float(s)
+
+
+def both_bounds(asked: Problem, n: int, rng: Generator) -> tuple[Estimate, Estimate]:
+    """Bhattacharyya's and Chernoff's bound of the same draws, so that the second is never above the first."""
+    closed = _closed(asked)
+    if closed is not None:
+        s = _least(lambda s: _log_bound(asked, closed, s))
+        return _bound(asked, 0.5, n, rng), _bound(asked, s, n, rng)
+    log_overlap, overlap = _drawn(asked, n, rng)
+    s = _least(lambda s: _log_bound(asked, log_overlap, s))
+    shares = [float(np.exp(_log_share(asked, each))) for each in (0.5, s)]
+    found = [Estimate(*(share * np.array(overlap(each)))) for share, each in zip(shares, (0.5, s), strict=True)]
+    return found[0], found[1]
+
+
+def checked_draws(n: Any, whose: str) -> int:
+    """A number of draws, 2 or more."""
+    if not (isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 2):
+        raise DomainError(sentence(whose, "n must be a whole number of draws, 2 or more", n))
+    return int(n)
 
 
 def _bound(asked: Problem, s: float, n: int, rng: Generator | None) -> Estimate:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ from numpy.random import Generator
 from scipy.special import xlogy
 
 from likely.core.arrays import Array, Index, weights
-from likely.decisions.density_bounds import DRAWS, bhattacharyya, chernoff
+from likely.decisions.bayes_error import bayes_error
+from likely.decisions.density_bounds import DRAWS, both_bounds, checked_draws
 from likely.decisions.posteriors import posteriors
 from likely.decisions.problem import Problem, problem, shares
 from likely.errors import DataError, DomainError, ShapeError, sentence
 
 LOG_2 = float(np.log(2.0))
+FIELDS = {"Gini": "gini", "entropy": "entropy", "Bhattacharyya": "bhattacharyya", "Chernoff": "chernoff"}  # by label
 
 
 # ------------------------------------------------------------- from one number to another
@@ -102,6 +105,7 @@ class ErrorBounds:
     cross_entropy: float | None = None  # mean of −log p(label)
     bhattacharyya: float | None = None  # √(p(0) p(1)) ∫ √(p q), of two laws
     chernoff: float | None = None  # the least p(0)ˢ p(1)¹⁻ˢ ∫ pˢ q¹⁻ˢ
+    errors: Mapping[str, float] = field(default_factory=dict)  # standard errors of the above, where draws were made
 
     @property
     def lower(self) -> dict[str, float]:
@@ -128,9 +132,17 @@ class ErrorBounds:
 
     def __str__(self) -> str:
         lines = [f"{'at least':<10}{bound:>9.4f}  {name}" for name, bound in self.lower.items()]
-        lines += [f"{'if true':<10}{self.bayes:>9.4f}  mean of 1 − max p"]
-        lines += [f"{'at most':<10}{bound:>9.4f}  {name}" for name, bound in self.upper.items()]
+        lines += [f"{'if true':<10}{self.bayes:>9.4f}  mean of 1 − max p{self._doubt('bayes')}"]
+        lines += [
+            f"{'at most':<10}{bound:>9.4f}  {name}{self._doubt(FIELDS.get(name, ''))}"
+            for name, bound in self.upper.items()
+        ]
         return "\n".join(lines)
+
+    def _doubt(self, name: str) -> str:
+        """Two standard errors, where draws were made."""
+        error = self.errors.get(name, 0.0)
+        return f", ± {2 * error:.1g}" if error > 0 else ""
 
 
 def error_bounds(
@@ -147,12 +159,13 @@ def error_bounds(
     (0.25, 0.33, 0.37)
     """
     if any(hasattr(law, "log_prob") or hasattr(law, "model_") or hasattr(law, "fit") for law in given):
+        n = checked_draws(n, "error_bounds")
         return _of_laws(problem(given, class_prior, None, "error_bounds"), n, rng or np.random.default_rng(0))
     if len(given) != 1:
         raise ShapeError(sentence("error_bounds", "one array of posteriors (n, C), or laws", f"{len(given)} of them"))
     P = posteriors(given[0], "error_bounds")
     w = _shares(weight, len(P))
-    means = _means(P, w)
+    means: dict[str, Any] = dict(_means(P, w))
     if truth is None:
         return ErrorBounds(P.shape[1], **means)
     labels = _labels(truth, P.shape)
@@ -160,21 +173,32 @@ def error_bounds(
 
 
 def _means(P: Array, w: Array) -> dict[str, float]:
-    found = {"bayes": 1 - P.max(axis=1), "gini": _gini(P), "entropy": -xlogy(P, P).sum(axis=1)}
-    return {name: max(float(w @ each), 0.0) for name, each in found.items()}
+    return {name: max(float(w @ each), 0.0) for name, each in _each_row(P).items()}
 
 
 def _of_laws(asked: Problem, n: int, rng: Generator) -> ErrorBounds:
-    """Posteriors of draws, as many of each class as its share; of two laws their overlap too."""
+    """The Bayes error itself, and means over draws, as many of each class as its share; of two laws their overlap."""
     sizes = [max(round(share * n), 2) for share in asked.prior]
     draws = [asked.log_joint(law.sample(size, rng)) for law, size in zip(asked.laws, sizes, strict=True)]
-    P = np.concatenate([shares(joint, asked.prior) for joint in draws])
-    means = _means(P, np.repeat(asked.prior / sizes, sizes))
-    if len(asked.laws) != 2:
-        return ErrorBounds(len(asked.laws), **means)
-    near = float(bhattacharyya(*asked.laws, asked.prior, n=n, rng=rng))
-    least = float(chernoff(*asked.laws, asked.prior, n=n, rng=rng)[0])
-    return ErrorBounds(2, **means, bhattacharyya=near, chernoff=least)
+    each = [_each_row(shares(joint, asked.prior)) for joint in draws]
+    found = {name: _stratified([rows[name] for rows in each], asked.prior) for name in each[0]}
+    found["bayes"] = tuple(bayes_error(*asked.laws, class_prior=asked.prior, n=n, rng=rng))
+    if len(asked.laws) == 2:
+        near, least = both_bounds(asked, n, rng)
+        found |= {"bhattacharyya": tuple(near), "chernoff": tuple(least)}
+    values = {name: max(float(value), 0.0) for name, (value, _) in found.items()}
+    return ErrorBounds(len(asked.laws), **values, errors={name: float(error) for name, (_, error) in found.items()})
+
+
+def _each_row(P: Array) -> dict[str, Array]:
+    return {"bayes": 1 - P.max(axis=1), "gini": _gini(P), "entropy": -xlogy(P, P).sum(axis=1)}
+
+
+def _stratified(rows: list[Array], prior: Array) -> tuple[Any, ...]:
+    """Mean over classes and its standard error."""
+    mean = sum(p * float(one.mean()) for p, one in zip(prior.tolist(), rows, strict=True))
+    square = sum(p**2 * float(one.var(ddof=1)) / len(one) for p, one in zip(prior.tolist(), rows, strict=True))
+    return mean, float(np.sqrt(square))
 
 
 def squared_error_bound(posterior: Any, truth: Any, weight: Any = None) -> float:

@@ -17,6 +17,11 @@ from likely.maths import spd
 SAME = 1e-13  # covariances that differ by less, in units of their columns, are one
 POINTS = 1001  # quantiles of each law where decisions are looked at
 REACH = 8.3  # standard deviations of a normal law that these reach
+ENDS = ("edges", "low", "mode", "high", "peak")  # parameters of laws that are places where they break
+WINDOW = np.array([-6.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, 6.0])  # around a point, in widths of its window
+MOST_BREAKS = 300_000  # beyond it draws are quicker
+AGREED = 1e-6  # what two grids may differ by
+MANY, FEWER = 500, 30  # borders, and how often the steps between them are halved then
 HALVINGS = 1100  # from any width of doubles down to neighbours
 PLANE = 1e-10  # error that an integral over the plane may make
 
@@ -84,8 +89,12 @@ def on_the_line(asked: Problem) -> Estimate | None:
     if not all(_is_continuous(law) for law in asked.laws):
         return None
     x = np.unique(np.concatenate([_quantiles(law) for law in asked.laws]))
-    fine, coarse = _over_sides(asked, x), _over_sides(asked, x[::2])
-    return Estimate(fine, abs(fine - coarse) + 1e-15)
+    breaks = np.unique(np.concatenate([_breaks(law) for law in asked.laws]))
+    if len(breaks) > MOST_BREAKS:
+        return None
+    fine, coarse = (_over_sides(asked, np.union1d(some, _around(breaks))) for some in (x, x[::2]))
+    error = abs(fine - coarse)
+    return Estimate(fine, error + 1e-15) if error <= AGREED else None  # draws know their error; two grids may not
 
 
 def _is_continuous(law: Any) -> bool:
@@ -101,6 +110,32 @@ def _is_continuous(law: Any) -> bool:
         return False
     beside = q + 1e-7 * np.sqrt(2.0) * (q[2] - q[0])
     return bool(np.isfinite(law.log_prob(beside.reshape(-1, 1))).all())
+
+
+def _breaks(law: Any) -> Array:
+    """Where a law of one column is not smooth, or has a hill of its own: edges, ends, points and their windows."""
+    parts = getattr(law, "parts", law)
+    found = [np.ravel(np.asarray(getattr(parts, name), dtype=np.float64)) for name in ENDS if _is_numbers(parts, name)]
+    if _is_numbers(parts, "points") and _is_numbers(parts, "scale"):
+        points, width = np.ravel(parts.points), np.sqrt(np.ravel(parts.scale)[:1])
+        found = [(points[:, None] + width * WINDOW).ravel()]
+    every = np.concatenate(found) if found else np.empty(0)
+    return np.asarray(every[np.isfinite(every)])
+
+
+def _is_numbers(law: Any, name: str) -> bool:
+    if name not in getattr(type(law), "__dataclass_fields__", {}):  # a property may refuse to answer
+        return False
+    value = getattr(law, name, None)
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def _around(breaks: Array) -> Array:
+    """Both sides of each break, and the middles between them."""
+    if not len(breaks):
+        return breaks
+    sides = np.concatenate([np.nextafter(breaks, -np.inf), breaks, np.nextafter(breaks, np.inf)])
+    return np.unique(np.concatenate([sides, 0.5 * (breaks[1:] + breaks[:-1])]))
 
 
 def _quantiles(law: Any) -> Array:
@@ -123,7 +158,8 @@ def _over_sides(asked: Problem, x: Array) -> float:
 def _changes(asked: Problem, x: Array) -> tuple[Array, Index]:
     """Points, so close where the action changes that nothing lies between, and the actions there."""
     actions = asked.action(asked.log_probs(x[:, None]))
-    for _ in range(HALVINGS):
+    many = len(np.flatnonzero(np.diff(actions))) > MANY
+    for _ in range(FEWER if many else HALVINGS):  # what is left between costs alike: its square is lost
         at = np.flatnonzero(np.diff(actions))
         middle = 0.5 * x[at] + 0.5 * x[at + 1]
         new = (middle > x[at]) & (middle < x[at + 1])

@@ -38,14 +38,14 @@ def gaussian_shell(dim: int) -> GaussianShell:
 def ring_ratio(dim: Any, density: Any, factor: Any = 2.0) -> Any:
     """How much more likely a row lies in the ring a … factor·a than in the ball of radius a: (factor^D − 1) · density.
 
-    `density` is the mean density in the ring over that in the ball   (Ney 3.2).
+    `density` is the mean density in the ring over that in the ball, at most 1 where it falls outward   (Ney 3.2).
 
     >>> float(ring_ratio(16, 0.1))
     6553.5
     """
     D, f, r = (np.asarray(v, dtype=np.float64) for v in (dim, factor, density))
-    if not ((f >= 1).all() and (r >= 0).all() and (D >= 0).all()):
-        expected = "dim and density must not be negative, and factor at least 1"
+    if not ((f >= 1).all() and (r >= 0).all() and (r <= 1).all() and (D >= 0).all()):
+        expected = "dim must not be negative, density lie in 0 … 1, and factor be at least 1"
         raise DomainError(sentence("ring_ratio", expected, f"{dim}, {density} and {factor}"))
     with np.errstate(over="ignore"):
         grown = f**D

@@ -51,5 +51,7 @@ def class_shares(given: Any, classes: int, whose: str, name: str = "class_prior"
         raise ShapeError(sentence(whose, f"{name} needs one probability a class ({classes})", prior.shape))
     if not (np.isfinite(prior).all() and (prior >= 0).all() and abs(prior.sum() - 1) <= PRIORS_SUM_TO_ONE):
         expected = f"{name} must be probabilities that add to 1"
-        raise DomainError(sentence(whose, expected, prior.tolist(), "divide them by their sum"))
+        scalable = np.isfinite(prior).all() and (prior >= 0).all() and prior.sum() > 0
+        remedy = "divide them by their sum" if scalable else "none may be negative, infinite or missing"
+        raise DomainError(sentence(whose, expected, prior.tolist(), remedy))
     return prior

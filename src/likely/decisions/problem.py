@@ -109,6 +109,7 @@ def problem(given: tuple[Any, ...], class_prior: Any, cost: Any, whose: str) -> 
     widths = {int(law.dim) for law in laws if getattr(law, "dim", None) is not None}
     if len(widths) > 1:
         raise ShapeError(sentence(whose, "all laws must have as many columns", sorted(widths)))
+    _one_kind(laws, whose)
     named = classes is not None
     classes = np.arange(len(laws)) if classes is None else labels(classes)
     if cost is None and len(given) == 1:
@@ -143,6 +144,47 @@ def _check_law(law: Any, whose: str) -> None:
     if getattr(law, "members", None):
         expected, remedy = "several laws must be lone ones", "pass the stack alone, or one member(k) of it"
         raise ShapeError(sentence(whose, expected, f"a stack of {law.members}", remedy))
+
+
+def _one_kind(laws: Any, whose: str) -> None:
+    """Probabilities of values cannot be weighed against densities."""
+    if len({type(law) for law in laws}) < 2:
+        return
+    kinds = [(law, _has_atoms(law)) for law in laws]
+    discrete, smooth = ([law for law, atoms in kinds if atoms is which] for which in (True, False))
+    if discrete and smooth:
+        names = f"{type(discrete[0]).__name__} beside {type(smooth[0]).__name__}"
+        remedy = "such classes never mix: where one has values, the other has no probability, and the Bayes error is 0"
+        expected = "all laws must be of one kind, probabilities of values or densities"
+        raise DomainError(sentence(whose, expected, names, remedy))
+
+
+def _has_atoms(law: Any) -> bool | None:
+    """True for counts and categories, False for densities, None where it is not known."""
+    if isinstance(law, Gaussian):
+        return False if _rank(law) == law.dim else None
+    if hasattr(law, "probs") and not callable(law.probs):
+        return True
+    if getattr(law, "dim", None) is None or hasattr(law, "parts"):
+        return None
+    drawn = _some_draws(law)
+    if drawn is None:
+        return None
+    whole = bool((drawn == np.floor(drawn)).all())
+    with np.errstate(all="ignore"):
+        beside = np.asarray(law.log_prob(drawn[:16] + 0.5), dtype=np.float64)
+    return True if whole and np.isneginf(beside).all() else (None if whole else False)
+
+
+def _some_draws(law: Any) -> Array | None:
+    """A few draws as rows; None where they are no numbers."""
+    try:
+        drawn = np.asarray(law.sample(64, np.random.default_rng(0)))
+    except TypeError:  # a law of sequences wants to know how long
+        return None
+    if drawn.dtype.kind not in "biuf" or drawn.ndim not in (1, 2) or not np.isfinite(drawn).all():
+        return None
+    return np.asarray(drawn.reshape(len(drawn), -1), dtype=np.float64)
 
 
 def _prior(given: Any, own: Any, classes: Any, whose: str) -> Array:

@@ -27,6 +27,7 @@ from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among
 from likely.estimators.novelty import alarm
 from likely.estimators.small_classes import notes_on_classes
+from likely.families.gaussian import Gaussian
 from likely.models.given_weights import GivenWeights
 from likely.models.mixture import Mixture
 from likely.models.mixture_prior import MixturePrior
@@ -117,7 +118,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         before = None if first else alarms.surprise_of(self, X)[0]
         hidden = self.density_._hides_labels or bool((owner < 0).any())
         if first:  # what is hidden needs more than one look
-            model, known = (self._learn(X, owner, weight).model if hidden else self._blank(X)), None
+            model, known = (self._learn(X, owner, weight).model if hidden else self._blank(X, weight)), None
         else:
             model, known = self._grown(X)
         new = Threads().total(lambda block: gather(model, block, self._hard), self._data(X, owner, weight).whole())
@@ -134,9 +135,9 @@ class BayesClassifier(Deciding, BaseEstimator):
     def _fresh_density(self, X: Any) -> Any:
         return GaussianDensity() if self.density is None else clone(self.density)
 
-    def _blank(self, X: Any) -> Mixture:
+    def _blank(self, X: Any, weight: Any = None) -> Mixture:
         C = len(self.classes_)
-        return Mixture.trusted(weights=np.full(C, 1.0 / C), parts=self.density_._blank(X, C))
+        return Mixture.trusted(weights=np.full(C, 1.0 / C), parts=self.density_._blank_for(X, C, weight))
 
     def _grown(self, X: Any) -> tuple[Mixture, Any]:
         """The model and statistics so far, made wide enough for levels that are new in X."""
@@ -213,7 +214,10 @@ class BayesClassifier(Deciding, BaseEstimator):
     def _starts(self, X: Any, owner: Index, weight: Any) -> list[Mixture]:
         """First models: a blank one where one pass will do, else what the labelled rows teach."""
         hidden = self.density_._hides_labels or bool((owner < 0).any())
-        blank = self._blank(Sketch.of(X, weight).rows if hidden and self.density_._looks_once else X)
+        sketch = (
+            Sketch.of(X, weight, whose=type(self.density_).__name__) if hidden and self.density_._looks_once else None
+        )
+        blank = self._blank(X, weight) if sketch is None else self._blank(sketch.rows, sketch.weight)
         if not (self.density_._hides_labels or (owner < 0).any()):
             return [blank]
         mine = np.flatnonzero(owner >= 0)
@@ -283,12 +287,16 @@ class BayesClassifier(Deciding, BaseEstimator):
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         rows = self._rows(X)
-        return self.model_.log_posterior(rows)
+        if self._certain:
+            return self.model_.log_posterior(rows)
+        return self._of_joint(rows, self.model_._settled, len(self.classes_), np.float64)
 
     def predict_proba(self, X: Any) -> Array:
         """p(c | x) of each row (n, C), columns in the order of `classes_`."""
         rows = self._rows(X)
-        return self.model_.posterior(rows)
+        if self._certain:
+            return self.model_.posterior(rows)
+        return self._of_joint(rows, self.model_._shares, len(self.classes_), np.float64)
 
     def predict(self, X: Any) -> Any:
         """The class of least expected cost among the classes (n,): it never refuses; `decide` may."""
@@ -299,8 +307,37 @@ class BayesClassifier(Deciding, BaseEstimator):
                 return self.model_.most_probable(block)
             return (self.model_._shares(self.model_._joint(block)) @ table.T).argmin(axis=1)
 
+        def cheapest(joint: Array) -> Index:
+            if table is not None:
+                return (self.model_._shares(joint) @ table.T).argmin(axis=1)
+            top = joint.argmax(axis=1)
+            top[np.isneginf(joint.max(axis=1))] = self.model_.weights.argmax()
+            return top
+
         small = np.min_scalar_type(len(self.classes_))  # a place takes a byte: no second column of eight bytes a row
-        return self.classes_[map_rows(best, rows, None, small)]
+        if self._certain:
+            return self.classes_[map_rows(best, rows, None, small)]
+        return self.classes_[self._of_joint(rows, cheapest, None, small)]
+
+    @property
+    def _certain(self) -> bool:
+        """Whether every class has some density everywhere, so that no row is left to the prior alone."""
+        return not isinstance(self.model_, Mixture) or isinstance(self.model_.parts, Gaussian)
+
+    def _of_joint(self, rows: Any, use: Any, columns: int | None, dtype: Any) -> Any:
+        """`use` of log p(c) p(x | c) of each block of rows; and a word on rows that no class has a density for."""
+        lost: list[int] = []
+
+        def used(block: Any) -> Any:
+            joint = self.model_._joint(block)
+            lost.append(int(np.isneginf(joint.max(axis=1)).sum()))
+            return use(joint)
+
+        out = map_rows(used, rows, columns, dtype)
+        if sum(lost) and self.novelty is None:
+            text = f"{sum(lost)} of {n_rows(rows)} rows lie where no class has a density: the class prior decides"
+            tell(f"{type(self).__name__}: {text}; use a density without ends, or novelty=", stacklevel=3)
+        return out
 
     def decide(self, X: Any, *, class_prior: Any = None, **how: Any) -> Any:
         """The cheapest action for each row, or a refusal: see `Deciding.decide`; a `class_prior` changes p(x), too."""

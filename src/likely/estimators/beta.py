@@ -54,11 +54,13 @@ class BetaDensity(ColumnDensity):
         with np.errstate(invalid="ignore"):
             edge = ((X <= 0) | (X >= 1)) & np.isfinite(X)
         if self.outside == "missing":
-            return without_edges(self, X, edge, f"what is not between {self.low:g} and {self.high:g}", reset)
-        if reset and edge.any():
+            X = without_edges(self, X, edge, f"what is not between {self.low:g} and {self.high:g}", reset)
+        elif reset and edge.any():
             i, j = (int(k) for k in np.argwhere(edge)[0])
             expected = f"values must lie between {self.low:g} and {self.high:g}"
             raise BadEntry("BetaDensity", expected, X[i, j], i, j, 'or outside="missing"')
+        if reset:
+            self._warn_of_unseen(X)
         return X
 
     def score_samples(self, X: Any) -> Any:

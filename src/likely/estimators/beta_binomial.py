@@ -38,8 +38,8 @@ class BetaBinomialDensity(TrialsDensity):
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         like = np.atleast_1d(np.atleast_2d(model.binomial_like).any(axis=0))
         if like.any():
-            which = ", ".join(name for name, yes in zip(self._column_names(), like, strict=True) if yes)
-            text = "is spread no more than a binomial law: a + b stands for infinity"
+            which = self._are(np.flatnonzero(like))
+            text = "spread no more than a binomial law: a + b stands for infinity"
             tell(f"BetaBinomialDensity: {which} {text}", stacklevel=4)
         return model
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from likely.errors import DataError
 from likely.estimators.columns import ColumnDensity
+from likely.estimators.gamma import without_edges
+from likely.estimators.shell import DensityEstimator
 from likely.families.chi_square import ChiSquare
+from likely.families.column_law import refuse_outside
 
 
 class ChiSquareDensity(ColumnDensity):
     """Learn independent chi-square columns, the degrees of freedom of each: `model_` is a `ChiSquare`.
 
-    An entry of 0 is taken for the smallest number: its logarithm is −708, and it pulls the degrees of freedom down.
+    An entry of 0, which no such law gives, counts as not observed, in learning and in scoring; a warning says so.
 
     - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
 
@@ -21,6 +27,18 @@ class ChiSquareDensity(ColumnDensity):
     """
 
     _law = ChiSquare
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        X = DensityEstimator._rows(self, X, reset)
+        if reset:
+            try:
+                refuse_outside(np.asarray(X, dtype=np.float64), "unsigned", "ChiSquareDensity")
+            except DataError as error:
+                raise self._worded(error) from error
+        X = without_edges(self, X, X == 0, "0", reset)
+        if reset:
+            self._warn_of_unseen(X)
+        return X
 
     @property
     def dof_(self) -> Any:

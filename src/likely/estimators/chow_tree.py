@@ -8,12 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import validate_data
 
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.core.notes import tell
+from likely.estimators.shell import EM, PRIOR, DensityEstimator, refuse_dates
 from likely.estimators.sparse_border import checked_sparse
+from likely.estimators.word_codes import coded, refuse_unlike_words, worded
 from likely.families.chow_tree import ChowTree
 from likely.families.pair_counts import UNKNOWN, codes_of, earlier_pairs, joined_levels, levels_of
 from likely.families.sparse_rows import is_sparse
+
+MANY = 64  # levels of a column beyond which it looks like numbers, not levels
 
 
 class ChowTreeDensity(DensityEstimator):
@@ -25,6 +30,8 @@ class ChowTreeDensity(DensityEstimator):
     counts where both were seen. In a classifier each class has its own tree. A level that training never saw has
     probability 0 (a classifier takes it for missing).
 
+    - **words**: None for columns of numbers; the words of each column where columns hold words, a list a column. A word
+      that is none of them is as a level never seen.
     - **prior**: "weak" (one row of independent columns with the pooled shares of levels), None for maximum likelihood,
       a number of such rows, or a `Prior`.
 
@@ -35,10 +42,13 @@ class ChowTreeDensity(DensityEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], **EM,
+        "words": [list, tuple, None], "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], **EM,
     }  # fmt: skip
 
-    def __init__(self, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+    _added: ClassVar[dict[str, Any]] = {"words": None}  # settings that older files lack
+
+    def __init__(self, *, words: Any = None, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+        self.words = words
         self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
@@ -47,7 +57,13 @@ class ChowTreeDensity(DensityEstimator):
     _looks_once = False  # levels are where they are
 
     def _blank(self, X: Any, members: int | None = None) -> ChowTree:
-        return ChowTree.blank(X, members)
+        law = ChowTree.blank(X, members)
+        many = [j for j, levels in enumerate(law.levels) if len(levels) > MANY]
+        if many:
+            names = ", ".join(str(name) for name in np.asarray(self._column_names(), dtype=object)[many][:3])
+            text = f"{len(many)} columns have more than {MANY} levels ({names}{', …' if len(many) > 3 else ''})"
+            tell(f"ChowTreeDensity: {text}: each value becomes a level; cut into bins, or use a density of numbers")
+        return law
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         levels = joined_levels(model.levels, levels_of(X, "ChowTreeDensity"))
@@ -62,7 +78,22 @@ class ChowTreeDensity(DensityEstimator):
         return self.prior
 
     def _rows(self, X: Any, reset: bool) -> Any:
+        if self.words is not None:
+            return self._coded(X, reset)
         return checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
+
+    def _coded(self, X: Any, reset: bool) -> Any:
+        """Words as their places in the vocabulary."""
+        refuse_unlike_words(self.words, "ChowTreeDensity")
+        refuse_dates(X, "ChowTreeDensity")
+        cells = validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
+        return coded(cells, self.words, "ChowTreeDensity")
+
+    def _told(self, rows: Any) -> Any:
+        return rows if self.words is None else worded(rows, self.words)
+
+    def _outward(self, rows: Any, like: Any = None) -> Any:
+        return super()._outward(self._told(rows), like)
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
         strange = codes_of(X.toarray() if scipy.sparse.issparse(X) else X, model.levels, "ChowTreeDensity") == UNKNOWN

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from likely.core.notes import tell
-from likely.errors import DataError
+from likely.errors import DataError, sentence
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
 from likely.families.column_law import ColumnLaw, refuse_outside
 
@@ -40,22 +40,43 @@ class ColumnDensity(DensityEstimator):
             try:
                 refuse_outside(np.asarray(X, dtype=np.float64), self._law._support, type(self).__name__)
             except DataError as error:
-                if self._law._support in ("positive", "unsigned", "count"):  # the words that scikit-learn's checks know
-                    raise DataError(f"{error} (Negative values in data)") from error
-                raise
+                raise self._worded(error) from error
             if self._spreads and len(X) > 1:
                 self._warn_of_constants(X)
+            self._warn_of_unseen(X)
         return X
+
+    def _warn_of_unseen(self, X: Any) -> None:
+        """A column of nothing but gaps has no law to learn: say so; a table of nothing but gaps is refused."""
+        unseen = np.isnan(X).all(axis=0)
+        if not unseen.any() or not len(X):
+            return
+        if unseen.all():
+            expected, remedy = "at least one entry must have been observed", "give rows that are not all NaN"
+            raise DataError(sentence(type(self).__name__, expected, "none", remedy))
+        names, were = self._are(np.flatnonzero(unseen)).rsplit(" ", 1)
+        verb = "was" if were == "is" else "were"
+        tell(f"{type(self).__name__}: {names} {verb} never observed: the law found there means nothing", stacklevel=5)
+
+    def _are(self, columns: Any) -> str:
+        """Names of columns with their verb: "x1 is", "x1, x2 are"."""
+        return f"{', '.join(self._column_names()[j] for j in columns)} {'is' if len(columns) == 1 else 'are'}"
+
+    def _worded(self, error: DataError) -> DataError:
+        """A complaint of a negative value, with the words that scikit-learn's checks look for."""
+        negative = self._law._support in ("positive", "unsigned", "count") and "got -" in str(error)
+        return DataError(f"{error} (Negative values in data)") if negative else error
 
     def _warn_of_constants(self, X: Any) -> None:
         """A column of one value has no width to learn: say what is done."""
         gap = np.isnan(X)
         least, most = np.where(gap, np.inf, X).min(axis=0), np.where(gap, -np.inf, X).max(axis=0)
-        constant = [self._column_names()[j] for j in np.flatnonzero(least == most)]
-        if constant:
-            which = ", ".join(constant)
-            text = f"{type(self).__name__}: {which} is constant over all data: its spread was set to 1e-8 of its size"
-            tell(text, stacklevel=5)
+        constant = np.flatnonzero(least == most)
+        if len(constant):
+            whose = (
+                "its spread was set to 1e-8 of its size" if len(constant) == 1 else "spreads were set to 1e-8 of sizes"
+            )
+            tell(f"{type(self).__name__}: {self._are(constant)} constant over all data: {whose}", stacklevel=5)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

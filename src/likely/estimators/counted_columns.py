@@ -20,10 +20,8 @@ class CountDensity(ColumnDensity):
         with np.errstate(invalid="ignore"):
             broken = np.flatnonzero(((X != np.floor(X)) & np.isfinite(X)).any(axis=0))
         if reset and len(broken):
-            which = ", ".join(self._column_names()[j] for j in broken)
-            tell(
-                f"{type(self).__name__}: {which} is not all whole numbers: the others have probability 0", stacklevel=5
-            )
+            which = self._are(broken)
+            tell(f"{type(self).__name__}: {which} not all whole numbers: the others have probability 0", stacklevel=5)
         return X
 
 

@@ -15,6 +15,7 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.learn import Stop, fit, gather
+from likely.core.notes import said_once, tell
 from likely.errors import DataError, sentence
 from likely.estimators.deciding import NOVELTY, RULES, Deciding
 from likely.estimators.labels import checked_labels, encoded, owners_among
@@ -22,7 +23,7 @@ from likely.estimators.novelty import alarm
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.families.gaussian import Gaussian
 from likely.families.moments import ColumnMoments, Moments
-from likely.models.metrics import METRICS, Metric
+from likely.models.metrics import METRICS, SYNONYMS, Metric, plain_name
 from likely.models.prototypes import Prototypes, laplace_rate, softmax_rate, weighted_medians
 from likely.models.sketch import Sketch
 
@@ -46,8 +47,9 @@ class DistanceClassifier(Deciding, BaseEstimator):
     temperature that explains the training labels best (maximum likelihood); there a row with gaps is compared over
     what it has, and correlation needs complete rows.
 
-    `partial_fit` adds statistics: means and spreads exactly; medians, the width of l1 and temperatures come from the
-    same sample in batches and streams, up to 10,000 distinct rows of smallest hash (`sample_`).
+    `partial_fit` adds statistics: means and spreads exactly, but for the covariance of mahalanobis where rows have gaps
+    (these are filled in by what was learnt before, and that is told). Medians, the width of l1 and temperatures come
+    from the same sample in batches and streams, up to 10,000 distinct rows of smallest hash (`sample_`).
 
     >>> import likely as lk
     >>> m = lk.DistanceClassifier("l1").fit([[0.0, 0.0], [0.0, 2.0], [6.0, 6.0], [8.0, 6.0]], ["a", "a", "b", "b"])
@@ -56,7 +58,7 @@ class DistanceClassifier(Deciding, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "metric": [StrOptions(set(METRICS))],
+        "metric": [StrOptions({*METRICS, *SYNONYMS})],
         "centre": [StrOptions({"mean", "median"})],
         "p": [Interval(Real, 1, 64, closed="both")],
         "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
@@ -88,7 +90,8 @@ class DistanceClassifier(Deciding, BaseEstimator):
         x, labels, w = self._checked(X, y, sample_weight, reset=True)
         self.classes_, owner = encoded(labels)
         blank = self._blank(x)
-        report = fit(blank, Blocks.of(x, w, owner=owner), prior="weak", stop=Stop(100, 1e-6))
+        with self._in_own_name():
+            report = fit(blank, Blocks.of(x, w, owner=owner), prior="weak", stop=Stop(100, 1e-6))
         return self._adopt(report.model, report.stats, Sketch.of(_beside(x, owner), w))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -104,7 +107,16 @@ class DistanceClassifier(Deciding, BaseEstimator):
         sketch = Sketch.of(_beside(x, owner), w)
         if not first:
             stats, sketch = self.stats_ + stats, Sketch.of(self.sample_, self.sample_weight_) + sketch
-        return self._adopt(law.refit(stats, law.weak_prior(stats)), stats, sketch)
+        if self._named == "mahalanobis" and np.isnan(x).any():
+            text = "a stream fills gaps in by what it knows so far, so that covariances are approximate"
+            tell(f"{type(self).__name__}: {text}; fit all rows at once, or use metric='scaled'")
+        with self._in_own_name():
+            law = law.refit(stats, law.weak_prior(stats))
+        return self._adopt(law, stats, sketch)
+
+    def _in_own_name(self) -> Any:
+        """What the Gaussians inside have to say, the classifier says."""
+        return said_once(reworded=lambda text: text.replace("Gaussian", type(self).__name__, 1))
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Array, Any, Array]:
         self._validate_params()
@@ -113,13 +125,13 @@ class DistanceClassifier(Deciding, BaseEstimator):
         x = plain_rows(self, X, reset=reset)
         labels = checked_labels(y, len(x), type(self).__name__)
         w = row_weights(self, sample_weight, x)
-        if self.metric == "correlation":
+        if self._named == "correlation":
             Metric("correlation").prepare(x, type(self).__name__)
         here = w > 0
         return x[here], labels[here], w[here]
 
     def _blank(self, x: Array) -> Gaussian:
-        return Gaussian.blank(x, kind=KINDS.get(self.metric, "diagonal"), members=len(self.classes_), tied=True)
+        return Gaussian.blank(x, kind=KINDS.get(self._named, "diagonal"), members=len(self.classes_), tied=True)
 
     def _adopt(self, law: Gaussian, stats: Any, sketch: Sketch) -> Self:
         self.stats_ = stats
@@ -150,11 +162,11 @@ class DistanceClassifier(Deciding, BaseEstimator):
 
     def _rate(self, x: Array, owner: Index, w: Array) -> float:
         """How much a unit of distance means, where no Gaussian says so."""
-        if self.metric in KINDS:
+        if self._named in KINDS:
             return 1.0
         away = self._prototypes(1.0).distances(x)
-        if self.metric == "l1":
-            return laplace_rate(away, owner, w, (~np.isnan(x)).sum(axis=1).astype(np.float64))
+        if self._named == "l1":
+            return laplace_rate(away, owner, w, (~np.isnan(x)).sum(axis=1).astype(np.float64), x.shape[1])
         with np.errstate(divide="ignore"):
             return softmax_rate(away, owner, w, np.log(self.class_prior_))
 
@@ -193,7 +205,7 @@ class DistanceClassifier(Deciding, BaseEstimator):
     def law_(self) -> Gaussian | Prototypes:
         """What scores rows: a `Gaussian` stack with one covariance for all classes, or `Prototypes`."""
         check_is_fitted(self)
-        return self._law_of(self.centres_, self.spread_) if self.metric in KINDS else self._prototypes(self.rate_)
+        return self._law_of(self.centres_, self.spread_) if self._named in KINDS else self._prototypes(self.rate_)
 
     @property
     def class_count_(self) -> Array:
@@ -211,20 +223,25 @@ class DistanceClassifier(Deciding, BaseEstimator):
 
     # ------------------------------------------------------------------- inside
 
+    @property
+    def _named(self) -> str:
+        """The metric's name here: "euclidean" means l2, and so on."""
+        return str(plain_name(self.metric))
+
     def _law_of(self, centres: Array, spread: Array) -> Gaussian:
-        kind = KINDS.get(self.metric, "diagonal")
+        kind = KINDS.get(self._named, "diagonal")
         return Gaussian.trusted(mean=np.array(centres), covariance=np.array(spread), kind=kind)
 
     def _metric(self) -> Metric:
-        if self.metric == "scaled":
+        if self._named == "scaled":
             return Metric("scaled", scale=np.sqrt(self.spread_))
-        return Metric(self.metric, self.p, self.spread_ if self.metric == "mahalanobis" else None)
+        return Metric(self._named, self.p, self.spread_ if self._named == "mahalanobis" else None)
 
     def _prototypes(self, rate: float) -> Prototypes:
         return Prototypes.trusted(metric=self._metric(), centres=self.centres_, rate=rate)
 
     def _scores(self, x: Array) -> Array:
-        if self.metric in KINDS:
+        if self._named in KINDS:
             return np.asarray(self._law_of(self.centres_, self.spread_).log_prob(x), dtype=np.float64)
         return self._prototypes(self.rate_).scores(x)
 
@@ -249,7 +266,7 @@ class DistanceClassifier(Deciding, BaseEstimator):
             return
         labels, d = self.classes_, self.n_features_in_
         C = len(labels) if isinstance(labels, np.ndarray) and labels.ndim == 1 and type(d) is int else 0
-        shape = {"spherical": (), "diagonal": (d,), "full": (d, d)}[KINDS.get(self.metric, "diagonal")]
+        shape = {"spherical": (), "diagonal": (d,), "full": (d, d)}[KINDS.get(self._named, "diagonal")]
         arrays = (self.centres_, self.spread_, self.sample_, self.sample_weight_)
         sound = isinstance(self.stats_, ColumnMoments | Moments)
         sound = sound and all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in arrays) and C > 0 and d > 0
@@ -260,14 +277,14 @@ class DistanceClassifier(Deciding, BaseEstimator):
         sound = sound and not np.isinf(self.sample_).any() and len(np.atleast_1d(self.stats_.weight)) == C
         if not sound:
             raise DataError(sentence(type(self).__name__, "what was learnt must fit together"))
-        if self.metric in KINDS:
-            Gaussian(self.centres_, self.spread_, KINDS[self.metric])
+        if self._named in KINDS:
+            Gaussian(self.centres_, self.spread_, KINDS[self._named])
         self._metric()
         self._check_priors()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.metric != "correlation"
+        tags.input_tags.allow_nan = self._named != "correlation"
         return tags
 
 

@@ -14,6 +14,7 @@ from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.decisions.cost import Cost
+from likely.errors import DataError, DomainError, sentence
 from likely.families.gaussian import LOG_2PI, Gaussian
 
 SHOWN = 12  # columns that the text shows for each row
@@ -53,7 +54,7 @@ class Explanation:
         odds, change, without = [], [], []
         conditional = _conditional(clf.model_, rows)
         for j in range(_width(rows)):
-            hidden = joint - conditional[:, :, j] if conditional is not None else clf.model_.log_joint(_hidden(rows, j))
+            hidden = joint - conditional[:, :, j] if conditional is not None else _without(clf, rows, j)
             with np.errstate(invalid="ignore"):
                 gain = joint - hidden  # log p(x_j | x_rest, c)
                 odds.append(np.nan_to_num(gain[at, decided] - gain[at, rival], nan=0.0))
@@ -63,7 +64,7 @@ class Explanation:
         return cls(
             clf._column_names(), clf.classes_[decided], clf.classes_[rival], P, clf.classes_,
             np.stack(odds, axis=1), prior[decided] - prior[rival], np.stack(change, axis=1),
-            clf.classes_[np.stack(without, axis=1)], _cells(rows),
+            clf.classes_[np.stack(without, axis=1)], _cells(clf.density_._told(rows)),
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -106,6 +107,16 @@ class Explanation:
         if len(self.columns) > SHOWN:
             lines.append(f"  … and {len(self.columns) - SHOWN} columns with less evidence")
         return "\n".join(lines)
+
+
+def _without(clf: Any, rows: Any, j: int) -> Array:
+    """log p(c, x) without column j, which not every law can tell."""
+    try:
+        return np.asarray(clf.model_.log_joint(_hidden(rows, j)))
+    except DataError as error:
+        expected = "explaining needs a density that can leave a column out"
+        remedy = "use one that takes missing entries"
+        raise DomainError(sentence(type(clf).__name__, expected, type(clf.density).__name__, remedy)) from error
 
 
 def _conditional(model: Any, rows: Any) -> Array | None:

@@ -20,7 +20,7 @@ from likely.estimators.labels import checked_labels, encoded, owners_among
 from likely.estimators.shell import DensityEstimator
 from likely.families.gaussian import Gaussian
 from likely.families.moments import Moments
-from likely.models.fisher import FisherAxes
+from likely.models.fisher import FILLED, FisherAxes
 from likely.models.principal import refuse_gaps
 
 
@@ -31,7 +31,8 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
     reached by the same axes, those of the largest λ. A decision (`predict`, `decide`) is Bayes' with Gaussians of one
     covariance in these coordinates: with all K − 1 axes it is linear discriminant analysis. Where S_w is singular the
     directions along which classes do not vary at all, but differ, come first (λ = ∞); directions along which nothing
-    varies are left out. Units, rotations and other invertible linear maps of the columns change nothing.
+    varies are left out. Units of the columns change nothing, nor do rotations and other invertible linear maps while
+    correlations stay clear of 1: directions thinner than 10⁻⁶ of the widest are left out, with a warning.
 
     - **n_components**: how many axes; None: as many as classes differ in, at most K − 1.
     - **criterion**: "trace", tr(s_w⁻¹ s_b), or "determinant", det(s_w⁻¹ s_b). With the determinant more than K − 1 axes
@@ -122,7 +123,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
             x = rows(block.x, d, whose)
             if not np.isfinite(x.sum()):
                 refuse_infinite(x, whose)
-                refuse_gaps(x, whose)
+                refuse_gaps(x, whose, FILLED)
             return law.collect(x, block.weight, owner=block.owner)
 
         return Threads().total(collect, Blocks.of(X, weight, owner=owner))

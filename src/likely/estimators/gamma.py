@@ -42,9 +42,12 @@ class GammaDensity(ColumnDensity):
             support = "unsigned" if self.zeros == "missing" else "positive"
             try:
                 refuse_outside(np.asarray(X, dtype=np.float64), support, "GammaDensity")
-            except DataError as error:  # the words that scikit-learn's checks know
-                raise DataError(f"{error} (Negative values in data)") from error
-        return without_edges(self, X, X == 0, "0", reset) if self.zeros == "missing" else X
+            except DataError as error:
+                raise self._worded(error) from error
+        X = without_edges(self, X, X == 0, "0", reset) if self.zeros == "missing" else X
+        if reset:
+            self._warn_of_unseen(X)
+        return X
 
     @property
     def shape_(self) -> Any:

@@ -18,7 +18,8 @@ class HistogramDensity(DensityEstimator):
 
     - **bins**: cells of a column: "doane", "sturges", "knuth" (the most probable number, given the rows),
       "leave-one-out" (rows that were left out are most likely), a number, numbers (one a column), or edges: of all
-      columns, or a list of them. Rules look at the distinct values of a column.
+      columns, or a list of them. "doane" and "sturges" look at the distinct values of a column, the other two at how
+      many rows each cell holds; they cut nothing finer than values were rounded.
     - **joint**: True counts combinations on a grid, False each column by itself, as if they were independent.
     - **count**: rows added to each cell, so that no cell is impossible; 0 for relative frequencies.
 
@@ -49,6 +50,13 @@ class HistogramDensity(DensityEstimator):
 
     def _blank(self, X: Any, members: int | None = None) -> Histogram:
         return Histogram.blank(X, members, bins=self.bins, joint=bool(self.joint), count=float(self.count))
+
+    def _blank_for(self, X: Any, members: int | None, weight: Any) -> Histogram:
+        options = {"bins": self.bins, "joint": bool(self.joint), "count": float(self.count)}
+        return Histogram.blank(X, members, weight=weight, **options)
+
+    def _first(self, X: Any, weight: Any) -> Histogram:
+        return self._blank_for(X, None, weight)
 
     def _prior_rule(self) -> None:
         """There is `count`, and no other prior."""

@@ -4,50 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
+
+from sklearn.base import clone
 
 from likely.errors import DomainError, sentence
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.categorical import CategoricalDensity
+from likely.estimators.chow_tree import ChowTreeDensity
 from likely.estimators.frequencies import ClassFrequencies
 from likely.estimators.gaussian import GaussianDensity
+from likely.estimators.laplace import LaplaceDensity
 from likely.estimators.mixture import MixtureDensity
+from likely.estimators.parzen import ParzenDensity
 from likely.estimators.poisson import PoissonDensity
 from likely.estimators.product import ProductDensity
+from likely.estimators.student_t import StudentTDensity
 
 Kinds = Mapping[str, str]  # column → "real", "count", "binary" or "category"
 
 WORDS = ("binary", "category")
 
-# key, name, what it assumes of the numbers of a class, settings of GaussianDensity; from simple to rich
-GAUSSIANS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
-    ("spherical", "spherical Gaussian", "columns independent, with one variance", {"covariance": "spherical"}),
-    ("diagonal", "diagonal Gaussian", "columns independent and Gaussian", {"covariance": "diagonal"}),
+PATIENCE: dict[str, Any] = {
+    "max_iter": 100,
+    "tol": 1e-4,
+}  # of EM: decisions settle long before the last digits of the likelihood do
+
+# key, name, what it assumes of the numbers of a class, their density; from simple to rich
+SHAPES: tuple[tuple[str, str, str, Any], ...] = (
+    ("spherical", "spherical Gaussian", "columns independent, with one variance", GaussianDensity("spherical")),
+    ("diagonal", "diagonal Gaussian", "columns independent and Gaussian", GaussianDensity("diagonal")),
     (
         "diagonal-t", "diagonal, t predictive", "columns independent, means and variances integrated out",
-        {"covariance": "diagonal", "predictive": "all"},
+        GaussianDensity("diagonal", predictive="all"),
     ),
-    ("pooled", "pooled Gaussian", "one full covariance for all classes", {"covariance": "pooled"}),
+    (
+        "laplace", "Laplace columns", "columns independent, with medians and mean absolute deviations",
+        LaplaceDensity(),
+    ),
+    ("pooled", "pooled Gaussian", "one full covariance for all classes", GaussianDensity("pooled")),
     (
         "pooled-mean", "pooled, mean integrated out", "one full covariance for all classes, uncertain means",
-        {"covariance": "pooled", "predictive": "mean"},
+        GaussianDensity("pooled", predictive="mean"),
     ),
     (
         "interpolated", "interpolated Gaussian", "each class's covariance moved towards the pooled one",
-        {"covariance": "interpolated"},
+        GaussianDensity("interpolated"),
     ),
     (
         "emphasised", "diagonal-emphasised Gaussian", "each class's covariance moved towards its diagonal",
-        {"covariance": "emphasised"},
+        GaussianDensity("emphasised"),
     ),
-    ("full", "full Gaussian", "a full covariance for each class", {"covariance": "full"}),
+    ("full", "full Gaussian", "a full covariance for each class", GaussianDensity("full")),
     (
         "full-t", "full, t predictive", "a full covariance for each class, mean and covariance integrated out",
-        {"covariance": "full", "predictive": "all"},
+        GaussianDensity("full", predictive="all"),
+    ),
+    (
+        "student-t", "robust t", "a t law of four degrees of freedom a class, in which rows far out count little",
+        StudentTDensity("full", dof=4.0, **PATIENCE),  # learning the degrees takes seven times as long
     ),
 )  # fmt: skip
 INDEPENDENT = ("diagonal", "diagonal-t")  # naive Bayes where all columns are numbers
+LONE = ("spherical", *INDEPENDENT, "laplace", "student-t")  # shapes that differ where there is one column only
 AS_NUMBERS = ("pooled", "interpolated", "emphasised", "full")  # shapes that are tried with counts among the numbers
+MOST_LEVELS, ALL_LEVELS = 50, 500  # of a column, and of all, that a tree takes: beyond, pairs are mostly never seen
 FEW_LEVELS = 20  # values up to which whole numbers may be levels
 
 # key, name, what it assumes of the numbers of a class, shape of a part, parts, whether all classes share them
@@ -77,10 +99,6 @@ ROWS_A_PARAMETER = 2  # that a class must have for each number that its mixture 
 WORK = (
     10_000_000  # of one model in all splits together, about fifteen seconds of a core; who needs more waits to be named
 )
-PATIENCE: dict[str, Any] = {
-    "max_iter": 100,
-    "tol": 1e-4,
-}  # of EM: decisions settle long before the last digits of the likelihood do
 
 
 @dataclass(frozen=True)
@@ -98,14 +116,15 @@ class Rung:
 
 def ladder(
     kinds: Kinds, rules: Mapping[str, Any] | None = None, distinct: Mapping[str, int] | None = None,
-    rows: Sequence[float] | None = None,
+    rows: Sequence[float] | None = None, levels: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Rung]:  # fmt: skip
     """The models that suit columns of these kinds, simplest first; `rules` are settings of every classifier.
 
     Columns of words have a law of levels each, independent of the rest. Numbers have a joint Gaussian of some shape.
     Counts are Poisson, and numbers or levels in the models that say so: small whole numbers may be grades or codes.
     `distinct` says how many values each column has, `rows` how many training rows each class has: where these are
-    enough for the parameters, mixtures of Gaussians stand on top.
+    enough for the parameters, mixtures of Gaussians and Parzen windows stand on top. `levels` are the words of columns
+    of words: with two such columns or more, these may lean on each other along a tree.
 
     >>> [rung.key for rung in ladder({"size": "real", "weight": "real"})][:4]
     ['frequencies', 'spherical', 'diagonal', 'diagonal-t']
@@ -116,10 +135,12 @@ def ladder(
     found = [("frequencies", "class frequencies", "no look at the columns", ClassFrequencies(**rules))]
     found += [
         (key, name, what, BayesClassifier(density, **rules))
-        for key, name, what, density in [*_densities(kinds, distinct or {}), *_mixtures(kinds, rows)]
+        for key, name, what, density in chain(
+            _densities(kinds, distinct or {}, levels or {}), _mixtures(kinds, rows), _windows(kinds, rows)
+        )
     ]
     return [
-        Rung(key, name, f"{what[0].upper()}{what[1:]}.", i, model, work=_work(key, kinds))
+        Rung(key, name, f"{what[0].upper()}{what[1:]}.", i, model, work=_work(key, kinds, rows or ()))
         for i, (key, name, what, model) in enumerate(found)
     ]
 
@@ -154,7 +175,7 @@ def affordable(rungs: Sequence[Rung], rows: float) -> tuple[list[Rung], str]:
     >>> rungs = ladder({"a": "real", "b": "real"}, rows=[1e6, 1e6])
     >>> kept, words = affordable(rungs, 8e6)
     >>> [rung.key for rung in rungs if rung not in kept][:1], words[:9]
-    (['mixture-diagonal-2'], 'Left out,')
+    (['student-t'], 'Left out,')
     """
     slow = [rung for rung in rungs if rung.work * rows > WORK]
     if not slow:
@@ -181,8 +202,7 @@ def joint(kinds: Kinds, numbers: Any) -> Any:
 
 def _mixtures(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str, str, str, Any]]:
     """A mixture of Gaussians for the numbers of each class, times the laws of counts and words."""
-    real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
-    numbers, counts = (real, counts) if words else (real + counts, [])  # as the Gaussians have it
+    numbers, counts, words = _numbers(kinds)
     if not numbers or rows is None:
         return
     for key, name, what, shape, size, tied in MIXTURES:
@@ -197,13 +217,27 @@ def _mixtures(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str,
         yield key, name, told, whole
 
 
-def _work(key: str, kinds: Kinds) -> float:
-    """What a row costs a mixture, by parts and columns; measured on tables of 250 to 7,400 rows in 2 to 20 columns."""
+def _windows(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str, str, str, Any]]:
+    """A window on every row, for the numbers of a class that has some rows for each."""
+    numbers, counts, words = _numbers(kinds)
+    if not numbers or rows is None or min(rows) < ROWS_A_PARAMETER * len(numbers):
+        return
+    what, others = "any smooth density: a Gaussian window on every row", _parts(counts, words, predictive=False)
+    told = f"numbers: {what}; words independent" if others else what
+    yield "parzen", "Parzen windows", told, _product(numbers, ParzenDensity(), others) if others else ParzenDensity()
+
+
+def _work(key: str, kinds: Kinds, rows: Sequence[float]) -> float:
+    """What a row costs, by parts and columns; measured on tables of 150 to 8,000 rows in 2 to 20 columns."""
+    d = len(_of(kinds, "real", "count"))
+    if key == "student-t":
+        return 2 + d / 4
+    if key == "parzen":  # all pairs of a class; four times what it is, for windows are kept, and slow in use, too
+        return float(max(rows) * d / 50)
     shapes = {k: (shape, size) for k, _, _, shape, size, _ in MIXTURES}
     if key not in shapes:
         return 0.0
     shape, size = shapes[key]
-    d = len(_of(kinds, "real", "count"))
     return float(size * (d + (d * d / 20 if shape == "full" else 0)))
 
 
@@ -214,7 +248,9 @@ def _learnable(d: int, shape: str, size: int, tied: bool, rows: Sequence[float])
     return min(rows) >= ROWS_A_PARAMETER * own and sum(rows) >= ROWS_A_PARAMETER * shared
 
 
-def _densities(kinds: Kinds, distinct: Mapping[str, int]) -> Iterator[tuple[str, str, str, Any]]:
+def _densities(
+    kinds: Kinds, distinct: Mapping[str, int], levels: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[str, str, str, Any]]:
     """Key, name, assumption and density of each model that looks at the columns."""
     real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
     if counts or words:
@@ -224,9 +260,10 @@ def _densities(kinds: Kinds, distinct: Mapping[str, int]) -> Iterator[tuple[str,
             _naive(kinds, predictive=True),
         )  # fmt: skip
     if counts and all(distinct.get(name, FEW_LEVELS + 1) <= FEW_LEVELS for name in counts):
-        levels = {name: "category" if kind == "count" else kind for name, kind in kinds.items()}
+        graded = {name: "category" if kind == "count" else kind for name, kind in kinds.items()}
         what = "columns independent; whole numbers are levels without an order"
-        yield "naive-bayes-levels", "naive Bayes, counts as levels", what, _naive(_in_order(levels, kinds))
+        yield "naive-bayes-levels", "naive Bayes, counts as levels", what, _naive(_in_order(graded, kinds))
+    yield from _tree(kinds, levels)
     if not words:
         yield from _gaussians(real + counts, [], [])
         return
@@ -238,18 +275,31 @@ def _densities(kinds: Kinds, distinct: Mapping[str, int]) -> Iterator[tuple[str,
                 yield f"{key}-counts", f"{name}, counts as numbers", f"{what}; counts are among the numbers", density
 
 
+def _tree(kinds: Kinds, levels: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str, str, Any]]:
+    """Words that lean on each other, numbers and counts independent of all."""
+    real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
+    sizes = [len(levels.get(word, ())) for word in words]
+    if len(words) < 2 or 0 in sizes or max(sizes) > MOST_LEVELS or sum(sizes) > ALL_LEVELS:
+        return
+    tree = (_apart("words", list(kinds)), ChowTreeDensity(words=[list(levels[word]) for word in words]), words)
+    what = "words lean on each other along a tree" + ("; numbers independent" if real or counts else "")
+    others = [*_parts(counts, [], predictive=False), tree]
+    yield "chow-tree", "tree of dependences", what, _product(real, GaussianDensity("diagonal"), others)
+
+
 def _gaussians(
     numbers: list[str], counts: list[str], words: list[str], more: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, str, str, Any]]:
-    """A joint Gaussian of each shape for the numbers, times the laws of counts and words."""
-    for key, name, what, settings in GAUSSIANS:
-        gaussian = GaussianDensity(**settings)
+    """A joint law of each shape for the numbers, times the laws of counts and words."""
+    for key, name, what, density in SHAPES:
         if not counts and not words:
-            if key in ("spherical", *INDEPENDENT) or len(numbers) > 1:
-                yield key, name, what, gaussian
+            if key in LONE or len(numbers) > 1:
+                yield key, name, what, clone(density)
         elif key in more or key not in INDEPENDENT:  # that is naive Bayes
             others = _parts(counts, words, predictive=key == "full-t")
-            yield key, name, f"numbers: {what}; words independent", _product(numbers, gaussian, others)
+            whole = _product(numbers, clone(density), others)
+            whole = whole.set_params(**PATIENCE) if key == "student-t" else whole
+            yield key, name, f"numbers: {what}; words independent", whole
 
 
 def _naive(kinds: Kinds, predictive: bool = False) -> Any:
@@ -279,6 +329,12 @@ def _apart(name: str, taken: Sequence[str]) -> str:
 def _in_order(levels: dict[str, str], kinds: Kinds) -> dict[str, str]:
     """Kinds in the order of the columns, so that parts stand as the columns do."""
     return {name: levels[name] for name in arranged(kinds)}
+
+
+def _numbers(kinds: Kinds) -> tuple[list[str], list[str], list[str]]:
+    """Columns taken together as numbers, counts apart, and words: counts are numbers where there are no words."""
+    real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
+    return (real, counts, words) if words else (real + counts, [], [])
 
 
 def _of(kinds: Kinds, *wanted: str) -> list[str]:

@@ -149,7 +149,8 @@ class MixtureDensity(DensityEstimator):
     def _learn(self, X: Any, weight: Any, checkpoint: Any = None) -> FitReport:
         rng = np.random.default_rng(seed_of(self.random_state))
         X, weight, aside = self._set_aside(X, weight)
-        sketch = cache(lambda: Sketch.of(X, weight))  # a start that was given may do without
+        # a start that was given may do without
+        sketch = cache(lambda: Sketch.of(X, weight, whose=type(self.component_).__name__))
         blank = self._looked_at(X, sketch)
 
         prior = self._prior_rule()
@@ -213,7 +214,7 @@ class MixtureDensity(DensityEstimator):
 
     def _first(self, X: Any, weight: Any) -> Mixture:
         rng = np.random.default_rng(seed_of(self.random_state))
-        sketch = cache(lambda: Sketch.of(X, weight))
+        sketch = cache(lambda: Sketch.of(X, weight, whose=type(self.component_).__name__))
         return next(iter(self._starts(self._looked_at(X, sketch), X, weight, sketch, rng)))
 
     def _looked_at(self, X: Any, sketch: Sketcher) -> Mixture:
@@ -277,7 +278,7 @@ class MixtureDensity(DensityEstimator):
 
     def _begin_stream(self, X: Any, weight: Any, first: bool) -> Self:
         """Learn anew from all rows so far, as long as they are too few to tell components apart."""
-        few = Sketch.of(X, weight)
+        few = Sketch.of(X, weight, whose=type(self.component_).__name__)
         few = few if first else self.__dict__["few_"] + few
         data = (X, weight) if first else (few.rows, few.weight)
         with self._named_columns():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,24 +14,55 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from likely.core.columns import Columns
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.bayes import BayesClassifier
+from likely.estimators.bernoulli import BernoulliDensity
+from likely.estimators.beta import BetaDensity
+from likely.estimators.binomial import BinomialDensity
 from likely.estimators.categorical import CategoricalDensity
+from likely.estimators.cauchy import CauchyDensity
+from likely.estimators.chi_square import ChiSquareDensity
+from likely.estimators.columns import ColumnDensity
+from likely.estimators.exponential import ExponentialDensity
+from likely.estimators.gamma import GammaDensity
 from likely.estimators.gaussian import GaussianDensity
+from likely.estimators.histogram import HistogramDensity
+from likely.estimators.laplace import LaplaceDensity
+from likely.estimators.negative_binomial import NegativeBinomialDensity
 from likely.estimators.poisson import PoissonDensity
 from likely.estimators.product import ProductDensity
+from likely.estimators.student_t import StudentTDensity
+from likely.estimators.triangular import TriangularDensity
+from likely.estimators.uniform import UniformDensity
+from likely.estimators.von_mises import VonMisesDensity
 
-LAWS = {
+LAWS: dict[str, Callable[[], Any]] = {
     "gaussian": lambda: GaussianDensity("diagonal"),
     "poisson": PoissonDensity,
     "categorical": CategoricalDensity,
-}
+    "bernoulli": BernoulliDensity,
+    "beta": BetaDensity,
+    "binomial": BinomialDensity,
+    "cauchy": CauchyDensity,
+    "chi-square": ChiSquareDensity,
+    "exponential": ExponentialDensity,
+    "gamma": GammaDensity,
+    "histogram": HistogramDensity,
+    "laplace": LaplaceDensity,
+    "negative-binomial": NegativeBinomialDensity,
+    "student-t": lambda: StudentTDensity("independent"),
+    "triangular": TriangularDensity,
+    "uniform": UniformDensity,
+    "von-mises": VonMisesDensity,
+}  # of independent columns, however many
 
 
 class NaiveBayes(BayesClassifier):
     """p(x | c) = Π_j p_j(x_j | c): one law a column, whatever kind each is   (Ney 2.6).
 
-    - **laws**: "auto": Gaussian for numbers, categorical for texts and booleans; one of "gaussian", "poisson",
-      "categorical" or a density, for every column; or a dict {column: any of these} for some (the others as in
-      "auto"), columns by name or number.
+    - **laws**: "auto": Gaussian for numbers, categorical for texts and booleans; for every column a density, or one of
+      "gaussian", "student-t", "laplace", "cauchy", "uniform", "triangular", "histogram" (numbers), "exponential",
+      "gamma", "chi-square" (positive ones), "beta" (shares), "von-mises" (angles), "poisson", "negative-binomial",
+      "binomial" (counts), "bernoulli" (0 and 1), "categorical"; or a dict {column: any of these} for some (the others
+      as in "auto"), columns by name or number.
     - The other settings are those of `BayesClassifier`.
 
     >>> import likely as lk
@@ -88,7 +120,9 @@ def _takes_columns_apart(law: Any) -> bool:
     """True for a density that is a product of its columns anyway."""
     if isinstance(law, GaussianDensity):
         return law.covariance == "diagonal"
-    return isinstance(law, PoissonDensity | CategoricalDensity)
+    if isinstance(law, StudentTDensity):
+        return law.covariance == "independent"
+    return isinstance(law, PoissonDensity | CategoricalDensity | ColumnDensity)
 
 
 def _plain(law: str, kind: str) -> str:

@@ -29,8 +29,8 @@ class NegativeBinomialDensity(CountDensity):
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         like = np.atleast_1d(np.atleast_2d(model.poisson_like).any(axis=0))
         if like.any():
-            which = ", ".join(name for name, yes in zip(self._column_names(), like, strict=True) if yes)
-            text = "is spread no more than a Poisson law: its size stands for infinity"
+            which = self._are(np.flatnonzero(like))
+            text = "spread no more than a Poisson law: its size stands for infinity"
             tell(f"NegativeBinomialDensity: {which} {text}", stacklevel=4)
         return model
 

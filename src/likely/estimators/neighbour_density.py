@@ -10,7 +10,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.estimators.intervals import _TABLE, Row
 from likely.estimators.shell import DensityEstimator
+from likely.models.metrics import SYNONYMS
 from likely.models.neighbour_density import METRICS, NeighbourBalls
+
+NAMES = {name for name, meant in SYNONYMS.items() if meant in METRICS}  # as others call them
 
 
 class NeighbourDensity(DensityEstimator):
@@ -30,7 +33,7 @@ class NeighbourDensity(DensityEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "k": [Interval(Real, 0, None, closed="neither")], "metric": [StrOptions(set(METRICS))],
+        "k": [Interval(Real, 0, None, closed="neither")], "metric": [StrOptions({*METRICS, *NAMES})],
         "scaled": ["boolean"], "shared": ["boolean"], "unbiased": ["boolean"],
     }  # fmt: skip
 

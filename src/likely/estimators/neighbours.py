@@ -13,14 +13,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, Mask
-from likely.core.notes import tell
+from likely.core.notes import said_once, tell
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.deciding import NOVELTY, RULES, Deciding
 from likely.estimators.labels import checked_labels, encoded, owners_among
 from likely.estimators.novelty import alarm
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.models.editing import condense, edit
-from likely.models.metrics import METRICS, Metric
+from likely.models.metrics import METRICS, SYNONYMS, Metric
 from likely.models.neighbour_search import NeighbourSearch
 from likely.models.votes import Voters
 
@@ -43,7 +43,8 @@ class NearestNeighbours(Deciding, BaseEstimator):
     - **smoothing**: so many votes in all are added, shared as the classes are among all rows; so no posterior is 0, and
       ties go to the more frequent class.
     - **keep**: "edited" leaves out rows that their 3 nearest others contradict (`lk.edit`), "condensed" all that one
-      neighbour can do without (`lk.condense`; its votes say nothing of probabilities). `kept_` are those that stayed.
+      neighbour can do without (`lk.condense`; what is left marks borders and says nothing of probabilities, so each
+      of these rows has one vote, whatever its weight). `kept_` are those that stayed; N_c counts these.
     - **class_prior, cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if its k
       neighbours are farther away than those of all but that share of training rows.
 
@@ -58,7 +59,7 @@ class NearestNeighbours(Deciding, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"leave-one-out"}), "array-like"],
-        "metric": [StrOptions(set(METRICS))],
+        "metric": [StrOptions({*METRICS, *SYNONYMS})],
         "p": [Interval(Real, 1, 64, closed="both")],
         "scale": ["array-like", None],
         "weights": [StrOptions({"uniform", "distance"})],
@@ -124,7 +125,8 @@ class NearestNeighbours(Deciding, BaseEstimator):
 
     def _remember(self, x: Array, owner: Index, weight: Array) -> Self:
         self.rows_, self.owner_, self.weight_ = x, owner.astype(np.int64), weight
-        metric = Metric.learnt(self.metric, x, weight, owner, p=self.p, scale=self.scale)
+        with said_once(reworded=lambda text: text.replace("Gaussian", type(self).__name__, 1), stacklevel=3):
+            metric = Metric.learnt(self.metric, x, weight, owner, p=self.p, scale=self.scale)
         self.__dict__.pop("scale_", None)
         if metric.scale is not None:
             self.scale_ = np.array(metric.scale)
@@ -133,7 +135,7 @@ class NearestNeighbours(Deciding, BaseEstimator):
         self._check_priors()
         self.__dict__.pop("left_out_scores_", None)
         self.k_ = self._k_asked()
-        total = float(weight[self.kept_].sum())
+        total = float(self._voters.weight.sum())
         if total < self.k_:
             tell(f"{type(self).__name__}: all rows vote: they weigh {total:g}, k is {self.k_}", stacklevel=3)
         return self
@@ -150,16 +152,20 @@ class NearestNeighbours(Deciding, BaseEstimator):
         at = self.kept_
         search = NeighbourSearch.of(self.rows_[at], metric, whose=type(self).__name__)
         self._voters = Voters.trusted(
-            search=search, owner=self.owner_[at], weight=self.weight_[at], classes=len(self.classes_)
+            search=search, owner=self.owner_[at], weight=self._kept_weight(), classes=len(self.classes_)
         )
         self._calm: dict[int, Array] = {}  # reach of neighbours in training, by k
+
+    def _kept_weight(self) -> Array:
+        """Votes of the rows that stayed: their weights, but one each of those that mark borders."""
+        return np.ones(len(self.kept_)) if self.keep == "condensed" else self.weight_[self.kept_]
 
     def _k_asked(self) -> int:
         asked = self.n_neighbors
         if isinstance(asked, Integral):
             return int(asked)
-        choices = CHOICES if isinstance(asked, str) else [_whole(k, type(self).__name__) for k in np.ravel(asked)]
-        total = self.weight_[self.kept_].sum()
+        choices = CHOICES if isinstance(asked, str) else _several(asked, type(self).__name__)
+        total = self._voters.weight.sum()
         choices = [k for k in choices if k < total] or [1]
         scores = [self._left_out_score(k) for k in choices]
         self.left_out_scores_ = np.stack([choices, scores], axis=1)
@@ -220,8 +226,9 @@ class NearestNeighbours(Deciding, BaseEstimator):
 
     @property
     def _shares(self) -> Array:
-        """Shares of the classes in training; a class that is named but was not seen yet has a little."""
-        counts = np.maximum(self.class_count_, 1e-3 * self.weight_.sum() / len(self.classes_))
+        """Shares of the classes among the rows that vote; a class that is named but was not seen yet has a little."""
+        counts = np.bincount(self._voters.owner, self._voters.weight, len(self.classes_))
+        counts = np.maximum(counts, 1e-3 * counts.sum() / len(self.classes_))
         return counts / counts.sum()
 
     def _posterior(self, votes: Array) -> Array:
@@ -265,7 +272,9 @@ class NearestNeighbours(Deciding, BaseEstimator):
             sound_rules(self) and self.weights in ("uniform", "distance") and self.keep in (None, "edited", "condensed")
         )
         sound = sound and (
-            type(asked) is int or asked == "leave-one-out" or isinstance(asked, list | tuple | np.ndarray)
+            type(asked) is int
+            or isinstance(asked, list | tuple | np.ndarray)
+            or (isinstance(asked, str) and asked == "leave-one-out")
         )
         sound = sound and type(smoothing) in (int, float) and 0 < smoothing < np.inf
         if not sound:
@@ -293,7 +302,15 @@ class NearestNeighbours(Deciding, BaseEstimator):
         return tags
 
 
+def _several(asked: Any, whose: str) -> list[int]:
+    """Numbers of neighbours to choose from."""
+    asked = np.ravel(asked).tolist()
+    if not asked:
+        raise DomainError(sentence(whose, "n_neighbors must be a number, or numbers to choose from", "an empty list"))
+    return [_whole(k, whose) for k in asked]
+
+
 def _whole(k: Any, whose: str) -> int:
-    if isinstance(k, bool) or k != k // 1 or k < 1:
+    if isinstance(k, bool) or not isinstance(k, Real) or k != k // 1 or k < 1:
         raise DomainError(sentence(whose, "n_neighbors must be whole numbers above 0", k))
-    return int(k)
+    return int(float(k))

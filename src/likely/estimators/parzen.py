@@ -12,6 +12,7 @@ from likely.estimators.intervals import _TABLE, Row
 from likely.estimators.shell import DensityEstimator
 from likely.models.parzen import Parzen
 from likely.models.parzen_kernels import KERNELS, WITH_GAPS
+from likely.models.parzen_scale import UNITS
 
 
 class ParzenDensity(DensityEstimator):
@@ -26,6 +27,9 @@ class ParzenDensity(DensityEstimator):
     - **dof**: degrees of freedom of the t kernel.
     - **tolerance**: the largest |Δ log p| of a score; None: exact up to 4,096 distinct rows a class, 1e-6 beyond; 0 is
       exact always.
+    - **unit**: how widths of columns compare: as the class's own variances ("class", Ney 5.2), as those within all
+      classes together ("pooled": often better in many columns, of which some hardly vary in a class), or
+      one width for all ("common": columns in one and the same unit, as pixels are). α stays in variances of the class.
 
     NaN in rows that are scored is integrated out (gaussian, elliptical, t, cube); a training row with gaps borrows what
     it lacks from the most similar row.
@@ -42,16 +46,18 @@ class ParzenDensity(DensityEstimator):
         ],
         "dof": [Interval(Real, 0, None, closed="neither")],
         "tolerance": [Interval(Real, 0, 1, closed="left"), None],
+        "unit": [StrOptions(set(UNITS))],
     }  # fmt: skip
 
     def __init__(
         self, kernel: str = "gaussian", scale: Any = "leave-one-out", *, dof: float = 3.0,
-        tolerance: float | None = None,
+        tolerance: float | None = None, unit: str = "class",
     ) -> None:  # fmt: skip
         self.kernel = kernel
         self.scale = scale
         self.dof = dof
         self.tolerance = tolerance
+        self.unit = unit
 
     prior, max_iter, tol = None, 100, 1e-6  # nothing is believed in advance; only hidden labels iterate
     _model_types = (Parzen,)
@@ -62,7 +68,7 @@ class ParzenDensity(DensityEstimator):
         tolerance = None if self.tolerance is None else float(self.tolerance)
         return Parzen.blank(
             X[:1], members, kernel="gaussian" if long else self.kernel, scale=rule, dof=float(self.dof),
-            tolerance=tolerance, elliptical=long,
+            tolerance=tolerance, elliptical=long, unit=self.unit,
         )  # fmt: skip
 
     def _prior_rule(self) -> None:
@@ -70,7 +76,7 @@ class ParzenDensity(DensityEstimator):
 
     @property
     def alpha_(self) -> Any:
-        """The learnt α of each member (K,): squared width over the variance of a column of its rows."""
+        """The learnt α of each member (K,): squared width in variances of its rows, on average over the columns."""
         return self.model_.relative_scale
 
     def __sklearn_tags__(self) -> Any:

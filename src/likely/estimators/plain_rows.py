@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from likely.core.arrays import Array, refuse_infinite
 from likely.errors import DataError, sentence
 from likely.estimators.shell import _text_among, refuse_dates
-from likely.models.metrics import METRICS
+from likely.models.metrics import METRICS, plain_name
 
 
 def plain_rows(estimator: Any, X: Any, reset: bool) -> Array:
@@ -33,7 +33,7 @@ def sound_rules(estimator: Any) -> bool:
     rules = [getattr(estimator, name) for name in ("reject_cost", "reject_below", "novelty")]
     prior = estimator.class_prior
     sound = all(rule is None or (type(rule) in (int, float) and rule >= 0) for rule in rules)
-    sound = sound and type(estimator.p) in (int, float) and estimator.metric in METRICS
+    sound = sound and type(estimator.p) in (int, float) and plain_name(estimator.metric) in METRICS
     return sound and (
         prior is None or prior == "uniform" if isinstance(prior, str | None) else isinstance(prior, dict | list)
     )

@@ -205,6 +205,9 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     def _in_names(self, text: str) -> str:
         return text  # columns are numbered within their part, and the part is named
 
+    def _told(self, rows: Columns) -> Columns:
+        return Columns({name: part._told(rows[name]) for name, part, _ in self.parts_})
+
     def _outward(self, rows: Any, like: Any = None) -> Any:
         """Rows of the model as they were learnt from, or as the rows `like` that they are made of."""
         if isinstance(like, Mapping) and not issparse(like):

@@ -116,6 +116,10 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         """A first model for rows like these; a stack of so many members for a classifier."""
         raise NotImplementedError  # every subclass has its own
 
+    def _blank_for(self, X: Any, members: int | None, weight: Any) -> Any:
+        """The same for rows with weights, where a first look counts rows."""
+        return self._blank(X, members)
+
     _looks_once = True  # a first model needs a look at some rows only, not at all of them
     _hides_labels = False  # True where a start must tell parts apart, because nothing in the rows does
 
@@ -151,6 +155,10 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         """The model and statistics so far, made wide enough for what is new in X."""
         return model, stats
+
+    def _told(self, rows: Any) -> Any:
+        """Rows of the model as people know them: words where the model has numbers for them."""
+        return rows
 
     def _outward(self, rows: Any, like: Any = None) -> Any:
         """Rows of the model for those outside: the inverse of `_rows`; `like` are rows whose gaps they fill."""

@@ -133,7 +133,7 @@ def _notes(estimator: Any, model: Any, rows: list[Row], with_prior: bool) -> Ite
         yield f"Scores integrate the parameters out: their law is {_kind(estimator.model_)}."
 
 
-# laws whose objective is no log-likelihood of the rows, and what it is; criteria that count parameters say nothing there
+# laws whose objective is no log-likelihood of the rows, and what it is; AIC and BIC say nothing of these
 OTHER_OBJECTIVES = {
     "Walsh": "fit (minus squared error, shifted)", "Bahadur": "log-likelihood to second order",
     "Parzen": "log-likelihood, each row by the others", "NeighbourBalls": "sum of log scores (no density)",

@@ -12,19 +12,21 @@ from scipy.special import xlogy
 
 from likely.core.arrays import Array, Mask, parameter
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.sign_law import SignLaw, drawn_by_columns, width_of
+from likely.families.positive_part import CutLaw
+from likely.families.sign_law import drawn_by_columns, width_of
 from likely.families.sign_sums import SignSums, checked_order, expanded, number_of_sets, numbers_of, sets_of
-from likely.families.walsh import tell_of_negative
+from likely.families.walsh import tell_of_gaps, tell_of_negative
+from likely.maths.hadamard import all_cells
 
 
 @dataclass(frozen=True, eq=False)
-class Bahadur(SignLaw):
+class Bahadur(CutLaw):
     """p(x) = Π pⱼ^xⱼ (1 − pⱼ)^(1−xⱼ) · (1 + Σ_{i<j} r_ij zᵢ zⱼ + Σ r_ijk zᵢ zⱼ z_k + …), z = (x − p)/√(p (1 − p)).
 
     r_S = E[Π_{j ∈ S} zⱼ] are the correlations of two and more columns (Bahadur 1961; named in Ney 2.6.2). With sets of
     all d columns this is any law of binary columns; of order 1 it is `Bernoulli`. Cut between, **it can be negative**:
-    `value` shows it as it is, and `log_prob` is −inf there, with a warning. Missing entries (NaN) leave out the sets
-    that hold them, which is exact. A column that is certain (p = 0 or 1) has no correlations.
+    `value` shows it as it is; the law is its positive part, as with `Walsh`. Missing entries (NaN) are summed out. A
+    column that is certain (p = 0 or 1) has no correlations.
 
     >>> law = Bahadur([0.5, 0.5], [1.0, 0.0, 0.0, 0.6])          # of the empty set, x₁, x₂ and the pair
     >>> law.value([[0, 0], [0, 1], [1, np.nan]])
@@ -75,9 +77,15 @@ class Bahadur(SignLaw):
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf where the expansion is not positive."""
         negative = 0
+        cut = self._positive is not None
 
         def score(z: Array, seen: Mask, binary: Mask) -> Array:
             nonlocal negative
+            if cut:
+                p = self._from_cells(z, seen, binary)
+                negative += int(((p <= 0) & binary[:, None]).any(axis=1).sum())
+                with np.errstate(divide="ignore"):
+                    return np.asarray(np.log(p))
             out, below = [], np.zeros(len(z), dtype=bool)
             for base, sums in self._each(z, seen, binary):
                 below |= (sums <= 0) & np.isfinite(base)
@@ -87,7 +95,7 @@ class Bahadur(SignLaw):
 
         out = self._mapped(score, x)
         if negative:
-            tell_of_negative("Bahadur", negative)
+            tell_of_negative("Bahadur", negative, self.members)
         return out
 
     def _each(self, z: Array, seen: Mask, binary: Mask) -> list[tuple[Array, Array]]:
@@ -101,18 +109,23 @@ class Bahadur(SignLaw):
             found.append((base, expanded(_standard(z, seen, p), r[None], self.order)[:, 0]))
         return found
 
-    def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack, a column at a time; what is negative counts as 0."""
-        each = [
+    def _raw_cells(self) -> Array:
+        return np.atleast_2d(self.value(all_cells(self.dim)).T)
+
+    def _surely_positive(self) -> bool:
+        return self.order == 1 or not self.correlations[..., self.dim + 1 :].any()
+
+    def _drawn(self, n: int, rng: Generator) -> list[Array]:
+        return [
             drawn_by_columns(r, np.clip(p, 1e-300, 1 - 1e-16), self.dim, self.order, n, rng)
             for p, r in zip(np.atleast_2d(self.probs), np.atleast_2d(self.correlations), strict=True)
         ]
-        return np.stack(each, axis=1) if self.members else each[0]
 
     @property
     def mean(self) -> Array:
         """Probability of a 1 in each column."""
-        return self.probs
+        found = self._mean_of_cells()
+        return self.probs if found is None else found
 
     @property
     def n_parameters(self) -> int:
@@ -132,6 +145,7 @@ class Bahadur(SignLaw):
             self._check(stats)
             return self.refit(prior.update(stats).stats)
         self._refuse_nothing(stats)
+        tell_of_gaps(stats, "Bahadur")
         seen = stats.weight[..., 1 : self.dim + 1] > 0
         probs = np.where(seen, 0.5 * (1.0 + stats.mean[..., 1 : self.dim + 1]), self.probs)
         r = self.replace(probs=probs)._standardised(stats)

@@ -17,7 +17,8 @@ from likely.core.engine import Threads, map_rows
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.families.counts import exact_expectation, per_member
+from likely.families.column_law import same_columns
+from likely.families.counts import exact_expectation, one_column, per_member
 from likely.families.law import Estimate, Law, in_units, lone
 from likely.families.sparse_rows import SparseRows, column_sums, is_sparse, row_sums, shares_of
 
@@ -37,6 +38,8 @@ class Bernoulli(Law):
     >>> Bernoulli([0.25, 1.0]).log_prob([[1, 1], [0, np.nan], [0, 0], [2, 1]]).round(4)
     array([-1.3863, -0.2877,    -inf,    -inf])
     """
+
+    one_law = True  # a prior is of this law or of none of it
 
     probs: Array  # (d,) or (K, d)
 
@@ -130,6 +133,29 @@ class Bernoulli(Law):
         return self.probs
 
     @property
+    def median(self) -> Array:
+        """The smaller value that no more than half of the draws exceed, for each column."""
+        return np.where(self.probs > 0.5, 1.0, 0.0)
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x) for one column; (n, K) for a stack."""
+        z = one_column(x, self.members)
+        below = np.where(z >= 1, 1.0, np.where(z >= 0, 1.0 - self._one_chance(), 0.0))
+        return np.where(np.isnan(z), np.nan, below)
+
+    def quantile(self, p: Any) -> Array:
+        """The smallest x with P(X ≤ x) ≥ p, for one column; (n, K) for a stack. NaN outside 0 … 1."""
+        p = np.asarray(p, dtype=np.float64)
+        p = p[..., None] if self.members else p
+        found = np.where(p > 1.0 - self._one_chance(), 1.0, 0.0)
+        return np.where((p >= 0) & (p <= 1), found, np.nan)
+
+    def _one_chance(self) -> Any:
+        if self.dim != 1:
+            raise DomainError(sentence("Bernoulli", "cdf and quantile are for one column", f"{self.dim} columns"))
+        return self.probs[..., 0]
+
+    @property
     def variance(self) -> Array:
         """p (1 − p)."""
         return self.probs * (1 - self.probs)
@@ -148,6 +174,7 @@ class Bernoulli(Law):
 
     def kl(self, other: Bernoulli, bits: bool = False) -> Any:
         """KL(self ‖ other) = Σⱼ p log(p/q) + (1 − p) log((1 − p)/(1 − q)); stacks go member by member."""
+        same_columns(self, other)
         p, q = self.probs, other.probs
         return in_units(lone((rel_entr(p, q) + rel_entr(1 - p, 1 - q)).sum(axis=-1)), bits)
 

@@ -13,8 +13,8 @@ from scipy.special import polygamma
 from likely.core.arrays import Array, rows
 from likely.core.notes import tell
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.binomial import largest_counts, refuse_more
-from likely.families.column_law import ValueLaw, column_moments
+from likely.families.binomial import given_trials, largest_counts, refuse_more
+from likely.families.column_law import ValueLaw, column_moments, listed
 from likely.families.counts import exact_expectation
 from likely.families.law import Estimate, in_units, lone
 from likely.families.negative_binomial import log_pmf as log_negative_binomial
@@ -41,6 +41,7 @@ class BetaBinomial(ValueLaw):
 
     _domains: ClassVar[dict[str, str]] = {"trials": "count", "a": "positive", "b": "positive"}
     _support = "count"
+    _counts_to = "trials"
     _harmless = 0.0
 
     def _log_pdf(self, x: Array, trials: Array, a: Array, b: Array) -> Array:
@@ -89,10 +90,9 @@ class BetaBinomial(ValueLaw):
         return np.where(fall > 0, inner, np.where(self.b >= self.a, 0.0, self.trials))
 
     def kl(self, other: BetaBinomial, bits: bool = False) -> Any:
-        """KL(self ‖ other), summed count by count, for as many trials; stacks go member by member."""
+        """KL(self ‖ other), summed count by count, infinite if other has fewer trials; stacks go member by member."""
+        self._same_shape(other)
         theirs = {name: np.broadcast_to(part, self._shape) for name, part in other.parameters.items()}
-        if not np.array_equal(self.trials, theirs["trials"]):
-            raise DomainError(sentence("BetaBinomial", "kl is for laws of as many trials", "unlike trials"))
         mine = zip(*(part.ravel() for part in self.parameters.values()), strict=True)
         others = zip(*(part.ravel() for part in theirs.values()), strict=True)
         each = [_mean_log(p, p) - _mean_log(p, q) for p, q in zip(mine, others, strict=True)]
@@ -116,20 +116,27 @@ class BetaBinomial(ValueLaw):
         z = rows(x, None, "BetaBinomial")
         if z.shape[1] == 0:
             raise ShapeError(sentence("BetaBinomial", "at least one column is needed", z.shape))
-        most = largest_counts(z) if trials is None else np.broadcast_to(np.asarray(trials, float), z.shape[1:])
+        most = largest_counts(z) if trials is None else given_trials(trials, z.shape[1], "BetaBinomial")
         shape = most.shape if members is None else (members, *most.shape)
         return cls(np.broadcast_to(most, shape), np.ones(shape), np.ones(shape))
 
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> BetaBinomial:
         """The maximum-likelihood value for weighted rows; `trials` are the largest counts of all rows, if not given."""
-        if options.get("trials") is None and hasattr(x, "__len__"):
-            options["trials"] = largest_counts(rows(x, None, "BetaBinomial"))
+        if options.get("trials") is None:
+            options.update(cls._seen_in(x))
         found = super().fit(x, weight, **options)
         if found.binomial_like.any():
-            which = ", ".join(str(int(j)) for j in np.flatnonzero(found.binomial_like))
-            tell(f"BetaBinomial: column {which} is spread no more than a binomial law: a + b stands for infinity")
+            which = listed(np.flatnonzero(found.binomial_like).tolist())
+            tell(f"BetaBinomial: {which} spread no more than a binomial law: a + b stands for infinity")
         return found
+
+    @classmethod
+    def _seen_in(cls, x: Any) -> dict[str, Any]:
+        return {"trials": largest_counts(rows(x, None, "BetaBinomial"))} if hasattr(x, "__len__") else {}
+
+    def _fixed(self) -> dict[str, Any]:
+        return {"trials": self.trials}
 
     @property
     def binomial_like(self) -> Any:
@@ -159,7 +166,8 @@ class BetaBinomial(ValueLaw):
         """
         mean, variance, n = (np.asarray(part, dtype=np.float64) for part in (mean, variance, trials))
         m = mean / n
-        ratio = variance / (n * m * (1 - m))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = variance / (n * m * (1 - m))
         if not (((ratio > 1) & (ratio < n)).all() and ((m > 0) & (m < 1)).all()):
             expected = "the variance must lie between N m (1 − m) and N² m (1 − m), with m = mean / N in (0, 1)"
             raise DomainError(sentence("BetaBinomial.from_moments", expected, (mean, variance)))
@@ -170,7 +178,7 @@ class BetaBinomial(ValueLaw):
     def moments_fit(cls, x: Any, weight: Any = None, trials: Any = None) -> BetaBinomial:  # type: ignore[override]
         """Mean and variance of the rows matched."""
         mean, spread = column_moments(x, weight, "BetaBinomial")
-        most = largest_counts(rows(x, None, "BetaBinomial")) if trials is None else trials
+        most = cls._seen_in(x)["trials"] if trials is None else given_trials(trials, len(mean), "BetaBinomial")
         return cls.from_moments(mean, spread, most)
 
 

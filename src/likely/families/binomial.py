@@ -40,6 +40,7 @@ class Binomial(ColumnLaw):
 
     _domains: ClassVar[dict[str, str]] = {"trials": "count", "probs": "probability"}
     _support = "count"
+    _counts_to = "trials"
     _harmless = 0.0
 
     def _log_pdf(self, x: Array, trials: Array, probs: Array) -> Array:
@@ -83,11 +84,17 @@ class Binomial(ColumnLaw):
         return np.minimum(np.floor((self.trials + 1) * self.probs), self.trials)
 
     def kl(self, other: Binomial, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ N (p log(p/p') + q log(q/q')), for as many trials; stacks go member by member."""
-        if not np.array_equal(self.trials, np.broadcast_to(other.trials, self.trials.shape)):
-            raise DomainError(sentence("Binomial", "kl is for laws of as many trials", "unlike trials"))
-        p, q = self.probs, other.probs
-        return in_units(lone((self.trials * (deviance(p, q) + deviance(1 - p, 1 - q, q - p))).sum(axis=-1)), bits)
+        """KL(self ‖ other) = Σⱼ N (p log(p/p') + q log(q/q')); stacks go member by member.
+
+        Summed count by count where other has more trials; infinite where it has fewer.
+        """
+        self._same_shape(other)
+        n, p, other_n, q = np.broadcast_arrays(self.trials, self.probs, other.trials, other.probs)
+        each = n * (deviance(p, q) + deviance(1 - p, 1 - q, q - p))
+        if not np.array_equal(n, other_n):
+            summed = [_summed_kl(*map(float, four)) for four in zip(*map(np.ravel, (n, p, other_n, q)), strict=True)]
+            each = np.where(n == other_n, each, np.reshape(summed, n.shape))
+        return in_units(lone(each.sum(axis=-1)), bits)
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """E[g(x)], summed exactly over all counts (by draws, where these are too many).
@@ -111,16 +118,23 @@ class Binomial(ColumnLaw):
         z = rows(x, None, "Binomial")
         if z.shape[1] == 0:
             raise ShapeError(sentence("Binomial", "at least one column is needed", z.shape))
-        most = largest_counts(z) if trials is None else np.broadcast_to(np.asarray(trials, float), z.shape[1:])
+        most = largest_counts(z) if trials is None else given_trials(trials, z.shape[1], "Binomial")
         shape = most.shape if members is None else (members, *most.shape)
         return cls(np.broadcast_to(most, shape), np.full(shape, 0.5))
 
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Binomial:
         """The maximum-likelihood value for weighted rows; `trials` are the largest counts of all rows, if not given."""
-        if options.get("trials") is None and hasattr(x, "__len__"):
-            options["trials"] = largest_counts(rows(x, None, "Binomial"))
+        if options.get("trials") is None:
+            options.update(cls._seen_in(x))
         return super().fit(x, weight, **options)
+
+    @classmethod
+    def _seen_in(cls, x: Any) -> dict[str, Any]:
+        return {"trials": largest_counts(rows(x, None, "Binomial"))} if hasattr(x, "__len__") else {}
+
+    def _fixed(self) -> dict[str, Any]:
+        return {"trials": self.trials}
 
     @classmethod
     def _plain(cls, d: int, trials: Any = 1.0) -> Binomial:
@@ -184,10 +198,11 @@ class Binomial(ColumnLaw):
                 raise DomainError(sentence("Binomial.moments_fit", expected, (mean, spread), "give trials"))
             most = largest_counts(rows(x, None, "Binomial"))
             trials = np.maximum(np.rint(mean / (1 - spread / mean)), most)
-        return cls(trials, mean / np.asarray(trials, float))
+        trials = given_trials(trials, len(mean), "Binomial")
+        return cls(trials, mean / trials)
 
     @classmethod
-    def unbiased_fit(cls, x: Any, weight: Any = None, trials: Any = None) -> Binomial:
+    def unbiased_fit(cls, x: Any, weight: Any = None, trials: Any = None) -> Binomial:  # type: ignore[override]
         """p = x̄ / N, which is unbiased; trials must be known."""
         if trials is None:
             raise DomainError(
@@ -200,6 +215,15 @@ def largest_counts(z: Array) -> Array:
     """The largest count of each column, at least 1."""
     seen = np.where(np.isfinite(z), z, 0.0)
     return np.maximum(np.ceil(seen.max(axis=0, initial=0.0)), 1.0)
+
+
+def given_trials(trials: Any, d: int, whose: str) -> Array:
+    """Trials as they were given, one a column."""
+    given = parameter(trials, whose, "trials")
+    if given.shape not in ((), (1,), (d,)):
+        expected = f"trials must be one number, or one for each of {d} columns"
+        raise ShapeError(sentence(whose, expected, given.shape))
+    return np.array(np.broadcast_to(given, (d,)))
 
 
 def refuse_more(z: Array, shares: Any, trials: Array, whose: str) -> None:
@@ -229,12 +253,31 @@ def log_pmf(x: Array, n: Any, p: Any) -> Array:
     return np.where(possible, np.where((at == 0) | (rest == 0), ends, middle), -np.inf)
 
 
+def _where(n: float, p: float) -> tuple[float, float]:
+    """Counts beyond which there is no probability to speak of."""
+    reach = 12 * np.sqrt(n * p * (1 - p)) + 60
+    return max(float(np.floor(n * p - reach)), 0.0), min(float(np.ceil(n * p + reach)), n)
+
+
+def _summed_kl(n: float, p: float, m: float, q: float) -> float:
+    """KL of n trials to m others, count by count."""
+    if n > m and p > 0:
+        return float("inf")
+    low, high = _where(n, p)
+    if high - low >= FEW:
+        got, remedy = f"{n:g} and {m:g} trials", "estimate it by draws: E[log p − log p']"
+        raise DomainError(sentence("Binomial.kl", "laws this wide must have as many trials", got, remedy))
+    x = np.arange(low, high + 1)
+    mine, theirs = log_pmf(x, n, p), log_pmf(x, m, q)
+    seen = np.isfinite(mine)
+    return max(float(np.exp(mine[seen]) @ (mine[seen] - theirs[seen])), 0.0)
+
+
 def _entropy(n: float, p: float) -> float:
     if p in (0.0, 1.0):
         return 0.0
     spread = n * p * (1 - p)
-    reach = 12 * np.sqrt(spread) + 60
-    low, high = max(np.floor(n * p - reach), 0.0), min(np.ceil(n * p + reach), n)
+    low, high = _where(n, p)
     if high - low < FEW:
         logs = log_pmf(np.arange(low, high + 1), n, p)
         return -float(np.exp(logs) @ np.where(np.isfinite(logs), logs, 0.0))

@@ -40,6 +40,8 @@ class Categorical(Law):
     array([-0.2877,  0.    ,    -inf])
     """
 
+    one_law = True  # a prior is of this law or of none of it
+
     probs: Array  # (L,) or (K, L)
     levels: NDArray[Any] | None = None  # (L,)
 

@@ -85,9 +85,14 @@ class Cauchy(ValueLaw):
 
     def kl(self, other: Cauchy, bits: bool = False) -> Any:
         """KL(self ‖ other) = Σⱼ log ((s + s')² + (μ − μ')²) / 4ss'   (Chyzak and Nielsen 2019); members one by one."""
+        self._same_shape(other)
         root = np.sqrt(self.scale) * np.sqrt(other.scale)
-        away = np.hypot(self.scale - other.scale, self.centre - other.centre) / (2 * root)
-        return in_units(lone(np.log1p(away**2).sum(axis=-1)), bits)
+        with np.errstate(over="ignore"):
+            away = np.hypot(self.scale - other.scale, self.centre - other.centre) / (2 * root)
+            sum_ = np.hypot(0.5 * self.scale + 0.5 * other.scale, 0.5 * self.centre - 0.5 * other.centre)
+            far = 2 * np.log(sum_) - np.log(self.scale) - np.log(other.scale)
+            each = np.where(away < 1e100, np.log1p(away**2), far)
+        return in_units(lone(each.sum(axis=-1)), bits)
 
     # --------------------------------------------------------------- learning
 

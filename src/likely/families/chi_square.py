@@ -22,8 +22,8 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 class ChiSquare(FeatureLaw):
     """log p(x | D) = Σⱼ (D/2 − 1) log xⱼ − xⱼ/2 − log Γ(D/2) − D/2 log 2, in d independent columns   (Ney 1.5, 3.2).
 
-    The gamma law of shape D/2 and rate ½: mean D, variance 2D, mode D − 2. D need not be whole. An entry of 0 is
-    taken for the smallest number, 2e-308: a rounded measurement, which the law can score for any D.
+    The gamma law of shape D/2 and rate ½: mean D, variance 2D, mode D − 2. D need not be whole. Learning
+    refuses 0, which has no logarithm; scoring takes it for the smallest number, 2e-308.
 
     >>> import likely as lk
     >>> ChiSquare([8.0, 16.0]).mode, np.exp(ChiSquare(8.0).log_prob([6.0])).round(5)
@@ -33,7 +33,7 @@ class ChiSquare(FeatureLaw):
     dof: Array  # D: (d,) or (K, d)
 
     _domains: ClassVar[dict[str, str]] = {"dof": "positive"}
-    _support = "unsigned"
+    _support = "positive"
     _n_features = 2
 
     def _log_pdf(self, x: Array, dof: Array) -> Array:
@@ -68,6 +68,7 @@ class ChiSquare(FeatureLaw):
 
     def kl(self, other: ChiSquare, bits: bool = False) -> Any:
         """KL(self ‖ other) = Σⱼ log Γ(D'/2)/Γ(D/2) + (D − D')/2 ψ(D/2); stacks go member by member."""
+        self._same_shape(other)
         return in_units(lone(gamma_divergence(0.5 * other.dof, 0.5 * self.dof).sum(axis=-1)), bits)
 
     # --------------------------------------------------------------- learning
@@ -87,7 +88,7 @@ class ChiSquare(FeatureLaw):
         return cls.trusted(dof=np.ones(d))
 
     def _features(self, x: Array) -> list[Array]:
-        return [np.log(np.maximum(x, SMALLEST)), x]
+        return [np.log(x), x]
 
     def _from_means(self, means: list[Array]) -> dict[str, Array]:
         # the mean of log x is ψ(D/2) + log 2

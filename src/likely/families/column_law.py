@@ -17,6 +17,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array, BadEntry, Index, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows, one_blas_thread
+from likely.core.notes import tell
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import member_weights, one_column
 from likely.families.feature_sums import FeatureSums, feature_sums
@@ -31,12 +32,15 @@ DOMAINS: dict[str, tuple[Any, str]] = {
     "count": (lambda a: (a >= 1) & (a == np.floor(a)), "whole numbers from 1 on"),
 }
 LOOK = 4096  # rows that a first look takes
+WIDEST = 1 << 16  # counts of a column whose scores are kept in a table
 
 
 class ColumnLaw(Law):
     """log p(x) = Σⱼ log p(xⱼ | parameters of column j); parameters are numbers, (d,), or (K, d) for a stack."""
 
+    one_law: ClassVar[bool] = True  # not made of others: a prior is of this law or of none of it
     _domains: ClassVar[dict[str, str]]  # of each parameter, a word of DOMAINS
+    _counts_to: ClassVar[str | None] = None  # the parameter that entries are counts up to
     _support: ClassVar[str] = "real"  # where entries may lie: "real", "positive" (> 0), "unsigned", "unit", "count"
 
     def __post_init__(self) -> None:
@@ -101,6 +105,19 @@ class ColumnLaw(Law):
             raise DomainError(sentence(type(self).__name__, f"columns must lie in 0 … {self.dim - 1}", at.tolist()))
         return self.replace(**{name: part[..., at].copy() for name, part in self.parameters.items()})
 
+    def _same_shape(self, other: Any) -> None:
+        """Refuse another law that has not as many columns (and members, if both are stacks)."""
+        same_columns(self, other)
+
+    def _fixed(self) -> dict[str, Any]:
+        """What a law of this kind is told and does not learn, as `blank` and the estimators take it."""
+        return {}
+
+    @classmethod
+    def _seen_in(cls, x: Any) -> dict[str, Any]:
+        """What `blank` has to know of all rows, not of the first ones alone."""
+        return {}
+
     # ------------------------------------------------- what a subclass says
     # of entries, with its parameters, which broadcast against them, by name; NaN never comes there
 
@@ -128,14 +145,22 @@ class ColumnLaw(Law):
         me, single = type(self).__name__, self.members is None
         stack = [self] if single else [self.member(k) for k in range(self.members or 0)]
 
+        scores = [one._scorer(n_rows(x)) for one in stack]
+
         def evaluate(block: Any) -> Array:
             z = rows(block, self.dim, me)
             if np.isinf(z).any():
                 refuse_infinite(rows(x, self.dim, me), me)
-            each = [one._row_sums(z) for one in stack]
+            each = [score(z) for score in scores]
             return each[0] if single else np.stack(each, axis=1)
 
         return map_rows(evaluate, x, self.members)
+
+    def _scorer(self, n: int) -> Callable[[Array], Array]:
+        """What scores rows: counts that take few values, as many rows have, are scored once each."""
+        if self._counts_to is None or not n > 2 * (most := getattr(self, self._counts_to).max()) or most > WIDEST:
+            return self._row_sums
+        return table_scorer(self, getattr(self, self._counts_to))
 
     def _row_sums(self, z: Array) -> Array:
         return self._entries(z, self._log_pdf).sum(axis=1)
@@ -217,6 +242,19 @@ class ColumnLaw(Law):
     def from_moments(cls, mean: Any, variance: Any) -> Self:
         """The law with these moments, for the method of moments."""
         raise DomainError(sentence(cls.__name__, "mean and variance do not give this law", remedy="use fit"))
+
+    @classmethod
+    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+        """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior)."""
+        refuse_empty(x, cls.__name__)
+        if cls._support == "count":
+            tell_fractions(x, cls.__name__)
+        return super().fit(x, weight, **options)
+
+    @classmethod
+    def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+        """The law whose parameters are right on average; a weight of k is k copies."""
+        return super().unbiased_fit(x, weight)
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
@@ -350,6 +388,25 @@ class ValueLaw(ColumnLaw):
         return EarlierData.weak(self, stats)
 
 
+def table_scorer(law: ColumnLaw, most: Array) -> Callable[[Array], Array]:
+    """log p of rows of counts 0 … most, looked up; what is no such count has −inf, and what was not seen 0."""
+    tables = []
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        for j, top in enumerate(most.tolist()):
+            own = {name: part[j] for name, part in law.parameters.items()}
+            tables += [law._log_pdf(np.arange(top + 1.0), **own), np.array([-np.inf, 0.0])]
+    flat = np.concatenate(tables)
+    start = np.concatenate([[0], np.cumsum(most + 3)[:-1]]).astype(np.intp)
+
+    def score(z: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            at = np.where((z >= 0) & (z <= most) & (z == np.floor(z)), z, most + 1)
+        at = np.where(np.isnan(z), most + 2, at)
+        return np.asarray(flat[at.astype(np.intp) + start].sum(axis=1))
+
+    return score
+
+
 _OUTSIDE: dict[str, tuple[Any, str]] = {
     "positive": (lambda z: z <= 0, "values must be positive"),
     "unsigned": (lambda z: z < 0, "values must not be negative"),
@@ -370,6 +427,40 @@ def refuse_outside(z: Array, support: str, whose: str) -> None:
         raise BadEntry(whose, expected, z[i, j], i, j, "correct it, or replace it by NaN")
 
 
+def same_columns(law: Any, other: Any) -> None:
+    """Refuse to compare laws of another kind, of unlike columns, or stacks of unlike members."""
+    me = type(law).__name__
+    if not isinstance(other, type(law)):
+        raise DomainError(sentence(f"{me}.kl", f"a {me} is needed", type(other).__name__, "use lk.kl"))
+    if law.dim != other.dim or len({law.members, other.members} - {None}) > 1:
+        got = [f"{one.dim} columns" + (f" and {one.members} members" if one.members else "") for one in (law, other)]
+        raise ShapeError(sentence(f"{me}.kl", "both laws must have as many columns and members", " and ".join(got)))
+
+
+def refuse_empty(x: Any, whose: str) -> None:
+    """Refuse no rows at all, in the name of whose rows they should be."""
+    if hasattr(x, "__len__") and len(x) == 0:
+        raise DataError(sentence(whose, "at least one row is needed", "0 rows"))
+
+
+def tell_fractions(x: Any, whose: str) -> None:
+    """Say that numbers which are not whole have probability 0, whatever is learnt."""
+    if not hasattr(x, "__len__"):
+        return
+    z = rows(x, None, whose)
+    with np.errstate(invalid="ignore"):
+        broken = ((z != np.floor(z)) & np.isfinite(z)).any(axis=0)
+    if broken.any():
+        which = listed(np.flatnonzero(broken).tolist())
+        tell(f"{whose}: {which} not all whole numbers: the others have probability 0", stacklevel=4)
+
+
+def listed(columns: list[int]) -> str:
+    """Columns as the subject of a sentence: "column 1 is", "columns 1, 2 are"."""
+    one = len(columns) == 1
+    return f"column{'' if one else 's'} {', '.join(map(str, columns))} {'is' if one else 'are'}"
+
+
 def column_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array]:
     """Mean and variance (over n) of each column of weighted rows; missing entries do not count."""
     z = rows(x, None, whose)
@@ -378,8 +469,23 @@ def column_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array]:
     seen = np.where(np.isnan(z), 0.0, 1.0 if w is None else w[:, None])
     total = seen.sum(axis=0)
     refuse_few(total, 0.0, whose)
-    mean = (seen * np.where(seen > 0, z, 0.0)).sum(axis=0) / total
-    return mean, (seen * np.where(seen > 0, z - mean, 0.0) ** 2).sum(axis=0) / total
+    mean = ((seen / total) * np.where(seen > 0, z, 0.0)).sum(axis=0)
+    away = np.where(seen > 0, 0.5 * z - 0.5 * mean, 0.0)
+    unit = np.abs(away).max(axis=0, initial=0.0)
+    unit = np.where(unit > 0, unit, 1.0)
+    with np.errstate(over="ignore"):
+        spread = 4 * (seen * (away / unit) ** 2).sum(axis=0) / total * unit * unit
+    if not np.isfinite(spread).all():
+        raise DataError(sentence(whose, "the variance of each column must be a number", "values too far apart"))
+    return mean, spread
+
+
+def unsigned_variance(variance: Any, whose: str) -> Array:
+    """A variance that was given, which cannot be negative."""
+    given = parameter(variance, whose, "variance")
+    if not (given >= 0).all():
+        raise DomainError(sentence(f"{whose}.from_moments", "variance must not be negative", float(given.min())))
+    return given
 
 
 def refuse_few(weight: Array, more_than: float, whose: str) -> None:

@@ -15,6 +15,7 @@ from likely.core.engine import Threads, map_rows
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law
 from likely.families.multinomial import Multinomial, count_rows, refuse_negative, seen_counts
+from likely.families.negative_binomial import log_pmf as log_negative_binomial
 from likely.families.sparse_rows import SparseRows, row_sums, shares_of
 from likely.families.urn_counts import UrnCounts, urn_counts
 from likely.families.urn_learning import fitted_alpha
@@ -78,23 +79,27 @@ class DirichletMultinomial(Law):
     def _dense(self, block: Any) -> Array:
         counts, seen, possible = seen_counts(block, self.dim, "DirichletMultinomial")
         total = counts.sum(axis=1)
-        ways = log_factorial(total) - log_factorial(counts).sum(axis=1)
         each = []
         for alpha in np.atleast_2d(self.alpha):
-            whole = seen @ alpha
-            spent = np.where(whole > 0, log_gamma_ratio(np.where(whole > 0, whole, 1.0), total), 0.0)
-            each.append(np.where(possible, ways + log_gamma_ratio(alpha, counts).sum(axis=1) - spent, -np.inf))
-        return np.stack(each, axis=1)
+            whole = np.where(seen.any(axis=1), seen @ alpha, 1.0)
+            p, q = whole / (whole + total), total / (whole + total)
+            terms = np.where(seen, log_negative_binomial(counts, alpha, p[:, None], q[:, None]), 0.0)
+            each.append(terms.sum(axis=1) - log_negative_binomial(total, whole, p, q))
+        return np.where(possible[:, None], np.stack(each, axis=1), -np.inf)
 
     def _sparse(self, x: SparseRows) -> Array:
         counts, at, ends = np.maximum(x.matrix.data, 0.0), x.matrix.indices, x.matrix.indptr
         impossible = row_sums((x.matrix.data < 0).astype(np.float64), ends) > 0
-        total = np.where(impossible, 0.0, x.totals)
-        ways = np.where(impossible, -np.inf, x.log_ways)
-        each = [
-            ways + row_sums(log_gamma_ratio(alpha[at], counts), ends) - log_gamma_ratio(alpha.sum(), total)
-            for alpha in np.atleast_2d(self.alpha)
-        ]
+        total, of = np.where(impossible, 0.0, x.totals), np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        each = []
+        for alpha in np.atleast_2d(self.alpha):
+            whole = float(alpha.sum())
+            p, q = whole / (whole + total), total / (whole + total)
+            terms = row_sums(log_negative_binomial(counts, alpha[at], p[of], q[of]), ends)
+            unseen = (row_sums(alpha[at], ends) - whole) * np.log1p(
+                total / whole
+            )  # α log p for each word that is not there
+            each.append(np.where(impossible, -np.inf, terms + unseen - log_negative_binomial(total, whole, p, q)))
         return np.stack(each, axis=1)
 
     def sample(self, n: int, rng: Generator) -> Array:

@@ -13,7 +13,8 @@ from numpy.random import Generator
 from likely.core.arrays import Array, BadEntry, Index, n_rows, numbers, parameter, refuse_infinite, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.notes import tell
+from likely.core.learn import Step
+from likely.core.notes import tell, unheard
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families import moments
 from likely.families.counts import member_weights
@@ -21,13 +22,15 @@ from likely.families.floors import column_floor, lift
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law, in_units, lone
 from likely.families.moments import Moments
-from likely.families.radial import PROFILES, Profile, log_volume, of_function
+from likely.families.radial import PROFILES, Profile, check_function, log_volume, mean_log, profile_of
+from likely.families.student_t_climb import Climb
 from likely.families.student_t_steps import prior_mode
 from likely.families.weighted_rows import WeightedRows, side_by_side, weighted_rows
 from likely.maths import spd
 
 ROUNDS = 2000  # of reweighting in one refit, at most
-STILL = 1e-13  # a step this small, in units of the scale, is none
+STILL = 1e-12  # a step this small, in units of the scale, is none
+SOME = 16_384  # rows that a first climb takes, where there are many
 HALVINGS = 30
 SLOWEST = 1 / 64  # share of a step that overshoots, again and again
 
@@ -70,6 +73,8 @@ class Elliptical(Law):
         centre = np.atleast_1d(parameter(self.centre, "Elliptical", "centre"))
         if centre.ndim > 2 or 0 in centre.shape:
             raise ShapeError(sentence("Elliptical", "centre must have shape (d,) or (K, d)", centre.shape))
+        if callable(self.profile):
+            check_function(self.profile, centre.shape[-1])
         default = 1.0 if callable(self.profile) else PROFILES[self.profile].default
         shape = parameter(default if self.shape is None else self.shape, "Elliptical", "shape")
         if shape.ndim or not shape > 0:
@@ -107,11 +112,15 @@ class Elliptical(Law):
 
     @cached_property
     def _radial(self) -> Profile:
-        return of_function(self.profile) if callable(self.profile) else PROFILES[self.profile]
+        return profile_of(self.profile)
 
     @cached_property
     def _gaussian(self) -> Gaussian:
         return Gaussian.trusted(mean=self.centre, covariance=self.scale, kind="full")
+
+    @property
+    def _shape(self) -> Gaussian:
+        return self._gaussian
 
     @cached_property
     def _constant(self) -> float:
@@ -163,7 +172,10 @@ class Elliptical(Law):
 
     @property
     def mean(self) -> Array:
-        """The centre, where there is a mean."""
+        """The centre, where there is a mean: a t profile has one for shape above 1."""
+        if self.profile == "t" and not self.shape > 1:
+            expected = "the mean of a t profile exists for shape above 1"
+            raise DomainError(sentence("Elliptical", expected, float(self.shape), "use mode"))
         return self.centre
 
     @property
@@ -176,11 +188,10 @@ class Elliptical(Law):
         """Variance of each column, the shape of the centre."""
         return np.array(np.diagonal(self.covariance, axis1=-2, axis2=-1))
 
-    def entropy(self, bits: bool = False, n: int = 100_000) -> Any:
-        """−E log p: the profile's mean of log f is that of one radius, by n draws with a fixed seed."""
-        r = self._radial.radius(n, float(self.shape), self.dim, np.random.default_rng(0))
-        mean = float(np.mean(self._radial.log_f(r * r, float(self.shape), self.dim)))
+    def entropy(self, bits: bool = False) -> Any:
+        """−E log p: the profile's mean of log f over the radius, in closed form or by quadrature to 1e-10."""
         logdet = self._gaussian.form.logdet
+        mean = mean_log(self.profile, float(self.shape), self.dim)
         return in_units(lone(0.5 * (logdet if self.members else logdet[0]) - self._constant - mean), bits)
 
     def marginal(self, columns: Sequence[int]) -> Elliptical:
@@ -198,7 +209,9 @@ class Elliptical(Law):
         cls, x: Any, profile: Any = "power", members: int | None = None, shape: float | None = None
     ) -> Elliptical:
         """A first look: mean and variances of a block of rows, in the units of the profile."""
-        start = Gaussian.blank(x, kind="diagonal")
+        z = rows(x, None, "Elliptical")
+        refuse_infinite(z, "Elliptical")
+        start = Gaussian.blank(z, kind="diagonal")
         lead = () if members is None else (members,)
         centre = np.array(np.broadcast_to(start.mean, (*lead, start.dim)))
         made = cls(profile, start.mean, np.diag(start.variance), shape)  # type: ignore[arg-type]
@@ -241,6 +254,30 @@ class Elliptical(Law):
 
     def _climbed(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
         """Reweight rows until nothing moves; a step that would lose is halved."""
+        begin = self._from_some(z, w, prior, stats)
+        first, done = begin._extrapolated(z, w, prior, stats)
+        return first if done else first._stepwise(z, w, prior, stats)
+
+    def _from_some(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
+        """Many rows: a start that a sample of them agrees on, so that few passes over all are left."""
+        every = len(z) // SOME
+        if every < 4:
+            return self
+        few, share = z[::every], w[::every]
+        with unheard():
+            return self._climbed(few, share * (w.sum() / share.sum()), prior, stats) if share.any() else self
+
+    def _extrapolated(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> tuple[Elliptical, bool]:
+        """Steps that lead to where plain ones would end, and whether that was found."""
+
+        def look(model: Elliptical) -> Step:
+            return Step(model, stats, model._height(z, w, prior), prior)
+
+        last, done = Climb(look, lambda step: step.model._step(z, w, prior, stats), ROUNDS // 10, STILL).run(look(self))
+        return last.model, done
+
+    def _stepwise(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
+        """Plain steps, each damped as much as it needs."""
         now, height, pace, before = self, self._height(z, w, prior), 1.0, None
         for _ in range(ROUNDS):
             aim = now._step(z, w, prior, stats)

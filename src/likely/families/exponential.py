@@ -62,6 +62,7 @@ class Exponential(FeatureLaw):
 
     def kl(self, other: Exponential, bits: bool = False) -> Any:
         """KL(self ‖ other) = Σⱼ log(λ/λ') + λ'/λ − 1; stacks go member by member."""
+        self._same_shape(other)
         return in_units(lone((deviance(self.rate, other.rate) / self.rate).sum(axis=-1)), bits)
 
     # --------------------------------------------------------------- learning

@@ -46,6 +46,8 @@ class Gaussian(Algebra):
     array([-2.1614, -1.328 ])
     """
 
+    one_law = True  # a prior is of this law or of none of it
+
     mean: Array  # (d,) or (K, d)
     covariance: Array = 1.0  # type: ignore[assignment]  # full ([K,] d, d), diagonal ([K,] d), spherical ([K])
     kind: str = None  # type: ignore[assignment]
@@ -198,6 +200,11 @@ class Gaussian(Algebra):
         if self.kind != "full":
             c = (c if self.kind == "diagonal" else c[..., None])[..., None] * np.eye(self.dim)
         return np.broadcast_to(c, (*self.mean.shape, self.dim))
+
+    @property
+    def median(self) -> Array:
+        """The number that half of the draws exceed, for each column: the mean."""
+        return self.mean
 
     @property
     def variance(self) -> Array:

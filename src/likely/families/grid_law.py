@@ -19,7 +19,7 @@ FAINT = 1e-16  # of the peak: what a Fourier transform cannot tell from nothing
 
 @dataclass(frozen=True, eq=False)
 class GridLaw(Law):
-    """P(first + j·step ≤ x ≤ first + (j + 1)·step) = masses[j]; `error` bounds the error of the distribution function.
+    """P(first + j·step ≤ x ≤ first + (j + 1)·step) = masses[j]; `error` says how far the cdf may be off.
 
     The density goes straight from the middle of one cell to that of the next; the distribution function is right at
     the edges of cells and goes straight between them. Within the range a density below 10⁻¹⁶ of the peak is given

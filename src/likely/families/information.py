@@ -15,14 +15,18 @@ from numpy.random import Generator
 from scipy.special import rel_entr
 
 from likely.core.arrays import Array
+from likely.core.notes import tell
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.categorical import Categorical
 from likely.families.gaussian import Gaussian
 from likely.families.law import Estimate, in_units
 from likely.families.line import Atoms, Line, generator, integral, log_density, look
 from likely.families.product import Product
+from likely.families.supports import rules_out
 
 EXACT = 1e-9  # an error below this share is called none
+HEAVY = 0.6  # Hill's 1/α from which an error bar means little: ½, and twice its own error
+ALONE = 0.05  # share of the sum of squares that one term must have before tails are looked at
 LOG_2 = math.log(2.0)
 
 
@@ -88,6 +92,8 @@ def _members(f: Callable[..., Estimate], bits: bool, *laws: Any) -> Estimate:
         if not (hasattr(law, "log_prob") and hasattr(law, "sample")):
             expected = "a density is needed, with log_prob and sample"
             remedy = "fit one, or pass estimator.model_"
+            if isinstance(law, list | tuple | np.ndarray):
+                remedy = "lk.Categorical(probabilities) is one"
             raise DomainError(sentence("information", expected, type(law).__name__, remedy))
     sizes = {law.members for law in laws if getattr(law, "members", None) is not None}
     if not sizes:
@@ -125,7 +131,28 @@ def averaged(terms: Array) -> Estimate:
     """The mean of independent terms with its standard error; one infinite term makes it infinite."""
     if np.isinf(terms).any():
         return exactly(terms[np.isinf(terms)][0])
-    return Estimate(float(terms.mean()), float(terms.std(ddof=1)) / math.sqrt(len(terms)))
+    if len(terms) < 2:
+        raise DomainError(sentence("information", "n must be 16 draws or more", len(terms)))
+    error = float(terms.std(ddof=1)) / math.sqrt(len(terms))
+    weight = tail_weight(terms)
+    if weight > HEAVY:
+        expected = "terms of a mean by draws should have a variance"
+        got = f"a tail like x^(−{1 / weight:.2g})"
+        remedy = "the value may be infinite" if weight >= 1 else "its error bar means little"
+        tell(sentence("information", expected, got, remedy), stacklevel=8)
+    return Estimate(float(terms.mean()), math.inf if weight >= 1 else error)
+
+
+def tail_weight(terms: Array) -> float:
+    """Hill's 1/α of |terms|, whose largest behave like x^(−α): from ½ on there is no variance, from 1 on no mean."""
+    m = min(len(terms) // 10, math.ceil(3 * math.sqrt(len(terms))))
+    if m < 32:
+        return 0.0
+    sizes = np.abs(terms - np.median(terms))
+    top = np.sort(np.partition(sizes, -m - 1)[-m - 1 :])
+    if not (top[0] > 0 and top[-1] ** 2 > ALONE * float(sizes @ sizes)):
+        return 0.0
+    return float(np.log(top[1:] / top[0]).mean())
 
 
 # ---------------------------------------------------------------------------- one law
@@ -134,18 +161,31 @@ def averaged(terms: Array) -> Estimate:
 def _entropy(law: Any, n: int, rng: Generator) -> Estimate:
     if isinstance(law, Product):
         return added([_entropy(part, n, rng) for _, part in law.parts])
-    if hasattr(law, "entropy"):
-        return exactly(law.entropy())
+    own = _own_entropy(law, n, rng)
+    if own is not None:
+        return own
     seen = look(law)
     if isinstance(seen, Atoms):
         return exactly(-_mean(seen.log_probs, seen.log_probs))
     found = integral(seen, law, lambda x, logs: -logs) if isinstance(seen, Line) else None
     if found is not None:
         return _settled(found)
-    return averaged(-scores(law, law.sample(_draws(n), rng)))
+    return averaged(-scores(law, law.sample(draws(n), rng)))
 
 
-def _draws(n: int) -> int:
+def _own_entropy(law: Any, n: int, rng: Generator) -> Estimate | None:
+    """What the law says itself, with its error where it has one; None where it has no closed form."""
+    try:
+        if hasattr(law, "_entropy_estimate"):
+            return Estimate(*law._entropy_estimate(draws(n), rng))
+        value = law.entropy() if hasattr(law, "entropy") else None
+    except DomainError:
+        return None
+    return value if value is None or isinstance(value, Estimate) else exactly(value)
+
+
+def draws(n: int) -> int:
+    """A number of draws that an error bar can be made of."""
     if not n >= 16:
         raise DomainError(sentence("information", "n must be 16 draws or more", n))
     return int(n)
@@ -168,17 +208,26 @@ def _mean(log_probs: Array, values: Array) -> float:
 
 
 def _kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
+    _same_columns(p, q)
     closed = _closed_kl(p, q, n, rng)
     if closed is not None:
         return closed
     seen, other = look(p), look(q)
     if seen is not None and other is not None and type(seen) is not type(other):
         return exactly(math.inf)  # one of them has no density where the other lives
+    if rules_out(q, p, seen):
+        return exactly(math.inf)
     if isinstance(seen, Atoms):
         log_q = log_density(q, seen.values)
         return exactly(rel_entr(np.exp(seen.log_probs), np.exp(log_q)).sum() if _plain(log_q) else _far(seen, log_q))
     found = integral(seen, p, lambda x, logs: logs - log_density(q, x[:, None])) if isinstance(seen, Line) else None
     return _not_negative(_settled(found)) if found is not None else _sampled_kl(p, q, n, rng)
+
+
+def _same_columns(p: Any, q: Any) -> None:
+    d, e = getattr(p, "dim", None), getattr(q, "dim", None)
+    if isinstance(d, int) and isinstance(e, int) and d != e:
+        raise ShapeError(sentence("information", "both laws must have equally many columns", (d, e)))
 
 
 def _plain(log_q: Array) -> bool:
@@ -213,8 +262,6 @@ def _closed_kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate | None:
 
 def _gaussian_kl(p: Gaussian, q: Gaussian) -> Estimate:
     """Also between singular ones: infinite unless both live on one flat, and there as on any other plane."""
-    if p.dim != q.dim:
-        raise ShapeError(sentence("kl", "both laws must have equally many columns", (p.dim, q.dim)))
     basis, other = _flat(p), _flat(q)
     if basis.shape[1] == other.shape[1] == p.dim:
         return exactly(p.kl(q))
@@ -260,19 +307,20 @@ def _shares(log_p: Array, log_q: Array) -> tuple[Array, Array]:
 
 def _halves(p: Any, q: Any, n: int, rng: Generator, terms: Callable[[Array, Array], Array]) -> Estimate:
     """The mean of terms under ½ (p + q), as many draws from each."""
-    half = (_draws(n) + 1) // 2
+    half = (draws(n) + 1) // 2
     with np.errstate(invalid="ignore"):
         parts = [averaged(terms(scores(p, x), scores(q, x))) for x in (p.sample(half, rng), q.sample(half, rng))]
     return Estimate(0.5 * (parts[0].value + parts[1].value), 0.5 * math.hypot(parts[0].error, parts[1].error))
 
 
 def _cross_entropy(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
+    _same_columns(p, q)
     apart, own = look(p), look(q)
     if (apart is not None and own is not None) or _has_closed_form(p, q):
         parts = [_entropy(p, n, rng), _kl(p, q, n, rng)]
         if all(part.error == 0 for part in parts):
             return added(parts)
-    return averaged(-scores(q, p.sample(_draws(n), rng)))
+    return averaged(-scores(q, p.sample(draws(n), rng)))
 
 
 def _has_closed_form(p: Any, q: Any) -> bool:
@@ -280,6 +328,7 @@ def _has_closed_form(p: Any, q: Any) -> bool:
 
 
 def _js(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
+    _same_columns(p, q)
     seen, other = look(p), look(q)
     if isinstance(seen, Atoms) and isinstance(other, Atoms):
         return exactly(0.5 * (_to_middle(seen, p, q) + _to_middle(other, q, p)))

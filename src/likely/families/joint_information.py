@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import rel_entr, xlogy
+from scipy.special import xlogy
 
 from likely.core.arrays import Array, parameter
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
-from likely.families.information import added, averaged, entropy, exactly, scores
+from likely.families.information import added, averaged, draws, entropy, exactly, scores
 from likely.families.law import Estimate, in_units
 from likely.families.line import generator
 from likely.families.neighbour_information import neighbour_information
 from likely.families.probability_table import ProbabilityTable
 from likely.families.product import Product
+from likely.families.table_information import table_information
 
 ME = "mutual_information"
 
@@ -31,7 +32,7 @@ def mutual_information(
 
     `joint` is one of
 
-    - a table (A, B) of probabilities, or of counts, whose error says how far the table of all rows may be off;
+    - a table (A, B) of probabilities, or of counts, corrected for their scatter, as `table_information` says;
     - a `ProbabilityTable`: `split` names the variables of one side (all others are the other), `given` a condition;
     - a density of rows: `split` lists the columns, or the parts of a `Product`, of one side. Gaussians, t laws and
       whatever has entropies are exact; mixtures and all others by n draws;
@@ -51,7 +52,7 @@ def mutual_information(
     elif hasattr(joint, "log_prob"):
         found = _of_law(joint, split, n, generator(rng))
     else:
-        found = _of_table(joint)
+        found = table_information(*_table(joint, ME))
     return Estimate(in_units(found.value, bits), in_units(found.error, bits))
 
 
@@ -96,17 +97,6 @@ def _table(given: Any, whose: str) -> tuple[Array, float | None]:
     return t / total, None if abs(total - 1) < 1e-9 else total
 
 
-def _of_table(given: Any) -> Estimate:
-    """The sum; for counts with the delta method's standard error √(Var[log ratio] / N)."""
-    p, total = _table(given, ME)
-    apart = p.sum(axis=1)[:, None] * p.sum(axis=0)
-    value = max(0.0, float(rel_entr(p, apart).sum()))
-    if total is None:
-        return exactly(value)
-    ratio = np.log(np.divide(p, apart, out=np.ones_like(p), where=p > 0))
-    return Estimate(value, math.sqrt(max(0.0, float((p * ratio**2).sum()) - value**2) / total))
-
-
 def _sides(table: ProbabilityTable, split: Any, given: Any) -> tuple[Any, Any]:
     known = () if given is None else (given,) if isinstance(given, str) else tuple(given)
     free = [name for name in table.names if name not in known]
@@ -127,10 +117,16 @@ def _of_law(law: Any, split: Any, n: int, rng: Generator) -> Estimate:
     if isinstance(law, Product):
         return exactly(0.0)  # parts are independent
     if isinstance(law, Gaussian) or (hasattr(law, "entropy") and hasattr(law, "marginal")):
-        found = [entropy(part) for part in (law.marginal(a), law.marginal(b), law)]
-        return exactly(max(0.0, found[0].value + found[1].value - found[2].value))
-    x = law.sample(n, rng)
+        found = [entropy(part, n=n, rng=rng) for part in (law.marginal(a), law.marginal(b), law)]
+        return _difference(found[:2], found[2])
+    x = law.sample(draws(n), rng)
     return averaged(scores(law, x) - _scores_of(law, x, a) - _scores_of(law, x, b))
+
+
+def _difference(apart: list[Estimate], both: Estimate) -> Estimate:
+    """H[a] + H[b] − H[a, b], which is not negative; errors stay."""
+    found = added([*apart, Estimate(-both.value, both.error)])
+    return Estimate(max(0.0, found.value), found.error)
 
 
 def _both(law: Any, split: Any, whose: str) -> tuple[list[Any], list[Any]]:
@@ -176,8 +172,9 @@ def _conditional(law: Any, given: Any, n: int, rng: Generator) -> Estimate:
     if isinstance(law, Product):
         return added([entropy(law[name], n=n, rng=rng) for name in b])
     if isinstance(law, Gaussian) or (hasattr(law, "entropy") and hasattr(law, "marginal")):
-        return exactly(entropy(law).value - entropy(law.marginal(a)).value)
-    x = law.sample(n, rng)
+        both, alone = entropy(law, n=n, rng=rng), entropy(law.marginal(a), n=n, rng=rng)
+        return Estimate(both.value - alone.value, math.hypot(both.error, alone.error))
+    x = law.sample(draws(n), rng)
     return averaged(_scores_of(law, x, a) - scores(law, x))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.families.column_law import ValueLaw
+from likely.families.column_law import ValueLaw, unsigned_variance
 from likely.families.grain import grain
 from likely.families.law import LOG_2, in_units, lone
 from likely.maths.special import deviance, log_ratio
@@ -68,10 +68,12 @@ class Laplace(ValueLaw):
     @property
     def variance(self) -> Array:
         """2 v²."""
-        return 2.0 * self.scale**2
+        with np.errstate(over="ignore"):  # infinite where no number is large enough
+            return np.asarray(2.0 * self.scale**2)
 
     def kl(self, other: Laplace, bits: bool = False) -> Any:
         """KL(self ‖ other) = Σⱼ log(v'/v) − 1 + (|μ − μ'| + v exp(−|μ − μ'|/v)) / v'; stacks go member by member."""
+        self._same_shape(other)
         v, w = self.scale, other.scale
         apart = np.abs(self.centre - other.centre) / v
         value = deviance(w, v) / w + np.exp(log_ratio(v, w)) * (apart + np.expm1(-apart))
@@ -82,7 +84,7 @@ class Laplace(ValueLaw):
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> Laplace:
         """The law of this mean, with v = √(variance / 2)."""
-        return cls(mean, np.sqrt(0.5 * np.asarray(variance, dtype=np.float64)))
+        return cls(mean, np.sqrt(0.5 * unsigned_variance(variance, "Laplace")))
 
     @classmethod
     def _plain(cls, d: int) -> Laplace:

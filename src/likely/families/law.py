@@ -13,6 +13,7 @@ from likely.core.blocks import Blocks
 from likely.core.engine import Engine
 from likely.core.learn import Stop, fit
 from likely.core.notes import tell
+from likely.core.report import FitReport
 from likely.core.value import Value
 from likely.errors import DomainError, sentence
 
@@ -44,12 +45,17 @@ class Law(Value):
     ) -> Self:  # fmt: skip
         """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior)."""
         blocks = Blocks.of(x, weight)
-        report = fit(
-            cls.blank(blocks.first.x, **options), blocks, prior=prior, engine=engine, stop=stop or Stop(500, 1e-8)
-        )
+        report = cls.blank(first_look(blocks), **options)._learnt_from(blocks, prior, engine, stop)
         if not report.converged:
             tell(f"{cls.__name__}: not converged: {report.reason}", stacklevel=2)
         return report.model
+
+    def _learnt_from(
+        self, blocks: Blocks, prior: Any, engine: Engine | None = None, stop: Stop | None = None,
+        usual: Stop = Stop(500, 1e-8),
+    ) -> FitReport:  # fmt: skip
+        """How learning from here went; without a `stop`, a law that knows a shorter way to the same end takes it."""
+        return fit(self, blocks, prior=prior, engine=engine, stop=stop or usual)
 
     _mean_is_all: ClassVar[bool] = False  # the mean gives the law, so its best estimate is unbiased and by moments too
 
@@ -77,6 +83,17 @@ class Law(Value):
         """
         values = np.asarray(g(self.sample(n, rng or np.random.default_rng(0))), dtype=np.float64)  # type: ignore[attr-defined]
         return Estimate(values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(n))
+
+
+def first_look(blocks: Blocks) -> Any:
+    """The first rows that count, a block of them: a row without weight is a row that is not there."""
+    first = blocks.first
+    if first.weight is None or (first.weight > 0).all():
+        return first.x
+    for block in blocks:
+        if block.weight is None or (block.weight > 0).any():
+            return block.x if block.weight is None else block.x[np.flatnonzero(block.weight > 0)]
+    return first.x
 
 
 def in_units(nats: Any, bits: bool) -> Any:

@@ -158,7 +158,8 @@ def integral(line: Line, law: Any, g: Callable[[Array, Array], Array]) -> tuple[
             if integrate(endless(sign), line.edges)[0] > POINT:
                 return sign * math.inf, 0.0
         value, error = integrate(finite, line.edges)
-        tails = [_tail(finite, side, abs(value)) for side in (-1.0, 1.0)]
+        size = abs(value)
+        tails = [_tail(finite, side, size) + _unseen(line, weighted, values, side, size) for side in (-1.0, 1.0)]
     return value + sum(tails), error + abs(1 - mass) * (1 + abs(value)) + sum(abs(t) for t in tails if math.isfinite(t))
 
 
@@ -169,6 +170,35 @@ def _tail(integrand: Callable[[Array], Array], side: float, size: float) -> floa
         return 0.0
     ratio = float(last / before) if before else 1.0
     return math.copysign(math.inf, last) if ratio >= SLOW or ratio <= 0 else float(last) / -math.log(ratio)
+
+
+def _unseen(line: Line, weighted: Any, values: Any, side: float, size: float) -> float:
+    """What lies where numbers end before the law does: p is too small or g too large to be written.
+
+    If p g was still large there and rising it has no integral; if it was falling, it is taken to fall like e^(−c x).
+    """
+    t = side * np.linspace(0.0, FARTHEST, 8 * int(FARTHEST) + 1)
+
+    def written(t: Array) -> Array:
+        return np.isfinite(values(t)) & (weighted(t)[2] > 0)
+
+    found, logs, seen = values(t), weighted(t)[1], np.flatnonzero(written(t))
+    last = int(seen[-1]) if len(seen) else -1
+    if not 1 <= last < len(t) - 1 or not np.isfinite(logs[last + 1]) or abs(found[last]) <= 1e-13 * (1 + size):
+        return 0.0
+    end = _last_written(written, float(t[last]), float(t[last + 1]))
+    near = np.array([end - 0.01 * side, end])
+    height, x = np.log(np.abs(values(near))) - _log_cosh(near) - math.log(line.scale), line.places(near)
+    falling = float((height[0] - height[1]) / abs(x[1] - x[0]))
+    return math.copysign(math.exp(height[1]) / falling if falling > 0 else math.inf, found[last])
+
+
+def _last_written(written: Callable[[Array], Array], inside: float, outside: float) -> float:
+    """Where numbers end, by halving."""
+    for _ in range(50):
+        middle = 0.5 * (inside + outside)
+        inside, outside = (middle, outside) if written(np.array([middle]))[0] else (inside, middle)
+    return inside
 
 
 def _log_cosh(t: Array) -> Array:

@@ -12,26 +12,25 @@ from numpy.random import Generator
 from scipy.special import logsumexp
 
 from likely.core.arrays import Array, Index, Mask
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import per_member
 from likely.families.law import in_units, lone
+from likely.families.log_walsh_climb import learnt_pairs
 from likely.families.log_walsh_fits import (
-    CHAINS,
     EXACT,
     SEED,
     SWEEPS,
     all_log_cells,
     annealed,
+    annealed_enough,
     exact_log_z,
     independent,
-    mean_field,
     most_likely,
 )
+from likely.families.positive_part import completions
 from likely.families.sign_law import SignLaw, width_of
 from likely.families.sign_sums import SignSums, checked_order, each_share, expanded, number_of_sets, places
-from likely.maths.hadamard import all_cells, cell_numbers, expectations
-
-COMPLETIONS = 1 << 22  # ways to fill gaps that are looked at side by side
+from likely.maths.hadamard import expectations
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +41,10 @@ class LogWalsh(SignLaw):
     the Boltzmann machine without hidden units, order d any positive law.
 
     **Up to 20 columns everything is exact**: all 2ᵈ cells are summed, maximum likelihood is a convex problem, and gaps
-    (NaN) are integrated out. **With more columns**, order 1 is exact, too. Order 2 is learnt by mean-field inversion of
-    the correlations and normalised by annealed importance sampling: `error` is the standard error of log Z; gaps
-    are refused. Higher orders are refused.
+    (NaN) are integrated out. **With more columns**, order 1 is exact, too. Order 2 is the best of a
+    forest of pairs, mean-field inversion of the correlations and stochastic maximum likelihood, never worse than order
+    1 on the rows; log Z comes by annealed importance sampling, and `error` is its standard error. Gaps and higher
+    orders are refused.
 
     >>> law = LogWalsh.normalised([0.0, 0.0, 0.0, 0.5], 2)       # two columns that like to be alike
     >>> np.exp(law.log_prob([[0, 0], [0, 1], [1, np.nan]])).round(4)
@@ -127,16 +127,7 @@ class LogWalsh(SignLaw):
     def _filled(self, z: Array, seen: Mask) -> Iterator[tuple[Index, Index]]:
         """Rows with the same gaps, a few at a time, and the cells that they may lie in (n, 2^gaps)."""
         self._refuse_gaps(z, seen)
-        patterns, which = np.unique(seen, axis=0, return_inverse=True)
-        for i, pattern in enumerate(patterns):
-            gaps = np.flatnonzero(~pattern)
-            ways = np.zeros((1 << len(gaps), self.dim))
-            ways[:, gaps] = all_cells(len(gaps))
-            more, mine = cell_numbers(ways), np.flatnonzero(which.ravel() == i)
-            base = cell_numbers(np.where(pattern, z[mine] > 0, False).astype(np.float64))
-            step = max(COMPLETIONS >> len(gaps), 1)
-            for a in range(0, len(mine), step):
-                yield mine[a : a + step], base[a : a + step, None] + more
+        return completions(z, seen, self.dim)
 
     def _refuse_gaps(self, z: Array, seen: Mask) -> None:
         if self.dim > EXACT:
@@ -186,15 +177,33 @@ class LogWalsh(SignLaw):
 
     def entropy(self, bits: bool = False) -> Any:
         """−Σ p log p over all cells; one a member for a stack."""
+        if self.order == 1:
+            b = self.weights[..., 1:]
+            return in_units(lone((np.logaddexp(b, -b) - b * np.tanh(b)).sum(axis=-1)), bits)
         p = self.probabilities
         logs = np.stack(self._log_cells) if self.members else self._log_cells[0]
         return in_units(lone(-(p * logs).sum(axis=-1)), bits)
 
     def kl(self, other: LogWalsh, bits: bool = False) -> Any:
         """KL(self ‖ other) over all cells; stacks go member by member."""
+        if other.dim != self.dim:
+            raise ShapeError(sentence("LogWalsh.kl", f"both laws must have {self.dim} columns", other.dim))
+        if self.order == other.order == 1:
+            return in_units(lone(self._kl_of_coins(other)), bits)
+        if self.dim > EXACT:
+            remedy = "estimate it by draws: law.expect(lambda x: law.log_prob(x) - other.log_prob(x))"
+            raise DomainError(
+                sentence("LogWalsh.kl", f"cells are summed for at most {EXACT} columns", self.dim, remedy)
+            )
         mine, yours = np.stack(self._log_cells), np.stack(other._log_cells)
         each = (np.exp(mine) * (mine - yours)).sum(axis=-1)
         return in_units(lone(each if self.members else each[0]), bits)
+
+    def _kl_of_coins(self, other: LogWalsh) -> Array:
+        """Σⱼ E[z] (b − c) − log Z + log Z′, column by column: order 1 has independent columns."""
+        b, c = self.weights[..., 1:], other.weights[..., 1:]
+        each = np.tanh(b) * (b - c) - np.logaddexp(b, -b) + np.logaddexp(c, -c)
+        return np.asarray(np.maximum(each, 0.0).sum(axis=-1))
 
     @property
     def n_parameters(self) -> int:
@@ -237,7 +246,7 @@ class LogWalsh(SignLaw):
         return SignSums.trusted(**parts, dim=self.dim, order=self.order, complete=False)
 
     def refit(self, stats: SignSums, prior: Any = None) -> LogWalsh:
-        """Maximum likelihood: the weights whose expectations are the averages (beyond 20 columns: mean field).
+        """Maximum likelihood: the weights whose expectations are the averages (beyond 20 columns: nearly).
 
         >>> law = LogWalsh.even(2)
         >>> better = law.refit(law.collect([[0, 0], [1, 1], [1, 1], [0, 1], [1, 0]]))
@@ -276,7 +285,7 @@ def _learnt(mean: Array, n: float, start: Array, d: int, order: int) -> tuple[Ar
         return independent(mean, d), 0.0
     if d <= EXACT:
         return most_likely(mean, start, d, order), 0.0
-    return _normalised(mean_field(mean, n, d), d, order)
+    return learnt_pairs(mean, n, d)
 
 
 def _log_z(b: Array, d: int, order: int) -> float:
@@ -289,7 +298,7 @@ def _normalised(b: Array, d: int, order: int) -> tuple[Array, float]:
     if order == 1 or d <= EXACT:
         b[0] = -_log_z(b, d, order)
     else:
-        found = annealed(b, d, CHAINS, np.random.default_rng(SEED))
+        found = annealed_enough(b, d, np.random.default_rng(SEED))
         b[0], error = -found.log_z, found.error
     return b, error
 

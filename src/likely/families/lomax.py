@@ -67,6 +67,7 @@ class Lomax(ColumnLaw):
 
         The mean is ₂F₁(1, a; a + 1; 1 − b'/b) / a, and 1/a for b' = b.
         """
+        self._same_shape(other)
         (a, b), (c, d) = (self.shape, self.scale), (other.shape, other.scale)
         grown = hyp2f1(1.0, a, a + 1.0, 1.0 - d / b) / a
         value = log_ratio(a, c) + log_ratio(d, b) - (a + 1) / a + (c + 1) * grown

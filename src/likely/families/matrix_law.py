@@ -114,26 +114,15 @@ class MatrixLaw(Law):
     def _log_density(self, rows: Matrices) -> Array:
         v, d = float(self.dof), self.size
         logdet = spd.logdet(rows.root)
-        out = -0.5 * (d + 1) * logdet - 0.5 * v * self._away(rows, logdet) + matrix_constant(0.5 * v, d)
+        out = -0.5 * (d + 1) * logdet - 0.5 * v * self._away(rows) + matrix_constant(0.5 * v, d)
         return np.where(rows.seen, np.where(rows.inside, out, -np.inf), 0.0)
 
-    def _away(self, rows: Matrices, logdet: Array) -> Array:
-        """Σ (λ − 1 − log λ) ≥ 0; near the mode from λ − 1 itself, which does not cancel."""
-        v, own = float(self.dof), spd.logdet(self._root)
+    def _away(self, rows: Matrices) -> Array:
+        """Σ (λ − 1 − log λ) ≥ 0."""
+        v = float(self.dof)
         if self._inverse:
-            inverse, apart = spd.inverse_factor(rows.root), self.scale / v - rows.x
-            log_y = own - logdet - self.size * np.log(v)
-        else:
-            inverse, apart = spd.inverse_factor(self._root), rows.x / v - self.scale
-            log_y = logdet - own - self.size * np.log(v)
-        e = spd.symmetric(inverse @ apart @ np.swapaxes(inverse, -1, -2))
-        trace = np.trace(e, axis1=-2, axis2=-1)
-        near = np.abs(e).max(axis=(-2, -1), initial=0.0) < 0.1 / self.size
-        out = trace - log_y
-        if near.any():
-            small = np.linalg.eigvalsh(e[near])
-            out[near] = (small - np.log1p(small)).sum(axis=-1)
-        return np.asarray(np.maximum(out, 0.0))
+            return matrix_deviance(self.scale / v - rows.x, self._root / np.sqrt(v), rows.root)
+        return matrix_deviance(rows.x / v - self.scale, rows.root / np.sqrt(v), self._root)
 
     # --------------------------------------------------------------- learning
 
@@ -215,6 +204,23 @@ def matrix_constant(a: Any, d: int) -> Array:
     i = np.arange(d)
     each = 0.5 * i * np.log(a)[..., None] - gamma_excess(a[..., None], -0.5 * i)
     return np.asarray(d * (peak(a) + np.log(a)) + each.sum(axis=-1) - 0.25 * d * (d - 1) * LOG_PI)
+
+
+def matrix_deviance(apart: Array, one: Array, other: Array) -> Array:
+    """Σ (λ − 1 − log λ) ≥ 0 for λ of B⁻¹A, given A − B and the Cholesky factors of A and B.
+
+    Near the mode from λ − 1 itself, elsewhere from ratios of pivots: neither loses the digits of two determinants.
+    """
+    inverse = spd.inverse_factor(other)
+    e = spd.symmetric(inverse @ apart @ np.swapaxes(inverse, -1, -2))
+    pivots = np.diagonal(one, axis1=-2, axis2=-1) / np.diagonal(other, axis1=-2, axis2=-1)
+    out = np.trace(e, axis1=-2, axis2=-1) - 2 * np.log(pivots).sum(axis=-1)
+    near = np.abs(e).max(axis=(-2, -1), initial=0.0) < 0.3 / e.shape[-1]
+    if near.any():
+        small = np.linalg.eigvalsh(e[near])
+        out = np.array(out)
+        out[near] = (small - np.log1p(small)).sum(axis=-1)
+    return np.asarray(np.maximum(out, 0.0))
 
 
 def multidigamma(a: Any, d: int) -> Array:

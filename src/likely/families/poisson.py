@@ -16,6 +16,7 @@ from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite,
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.column_law import refuse_empty, same_columns, tell_fractions
 from likely.families.counts import (
     Counts,
     count_rows,
@@ -44,6 +45,8 @@ class Poisson(Law):
     >>> Poisson([3.0, 0.5]).log_prob([[2, 0], [4, np.nan], [2.5, 0]]).round(4)
     array([-1.9959, -1.7836,    -inf])
     """
+
+    one_law = True  # a prior is of this law or of none of it
 
     rate: Array  # (d,) or (K, d)
 
@@ -144,6 +147,11 @@ class Poisson(Law):
         return self.rate
 
     @property
+    def median(self) -> Array:
+        """The smallest count that no more than half of the draws exceed, for each column."""
+        return np.asarray(smallest(lambda x: gammaincc(x + 1, self.rate) >= 0.5, self.rate))
+
+    @property
     def variance(self) -> Array:
         """Variance of each column: the rate too."""
         return self.rate
@@ -160,6 +168,7 @@ class Poisson(Law):
 
     def kl(self, other: Poisson, bits: bool = False) -> Any:
         """KL(self ‖ other) = Σⱼ λⱼ log(λⱼ/μⱼ) − λⱼ + μⱼ; stacks go member by member."""
+        same_columns(self, other)
         return in_units(lone(deviance(self.rate, other.rate).sum(axis=-1)), bits)
 
     def cdf(self, x: Any) -> Array:
@@ -198,6 +207,13 @@ class Poisson(Law):
         return int(self.rate.size)
 
     # --------------------------------------------------------------- learning
+
+    @classmethod
+    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Poisson:
+        """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior)."""
+        refuse_empty(x, "Poisson")
+        tell_fractions(x, "Poisson")
+        return super().fit(x, weight, **options)
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None) -> Poisson:

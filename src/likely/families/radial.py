@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import gammaln, zeta
+from scipy.special import digamma, gammaln, zeta
 
 from likely.core.arrays import Array
 from likely.errors import DomainError, sentence
+from likely.maths.special import gamma_excess
 
 TOLERANCE = 1e-10  # relative error of a normaliser that is found by quadrature
 NEAREST = 1e-24  # squared distance below which a profile with a cusp counts as this
@@ -61,7 +64,7 @@ PROFILES: dict[str, Profile] = {
     ),
     "t": Profile(
         lambda q, s, d: -0.5 * (s + d) * np.log1p(q / s), lambda q, s, d: (s + d) / (s + q),
-        lambda s, d: 0.5 * d * np.log(s) - np.log(2.0) + gammaln(0.5 * d) + gammaln(0.5 * s) - gammaln(0.5 * (s + d)),
+        lambda s, d: (0.5 * d - 1) * np.log(2.0) + gammaln(0.5 * d) - float(gamma_excess(0.5 * s, 0.5 * d)),
         _t_spread, lambda n, s, d, rng: np.sqrt(s * rng.chisquare(d, n) / rng.chisquare(s, n)), 4.0,
     ),
     "laplace": Profile(
@@ -91,7 +94,11 @@ def of_function(log_f: Callable[[Array], Any]) -> Profile:
     """A profile from log f(q) alone: integrals by adaptive quadrature, slopes by differences."""
 
     def value(q: Array, s: float, d: int) -> Array:
-        return np.asarray(log_f(np.asarray(q, dtype=np.float64)), dtype=np.float64)
+        return _numbers(log_f, np.asarray(q, dtype=np.float64))
+
+    @cache
+    def integral(d: int, more: int) -> float:
+        return _log_integral(value, 1.0, d, more)
 
     def pull(q: Array, s: float, d: int) -> Array:
         step = 1e-5 * np.maximum(q, 1e-6)
@@ -99,15 +106,76 @@ def of_function(log_f: Callable[[Array], Any]) -> Profile:
         return np.maximum(-2 * (value(q + step, s, d) - value(low, s, d)) / (q + step - low), 0.0)
 
     def log_radial(s: float, d: int) -> float:
-        return _log_integral(value, s, d, 0)
+        return integral(d, 0)
 
     def spread(s: float, d: int) -> float:
-        return float(np.exp(_log_integral(value, s, d, 2) - _log_integral(value, s, d, 0)))
+        return float(np.exp(integral(d, 2) - integral(d, 0)))
 
     def radius(n: int, s: float, d: int, rng: Generator) -> Array:
         return _inverse(value, s, d, rng.random(n))
 
     return Profile(value, pull, log_radial, spread, radius)
+
+
+def _numbers(log_f: Callable[[Array], Any], q: Array) -> Array:
+    """log f at q, one number each: NaN or text would be a mistake that shows nowhere."""
+    try:
+        out = np.asarray(log_f(q))
+        if out.dtype.kind not in "fiu" or out.shape != q.shape:
+            raise TypeError
+    except (TypeError, ValueError, IndexError, AttributeError, KeyError) as error:
+        expected = (
+            "profile must be a function log f(q) that takes an array of squared distances, and gives a number each"
+        )
+        got = str(error) or f"{out.dtype} {out.shape} for {q.shape}"
+        raise DomainError(sentence("Elliptical", expected, got)) from error
+    return out.astype(np.float64, copy=False)
+
+
+def check_function(log_f: Callable[[Array], Any], d: int) -> None:
+    """Refuse what is no profile in d dimensions: its values are no numbers, or have no finite integral."""
+    q = np.geomspace(1e-6, 1e6, 25)
+    with np.errstate(all="ignore"):
+        bad = np.isnan(_numbers(log_f, q))
+    if bad.any():
+        expected, got = "profile must give a number for every q", f"NaN at q = {q[bad][0]:g}"
+        raise DomainError(sentence("Elliptical", expected, got, "return -inf where the density is 0"))
+    profile_of(log_f).log_radial(1.0, d)
+
+
+def profile_of(profile: Any) -> Profile:
+    """The profile of that name, or of that function, whose integrals are then found once."""
+    if not callable(profile):
+        return PROFILES[profile]
+    try:
+        return _remembered(profile)
+    except TypeError:  # a callable without a hash
+        return of_function(profile)
+
+
+def mean_log(profile: Any, s: float, d: int) -> float:
+    """E log f(q), exact to 1e-10."""
+    known: dict[str, Callable[[], float]] = {
+        "gaussian": lambda: -0.5 * d,
+        "t": lambda: -0.5 * (s + d) * float(digamma(0.5 * (s + d)) - digamma(0.5 * s)),
+        "laplace": lambda: -float(d),
+        "power": lambda: -0.5 * d / s,
+        "uniform": lambda: 0.0,
+    }
+    if isinstance(profile, str) and profile in known:
+        return known[profile]()
+    value = profile_of(profile).log_f
+    at = _log_integrand(value, s, d, 0)
+    top, low, high = _range(at)
+
+    def fall(t: float) -> float:
+        here = float(at(t))
+        return float(np.exp(here - top)) * (here - d * t) if np.isfinite(here) else 0.0
+
+    return _integral(fall, low, high) / float(np.exp(_log_integral(value, s, d, 0) - top))
+
+
+_remembered = lru_cache(64)(of_function)
 
 
 def log_volume(profile: Profile, shape: float, d: int) -> float:
@@ -132,26 +200,37 @@ def _range(at: Callable[[Any], Array]) -> tuple[float, float, float]:
     grid = np.linspace(-80.0, 80.0, 16001)
     logs = at(grid)
     k = int(np.argmax(logs))
-    inside = np.flatnonzero(logs > logs[k] - 45.0)
+    if not np.isfinite(logs[k]):
+        raise _endless()
+    inside = np.flatnonzero(logs >= logs[k] - 45.0)
     a, b = int(inside[0]), int(inside[-1])
-    if not np.isfinite(logs[k]) or b >= len(grid) - 1 or a <= 0:
-        expected = "the profile must have a finite integral over all of space"
-        raise DomainError(sentence("Elliptical", expected, "one that does not fall, or is 0 everywhere"))
+    if b >= len(grid) - 1 or a <= 0:
+        raise _endless()
     return float(logs[k]), float(grid[a - 1]), float(grid[b + 1])
 
 
-def _log_integral(value: Any, s: float, d: int, more: int) -> float:
-    from scipy.integrate import quad
+def _endless() -> DomainError:
+    expected = "the profile must have a finite integral over all of space"
+    got = "one that does not fall, or is 0 everywhere"
+    return DomainError(sentence("Elliptical", expected, got, "log f(q) must fall, as -0.5 * q does"))
 
+
+def _log_integral(value: Any, s: float, d: int, more: int) -> float:
     at = _log_integrand(value, s, d, more)
     top, low, high = _range(at)
-    found, error = quad(lambda t: float(np.exp(at(t) - top)), low, high, epsrel=0.1 * TOLERANCE, epsabs=0.0, limit=500)
-    if not error <= 100 * TOLERANCE * found:
-        expected = f"the normaliser must be found to {TOLERANCE:g}"
-        raise DomainError(
-            sentence("Elliptical", expected, f"an error of {error / found:.2g}", "give a smoother profile")
-        )
-    return top + float(np.log(found))
+    return top + float(np.log(_integral(lambda t: float(np.exp(at(t) - top)), low, high)))
+
+
+def _integral(f: Callable[[float], float], low: float, high: float) -> float:
+    from scipy.integrate import IntegrationWarning, quad
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IntegrationWarning)  # the error is looked at below
+        found, error = quad(f, low, high, epsrel=0.1 * TOLERANCE, epsabs=0.0, limit=500)
+    if not error <= 100 * TOLERANCE * abs(found):
+        expected, remedy = f"integrals must be found to {TOLERANCE:g}", "give a smoother profile"
+        raise DomainError(sentence("Elliptical", expected, f"an error of {error / abs(found):.2g}", remedy))
+    return float(found)
 
 
 def _inverse(value: Any, s: float, d: int, p: Array) -> Array:

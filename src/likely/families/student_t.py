@@ -193,6 +193,11 @@ class StudentT(LearnsScales):
         return grown.reshape(grown.shape + (1,) * axes) * self.scale
 
     @property
+    def median(self) -> Array:
+        """The number that half of the draws exceed, for each column: the centre."""
+        return self.centre
+
+    @property
     def variance(self) -> Array:
         """Variance of each column, the shape of the centre; it exists for dof above 2."""
         self._exists("variance", 2.0)

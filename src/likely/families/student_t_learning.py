@@ -15,8 +15,10 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, n_rows, numbers, owners, refuse_infinite, rows, weights
 from likely.core.blocks import ROWS, Blocks
-from likely.core.engine import Threads
-from likely.core.notes import tell
+from likely.core.engine import Engine, Threads
+from likely.core.learn import Step, Stop, fit, iterate
+from likely.core.notes import said_once, tell, unheard
+from likely.core.report import FitReport
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families import moments, scale_sums
 from likely.families.floors import column_floor, lift
@@ -26,6 +28,7 @@ from likely.families.law import Law
 from likely.families.moments import Moments
 from likely.families.owned import members_of
 from likely.families.scale_sums import ScaleSums
+from likely.families.student_t_climb import PASSES, Climb
 from likely.families.student_t_steps import (
     LARGEST_DOF,
     LEAST_DOF,
@@ -38,6 +41,8 @@ from likely.maths import spd
 from likely.maths.special import deviance
 
 FIRST_DOF = 4.0
+FIRST_PASSES = 8  # of plain EM, before steps say where they lead
+MANY_PARTS = 4  # from so many on, learning begins with a block of each
 LOOK = 4096  # rows that a first look takes
 FARTHEST = 1e300  # a squared distance beyond counts as this
 ROUNDS = 4  # of the inner climb between a prior, γ and ν: the passes go on with it
@@ -68,6 +73,7 @@ class LearnsScales(Law):
         """A first look: medians and absolute deviations of a block's columns, which outliers do not move."""
         look = "diagonal" if kind == "independent" else kind
         z = rows(x[:LOOK] if hasattr(x, "shape") else x, None, "StudentT")
+        refuse_infinite(z, "StudentT")
         z = np.unique(z, axis=0) if z.size else z  # copies of a row must not move the start: weights are copies too
         start = Gaussian.blank(z, kind=look)
         centre, variance = _middle(z, start.mean, np.array(start.variance))
@@ -79,6 +85,38 @@ class LearnsScales(Law):
             np.array(np.broadcast_to(scale, (*lead, *scale.shape))), free, kind,
         )  # fmt: skip
         return made.replace(fixed_dof=dof is not None)
+
+    def _learnt_from(
+        self, blocks: Blocks, prior: Any, engine: Engine | None = None, stop: Stop | None = None,
+        usual: Stop | None = None,
+    ) -> FitReport:  # fmt: skip
+        """A few passes of EM, then extrapolated ones, up to the maximum itself; with a `stop`, EM alone until then."""
+        if stop is not None:
+            return fit(self, blocks, prior=prior, engine=engine, stop=stop)
+        begin = self._from_some(blocks, prior, engine)
+        many = FIRST_PASSES if begin is self else 1
+        start = fit(begin, blocks, prior=prior, engine=engine, stop=Stop(many, 1e-8))
+        if start.iterations < many and not start.converged:
+            return start
+
+        def look(model: Any) -> Step:
+            return next(iterate(model, blocks, prior=start.prior, engine=engine))
+
+        with said_once():
+            last, converged = Climb(look).run(Step(start.model, start.stats, start.objective, start.prior))
+        reason = "nothing moves" if converged else f"{PASSES} passes made, or rounding decides"
+        return FitReport(last.model, last.stats, last.prior, converged, reason, [*start.trace, last.objective])
+
+    def _from_some(self, blocks: Blocks, prior: Any, engine: Engine | None) -> Self:
+        """Many rows: a start that one block of each part agrees on, so that few passes over all are left."""
+        if len(blocks.parts) < MANY_PARTS:
+            return self
+        some = Blocks([[next(iter(part))] for part in blocks.parts])
+        if not all(block.weight is None or block.weight.any() for block in some):
+            return self
+        with unheard():
+            found = self._learnt_from(Blocks([list(some)]), prior, engine)
+        return found.model if found.converged else self
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None, kind: str = "full") -> Self:
@@ -102,6 +140,11 @@ class LearnsScales(Law):
         with np.errstate(divide="ignore"):
             dof = np.minimum((4 * ratio - 2) / (ratio - 1), LARGEST_DOF)
         return cls(g.mean, g.covariance * ((dof - 2) / dof), dof, kind)  # type: ignore[call-arg]
+
+    @classmethod
+    def unbiased_fit(cls, x: Any, weight: Any = None, kind: str = "full") -> Self:
+        """There is none that is known."""
+        raise DomainError(sentence("StudentT", "there is no unbiased estimate that is known", remedy="use fit"))
 
     # --------------------------------------------------------------- E-step
 
@@ -141,9 +184,13 @@ class LearnsScales(Law):
         """Statistics of sound rows under weights (n,), or (n, K) for a stack."""
         mask = observed(z)
         o = mask.sum(axis=1)
-        w = np.where((o if w.ndim == 1 else o[:, None]) > 0, w, 0.0)
-        by = w.T if w.ndim == 2 else w
-        counts = {"seen": by @ (o[:, None] == np.arange(self.dim + 1)), "entries": by @ mask.astype(np.float64)}
+        if mask.all():
+            total = w.sum(axis=0)[..., None]
+            counts = {"seen": total * (np.arange(self.dim + 1) == self.dim), "entries": np.repeat(total, self.dim, -1)}
+        else:
+            w = np.where((o if w.ndim == 1 else o[:, None]) > 0, w, 0.0)
+            by = w.T if w.ndim == 2 else w
+            counts = {"seen": by @ (o[:, None] == np.arange(self.dim + 1)), "entries": by @ mask.astype(np.float64)}
         if self.kind == "independent":
             return self._by_columns(z, mask, w, counts)
         r, dev = self._counted(z, o, w)

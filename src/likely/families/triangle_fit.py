@@ -5,7 +5,7 @@ With the mode c at a value, s = 1/(c − a) and t = 1/(b − c), the log-likelih
     Σ_{x < c} w log(1 − s (c − x)) + Σ_{x > c} w log(1 − t (x − c)) + n (log s + log t − log(s + t)) + n log 2,
 
 concave in (s, t): Newton's method finds the only maximum. For given ends, all modes are scored in one pass
-(Oliver 1972). The two take turns, from several starts.
+(Oliver 1972). Of a few hundred values all modes are tried; of more, the two take turns, from several starts.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from likely.core.arrays import Array, Index
 
 STARTS = 9  # modes to begin with, at equal shares of the weight
 MANY = 1000  # values that starts look at
+FEW = 256  # values up to which every mode is tried
+STEPS = 100  # of Newton's, at most
 TRIES = 5  # modes that the best ends like best, each given ends of its own
 
 
@@ -33,15 +35,85 @@ class Triangle(NamedTuple):
 def best_triangle(x: Array, weight: Array, low: float | None, high: float | None, old: tuple[float, float]) -> Triangle:
     """The best triangle over at least two sorted values; ends that are known are given, `old` are ends to try."""
     w = weight / weight.sum()
-    tried = [old] if old[0] < x[0] and x[-1] < old[1] else []
+    if low is not None and high is not None:  # nothing else is free: one pass scores all modes
+        scores = modes_scored(x, w, low, high)
+        return Triangle(low, int(scores.argmax()), high, float(scores.max()))
+    if len(x) <= FEW:
+        return best_of_all(x, w, low, high)
+    tried, near = [old] if old[0] < x[0] and x[-1] < old[1] else [], None
     if len(x) > 2 * MANY:
-        coarse = best_triangle(*_thinned(x, w), low, high, old)
-        tried, at = [*tried, (coarse.low, coarse.high)], np.empty(0, np.intp)
+        near = best_triangle(*_thinned(x, w), low, high, old)
+        tried, at = [*tried, (near.low, near.high)], np.empty(0, np.intp)
     else:
         at = np.searchsorted(np.cumsum(w), np.linspace(0, 1, STARTS)).clip(0, len(x) - 1)
     modes = {*at.tolist(), *(int(modes_scored(x, w, *ends).argmax()) for ends in tried)}
-    begun = sorted((with_mode(x, w, r, low, high) for r in sorted(modes)), key=lambda one: -one.score)
+    begun = sorted((with_mode(x, w, r, low, high, near) for r in sorted(modes)), key=lambda one: -one.score)
     return max((_climbed(x, w, one, low, high) for one in begun[:3]), key=lambda one: one.score)
+
+
+def best_of_all(x: Array, w: Array, low: float | None, high: float | None) -> Triangle:
+    """The best triangle with each mode tried: ends of all modes are climbed to at once.
+
+    The score is concave in (s, t), so it lies below its tangent plane: a mode whose plane stays below the best score
+    over all possible (s, t) is given up.
+    """
+    best = max((with_mode(x, w, r, low, high) for r in (0, len(x) - 1)), key=lambda one: one.score)
+    modes = np.arange(1, len(x) - 1)
+    away = x - x[modes, None]
+    sides = np.stack([np.maximum(-away, 0.0), np.maximum(away, 0.0)], axis=1)  # (R, 2, m)
+    free = np.array([low is None, high is None])
+    far = np.stack([x[modes] - x[0], x[-1] - x[modes]], axis=1)
+    ends = np.stack([x[modes] - (x[0] if low is None else low), (x[-1] if high is None else high) - x[modes]], axis=1)
+    at, top = np.where(free, 0.5, 1.0) / ends, 1.0 / far
+    for _ in range(STEPS):
+        value, first, second = _all_slopes(sides, w, at)
+        leader = int(value.argmax()) if len(value) else 0
+        floor = max(best.score, float(value[leader]) if len(value) else best.score)
+        gain = np.where(free, np.where(first > 0, first * (top - at), -first * at), 0.0).sum(axis=1)
+        keep = (value + gain > floor) & (gain > 1e-12)
+        if len(value) and value[leader] > best.score:
+            best = with_mode(x, w, int(modes[leader]), low, high)
+        if not keep.any():
+            break
+        modes, sides, at, top = modes[keep], sides[keep], at[keep], top[keep]
+        at = _stepped(sides, w, at, top, value[keep], _steps(first[keep], second[keep], free))
+    return best
+
+
+def _steps(first: Array, second: Array, free: Array) -> Array:
+    """Newton's steps (R, 2) of what is free."""
+    if free.all():
+        return np.asarray(-np.linalg.solve(second, first[..., None])[..., 0])
+    return np.where(free, -first / np.diagonal(second, axis1=1, axis2=2), 0.0)
+
+
+def _stepped(sides: Array, w: Array, at: Array, top: Array, value: Array, step: Array) -> Array:
+    """Steps that stay inside 0 … 1 / the farthest value, halved until none goes down."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = 0.99 * np.where(step > 0, top - at, at) / np.abs(step)
+    size = np.minimum(1.0, np.where(step == 0, 1.0, room).min(axis=1))
+    for _ in range(40):
+        new = at + size[:, None] * step
+        down = ~(_all_scores(sides, w, new) >= value - 1e-15 * np.abs(value))
+        if not down.any():
+            return np.asarray(new)
+        size = np.where(down, 0.5 * size, size)
+    return np.asarray(np.where(down[:, None], at, new))
+
+
+def _all_scores(sides: Array, w: Array, at: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray((np.log1p(-sides * at[..., None]) @ w).sum(axis=1) - np.log((1 / at).sum(axis=1)))
+
+
+def _all_slopes(sides: Array, w: Array, at: Array) -> tuple[Array, Array, Array]:
+    """Scores (R,), gradients (R, 2) and Hessians (R, 2, 2) in (s, t)."""
+    both = at.sum(axis=1)
+    pull = sides / (1 - sides * at[..., None])
+    first = 1 / at - 1 / both[:, None] - pull @ w
+    second = np.repeat(1 / both[:, None, None] ** 2, 4, axis=1).reshape(-1, 2, 2)
+    second[:, (0, 1), (0, 1)] -= 1 / at**2 + pull**2 @ w
+    return _all_scores(sides, w, at), first, second
 
 
 def _thinned(x: Array, w: Array) -> tuple[Array, Array]:
@@ -111,7 +183,7 @@ def _steepness(mode: float, known: float | None, farthest: float, guess: float |
 def _newton(away: tuple[Array, Array], w: tuple[Array, Array], at: Array, free: Array) -> tuple[float, float, float]:
     """Damped Newton steps for (s, t), those that are free; infinite where a side has no width."""
     value = _score(away, w, at)
-    for _ in range(100):
+    for _ in range(STEPS):
         first, second = _slopes(away, w, at)
         step: Array = np.zeros(2)
         if free.all():
@@ -129,7 +201,7 @@ def _newton(away: tuple[Array, Array], w: tuple[Array, Array], at: Array, free: 
         if size <= 1e-12:
             break
         at, value = at + size * step, found
-        if (np.abs(step[free]) <= 1e-14 * at[free]).all():
+        if (np.abs(step[free]) <= 1e-9 * at[free]).all():  # steps square their errors: this one was exact
             break
     return float(at[0]), float(at[1]), float(value)
 

@@ -14,6 +14,7 @@ from likely.families.grain import grain
 from likely.families.law import LOG_2, in_units, lone
 from likely.families.line_integrals import mean_log_of_lines
 from likely.families.triangle_fit import best_triangle
+from likely.families.uniform import log_width
 from likely.families.weighted_values import WeightedValues
 
 KNOWN = ("", "low", "high", "both")
@@ -46,12 +47,16 @@ class Triangular(ValueLaw):
             raise DomainError(sentence("Triangular", f"known must be one of {KNOWN}", repr(self.known)))
 
     def _log_pdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
+        unit = small_enough(low, high)
+        x, low, mode, high = x * unit, low * unit, mode * unit, high * unit
         left = ((x - low) / (high - low)) / (mode - low)
         right = ((high - x) / (high - low)) / (high - mode)
         height = np.where(x < mode, left, np.where(x > mode, right, 1 / (high - low)))
-        return np.where((x >= low) & (x <= high), np.log(height) + LOG_2, -np.inf)
+        return np.where((x >= low) & (x <= high), np.log(height) + LOG_2 + np.log(unit), -np.inf)
 
     def _cdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
+        unit = small_enough(low, high)
+        x, low, mode, high = x * unit, low * unit, mode * unit, high * unit
         at = np.clip(x, low, high)
         left = ((at - low) / (high - low)) * ((at - low) / np.where(mode > low, mode - low, 1.0))
         before, past = (mode - low) / (high - low), np.where(high > mode, high - mode, 1.0)
@@ -59,15 +64,17 @@ class Triangular(ValueLaw):
         return np.where(at < mode, left, np.where(at > mode, np.minimum(right, 1.0), before))
 
     def _quantile(self, p: Array, low: Array, mode: Array, high: Array) -> Array:
+        unit = small_enough(low, high)
+        low, mode, high = low * unit, mode * unit, high * unit
         width, before = high - low, (mode - low) / (high - low)
         left = low + width * np.sqrt(p * before)
         rest = np.sqrt((1 - p) * ((high - mode) / width))
         # seen from the nearer end: with the mode at low, high − width √(1 − p) would lose small p
         right = np.where(p < 0.5, low + width * ((p + before * (1 - p)) / (1 + rest)), high - width * rest)
-        return np.clip(np.where(p < before, left, right), low, high)
+        return np.clip(np.where(p < before, left, right), low, high) / unit
 
     def _entropy(self, low: Array, mode: Array, high: Array) -> Array:
-        return 0.5 + np.log(high - low) - LOG_2
+        return 0.5 + log_width(low, high) - LOG_2
 
     @property
     def mean(self) -> Array:
@@ -77,11 +84,13 @@ class Triangular(ValueLaw):
     @property
     def variance(self) -> Array:
         """(r² − r u + u²) / 18 with r = b − a and u = c − a."""
-        r, u = self.high - self.low, self.mode - self.low
-        return (r * (r - u) + u * u) / 18
+        with np.errstate(over="ignore"):  # infinite where no number is large enough
+            r, u = 0.5 * self.high - 0.5 * self.low, 0.5 * self.mode - 0.5 * self.low
+            return np.asarray((r * (r - u) + u * u) / 4.5)
 
     def kl(self, other: Triangular, bits: bool = False) -> Any:
         """KL(self ‖ other), by integrals of lines times logarithms of lines; infinite unless other reaches as far."""
+        self._same_shape(other)
         inside = (other.low <= self.low) & (self.high <= other.high)
         cuts = np.sort(np.stack([self.low, self.mode, self.high, np.clip(other.mode, self.low, self.high)]), axis=0)
         cross = mean_log_of_lines(cuts, *(_heights(cuts, law) for law in (self, other)))
@@ -122,6 +131,11 @@ class Triangular(ValueLaw):
     @property
     def _known_ends(self) -> tuple[bool, bool]:
         return self.known in ("low", "both"), self.known in ("high", "both")
+
+    def _fixed(self) -> dict[str, Any]:
+        return {
+            name: getattr(self, name) for name, known in zip(("low", "high"), self._known_ends, strict=True) if known
+        }
 
     def _collected(self, z: Array, shares: Any) -> WeightedValues:
         low, high = self._known_ends
@@ -164,6 +178,11 @@ class Triangular(ValueLaw):
         if self.members is None:
             return EarlierData(self, whole)
         return EarlierData(self, own_or(stats, whole, WORTH))
+
+
+def small_enough(low: Array, high: Array) -> Array:
+    """A quarter where the difference of the ends overflows, else 1: what all numbers are multiplied with first."""
+    return np.where(0.25 * high - 0.25 * low > 4e307, 0.25, 1.0)
 
 
 def own_or(stats: WeightedValues, others: WeightedValues, worth: float) -> WeightedValues:

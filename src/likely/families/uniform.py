@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.errors import DomainError, sentence
-from likely.families.column_law import ColumnLaw, refuse_few
+from likely.families.column_law import ColumnLaw, refuse_few, unsigned_variance
 from likely.families.extremes import Extremes, extremes
 from likely.families.grain import grain
 from likely.families.law import LOG_2, in_units, lone
@@ -43,13 +43,13 @@ class Uniform(ColumnLaw):
         return np.where((x >= low) & (x <= high), -log_width(low, high), -np.inf)
 
     def _cdf(self, x: Array, low: Array, high: Array) -> Array:
-        return np.clip((x - low) / (high - low), 0.0, 1.0)
+        return np.clip((0.5 * x - 0.5 * low) / (0.5 * high - 0.5 * low), 0.0, 1.0)
 
     def _quantile(self, p: Array, low: Array, high: Array) -> Array:
-        return np.clip(low + p * (high - low), low, high)
+        return along(low, high, p)
 
     def _draw(self, shape: tuple[int, ...], rng: Generator, low: Array, high: Array) -> Array:
-        return np.clip(low + rng.random(shape) * (high - low), low, high)
+        return along(low, high, rng.random(shape))
 
     def _entropy(self, low: Array, high: Array) -> Array:
         return log_width(low, high)
@@ -67,10 +67,12 @@ class Uniform(ColumnLaw):
     @property
     def variance(self) -> Array:
         """(u − l)² / 12."""
-        return (self.high - self.low) ** 2 / 12
+        with np.errstate(over="ignore"):  # infinite where no number is large enough
+            return np.asarray((0.5 * self.high - 0.5 * self.low) ** 2 / 3)
 
     def kl(self, other: Uniform, bits: bool = False) -> Any:
         """KL(self ‖ other) = Σⱼ log (u' − l')/(u − l); infinite unless other reaches as far; members one by one."""
+        self._same_shape(other)
         inside = (other.low <= self.low) & (self.high <= other.high)
         more = log_width(other.low, other.high) - log_width(self.low, self.high)
         return in_units(lone(np.where(inside, more, np.inf).sum(axis=-1)), bits)
@@ -80,7 +82,7 @@ class Uniform(ColumnLaw):
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> Uniform:
         """Ends √(3 variance) to both sides of the mean."""
-        half = np.sqrt(3.0 * np.asarray(variance, dtype=np.float64))
+        half = np.sqrt(3.0) * np.sqrt(unsigned_variance(variance, "Uniform"))
         return cls(np.asarray(mean) - half, np.asarray(mean) + half)
 
     @classmethod
@@ -129,6 +131,13 @@ def log_width(low: Array, high: Array) -> Array:
         if np.max(np.abs([low, high])) > 1e300
         else np.log(high - low)
     )
+
+
+def along(low: Array, high: Array, share: Array) -> Array:
+    """l + share (u − l), also where the difference overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = low + share * (high - low)
+    return np.clip(np.where(np.isfinite(near), near, low * (1 - share) + high * share), low, high)
 
 
 def apart(low: Array, high: Array) -> tuple[Array, Array]:

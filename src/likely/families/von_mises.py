@@ -28,7 +28,9 @@ class VonMises(FeatureLaw):
 
     Angles are any real numbers, and whole turns make no difference to `log_prob`. As a law of the line it is one turn,
     cut opposite the centre: draws, `cdf` and `quantile` lie in μ − π … μ + π. κ = 0 is the uniform law. The
-    conjugate prior of μ with κ known is a von Mises law again: `DirectionPrior`.
+    conjugate prior of μ with κ known is a von Mises law again: `DirectionPrior`. What is learnt is the length of a mean
+    unit vector, in double precision: κ is good to about 2e-16 κ of itself, which is 2e-6 at a spread of 1e-5 radians
+    and 2e-4 at 1e-6.
 
     >>> VonMises(0.0, 2.0).log_prob([0.0, np.pi, 4 * np.pi]).round(4)
     array([-0.6619, -4.6619, -0.6619])
@@ -57,7 +59,8 @@ class VonMises(FeatureLaw):
 
     def _draw(self, shape: tuple[int, ...], rng: Generator, centre: Array, concentration: Array) -> Array:
         """Best and Fisher's rejection, as NumPy has it."""
-        return np.asarray(centre + rng.vonmises(0.0, concentration, shape))
+        # NumPy takes −0.0 for a negative number
+        return np.asarray(centre + rng.vonmises(0.0, np.abs(concentration), shape))
 
     def _entropy(self, centre: Array, concentration: Array) -> Array:
         return LOG_2PI + log_i0_scaled(concentration) + concentration * bessel_lack(concentration)
@@ -89,6 +92,7 @@ class VonMises(FeatureLaw):
 
     def kl(self, other: VonMises, bits: bool = False) -> Any:
         """KL(self ‖ other) = log I₀(κ')/I₀(κ) + A(κ) (κ − κ' cos(μ − μ')); stacks go member by member."""
+        self._same_shape(other)
         a, b = self.concentration, other.concentration
         turned = 2 * b * bessel_ratio(a) * np.sin(0.5 * (self.centre - other.centre)) ** 2
         each = log_i0_scaled(b) - log_i0_scaled(a) + (b - a) * bessel_lack(a) + turned

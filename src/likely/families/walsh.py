@@ -11,26 +11,32 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.notes import tell
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.sign_law import SignLaw, drawn_by_columns, width_of
+from likely.families.positive_part import CutLaw
+from likely.families.sign_law import drawn_by_columns, width_of
 from likely.families.sign_sums import SignSums, checked_order, expanded, number_of_sets, places
+from likely.maths.hadamard import cells_of
 from likely.maths.hadamard import expectations as walsh_transform
 
 LOG_2 = float(np.log(2.0))
 
 
 @dataclass(frozen=True, eq=False)
-class Walsh(SignLaw):
+class Walsh(CutLaw):
     """p(x) = 2⁻ᵈ Σ_S c_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
 
     The coefficients are expectations, c_S = E[Π (2xⱼ − 1)], so learning is averaging. With all 2ᵈ sets this is any law
-    of binary columns; cut earlier it adds up to one, but **it can be negative**: `value` shows it as it is, and
-    `log_prob` is −inf there, with a warning. `LogWalsh` stays positive. Missing entries (NaN) leave out the sets that
-    hold them, which is exact. One value has numbers (M,), a stack (K, M).
+    of binary columns; cut earlier it adds up to one, but **it can be negative**: `value` shows it as it is.
+    The law is its positive part: up to 20 columns `log_prob`, draws and sums are those of the positive part, divided by
+    what it adds up to, and −inf elsewhere, with a warning; beyond 20 columns the part is not normalised, and sums are
+    refused. `LogWalsh` stays positive. Missing entries (NaN) are summed out. One value has numbers (M,), a stack
+    (K, M).
 
     >>> Walsh.of([0.4, 0.1, 0.2, 0.3]).coefficients.round(12) + 0.0       # of 1, x₁, x₂ and the pair
     array([ 0.25,  0.  , -0.05,  0.1 ])
     >>> Walsh.of([0.05, 0.05, 0.05, 0.85], order=1).value([[0, 0]]).round(12)
     array([-0.15])
+    >>> np.exp(Walsh.of([0.05, 0.05, 0.05, 0.85], order=1).log_prob([[0, 1], [1, 0], [1, 1]])).round(4)
+    array([0.2174, 0.2174, 0.5652])
     """
 
     expectations: Array  # (M,) or (K, M): of the empty set (1), single columns, pairs, …
@@ -53,7 +59,10 @@ class Walsh(SignLaw):
         d = int(p.size).bit_length() - 1
         if p.ndim != 1 or d < 1 or p.size != 1 << d:
             raise ShapeError(sentence("Walsh", "a probability for each of 2, 4, 8, … cells is needed", p.shape))
-        if (p < 0).any() or abs(p.sum() - 1) > 1e-9:
+        if (p < 0).any():
+            bad = int(p.argmin())
+            raise DomainError(sentence("Walsh", "probabilities must not be negative", f"{p[bad]:g} in cell {bad}"))
+        if abs(p.sum() - 1) > 1e-9:
             raise DomainError(sentence("Walsh", "probabilities must add up to 1", float(p.sum())))
         order = checked_order(d, d if order is None else order, "Walsh")
         c = walsh_transform(p / p.sum())[places(d, order)]
@@ -88,11 +97,11 @@ class Walsh(SignLaw):
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf where the expansion is not positive."""
-        negative = 0
+        negative, cut = 0, self._positive is not None
 
         def score(z: Array, seen: Mask, binary: Mask) -> Array:
             nonlocal negative
-            sums = self._sums(z)
+            sums = self._from_cells(z, seen, binary) * 2.0 ** seen.sum(axis=1)[:, None] if cut else self._sums(z)
             below = (sums <= 0) & binary[:, None]
             negative += int(below.any(axis=1).sum())
             out = np.log(np.where(sums > 0, sums, 0.0)) - LOG_2 * seen.sum(axis=1)[:, None]
@@ -100,22 +109,29 @@ class Walsh(SignLaw):
 
         out = self._mapped(score, x)
         if negative:
-            tell_of_negative("Walsh", negative)
+            tell_of_negative("Walsh", negative, self.members)
         return out
 
     def _sums(self, z: Array) -> Array:
         return expanded(z, np.atleast_2d(self.expectations), self.order)
 
-    def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack, a column at a time; what is negative counts as 0."""
+    def _raw_cells(self) -> Array:
+        full = np.zeros((self.members or 1, 1 << self.dim))
+        full[:, places(self.dim, self.order)] = np.atleast_2d(self.coefficients)
+        return cells_of(full)
+
+    def _surely_positive(self) -> bool:
+        return bool((np.abs(self.expectations[..., 1:]).sum(axis=-1) <= 1.0).all())
+
+    def _drawn(self, n: int, rng: Generator) -> list[Array]:
         even = np.full(self.dim, 0.5)
-        each = [drawn_by_columns(c, even, self.dim, self.order, n, rng) for c in np.atleast_2d(self.expectations)]
-        return np.stack(each, axis=1) if self.members else each[0]
+        return [drawn_by_columns(c, even, self.dim, self.order, n, rng) for c in np.atleast_2d(self.expectations)]
 
     @property
     def mean(self) -> Array:
         """Probability of a 1 in each column."""
-        return 0.5 * (1.0 + self.expectations[..., 1 : self.dim + 1])
+        found = self._mean_of_cells()
+        return 0.5 * (1.0 + self.expectations[..., 1 : self.dim + 1]) if found is None else found
 
     @property
     def n_parameters(self) -> int:
@@ -135,6 +151,7 @@ class Walsh(SignLaw):
             self._check(stats)
             return self.refit(prior.update(stats).stats)
         self._refuse_nothing(stats)
+        tell_of_gaps(stats, "Walsh")
         mean = stats.mean
         mean[..., 0] = 1.0
         return self.replace(expectations=self._kept(mean, stats, "expectations"))
@@ -150,9 +167,19 @@ class Walsh(SignLaw):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
 
-def tell_of_negative(whose: str, rows: int) -> None:
-    """Warn that some rows have no logarithm."""
-    what = "row lies where the cut expansion is" if rows == 1 else "rows lie where the cut expansion is"
+def tell_of_gaps(stats: SignSums, whose: str) -> None:
+    """Warn that averages are of unlike rows: that is right only for gaps that know nothing of what they hide."""
+    if (stats.weight < stats.weight[..., :1] * (1 - 1e-9)).any():
+        text = (
+            "rows have gaps: each average is over the rows that show all of its columns, right if gaps come at random"
+        )
+        tell(f"{whose}: {text}; WalshDensity(log=True) learns by EM", stacklevel=4)
+
+
+def tell_of_negative(whose: str, rows: int, members: int | None = None) -> None:
+    """Warn that some rows have no logarithm; of a stack, under which a row counts once."""
+    what = "row lies where the cut expansion" if rows == 1 else "rows lie where the cut expansion"
+    what += f" of at least one of {members} laws is" if members else " is"
     tell(
         f"{whose}: {rows} {what} not positive: log p is −inf there; WalshDensity(log=True) stays positive", stacklevel=3
     )

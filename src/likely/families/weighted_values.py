@@ -19,6 +19,8 @@ from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.counts import per_member
 
+LONG = 256  # values a column from which each column is sorted for itself
+
 
 @dataclass(frozen=True, eq=False)
 class WeightedValues(Addable, Value):
@@ -69,10 +71,10 @@ class WeightedValues(Addable, Value):
             raise ShapeError(
                 sentence("WeightedValues", f"both must have shape {self.weight.shape}", other.weight.shape)
             )
-        return joined(
-            type(self), np.asarray(self.rows + other.rows), self.weight.shape,
-            np.concatenate([self.cell, other.cell]), np.concatenate([self.value, other.value]),
-            np.concatenate([self.each, other.each]),
+        cell, value, each = merged(self, other)
+        return self.trusted(
+            rows=np.asarray(self.rows + other.rows), weight=np.asarray(self.weight + other.weight), cell=cell,
+            value=value, each=each,
         )  # fmt: skip
 
     def __mul__(self, factor: float) -> Self:
@@ -130,7 +132,7 @@ def side_by_side(parts: list[WeightedValues]) -> WeightedValues:
 def joined(cls: Any, rows: Array, shape: tuple[int, ...], cell: Index, value: Array, each: Array) -> Any:
     """Sorted, equal values as one."""
     value = value + 0.0  # −0 is 0
-    order = np.lexsort((value, cell))
+    order = sorted_by_cell(cell, value, int(np.prod(shape)))
     cell, value, each = cell[order], value[order], each[order]
     first = np.ones(len(cell), dtype=bool)
     first[1:] = (cell[1:] != cell[:-1]) | (value[1:] != value[:-1])
@@ -139,3 +141,49 @@ def joined(cls: Any, rows: Array, shape: tuple[int, ...], cell: Index, value: Ar
         each, cell, value = np.add.reduceat(each, start), cell[start], value[start]
     weight = np.bincount(cell, each, int(np.prod(shape))).reshape(shape)
     return cls.trusted(rows=np.asarray(rows), weight=weight, cell=cell.astype(np.intp), value=value, each=each)
+
+
+def sorted_by_cell(cell: Index, value: Array, cells: int) -> Index:
+    """The order by cell, then value: columns that are long are sorted one by one, which is several times as quick."""
+    if len(cell) < LONG * cells:
+        return np.lexsort((value, cell))
+    order = np.argsort(cell.astype(np.int16 if cells < 1 << 15 else np.int64), kind="stable")
+    edges = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=cells))])
+    for a, b in pairwise(edges.tolist()):
+        order[a:b] = order[a:b][np.argsort(value[order[a:b]])]
+    return order
+
+
+def merged(one: WeightedValues, other: WeightedValues) -> tuple[Index, Array, Array]:
+    """Cells, values and weights of two sorted statistics as one: what is sorted already is not sorted again."""
+    large, small = (one, other) if len(one.cell) >= len(other.cell) else (other, one)
+    if len(small.cell) == 0:
+        return large.cell, large.value, large.each
+    at = _places(large, small)
+    inside = np.minimum(at, len(large.cell) - 1)
+    known = (large.cell[inside] == small.cell) & (large.value[inside] == small.value)
+    each = large.each.copy()
+    each[at[known]] += small.each[known]
+    new = ~known
+    goes = at[new] + np.arange(int(new.sum()))
+    old = np.ones(len(large.cell) + len(goes), dtype=bool)
+    old[goes] = False
+    pairs = ((large.cell, small.cell), (large.value, small.value), (each, small.each))
+    cell, value, each = (_woven(a, b[new], old, goes) for a, b in pairs)
+    return cell, value, each
+
+
+def _places(large: WeightedValues, small: WeightedValues) -> Index:
+    """Where each entry of the smaller one belongs among those of the larger."""
+    at = np.empty(len(small.cell), dtype=np.intp)
+    cells, starts = np.unique(small.cell, return_index=True)
+    for cell, (a, b) in zip(cells, pairwise([*starts.tolist(), len(at)]), strict=True):
+        low, high = np.searchsorted(large.cell, [cell, cell + 1])
+        at[a:b] = low + np.searchsorted(large.value[low:high], small.value[a:b])
+    return at
+
+
+def _woven(a: Any, b: Any, old: Any, goes: Index) -> Any:
+    out = np.empty(len(old), dtype=a.dtype)
+    out[old], out[goes] = a, b
+    return out

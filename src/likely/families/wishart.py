@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.arrays import Array, weights
+from likely.errors import DataError, DomainError, sentence
 from likely.families.law import in_units, lone
-from likely.families.matrix_law import MatrixLaw, bartlett, divergence_of_dof, matrix_constant, multidigamma
+from likely.families.matrix_law import (
+    LARGEST_DOF,
+    MatrixLaw,
+    bartlett,
+    divergence_of_dof,
+    matrix_constant,
+    multidigamma,
+)
+from likely.families.matrix_rows import matrices
 from likely.maths import spd
 
 LOG_2 = float(np.log(2.0))
@@ -31,6 +39,24 @@ class Wishart(MatrixLaw):
     """
 
     _inverse: ClassVar[bool] = False
+
+    @classmethod
+    def moments_fit(cls, x: Any, weight: Any = None) -> Self:
+        """The law with the mean M of the matrices and the sum of their entries' variances: Σ (M²ᵢⱼ + MᵢᵢMⱼⱼ)/ν."""
+        d = cls.blank(x).size
+        rows = matrices(x, d, "Wishart")
+        given = weights(weight, len(rows.x), "Wishart")
+        w = np.where(rows.seen & rows.inside, np.ones(len(rows.x)) if given is None else given, 0.0)
+        if not w.sum() > 0:
+            raise DataError(sentence("Wishart", "at least one matrix with weight is needed", "none"))
+        mean = np.average(rows.x, axis=0, weights=w)
+        spread = float(np.average((rows.x - mean) ** 2, axis=0, weights=w).sum())
+        sizes = float((mean**2).sum() + np.trace(mean) ** 2)
+        if not spread * (d - 1) < sizes:
+            expected, remedy = f"moments must speak for dof above d − 1 = {d - 1}", "use fit"
+            raise DataError(sentence("Wishart", expected, "matrices that vary more", remedy))
+        dof = min(sizes / spread, LARGEST_DOF) if spread > 0 else LARGEST_DOF
+        return cls(np.array(dof), mean / dof)
 
     def sample(self, n: int, rng: Generator) -> Array:
         """Draws (n, d, d), or (n, K, d, d) for a stack, by Bartlett's triangles."""

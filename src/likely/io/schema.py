@@ -388,7 +388,7 @@ TABLE: dict[str, Entry] = {
     "Parzen": entry(
         lambda: import_module("likely.models.parzen").Parzen, points=numbers("n d"), scale=numbers("?"),
         kernel=text(), weight=numbers("n", 0), dof=number(0), edges=maybe(numbers("e", 0, np.int64)),
-        tolerance=maybe(number(0)), rule=rule_or_number,
+        tolerance=maybe(number(0)), rule=rule_or_number, unit=text("class", "pooled", "common"),
     ),
     "NeighbourBalls": entry(
         lambda: import_module("likely.models.neighbour_density").NeighbourBalls, points=numbers("n d"), k=number(0),

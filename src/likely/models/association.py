@@ -321,6 +321,9 @@ class DataAssociation(Value):
         """Squared distances (n,) of measurements from where they are expected, in standard deviations."""
         mean, root = self.expected(state)
         off = turned(np.asarray(z) - mean, self._wrap)
+        if not np.diagonal(root).all():
+            expected, remedy = "a measurement must have some noise", "give the model a positive observation covariance"
+            raise DomainError(sentence("DataAssociation", expected, "a singular covariance", remedy))
         white = solve_triangular(root, off.T, trans="T", check_finite=False)
         with np.errstate(over="ignore"):  # beyond all bounds is outside of any gate
             return np.asarray((white * white).sum(axis=0))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, n_rows, owners, parameter, refuse_infinite, rows, weights
-from likely.core.hashing import row_hashes
+from likely.core.hashing import Hashes, row_hashes
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
@@ -66,16 +67,30 @@ class DistinctRows(Addable, Value):
         return cls._merged(z[every], shares.T.ravel(), np.repeat(np.arange(members), n), members)
 
     @classmethod
-    def _merged(cls, z: Array, weight: Array, owner: Index, members: int | None) -> Self:
-        """Copies become one row of their added weight; rows without weight or owner are not there."""
+    def _merged(cls, z: Array, weight: Array, owner: Index, members: int | None, hashes: Hashes | None = None) -> Self:
+        """Copies become one row of their added weight; rows without weight or owner are not there.
+
+        Places are sorted by hash, rows only compared where hashes are equal, and moved once.
+        """
         at = np.flatnonzero((weight > 0) & (owner >= 0))
-        hashes = row_hashes(z[at])
-        order = at[np.lexsort((hashes, owner[at]))]
-        z, weight, owner = z[order] + 0.0, weight[order], owner[order]  # −0 becomes 0
-        first = np.flatnonzero(_begins(z, owner))
-        total = np.add.reduceat(weight, first) if len(first) else np.empty(0)
-        edges = None if members is None else np.searchsorted(owner[first], np.arange(members + 1))
-        return cls.trusted(**_told_apart(z[first]), weight=total, edges=edges)
+        hashes = row_hashes(z[at]) if hashes is None else hashes[at]
+        order = np.lexsort((hashes, owner[at]))
+        at, hashes = at[order], hashes[order]
+        first = np.flatnonzero(_begins(z, at, owner, hashes))
+        total = np.add.reduceat(weight[at], first) if len(first) else np.empty(0)
+        at = at[first]
+        edges = None if members is None else np.searchsorted(owner[at], np.arange(members + 1))
+        return cls.trusted(**_told_apart(z[at]), weight=total, edges=edges)._hashed(hashes[first])
+
+    def _hashed(self, hashes: Hashes) -> Self:
+        """The same rows, whose hashes are known already."""
+        self.__dict__["hashes"] = hashes
+        return self
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """A hash of each row (m,), made once: merging sorts by it."""
+        return row_hashes(self.values)
 
     @property
     def values(self) -> Array:
@@ -108,14 +123,17 @@ class DistinctRows(Addable, Value):
             raise ShapeError(sentence("DistinctRows", f"both must have {mine} columns and members", others))
         if not len(other):
             return self
-        rows, weight, owner = (
-            np.concatenate([getattr(s, name) for s in (self, other)]) for name in ("values", "weight", "owner")
+        if not len(self):
+            return other
+        rows, weight, owner, hashes = (
+            np.concatenate([getattr(s, name) for s in (self, other)])
+            for name in ("values", "weight", "owner", "hashes")
         )
-        return self._merged(rows, weight, owner, self.members)
+        return self._merged(rows, weight, owner, self.members, hashes)
 
     def __mul__(self, factor: float) -> Self:
         if factor > 0:
-            return self.replace(weight=self.weight * factor)
+            return self.replace(weight=self.weight * factor)._hashed(self.hashes)
         edges = None if self.edges is None else np.zeros_like(self.edges)
         return self.replace(rows=self.rows[:0].copy(), weight=self.weight[:0].copy(), edges=edges, gaps=None)
 
@@ -126,7 +144,8 @@ class DistinctRows(Addable, Value):
         assert self.edges is not None
         if np.ndim(k) == 0:
             mine = slice(self.edges[k], self.edges[k + 1])
-            return self.trusted(**_told_apart(self.values[mine]), weight=self.weight[mine].copy(), edges=None)
+            one = self.trusted(**_told_apart(self.values[mine]), weight=self.weight[mine].copy(), edges=None)
+            return one._hashed(self.hashes[mine])
         return self.side_by_side([self.member(int(i)) for i in np.asarray(k)])
 
     @classmethod
@@ -134,12 +153,14 @@ class DistinctRows(Addable, Value):
         """Sets of rows as one stack; a stack among them counts as its members."""
         sizes = np.concatenate([[len(p)] if p.edges is None else np.diff(p.edges) for p in parts])
         edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-        rows, weight = (np.concatenate([getattr(p, name) for p in parts]) for name in ("values", "weight"))
-        return cls.trusted(**_told_apart(rows), weight=weight, edges=edges)
+        rows, weight, hashes = (
+            np.concatenate([getattr(p, name) for p in parts]) for name in ("values", "weight", "hashes")
+        )
+        return cls.trusted(**_told_apart(rows), weight=weight, edges=edges)._hashed(hashes)
 
     def pooled(self) -> Self:
         """The rows of all members as one set."""
-        return self._merged(self.values, self.weight, np.zeros(len(self.rows), np.intp), None)
+        return self._merged(self.values, self.weight, np.zeros(len(self.rows), np.intp), None, self.hashes)
 
 
 @without.register
@@ -147,25 +168,27 @@ def _(stats: DistinctRows, part: Any) -> Any:
     """The rows whose weight is not all taken away."""
     both = [stats.values, part.values], [stats.weight, -part.weight], [stats.owner, part.owner]
     z, weight, owner = (np.concatenate(pair) for pair in both)
-    order = np.lexsort((row_hashes(z), owner))
-    z, weight, owner = z[order], weight[order], owner[order]
-    first = np.flatnonzero(_begins(z, owner))
-    rest = np.add.reduceat(weight, first)
-    rest[rest <= NOTHING * np.add.reduceat(np.abs(weight), first)] = 0.0
-    return stats._merged(z[first], rest, owner[first], stats.members)
+    hashes = np.concatenate([stats.hashes, part.hashes])
+    at = np.lexsort((hashes, owner))
+    first = np.flatnonzero(_begins(z, at, owner, hashes[at]))
+    rest = np.add.reduceat(weight[at], first)
+    rest[rest <= NOTHING * np.add.reduceat(np.abs(weight[at]), first)] = 0.0
+    at = at[first]
+    return stats._merged(z[at], rest, owner[at], stats.members, hashes[at])
 
 
 def _told_apart(z: Array) -> dict[str, Any]:
-    """Numbers, and where there are none: a file holds finite numbers only."""
+    """Numbers, and where there are none: a file holds finite numbers only; −0 becomes 0."""
     gaps = np.isnan(z)
-    return {"rows": np.where(gaps, 0.0, z), "gaps": gaps} if gaps.any() else {"rows": np.array(z), "gaps": None}
+    return {"rows": np.where(gaps, 0.0, z + 0.0), "gaps": gaps} if gaps.any() else {"rows": z + 0.0, "gaps": None}
 
 
-def _begins(z: Array, owner: Index) -> Mask:
-    """True where a row is no copy of the one before it."""
-    out = np.ones(len(z), dtype=bool)
-    alike = (z[1:] == z[:-1]) | (np.isnan(z[1:]) & np.isnan(z[:-1]))
-    out[1:] = ~alike.all(axis=1) | (owner[1:] != owner[:-1])
+def _begins(z: Array, at: Index, owner: Index, hashes: Hashes) -> Mask:
+    """True where row at[i] is no copy of row at[i − 1]; rows of different hash need no look."""
+    out = np.ones(len(at), dtype=bool)
+    same = 1 + np.flatnonzero((hashes[1:] == hashes[:-1]) & (owner[at[1:]] == owner[at[:-1]]))
+    a, b = z[at[same]], z[at[same - 1]]
+    out[same] = ~((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1)
     return out
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from likely.core.arrays import Array, Index, Mask, weights
 from likely.core.hashing import row_hashes
 from likely.core.notes import tell
-from likely.errors import DomainError, ShapeError, sentence
-from likely.models.metrics import sums
-from likely.models.neighbour_search import NeighbourSearch
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.categorical import is_missing
+from likely.models.neighbour_search import NeighbourSearch, _kind
 from likely.models.votes import Voters
 
 EDITS = ("wilson", "repeated", "all-k", "multiedit")
@@ -62,14 +62,11 @@ def condense(X: Any, y: Any, *, how: str = "hart", metric: Any = "l2", p: float 
     """
     if how not in ("hart", "reduced"):
         raise DomainError(sentence("condense", 'how must be "hart" or "reduced"', repr(how)))
-    x, owner, w, at = _labelled(X, y, weight, "condense")
+    x, owner, w, at = _once(*_labelled(X, y, weight, "condense"))
     search = NeighbourSearch.of(x, metric, p=p, weight=w, owner=owner, whose="condense")
     order = np.argsort(row_hashes(np.column_stack([x, owner])), kind="stable")
-    store = _Store(np.array(search.points)[order], search.metric.p, owner[order])
-    _hart(store)
-    if how == "reduced":
-        _reduce(store)
-    return np.sort(at[order[np.flatnonzero(store.there)]])
+    there = _condensed(np.array(search.points)[order], search.metric.p, owner[order], how == "reduced")
+    return np.sort(at[order[there]])
 
 
 # ---------------------------------------------------------------------- editing
@@ -150,63 +147,18 @@ def _no_class_lost(keep: Mask, owner: Index, quietly: bool = False) -> Mask:
 # ------------------------------------------------------------------- condensing
 
 
-class _Store:
-    """Which rows are kept, and for each row its nearest kept one; of equals the smallest number."""
+def _condensed(points: Array, p: float, owner: Index, reduced: bool) -> Mask:
+    """Which rows are kept, visited in the order in which they come."""
+    from likely.loops.condensing import grow_store, shrink_store
 
-    def __init__(self, points: Array, p: float, owner: Index) -> None:
-        self.points, self.p, self.owner = points, p, owner
-        self.there = np.zeros(len(owner), dtype=bool)
-        self.away, self.who = np.full(len(owner), np.inf), np.full(len(owner), len(owner), dtype=np.intp)
-
-    def add(self, row: int) -> None:
-        """Keep one more row."""
-        self.there[row] = True
-        away = sums(self.points, self.points[row], self.p)
-        nearer = (away < self.away) | ((away == self.away) & (row < self.who))
-        self.away[nearer], self.who[nearer] = away[nearer], row
-
-    def wrong(self) -> Mask:
-        """Rows that are not kept, and whose nearest kept row is of another class."""
-        known = self.who < len(self.owner)
-        return ~self.there & (~known | (self.owner[np.where(known, self.who, 0)] != self.owner))
-
-
-def _hart(store: _Store) -> None:
-    _, firsts = np.unique(store.owner, return_index=True)
-    for row in firsts:
-        store.add(int(row))
-    while True:
-        at, grown = 0, False
-        while len(left := np.flatnonzero(store.wrong()[at:])):
-            at += int(left[0])
-            store.add(at)
-            at, grown = at + 1, True
-        if not grown:
-            return
-
-
-def _reduce(store: _Store) -> None:
-    """Let rows go that nobody needs, the last ones first."""
-    for row in np.flatnonzero(store.there)[::-1]:
-        others = np.flatnonzero(store.there & (np.arange(len(store.there)) != row))
-        if not len(others):
-            return
-        mine = np.flatnonzero(store.who == row)
-        found = _nearest_among(store, mine, others)
-        before, after = store.owner[store.who[mine]] == store.owner[mine], store.owner[found[1]] == store.owner[mine]
-        if not (before & ~after).any():
-            store.there[row] = False
-            store.away[mine], store.who[mine] = found
-
-
-def _nearest_among(store: _Store, mine: Index, others: Index) -> tuple[Array, Index]:
-    away, who = np.full(len(mine), np.inf), np.full(len(mine), others[0], dtype=np.intp)
-    kept = store.points[others]
-    for i, row in enumerate(mine):
-        all_ = sums(kept, store.points[row], store.p)
-        best = int(all_.argmin())
-        away[i], who[i] = all_[best], others[best]
-    return away, who
+    n = len(owner)
+    kind, label = _kind(p), owner.astype(np.int64)
+    there, away, who = np.zeros(n, dtype=np.bool_), np.full(n, np.inf), np.full(n, n, dtype=np.int64)
+    firsts = np.unique(label, return_index=True)[1].astype(np.int64)
+    grow_store(points, label, firsts, kind, p, there, away, who)
+    if reduced:
+        shrink_store(points, label, kind, p, there, away, who)
+    return there
 
 
 # ----------------------------------------------------------------------- border
@@ -225,5 +177,27 @@ def _labelled(X: Any, y: Any, weight: Any, whose: str) -> tuple[Array, Index, Ar
     if w.shape != (len(x),) or not (w > 0).any():
         raise ShapeError(sentence(whose, "weight must have one number a row, some above 0", w.shape))
     at = np.flatnonzero(w > 0)
-    owner = np.unique(labels[at], return_inverse=True)[1].astype(np.intp)
-    return x[at], owner, w[at], at
+    return x[at], _owners(labels[at], whose), w[at], at
+
+
+def _owners(labels: Any, whose: str) -> Index:
+    """Classes as numbers; every row must have one."""
+    for i, label in enumerate(labels.tolist() if labels.dtype.kind in "fO" else []):
+        if is_missing(label):
+            remedy = "leave out rows without a label"
+            raise DataError(sentence(whose, "every row needs a label", f"{label} at row {i}", remedy))
+    try:
+        return np.unique(labels, return_inverse=True)[1].astype(np.intp)
+    except TypeError as error:
+        raise DataError(sentence(whose, "labels must be of one kind", error)) from error
+
+
+def _once(x: Array, owner: Index, w: Array, at: Index) -> tuple[Array, Index, Array, Index]:
+    """Copies of a row with its class as one row with their weight, at the place of the first."""
+    whole = np.ascontiguousarray(np.column_stack([x, owner]) + 0.0)  # no −0
+    same = np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))
+    _, first, place = np.unique(whole.view(same).ravel(), return_index=True, return_inverse=True)
+    total: Array = np.bincount(np.ravel(place), w, len(first)).astype(np.float64)
+    order = np.argsort(first)
+    first = first[order]
+    return x[first], owner[first], total[order], at[first]

@@ -8,7 +8,7 @@ from likely.core.blocks import Blocks
 from likely.core.learn import Stop, fit, resolve_prior
 from likely.core.notes import tell
 from likely.errors import DomainError, sentence
-from likely.families.law import Law
+from likely.families.law import Law, first_look
 
 RULES = (
     "maximum likelihood", "moments", "unbiased", "map", "posterior mean", "posterior median", "predictive",
@@ -44,27 +44,33 @@ def estimate(law: Any, x: Any, rule: str = "maximum likelihood", *, prior: Any =
     if rule in ("moments", "unbiased"):
         return _direct(law, kind, x, rule, weight)
     if rule == "maximum likelihood":
-        return _climbed(_start(law, kind, x), x, weight, None)
+        return _climbed(_start(law, kind, x, weight), x, weight, None)
     if prior is None:
         expected, remedy = f'rule "{rule}" needs a prior', 'give one, as lk.Beta(1, 1), or "weak"'
         raise DomainError(sentence("estimate", expected, "None", remedy))
-    start = _start(law, kind, x)
+    start = _start(law, kind, x, weight)
     return _climbed(start, x, weight, prior) if rule == "map" else _weighed(start, x, weight, prior, rule)
 
 
-def _start(law: Any, kind: Any, x: Any) -> Any:
-    return kind.blank(Blocks.of(x).first.x) if isinstance(law, type) else law
+def _start(law: Any, kind: Any, x: Any, weight: Any) -> Any:
+    if not isinstance(law, type):
+        return law
+    return kind.blank(first_look(Blocks.of(x, weight)), **(kind._seen_in(x) if hasattr(kind, "_seen_in") else {}))
 
 
 def _direct(law: Any, kind: Any, x: Any, rule: str, weight: Any) -> Any:
-    """By the law's own formula; a value passes on what kind of covariance it has."""
-    said = not isinstance(law, type) and getattr(law, "members", None) is None and hasattr(law, "kind")
+    """By the law's own formula; a value passes on what kind of covariance it has, and what it knows already."""
     verb = kind.moments_fit if rule == "moments" else kind.unbiased_fit
-    return verb(x, weight, kind=law.kind) if said else verb(x, weight)
+    if isinstance(law, type) or getattr(law, "members", None) is not None:
+        return verb(x, weight)
+    known = {"kind": law.kind} if hasattr(law, "kind") else law._fixed() if hasattr(law, "_fixed") else {}
+    return verb(x, weight, **known)
 
 
 def _climbed(start: Any, x: Any, weight: Any, prior: Any) -> Any:
-    report = fit(start, Blocks.of(x, weight), prior=prior, stop=Stop(2000, 1e-12))
+    blocks, usual = Blocks.of(x, weight), Stop(2000, 1e-12)
+    own = isinstance(start, Law)
+    report = start._learnt_from(blocks, prior, usual=usual) if own else fit(start, blocks, prior=prior, stop=usual)
     if not report.converged:
         tell(f"estimate: {type(start).__name__} not converged: {report.reason}")
     return report.model

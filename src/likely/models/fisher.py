@@ -9,6 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
+from likely.core.notes import tell
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.moments import Moments
@@ -18,6 +19,8 @@ from likely.models.principal import refuse_gaps
 CONSTANT = 1e-14  # share of a column's size: a standard deviation of less is what sums leave of a constant
 RANK = 1e-12  # share of the largest variance of standardised columns below which a direction is rounding
 FLAT = 1e-10  # share of a direction's variance that lies within classes: below, classes do not vary along it at all
+LOST = 1e-14  # share beyond which a direction that is left out is more than a sum of other columns
+FILLED = 'fill them first, or use BayesClassifier(GaussianDensity("pooled")), which integrates missing entries out'
 NOTHING = 1e-12  # share between classes that is rounding
 
 
@@ -125,7 +128,7 @@ class FisherAxes(Value):
             refuse_infinite(z, "FisherDiscriminant")
             out = (z - self.mean) @ self.axes.T
             if not np.isfinite(out).all():
-                refuse_gaps(z, "FisherDiscriminant")
+                refuse_gaps(z, "FisherDiscriminant", FILLED)
             return out
 
         return map_rows(coordinates, x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64), len(self.axes))
@@ -156,6 +159,10 @@ def _whitened(W: Array, between: Array, mean: Array) -> _Frame:
     Wn, Bn = symmetric(W[np.ix_(used, used)] / scale / scale[:, None]), between[:, used] / scale
     values, vectors = np.linalg.eigh(Wn + Bn.T @ Bn)
     keep = values > RANK * values[-1]
+    lost = int(((values > LOST * values[-1]) & ~keep).sum())
+    if lost:
+        what = "direction is" if lost == 1 else "directions are"
+        tell(f"FisherAxes: {lost} {what} too thin beside the widest (1e-6 of its spread) and left out: rescale first")
     root = vectors[:, keep] / np.sqrt(values[keep])
     U = np.zeros((len(variance), int(keep.sum())))
     U[used] = root / scale[:, None]
@@ -172,7 +179,8 @@ def _chosen(frame: _Frame, components: int | None, K: int, beyond: bool) -> tupl
         raise DataError(sentence("FisherAxes", "class means must differ", "one mean for all", "name other classes"))
     if q > most:
         remedy = "keep fewer" if beyond else 'keep fewer, or choose criterion="determinant"'
-        expected = f"at most {most} axes: {K} classes differ in no more directions"
+        why = "rows vary" if beyond else f"{K} classes differ"
+        expected = f"at most {most} axes: {why} in no more directions"
         raise DomainError(sentence("FisherAxes", expected, q, remedy))
     turns = np.concatenate([turns[:rank], _by_variance(turns[rank:], frame.variances)])[: max(q, 1)]
     inner = np.einsum("qi,ij,qj->q", turns, frame.within, turns)

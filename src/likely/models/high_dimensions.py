@@ -15,6 +15,7 @@ from likely.models.neighbour_search import NeighbourSearch, _Tree
 
 MOST = 5000  # rows that are looked at: spread evenly over all
 QUERIES = 200  # rows whose distances to all others are taken
+TOLD = 8.0  # dimensions beyond which a few thousand rows are too few to tell how many there are
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +29,16 @@ class HighDimensions(Value):
     contrast: float  # median of (farthest − nearest) / nearest
     spread: float  # deviation of distances over their mean; 1/√(2D) or so for D independent columns
     hubs: Hubness
-    dimension: Dimension
+    dimension: Dimension  # too small where it is large, and then `at_least` so many
+    at_least: bool = False
 
     @property
     def verdict(self) -> str:
         """What it means, in a sentence or two."""
         m, error = self.dimension
         told = f"{self.columns} columns vary like {m:.1f} ± {2 * error:.1g} independent ones"
+        if self.at_least:
+            told = f"{self.columns} columns vary like {m:.0f} independent ones or more: neighbours are too far to tell"
         if self.contrast < 1.0:
             found = (
                 f"Distances say little: the farthest row is only {1 + self.contrast:.1f} times as far as the nearest"
@@ -56,7 +60,9 @@ def high_dimensions(
 
     Copies of a row count once and rows with gaps not at all; of more than `most` rows, so many spread evenly are
     looked at. Columns are divided by their deviation unless another `metric` is named. k neighbours show hubs and
-    dimension.
+    dimension. The estimate of the dimension is too small for Gaussian rows, the more so the more dimensions there are:
+    what it lacks for as many rows of independent columns is simulated and part of its error; beyond 8 dimensions it is
+    a lower bound (`at_least`).
 
     >>> rng = np.random.default_rng(0)
     >>> flat = rng.normal(size=(2000, 2)) @ rng.normal(size=(2, 30))  # a plane in thirty dimensions
@@ -70,9 +76,13 @@ def high_dimensions(
     search = NeighbourSearch.of(x, metric, p=p, whose="high_dimensions")
     away, found = search.nearest_others(int(min(max(k, 2), len(x) - 1)), whose="high_dimensions")
     contrast, spread = _to_all(search)
+    dimension = _dimension(search, away)
+    at_least = dimension.value > TOLD
+    if not at_least:
+        dimension = _with_bias(dimension, len(x), away.shape[1])
     return HighDimensions.trusted(
         rows=len(x), columns=x.shape[1], left_out=left_out, copies=copies, contrast=contrast, spread=spread,
-        hubs=hubness(found, len(x)), dimension=_dimension(search, away),
+        hubs=hubness(found, len(x)), dimension=dimension, at_least=at_least,
     )  # fmt: skip
 
 
@@ -95,6 +105,15 @@ def _to_all(search: NeighbourSearch) -> tuple[float, float]:
     away, _ = search.nearest_others(n - 1, at)
     contrast = float(np.median(relative_contrast(away[:, 0], away[:, -1])))
     return contrast, float(np.mean(away.std(axis=1) / np.maximum(away.mean(axis=1), 1e-300)))
+
+
+def _with_bias(found: Dimension, n: int, k: int) -> Dimension:
+    """With what the estimate lacks for n Gaussian rows of about as many independent columns as part of its error."""
+    columns = max(round(found.value), 1)
+    x = np.random.default_rng(0).standard_normal((n, columns))
+    search = NeighbourSearch.of(x)
+    lacks = columns - _dimension(search, search.nearest_others(k)[0]).value
+    return Dimension(found.value, float(np.hypot(found.error, lacks * found.value / columns)))
 
 
 def _dimension(search: NeighbourSearch, away: Array) -> Dimension:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -273,14 +273,25 @@ class Histogram(Law):
     # --------------------------------------------------------------- learning
 
     @classmethod
+    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+        """The relative frequencies of weighted rows; options as those of `blank`, with edges that hold all rows."""
+        from likely.models.histogram_edges import edges_for
+
+        if options.get("edges") is None and isinstance(x, np.ndarray | list | tuple):
+            z = rows(x, None, "Histogram")
+            bins, joint = options.pop("bins", "doane"), options.get("joint", True)
+            options["edges"] = edges_for(z, bins, joint, weight)
+        return super().fit(x, weight, **options)
+
+    @classmethod
     def blank(
         cls, x: Any, members: int | None = None, *, edges: Any = None, joint: bool = True, count: float = 0.0,
-        bins: Any = "doane",
+        bins: Any = "doane", weight: Any = None,
     ) -> Histogram:  # fmt: skip
         """A first look at rows: edges by a rule (`models.histogram_edges`) unless they are given, all cells alike."""
         from likely.models.histogram_edges import edges_for
 
-        each = edges_for(rows(x, None, "Histogram"), bins, joint) if edges is None else edges
+        each = edges_for(rows(x, None, "Histogram"), bins, joint, weight) if edges is None else edges
         flat, sizes = _flat_edges(each, None)
         kind = "grid" if joint else "columns"
         _number_of_cells(sizes, kind)

@@ -1,39 +1,49 @@
 """How finely to cut: enough cells to see the shape, few enough that each has rows in it.
 
-All rules look at the distinct values of a column, so that copies and weights change nothing.
+Doane's and Sturges' rules look at the distinct values of a column. "knuth" and "leave-one-out" score how many rows each
+cell holds, and no cell is narrower than the grain of the values: numbers that were rounded say nothing within it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
-from likely.core.arrays import Array, refuse_infinite
+from likely.core.arrays import Array, refuse_infinite, weights
 from likely.errors import DomainError, sentence
 
 MOST = 200  # cells of a column that a search tries
 LEAST_WIDTH = 1e-8  # of its size: half the width of the one cell of a column that does not vary
 HALF = 0.5  # rows added to a cell when one is left out: Jeffreys' prior
+LEVELS = 2000  # values of a column that was rounded, up to which whole numbers of them make a cell
 
 
-def edges_for(x: Array, bins: Any, joint: bool = False) -> list[Array]:
+def edges_for(x: Array, bins: Any, joint: bool = False, weight: Any = None) -> list[Array]:
     """Edges of each column of rows (n, d): by a rule's name, a number of cells, or edges that are given."""
     refuse_infinite(x, "Histogram")
-    d = x.shape[1]
+    d, w = x.shape[1], weights(weight, len(x), "Histogram")
+    if w is not None:
+        w = w if w.ndim == 1 else w.sum(axis=1)
+        x, w = x[w > 0], w[w > 0]  # a row without weight is not there
     if isinstance(bins, list | tuple) and len(bins) == d and all(np.ndim(b) == 1 for b in bins):
         return [np.asarray(b, dtype=np.float64) for b in bins]
     if np.ndim(bins) == 1:
         if d == 1 or np.size(bins) != d or np.asarray(bins).dtype.kind not in "iu":
             return [np.asarray(bins, dtype=np.float64)] * d
-        return [_even(np.unique(_seen(c)), int(b)) for c, b in zip(x.T, bins, strict=True)]
-    return [_even(values, _number(bins, values)) for values in (np.unique(_seen(c)) for c in x.T)]
+        return [_edges(c, int(b), w) for c, b in zip(x.T, bins, strict=True)]
+    return [_edges(c, bins, w) for c in x.T]
 
 
-def _seen(column: Array) -> Array:
-    return column[~np.isnan(column)]
+def _edges(column: Array, bins: Any, weight: Array | None) -> Array:
+    there = ~np.isnan(column)
+    values, place = np.unique(column[there], return_inverse=True)
+    if isinstance(bins, str) and bins in SCORES and len(values) > 1:
+        counts = np.bincount(np.ravel(place), None if weight is None else weight[there], len(values))
+        return _best(values, counts.astype(np.float64), SCORES[bins])
+    return _even(values, _number(bins, values))
 
 
 def _number(bins: Any, values: Array) -> int:
@@ -41,8 +51,8 @@ def _number(bins: Any, values: Array) -> int:
         if bins < 1:
             raise DomainError(sentence("Histogram", "at least one cell is needed", bins))
         return int(bins)
-    if bins not in RULES:
-        expected = f"bins must be a number, edges, or one of {', '.join(RULES)}"
+    if not isinstance(bins, str) or bins not in (*RULES, *SCORES):
+        expected = f"bins must be a number, edges, or one of {', '.join((*RULES, *SCORES))}"
         raise DomainError(sentence("Histogram", expected, repr(bins)))
     return max(1, RULES[bins](values)) if len(values) > 1 else 1
 
@@ -75,32 +85,57 @@ def _doane(values: Array) -> int:
     return int(np.ceil(1 + np.log2(n) + np.log2(1 + skew / unit)))
 
 
-def _searched(score: Callable[[Array, int], float]) -> Callable[[Array], int]:
-    """The number of cells with the best score."""
-
-    def best(values: Array) -> int:
-        numbers = range(1, min(MOST, len(values)) + 1)
-        edges = (_even(values, m) for m in numbers)
-        scores = [score(np.histogram(values, e)[0].astype(np.float64), m) if len(e) == m + 1 else -np.inf
-                  for e, m in zip(edges, numbers, strict=True)]  # fmt: skip
-        return int(np.argmax(scores)) + 1
-
-    return best
+def _best(values: Array, counts: Array, score: Callable[[Array, float], float]) -> Array:
+    """The edges with the best score; of equals the fewest cells."""
+    tried = list(_tried(values, counts))
+    held = (np.histogram(values, edges, weights=counts)[0] for edges in tried)
+    width = [float((edges[-1] - edges[0]) / (len(edges) - 1)) for edges in tried]
+    scores = [score(h, w / width[0]) for h, w in zip(held, width, strict=True)]
+    return tried[int(np.argmax(scores))]
 
 
-def _knuth(counts: Array, cells: int) -> float:
-    """Log posterior of a number of cells (Knuth 2006)."""
-    n = counts.sum()
-    value = n * np.log(cells) + gammaln(0.5 * cells) - cells * gammaln(0.5) - gammaln(n + 0.5 * cells)
+def _tried(values: Array, counts: Array) -> Iterator[Array]:
+    """Edges with more and more cells of one width; of rounded values, as many in each cell."""
+    span, gap = float(values[-1] - values[0]), float(np.diff(values).min())
+    if not (np.isfinite(span) and gap > 0):
+        yield _even(values, 1)
+        return
+    levels = _levels(values, counts)
+    if levels:
+        grain = span / (levels - 1)
+        sizes = {-(-levels // q): q for q in range(levels, 0, -1)}  # of equal numbers of cells the finest
+        for cells, q in sizes.items():
+            if cells <= MOST:
+                yield values[0] - 0.5 * grain + q * grain * np.arange(cells + 1)
+        return
+    for cells in range(1, int(min(MOST, len(values), max(span / gap, 1.0))) + 1):
+        edges = _even(values, cells)
+        if len(edges) == cells + 1:
+            yield edges
+
+
+def _levels(values: Array, counts: Array) -> int:
+    """How many values one step apart there could be, if rows repeat and all lie on such a grid; else 0."""
+    steps = (values - values[0]) / float(np.diff(values).min())
+    if not steps[-1] < LEVELS or not counts.sum() > len(values):
+        return 0
+    steps *= round(float(steps[-1])) / steps[-1]
+    return round(float(steps[-1])) + 1 if (np.abs(steps - np.rint(steps)) < 1e-3).all() else 0
+
+
+def _knuth(counts: Array, width: float) -> float:
+    """Log posterior of a number of cells (Knuth 2006), but for a constant."""
+    n, cells = counts.sum(), len(counts)
+    value = -n * np.log(width) + gammaln(0.5 * cells) - cells * gammaln(0.5) - gammaln(n + 0.5 * cells)
     return float(value + gammaln(counts + 0.5).sum())
 
 
-def _left_out(counts: Array, cells: int) -> float:
-    """Σ log p of each value under the others, half a row in each cell."""
+def _left_out(counts: Array, width: float) -> float:
+    """Σ log p of each row under the others, half a row in each cell; but for a constant."""
     n, here = counts.sum(), counts[counts > 0]
-    return float(here @ np.log((here - 1 + HALF) / (n - 1 + HALF * cells)) + n * np.log(cells))
+    others = np.maximum(here - 1, 0.0) + HALF
+    return float(here @ np.log(others / (max(n - 1, 0.0) + HALF * len(counts))) - n * np.log(width))
 
 
-RULES: dict[str, Callable[[Array], int]] = {
-    "doane": _doane, "sturges": _sturges, "knuth": _searched(_knuth), "leave-one-out": _searched(_left_out),
-}  # fmt: skip
+RULES: dict[str, Callable[[Array], int]] = {"doane": _doane, "sturges": _sturges}
+SCORES: dict[str, Callable[[Array, float], float]] = {"knuth": _knuth, "leave-one-out": _left_out}

@@ -76,6 +76,8 @@ def laplace(
     >>> found.mode.round(6), found.law.covariance_matrix.round(6).tolist()
     (array([1., 2.]), [[1.0, 0.0], [0.0, 4.0]])
     """
+    if not callable(log_density):
+        raise DomainError(sentence(ME, "log_density must be a function of a point (d,)", type(log_density).__name__))
     z = np.atleast_1d(parameter(start, ME, "start"))
     if z.ndim != 1 or not z.size:
         raise ShapeError(sentence(ME, "start must be one point (d,)", z.shape))
@@ -297,10 +299,19 @@ def _looked_at(f: _Watched, peak: _Peak) -> _Peak:
     return peak
 
 
+def _refuse_noise(peak: _Peak, bend: float) -> None:
+    """A curvature that rounding alone could have made says nothing of valleys."""
+    rounding = 1e-12 * abs(peak.value) / slopes.AROUND[1] ** 2
+    if rounding > 1e-2 and abs(bend) <= rounding:
+        expected = "log f must be near 0 at its peak, so that its curvature can be told from rounding"
+        raise DomainError(sentence(ME, expected, f"{peak.value:.3g}", "subtract a constant from log_density"))
+
+
 def _refuse_direction(f: _Watched, peak: _Peak, way: Array, bend: float) -> None:
     ahead = f(np.stack([peak.z + 1e3 * way, peak.z - 1e3 * way]))
     if (ahead > peak.value + 1e-12 * (1 + abs(peak.value))).any():
         _refuse_endless(peak.z)
+    _refuse_noise(peak, bend)
     seen = f"{'no curvature' if abs(bend) < 0.1 else 'a valley'} along {_shown(way / np.linalg.norm(way))}"
     expected, remedy = (
         "−∇∇ log f must be positive definite at a peak",

@@ -243,12 +243,11 @@ def _solved(low: float, high: float, known: list[Known]) -> MaximumEntropyLaw:
 
 def _check(law: MaximumEntropyLaw, known: Known, unit: float) -> None:
     """A function that jumps is not integrated well by panels that do not know where: look again with finer ones."""
-    if isinstance(known.feature, str):
-        return
     value = law.integrated(lambda x: feature_values(known.feature, x))
     if abs(value - known.value) > 1e-6 * max(unit, abs(known.value)):
         expected = f"{known.name} should be smooth, so that E = {known.value:g} is met"
-        tell(sentence(ME, expected, f"{value:g}", "smooth it, or give values= on a fine grid"), stacklevel=4)
+        remedy = "move it inwards" if isinstance(known.feature, str) else "smooth it, or give values= on a fine grid"
+        tell(sentence(ME, expected, f"{value:g}", remedy), stacklevel=4)
 
 
 def _place(low: float, high: float, named: dict[str, float]) -> tuple[float, float]:
@@ -280,7 +279,11 @@ def _units(features: Array, known: list[Known]) -> Array:
     """The size of each feature where the line is looked at closely."""
     middle = features[len(features) * 39 // 80 : len(features) * 41 // 80]
     size = np.abs(middle).mean(axis=0) if len(known) else np.empty(0)
-    return np.where(size > 0, size, 1.0)
+    size = np.where(size > 0, size, 1.0)
+    # what has one sign only is met relative to its value, however small: a mean of 10⁻⁹ between 0 and 1
+    targets = np.abs([k.value for k in known])
+    lone = ((features >= 0).all(axis=0) | (features <= 0).all(axis=0)) & (targets > 0)
+    return np.where(lone, np.minimum(size, targets), size)
 
 
 def _refuse_outside(features: Array, base: Array, known: list[Known]) -> None:

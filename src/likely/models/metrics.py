@@ -14,6 +14,7 @@ from likely.families.gaussian import Gaussian
 from likely.maths.spd import cholesky, inverse_factor
 
 METRICS = ("l1", "l2", "linf", "lp", "scaled", "mahalanobis", "correlation")
+SYNONYMS = {"euclidean": "l2", "manhattan": "l1", "cityblock": "l1", "chebyshev": "linf", "minkowski": "lp"}
 LEARNT = ("scaled", "mahalanobis")  # these need to know how rows spread
 WHOLE = ("mahalanobis", "correlation")  # these need complete rows
 HIGHEST = 64.0  # powers beyond leave the range of numbers; the limit is linf
@@ -25,7 +26,8 @@ class Metric(Value):
 
     l1, l2, linf and lp are the plain ones; "scaled" divides columns by `scale` (d,); "mahalanobis" whitens rows by a
     covariance `scale` (d, d); "correlation" is 1 − r, half the squared distance of rows brought to mean 0 and
-    length 1. A row without spread has no correlation: its r with others is 0.
+    length 1. A row without spread has no correlation: its r with others is 0. The names "euclidean", "manhattan",
+    "cityblock", "chebyshev" and "minkowski" mean l2, l1, l1, linf and lp.
 
     >>> Metric("lp", p=3.0).between([[0.0, 0.0]], [[1.0, 1.0], [2.0, 0.0]]).round(3)
     array([[1.26, 2.  ]])
@@ -36,8 +38,10 @@ class Metric(Value):
     scale: Array | None = None  # (d,) of "scaled", (d, d) of "mahalanobis"
 
     def __post_init__(self) -> None:
-        if self.name not in METRICS:
+        name = plain_name(self.name)
+        if name not in METRICS:
             raise DomainError(sentence("Metric", f"metric must be one of {', '.join(METRICS)}", repr(self.name)))
+        self._set(name=name)
         if self.name == "lp" and not 1.0 <= float(self.p) <= HIGHEST:
             expected, remedy = f"p must lie in 1 … {HIGHEST:g}", 'the limit of large p is metric="linf"'
             raise DomainError(sentence("Metric", expected, self.p, remedy))
@@ -51,6 +55,7 @@ class Metric(Value):
     ) -> Self:  # fmt: skip
         """The metric for rows x (n, d): what "scaled" and "mahalanobis" need is their spread, within classes if these
         are known (`owner`), as `GaussianDensity("pooled")` estimates it."""
+        name = plain_name(name)
         if name in LEARNT and scale is None:
             scale = _spread(x, weight, owner, "diagonal" if name == "scaled" else "full")
         return cls(name, p, scale if name in LEARNT else None)
@@ -88,6 +93,11 @@ class Metric(Value):
             expected = "covariance must be positive definite"
             raise DomainError(sentence("Metric", expected, "one that is not", 'use metric="scaled"'))
         return np.einsum("ij,kj->ik", z, inverse_factor(root))  # no BLAS: the same bits in whatever company a row comes
+
+
+def plain_name(name: Any) -> Any:
+    """The name of a metric here, for one that it has elsewhere."""
+    return SYNONYMS.get(name, name) if isinstance(name, str) else name
 
 
 def sums(known: Array, query: Array, p: float) -> Array:

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
-from likely.core.engine import cores
+from likely.core.notes import said_once
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law
 from likely.models.distinct_rows import DistinctRows, checked_edges
+from likely.models.metrics import plain_name
+from likely.models.neighbour_search import NeighbourSearch
 from likely.models.parzen_gaps import completed
 from likely.models.parzen_scale import spreads
 
@@ -23,7 +25,6 @@ METRICS = {"l1": 1.0, "l2": 2.0, "linf": np.inf}
 LEAST = 1e-8  # units: the radius of a ball in which k copies of one row lie
 FAR = 1e150
 ASKED = 2000  # rows that `objective` asks at most
-MANY = 16  # columns beyond which a tree asks everybody, and products are faster
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,8 @@ class NeighbourBalls(Law):
     It does *not* integrate to one (its tails fall as 1/r^d), so it compares rows and classes, but is no law to take
     expectations of. With `unbiased`, k − 1 stands above, whose mean is right for points of a Poisson process.
 
-    - **points, weight, edges**: as those of `Parzen`; k is compared with weights, so a weight of 3 is three rows.
+    - **points, weight, edges**: as those of `Parzen`; k is compared with weights, so a weight of 3 is three rows and
+      a point without weight is not there.
     - **unit**: (d,), the units in which columns are measured; `refit` takes the columns' deviations if `scaled`.
     - **metric**: "l1", "l2" or "linf": the ball's shape.
     - **shared**: the members of a stack share one ball that holds k rows of all of them: p(x | c) = k_c / (N_c V), and
@@ -67,16 +69,22 @@ class NeighbourBalls(Law):
         if weight.shape != (n,) or unit.shape != (d,):
             got = (weight.shape, unit.shape)
             raise ShapeError(sentence("NeighbourBalls", f"weight must be ({n},) and unit ({d},)", got))
-        if not ((weight > 0).all() and (unit > 0).all()):
-            raise DomainError(sentence("NeighbourBalls", "weights and units must be positive"))
-        if self.metric not in METRICS:
+        if not ((weight >= 0).all() and (weight > 0).any() and (unit > 0).all()):
+            expected = "units must be positive, and weights not negative, some of them positive"
+            raise DomainError(sentence("NeighbourBalls", expected))
+        metric = plain_name(self.metric)
+        if not isinstance(metric, str) or metric not in METRICS:
             raise DomainError(sentence("NeighbourBalls", f"metric must be one of {', '.join(METRICS)}", self.metric))
         if not 0 < self.k < np.inf or (self.unbiased and not self.k > 1):
             raise DomainError(sentence("NeighbourBalls", "k must be positive, and above 1 if unbiased", self.k))
         edges = checked_edges(self.edges, n, "NeighbourBalls")
+        there = weight > 0
+        if not there.all():
+            edges = None if edges is None else np.concatenate([[0], np.cumsum(there)])[edges].astype(np.intp)
+            points, weight = points[there], weight[there]
         if edges is not None and (np.diff(edges) < 1).any():
             raise DataError(sentence("NeighbourBalls", "every member needs a point", "a member without"))
-        self._set(points=points, k=float(self.k), weight=weight, unit=unit, edges=edges)
+        self._set(points=points, k=float(self.k), weight=weight, unit=unit, metric=metric, edges=edges)
 
     # ------------------------------------------------------------------ shape
 
@@ -193,26 +201,30 @@ class NeighbourBalls(Law):
             m = min(most, 2 * m)
 
     def _nearest(self, y: Array, m: int) -> tuple[Array, Index]:
-        if self.dim > MANY and self.metric == "l2":
-            return _by_products(self._white(self.points), y, m)
-        far, at = self._tree.query(y, k=m, p=METRICS[self.metric], workers=cores())
-        return (far[:, None], at[:, None]) if m == 1 else (far, at)
+        return self._search.nearest(y, m, "NeighbourBalls")
 
     @cached_property
-    def _tree(self) -> Any:
-        from scipy.spatial import cKDTree
+    def _search(self) -> NeighbourSearch:
+        return NeighbourSearch.of(self._white(self.points), self.metric, whose="NeighbourBalls")
 
-        return cKDTree(self._white(self.points))
+    @cached_property
+    def _middle(self) -> Array:
+        """A value in the middle of each column: about it, an outlier takes no digits from the other rows."""
+        half = len(self.points) // 2
+        return np.array(np.partition(self.points, half, axis=0)[half])
 
     def _white(self, x: Array) -> Array:
         """Rows in units; what is beyond all numbers is far, and its square still a number."""
         with np.errstate(all="ignore"):
-            white = (x - self.points[0]) / self._unit
+            white = (x - self._middle) / self._unit
         return np.clip(np.nan_to_num(white, nan=FAR), -FAR, FAR)
 
     def marginal(self, columns: Sequence[int]) -> NeighbourBalls:
         """Balls in some of the columns."""
-        at = np.asarray(columns, dtype=np.intp)
+        at = np.atleast_1d(np.asarray(columns))
+        if at.ndim != 1 or not at.size or at.dtype.kind not in "iu" or at.min() < -self.dim or at.max() >= self.dim:
+            expected = f"columns must be whole numbers from 0 to {self.dim - 1}"
+            raise DomainError(sentence("NeighbourBalls", expected, columns))
         return self.replace(points=np.ascontiguousarray(self.points[:, at]), unit=np.array(self._unit[at]))
 
     def sample(self, n: int, rng: Generator) -> Array:
@@ -255,7 +267,8 @@ class NeighbourBalls(Law):
         points, owner = stats.rows, stats.owner
         unit = self._unit
         if self.scaled:
-            unit = np.sqrt(spreads(points, stats.weight, np.zeros(len(points), np.intp), 1)[0])
+            with said_once(reworded=_own_words):
+                unit = np.sqrt(spreads(points, stats.weight, np.zeros(len(points), np.intp), 1)[0])
         new = []
         for k, old in enumerate(self._each):
             mine = owner == k
@@ -288,22 +301,9 @@ class NeighbourBalls(Law):
             raise ShapeError(sentence("NeighbourBalls", expected, got))
 
 
-def _by_products(points: Array, y: Array, m: int) -> tuple[Array, Index]:
-    """The m nearest points by blocks of products; the differences of those found are measured exactly."""
-    size = np.einsum("ij,ij->i", points, points)
-    far, at = np.empty((len(y), m)), np.empty((len(y), m), np.intp)
-    step = max(1, 4 * 10**6 // len(points))
-    for start in range(0, len(y), step):
-        part = y[start : start + step]
-        score = size - 2.0 * (part @ points.T)
-        some = (
-            np.argpartition(score, m - 1, axis=1)[:, :m] if m < len(points) else np.tile(np.arange(m), (len(part), 1))
-        )
-        away = np.sqrt(((part[:, None] - points[some]) ** 2).sum(axis=2))
-        order = np.argsort(away, axis=1, kind="stable")
-        far[start : start + step] = np.take_along_axis(away, order, axis=1)
-        at[start : start + step] = np.take_along_axis(some, order, axis=1)
-    return far, at
+def _own_words(text: str) -> str:
+    """What is said of windows, said of balls."""
+    return text.replace("Parzen:", "NeighbourBalls:", 1).replace("windows are", "balls are")
 
 
 def _in_ball(n: int, d: int, metric: str, rng: Generator) -> Array:

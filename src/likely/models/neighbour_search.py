@@ -67,7 +67,7 @@ class NeighbourSearch(Value):
     def nearest(self, x: Any, k: int, whose: str = "NeighbourSearch") -> tuple[Array, Index]:
         """Distances and row numbers (m, k) of the k nearest rows, nearest first."""
         k = self._sound(k, len(self), whose)
-        z = self.metric.prepare(x, whose, asked=True) / self.unit
+        z = self._asked(x, whose) / self.unit
         return self._found(np.ascontiguousarray(z), np.full(len(z), -1), k)
 
     def nearest_others(self, k: int, of: Any = None, whose: str = "NeighbourSearch") -> tuple[Array, Index]:
@@ -77,6 +77,13 @@ class NeighbourSearch(Value):
         return self._found(self._as_queries(at), at, k)
 
     # ------------------------------------------------------------------- inside
+
+    def _asked(self, x: Any, whose: str) -> Array:
+        """Queries in the coordinates of the points: of as many columns, or none can be compared."""
+        from likely.core.arrays import rows
+
+        extra = 2 if self.metric.name == "correlation" else 0
+        return self.metric.prepare(rows(x, self.points.shape[1] - extra, whose), whose, asked=True)
 
     def _as_queries(self, at: Index) -> Array:
         z = np.ascontiguousarray(self.points[at])

@@ -11,18 +11,22 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
+from likely.core.notes import unheard
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import one_column
 from likely.families.law import Law
 from likely.models.distinct_rows import DistinctRows, checked_edges, same_rows
 from likely.models.parzen_gaps import completed
 from likely.models.parzen_kernels import WITH_GAPS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
-from likely.models.parzen_scale import RULES, chosen, log_sums_of, shape_of, spreads
+from likely.models.parzen_pairs import Cloud
+from likely.models.parzen_scale import RULES, UNITS, LeftOut, chosen, log_sums_of, shapes_of, spreads
 from likely.models.parzen_tree import Tree, tree_of
 
 SMALL = 4096  # points up to which every one of them is added
 BOUND = 1e-6  # of p(x), beyond: |Δ log p| of any row stays below it
 ASKED = 2000  # rows that `objective` leaves out at most
+MANY = 12  # columns beyond which a tree leaves nothing out, and products are quicker
+FAR = 1e100  # widths beyond which squares might leave the range of numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +42,8 @@ class Parzen(Law):
     - **tolerance**: what |Δ log p| may be for any row: points too far to matter are left out by a bound. None: 0, every
       point is added, up to 4,096 points; 1e-6 beyond. A row too far for every point has a finite log p nevertheless.
     - **rule**: how `refit` chooses α ("leave-one-out", "maximum", "scott", "silverman", a number); "given" keeps scale.
+    - **unit**: what α multiplies: variances of the member's own columns ("class"), those within all members together
+      ("pooled"), or their mean, so that all columns have one width ("common").
 
     NaN entries are integrated out, which is exact for gaussian, t and cube; other kernels refuse them.
 
@@ -53,6 +59,7 @@ class Parzen(Law):
     edges: Index | None = None  # (K + 1,) for a stack
     tolerance: float | None = None
     rule: Any = "given"
+    unit: str = "class"
 
     def __post_init__(self) -> None:
         checked_kernel(self.kernel, self.dof, "Parzen")
@@ -66,6 +73,8 @@ class Parzen(Law):
             raise DomainError(sentence("Parzen", "tolerance must lie in 0 … 1", self.tolerance, "0 is exact"))
         if self.rule not in RULES and not (isinstance(self.rule, int | float) and self.rule > 0):
             raise DomainError(sentence("Parzen", f"rule must be a number or one of {', '.join(RULES)}", self.rule))
+        if self.unit not in UNITS:
+            raise DomainError(sentence("Parzen", f"unit must be one of {', '.join(UNITS)}", repr(self.unit)))
         self._set(points=points, weight=weight, edges=edges, dof=float(self.dof))
         self._set(scale=self._checked_scale(parameter(self.scale, "Parzen", "scale")))
 
@@ -74,7 +83,7 @@ class Parzen(Law):
         if scale.ndim == 0:
             if not scale > 0:
                 raise DomainError(sentence("Parzen", "scale must be positive", float(scale)))
-            each = scale * spreads(self.points, self._w, self._owner, K or 1)
+            each = scale * spreads(self.points, self._w, self._owner, K or 1, self.unit)
             return np.asarray(each if K else each[0])
         shapes = [(d,), (d, d)] if K is None else [(K, d), (K, d, d), (d,)]
         if scale.shape not in shapes:
@@ -83,6 +92,7 @@ class Parzen(Law):
             scale = np.repeat(scale[None], K, axis=0)
         if scale.ndim - (K is not None) == 2:
             self._refuse_cube()
+            self._refuse_common()
             roots = scale if K is not None else scale[None]
             if not np.allclose(roots, np.swapaxes(roots, 1, 2), rtol=1e-9, atol=0):
                 raise DomainError(sentence("Parzen", "a matrix of squared widths must be symmetric"))
@@ -96,6 +106,11 @@ class Parzen(Law):
         if self.kernel == "cube":
             expected = "a cube has a width a column, and no matrix"
             raise DomainError(sentence("Parzen", expected, "a matrix", 'take kernel="ball" for an ellipsoid'))
+
+    def _refuse_common(self) -> None:
+        if self.unit == "common":
+            expected = "elliptical windows have a shape, and no width that all columns share"
+            raise DomainError(sentence("Parzen", expected, 'unit="common"', 'take kernel="gaussian", or another unit'))
 
     # ------------------------------------------------------------------ shape
 
@@ -121,8 +136,9 @@ class Parzen(Law):
 
     @property
     def relative_scale(self) -> Array:
-        """α of each member (K,), one for one value: v² of the first column that varies over the variance there."""
-        each = np.stack([spreads(one.points, one._w, one._owner, 1)[0] for one in self._each])
+        """α of each member (K,), one for one value: v² over its unit, in the column that varies most."""
+        with unheard():  # what is odd about columns was said when they were learnt
+            each = spreads(self.points, self._w, self._owner, self.members or 1, self.unit)
         squared = np.diagonal(self.scale, axis1=-2, axis2=-1) if self.elliptical else self.scale
         at = np.argmax(each, axis=1)[:, None]
         return np.asarray(np.take_along_axis(np.atleast_2d(squared), at, 1) / np.take_along_axis(each, at, 1))[:, 0]
@@ -196,12 +212,32 @@ class Parzen(Law):
         return known[at]
 
     def _complete(self, x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return self._sums(self._white(x)) + self._constant
+
+    def _sums(self, y: Array, skip: Index | None = None) -> Array:
+        """log Σ w k of white rows, of row i without point skip[i]: by products in many columns, by a tree in few."""
+        if self.dim <= MANY or self.kernel == "cube":
+            return self._by_tree(y, skip)
+        near = (np.abs(y) < FAR).all(axis=1)
+        if near.all():
+            return self._cloud.log_sums(y, 1.0, self._kernel, skip)
+        out = np.empty(len(y))
+        for these in (near, ~near):
+            by = self._by_tree if these is not near else lambda z, s: self._cloud.log_sums(z, 1.0, self._kernel, s)
+            out[these] = by(y[these], None if skip is None else skip[these])
+        return out
+
+    def _by_tree(self, y: Array, skip: Index | None) -> Array:
         tolerance = self.tolerance
         if tolerance is None:
             tolerance = 0.0 if len(self.points) <= SMALL else BOUND
-        with np.errstate(all="ignore"):
-            sums = log_sums_of(self._tree, self._white(x), 1.0, self._kernel, tolerance)
-        return sums + self._constant
+        place = None if skip is None else self._tree.place[skip]
+        return log_sums_of(self._tree, y, 1.0, self._kernel, tolerance, place)
+
+    @cached_property
+    def _cloud(self) -> Cloud:
+        return Cloud(self._white(self.points), self._w)
 
     @cached_property
     def _constant(self) -> float:
@@ -326,7 +362,7 @@ class Parzen(Law):
     @classmethod
     def blank(
         cls, x: Any, members: int | None = None, *, kernel: str = "gaussian", scale: Any = "leave-one-out",
-        dof: float = 3.0, tolerance: float | None = None, elliptical: bool = False,
+        dof: float = 3.0, tolerance: float | None = None, elliptical: bool = False, unit: str = "class",
     ) -> Parzen:  # fmt: skip
         """A first look at rows: one window, at the first of them, for each member; `refit` replaces it."""
         z = rows(x, None, "Parzen")
@@ -334,7 +370,7 @@ class Parzen(Law):
             raise ShapeError(sentence("Parzen", "at least one row and one column are needed", z.shape))
         first = np.nan_to_num(z[:1], posinf=0.0, neginf=0.0)
         d = z.shape[1]
-        one = cls(first, np.eye(d) if elliptical else np.ones(d), kernel, None, dof, None, tolerance, scale)
+        one = cls(first, np.eye(d) if elliptical else np.ones(d), kernel, None, dof, None, tolerance, scale, unit)
         return one if members is None else _stacked([one] * members)
 
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> DistinctRows:
@@ -358,23 +394,31 @@ class Parzen(Law):
         stats = completed(stats, "Parzen")
         points, owner = stats.rows, stats.owner
         K = self.members
-        each = None if self.rule == "given" else spreads(points, stats.weight, owner, K or 1)
+        shapes = None if self.rule == "given" else self._shapes(points, stats.weight, owner)
         new = []
         for k, old in enumerate(self._each):
             mine = owner == k
             name = "" if K is None else f" (member {k})"
-            spread = None if each is None else each[k]
-            new.append(old._on(points[mine], stats.weight[mine], spread, name) if mine.any() else old)
+            shape = None if shapes is None else shapes[k]
+            new.append(old._on(points[mine], stats.weight[mine], shape, name) if mine.any() else old)
         return new[0] if K is None else _stacked(new)
 
-    def _on(self, points: Array, weight: Array, variance: Array | None, which: str) -> Parzen:
+    def _shapes(self, points: Array, weight: Array, owner: Index) -> Array:
+        """Squared widths at α = 1 of all members (K, d), or (K, d, d)."""
+        each = spreads(points, weight, owner, self.members or 1, self.unit)
+        return shapes_of(points, weight, owner, each, self.unit) if self.elliptical else each
+
+    def _on(self, points: Array, weight: Array, shape: Array | None, which: str) -> Parzen:
         """Windows on these points, with a width by the rule."""
-        if variance is None:
+        if shape is None:
             return self.replace(points=points, weight=weight)
-        shape = shape_of(points, weight, variance) if self.elliptical else variance
         unit = self.replace(points=points, weight=weight, scale=shape)
-        alpha = chosen(self.rule, unit._white(points), weight, self._kernel, which)
-        return unit.replace(scale=alpha * shape)
+        rows = LeftOut(unit._white(points), weight, self._kernel)
+        alpha = chosen(self.rule, rows, which)
+        new = unit.replace(scale=alpha * shape)
+        if self.rule == "leave-one-out" and len(points) > 1:  # `objective` will ask: the distances are at hand
+            new.__dict__["_known"] = rows.logs(float(np.log(alpha))) + self._kernel.log_height - new._log_det
+        return new
 
     def objective(self, stats: DistinctRows, prior: Any = None) -> float:
         """Σ w log p(x), each row judged by windows on the others: what its own window gives it says nothing.
@@ -392,15 +436,17 @@ class Parzen(Law):
 
     def _left_out(self, x: Array) -> Array:
         """log p of rows under windows on all other points."""
-        out = self._scores(x)
-        at = same_rows(x, self.points)
-        own = np.flatnonzero(at >= 0)
-        if len(self.points) > 1 and len(own):
-            skip = self._tree.place[at[own]]
-            with np.errstate(all="ignore"):
-                sums = log_sums_of(self._tree, self._white(x[own]), 1.0, self._kernel, BOUND, skip)
-                rest = self._w.sum() - self._w[at[own]]
-            out[own] = sums + self._kernel.log_height - self._log_det - np.log(rest)
+        known: Array | None = self.__dict__.get("_known")
+        first = np.array_equal(x, self.points[: len(x)])
+        if first and known is not None and len(known) >= len(x):
+            return known[: len(x)]
+        at = np.arange(len(x)) if first else same_rows(x, self.points)
+        own = at >= 0 if len(self.points) > 1 else np.zeros(len(x), bool)
+        out = np.empty(len(x))
+        out[~own] = self._scores(x[~own])
+        with np.errstate(all="ignore"):
+            rest = np.log(self._w.sum() - self._w[at[own]])
+            out[own] = self._sums(self._white(x[own]), at[own]) + self._kernel.log_height - self._log_det - rest
         return out
 
     def joined_stats(self, parts: list[DistinctRows]) -> DistinctRows:
@@ -466,7 +512,9 @@ def _points(points: Any, edges: Any) -> tuple[Array, Index | None]:
 def _stacked(parts: list[Parzen]) -> Parzen:
     points, weight = np.concatenate([p.points for p in parts]), np.concatenate([p._w for p in parts])
     edges = np.cumsum([0, *(len(p.points) for p in parts)]).astype(np.intp)
-    return parts[0].replace(points=points, weight=weight, scale=np.stack([p.scale for p in parts]), edges=edges)
+    stack = parts[0].replace(points=points, weight=weight, scale=np.stack([p.scale for p in parts]), edges=edges)
+    stack.__dict__["_each"] = parts  # they know more than what they are made of: trees, distances
+    return stack
 
 
 def _factor(scale: Array) -> Array:

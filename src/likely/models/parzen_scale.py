@@ -1,12 +1,15 @@
 """How wide a window should be: as wide as makes rows likely that were left out.
 
-v²_d = α σ²_d, with σ²_d the variance of column d in the member's own rows (Ney 5.2), or α times their covariance. What
-is chosen here is α, one number a member.
+v²_d = α σ²_d, with σ²_d the variance of column d in the member's own rows (Ney 5.2) or in another unit, or α times
+their covariance. What is chosen here is α, one number a member. Distances in units of σ do not depend on α: where all
+pairs are looked at anyway, they are formed once (`parzen_pairs`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,11 +20,14 @@ from likely.core.notes import tell
 from likely.errors import DataError, sentence
 from likely.families.floors import HUGE, ROUNDING, TINY, columns
 from likely.models.parzen_kernels import Kernel
+from likely.models.parzen_pairs import BY_COLUMNS, KEPT, WORTH, Cloud, Pairs, log_kernel, pairs_of
 from likely.models.parzen_tree import Tree, tree_of
 
 RULES = ("leave-one-out", "maximum", "scott", "silverman", "given")
+UNITS = ("class", "pooled", "common")
 WORK = 2e10  # rows left out × points × (columns + 16) for one α: beyond it, a sample of the rows is left out
 FEW = 1000  # rows that are left out for a first, coarse search
+FEWER = 256  # the same, in many columns: each says more
 WIDE = 4.0  # α beyond which no window is tried: twice the deviation of all rows
 FINE = 1e-3  # of log α
 LOOKS = 9  # points of log α that are looked at before a hill is climbed
@@ -34,13 +40,23 @@ ONE_OF_THEM = 1e-9  # of the variance of all rows: below, a member has no spread
 # -------------------------------------------------------------------- spreads
 
 
-def spreads(rows: Array, weight: Array, owner: Index, members: int) -> Array:
-    """σ²_d of each member (K, d); that of all rows where a member's own rows do not spread, or there is but one."""
+def spreads(rows: Array, weight: Array, owner: Index, members: int, unit: str = "class") -> Array:
+    """σ²_d of each member (K, d): of its own rows; of all rows where its own do not spread, or there is but one.
+
+    Another `unit` keeps the member's size, the mean over its columns, and takes how columns compare from what is within
+    all members together ("pooled"), or makes them all alike ("common").
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         whole = _variance(rows, weight)
         whole, constant = _floored(rows, weight, whole)
-        each = np.stack([_variance(rows[owner == k], weight[owner == k]) for k in range(members)])
-    return np.where((each > ONE_OF_THEM * whole) & ~constant, each, whole)
+        own = np.stack([_variance(rows[owner == k], weight[owner == k]) for k in range(members)])
+    each = np.where((own > ONE_OF_THEM * whole) & ~constant, own, whole)
+    if unit == "class":
+        return each
+    within = np.bincount(owner, weight, members) @ own / weight.sum()
+    within = np.where((within > ONE_OF_THEM * whole) & ~constant, within, whole)
+    within = within if unit == "pooled" else np.ones_like(whole)
+    return np.asarray((each / within).mean(axis=1, keepdims=True) * within)
 
 
 def _variance(x: Array, w: Array) -> Array:
@@ -65,12 +81,28 @@ def _floored(x: Array, w: Array, variance: Array) -> tuple[Array, Mask]:
     return variance, constant
 
 
-def shape_of(x: Array, w: Array, variance: Array) -> Array:
-    """The covariance (d, d) of a member's rows, its correlations shrunk by (d/n)⁴: never singular."""
+def shapes_of(rows: Array, weight: Array, owner: Index, variance: Array, unit: str) -> Array:
+    """Covariances (K, d, d) with these variances (K, d): of each member's own rows, or within all members together."""
+    means = np.zeros_like(variance)
+    for k in np.unique(owner):
+        means[k] = np.average(rows[owner == k], axis=0, weights=weight[owner == k])
+    z = rows - means[owner]
+    if unit == "class":
+        return np.stack([_shape(z[owner == k], weight[owner == k], v) for k, v in enumerate(variance)])
+    within = (
+        variance[0] * (weight @ (z**2 / variance[0]) / weight.sum()).max()
+    )  # the size of the first is not that of all
+    return np.stack([_shape(z, weight, within) * (v[0] / within[0]) for v in variance])
+
+
+def _shape(z: Array, w: Array, variance: Array) -> Array:
+    """The covariance (d, d) of rows about their mean, its correlations shrunk by (d/n)⁴: never singular."""
     d, unit = len(variance), np.sqrt(variance)
-    z = (x - w @ x / w.sum()) / unit
-    R = (z * (w / w.sum())[:, None]).T @ z
-    share = max(min(1.0, d / max(len(x) - 1, 1)) ** 4, 1e-9)
+    if not len(z):
+        return np.diag(variance)
+    white = z / unit
+    R = (white * (w / w.sum())[:, None]).T @ white
+    share = max(min(1.0, d / max(len(z) - 1, 1)) ** 4, 1e-9)
     R *= 1.0 - share
     R[np.diag_indices(d)] = 1.0
     return np.asarray(R * unit[:, None] * unit)
@@ -79,11 +111,11 @@ def shape_of(x: Array, w: Array, variance: Array) -> Array:
 # ---------------------------------------------------------------------- rules
 
 
-def chosen(rule: Any, y: Array, weight: Array, kernel: Kernel, which: str = "") -> float:
-    """α for white rows y (m, d), which spread as 1 in each column; `which` names the member in a note."""
+def chosen(rule: Any, rows: LeftOut, which: str = "") -> float:
+    """α for white rows, which spread as 1 in each column; `which` names the member in a note."""
     if not isinstance(rule, str):
         return float(rule)
-    m, d = y.shape
+    (m, d), kernel, weight = rows.y.shape, rows.kernel, rows.weight
     even = kernel.spread if np.isfinite(kernel.spread) else 1.0
     n = float(weight.sum() ** 2 / (weight @ weight))  # rows that weigh alike and say as much
     if rule == "scott" or m < 2:
@@ -95,10 +127,9 @@ def chosen(rule: Any, y: Array, weight: Array, kernel: Kernel, which: str = "") 
         return max(n, 1.0) ** (-2.0 / (d + 4)) / even
     if rule == "silverman":
         return (n * (d + 2) / 4.0) ** (-2.0 / (d + 4)) / even
-    nearest = nearest_others(y, kernel.code == 4)
     if rule == "maximum":
-        return maximum(nearest, weight, kernel, d)
-    return leave_one_out(y, weight, kernel, nearest, which)
+        return maximum(rows.nearest, weight, kernel, d)
+    return leave_one_out(rows, which)
 
 
 def maximum(nearest: Array, weight: Array, kernel: Kernel, d: int) -> float:
@@ -116,37 +147,28 @@ def maximum(nearest: Array, weight: Array, kernel: Kernel, d: int) -> float:
         return float(nearest.max()) * (1 + 1e-12)  # the smallest window that reaches everybody's neighbour
 
     def score(log_alpha: float) -> float:
-        return float(w @ _log_kernel(nearest / np.exp(log_alpha), kernel)) - 0.5 * d * log_alpha
+        return float(w @ log_kernel(nearest / np.exp(log_alpha), kernel)) - 0.5 * d * log_alpha
 
     low = np.log(nearest.max()) + 1e-9 if kernel.code == 3 else np.log(w @ nearest / d) - 6
     return float(np.exp(_best(score, low, low + 12, 1e-9)))
 
 
-def _log_kernel(r2: Array, kernel: Kernel) -> Array:
-    with np.errstate(divide="ignore"):
-        if kernel.code == 1:
-            return np.asarray(-0.5 * kernel.b * np.log1p(r2 / kernel.a))
-        return np.asarray(kernel.b * np.log(np.maximum(1.0 - r2 ** (0.5 * kernel.a), 0.0)))
-
-
-def leave_one_out(y: Array, weight: Array, kernel: Kernel, nearest: Array, which: str = "") -> float:
+def leave_one_out(rows: LeftOut, which: str = "") -> float:
     """α that maximises Σ_m w_m log p_{−m}(x_m), each distinct row left out with all its copies.
 
     A coarse search over some rows, then a fine one over all of them, both on log α. Rows that are distinct but for
     rounding make the likelihood rise without end as α falls: an optimum at an edge is told.
     """
-    m, d = y.shape
-    low, high = _edges(nearest, weight, kernel, d)
-    some = min(m, max(FEW, int(WORK / (m * (d + 16)))))
-    score = _left_out_score(y, weight, kernel, some)
-    if some > 2 * FEW:
-        rough = _best_of_all(_left_out_score(y, weight, kernel, FEW), low, high, 0.05)
-        at = _best(score, max(low, rough - 0.3), min(high, rough + 0.3), FINE)
+    low, high = _edges(rows.nearest, rows.weight, rows.kernel, rows.y.shape[1])
+    few = FEWER if rows.kept else FEW
+    if rows.asked > 2 * few:
+        rough = _best_of_all(lambda at: rows.score(at, few), low, high, 0.05)
+        at = _best(rows.score, max(low, rough - 0.3), min(high, rough + 0.3), FINE)
         if min(abs(at - rough + 0.3), abs(at - rough - 0.3)) < 0.02:  # the few led astray
-            at = _best_of_all(score, low, high, FINE)
+            at = _best_of_all(rows.score, low, high, FINE)
     else:
-        at = _best_of_all(score, low, high, FINE)
-    _tell_of_edges(at, low, high, kernel, which)
+        at = _best_of_all(rows.score, low, high, FINE)
+    _tell_of_edges(at, low, high, rows.kernel, which)
     return float(np.exp(at))
 
 
@@ -171,15 +193,59 @@ def _edges(nearest: Array, weight: Array, kernel: Kernel, d: int) -> tuple[float
     return low, max(float(np.log(WIDE / even)), low + 2.0)
 
 
-def _left_out_score(y: Array, weight: Array, kernel: Kernel, some: int) -> Callable[[float], float]:
-    tree = tree_of(y, weight)
-    d, w, rest = y.shape[1], weight[:some] / weight[:some].sum(), np.log(weight.sum() - weight[:some])
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """White rows (m, d), each judged by windows on the others: of very many rows, by the first of them (in hash order).
 
-    def score(log_alpha: float) -> float:
-        logs = log_sums_of(tree, y[:some], np.exp(-log_alpha), kernel, BRIEF, tree.place[:some])
-        return float(w @ (logs - rest)) - 0.5 * d * log_alpha
+    In many columns, or with few rows, distances are formed once for all widths; else a tree leaves out what is far.
+    """
 
-    return score
+    y: Array
+    weight: Array
+    kernel: Kernel
+
+    @cached_property
+    def kept(self) -> bool:
+        """Whether distances are remembered from one width to the next; a cube has others."""
+        m, d = self.y.shape
+        return self.kernel.code != 4 and (d > BY_COLUMNS or m <= KEPT + 1)
+
+    @cached_property
+    def asked(self) -> int:
+        """How many rows are left out."""
+        m, d = self.y.shape
+        return min(m, max(FEW, int(WORK / (m * (d + 16)))))
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The distances."""
+        return pairs_of(self.y, self.weight, self.asked)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """Boxes of the rows."""
+        return tree_of(self.y, self.weight)
+
+    @cached_property
+    def nearest(self) -> Array:
+        """Squared distance of every row to the nearest other (m,)."""
+        if self.kept and self.asked == len(self.y):
+            return self.pairs.nearest
+        return nearest_others(self.y, self.kernel.code == 4)
+
+    def logs(self, log_alpha: float, some: int | None = None) -> Array:
+        """log Σ_{n≠m} w_n k(r²_mn/α) − log Σ_{n≠m} w_n of the rows that are asked, or of the first of them."""
+        n, inv = some or self.asked, float(np.exp(-log_alpha))
+        if self.kept:
+            sums = self.pairs.first(n).log_sums(inv, self.kernel, BRIEF)
+        else:
+            sums = log_sums_of(self.tree, self.y[:n], inv, self.kernel, BRIEF, self.tree.place[:n])
+        return np.asarray(sums - np.log(self.weight.sum() - self.weight[:n]))
+
+    def score(self, log_alpha: float, some: int | None = None) -> float:
+        """Mean log p of rows that were left out, but for what does not depend on α."""
+        w = self.weight[: some or self.asked]
+        return float(w @ self.logs(log_alpha, some) / w.sum()) - 0.5 * self.y.shape[1] * log_alpha
 
 
 def log_sums_of(tree: Tree, y: Array, inv: float, kernel: Kernel, tolerance: float, skip: Index | None = None) -> Array:
@@ -197,7 +263,8 @@ def log_sums_of(tree: Tree, y: Array, inv: float, kernel: Kernel, tolerance: flo
             y[part], *tree[:-1], float(inv), kernel.code, kernel.a, kernel.b, float(tolerance), places[part], out[part]
         )
 
-    for _ in ordered_map(fill, range(0, len(y), CHUNK), cores()):
+    work = float(y.size + 16 * len(y)) * len(tree.heavy) * tree.weight.shape[1] / 2
+    for _ in ordered_map(fill, range(0, len(y), CHUNK), cores() if work > WORTH else 1):
         pass
     return out
 
@@ -229,20 +296,19 @@ def nearest_others(y: Array, cube: bool = False) -> Array:
     """Squared distance (m,) of each row to the nearest other; for the cube, twice the largest difference, squared."""
     from scipy.spatial import cKDTree
 
-    if y.shape[1] > 16 and not cube:
+    if y.shape[1] > 16 and not cube:  # a tree would ask everybody
         return _nearest_by_products(y)
-    far = cKDTree(y).query(y, k=2, p=np.inf if cube else 2.0, workers=cores())[0][:, 1]
+    far = cKDTree(y).query(y, k=2, p=np.inf if cube else 2.0, workers=cores() if y.size > 10**5 else 1)[0][:, 1]
     return np.asarray((2.0 * far if cube else far) ** 2)
 
 
 def _nearest_by_products(y: Array) -> Array:
-    """In many dimensions a tree asks everybody: products find the neighbour, and the difference measures it."""
-    z = y - y.mean(axis=0)
-    size = np.einsum("ij,ij->i", z, z)
-    out = np.empty(len(z))
-    for start in range(0, len(z), 1024):
-        part = slice(start, min(start + 1024, len(z)))
-        far = size - 2.0 * (z[part] @ z.T)
-        far[np.arange(part.stop - start), np.arange(start, part.stop)] = np.inf
-        out[part] = ((z[part] - z[far.argmin(axis=1)]) ** 2).sum(axis=1)
+    cloud, out = Cloud(y, np.ones(len(y))), np.empty(len(y))
+
+    def fill(part: slice) -> None:
+        far = cloud.squared_from(y[part])
+        far[np.arange(len(far)), np.arange(part.start, part.stop)] = np.inf
+        out[part] = far.min(axis=1)
+
+    cloud.by_strips(len(y), fill)
     return out

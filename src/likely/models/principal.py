@@ -233,10 +233,9 @@ def number(found: Spectrum, components: Any) -> int:
     return min(int(np.searchsorted(held, components * found.total * (1 - 1e-14))) + 1, len(held))
 
 
-def refuse_gaps(x: Array, whose: str) -> None:
+def refuse_gaps(x: Array, whose: str, remedy: str = "use PPCA, which integrates missing entries out") -> None:
     """Axes need complete rows: an entry that is missing is named by row and column."""
     bad = np.argwhere(np.isnan(x))
     if len(bad):
         i, j = bad[0]
-        remedy = "use PPCA, which integrates missing entries out"
         raise BadEntry(whose, "every entry must be observed", "NaN", int(i), int(j), remedy)

@@ -39,12 +39,12 @@ class Prototypes(Value):
         return -self.rate * self.distances(x) * seen
 
 
-def laplace_rate(away: Array, owner: Index, weight: Array, columns: Array) -> float:
+def laplace_rate(away: Array, owner: Index, weight: Array, columns: Array, dim: int) -> float:
     """The rate of a Laplace law with one width: columns over summed absolute deviations, by maximum likelihood.
 
-    away (n, C) are l1 distances scaled to all d columns, columns (n,) how many each row has seen.
+    away (n, C) are l1 distances scaled to all `dim` columns, columns (n,) how many each row has seen.
     """
-    own = away[np.arange(len(owner)), owner] * columns / max(float(columns.max(initial=1.0)), 1.0)
+    own = away[np.arange(len(owner)), owner] * columns / dim
     total = float(weight @ own)
     return float(weight @ columns) / total if total > 0 else 1.0 / _least(away)
 

@@ -10,13 +10,18 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index, n_rows, weights
+from likely.core.notes import tell, unheard
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, LikelyError, sentence
 from likely.families.free_parameters import FreeParameters
 
 ME = "RobbinsMonro"
 FIRST_DRAWS, DRAWS = 512, 128  # of the law itself, for its Fisher information: at first, and when it is looked at again
 LONGEST = 1.0  # a step, in deviations of what one observation tells: outliers and bad starts cannot throw it away
+FAR_OFF = 30.0  # deviations of one observation from which a start is no start, and the first rows make another
+BLOCK = 512  # rows that make it, or that tell at the end whether the estimate has settled
+UNSETTLED = 0.5, 10.0  # mean slope of the last rows, in deviations of one observation, and of their mean
+ENDS = ("Triangular", "Uniform")  # laws whose likelihood has no slope at the ends that it learns
 LATER = 1.0  # θ_n counts as n in the average: starts are forgotten as 1/N², for a third more variance than equal shares
 
 
@@ -52,6 +57,11 @@ class RobbinsMonro(Value):
     itself, or the identity. Σa = ∞ and Σa² < ∞ need ½ < power ≤ 1. `average=True` reports the average of the path
     (Polyak and Ruppert), whose variance is near that of maximum likelihood. `learn` names parameters; others stay.
 
+    `run` looks at its first rows (512 at most): where they lie 30 deviations or more from the start, maximum likelihood
+    on them makes another. At the end it looks at the last rows and tells if their slopes do not cancel, so that the
+    estimate has not settled. Rows that the law rules out are refused, and so are laws that are learnt by their ends,
+    which have no slope there.
+
     It is followed like any learner (`lk.follow`, `lk.step`): a row is scored by the law before it, then learnt from.
     With natural=False, average=False, power=1 and step=σ² the mean of a Gaussian is the running mean, exactly.
 
@@ -78,6 +88,9 @@ class RobbinsMonro(Value):
         if not 0.5 < self.power <= 1:
             expected = "power must lie in (½, 1]: steps must add up to infinity, their squares must not"
             raise DomainError(sentence(ME, expected, self.power))
+        if type(self.law).__name__ in ENDS:
+            expected = "the likelihood must have a slope in every parameter"
+            raise DomainError(sentence(ME, expected, f"{type(self.law).__name__}, learnt by its ends", "use its fit"))
         self._set(learn=learn, step=float(self.step), delay=float(self.delay), power=float(self.power))
         self._free  # noqa: B018  # what cannot be freed is refused now
 
@@ -101,6 +114,7 @@ class RobbinsMonro(Value):
         """The estimate once a row, or a block of rows as one step, is seen; and the block's log p before."""
         x = self._rows(y)
         each, logs = self._free.scores_and_logs(belief.theta, x, belief.answer)
+        _refuse_impossible(logs, x)
         slopes = each.mean(axis=0) * weight
         count = belief.count + 1
         theta = belief.theta + self._bounded(slopes, belief.fisher, self.step / (count + self.delay) ** self.power)
@@ -118,12 +132,53 @@ class RobbinsMonro(Value):
         """
         if batch < 1 or batch != int(batch):
             raise DomainError(sentence(ME, "batch must be a whole number above 0", batch))
-        belief = self.initial() if belief is None else belief
         at, share = _visits(x, weight)
+        belief = self._started(x, at) if belief is None else belief
         for start in range(0, len(at), int(batch)):
             now = slice(start, start + int(batch))
             belief, _ = self.update(belief, _taken(x, at[now]), float(share[now].mean()))
+        self._tell_unsettled(belief, x, at)
         return belief
+
+    # ------------------------------------------------------------ starts and ends
+
+    def _started(self, x: Any, at: Index) -> RunningEstimate:
+        """The law as it was given, or what the first rows make of one that is far off."""
+        start = self.initial()
+        if not self.natural or not len(at):
+            return start
+        first = self._rows(_taken(x, at[:BLOCK]))
+        slope = self._free.scores(start.theta, first).mean(axis=0)
+        if self._deviations(slope, start.fisher) < FAR_OFF:
+            return start
+        theta = self._refitted(start.theta, first)
+        return start.replace(theta=theta, average=theta, fisher=self._information(theta, FIRST_DRAWS, 0))
+
+    def _refitted(self, theta: Array, x: Any) -> Array:
+        """Maximum likelihood on a block, of what is learnt; θ itself where the law cannot, or there is none."""
+        if not (hasattr(self.law, "collect") and hasattr(self.law, "refit")):
+            return theta
+        try:
+            with unheard():
+                found = FreeParameters(self.law.refit(self.law.collect(x)), self.learn).start
+        except (LikelyError, np.linalg.LinAlgError):  # too few rows, or all alike
+            return theta
+        return found if found.shape == theta.shape and np.isfinite(found).all() else theta
+
+    def _tell_unsettled(self, belief: RunningEstimate, x: Any, at: Index) -> None:
+        last = at[-BLOCK:]
+        if not self.natural or len(last) < 32:
+            return
+        slope = self._free.scores(belief.answer, self._rows(_taken(x, last))).mean(axis=0)
+        away = self._deviations(slope, self._information(belief.answer, FIRST_DRAWS, belief.count))
+        if away > UNSETTLED[0] and away * math.sqrt(len(last) / len(slope)) > UNSETTLED[1]:
+            expected = "slopes of the last rows should cancel, so the estimate has not settled"
+            tell(sentence(ME, expected, f"{away:.2g} deviations", "begin nearer, or see more rows"), stacklevel=3)
+
+    @staticmethod
+    def _deviations(slope: Array, fisher: Array) -> float:
+        """A mean slope in deviations of what one observation tells."""
+        return math.sqrt(max(float(slope @ _solved(fisher, slope)), 0.0))
 
     # -------------------------------------------------------------------- inside
 
@@ -146,10 +201,21 @@ class RobbinsMonro(Value):
     def _bounded(self, slope: Array, fisher: Array, a: float) -> Array:
         if not self.natural:
             return a * slope
-        ridge = 1e-6 * max(float(np.trace(fisher)) / len(fisher), 1e-300)
-        step = np.linalg.solve(fisher + ridge * np.eye(len(fisher)), slope)
+        step = _solved(fisher, slope)
         length = a * math.sqrt(max(float(slope @ step), 0.0))
         return np.asarray(a * step * min(1.0, LONGEST / max(length, 1e-300)))
+
+
+def _solved(fisher: Array, slope: Array) -> Array:
+    ridge = 1e-6 * max(float(np.trace(fisher)) / len(fisher), 1e-300)
+    return np.asarray(np.linalg.solve(fisher + ridge * np.eye(len(fisher)), slope))
+
+
+def _refuse_impossible(logs: Array, x: Any) -> None:
+    if np.isneginf(logs).any():
+        i = int(np.argmax(np.isneginf(logs)))
+        expected = "rows must be possible under the law"
+        raise DataError(sentence(ME, expected, f"{np.asarray(x)[i].tolist()}", "drop it, or take a law that allows it"))
 
 
 def _visits(x: Any, weight: Any) -> tuple[Index, Array]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, n_rows, weights
+from likely.core.arrays import Array, Index, n_rows, refuse_infinite, weights
 from likely.core.columns import Columns
 from likely.core.hashing import Hashes, row_hashes
 from likely.core.ragged import Ragged
@@ -52,11 +52,16 @@ class Sketch(Addable, Value):
         self._set(rows=self.rows, weight=weight, hashes=hashes, size=int(self.size))
 
     @classmethod
-    def of(cls, x: Any, weight: Any = None, size: int = SIZE) -> Self:
-        """The sketch of rows: an array of numbers (NaN too) or categories, Columns, Ragged or a sparse matrix."""
+    def of(cls, x: Any, weight: Any = None, size: int = SIZE, whose: str = "fit") -> Self:
+        """The sketch of rows: an array of numbers (NaN too) or categories, Columns, Ragged or a sparse matrix.
+
+        Infinity is refused here, on behalf of `whose`: a sketch has rows in an order of its own, that nobody knows.
+        """
         if not _is_size(size):
             raise DomainError(sentence("Sketch", "size must be a whole number above 0", size))
         x = _sliceable(x)
+        if isinstance(x, np.ndarray) and x.ndim == 2 and x.dtype.kind == "f":
+            refuse_infinite(x, whose)
         w = weights(weight, n_rows(x), "Sketch")
         if w is not None and w.ndim != 1:
             raise ShapeError(sentence("Sketch", "weight must have one number a row", w.shape))

@@ -9,12 +9,17 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.errors import DomainError, sentence
+from likely.families.bernoulli import Bernoulli
 from likely.families.categorical import Categorical
-from likely.families.gaussian import Gaussian
+from likely.families.chow_tree import ChowTree
 from likely.families.poisson import Poisson
+from likely.families.sign_law import SignLaw
+from likely.families.von_mises import VonMises
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 CONTENTS = (0.99, 0.9, 0.5)  # probability inside each contour, outermost first
+FEW_LEVELS = (Bernoulli, ChowTree, SignLaw)  # laws of columns that hold few values
+FAR = 8.0  # spreads between the quartiles beyond which tails are not followed
 
 
 @dataclass
@@ -47,19 +52,22 @@ class DensityDisplay:
         """Draw on the axes given, or on new ones."""
         width = 1 if isinstance(self.model, Categorical) else int(getattr(self.model, "dim", 1))
         names = self.names or [f"x{j}" for j in range(width)]
-        if width > 2 and ax is None and isinstance(self.model, Gaussian):
+        if width > 2 and ax is None and hasattr(self.model, "marginal") and not _is_count(self.model):
             return self._pairs(names, color)
+        _refuse_levels(self.model, width)
         ax = axes(ax)
         if isinstance(self.model, Categorical):
             _bars(ax, self.model.values.tolist(), self.model.probs, _shares(self.model, self.X), names[0], color, label)
-        elif isinstance(self.model, Poisson) and width == 1:
+        elif isinstance(self.model, FEW_LEVELS):
+            _few(ax, self.model, self.X, names[0], color, label)
+        elif _is_count(self.model) and width == 1:
             _counts(ax, self.model, self.X, names[0], color, label)
         elif width == 1:
             _curve(ax, self.model, self.X, names[0], color, label)
         elif width == 2:
             _contours(ax, self.model, self.X, names, color, label)
         else:
-            expected = "pictures need one or two columns, or a Gaussian on its own figure"
+            expected = "pictures need one or two columns, or a law with marginals on its own figure"
             raise DomainError(sentence("DensityDisplay", expected, f"{width} columns", "draw a marginal"))
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -112,37 +120,85 @@ class TraceDisplay:
 
 
 def _curve(ax: Any, model: Any, X: Any, name: str, color: str, label: str | None) -> None:
-    rows = None if X is None else np.asarray(X, float).reshape(len(X), -1)[:, 0]
-    if rows is not None:
-        ax.hist(rows[~np.isnan(rows)], bins="auto", density=True, color=SOFT, alpha=0.5)
+    rows = None if X is None else _turned(model, np.asarray(X, float).reshape(len(X), -1))[:, 0]
     x = _reach(model, rows)
+    if rows is not None:
+        ax.hist(rows[(rows >= x[0]) & (rows <= x[-1])], bins="auto", density=True, color=SOFT, alpha=0.5)
     ax.plot(x, np.exp(model.log_prob(x[:, None])), color=color, label=label)
     ax.set(xlabel=name, ylabel="density", ylim=(0, None))
 
 
 def _reach(model: Any, rows: Array | None) -> Array:
-    """Where a one-dimensional law is worth drawing."""
-    low, high = model.quantile(np.array([1e-3, 1 - 1e-3]))
+    """Where a one-dimensional law is worth drawing: nearly all of it and of the rows, but no endless tails."""
+    if isinstance(model, VonMises):
+        return np.linspace(-np.pi, np.pi, 400)
+    at = np.array([1e-3, 0.25, 0.75, 1 - 1e-3])
+    if hasattr(model, "quantile"):
+        low, first, third, high = (float(q) for q in model.quantile(at))
+    else:
+        low, first, third, high = np.quantile(model.sample(20_000, np.random.default_rng(0)), at).tolist()
     if rows is not None and np.isfinite(rows).any():
         low, high = min(low, np.nanmin(rows)), max(high, np.nanmax(rows))
-    return np.linspace(low, high, 400)
+    far = FAR * (third - first)
+    return np.linspace(max(low, first - far), min(high, third + far), 400)
+
+
+def _turned(model: Any, rows: Array) -> Array:
+    """Angles within one turn; other rows as they are."""
+    return np.angle(np.exp(1j * rows)) if isinstance(model, VonMises) else rows
 
 
 def _contours(ax: Any, model: Any, X: Any, names: list[str], color: str, label: str | None) -> None:
-    draws = model.sample(20_000, np.random.default_rng(0))
-    levels = np.quantile(model.log_prob(draws), 1 - np.array(CONTENTS))
+    draws = _turned(model, model.sample(20_000, np.random.default_rng(0)))
+    score = model.log_prob(draws)
+    levels = np.unique(np.quantile(score, 1 - np.array(CONTENTS))) - 1e-9  # a flat law has one level, and lies on it
     if X is not None:
-        rows = np.asarray(X, float)
+        rows = _turned(model, np.asarray(X, float))
         ax.scatter(rows[:, 0], rows[:, 1], s=9, color=color, alpha=0.45, linewidths=0)
-    low, high = draws.min(axis=0), draws.max(axis=0)
-    gx, gy = np.meshgrid(np.linspace(low[0], high[0], 161), np.linspace(low[1], high[1], 161))
+    gx, gy = np.meshgrid(*_sides(model, draws[score >= levels[0]]))
     height = model.log_prob(np.column_stack([gx.ravel(), gy.ravel()])).reshape(gx.shape)
-    ax.contour(gx, gy, height, levels=levels, colors=[color], linewidths=(0.7, 1.1, 1.6), linestyles="solid")
+    height = np.maximum(height, levels[0] - 100.0)  # so that lines close where the law ends
+    widths = (0.7, 1.1, 1.6)[-len(levels) :]
+    ax.contour(gx, gy, height, levels=levels, colors=[color], linewidths=widths, linestyles="solid")
     ax.plot([], [], color=color, label=label)
     ax.set(xlabel=names[0], ylabel=names[1])
 
 
-def _counts(ax: Any, model: Poisson, X: Any, name: str, color: str, label: str | None) -> None:
+def _sides(model: Any, inside: Array) -> list[Array]:
+    """The grid of each column: one turn, or what the outermost contour holds with a margin."""
+    if isinstance(model, VonMises):
+        return [np.linspace(-np.pi, np.pi, 161)] * 2
+    low, high = inside.min(axis=0), inside.max(axis=0)
+    margin = 0.08 * (high - low)
+    return [np.linspace(low[j] - margin[j], high[j] + margin[j], 161) for j in range(2)]
+
+
+def _is_count(model: Any) -> bool:
+    return isinstance(model, Poisson) or getattr(model, "_support", "") == "count"
+
+
+def _refuse_levels(model: Any, width: int) -> None:
+    """Columns of few levels have no contours."""
+    if width > 1 and isinstance(model, FEW_LEVELS):
+        remedy = "draw one column, or what leans on what by likely.plots.dependence_tree"
+        raise DomainError(sentence("DensityDisplay", "levels have no contours", f"{width} columns", remedy))
+
+
+def _few(ax: Any, model: Any, X: Any, name: str, color: str, label: str | None) -> None:
+    levels = np.asarray(model.levels[0]) if isinstance(model, ChowTree) else np.array([0.0, 1.0])
+    probs = np.exp(model.log_prob(levels[:, None]))
+    _bars(ax, [f"{v:g}" for v in levels], probs, _of_levels(levels, X), name, color, label)
+
+
+def _of_levels(levels: Array, X: Any) -> Array | None:
+    """The share of each level among the rows."""
+    if X is None:
+        return None
+    column = np.asarray(X, float).reshape(len(X), -1)[:, 0]
+    return np.array([(column == v).sum() for v in levels]) / max(int((~np.isnan(column)).sum()), 1)
+
+
+def _counts(ax: Any, model: Any, X: Any, name: str, color: str, label: str | None) -> None:
     rows = None if X is None else np.asarray(X, float).ravel()
     top = int(max(model.quantile(np.array([1 - 1e-4])).max(), 0 if rows is None else np.nanmax(rows, initial=0)))
     x = np.arange(top + 1)

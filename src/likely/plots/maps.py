@@ -92,7 +92,12 @@ def _numbers(X: Any) -> Array:
     return rows
 
 
-def _check(rows: Array, columns: Any, steps: int) -> None:
+def _check(rows: Array, columns: Any, steps: Any) -> None:
+    whole = int | np.integer
+    if not (isinstance(columns, tuple | list) and len(columns) == 2 and all(isinstance(c, whole) for c in columns)):
+        raise DomainError(sentence("decision_map", "columns must be two whole numbers, such as (0, 1)", repr(columns)))
+    if not isinstance(steps, whole) or isinstance(steps, bool):
+        raise DomainError(sentence("decision_map", "steps must be a whole number, 2 or more", steps))
     a, b = columns
     if not (0 <= min(a, b) and max(a, b) < rows.shape[1]):
         raise DomainError(sentence("decision_map", f"columns {a} and {b} are needed", f"rows of shape {rows.shape}"))
@@ -111,7 +116,10 @@ def _fixed(clf: Any, rows: Array, at: Any) -> Array:
         if at not in ("median", "unobserved"):
             raise DomainError(sentence("decision_map", 'at must be a row, "median" or "unobserved"', repr(at)))
         return np.nanmedian(_finite(rows), axis=0) if at == "median" else np.full(rows.shape[1], np.nan)
-    row = np.asarray(at, dtype=np.float64)
+    try:
+        row = np.asarray(at, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DomainError(sentence("decision_map", 'at must be a row, "median" or "unobserved"', at)) from error
     if row.shape != rows.shape[1:]:
         raise ShapeError(sentence("decision_map", f"at must be one row of {rows.shape[1]} numbers", row.shape))
     return row
@@ -291,7 +299,11 @@ def _conics(clf: Any, plane: Plane, columns: Any, d: int, at: Any, how: dict[str
     model: Any = getattr(clf, "model_", None)
     parts = getattr(model, "parts", None)
     parts = getattr(parts, "parts", parts)
-    plain = set(how) <= {"cost"} and (plane.region >= 0).all() and (at is None or at == "unobserved" or d == 2)
+    plain = (
+        set(how) <= {"cost"}
+        and (plane.region >= 0).all()
+        and (at is None or (isinstance(at, str) and at == "unobserved") or d == 2)
+    )
     if not (isinstance(parts, Gaussian) and plain):
         return []
     laws = parts.marginal(list(columns))

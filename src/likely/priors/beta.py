@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import betainc, betaincinv, betaln
+from scipy.special import betainc, betaincinv, gammaln
 
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
@@ -16,11 +16,12 @@ from likely.families.bernoulli import Bernoulli, Trials
 from likely.families.beta_binomial import BetaBinomial
 from likely.families.beta_negative_binomial import BetaNegativeBinomial, log_ways
 from likely.families.binomial import Binomial, Successes
+from likely.families.column_law import same_columns
 from likely.families.counts import one_column
 from likely.families.law import in_units, lone
 from likely.families.negative_binomial import NegativeBinomial
 from likely.families.weighted_values import WeightedValues
-from likely.maths.special import log_gamma_density, log_gamma_ratio
+from likely.maths.special import gamma_excess, log_gamma_density, log_gamma_ratio
 from likely.priors.beta_learning import BetaLearning
 from likely.priors.dirichlet import Dirichlet
 
@@ -43,6 +44,8 @@ class Beta(BetaLearning):
     >>> Beta(1.0, 1.0).update(Binomial(3, 0.5).collect([3])).predictive()
     BetaBinomial(trials=[3.], a=[4.], b=[1.])
     """
+
+    serves = ("Bernoulli", "Binomial", "NegativeBinomial")  # laws whose parameters it speaks of
 
     a: Array  # (d,) or (K, d)
     b: Array
@@ -88,7 +91,7 @@ class Beta(BetaLearning):
         edge = 0.5 / (pooled.ones + pooled.zeros + 1.0)
         seen = pooled.ones + pooled.zeros > 0
         mean = np.where(seen, np.clip(pooled.mean, edge, 1.0 - edge), 0.5)
-        told = {"of": "binomial", "known": stats.trials} if isinstance(stats, Successes) else {}
+        told = {"of": "binomial", "known": pooled.trials} if isinstance(pooled, Successes) else {}
         return cls.trusted(a=1.0 + worth * mean, b=1.0 + worth * (1.0 - mean), **told)
 
     @classmethod
@@ -172,6 +175,7 @@ class Beta(BetaLearning):
 
     def kl(self, other: Beta, bits: bool = False) -> Any:
         """KL(self ‖ other), column by column as that of `Dirichlet`, summed; stacks go member by member."""
+        same_columns(self, other)
         return in_units(lone(np.reshape(self._pairs().kl(other._pairs()), self.a.shape).sum(axis=-1)), bits)
 
     @property
@@ -271,7 +275,8 @@ class Beta(BetaLearning):
 def lower_point(a: Any, b: Any, p: Any) -> Array:
     """x with P(X ≤ x) = p: SciPy's `betaincinv`, and next to 0, where that gives up, p = xᵃ / (a B(a, b)) solved."""
     with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-        log = (np.log(p) + np.log(a) + betaln(a, b)) / a
+        # a B(a, b) = Γ(1 + a) Γ(b) / Γ(a + b), where 1/a would multiply what log Γ(b) − log Γ(a + b) loses
+        log = (np.log(p) + gammaln(1 + np.asarray(a)) - gamma_excess(b, a)) / a - np.log(b)
         near = (log < -45.0) & (np.asarray(p) > 0)  # x < 10⁻¹⁹: the next term is below rounding
         return np.asarray(np.where(near, np.exp(np.where(near, log, 0.0)), betaincinv(a, b, np.where(near, 0.5, p))))
 

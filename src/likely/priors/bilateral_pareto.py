@@ -34,6 +34,8 @@ class BilateralPareto(Value):
     (array([0.]), array([3.]), array([3.]))
     """
 
+    serves = ("Uniform",)  # laws whose parameters it speaks of
+
     low: Array  # l₀: (d,) or (K, d)
     high: Array  # u₀
     shape: Array  # a

@@ -31,6 +31,8 @@ class DirectionPrior(Value):
     (array([0.5358]), array([8.8035]))
     """
 
+    serves = ("VonMises",)  # laws whose parameters it speaks of
+
     belief: VonMises
     concentration: Array
 
@@ -41,11 +43,12 @@ class DirectionPrior(Value):
             raise DomainError(sentence("DirectionPrior", "belief must be a VonMises law of the direction", got))
         if kappa.ndim > 2 or not (kappa > 0).all():
             raise DomainError(sentence("DirectionPrior", "concentration must be positive, a number, (d,) or (K, d)"))
-        try:
-            np.broadcast_shapes(kappa.shape, self.belief.centre.shape)
-        except ValueError as error:
-            got = (self.belief.centre.shape, kappa.shape)
-            raise ShapeError(sentence("DirectionPrior", "belief and concentration must fit each other", got)) from error
+        shape = self.belief.centre.shape
+        if kappa.ndim > len(shape) or any(
+            n not in (1, m) for n, m in zip(kappa.shape[::-1], shape[::-1], strict=False)
+        ):
+            got = (shape, kappa.shape)
+            raise ShapeError(sentence("DirectionPrior", "belief and concentration must fit each other", got))
         self._set(belief=self.belief, concentration=kappa)
 
     @property

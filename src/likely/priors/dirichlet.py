@@ -42,6 +42,8 @@ class Dirichlet(DirichletLearning):
     array([0.2, 0.8])
     """
 
+    serves = ("Categorical",)  # laws whose parameters it speaks of
+
     alpha: Array  # (L,) or (K, L)
     levels: NDArray[Any] | None = None  # (L,): what the entries stand for; None means 0 … L − 1
 

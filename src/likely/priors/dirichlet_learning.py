@@ -35,6 +35,26 @@ class DirichletLearning(Law):
             raise ShapeError(sentence("Dirichlet", "at least one column is needed", n_rows(x)))
         return cls.trusted(alpha=np.ones((width,) if members is None else (members, width)), levels=None)
 
+    @classmethod
+    def moments_fit(cls, x: Any, weight: Any = None) -> Self:
+        """The law with the mean m of the rows and the sum of their shares' variances: Σ mᵢ(1 − mᵢ)/(α₀ + 1).
+
+        >>> import likely as lk
+        >>> lk.Dirichlet.moments_fit([[0.2, 0.8], [0.6, 0.4]]).alpha.round(3)
+        array([2., 3.])
+        """
+        z = whole_rows(rows(x, None, "Dirichlet"))
+        given = weights(weight, len(z), "Dirichlet")
+        counts = np.ones(len(z)) if given is None else given
+        w = np.where(np.isnan(z).any(axis=1), 0.0, counts)
+        if not w.sum() > 0:
+            raise DataError(sentence("Dirichlet", "at least one row with weight is needed", "none"))
+        mean = np.average(np.nan_to_num(z), axis=0, weights=w)
+        spread = float(np.average((np.nan_to_num(z) - mean) ** 2, axis=0, weights=w).sum())
+        if not spread > 0:
+            raise DataError(sentence("Dirichlet", "rows must differ for their variance to speak", "rows all alike"))
+        return cls(alpha=mean * (float((mean * (1 - mean)).sum()) / spread - 1))  # type: ignore[call-arg]
+
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> FeatureSums:
         """Sums of logarithms of the shares of weighted rows (n, L).
 

@@ -12,6 +12,7 @@ from scipy.special import gammaincinv
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.errors import DomainError, ShapeError, sentence
+from likely.families.column_law import same_columns
 from likely.families.counts import Counts, one_column
 from likely.families.exponential import Exponential
 from likely.families.feature_sums import FeatureSums
@@ -52,6 +53,8 @@ class Gamma(GammaLearning):
     >>> Gamma(2.0, 1.0).update(Exponential(1.0).collect([3.0, 5.0])).point("mean").rate.round(4)
     array([0.4444])
     """
+
+    serves = ("Poisson", "Exponential")  # laws whose parameters it speaks of
 
     shape: Array  # a: (d,) or (K, d)
     rate: Array  # b
@@ -154,6 +157,7 @@ class Gamma(GammaLearning):
         Summed as divergences of shapes and of rates, which is exact for like laws, or as entropy and other's
         height at this mean, which is exact for unlike ones.
         """
+        same_columns(self, other)
         (a, b), (c, d) = (self.shape, self.rate), (other.shape, other.rate)
         like = gamma_divergence(c, a), a * deviance(b, d) / b, (a - c) * log_ratio(d, b)
         unlike = -gamma_entropy(a), np.log(b), -log_gamma_density(a / b, c, d), (c - 1) * digamma_gap(a)

@@ -37,6 +37,8 @@ class KnownMean(Value):
     (array(5.), array([[12.]]), array([[2.4]]))
     """
 
+    serves = ("Gaussian",)  # laws whose parameters it speaks of
+
     mean: Array  # (d,): known
     law: Any  # InverseWishart of the covariance, or Wishart of the precision
 

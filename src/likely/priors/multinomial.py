@@ -29,6 +29,8 @@ class MultinomialPrior(Value):
     array([0.6667, 0.3333])
     """
 
+    serves = ("Multinomial",)  # laws whose parameters it speaks of
+
     belief: Dirichlet
     length: Array = 1.0  # type: ignore[assignment]  # ()
 

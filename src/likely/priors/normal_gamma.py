@@ -37,6 +37,8 @@ class NormalGamma(Value):
     array([-1.9189])
     """
 
+    serves = ("Gaussian",)  # laws whose parameters it speaks of
+
     mean: Array  # m: (d,) or (K, d)
     kappa: Array  # rows that the mean is worth
     shape: Array  # a

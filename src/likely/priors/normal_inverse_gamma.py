@@ -17,6 +17,7 @@ from likely.families.gaussian import LOG_2PI, Gaussian
 from likely.families.law import in_units, lone
 from likely.families.moments import ColumnMoments, Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
+from likely.maths.special import log_gamma_density
 
 LOG_PI = float(np.log(np.pi))
 
@@ -35,6 +36,8 @@ class NormalInverseGamma(Value):
     >>> post.mean.round(4), post.dof
     (array([1.3333, 1.    ]), array([5., 4.]))
     """
+
+    serves = ("Gaussian",)  # laws whose parameters it speaks of
 
     mean: Array  # (..., d)
     kappa: Array  # (..., d)
@@ -168,13 +171,8 @@ class NormalInverseGamma(Value):
             expected = f"a {self.kind} Gaussian is needed"
             raise DomainError(sentence("NormalInverseGamma", expected, f"a {model.kind} one"))
         variance = model.covariance
-        half = 0.5 * self.dof
-        gamma = (
-            half * np.log(0.5 * self.scale)
-            - gammaln(half)
-            - (half + 1) * np.log(variance)
-            - 0.5 * self.scale / variance
-        )
+        half = 0.5 * self.scale  # ψ/2σ² has the gamma law of rate 1
+        gamma = log_gamma_density(half / variance, 0.5 * self.dof, 1.0) + np.log(half) - 2 * np.log(variance)
         v = np.asarray(variance)[..., None] if self.kind == "spherical" else variance
         normal = -0.5 * (LOG_2PI - np.log(self.kappa) + np.log(v) + self.kappa * (model.mean - self.mean) ** 2 / v)
         gamma = gamma if self.kind == "spherical" else gamma.sum(axis=-1)

@@ -16,6 +16,7 @@ from likely.errors import DomainError, ShapeError, sentence
 from likely.families.floors import column_floor, warn_of_constants
 from likely.families.gaussian import LOG_2PI, Gaussian
 from likely.families.law import in_units, lone
+from likely.families.matrix_law import matrix_constant, matrix_deviance
 from likely.families.moments import Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
 from likely.maths import spd
@@ -38,6 +39,8 @@ class NormalInverseWishart(Value):
     >>> post.mean.round(4), post.scale.round(4), post.predictive().dof
     (array([0.6667]), array([[3.6667]]), array(5.))
     """
+
+    serves = ("Gaussian",)  # laws whose parameters it speaks of
 
     mean: Array  # (..., d)
     kappa: Array  # (...): rows that the mean is worth
@@ -191,9 +194,9 @@ class NormalInverseWishart(Value):
             )
         w = spd.inverse_factor(root)
         logdet = spd.logdet(root)
-        trace = spd.trace_form(w, self.scale)
-        wishart = 0.5 * (self.dof * (spd.logdet(self._root) - d * np.log(2)) - (self.dof + d + 1) * logdet - trace)
-        wishart = wishart - multigammaln(self.dof / 2, d)
+        v = self.dof[..., None, None]
+        away = matrix_deviance(self.scale / v - covariance, self._root / np.sqrt(v), root)
+        wishart = matrix_constant(0.5 * self.dof, d) - 0.5 * (d + 1) * logdet - 0.5 * self.dof * away
         delta = np.einsum("...ij,...j->...i", w, model.mean - self.mean)
         normal = -0.5 * (d * (LOG_2PI - np.log(self.kappa)) + logdet + self.kappa * (delta**2).sum(-1))
         return lone(wishart + (np.sum(normal) if self.tied else normal))

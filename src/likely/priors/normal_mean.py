@@ -33,6 +33,8 @@ class NormalMean(Value):
     (array([-0.5]), array([[0.25]]))
     """
 
+    serves = ("Gaussian",)  # laws whose parameters it speaks of
+
     belief: Gaussian  # over the mean, (d,) or a stack (K, d)
     covariance: Array  # known: a number, (d,) or (d, d)
 

@@ -27,6 +27,8 @@ class StudentTPrior(Value):
     9.3
     """
 
+    serves = ("StudentT",)  # laws whose parameters it speaks of
+
     shape: Any  # NormalInverseWishart, NormalInverseGamma or EarlierRows
     tails: Array = 2.0  # type: ignore[assignment]  # a
     rate: Array = 0.1  # type: ignore[assignment]  # b: the mode is (a − 1)/b

@@ -1,0 +1,35 @@
+"""What a table of two variables says of I[a; b], and what a table of counts says of the table behind it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import rel_entr
+
+from likely.core.arrays import Array
+from likely.families.law import Estimate
+
+
+def table_information(p: Array, total: float | None) -> Estimate:
+    """Σ p log p / (p_a p_b) of probabilities (A, B); of `total` counted rows, what it says of the table behind them.
+
+    Counts scatter, which looks like dependence: Miller and Madow (1955) take (cells seen − rows seen − columns seen
+    + 1) / 2N off, about the mean of the χ² law that 2N I follows without dependence. The error joins by squares the
+    delta method's √(Var[log ratio] / N), which vanishes at independence, the spread √(2 ν) / 2N of that χ² law with
+    ν = (A − 1)(B − 1); what cells that were possible but not seen leave open is added.
+
+    >>> table_information(np.array([[0.5, 0.0], [0.0, 0.5]]), None).value.__round__(6)
+    0.693147
+    """
+    apart = p.sum(axis=1)[:, None] * p.sum(axis=0)
+    value = max(0.0, float(rel_entr(p, apart).sum()))
+    if total is None:
+        return Estimate(value, 0.0)
+    ratio = np.log(np.divide(p, apart, out=np.ones_like(p), where=p > 0))
+    delta = max(0.0, float((p * ratio**2).sum()) - value**2) / total
+    cells, rows, columns = (int((t > 0).sum()) for t in (p, p.sum(axis=1), p.sum(axis=0)))
+    free = (rows - 1) * (columns - 1)
+    least = max(0.0, value - (cells - rows - columns + 1) / (2 * total))
+    open_ = (rows * columns - cells) / (2 * total)
+    return Estimate(least, math.sqrt(delta + 2 * free / (2 * total) ** 2) + open_)

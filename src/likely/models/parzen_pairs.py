@@ -1,0 +1,200 @@
+"""Distances formed once: how wide windows are changes, how far rows lie apart does not.
+
+In many columns a tree leaves nothing out, and products of matrices are the quickest way to all distances. Of each row's
+only the nearest are kept (of few rows all); whether the others matter at some width is answered by a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, Mask
+from likely.core.engine import cores, one_blas_thread, ordered_map
+from likely.models.parzen_kernels import Kernel
+
+KEPT = 512  # others of each row whose distances are remembered; all, of rows that are not many times as many
+ALL = 2048  # such rows: 32 megabytes
+TIERS = (32, 128, KEPT)  # so many nearest are added first, then so many, as long as the others might matter
+BY_COLUMNS = 6  # columns up to which differences cost less than products
+CLOSE = 1e-6  # of both lengths: products lose ten digits of smaller squared distances, and differences do not
+STRIP = 2**17  # pairs at a time: a megabyte, which stays near
+WORTH = 5e8  # pairs × (columns + 16) beyond which a second thread is worth waking
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """White points about their own mean, with what products need to know of them."""
+
+    points: Array  # (m, d)
+    weight: Array  # (m,)
+
+    @cached_property
+    def _centre(self) -> Array:
+        return np.asarray(self.points.mean(axis=0))
+
+    @cached_property
+    def _centred(self) -> tuple[Array, Array]:
+        z = self.points - self._centre
+        return z, np.einsum("ij,ij->i", z, z)
+
+    def squared_from(self, x: Array) -> Array:
+        """Squared distances (n, m) of rows (n, d) to all points; relative errors stay below 1e-9."""
+        if x.shape[1] <= BY_COLUMNS:
+            return self._by_differences(x)
+        (y, size), z = self._centred, x - self._centre
+        both = np.einsum("ij,ij->i", z, z)[:, None] + size
+        far = z @ y.T
+        far *= -2.0
+        far += both
+        both *= CLOSE
+        self._exact_where(far < both, x, far)
+        return far
+
+    def _by_differences(self, x: Array) -> Array:
+        far = (x[:, :1] - self.points[:, 0]) ** 2
+        for j in range(1, x.shape[1]):
+            step = x[:, j, None] - self.points[:, j]
+            step *= step
+            far += step
+        return far
+
+    def _exact_where(self, close: Mask, x: Array, far: Array) -> None:
+        i, j = np.divmod(np.flatnonzero(close.ravel()), close.shape[1])  # half the time of two indices
+        step = max(1, 8 * STRIP // x.shape[1])
+        for start in range(0, len(i), step):
+            a, b = i[start : start + step], j[start : start + step]
+            away = x[a] - self.points[b]
+            far[a, b] = np.einsum("ij,ij->i", away, away)
+
+    def by_strips(self, n: int, work: Callable[[slice], None]) -> None:
+        """Do some work for n rows, few at a time, so that their distances stay near; on all cores if there is much."""
+        m, d = self.points.shape
+        step = max(64, STRIP // m)
+        strips = [slice(start, min(start + step, n)) for start in range(0, n, step)]
+        with one_blas_thread():
+            for _ in ordered_map(work, strips, cores() if n * m * (d + 16.0) > WORTH else 1):
+                pass
+
+    def log_sums(self, x: Array, inv: float, kernel: Kernel, skip: Index | None = None) -> Array:
+        """log Σ_n w_n k(|x − y_n|² · inv) of white rows (n, d), every point added but number skip[i] of row i."""
+        out = np.empty(len(x))
+
+        def fill(part: slice) -> None:
+            far = self.squared_from(x[part])
+            if skip is not None:
+                far[np.arange(len(far)), skip[part]] = np.inf
+            out[part] = _summed(far, inv, kernel, self.weight)
+
+        self.by_strips(len(x), fill)
+        return out
+
+
+def _summed(far: Array, inv: float, kernel: Kernel, weight: Array) -> Array:
+    """log Σ w k(r²), the largest taken out first; the distances are used up."""
+    far *= inv
+    with np.errstate(all="ignore"):
+        logs = log_kernel(far, kernel)
+        top = logs.max(axis=1)
+        logs -= np.where(np.isfinite(top), top, 0.0)[:, None]
+        np.exp(logs, out=logs)
+        return np.asarray(np.log(logs @ weight) + np.where(np.isfinite(top), top, 0.0))
+
+
+def log_kernel(r2: Array, kernel: Kernel) -> Array:
+    """log k(r²) − log k(0) of squared distances in widths; the cube is none of these."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if kernel.code == 0:
+            return np.asarray(-0.5 * r2)
+        if kernel.code == 1:
+            return np.asarray(-0.5 * kernel.b * np.log1p(r2 / kernel.a))
+        if kernel.code == 2:
+            return -np.sqrt(r2)
+        if kernel.b == 0:
+            return np.where(r2 <= 1.0, 0.0, -np.inf)
+        return np.where(r2 <= 1.0, kernel.b * np.log(1.0 - np.minimum(r2, 1.0) ** (0.5 * kernel.a)), -np.inf)
+
+
+# ----------------------------------------------------------------------- kept
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The first rows of a cloud and the nearest others of each: what every width of windows is judged by."""
+
+    cloud: Cloud
+    near: Array  # (n, k): squared distances that rise
+    heavy: Array  # (n, k): weights of these, or (1,) where all points weigh the same
+    tiers: tuple[int, ...]
+    rest: Array  # (n, tiers): weight of all others but those up to the tier
+
+    @property
+    def nearest(self) -> Array:
+        """Squared distance of each row to the nearest other (n,)."""
+        return self.near[:, 0]
+
+    def first(self, n: int) -> Pairs:
+        """The same of the first n rows."""
+        heavy = self.heavy if self.heavy.ndim == 1 else self.heavy[:n]
+        return Pairs(self.cloud, self.near[:n], heavy, self.tiers, self.rest[:n])
+
+    def log_sums(self, inv: float, kernel: Kernel, tolerance: float) -> Array:
+        """log Σ_{n≠m} w_n k(|y_m − y_n|² · inv) of each row m, to a part `tolerance` of the sum at most."""
+        with np.errstate(all="ignore"):
+            top = log_kernel(self.near[:, 0] * inv, kernel)
+            total, asking = np.zeros(len(top)), np.flatnonzero(np.isfinite(top))
+            for start, stop, rest in zip((0, *self.tiers), self.tiers, self.rest.T, strict=False):
+                total[asking] += self._tier(asking, start, stop, inv, kernel, top)
+                if stop < self.near.shape[1]:
+                    best = log_kernel(self.near[asking, stop] * inv, kernel)
+                    most = rest[asking] * np.exp(best - top[asking])
+                    asking = asking[most > tolerance * total[asking]]
+            if self.tiers[-1] < self.near.shape[1] and len(asking):  # what is not kept matters: look again
+                rows = self.cloud.points[asking]
+                return self._again(asking, np.log(total) + top, self.cloud.log_sums(rows, inv, kernel, asking))
+            return np.asarray(np.where(np.isfinite(top), np.log(total) + top, -np.inf))
+
+    def _again(self, asking: Index, logs: Array, exact: Array) -> Array:
+        logs[asking] = exact
+        return np.where(np.isnan(logs), -np.inf, logs)
+
+    def _tier(self, rows: Index, start: int, stop: int, inv: float, kernel: Kernel, top: Array) -> Array:
+        every = len(rows) == len(self.near)
+        far = self.near[:, start:stop] if every else self.near[rows, start:stop]
+        logs = log_kernel(far * inv, kernel)
+        logs -= top[rows, None]
+        terms = np.exp(logs, out=logs)
+        if self.heavy.ndim == 1:
+            return np.asarray(terms.sum(axis=1) * self.heavy[0])
+        heavy = self.heavy[:, start:stop] if every else self.heavy[rows, start:stop]
+        return np.einsum("ij,ij->i", terms, heavy)
+
+
+def pairs_of(y: Array, weight: Array, some: int) -> Pairs:
+    """Distances of the first rows, `some` of them, to their nearest others: 513 numbers a row, of few rows all."""
+    cloud, m = Cloud(y, weight), len(y)
+    alike = bool((weight == weight[0]).all())
+    kept = m - 1 if m <= ALL else KEPT
+    tiers = (*(t for t in TIERS if t < kept), kept)
+    width = kept + 1 if m - 1 > kept else kept  # one more, where others are left out: as near as they can come
+    near, heavy = np.empty((some, width)), np.empty((1,) if alike else (some, width))
+
+    def fill(part: slice) -> None:
+        far = cloud.squared_from(y[part])
+        far[np.arange(len(far)), np.arange(part.start, part.stop)] = np.inf  # oneself is the farthest of all
+        if alike:
+            nearest = far if width == m - 1 else np.partition(far, width, axis=1)[:, :width]
+            near[part] = np.sort(nearest, axis=1)[:, :width]
+        else:
+            at = np.argsort(far, axis=1)[:, :width]
+            near[part], heavy[part] = np.take_along_axis(far, at, axis=1), weight[at]
+
+    cloud.by_strips(some, fill)
+    if alike:
+        heavy[0] = weight[0]
+    others = weight.sum() - weight[:some]
+    rest = [others - (t * weight[0] if alike else heavy[:, :t].sum(axis=1)) for t in tiers]
+    return Pairs(cloud, near, heavy, tiers, np.stack(rest, axis=1))

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import likely as lk
+from likely.errors import DataError, DomainError, FitWarning, ShapeError
+
+PAIRS = [
+    lk.Laplace(0.0, 1.0), lk.Cauchy(0.0, 1.0), lk.Uniform(0.0, 1.0), lk.Triangular(0.0, 0.5, 1.0), lk.Exponential(1.0),
+    lk.ChiSquare(2.0), lk.VonMises(0.0, 1.0), lk.Binomial(3, 0.5), lk.BetaBinomial(3, 1.0, 1.0), lk.Poisson(1.0),
+    lk.Bernoulli(0.5), lk.Gamma(1.0, 1.0), lk.Beta(1.0, 1.0), lk.Lomax(2.0, 1.0),
+]  # fmt: skip
+
+
+def widened(law, d):
+    names = [n for n in law._parts() if isinstance(getattr(law, n), np.ndarray)]
+    return law.replace(**{n: np.repeat(getattr(law, n), d) for n in names})
+
+
+@pytest.mark.parametrize("law", PAIRS, ids=lambda law: type(law).__name__)
+def test_divergences_are_between_laws_of_as_many_columns(law):
+    assert widened(law, 3).kl(widened(law, 3)) == pytest.approx(0.0, abs=1e-12)
+    for a, b in ((2, 1), (2, 3)):
+        with pytest.raises(ShapeError, match="as many columns"):
+            widened(law, a).kl(widened(law, b))
+
+
+def test_divergence_of_binomial_laws_of_unlike_trials():
+    x = np.arange(11)
+    p, q = stats.binom.pmf(x, 10, 0.3), stats.binom.logpmf(x, 12, 0.3)
+    assert lk.Binomial(10, 0.3).kl(lk.Binomial(12, 0.3)) == pytest.approx(p @ (np.log(p) - q), rel=1e-12)
+    assert lk.Binomial(12, 0.3).kl(lk.Binomial(10, 0.3)) == np.inf
+    p, q = stats.betabinom.pmf(x, 10, 2, 1), stats.betabinom.logpmf(x, 12, 2, 1)
+    assert lk.BetaBinomial(10, 2, 1).kl(lk.BetaBinomial(12, 2, 1)) == pytest.approx(p @ (np.log(p) - q), rel=1e-12)
+    assert lk.BetaBinomial(12, 2, 1).kl(lk.BetaBinomial(10, 2, 1)) == np.inf
+
+
+@pytest.mark.parametrize("law", [lk.Binomial, lk.BetaBinomial, lk.NegativeBinomial, lk.Poisson])
+def test_fractions_among_counts_are_told(law):
+    with pytest.warns(FitWarning, match=f"{law.__name__}: column 0 is not all whole numbers"):
+        law.fit([1.5, 2, 3, 9])
+
+
+@pytest.mark.parametrize("law", [lk.Laplace, lk.Poisson, lk.Binomial])
+def test_no_rows_are_refused_in_the_name_of_the_law(law):
+    with pytest.raises(DataError, match=f"^{law.__name__}: at least one row"):
+        law.fit([])
+
+
+def test_trials_that_do_not_fit_are_refused():
+    for trials in ([1, 2], "a"):
+        with pytest.raises(ShapeError, match="trials must be"):
+            lk.Binomial.fit(np.ones((4, 3)), trials=trials)
+
+
+def test_known_numbers_are_passed_to_estimates():
+    x = np.random.default_rng(0).binomial(40, 0.5, (9000, 1)).astype(float)
+    x[-1] = 39.0
+    for rule in ("moments", "unbiased"):
+        found = lk.estimate(lk.Binomial(40, 0.5), x, rule)
+        assert found.trials == 40 and found.probs == pytest.approx(x.mean() / 40)
+    assert lk.estimate(lk.Binomial, x).trials == 39  # a larger count than those of the first rows
+
+
+@pytest.mark.parametrize("law, prior", [
+    (lk.Bernoulli, lk.Gamma(1, 1)), (lk.Exponential, lk.Beta(1, 1)), (lk.Poisson, lk.Beta(1, 1)),
+    (lk.Uniform, lk.Beta(1, 1)), (lk.Laplace, lk.Gamma(1, 1)), (lk.Gaussian, lk.Gamma(1, 1)),
+])  # fmt: skip
+def test_priors_of_other_laws_are_refused(law, prior):
+    message = f"{type(prior).__name__} is no prior of {law.__name__}"
+    with pytest.raises(DomainError, match=message):
+        law.fit([[1.0], [0.0]], prior=prior)
+    with pytest.raises(DomainError, match=message):
+        lk.estimate(law, [[1.0], [0.0]], "map", prior=prior)
+    with pytest.raises(DomainError, match="prior must be a Prior"):
+        law.fit([[1.0], [0.0]], prior=3)
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_near_the_largest():
+    flat = lk.Uniform(-1e308, 1e308)
+    np.testing.assert_allclose(flat.quantile([0.25, 0.5, 1.0]), [-5e307, 0.0, 1e308])
+    np.testing.assert_allclose(flat.cdf([0.0, 5e307]), [0.5, 0.75])
+    assert np.isfinite(flat.sample(100, np.random.default_rng(0))).all() and flat.variance == np.inf
+    peaked = lk.Triangular(-1e308, 0.0, 1e308)
+    np.testing.assert_allclose(peaked.log_prob([0.0, 5e307]), -308 * np.log(10) - [0, np.log(2)])
+    np.testing.assert_allclose(peaked.cdf([0.0, 5e307]), [0.5, 0.875])
+    np.testing.assert_allclose(peaked.quantile([0.5, 0.875]), [0.0, 5e307], atol=1e292)
+    assert peaked.entropy() == pytest.approx(0.5 + 308 * np.log(10))
+    assert lk.Cauchy(0, 1e300).kl(lk.Cauchy(0, 1e-300)) == pytest.approx(600 * np.log(10) - np.log(4))
+    assert lk.Laplace(0, 1e200).variance == np.inf
+    assert lk.Laplace.moments_fit([1e150, -1e150]).scale == pytest.approx(1e150 / np.sqrt(2))
+
+
+@pytest.mark.filterwarnings("error")
+def test_moments_that_no_law_has():
+    for law in (lk.Uniform, lk.Laplace):
+        with pytest.raises(DomainError, match="variance must not be negative"):
+            law.from_moments(0, -1)
+        with pytest.raises(DataError, match="too far apart"):
+            law.moments_fit([1e200, -1e200])
+    with pytest.raises(DomainError):
+        lk.BetaBinomial.from_moments(0, 0, 5)
+
+
+def test_a_chi_square_law_learns_nothing_from_zeros():
+    with pytest.raises(DataError, match="row 1, column 0"):
+        lk.ChiSquare.fit([1.0, 0.0, 2.0])
+    with pytest.warns(FitWarning, match="0 counts as not observed"):
+        found = lk.ChiSquareDensity(prior=None).fit([[0.0], [1.0], [2.0]])
+    np.testing.assert_allclose(found.dof_, lk.ChiSquare.fit([1.0, 2.0]).dof)
+
+
+@pytest.mark.parametrize("law", [
+    lk.Binomial([7, 30], [0.2, 0.9]), lk.BetaBinomial([7, 30], [0.5, 2.0], 3.0),
+    lk.Binomial([[7, 30], [9, 3]], [[0.2, 0.0], [1.0, 0.5]]),
+])  # fmt: skip
+def test_scores_that_are_looked_up_are_those_of_each_entry(law):
+    rng = np.random.default_rng(3)
+    x = rng.choice([0, 1, 2, 3, 7, 8, 30, 31, -1, 1.5, np.nan], (300, 2))
+    one_by_one = np.concatenate([law.log_prob(x[i : i + 1]) for i in range(len(x))])
+    np.testing.assert_allclose(law.log_prob(x), one_by_one, rtol=1e-14)
+
+
+def test_medians_and_quantiles_of_laws_of_counts():
+    coins = lk.Bernoulli([0.2, 0.5, 0.7])
+    assert coins.median.tolist() == [stats.bernoulli.median(p) for p in coins.probs]
+    at, p = np.array([-1.0, 0.0, 0.5, 1.0, 2.0]), np.array([0.0, 0.3, 0.31, 1.0])
+    coin = lk.Bernoulli(0.7)
+    np.testing.assert_allclose(coin.cdf(at), stats.bernoulli.cdf(at, 0.7))
+    assert coin.quantile(p[1:]).tolist() == stats.bernoulli.ppf(p[1:], 0.7).tolist()
+    assert np.isnan(coin.quantile([-0.1, 1.1])).all()
+    rates = np.array([0.1, 0.7, 3.3, 1e4])
+    assert lk.Poisson(rates).median.tolist() == stats.poisson.median(rates).tolist()
+    assert lk.Gaussian([1.0, 2.0], 1.0).median.tolist() == [1.0, 2.0]
+    assert lk.StudentT([1.0, 2.0], 1.0, 3.0).median.tolist() == [1.0, 2.0]

@@ -1,0 +1,118 @@
+"""Every law keeps its digits: log p, distribution function and quantile against mpmath (reliability row 6).
+
+`./run campaign tests/laws/test_accuracy.py -s -n 0` takes 10,000 points a law and prints the worst of each.
+"""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import likely as lk
+from tests.laws.accuracy import CASES, SPREADS, cdf_error, quantile_holds, wrong_bits
+
+RELATIVE = 1e-9
+
+# public laws that are no formula of their own: what they are made of is in the table, and these test them
+ELSEWHERE = {
+    "FactorGaussian": "tests/families/test_factor_gaussian.py: dense Gaussians",
+    "ProbabilityTable": "tests/families/test_probability_table.py: tables by hand",
+    "Product": "tests/families/test_product.py: the sum of its parts",
+    "Several": "tests/families/test_several.py: its members",
+    "Shared": "tests/families/test_shared.py: its members",
+    "Transformed": "tests/families/test_transformed.py: the law and the slope",
+    "LatticeLaw": "tests/families/test_line.py: its own table",
+    "GridLaw": "tests/families/test_line.py: its own table",
+    "MaximumEntropyLaw": "tests/models/test_maximum_entropy.py: the laws that it becomes",
+    "Walsh": "tests/families/test_walsh.py: all rows enumerated",
+    "LogWalsh": "tests/families/test_log_walsh.py: all rows enumerated",
+    "Bahadur": "tests/families/test_walsh.py: all rows enumerated",
+    "ChowTree": "tests/families/test_chow_tree.py: all rows enumerated",
+}
+
+
+def laws() -> set[str]:
+    """Public classes of likely.families that score."""
+    homes = lk._HOMES
+    names = [n for home, names in homes.items() if home.startswith("likely.families.") for n in names]
+    return {n for n in names if isinstance(getattr(lk, n), type) and hasattr(getattr(lk, n), "log_prob")}
+
+
+def test_every_public_law_is_in_the_table():
+    covered = {name for c in CASES for name in c.covers}
+    assert laws() - covered - set(ELSEWHERE) == set()
+    assert {"Gamma", "Beta", "Dirichlet", "NormalGamma", "NormalInverseGamma", "NormalInverseWishart"} <= covered
+
+
+def worst_of(case, count: int, seed: int) -> float:
+    rng, worst, where, used = np.random.default_rng(seed), 0.0, None, 0
+    with mp.workdps(50):
+        for _ in range(count):
+            point = case.point(rng)
+            bits = wrong_bits(case, point)
+            used += bits is not None
+            if bits is not None and bits > worst:
+                worst, where = bits, point
+    print(f"{case.name}: log_prob {worst:.1f} excess wrong bits on {used} points, at {where}")
+    assert used >= count // 3
+    return worst
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_log_prob(case):
+    assert worst_of(case, 60, 1) <= case.bits
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_log_prob_at_ten_thousand_points(case):
+    assert worst_of(case, 10_000, 2) <= case.bits
+
+
+def worst_share(s, count: int, seed: int) -> float:
+    rng, worst, where, used = np.random.default_rng(seed), 0.0, None, 0
+    with mp.workdps(50):
+        for _ in range(count):
+            point = s.point(rng)
+            error = cdf_error(s, point)
+            used += error is not None
+            if error is not None and error > worst:
+                worst, where = error, point
+    print(f"{s.name}: cdf relative error {worst:.1e} on {used} points, at {where}")
+    assert used >= count // 4
+    return worst
+
+
+def chance(rng) -> float:
+    """A probability in either tail or between."""
+    return float(
+        [10 ** rng.uniform(-300, -1), rng.uniform(0.01, 0.99), 1 - 10 ** rng.uniform(-15, -1)][rng.integers(3)]
+    )
+
+
+def missed(s, count: int, seed: int) -> list:
+    rng, out = np.random.default_rng(seed), []
+    with mp.workdps(50):
+        for _ in range(count):
+            p, parameters = chance(rng), s.point(rng)[1:]
+            good, q = quantile_holds(s, p, parameters, RELATIVE)
+            if not good:
+                out.append((p, parameters, q))
+    print(f"{s.name}: {len(out)} quantiles of {count} missed", out[:3])
+    return out
+
+
+@pytest.mark.parametrize("s", SPREADS, ids=lambda s: s.name)
+def test_cdf_and_quantile(s):
+    count = 4 if s.costly else 20
+    assert worst_share(s, count, 3) <= RELATIVE
+    assert missed(s, count, 4) == []
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("s", SPREADS, ids=lambda s: s.name)
+def test_cdf_and_quantile_at_many_points(s):
+    count = 60 if s.costly else 1000
+    assert worst_share(s, count, 5) <= RELATIVE
+    assert missed(s, count, 6) == []
