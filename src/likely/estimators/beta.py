@@ -51,6 +51,8 @@ class BetaDensity(ColumnDensity):
             raise DomainError(sentence("BetaDensity", "low must be below high", (self.low, self.high)))
         if (self.low, self.high) != (0, 1):
             X = ((X - self.low) / (self.high - self.low)).astype(X.dtype)
+        if reset:
+            self._warn_of_unseen(X)  # before what lies outside is left out, of which a note of its own tells
         with np.errstate(invalid="ignore"):
             edge = ((X <= 0) | (X >= 1)) & np.isfinite(X)
         if self.outside == "missing":
@@ -59,8 +61,6 @@ class BetaDensity(ColumnDensity):
             i, j = (int(k) for k in np.argwhere(edge)[0])
             expected = f"values must lie between {self.low:g} and {self.high:g}"
             raise BadEntry("BetaDensity", expected, X[i, j], i, j, 'or outside="missing"')
-        if reset:
-            self._warn_of_unseen(X)
         return X
 
     def score_samples(self, X: Any) -> Any:
