@@ -443,7 +443,8 @@ class BayesClassifier(Deciding, BaseEstimator):
         learnt, calm = self._learnt, getattr(self, "calm_", np.empty((3, 0)))
         sound = all(isinstance(m, Mixture) and m.size == C for m in (self.model_, learnt)) and type(width) is int
         sound = sound and getattr(self.density_, "n_features_in_", None) == width and self.model_.dim == learnt.dim
-        sound = sound and self.density_._fits(learnt.parts, width, C) and self.stats_.counts.shape == (C,)
+        counts: Any = getattr(self.stats_, "counts", 0.0)
+        sound = sound and self.density_._fits(learnt.parts, width, C) and np.shape(counts) == (C,)
         sound = sound and isinstance(calm, np.ndarray) and calm.ndim == 2 and len(calm) == 3
         try:
             with np.errstate(all="ignore"):

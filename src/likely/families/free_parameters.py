@@ -13,6 +13,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.errors import DomainError, sentence
+from likely.maths import spd
 
 ME = "free parameters"
 LEAST = 1e-12  # what is on the fence (a probability of 0) is put beside it
@@ -58,7 +59,10 @@ def _factor(c: Array) -> Array:
     """A covariance by the logs of its factor's diagonal and what stands below it; variances by their logs."""
     if c.ndim < 2:
         return np.log(np.maximum(c.ravel(), LEAST))
-    root = np.linalg.cholesky(c)
+    root = spd.cholesky(c)
+    if root is None:
+        remedy = "start from a regular one"
+        raise DomainError(sentence("RobbinsMonro", "a covariance must be positive definite", "a singular one", remedy))
     return np.concatenate([np.log(np.diagonal(root)), root[np.tril_indices(len(c), -1)]])
 
 
