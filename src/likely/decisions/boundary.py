@@ -31,6 +31,11 @@ class Boundary:
     lines", "crossing lines", "point"; beyond: "sphere", "ellipsoid", "hyperboloid", "paraboloid", "saddle", "cone",
     "cylinder", "parabolic cylinder", "hyperbolic cylinder", "hyperplane", "parallel hyperplanes", "crossing
     hyperplanes", "flat", "point". Also "none" (one class is chosen everywhere) and "everywhere".
+
+    >>> import likely as lk
+    >>> circle = lk.boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([0.0, 0.0], 4.0))
+    >>> circle.kind, round(circle.radius, 4)
+    ('circle', 1.9227)
     """
 
     first: Gaussian

@@ -17,9 +17,9 @@ from likely.families.gaussian import Gaussian
 from likely.families.law import Estimate
 from likely.families.poisson import Poisson
 from likely.maths import spd
+from likely.maths.golden import least
 
 DRAWS = 100_000
-GOLDEN = (5.0**0.5 - 1) / 2
 
 
 def bhattacharyya(p: Any, q: Any, class_prior: Any = None, *, n: int = DRAWS, rng: Generator | None = None) -> Estimate:
@@ -101,19 +101,7 @@ def _log_bound(asked: Problem, log_overlap: Any, s: float) -> float:
 
 def _least(f: Any) -> float:
     """Where a convex function on 0 … 1 is least, by golden sections."""
-    low, high = 0.0, 1.0
-    a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    fa, fb = f(a), f(b)
-    while high - low > 1e-9:
-        if fa <= fb:
-            high, b, fb = b, a, fa
-            a = high - GOLDEN * (high - low)
-            fa = f(a)
-        else:
-            low, a, fa = a, b, fb
-            b = low + GOLDEN * (high - low)
-            fb = f(b)
-    inside = 0.5 * (low + high)
+    inside = least(f, 0.0, 1.0, width=1e-9)
     return min((inside, 0.0, 1.0, 0.5), key=f)  # flat where the laws are one: any will do, and the ends may be least
 
 

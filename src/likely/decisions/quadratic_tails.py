@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from likely.decisions.problem import Problem
 from likely.errors import DomainError
 from likely.families.gaussian import Gaussian
 from likely.families.law import Estimate
+from likely.maths.golden import least
 
 ENOUGH = 1e-7  # error of a tail beyond which draws are asked instead
 RARE = -60.0  # log of a probability beside which its opposite is 1
@@ -118,7 +118,7 @@ class _Squares:
     def _saddle(self, t: float, end: float) -> tuple[float, float]:
         """Where K(s) − st − log s is least between 0 and `end`, by golden sections of log s, and the width there."""
         to_s = (lambda v: end / (1 + np.exp(-v))) if np.isfinite(end) else np.exp
-        v = _least(lambda v: float(self._height(np.array([to_s(v)]), t)[0]), -40.0, 40.0)
+        v = least(lambda v: float(self._height(np.array([to_s(v)]), t)[0]), -40.0, 40.0)
         s = float(to_s(v))
         rest = 1 - 2 * s * self.w
         curvature = float((2 * self.w**2 / rest**2 + self.g**2 / rest**3).sum()) + 1 / s**2
@@ -140,19 +140,3 @@ class _Squares:
             if change <= 1e-14 * abs(new):
                 break
         return value, change / max(abs(value), 1e-300)
-
-
-def _least(f: Callable[[float], float], low: float, high: float) -> float:
-    golden = (5.0**0.5 - 1) / 2
-    a, b = high - golden * (high - low), low + golden * (high - low)
-    fa, fb = f(a), f(b)
-    for _ in range(80):
-        if fa <= fb:
-            high, b, fb = b, a, fa
-            a = high - golden * (high - low)
-            fa = f(a)
-        else:
-            low, a, fa = a, b, fb
-            b = low + golden * (high - low)
-            fb = f(b)
-    return 0.5 * (low + high)

@@ -15,7 +15,8 @@ from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.decisions.cost import Cost
 from likely.errors import DataError, DomainError, sentence
-from likely.families.gaussian import LOG_2PI, Gaussian
+from likely.families.gaussian import Gaussian
+from likely.maths.special import LOG_2PI
 
 SHOWN = 12  # columns that the text shows for each row
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likely.estimators.intervals import _TABLE, Row, _of_share
+from likely.estimators.intervals import TELLERS, Row, of_share
 from likely.estimators.shell import DensityEstimator
 from likely.models.histogram import Histogram
 
@@ -79,8 +79,8 @@ def _masses(model: Histogram, stats: Any, names: list[str], level: float) -> Ite
         cells = slice(int(model._starts[j]), int(model._starts[j + 1]))
         counts = stats.counts[cells] if model.kind == "columns" or model.dim == 1 else [None] * len(part.masses)
         for i, (mass, count) in enumerate(zip(part.masses, counts, strict=True)):
-            told = (None, None) if count is None else _of_share(float(count), float(sum(counts)), level)
+            told = (None, None) if count is None else of_share(float(count), float(sum(counts)), level)
             yield Row(name, f"P({edges[i]:.4g} … {edges[i + 1]:.4g})", float(mass), *told)
 
 
-_TABLE[Histogram] = _masses
+TELLERS[Histogram] = _masses

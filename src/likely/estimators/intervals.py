@@ -33,7 +33,7 @@ def rows_of(model: Any, stats: Any, names: list[str], level: float) -> Iterator[
     """Every parameter of a model with its interval at the given confidence level."""
     from likely.estimators import law_rows  # noqa: F401  # fills the table
 
-    told = _TABLE.get(type(model))
+    told = TELLERS.get(type(model))
     if told is not None:  # of other laws, the facts alone are told
         yield from told(model, stats, names, level)
 
@@ -86,23 +86,23 @@ def _categorical(model: Categorical, stats: Any, names: list[str], level: float)
     """Exact (Clopper–Pearson) intervals, level by level."""
     n = float(stats.counts.sum())
     for value, p, k in zip(model.values.tolist(), model.probs, stats.counts, strict=True):
-        yield Row(names[0], f"P({value})", float(p), *_of_share(float(k), n, level))
+        yield Row(names[0], f"P({value})", float(p), *of_share(float(k), n, level))
 
 
 def _multinomial(model: Multinomial, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """The same for the share of each column among all counts."""
     n = float(stats.counts.sum())
     for name, p, k in zip(names, model.probs, stats.counts, strict=True):
-        yield Row(name, "share", float(p), *_of_share(float(k), n, level))
+        yield Row(name, "share", float(p), *of_share(float(k), n, level))
 
 
 def _bernoulli(model: Bernoulli, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """The same for the probability of a one."""
     for name, p, ones, zeros in zip(names, model.probs, stats.ones, stats.zeros, strict=True):
-        yield Row(name, "P(1)", float(p), *_of_share(float(ones), float(ones + zeros), level))
+        yield Row(name, "P(1)", float(p), *of_share(float(ones), float(ones + zeros), level))
 
 
-def _of_share(k: float, n: float, level: float) -> tuple[float, float]:
+def of_share(k: float, n: float, level: float) -> tuple[float, float]:
     """Bounds of a probability of which k of n were seen."""
     tail = 0.5 * (1 - level)
     low = betaincinv(k, n - k + 1, tail) if k > 0 else 0.0
@@ -124,7 +124,7 @@ def _factors(model: FactorGaussian, stats: Any, names: list[str], level: float) 
 
 def _mixture(model: Mixture, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """Weights and parts; an interval would have to know the labels, which are hidden."""
-    told = type(model.parts) in _TABLE
+    told = type(model.parts) in TELLERS
     for k, weight in enumerate(model.weights):
         yield Row(f"component {k}", "weight", float(weight), None, None)
         if told:
@@ -134,7 +134,7 @@ def _mixture(model: Mixture, stats: Any, names: list[str], level: float) -> Iter
 
 def _hmm(model: HMM, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """Where it begins, what follows what, and what each state emits; an interval would have to know the states."""
-    told = type(model.emissions) in _TABLE
+    told = type(model.emissions) in TELLERS
     for i, (start, row) in enumerate(zip(model.starts, model.moves, strict=True)):
         yield Row(f"state {i}", "start", float(start), None, None)
         yield from (Row(f"state {i}", f"to {j}", float(p), None, None) for j, p in enumerate(row) if p > 0)
@@ -153,7 +153,7 @@ def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-_TABLE: dict[type, Callable[..., Iterator[Row]]] = {
+TELLERS: dict[type, Callable[..., Iterator[Row]]] = {
     Gaussian: _gaussian, Poisson: _poisson, Categorical: _categorical, Product: _product,
     Multinomial: _multinomial, Bernoulli: _bernoulli, FactorGaussian: _factors,
     Mixture: _mixture, HMM: _hmm,

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from likely.core.arrays import Array
-from likely.estimators.intervals import _TABLE, Row, _of_share
+from likely.estimators.intervals import TELLERS, Row, of_share
 from likely.families.bahadur import Bahadur
 from likely.families.beta_binomial import BetaBinomial
 from likely.families.binomial import Binomial
@@ -60,7 +60,7 @@ def _binomial(model: Binomial, stats: Any, names: list[str], level: float) -> It
     for j, name in enumerate(names):
         ones, zeros = float(stats.ones[j]), float(stats.zeros[j])
         yield Row(name, "trials", float(model.trials[j]), None, None)
-        yield Row(name, "probability", float(model.probs[j]), *_of_share(ones, ones + zeros, level))
+        yield Row(name, "probability", float(model.probs[j]), *of_share(ones, ones + zeros, level))
 
 
 def _negative_binomial(model: NegativeBinomial, stats: Any, names: list[str], level: float) -> Iterator[Row]:
@@ -149,12 +149,12 @@ def _tree(model: ChowTree, stats: Any, names: list[str], level: float) -> Iterat
 def _given(name: str, told: str, levels: Array, p: Array, counts: Array, level: float) -> Iterator[Row]:
     n = float(counts.sum())
     for b, value in enumerate(levels):
-        yield Row(name, f"P({value:g}{told})", float(p[b]), *_of_share(float(counts[b]), n, level))
+        yield Row(name, f"P({value:g}{told})", float(p[b]), *of_share(float(counts[b]), n, level))
 
 
 for _law in (Beta, BetaBinomial, Cauchy, ChiSquare, Gamma, Laplace, Triangular, Uniform, VonMises):
-    _TABLE[_law] = _columns
-_TABLE.update({
+    TELLERS[_law] = _columns
+TELLERS.update({
     Exponential: _exponential, Binomial: _binomial, NegativeBinomial: _negative_binomial, StudentT: _robust,
     Elliptical: _elliptical, Dirichlet: _proportions, DirichletMultinomial: _proportions, Walsh: _signs,
     LogWalsh: _signs, Bahadur: _bahadur, ChowTree: _tree,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likely.estimators.intervals import _TABLE, Row
+from likely.estimators.intervals import TELLERS, Row
 from likely.estimators.shell import DensityEstimator
 from likely.models.metrics import SYNONYMS
 from likely.models.neighbour_density import METRICS, NeighbourBalls
@@ -64,4 +64,4 @@ def _balls(model: NeighbourBalls, stats: Any, names: list[str], level: float) ->
     yield from (Row(name, "unit", float(v), None, None) for name, v in zip(names, model._unit, strict=True))
 
 
-_TABLE[NeighbourBalls] = _balls
+TELLERS[NeighbourBalls] = _balls

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likely.estimators.intervals import _TABLE, Row
+from likely.estimators.intervals import TELLERS, Row
 from likely.estimators.shell import DensityEstimator
 from likely.models.parzen import Parzen
 from likely.models.parzen_kernels import KERNELS, WITH_GAPS
@@ -92,4 +92,4 @@ def _windows(model: Parzen, stats: Any, names: list[str], level: float) -> Itera
     yield from (Row(name, "width", float(v) ** 0.5, None, None) for name, v in zip(names, squared, strict=True))
 
 
-_TABLE[Parzen] = _windows
+TELLERS[Parzen] = _windows

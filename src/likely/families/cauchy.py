@@ -11,15 +11,14 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.errors import DomainError, sentence
 from likely.families.cauchy_fit import best_cauchy
+from likely.families.centred import Centred
 from likely.families.column_law import ValueLaw
 from likely.families.law import in_units, lone
-from likely.maths.special import log_ratio
-
-LOG_PI = float(np.log(np.pi))
+from likely.maths.special import LOG_PI, log_ratio
 
 
 @dataclass(frozen=True, eq=False)
-class Cauchy(ValueLaw):
+class Cauchy(Centred, ValueLaw):
     """log p(x | μ, s) = −Σⱼ log π sⱼ (1 + zⱼ²) with z = (x − μ) / s, in d independent columns   (Ney 1.5).
 
     Student's t law with one degree of freedom. It has no mean and no variance: `centre` is the median, and the
@@ -71,16 +70,6 @@ class Cauchy(ValueLaw):
     @property
     def expected(self) -> Array:
         """What a gap is filled with: the median."""
-        return self.centre
-
-    @property
-    def mode(self) -> Array:
-        """μ."""
-        return self.centre
-
-    @property
-    def median(self) -> Array:
-        """μ."""
         return self.centre
 
     def kl(self, other: Cauchy, bits: bool = False) -> Any:

@@ -14,10 +14,10 @@ from numpy.random import Generator
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.errors import DataError, ShapeError, sentence
 from likely.families.categorical import Categorical
-from likely.families.gaussian import LOG_2PI, Gaussian
+from likely.families.gaussian import Gaussian
 from likely.families.student_t import StudentT
 from likely.maths import small, spd
-from likely.maths.special import gamma_excess
+from likely.maths.special import LOG_2PI, gamma_excess
 
 SOME = 64  # members of other laws at a time: 64 × 64 densities of which the diagonal is kept
 

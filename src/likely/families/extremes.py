@@ -17,7 +17,14 @@ from likely.families.counts import per_member
 
 @dataclass(frozen=True, eq=False)
 class Extremes(Addable, Value):
-    """Weight, minimum and maximum of each column; both are 0 where nothing was seen. Merged by min and max."""
+    """Weight, minimum and maximum of each column; both are 0 where nothing was seen. Merged by min and max.
+
+    >>> import likely as lk
+    >>> law = lk.Uniform(0.0, 1.0)
+    >>> both = law.collect([0.2, 0.4]) + law.collect([0.3, 0.9])
+    >>> both.low, both.high
+    (array([0.2]), array([0.9]))
+    """
 
     rows: Array  # (...): weight of the rows
     weight: Array  # (..., d): weight of the entries that were seen

@@ -16,11 +16,12 @@ from likely.core.notes import tell
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.factor_fits import Factors, em_step, factor_analysis, principal_factors
 from likely.families.floors import column_floor, columns, warn_of_unseen
-from likely.families.gaussian import LOG_2PI, Gaussian
+from likely.families.gaussian import Gaussian
 from likely.families.latent import Latent
 from likely.families.law import Law, in_units
 from likely.families.low_rank import LowRank
 from likely.families.moments import Moments
+from likely.maths.special import LOG_2PI
 
 KINDS = ("spherical", "diagonal")
 LOUD = 1e4  # signal over noise beyond which traces through the noise lose digits that the covariance still has

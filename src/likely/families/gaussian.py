@@ -25,8 +25,8 @@ from likely.families.moments import ColumnMoments, Moments
 from likely.families.owned import gather_rows, in_turns, members_of
 from likely.families.quadratic import Quadratic
 from likely.maths import spd
+from likely.maths.special import LOG_2PI
 
-LOG_2PI = float(np.log(2 * np.pi))
 LOOK = 1024  # rows that a first look takes
 SEGMENTS = 16  # members from which rows with owners may be summed in segments rather than member by member
 SHARE = 20_000  # products of entries a member, below which they are: a call a member would cost more

@@ -23,11 +23,11 @@ from likely.families.law import Estimate, in_units
 from likely.families.line import Atoms, Line, generator, integral, log_density, look
 from likely.families.product import Product
 from likely.families.supports import rules_out
+from likely.maths.special import LOG_2
 
 EXACT = 1e-9  # an error below this share is called none
 HEAVY = 0.6  # Hill's 1/α from which an error bar means little: ½, and twice its own error
 ALONE = 0.05  # share of the sum of squares that one term must have before tails are looked at
-LOG_2 = math.log(2.0)
 
 
 def entropy(law: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:

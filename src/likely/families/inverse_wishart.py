@@ -13,8 +13,7 @@ from likely.errors import DomainError, sentence
 from likely.families.law import in_units, lone
 from likely.families.matrix_law import MatrixLaw, bartlett, divergence_of_dof, matrix_constant, multidigamma
 from likely.maths import spd
-
-LOG_2 = float(np.log(2.0))
+from likely.maths.special import LOG_2
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
+from likely.families.centred import Centred
 from likely.families.column_law import ValueLaw, unsigned_variance
 from likely.families.grain import grain
-from likely.families.law import LOG_2, in_units, lone
-from likely.maths.special import deviance, log_ratio
+from likely.families.law import in_units, lone
+from likely.maths.special import LOG_2, deviance, log_ratio
 
 
 @dataclass(frozen=True, eq=False)
-class Laplace(ValueLaw):
+class Laplace(Centred, ValueLaw):
     """log p(x | μ, v) = −Σⱼ log 2vⱼ + |xⱼ − μⱼ| / vⱼ, in d independent columns   (Ney 1.5, 3.4).
 
     v is the scale, the mean absolute deviation; the variance is 2v². Maximum likelihood takes the median, and where
@@ -49,21 +50,6 @@ class Laplace(ValueLaw):
 
     def _entropy(self, centre: Array, scale: Array) -> Array:
         return 1.0 + LOG_2 + np.log(scale)
-
-    @property
-    def mean(self) -> Array:
-        """μ."""
-        return self.centre
-
-    @property
-    def mode(self) -> Array:
-        """μ."""
-        return self.centre
-
-    @property
-    def median(self) -> Array:
-        """μ."""
-        return self.centre
 
     @property
     def variance(self) -> Array:

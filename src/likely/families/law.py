@@ -16,8 +16,7 @@ from likely.core.notes import tell
 from likely.core.report import FitReport
 from likely.core.value import Value
 from likely.errors import DomainError, sentence
-
-LOG_2 = float(np.log(2.0))
+from likely.maths.special import LOG_2
 
 
 class Estimate(NamedTuple):

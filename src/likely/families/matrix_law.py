@@ -17,9 +17,8 @@ from likely.families.counts import member_weights
 from likely.families.law import Law
 from likely.families.matrix_rows import Matrices, MatrixSums, matrices, matrix_sums
 from likely.maths import spd
-from likely.maths.special import digamma_gap, gamma_divergence, gamma_excess, peak
+from likely.maths.special import LOG_PI, digamma_gap, gamma_divergence, gamma_excess, peak
 
-LOG_PI = float(np.log(np.pi))
 LARGEST_DOF = 1e9  # beyond, a law of matrices is a point
 
 

@@ -11,11 +11,12 @@ from likely.core.arrays import Array, BadEntry
 from likely.errors import DomainError, sentence
 from likely.families.column_law import ValueLaw
 from likely.families.grain import grain
-from likely.families.law import LOG_2, in_units, lone
+from likely.families.law import in_units, lone
 from likely.families.line_integrals import mean_log_of_lines
 from likely.families.triangle_fit import best_triangle
 from likely.families.uniform import log_width
 from likely.families.weighted_values import WeightedValues
+from likely.maths.special import LOG_2
 
 KNOWN = ("", "low", "high", "both")
 

@@ -13,7 +13,8 @@ from likely.errors import DomainError, sentence
 from likely.families.column_law import ColumnLaw, refuse_few, unsigned_variance
 from likely.families.extremes import Extremes, extremes
 from likely.families.grain import grain
-from likely.families.law import LOG_2, in_units, lone
+from likely.families.law import in_units, lone
+from likely.maths.special import LOG_2
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from likely.core.arrays import Array
 from likely.errors import DomainError, sentence
+from likely.families.centred import Centred
 from likely.families.column_law import FeatureLaw
 from likely.families.law import in_units, lone
 from likely.maths.bessel import bessel_lack, bessel_ratio, concentration_of, log_i0_scaled
@@ -23,7 +24,7 @@ PIECE = 1 << 14  # angles whose integrals are taken at once
 
 
 @dataclass(frozen=True, eq=False)
-class VonMises(FeatureLaw):
+class VonMises(Centred, FeatureLaw):
     """log p(x | μ, κ) = Σⱼ κⱼ cos(xⱼ − μⱼ) − log 2π I₀(κⱼ): angles in radians, in d independent columns.
 
     Angles are any real numbers, and whole turns make no difference to `log_prob`. As a law of the line it is one turn,
@@ -64,21 +65,6 @@ class VonMises(FeatureLaw):
 
     def _entropy(self, centre: Array, concentration: Array) -> Array:
         return LOG_2PI + log_i0_scaled(concentration) + concentration * bessel_lack(concentration)
-
-    @property
-    def mean(self) -> Array:
-        """The mean direction μ."""
-        return self.centre
-
-    @property
-    def mode(self) -> Array:
-        """μ."""
-        return self.centre
-
-    @property
-    def median(self) -> Array:
-        """μ: half of the circle's draws on either side."""
-        return self.centre
 
     @property
     def variance(self) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
+from likely.families.centred import Centred
 from likely.families.column_law import ColumnLaw
 from likely.maths.bessel import bessel_lack, bessel_ratio, log_i0_scaled
 from likely.maths.special import LOG_2PI
@@ -20,7 +21,7 @@ POINTS = 1 << 12  # of a periodic rule, which converges faster than any power of
 
 
 @dataclass(frozen=True, eq=False)
-class VonMisesSum(ColumnLaw):
+class VonMisesSum(Centred, ColumnLaw):
     """p(x) = I₀(|κ eⁱˣ + c eⁱᵐ|) / (2π I₀(κ) I₀(c)): the sum of two independent von Mises angles, and m.
 
     What `DirectionPrior` predicts: κ is the known concentration of the angles, c that of the belief about their centre.
@@ -55,21 +56,6 @@ class VonMisesSum(ColumnLaw):
         x = np.linspace(-np.pi, np.pi, POINTS, endpoint=False).reshape(-1, *(1,) * np.ndim(concentration))
         logs = self._log_pdf(x, np.zeros_like(centre), concentration, belief)
         return np.asarray(-(np.exp(logs) * logs).sum(axis=0) * 2 * np.pi / POINTS)
-
-    @property
-    def mean(self) -> Array:
-        """The mean direction m."""
-        return self.centre
-
-    @property
-    def mode(self) -> Array:
-        """m."""
-        return self.centre
-
-    @property
-    def median(self) -> Array:
-        """m."""
-        return self.centre
 
     @property
     def variance(self) -> Array:

@@ -16,8 +16,7 @@ from likely.families.sign_law import drawn_by_columns, width_of
 from likely.families.sign_sums import SignSums, checked_order, expanded, number_of_sets, places
 from likely.maths.hadamard import cells_of
 from likely.maths.hadamard import expectations as walsh_transform
-
-LOG_2 = float(np.log(2.0))
+from likely.maths.special import LOG_2
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,7 @@ from likely.families.matrix_law import (
 )
 from likely.families.matrix_rows import matrices
 from likely.maths import spd
-
-LOG_2 = float(np.log(2.0))
+from likely.maths.special import LOG_2
 
 
 @dataclass(frozen=True, eq=False)

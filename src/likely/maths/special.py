@@ -18,7 +18,7 @@ from scipy.special import digamma, gammaln, xlogy
 
 from likely.core.arrays import Array
 
-LOG_2PI = float(np.log(2 * np.pi))
+LOG_2, LOG_PI, LOG_2PI = (float(np.log(x)) for x in (2.0, np.pi, 2 * np.pi))
 TABLE = 256  # counts below it are looked up
 
 

@@ -20,7 +20,13 @@ TOLD = 8.0  # dimensions beyond which a few thousand rows are too few to tell ho
 
 @dataclass(frozen=True, eq=False)
 class HighDimensions(Value):
-    """What the distances between rows are like."""
+    """What the distances between rows are like; `str` or `verdict` say what it means.
+
+    >>> import likely as lk, numpy as np
+    >>> found = lk.high_dimensions(np.random.default_rng(0).normal(size=(300, 2)))
+    >>> found.columns, found.at_least, bool(abs(found.dimension.value - 2) < 0.5)
+    (2, False, True)
+    """
 
     rows: int  # distinct complete rows that were looked at
     columns: int

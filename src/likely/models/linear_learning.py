@@ -16,6 +16,7 @@ from likely.core.notes import tell, unheard
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.maths import spd
+from likely.maths.special import LOG_2PI
 from likely.models import linear_filtering as passes
 from likely.models import linear_moments as moments
 from likely.models.linear_filtering import Series
@@ -23,7 +24,6 @@ from likely.models.linear_stats import LinearStats
 from likely.models.linear_structure import SPREADS, Structure, along_flat, matrix_from, on_flat, spread_from
 
 ME = "LinearGaussian"
-LOG_2PI = float(np.log(2 * np.pi))
 
 
 def collected(model: Any, series: Series, weight: Any) -> LinearStats:

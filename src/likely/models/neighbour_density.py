@@ -14,8 +14,8 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.notes import said_once
 from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.families.law import Law
 from likely.models.distinct_rows import DistinctRows, checked_edges
+from likely.models.kept_points import KeptPoints, end_to_end
 from likely.models.metrics import plain_name
 from likely.models.neighbour_search import NeighbourSearch
 from likely.models.parzen_gaps import completed
@@ -28,7 +28,7 @@ ASKED = 2000  # rows that `objective` asks at most
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourBalls(Law):
+class NeighbourBalls(KeptPoints):
     """p(x) = k / (N V_k(x)), V_k the volume of the smallest ball about x that holds k rows   (Ney 5.3, Herbst 2.5).
 
     It does *not* integrate to one (its tails fall as 1/r^d), so it compares rows and classes, but is no law to take
@@ -89,54 +89,21 @@ class NeighbourBalls(Law):
     # ------------------------------------------------------------------ shape
 
     @property
-    def dim(self) -> int:
-        """Number of columns d."""
-        return int(self.points.shape[1])
-
-    @property
-    def members(self) -> int | None:
-        """Number of members K of a stack; None for one value."""
-        return None if self.edges is None else len(self.edges) - 1
-
-    @property
     def n_parameters(self) -> int:
         """One: k."""
         return 1
-
-    @property
-    def _w(self) -> Array:
-        assert self.weight is not None  # the constructor has filled it in
-        return self.weight
 
     @property
     def _unit(self) -> Array:
         assert self.unit is not None
         return self.unit
 
-    def member(self, k: int) -> NeighbourBalls:
-        """One member of a stack; alone, it has balls of its own."""
-        assert self.edges is not None
-        mine = slice(self.edges[k], self.edges[k + 1])
-        return self.replace(points=self.points[mine].copy(), weight=self._w[mine].copy(), edges=None)
-
     def some(self, index: Any) -> NeighbourBalls:
         """Some members, as a stack."""
         return self._stacked([self.member(int(k)) for k in np.arange(self.members or 1)[index]])
 
     def _stacked(self, parts: list[NeighbourBalls]) -> NeighbourBalls:
-        edges = np.cumsum([0, *(len(p.points) for p in parts)]).astype(np.intp)
-        points, weight = np.concatenate([p.points for p in parts]), np.concatenate([p._w for p in parts])
-        return parts[0].replace(points=points, weight=weight, edges=edges)
-
-    @cached_property
-    def _each(self) -> list[NeighbourBalls]:
-        return [self] if self.members is None else [self.member(k) for k in range(self.members)]
-
-    @property
-    def _owner(self) -> Index:
-        if self.edges is None:
-            return np.zeros(len(self.points), np.intp)
-        return np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
+        return parts[0].replace(**end_to_end(parts))
 
     # ---------------------------------------------------------------- density
 

@@ -14,8 +14,8 @@ from likely.core.arrays import Array, Index, like_input, parameter, refuse_infin
 from likely.core.notes import unheard
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import one_column
-from likely.families.law import Law
 from likely.models.distinct_rows import DistinctRows, checked_edges, same_rows
+from likely.models.kept_points import KeptPoints, end_to_end
 from likely.models.parzen_gaps import completed
 from likely.models.parzen_kernels import WITH_GAPS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
 from likely.models.parzen_pairs import Cloud
@@ -30,7 +30,7 @@ FAR = 1e100  # widths beyond which squares might leave the range of numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Parzen(Law):
+class Parzen(KeptPoints):
     """p(x) = Σ_n w_n k((x − x_n)/v) / Πv   (Ney 5.2, Herbst 2.5): a density without a model.
 
     - **points**: (n, d), or for a stack a list of them (flat with `edges`).
@@ -115,16 +115,6 @@ class Parzen(Law):
     # ------------------------------------------------------------------ shape
 
     @property
-    def dim(self) -> int:
-        """Number of columns d."""
-        return int(self.points.shape[1])
-
-    @property
-    def members(self) -> int | None:
-        """Number of members K of a stack; None for one value."""
-        return None if self.edges is None else len(self.edges) - 1
-
-    @property
     def n_parameters(self) -> int:
         """Free parameters: one width a member; the points are the data themselves."""
         return self.members or 1
@@ -143,32 +133,12 @@ class Parzen(Law):
         at = np.argmax(each, axis=1)[:, None]
         return np.asarray(np.take_along_axis(np.atleast_2d(squared), at, 1) / np.take_along_axis(each, at, 1))[:, 0]
 
-    @property
-    def _w(self) -> Array:
-        assert self.weight is not None  # the constructor has filled it in
-        return self.weight
-
-    @property
-    def _owner(self) -> Index:
-        if self.edges is None:
-            return np.zeros(len(self.points), np.intp)
-        return np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
-
-    def member(self, k: int) -> Parzen:
-        """One member of a stack."""
-        assert self.edges is not None
-        mine = slice(self.edges[k], self.edges[k + 1])
-        return self.replace(
-            points=self.points[mine].copy(), weight=self._w[mine].copy(), scale=self.scale[k].copy(), edges=None
-        )
+    def _own(self, k: int) -> dict[str, Any]:
+        return {"scale": self.scale[k].copy()}
 
     def some(self, index: Any) -> Parzen:
         """Some members, as a stack."""
         return _stacked([self.member(int(k)) for k in np.arange(self.members or 1)[index]])
-
-    @cached_property
-    def _each(self) -> list[Parzen]:
-        return [self] if self.members is None else [self.member(k) for k in range(self.members)]
 
     @cached_property
     def _kernel(self) -> Kernel:
@@ -510,9 +480,7 @@ def _points(points: Any, edges: Any) -> tuple[Array, Index | None]:
 
 
 def _stacked(parts: list[Parzen]) -> Parzen:
-    points, weight = np.concatenate([p.points for p in parts]), np.concatenate([p._w for p in parts])
-    edges = np.cumsum([0, *(len(p.points) for p in parts)]).astype(np.intp)
-    stack = parts[0].replace(points=points, weight=weight, scale=np.stack([p.scale for p in parts]), edges=edges)
+    stack = parts[0].replace(**end_to_end(parts), scale=np.stack([p.scale for p in parts]))
     stack.__dict__["_each"] = parts  # they know more than what they are made of: trees, distances
     return stack
 

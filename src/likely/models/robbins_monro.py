@@ -27,7 +27,12 @@ LATER = 1.0  # θ_n counts as n in the average: starts are forgotten as 1/N², f
 
 @dataclass(frozen=True, eq=False)
 class RunningEstimate(Value):
-    """What stochastic approximation believes after `count` steps; `law` is the answer."""
+    """What stochastic approximation believes after `count` steps; `law` is the answer.
+
+    >>> import likely as lk
+    >>> lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), power=1.0, average=False).run([[1.0], [2.0]]).count
+    2
+    """
 
     rule: Any  # the RobbinsMonro that made it
     theta: Array  # (P,): the last parameters, free of fences

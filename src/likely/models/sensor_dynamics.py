@@ -15,10 +15,10 @@ from likely.core.arrays import Array, Index, parameter
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
 from likely.maths import spd
+from likely.maths.special import LOG_2PI
 from likely.models.linear_gaussian import LinearGaussian
 
 ME = "SensorDynamics"
-LOG_2PI = float(np.log(2 * np.pi))
 RIDGES = (0.0003, 0.003, 0.03, 0.3, 3.0, np.inf)  # shares of a frame's variance that hold moves back; ∞: none
 SHRUNK = (0.003, 0.01, 0.03, 0.1, 0.3)  # shares of a covariance that are taken from correlations
 PARTS = 5  # in time, each left out once

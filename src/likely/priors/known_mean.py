@@ -19,8 +19,7 @@ from likely.families.moments import Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
 from likely.families.wishart import Wishart
 from likely.maths import spd
-
-LOG_PI = float(np.log(np.pi))
+from likely.maths.special import LOG_PI
 
 
 @dataclass(frozen=True, eq=False)

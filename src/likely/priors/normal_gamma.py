@@ -13,11 +13,11 @@ from scipy.special import digamma, gammaincinv
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.gaussian import LOG_2PI, Gaussian
+from likely.families.gaussian import Gaussian
 from likely.families.law import in_units, lone
 from likely.families.moments import ColumnMoments, Moments
 from likely.families.student_t import StudentT
-from likely.maths.special import log_gamma_density
+from likely.maths.special import LOG_2PI, log_gamma_density
 from likely.priors.normal_inverse_gamma import NormalInverseGamma
 
 

@@ -13,13 +13,11 @@ from likely.core.arrays import Array, parameter
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.floors import column_floor, warn_of_constants
-from likely.families.gaussian import LOG_2PI, Gaussian
+from likely.families.gaussian import Gaussian
 from likely.families.law import in_units, lone
 from likely.families.moments import ColumnMoments, Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
-from likely.maths.special import log_gamma_density
-
-LOG_PI = float(np.log(np.pi))
+from likely.maths.special import LOG_2PI, LOG_PI, log_gamma_density
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,12 @@ from numpy.random import Generator
 from likely.core.arrays import Array, parameter
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.gaussian import LOG_2PI, Gaussian
+from likely.families.gaussian import Gaussian
 from likely.families.gaussian_algebra import solve_psd
 from likely.families.law import lone
 from likely.families.moments import ColumnMoments, Moments, refuse_expected, refuse_others
 from likely.maths import spd
+from likely.maths.special import LOG_2PI
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,62 @@
+"""Laws that keep the rows they saw: points with weights, those of a stack's members end to end."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.families.law import Law
+
+
+class KeptPoints(Law):
+    """What Parzen's windows and balls of neighbours share: where points stand, and whose they are."""
+
+    points: Array  # (n, d)
+    weight: Array | None  # (n,); the constructor fills it in
+    edges: Index | None  # (K + 1,): where the points of each member begin; None for one value
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.points.shape[1])
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return None if self.edges is None else len(self.edges) - 1
+
+    @property
+    def _w(self) -> Array:
+        assert self.weight is not None
+        return self.weight
+
+    @cached_property
+    def _owner(self) -> Index:
+        """The member of each point (n,)."""
+        if self.edges is None:
+            return np.zeros(len(self.points), np.intp)
+        return np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
+
+    def member(self, k: int) -> Self:
+        """One member of a stack."""
+        assert self.edges is not None
+        mine = slice(self.edges[k], self.edges[k + 1])
+        return self.replace(points=self.points[mine].copy(), weight=self._w[mine].copy(), edges=None, **self._own(k))
+
+    def _own(self, k: int) -> dict[str, Any]:
+        """What else belongs to member k alone."""
+        return {}
+
+    @cached_property
+    def _each(self) -> list[Self]:
+        return [self] if self.members is None else [self.member(k) for k in range(self.members)]
+
+
+def end_to_end(parts: list[Any]) -> dict[str, Any]:
+    """Points, weights and edges of single laws as those of a stack."""
+    edges = np.cumsum([0, *(len(p.points) for p in parts)]).astype(np.intp)
+    points, weight = np.concatenate([p.points for p in parts]), np.concatenate([p._w for p in parts])
+    return {"points": points, "weight": weight, "edges": edges}
