@@ -174,6 +174,22 @@ def test_card_has_its_chapters(wine_folder, tmp_path):
     assert text == run("card", wine_folder / "model.likely").stdout
 
 
+@pytest.mark.parametrize(
+    ("key", "words", "open_rows"),
+    [
+        ("neighbours", "nearest vote", True), ("parzen", "one density a class", True),
+        ("nearest-mean", "a centre of each class", False), ("full", "one density a class", False),
+        ("frequencies", "looks at no column", False),
+    ],
+)  # fmt: skip
+def test_card_says_how_it_decides_and_whether_rows_are_inside(tmp_path, key, words, open_rows):
+    table = write(wine_frame(), tmp_path / "t.csv")
+    done = run("fit", table, "--target", "class", "--models", key, "--no-rivals", "-o", tmp_path / "m.likely")
+    assert done.exit_code == 0, done.stderr
+    text = run("card", tmp_path / "m.likely").stdout
+    assert words in text and ("holds the rows" in text) == open_rows
+
+
 def test_card_needs_a_model_that_was_fitted_here(tmp_path):
     frame = wine_frame()
     lk.BayesClassifier().fit(frame.drop("class"), frame["class"].to_numpy()).save(tmp_path / "m")

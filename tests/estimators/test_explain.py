@@ -9,6 +9,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 import likely as lk
+from likely.decisions.calibrators import Temperature
+from likely.estimators.explain import Explanation
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +48,30 @@ def test_cost_changes_are_expected_costs_without_the_column(iris):
         expected = clf.predict_proba(blind) @ cost.T
         assert np.allclose(why.cost_change[:, j], expected.min(axis=1) - with_all, atol=1e-12)
         assert (why.without[:, j] == clf.predict(blind)).all()
+
+
+@pytest.mark.parametrize("clf", [lk.NearestNeighbours(15, "scaled"), lk.DistanceClassifier("scaled")], ids=repr)
+def test_distances_explain_by_leaving_columns_out(iris, clf):
+    X, y = iris
+    clf.fit(X, y)
+    why, L = clf.explain(X[70:90]), clf.predict_log_proba(X[70:90])
+    at = np.arange(20)
+    for j in range(4):
+        blind = X[70:90].copy()
+        blind[:, j] = np.nan
+        gain = L - clf.predict_log_proba(blind)
+        assert np.allclose(why.log_odds[:, j], gain[at, why.decided] - gain[at, why.rival], atol=1e-9)
+        assert (why.without[:, j] == clf.predict(blind)).all()
+    assert np.abs(why.log_odds).max() > 0.1 and "class probabilities" in str(why)
+
+
+def test_behind_a_map_the_map_has_the_last_word(iris):
+    X, y = iris
+    clf, map = lk.NaiveBayes().fit(X, y), Temperature(2.0, 3)
+    why, plain = Explanation.of(clf, X, map), clf.explain(X)
+    assert np.allclose(why.log_odds, plain.log_odds / 2.0, atol=1e-9)
+    assert np.allclose(why.posterior, np.exp(map.log_posterior(clf.log_posterior(X))), atol=1e-12)
+    assert np.allclose(why.prior_log_odds, plain.prior_log_odds / 2.0, atol=1e-9)
 
 
 def test_mixed_tables_and_text():

@@ -65,6 +65,29 @@ def test_every_rung_learns_its_columns(kinds):
         np.testing.assert_allclose(P.sum(axis=1), 1.0)
 
 
+def test_distances_stand_where_all_columns_are_numbers():
+    numbers = [rung.key for rung in ladder({"size": "real", "visits": "count"}, rows=[40, 40])]
+    assert numbers[1] == "nearest-mean" and numbers[-1] == "neighbours"
+    assert not {"nearest-mean", "neighbours"} & {rung.key for rung in ladder(KINDS, rows=[40, 40])}
+    assert "neighbours" not in [rung.key for rung in ladder({"size": "real"}, rows=[40, 1])]  # nobody to be near to
+
+
+@pytest.mark.parametrize("key", ["nearest-mean", "neighbours"])
+def test_distances_do_what_every_rung_does(key, tmp_path):
+    """Gaps, costs, novelty, class probabilities in use, a file, an explanation."""
+    X, y, names = wine()
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
+    frame = pl.DataFrame({n: X[:, j] for j, n in enumerate(names)}).fill_nan(None)
+    rungs = ladder(dict.fromkeys(names, "real"), {"novelty": 0.05}, rows=[30, 30, 30])
+    model = TableClassifier(next(r for r in rungs if r.key == key).estimator).fit(frame, y)
+    assert np.mean(model.predict(frame) != y) < 0.1
+    lk.save(model, tmp_path / "m.likely")
+    back = lk.load(tmp_path / "m.likely")
+    np.testing.assert_array_equal(back.predict_proba(frame), model.predict_proba(frame))
+    far = frame.with_columns(pl.all() + 1e4)[:5]
+    assert (back.decide(far, full=True).index == -2).all() and len(back.explain(frame[:3])) == 3
+
+
 def test_naive_bayes_of_the_ladder_is_naive_bayes():
     X, y = mixed()
     ours = next(rung for rung in ladder(KINDS) if rung.key == "naive-bayes").estimator
@@ -86,7 +109,7 @@ def test_a_column_may_be_called_as_a_part():
 
 
 def test_unknown_models_are_refused_with_the_known_ones():
-    with pytest.raises(DomainError, match="there are frequencies, spherical"):
+    with pytest.raises(DomainError, match="there are frequencies, nearest-mean, spherical"):
         chosen_rungs(ladder({"a": "real", "b": "real"}), "spherical,cubic")
     assert [r.key for r in chosen_rungs(ladder({"a": "real", "b": "real"}), "full, pooled")] == ["pooled", "full"]
 

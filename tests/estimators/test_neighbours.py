@@ -103,17 +103,74 @@ def test_leave_one_out_by_leaving_each_row_out():
         )
 
 
-def test_k_is_chosen_by_the_log_score():
+def test_k_is_chosen_by_the_errors_or_the_log_score_of_rows_left_out():
     X, y = rows(400)
     m = lk.NearestNeighbours("leave-one-out").fit(X, y)
-    ks, scores = m.left_out_scores_.T
-    assert m.k_ == ks[scores.argmax()] > 5
+    ks, errors, logs = m.left_out_scores_.T
+    assert errors[ks == m.k_] == errors.min() and logs[ks == m.k_] == logs[errors == errors.min()].max()
+    assert lk.NearestNeighbours("leave-one-out", criterion="log").fit(X, y).k_ == ks[logs.argmax()] > 5
     one = lk.NearestNeighbours(7).fit(X, y)
-    told = one.leave_one_out()[np.arange(400), y].mean()
-    assert scores[ks == 7][0] == pytest.approx(told, rel=1e-12)
+    told = one.leave_one_out()
+    assert logs[ks == 7][0] == pytest.approx(told[np.arange(400), y].mean(), rel=1e-12)
+    assert errors[ks == 7][0] == pytest.approx((told.argmax(axis=1) != y).mean(), rel=1e-12)
+    with pytest.raises(ValueError, match="criterion"):
+        lk.NearestNeighbours(criterion="accuracy").fit(X, y)
     assert lk.NearestNeighbours([3, 50]).fit(X, y).k_ in (3, 50)
     with pytest.raises(lk.DomainError, match="whole numbers"):
         lk.NearestNeighbours([2.5]).fit(X, y)
+
+
+def strict_islands(n, seed):
+    """Islands, each of one class, some labels wrong: one island is told by few rows, and is sure of itself."""
+    rng = np.random.default_rng(seed)
+    at = rng.integers(0, 40, n)
+    X = np.stack([at % 8, at // 8], axis=1) * 10.0 + rng.normal(size=(n, 2))
+    y = np.array([0, 1, 1, 0, 1, 0, 0, 1])[at % 8] ^ (at // 8) % 2
+    return X, np.where(rng.random(n) < 0.04, 1 - y, y)
+
+
+def test_errors_and_the_log_score_ask_for_different_k():
+    X, y = strict_islands(600, 0)
+    Z, z = strict_islands(4000, 1)
+    few = lk.NearestNeighbours("leave-one-out").fit(X, y)
+    many = lk.NearestNeighbours("leave-one-out", criterion="log").fit(X, y)
+    ks, errors, logs = few.left_out_scores_.T
+    assert (
+        few.k_ != many.k_ and errors[ks == few.k_] < errors[ks == many.k_] and logs[ks == few.k_] < logs[ks == many.k_]
+    )
+    assert few.score(Z, z) >= many.score(Z, z)
+    proper = [m.predict_log_proba(Z)[np.arange(4000), z].mean() for m in (few, many)]
+    assert proper[1] > proper[0]
+
+
+def test_of_equal_errors_the_larger_log_score_decides():
+    X = np.concatenate([np.arange(30.0), 100 + np.arange(30.0)])[:, None]  # nobody ever errs
+    m = lk.NearestNeighbours([1, 3, 10]).fit(X, np.repeat([0, 1], 30))
+    ks, errors, logs = m.left_out_scores_.T
+    assert (errors == 0).all() and m.k_ == ks[logs.argmax()] == 10
+
+
+def test_k_makes_decisions_cheap_where_mistakes_have_a_price():
+    X, y = rows(400)
+    cost = [[0.0, 20.0, 1.0], [1.0, 0.0, 1.0], [1.0, 20.0, 0.0]]  # to miss class 1 is dear
+    m = lk.NearestNeighbours("leave-one-out", cost=cost).fit(X, y)
+    ks, paid, _ = m.left_out_scores_.T
+    for k, price in zip(ks[::4], paid[::4], strict=True):
+        P = np.exp(lk.NearestNeighbours(int(k)).fit(X, y).leave_one_out())
+        decided = (P @ np.transpose(cost)).argmin(axis=1)
+        assert price == pytest.approx(np.mean(np.array(cost)[decided, y]), rel=1e-12)
+    assert paid[ks == m.k_] == paid.min() < paid.max()
+    asked = lk.NearestNeighbours("leave-one-out", cost=cost, reject_cost=0.0).fit(X, y)
+    assert (asked.left_out_scores_[:, 1] == 0).all()  # who may refuse for nothing pays nothing
+
+
+def test_k_is_judged_under_the_class_probabilities_that_are_given():
+    X, y = rows(300)
+    m = lk.NearestNeighbours([1, 5, 20], class_prior=[0.1, 0.6, 0.3]).fit(X, y)
+    logs = lk.NearestNeighbours(5, class_prior=[0.1, 0.6, 0.3]).fit(X, y).leave_one_out()
+    judging = np.array([0.1, 0.6, 0.3])[y] / np.bincount(y)[y]
+    assert m.left_out_scores_[1, 1] == pytest.approx(np.average(logs.argmax(axis=1) != y, weights=judging))
+    assert m.left_out_scores_[1, 2] == pytest.approx(np.average(logs[np.arange(300), y], weights=judging))
 
 
 def test_chunks_equal_the_batch():

@@ -93,10 +93,23 @@ def _what(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     size = f"{len(model.classes_)} classes, {len(model.schema)} columns"
     yield f"A classifier that decides about `{facts['target']}` ({size})."
     yield f"Model: **{chosen['name']}** ({facts['what'].rstrip('.')})."
-    yield "It is generative: one density a class, and Bayes' theorem."
+    yield from _kind(model.classifier_)
     if facts["calibrated"]:
         yield f"Its probabilities were {facts['calibrated']} on rows not seen in training."
     yield f"Made by {facts['made']}; file `{path}`."
+
+
+def _kind(classifier: Any) -> Iterator[str]:
+    """How it comes to its posteriors, and whether the file gives rows away."""
+    name, density = type(classifier).__name__, str(getattr(classifier, "density", ""))
+    kept = getattr(classifier, "kept_", None)
+    yield {
+        "NearestNeighbours": f"It keeps rows: of {0 if kept is None else len(kept)} the {getattr(classifier, 'k_', 0)} nearest vote.",
+        "DistanceClassifier": "It compares distances to a centre of each class.",
+        "ClassFrequencies": "It looks at no column: it says how frequent the classes are.",
+    }.get(name, "It is generative: one density a class, and Bayes' theorem.")
+    if kept is not None or "ParzenDensity" in density or "NeighbourDensity" in density:
+        yield "The model file holds the rows that it learnt from: whoever has it can read them."
 
 
 def _use(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:

@@ -279,6 +279,12 @@ class BayesClassifier(Deciding, BaseEstimator):
         X = self.density_._rows(X, reset=False)
         return self.density_._known(X, self._learnt.parts)[0]
 
+    def _told(self, rows: Any) -> Any:
+        return self.density_._told(rows)
+
+    def _log_joint(self, rows: Any) -> Array:
+        return self.model_.log_joint(rows)
+
     def _column_names(self) -> list[str]:
         return self.density_._column_names()
 

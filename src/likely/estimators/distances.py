@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -17,9 +16,10 @@ from likely.core.engine import Threads, map_rows
 from likely.core.learn import Stop, fit, gather
 from likely.core.notes import said_once, tell
 from likely.errors import DataError, sentence
-from likely.estimators.deciding import NOVELTY, RULES, Deciding
+from likely.estimators.deciding import NOVELTY, RULES
 from likely.estimators.labels import checked_labels, encoded, owners_among
 from likely.estimators.novelty import alarm
+from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.families.gaussian import Gaussian
 from likely.families.moments import ColumnMoments, Moments
@@ -30,7 +30,7 @@ from likely.models.sketch import Sketch
 KINDS = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}  # distances that stand for Gaussians
 
 
-class DistanceClassifier(Deciding, BaseEstimator):
+class DistanceClassifier(PlainDeciding, BaseEstimator):
     """A row belongs to the class whose centre is nearest: argmin d(x, μ_c)   (Ney 2.5).
 
     - **metric**: "l2", "scaled" (columns over their deviation within classes), "mahalanobis" (covariance within
@@ -172,10 +172,7 @@ class DistanceClassifier(Deciding, BaseEstimator):
 
     # ----------------------------------------------------------------------- use
 
-    def log_posterior(self, X: Any) -> Array:
-        """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
-        check_is_fitted(self)
-        x = plain_rows(self, X, reset=False)
+    def _log_joint(self, rows: Array) -> Array:
         with np.errstate(divide="ignore"):
             prior = np.log(self.class_prior_)
 
@@ -186,20 +183,12 @@ class DistanceClassifier(Deciding, BaseEstimator):
             out: Array = logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
             return out
 
-        return np.asarray(map_rows(evaluate, x, len(self.classes_)))
+        return np.asarray(map_rows(evaluate, rows, len(self.classes_)))
 
     def distances(self, X: Any) -> Array:
         """d(x, centre) of each row to each class (n, C)."""
         check_is_fitted(self)
         return self._prototypes(self.rate_).distances(plain_rows(self, X, reset=False))
-
-    def with_class_prior(self, class_prior: Any) -> Self:
-        """A copy that expects classes with other probabilities."""
-        check_is_fitted(self)
-        self._prior_for(class_prior)
-        other = copy(self)
-        other.class_prior = class_prior
-        return other
 
     @property
     def law_(self) -> Gaussian | Prototypes:
@@ -252,11 +241,6 @@ class DistanceClassifier(Deciding, BaseEstimator):
         away = prototypes.distances(plain_rows(self, X, reset=False)).min(axis=1)
         text = f"its nearest centre is {{:.3g}} away, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
         return away > limit, lambda i: text.format(away[i])
-
-    def _check_priors(self) -> None:
-        self._cost_of(None)
-        if self.class_prior is not None:
-            self._prior_for(self.class_prior)
 
     def _check_state(self) -> None:
         """After a file was read: what was learnt must fit together."""

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
+from likely.decisions.calibrators import Calibration
 from likely.decisions.cost import Cost
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.recalibrated import applied
 from likely.families.gaussian import Gaussian
 from likely.maths.special import LOG_2PI
 
@@ -43,29 +45,29 @@ class Explanation:
     values: list[list[Any]]  # (n, d): the cells
 
     @classmethod
-    def of(cls, clf: Any, X: Any) -> Explanation:
-        """Explain the decisions of a fitted `BayesClassifier` for rows X."""
-        rows = clf._rows(X)
-        joint, cost = clf.model_.log_joint(rows), Cost.of(clf.cost, clf.classes_)
+    def of(cls, clf: Any, X: Any, calibration: Calibration | None = None) -> Explanation:
+        """Explain the decisions of a fitted classifier for rows X, whose posteriors may go through a map."""
+        rows, told = clf._rows(X), clf.class_prior_
+        joint, cost = applied(calibration, clf._log_joint(rows)), Cost.of(clf.cost, clf.classes_)
         classes_only = cost.table[: cost.n_classes]
-        P = clf.model_._shares(joint.copy())
+        prior = applied(calibration, np.log(np.maximum(told, 1e-300))[None])[0]
+        P = _shares(joint, told)
         expected = P @ classes_only.T
         (decided, rival), least = _best_two(expected), expected.min(axis=1)
-        at, prior = np.arange(len(P)), np.log(np.maximum(clf.model_.weights, 1e-300))
-        odds, change, without = [], [], []
-        conditional = _conditional(clf.model_, rows)
+        at, odds, change, without = np.arange(len(P)), [], [], []
+        conditional = _conditional(clf, rows) if calibration is None else None
         for j in range(_width(rows)):
-            hidden = joint - conditional[:, :, j] if conditional is not None else _without(clf, rows, j)
+            hidden = joint - conditional[:, :, j] if conditional is not None else _without(clf, rows, j, calibration)
             with np.errstate(invalid="ignore"):
                 gain = joint - hidden  # log p(x_j | x_rest, c)
                 odds.append(np.nan_to_num(gain[at, decided] - gain[at, rival], nan=0.0))
-            blind = clf.model_._shares(hidden) @ classes_only.T
+            blind = _shares(hidden, told) @ classes_only.T
             change.append(blind.min(axis=1) - least)
             without.append(blind.argmin(axis=1))
         return cls(
             clf._column_names(), clf.classes_[decided], clf.classes_[rival], P, clf.classes_,
             np.stack(odds, axis=1), prior[decided] - prior[rival], np.stack(change, axis=1),
-            clf.classes_[np.stack(without, axis=1)], _cells(clf.density_._told(rows)),
+            clf.classes_[np.stack(without, axis=1)], _cells(clf._told(rows)),
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -110,22 +112,30 @@ class Explanation:
         return "\n".join(lines)
 
 
-def _without(clf: Any, rows: Any, j: int) -> Array:
+def _shares(joint: Array, prior: Array) -> Array:
+    """p(c | x) (n, C) from log p(c, x) up to a constant of each row; what no class explains is left to the prior."""
+    top = joint.max(axis=1, keepdims=True)
+    shares = np.exp(joint - np.where(np.isfinite(top), top, 0.0))
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(top), prior, shares / shares.sum(axis=1, keepdims=True))
+
+
+def _without(clf: Any, rows: Any, j: int, calibration: Calibration | None) -> Array:
     """log p(c, x) without column j, which not every law can tell."""
     try:
-        return np.asarray(clf.model_.log_joint(_hidden(rows, j)))
+        return applied(calibration, clf._log_joint(_hidden(rows, j)))
     except DataError as error:
-        expected = "explaining needs a density that can leave a column out"
+        expected, model = "explaining needs a model that can leave a column out", getattr(clf, "density", clf)
         remedy = "use one that takes missing entries"
-        raise DomainError(sentence(type(clf).__name__, expected, type(clf.density).__name__, remedy)) from error
+        raise DomainError(sentence(type(clf).__name__, expected, type(model).__name__, remedy)) from error
 
 
-def _conditional(model: Any, rows: Any) -> Array | None:
+def _conditional(clf: Any, rows: Any) -> Array | None:
     """log p(x_j | all other columns, c) (n, C, d) of complete rows under Gaussians, from the precision matrix at once.
 
     With Λ = Σ⁻¹ and z = Λ(x − μ): log N(z_j/Λ_jj | 0, 1/Λ_jj). None where another way is needed.
     """
-    parts = getattr(model, "parts", None)
+    parts = getattr(getattr(clf, "model_", None), "parts", None)
     if not isinstance(parts, Gaussian) or not isinstance(rows, np.ndarray) or parts.form.roots is None:
         return None
     x = rows.astype(np.float64)

@@ -13,10 +13,12 @@ from likely.errors import DomainError, sentence
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.categorical import CategoricalDensity
 from likely.estimators.chow_tree import ChowTreeDensity
+from likely.estimators.distances import DistanceClassifier
 from likely.estimators.frequencies import ClassFrequencies
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.laplace import LaplaceDensity
 from likely.estimators.mixture import MixtureDensity
+from likely.estimators.neighbours import NearestNeighbours
 from likely.estimators.parzen import ParzenDensity
 from likely.estimators.poisson import PoissonDensity
 from likely.estimators.product import ProductDensity
@@ -123,22 +125,24 @@ def ladder(
     Columns of words have a law of levels each, independent of the rest. Numbers have a joint Gaussian of some shape.
     Counts are Poisson, and numbers or levels in the models that say so: small whole numbers may be grades or codes.
     `distinct` says how many values each column has, `rows` how many training rows each class has: where these are
-    enough for the parameters, mixtures of Gaussians and Parzen windows stand on top. `levels` are the words of columns
-    of words: with two such columns or more, these may lean on each other along a tree.
+    enough for the parameters, mixtures, Parzen windows and nearest neighbours stand on top. `levels` are the words of
+    columns of words: with two such columns or more, these may lean on each other along a tree.
 
     >>> [rung.key for rung in ladder({"size": "real", "weight": "real"})][:4]
-    ['frequencies', 'spherical', 'diagonal', 'diagonal-t']
+    ['frequencies', 'nearest-mean', 'spherical', 'diagonal']
     >>> [rung.key for rung in ladder({"size": "real", "colour": "category"})]
     ['frequencies', 'naive-bayes', 'naive-bayes-t']
     """
     rules = dict(rules or {})
     found = [("frequencies", "class frequencies", "no look at the columns", ClassFrequencies(**rules))]
+    found += _nearest_mean(kinds, rules)
     found += [
         (key, name, what, BayesClassifier(density, **rules))
         for key, name, what, density in chain(
             _densities(kinds, distinct or {}, levels or {}), _mixtures(kinds, rows), _windows(kinds, rows)
         )
     ]
+    found += _neighbours(kinds, rows, rules)
     return [
         Rung(key, name, f"{what[0].upper()}{what[1:]}.", i, model, work=_work(key, kinds, rows or ()))
         for i, (key, name, what, model) in enumerate(found)
@@ -225,6 +229,22 @@ def _windows(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str, 
     what, others = "any smooth density: a Gaussian window on every row", _parts(counts, words, predictive=False)
     told = f"numbers: {what}; words independent" if others else what
     yield "parzen", "Parzen windows", told, _product(numbers, ParzenDensity(), others) if others else ParzenDensity()
+
+
+def _nearest_mean(kinds: Kinds, rules: Mapping[str, Any]) -> Iterator[tuple[str, str, str, Any]]:
+    """Numbers alone: a distance to words would be made up."""
+    if not _of(kinds, *WORDS):
+        what = "columns independent, each with one variance for all classes"
+        yield "nearest-mean", "nearest mean", what, DistanceClassifier("scaled", class_prior=None, **rules)
+
+
+def _neighbours(
+    kinds: Kinds, rows: Sequence[float] | None, rules: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str, Any]]:
+    """Numbers alone, as above, and some rows of each class to be near to."""
+    if not _of(kinds, *WORDS) and rows is not None and min(rows) >= ROWS_A_PARAMETER:
+        what = "rows that are near in all columns are of the same class"
+        yield "neighbours", "nearest neighbours", what, NearestNeighbours("leave-one-out", "scaled", **rules)
 
 
 def _work(key: str, kinds: Kinds, rows: Sequence[float]) -> float:

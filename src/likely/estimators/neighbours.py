@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -14,10 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, Mask
 from likely.core.notes import said_once, tell
+from likely.decisions.cost import Cost
 from likely.errors import DataError, DomainError, sentence
-from likely.estimators.deciding import NOVELTY, RULES, Deciding
+from likely.estimators.deciding import NOVELTY, RULES
 from likely.estimators.labels import checked_labels, encoded, owners_among
 from likely.estimators.novelty import alarm
+from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.models.editing import condense, edit
 from likely.models.metrics import METRICS, SYNONYMS, Metric
@@ -25,17 +26,21 @@ from likely.models.neighbour_search import NeighbourSearch
 from likely.models.votes import Voters
 
 CHOICES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 45, 70, 100)  # what "leave-one-out" chooses from
+EQUAL = 1e-12  # costs that differ by rounding only
 LEFT_OUT = 10_000  # rows that are left out one by one, at most: spread evenly over all
 
 
-class NearestNeighbours(Deciding, BaseEstimator):
+class NearestNeighbours(PlainDeciding, BaseEstimator):
     """The k nearest rows vote: p(c | x) ∝ p(c) k_c / N_c   (Ney 5.3; Fix and Hodges 1951; Cover and Hart 1967).
 
     Of k neighbours within a volume V, k_c belong to class c, which has N_c rows in all: p(x | c) = k_c / (N_c V). The
     search is exact, and of equally near rows the first counts. A weight of w is w copies: k counts units of weight.
 
     - **n_neighbors**: k; "leave-one-out" takes the k of 1, 2, … 100 (or of the numbers that are given) that tells each
-      row's class best from the other rows (largest mean log-posterior): `k_`, `left_out_scores_`.
+      row's class best from the other rows: `k_`; `left_out_scores_` are lines of k, mean cost and mean log p(c | x).
+    - **criterion**: what is best then: "errors", the fewest (with `cost` or `reject_cost`, what decisions cost; of
+      equals the larger mean log p(c | x)), or "log", the largest mean log p(c | x): for those who need probabilities,
+      and mostly more neighbours, for a class without a vote costs much.
     - **metric**: "l1", "l2", "linf", "lp" (with **p**), "scaled" (columns over their deviation within classes),
       "mahalanobis" (rows whitened by the covariance within classes), "correlation" (1 − r of two rows). **scale** gives
       deviations (d,) or a covariance (d, d) instead of those learnt.
@@ -63,6 +68,7 @@ class NearestNeighbours(Deciding, BaseEstimator):
         "p": [Interval(Real, 1, 64, closed="both")],
         "scale": ["array-like", None],
         "weights": [StrOptions({"uniform", "distance"})],
+        "criterion": [StrOptions({"errors", "log"})],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
         "keep": [StrOptions({"edited", "condensed"}), None],
         "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
@@ -75,14 +81,16 @@ class NearestNeighbours(Deciding, BaseEstimator):
 
     def __init__(
         self, n_neighbors: Any = 5, metric: str = "l2", *, p: float = 2.0, scale: Any = None, weights: str = "uniform",
-        smoothing: float = 1.0, keep: str | None = None, class_prior: Any = None, cost: Any = None,
-        reject_cost: float | None = None, reject_below: float | None = None, novelty: float | None = None,
+        criterion: str = "errors", smoothing: float = 1.0, keep: str | None = None, class_prior: Any = None,
+        cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
+        novelty: float | None = None,
     ) -> None:  # fmt: skip
         self.n_neighbors = n_neighbors
         self.metric = metric
         self.p = p
         self.scale = scale
         self.weights = weights
+        self.criterion = criterion
         self.smoothing = smoothing
         self.keep = keep
         self.class_prior = class_prior
@@ -167,25 +175,34 @@ class NearestNeighbours(Deciding, BaseEstimator):
         choices = CHOICES if isinstance(asked, str) else _several(asked, type(self).__name__)
         total = self._voters.weight.sum()
         choices = [k for k in choices if k < total] or [1]
-        scores = [self._left_out_score(k) for k in choices]
-        self.left_out_scores_ = np.stack([choices, scores], axis=1)
-        return choices[int(np.argmax(scores))]
+        costs, logs = np.transpose([self._left_out_score(k) for k in choices])
+        self.left_out_scores_ = np.stack([choices, costs, logs], axis=1)
+        best = costs <= costs.min() + EQUAL * np.abs(costs).max() if self.criterion == "errors" else costs == costs
+        return choices[int(np.argmax(np.where(best, logs, -np.inf)))]
 
-    def _left_out_score(self, k: int) -> float:
-        """Mean log-posterior of the classes of rows that the others tell."""
+    def _left_out_score(self, k: int) -> tuple[float, float]:
+        """What decisions cost about rows that the others tell, and the log-posterior of their classes; means."""
         n = len(self.kept_)
         at = np.unique(np.linspace(0, n - 1, min(n, LEFT_OUT)).astype(np.intp))
-        votes, _ = self._voters.votes_left_out(k, self.weights == "distance", at)
-        told = self._posterior(votes)[np.arange(len(at)), self._voters.owner[at]]
-        return float(np.average(told, weights=self._voters.weight[at]))
+        logs = self._posterior(self._voters.votes_left_out(k, self.weights == "distance", at)[0])
+        truth, weight = self._voters.owner[at], self._voters.weight[at]
+        judging = weight * (self.class_prior_ / self._shares)[truth]  # as if classes came as often as they will
+        told = np.stack([self._paid(logs, truth), logs[np.arange(len(at)), truth]])
+        cost, log = np.average(told, axis=1, weights=judging if judging.any() else weight).tolist()
+        return cost, log
+
+    def _paid(self, logs: Array, truth: Index) -> Array:
+        """What the decision about each row costs (n,), its class being the true one; without costs, 1 a mistake."""
+        if self.cost is None and self.reject_cost is None:
+            return (logs.argmax(axis=1) != truth).astype(np.float64)
+        cost = Cost.of(self.cost, self.classes_)
+        cost = cost if self.reject_cost is None else cost.with_refusal(self.reject_cost)
+        return np.asarray(cost.table[cost.expected_of(np.exp(logs)).argmin(axis=1), truth])
 
     # ----------------------------------------------------------------------- use
 
-    def log_posterior(self, X: Any) -> Array:
-        """log p(c | x) of each row (n, C), columns in the order of `classes_`; never −inf."""
-        check_is_fitted(self)
-        x = plain_rows(self, X, reset=False)
-        return self._posterior(self._voters.votes(x, self.k_, self.weights == "distance", type(self).__name__)[0])
+    def _log_joint(self, rows: Array) -> Array:
+        return self._posterior(self._voters.votes(rows, self.k_, self.weights == "distance", type(self).__name__)[0])
 
     def kneighbors(self, X: Any = None, k: int | None = None) -> tuple[Array, Index]:
         """Distances and row numbers (n, k) of the nearest training rows, nearest first; without X of each kept row
@@ -203,14 +220,6 @@ class NearestNeighbours(Deciding, BaseEstimator):
         """log p(c | x) of each kept training row (n, C) as the others tell it."""
         check_is_fitted(self)
         return self._posterior(self._voters.votes_left_out(self.k_, self.weights == "distance")[0])
-
-    def with_class_prior(self, class_prior: Any) -> Self:
-        """A copy that expects classes with other probabilities."""
-        check_is_fitted(self)
-        self._prior_for(class_prior)
-        other = copy(self)
-        other.class_prior = class_prior
-        return other
 
     @property
     def class_count_(self) -> Array:
@@ -251,11 +260,6 @@ class NearestNeighbours(Deciding, BaseEstimator):
         )
         return reach > limit, lambda i: text.format(reach[i])
 
-    def _check_priors(self) -> None:
-        self._cost_of(None)
-        if self.class_prior is not None:
-            self._prior_for(self.class_prior)
-
     def _usual_reach(self) -> Array:
         """How far the k neighbours of training rows among the others reach, and the rows' weights (2, m)."""
         if self.k_ not in self._calm:
@@ -271,6 +275,7 @@ class NearestNeighbours(Deciding, BaseEstimator):
         sound = (
             sound_rules(self) and self.weights in ("uniform", "distance") and self.keep in (None, "edited", "condensed")
         )
+        sound = sound and self.criterion in ("errors", "log")
         sound = sound and (
             type(asked) is int
             or isinstance(asked, list | tuple | np.ndarray)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,26 +81,6 @@ def floored(log_posterior: Array) -> Array:
     """Log-posteriors (or log-joints) about the largest of a row, none below the floor."""
     top = log_posterior.max(axis=1, keepdims=True)
     return np.maximum(log_posterior - np.where(np.isfinite(top), top, 0.0), FLOOR)
-
-
-class RecalibratedModel:
-    """A mixture whose posteriors go through a map: what `Explanation` needs of one, on the map's scale."""
-
-    def __init__(self, model: Any, map: Calibration) -> None:
-        self.model, self.map = model, map
-
-    def log_joint(self, rows: Any) -> Array:
-        """Log-posteriors (n, C) behind the map."""
-        return applied(self.map, self.model.log_joint(rows))
-
-    def _shares(self, joint: Array) -> Array:
-        return np.exp(joint)
-
-    @property
-    def weights(self) -> Array:
-        """What the class probabilities are behind the map."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.exp(applied(self.map, np.log(self.model.weights)[None]))[0])
 
 
 def _folds(fold: Index | None, n: int) -> Index:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from likely.errors import DataError, DomainError, sentence
 from likely.estimators.deciding import Deciding
 from likely.estimators.explain import Explanation
 from likely.estimators.ladder import WORDS, arranged, ladder
-from likely.estimators.recalibrated import RecalibratedModel, applied
+from likely.estimators.recalibrated import applied
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 
@@ -147,9 +146,7 @@ class TableClassifier(Deciding, BaseEstimator):
         if not hasattr(self.classifier_, "explain"):
             expected, remedy = "there is nothing to explain", "it decides by class frequencies and looks at no column"
             raise DomainError(sentence(type(self.classifier_).__name__, expected, remedy=remedy))
-        if self.calibration_ is None:
-            return self.classifier_.explain(self.frame(X))
-        return Explanation.of(self._recalibrated(), self.frame(X))
+        return Explanation.of(self.classifier_, self.frame(X), self.calibration_)
 
     # ---------------------------------------------------------------------- inside
 
@@ -161,13 +158,6 @@ class TableClassifier(Deciding, BaseEstimator):
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
         return self.classifier_._novel(self.frame(X), rate)
-
-    def _recalibrated(self) -> Any:
-        """The classifier as `Explanation` needs it, with posteriors behind the map."""
-        other, map = copy(self.classifier_), self.calibration_
-        assert map is not None  # asked only where there is one
-        other.learnt_, other.model_ = other._learnt, RecalibratedModel(other.model_, map)
-        return other
 
     def _check_state(self) -> None:
         """After a file was read: texts are JSON, and the classifier is one for these columns."""
