@@ -38,3 +38,27 @@ def data_dir() -> Path:
 def rng() -> np.random.Generator:
     """A generator that draws the same numbers in every test of every run."""
     return np.random.default_rng(20260)
+
+
+FEW = 8  # cases of one test that --few keeps of many, at least
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`./run quick` asks for --few: of a test with many cases some, spread evenly, and of the rest a tenth."""
+    parser.addoption("--few", action="store_true", help="of tests with many cases, run about a tenth of them")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--few"):
+        return
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.split("[", 1)[0], []).append(item)
+    kept = {id(item) for cases in tests.values() for item in _spread(cases)}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+    items[:] = [item for item in items if id(item) in kept]
+
+
+def _spread(cases: list[pytest.Item]) -> list[pytest.Item]:
+    count = min(len(cases), FEW + len(cases) // 10)
+    return [cases[i] for i in np.linspace(0, len(cases) - 1, count).astype(int)]
