@@ -29,7 +29,7 @@ def test_leaderboard_says_who_won_and_by_how_much(wine_folder):
     assert chosen["behind"] <= chosen["behind_se"] and best["behind"] == 0
     simpler = {line["key"]: line for line in told["leaderboard"]}
     assert simpler["spherical"]["behind"] > simpler["spherical"]["behind_se"]
-    assert "wins" in text and "comparing 13 models: 5-fold stratified" in text and "alcohol" in text
+    assert "wins" in text and "comparing 15 models: 5-fold stratified" in text and "alcohol" in text
 
 
 def test_the_model_decides_with_its_costs(wine_folder):

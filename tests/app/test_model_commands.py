@@ -177,7 +177,7 @@ def test_card_has_its_chapters(wine_folder, tmp_path):
 @pytest.mark.parametrize(
     ("key", "words", "open_rows"),
     [
-        ("neighbours", "nearest vote", True), ("parzen", "one density a class", True),
+        ("neighbours", "nearest of them vote", True), ("parzen", "one density a class", True),
         ("nearest-mean", "a centre of each class", False), ("full", "one density a class", False),
         ("frequencies", "looks at no column", False),
     ],

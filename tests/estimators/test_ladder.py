@@ -175,21 +175,34 @@ def test_who_is_too_slow_is_left_out_and_named():
     rungs = ladder({f"x{j}": "real" for j in range(20)}, rows=[40_000, 40_000])
     kept, words = affordable(rungs, 320_000)
     assert not any(rung.key.startswith("mixture-") for rung in kept)
-    slow = "mixture-diagonal-2,mixture-diagonal-4,mixture-full-2,mixture-tied,mixture-full-4,parzen compares them"
-    assert slow in words and len(kept) == len(rungs) - 6
+    slow = "mixture-diagonal-2,mixture-diagonal-4,mixture-full-2,mixture-tied,mixture-full-4,parzen,neighbours compares them"
+    assert slow in words and len(kept) == len(rungs) - 7
     few = ladder({f"x{j}": "real" for j in range(20)}, rows=[800, 800])
     assert affordable(few, 6_400) == (few, "")
     some, words = affordable(rungs, 100_000)
     assert "mixture-diagonal-2" in [rung.key for rung in some] and "mixture-full-4" in words
 
 
-def test_windows_ask_for_all_pairs_of_a_class():
-    def work(rows: int) -> float:
-        rungs = ladder({"a": "real", "b": "real"}, rows=[rows, rows])
-        return next(rung.work for rung in rungs if rung.key == "parzen")
+@pytest.mark.parametrize(
+    ("classes", "rows", "columns", "tried"),
+    [  # as letter, USPS and satimage, which take seconds; then what takes minutes
+        (26, 500, 16, True), (10, 950, 256, True), (6, 860, 36, True), (2, 4000, 2, True), (2, 2000, 16, True),
+        (2, 40_000, 20, False), (2, 30_000, 9, False), (2, 64_000, 2, False),
+    ],
+)  # fmt: skip
+def test_windows_are_tried_where_they_take_seconds(classes, rows, columns, tried):
+    rungs = ladder({f"x{j}": "real" for j in range(columns)}, rows=[rows] * classes)
+    kept, _ = affordable(chosen_rungs(rungs, "parzen"), 5 * classes * rows)
+    assert bool(kept) == tried
 
-    assert work(400) == 2 * work(200) > 0
+
+def test_windows_ask_for_some_rows_of_each_class():
     assert "parzen" not in [rung.key for rung in ladder({"a": "real", "b": "real"}, rows=[200, 3])]
+    more = [
+        next(r.work for r in ladder({f"x{j}": "real" for j in range(d)}, rows=[m, m]) if r.key == "parzen")
+        for d in (2, 20) for m in (200, 400)
+    ]  # fmt: skip
+    assert 0 < more[0] < more[1] < 2 * more[0] and more[2] < more[3]
 
 
 # ------------------------------------------------------ tails, windows, trees

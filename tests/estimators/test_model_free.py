@@ -13,7 +13,7 @@ import likely as lk
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 DENSITIES = [
     lk.ParzenDensity(), lk.ParzenDensity("elliptical", "maximum"), lk.ParzenDensity("t", "scott"),
-    lk.ParzenDensity("epanechnikov"), lk.ParzenDensity(unit="pooled"), lk.ParzenDensity(unit="common"),
+    lk.ParzenDensity("epanechnikov"), lk.ParzenDensity(unit="class"), lk.ParzenDensity(unit="common"),
     lk.HistogramDensity([-9.0, -2.0, -1.0, 0.0, 1.0, 9.0]), lk.NeighbourDensity(3),
 ]  # fmt: skip
 
@@ -54,10 +54,18 @@ def test_each_class_has_its_own_scale():
     rng = np.random.default_rng(2)
     lumps = np.repeat(rng.normal(size=(10, 2)) * 5, 20, axis=0) + 0.05 * rng.normal(size=(200, 2))
     X, y = np.concatenate([lumps, rng.normal(size=(200, 2))]), np.repeat([0, 1], 200)
-    alpha = lk.BayesClassifier(lk.ParzenDensity()).fit(X, y).model_.parts.relative_scale
-    assert alpha[0] < 0.01 and alpha[1] > 0.05
     alone = lk.ParzenDensity().fit(X[y == 1])
-    assert alone.alpha_[0] == pytest.approx(alpha[1], rel=1e-9)
+    for unit in ("pooled", "class", "common"):
+        model = lk.BayesClassifier(lk.ParzenDensity(unit=unit)).fit(X, y).model_.parts
+        alpha = model.relative_scale
+        assert alpha[0] < 0.01 and alpha[1] > 0.05
+        for k in (0, 1):  # the best of its own rows that were left out
+            one, rows = model.member(k), X[y == k]
+            best = one.objective(one.collect(rows))
+            for factor in (0.8, 1.25):
+                assert best > one.replace(scale=one.scale * factor).objective(one.collect(rows))
+        if unit == "class":
+            assert alone.alpha_[0] == pytest.approx(alpha[1], rel=1e-9)
 
 
 def test_leave_one_out_of_a_classifier_is_learning_from_the_rest():

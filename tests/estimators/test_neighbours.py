@@ -300,3 +300,17 @@ def test_it_warns_in_its_own_name():
     X, y = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [3.0, 1.0]]), [0, 0, 1, 1]
     with pytest.warns(lk.FitWarning, match="NearestNeighbours: column 1 is constant"):
         lk.NearestNeighbours(1, "scaled").fit(X, y)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_several_k_by_one_search_are_each_k_by_its_own(weights):
+    rng = np.random.default_rng(4)
+    X, y = rng.integers(0, 6, (80, 2)).astype(float), rng.integers(0, 3, 80)
+    for w in (None, rng.integers(1, 4, 80).astype(float), rng.uniform(0.2, 2.0, 80)):
+        voters = lk.NearestNeighbours(3, weights=weights).fit(X, y, w)._voters
+        ks = (1, 2, 5, 20, 70)
+        votes, reach = voters.left_out_for_each(ks, weights == "distance")
+        for i, k in enumerate(ks):
+            alone = voters.votes_left_out(k, weights == "distance")
+            np.testing.assert_allclose(votes[i], alone[0], rtol=1e-12, atol=1e-12)
+            np.testing.assert_array_equal(reach[i], alone[1])

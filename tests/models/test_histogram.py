@@ -122,6 +122,11 @@ def test_the_best_number_of_cells_is_that_of_enumeration():
 def test_bad_histograms_are_refused():
     for make, says in (
         (lambda: lk.Histogram([[0.0, 0.0]], [1.0]), "rise"),
+        (lambda: lk.Histogram(3, [0.5, 0.5]), r"a list of them for each column, got 3: as \[\[0.0"),
+        (lambda: lk.Histogram(np.array(3.0), [0.5, 0.5]), "a list of them for each column"),
+        (lambda: lk.Histogram(None, [1.0]), "a list of them for each column"),
+        (lambda: lk.Histogram("abc", [1.0]), "numbers"),
+        (lambda: lk.Histogram([], [1.0]), "at least one column"),
         (lambda: lk.Histogram([[0.0, np.inf]], [1.0]), "finite"),
         (lambda: lk.Histogram([[0.0, 1.0]], [0.7]), "sum to 1"),
         (lambda: lk.Histogram([[0.0, 1.0]], [0.5, 0.5]), "1 cells"),
@@ -158,3 +163,57 @@ def test_edges_of_weighted_rows_are_those_of_copies(rule):
     clf = lk.BayesClassifier(lk.HistogramDensity(rule))
     weighted, copied = clf.fit(x, y, sample_weight=w).model_, clf.fit(x[copies], y[copies]).model_
     assert np.allclose(weighted.parts.edges, copied.parts.edges)
+
+
+def _inside(rule):
+    """Densities that have a histogram somewhere inside."""
+    h, g = lk.HistogramDensity(rule), lk.GaussianDensity()
+    mixture = lk.MixtureDensity(h, 2, random_state=0)
+    return {
+        "product": lk.ProductDensity([("a", h, [0]), ("b", h, [1])]),
+        "mixture": mixture,
+        "mixture by splitting": lk.MixtureDensity(h, 2, start="split", random_state=0),
+        "mixture of mixtures": lk.MixtureDensity(mixture, 2, random_state=0),
+        "mixture of products": lk.MixtureDensity(lk.ProductDensity([("a", h, [0]), ("b", g, [1])]), 2, random_state=0),
+        "product of mixtures": lk.ProductDensity([("a", mixture, [0]), ("b", g, [1])]),
+    }
+
+
+def _all_edges(model):
+    """The edges of every histogram inside a model, one after the other."""
+    if isinstance(model, lk.Histogram):
+        return [model.edges]
+    if isinstance(model, lk.Product):
+        return [e for _, part in model.parts for e in _all_edges(part)]
+    return _all_edges(model.parts) if isinstance(model, lk.Mixture) else []
+
+
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+@pytest.mark.parametrize("rule", ["doane", "knuth"])
+@pytest.mark.parametrize("where", list(_inside("doane")))
+def test_weights_reach_edges_inside_other_densities(where, rule):
+    rng = np.random.default_rng(2)
+    x, y, w = rng.normal(size=(80, 2)), np.arange(80) % 2, rng.integers(0, 5, 80)
+    w[[3, 4]], x[3], x[4] = 0, 50.0, -40.0  # far out, and not there
+    at = np.repeat(np.arange(80), w)
+    one, copied = (_inside(rule)[where] for _ in range(2))
+    edges = _all_edges(one.fit(x, sample_weight=w).model_)
+    assert edges and max(map(np.max, edges)) < 10
+    for mine, theirs in zip(edges, _all_edges(copied.fit(x[at]).model_), strict=True):
+        assert np.allclose(mine, theirs)
+    a = lk.BayesClassifier(_inside(rule)[where]).fit(x, y, sample_weight=w).model_.parts
+    b = lk.BayesClassifier(_inside(rule)[where]).fit(x[at], y[at]).model_.parts
+    for mine, theirs in zip(_all_edges(a), _all_edges(b), strict=True):
+        assert np.allclose(mine, theirs)
+
+
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+@pytest.mark.parametrize("rule", ["doane", "knuth"])
+def test_weights_of_sequences_reach_the_edges_of_what_is_emitted(rule):
+    rng = np.random.default_rng(3)
+    sequences = [rng.normal(size=(12, 1)) for _ in range(10)] + [np.full((5, 1), 50.0)]
+    w = np.array([1, 2, 5, 1, 0, 3, 1, 1, 2, 1, 0])
+    chain = lk.HMMDensity(lk.HistogramDensity(rule), 2, random_state=0, max_iter=3)
+    weighted = chain.fit(sequences, sample_weight=w).model_.emissions.edges
+    copies = [s for s, k in zip(sequences, w, strict=True) for _ in range(k)]
+    assert weighted.max() < 10 and np.allclose(weighted, chain.fit(copies).model_.emissions.edges)

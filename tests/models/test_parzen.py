@@ -105,9 +105,56 @@ def test_far_rows_have_finite_scores():
     p = lk.Parzen(X, V2)
     far = np.array([[1e3, 0, 0], [1e6, 1e6, -1e6], [1e150, 0, 0]])
     got = p.log_prob(far)
-    assert np.isfinite(got[:2]).all()
-    assert np.allclose(got[:2], plain(X, np.ones(300), V2, far[:2], "gaussian"), rtol=1e-12)
-    assert lk.Parzen(X, V2, "t").log_prob(far)[2] < -300 and np.isfinite(lk.Parzen(X, V2, "t").log_prob(far)[:2]).all()
+    assert np.isfinite(got).all()
+    assert np.allclose(got, plain(X, np.ones(300), V2, far, "gaussian"), rtol=1e-12)
+    assert np.isneginf(p.log_prob([[1e160, 0, 0]])[0])  # −r²/2 is no number
+
+
+@pytest.mark.parametrize("d", [1, 3, MANY + 2])
+@pytest.mark.parametrize("far", [1e99, 1e101, 1e155, 1e200, 1e290])
+def test_no_square_of_a_far_row_is_taken(d, far):
+    """log p of a t falls by (dof + d) log r, that of an exponential by r: both are numbers where r² is none."""
+    points = np.random.default_rng(22).normal(size=(30, d))
+    v2, row = np.full(d, 4.0), np.full((1, d), far)
+    t, e = (lk.Parzen(points, v2, kernel, dof=5.0) for kernel in ("t", "exponential"))
+    r = far * np.sqrt(d) / 2.0
+    falls = 0.5 * (5.0 + d) * (2 * np.log(r) - np.log(5.0))
+    assert t.log_prob(row)[0] == pytest.approx(t._kernel.log_height - d * np.log(2.0) - falls, rel=1e-12)
+    assert e.log_prob(row)[0] == pytest.approx(-r, rel=1e-12)
+    assert np.isneginf(lk.Parzen(points, v2, "epanechnikov").log_prob(row)[0])
+    assert np.isneginf(lk.Parzen(points, v2, "cube").log_prob(row)[0])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("d", [2, MANY + 2])
+def test_rows_that_are_scaled_first_score_as_others(kernel, d):
+    rng = np.random.default_rng(23)
+    p = lk.Parzen(rng.normal(size=(70, d)), np.full(d, 30.0), kernel, rng.random(70) + 0.1, tolerance=0.0)
+    y, skip = p._white(rng.normal(size=(50, d))), np.arange(50)
+    for left_out in (None, skip):
+        assert np.allclose(p._far_sums(y, left_out), p._near_sums(y, left_out), rtol=1e-9, atol=1e-9)
+
+
+def test_points_may_lie_so_far_apart_that_squares_do_not_exist():
+    p = lk.Parzen([[0.0], [1e200]], [1.0], "t", dof=1.0)  # two Cauchys; in the middle both are as far
+    assert p.log_prob([[5e199]])[0] == pytest.approx(-np.log(np.pi) - 2 * np.log(5e199), rel=1e-12)
+    assert p.log_prob([[0.0]])[0] == pytest.approx(np.log(0.5 / np.pi), rel=1e-12)
+
+
+@pytest.mark.parametrize("law", [lk.Parzen, lk.NeighbourBalls])
+def test_a_point_without_weight_is_not_there(law):
+    w = np.where(np.arange(300) % 3 == 0, 0.0, W)
+    how = {"scale": V2} if law is lk.Parzen else {"k": 2.0}
+    p, q = law(X, weight=w, **how), law(X[w > 0], weight=w[w > 0], **how)
+    assert len(p.points) == 200 and np.array_equal(p.log_prob(Q), q.log_prob(Q))
+    stack = law(X, weight=w, edges=np.array([0, 100, 300]), **how)
+    assert stack.edges.tolist() == [0, 66, 200]
+    assert np.array_equal(stack.member(0).points, X[:100][w[:100] > 0])
+    with pytest.raises(lk.DataError, match=r"every member needs a point with weight"):
+        law(X[:4], weight=[0.0, 0.0, 1.0, 1.0], edges=np.array([0, 2, 4]), **how)
+    for bad in ([0.0, 0.0], [-1.0, 2.0]):
+        with pytest.raises(lk.DomainError, match="weights must not be negative, and some of them positive"):
+            law(X[:2], weight=bad, **how)
 
 
 def test_a_row_comes_nearer_than_the_first_leaf():
@@ -290,6 +337,21 @@ def test_the_coulomb_potential():
     assert np.allclose(got, want, rtol=1e-13)
     with pytest.raises(lk.DomainError, match="epsilon"):
         lk.coulomb_potential(X, Q, epsilon=0.0)
+    gap = Q.copy()
+    gap[4, 2] = np.nan
+    with pytest.raises(lk.DataError, match=r"every column, got NaN at row 4, column 2.*fill it in"):
+        lk.coulomb_potential(X, gap)
+    gap[4, 2] = np.inf
+    with pytest.raises(lk.DataError, match=r"finite.*row 4, column 2"):
+        lk.coulomb_potential(X, gap)
+    for points, weight, says in (
+        (np.where(np.arange(3) == 1, np.nan, X), None, "points must be finite"),
+        (np.ones((2, 2, 2)), None, "points must have shape"),
+        (X, W[:2], r"one entry a point \(300\)"),
+        (X, np.where(np.arange(300) == 7, np.nan, W), "weight must be finite"),
+    ):
+        with pytest.raises(lk.LikelyError, match=says):
+            lk.coulomb_potential(points, Q, weight)
 
 
 # ------------------------------------------------------- distances formed once
@@ -362,7 +424,7 @@ def test_scores_by_products_are_scores_by_the_tree(kernel):
     rng = np.random.default_rng(13)
     x, w = rng.normal(size=(500, MANY + 3)) + 1e5, rng.random(500) + 0.1
     p = lk.Parzen(x, np.full(MANY + 3, 40.0 if kernel == "triangle" else 0.3), kernel, w)
-    rows = np.concatenate([x[:40], x[40:80] + 0.3 * rng.normal(size=(40, MANY + 3)), [x[0] + 1e3, x[1] * 1e200]])
+    rows = np.concatenate([x[:40], x[40:80] + 0.3 * rng.normal(size=(40, MANY + 3)), [x[0] + 1e3, x[1] * 1e80]])
     y = p._white(rows)
     skip = np.arange(82)
     for left_out in (None, skip):
@@ -398,6 +460,8 @@ def test_units_are_what_they_are_said_to_be():
     X, y = two_classes(np.random.default_rng(15))
     own = np.stack([X[y == k].var(axis=0) for k in (0, 1)])
     within = own.mean(axis=0)
+    assert lk.Parzen.blank(X).unit == lk.Parzen(X, V2).unit == lk.ParzenDensity().fit(X).model_.unit == "pooled"
+    assert lk.Parzen.blank(X, elliptical=True).unit == lk.ParzenDensity("elliptical").fit(X).model_.unit == "class"
     for unit, profile in (("class", own), ("pooled", within), ("common", np.ones(3))):
         p = learnt(unit, X, y, scale=0.2)
         size = (own / profile).mean(axis=1, keepdims=True)
@@ -418,8 +482,37 @@ def test_weights_in_every_unit_are_copies(unit):
 def test_alone_pooled_is_the_class_and_common_one_width():
     X = np.random.default_rng(18).normal(size=(60, 3)) * [1.0, 2.0, 5.0]
     fits = {unit: lk.ParzenDensity(unit=unit).fit(X) for unit in ("class", "pooled", "common")}
-    assert np.allclose(fits["pooled"].model_.scale, fits["class"].model_.scale, rtol=1e-9)
+    assert np.array_equal(fits["pooled"].model_.scale, fits["class"].model_.scale)
     assert np.ptp(fits["common"].model_.scale) == 0
+
+
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+@pytest.mark.parametrize("kernel", ["gaussian", "elliptical", "t", "cube", "epanechnikov"])
+def test_alone_pooled_is_the_class_also_where_columns_are_constant_or_rows_but_one(kernel):
+    X = np.random.default_rng(24).normal(size=(40, 3))
+    X[:, 1] = 7.0
+    for rows in (X, X[:1]):
+        a, b = (lk.ParzenDensity(kernel, "scott", unit=unit).fit(rows) for unit in ("pooled", "class"))
+        assert np.array_equal(a.alpha_, b.alpha_) and np.isfinite(a.score_samples(X[:1])).all()
+        assert np.allclose(a.model_.scale, b.model_.scale, rtol=1e-12, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+@pytest.mark.parametrize("unit", ["pooled", "common"])
+def test_a_class_that_does_not_spread_is_as_large_as_the_others(unit):
+    """Its one row, or a column that is constant in it, has the spread within the others, not that between them."""
+    rng = np.random.default_rng(25)
+    y = np.append(np.arange(90) % 3, 3)
+    X = np.concatenate([rng.normal(size=(90, 2)) * [1.0, 2.0], [[0.0, 0.0]]]) + 50.0 * y[:, None]
+    X[y == 1, 0] = 50.0
+    p = lk.Parzen.blank(X, 4, scale=1.0, unit=unit)
+    p = p.refit(p.collect(X, owner=y))
+    within = sum((y == k).sum() * X[y == k].var(axis=0) for k in range(3)) / len(X)
+    own = np.array([1.0, 1.0]) if unit == "pooled" else np.full(2, within.mean())
+    assert np.allclose(p.scale[3], own * within if unit == "pooled" else own, rtol=1e-12)
+    assert 0.3 < (p.scale[1] / p.scale[0]).mean() < 3.0  # variances of all rows are 3,000
+    clf = lk.BayesClassifier(lk.ParzenDensity(unit=unit)).fit(X, y)
+    assert (clf.predict(X) == y).all()
 
 
 def test_ellipses_of_all_members_together():
@@ -433,7 +526,7 @@ def test_ellipses_of_all_members_together():
     assert p.scale[1, 0, 0] > 5 * p.scale[0, 0, 0] and np.allclose(p.relative_scale, 1.0)
     with pytest.raises(lk.DomainError, match=r"no width that all columns share.*kernel=\"gaussian\""):
         learnt("common", X, y, elliptical=True)
-    with pytest.raises(lk.DomainError, match="unit must be one of class, pooled, common"):
+    with pytest.raises(lk.DomainError, match="unit must be one of pooled, class, common"):
         lk.Parzen(X, 0.1, unit="own")
 
 

@@ -102,9 +102,9 @@ def _what(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 def _kind(classifier: Any) -> Iterator[str]:
     """How it comes to its posteriors, and whether the file gives rows away."""
     name, density = type(classifier).__name__, str(getattr(classifier, "density", ""))
-    kept = getattr(classifier, "kept_", None)
+    kept, k = getattr(classifier, "kept_", None), getattr(classifier, "k_", None)
     yield {
-        "NearestNeighbours": f"It keeps rows: of {0 if kept is None else len(kept)} the {getattr(classifier, 'k_', 0)} nearest vote.",
+        "NearestNeighbours": f"It keeps its rows: the {k} nearest of them vote.",
         "DistanceClassifier": "It compares distances to a centre of each class.",
         "ClassFrequencies": "It looks at no column: it says how frequent the classes are.",
     }.get(name, "It is generative: one density a class, and Bayes' theorem.")

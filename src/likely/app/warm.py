@@ -197,12 +197,13 @@ def _warping() -> None:
 
 
 def _signs() -> None:
-    """Binary columns too many to be summed over."""
+    """Binary columns too many to be summed over, and a tree of columns with gaps."""
     import numpy as np
 
     import likely as lk
 
-    lk.LogWalsh.normalised(np.zeros(232), 21)
+    lk.LogWalsh.normalised(np.full(466, 0.01), 30)
+    lk.ChowTree.blank(np.eye(2)).collect([[0.0, np.nan]])
 
 
 def _neighbours() -> None:

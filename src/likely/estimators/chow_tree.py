@@ -18,7 +18,7 @@ from likely.families.chow_tree import ChowTree
 from likely.families.pair_counts import UNKNOWN, codes_of, earlier_pairs, joined_levels, levels_of
 from likely.families.sparse_rows import is_sparse
 
-MANY = 64  # levels of a column beyond which it looks like numbers, not levels
+MANY, FEW = 64, 8  # levels beyond which a column looks like numbers; if broken ones hardly come twice, beyond these
 
 
 class ChowTreeDensity(DensityEstimator):
@@ -58,12 +58,16 @@ class ChowTreeDensity(DensityEstimator):
 
     def _blank(self, X: Any, members: int | None = None) -> ChowTree:
         law = ChowTree.blank(X, members)
-        many = [j for j, levels in enumerate(law.levels) if len(levels) > MANY]
-        if many:
-            names = ", ".join(str(name) for name in np.asarray(self._column_names(), dtype=object)[many][:3])
-            text = f"{len(many)} columns have more than {MANY} levels ({names}{', …' if len(many) > 3 else ''})"
-            tell(f"ChowTreeDensity: {text}: each value becomes a level; cut into bins, or use a density of numbers")
+        self._tell_of_measurements([j for j, known in enumerate(law.levels) if _measured(known, X.shape[0])], law)
         return law
+
+    def _tell_of_measurements(self, odd: list[int], law: ChowTree) -> None:
+        if not odd:
+            return
+        names = ", ".join(str(self._column_names()[j]) for j in odd[:3]) + (", …" if len(odd) > 3 else "")
+        what = f"{_columns(len(odd))} real numbers rather than few levels ({names}: {len(law.levels[odd[0]])} values)"
+        text = "each value becomes a level of its own, and any other has probability 0"
+        tell(f"ChowTreeDensity: {what}: {text}; cut them into bins, or use GaussianDensity or ParzenDensity")
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         levels = joined_levels(model.levels, levels_of(X, "ChowTreeDensity"))
@@ -117,3 +121,13 @@ class ChowTreeDensity(DensityEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _measured(levels: Any, rows: int) -> bool:
+    """True where a column looks like measurements: very many levels, or broken numbers that hardly ever come twice."""
+    broken = bool((levels != np.round(levels)).any())
+    return len(levels) > MANY or (broken and len(levels) > max(FEW, rows / 2))
+
+
+def _columns(n: int) -> str:
+    return "1 column looks like" if n == 1 else f"{n} columns look like"

@@ -49,14 +49,11 @@ class HistogramDensity(DensityEstimator):
     _looks_once = False  # the edges must hold all rows
 
     def _blank(self, X: Any, members: int | None = None) -> Histogram:
-        return Histogram.blank(X, members, bins=self.bins, joint=bool(self.joint), count=float(self.count))
+        return self._blank_for(X, members, None)
 
     def _blank_for(self, X: Any, members: int | None, weight: Any) -> Histogram:
         options = {"bins": self.bins, "joint": bool(self.joint), "count": float(self.count)}
         return Histogram.blank(X, members, weight=weight, **options)
-
-    def _first(self, X: Any, weight: Any) -> Histogram:
-        return self._blank_for(X, None, weight)
 
     def _prior_rule(self) -> None:
         """There is `count`, and no other prior."""

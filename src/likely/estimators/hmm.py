@@ -172,7 +172,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         rng = np.random.default_rng(seed_of(self.random_state))
         data = evenly(X, weight, given=given)
         prior, stop = self._prior_rule(), Stop(self.max_iter, self.tol)
-        blank = self._blank(X)
+        blank = self._blank_for(X, None, weight)
         self._refuse_contradiction(blank, X, given)
 
         def learn(i: int, start: HMM) -> FitReport:
@@ -311,9 +311,13 @@ class HMMDensity(ChainStarts, DensityEstimator):
             raise DataError(sentence(type(self).__name__, expected, came, remedy))
 
     def _blank(self, X: Ragged, members: int | None = None) -> HMM:
+        return self._blank_for(X, members, None)
+
+    def _blank_for(self, X: Ragged, members: int | None, weight: Any) -> HMM:
         topology, C = self.topology_, members or 1
         K, D = topology.states, topology.densities
-        emissions = self.component_._blank(X.values, C * D)
+        frames = None if weight is None else np.repeat(weight, X.lengths)
+        emissions = self.component_._blank_for(X.values, C * D, frames)
         if D < K or (topology.density != np.arange(K)).any():
             index = (np.arange(C)[:, None] * D + topology.density).ravel()
             emissions = Shared(emissions, index)

@@ -151,7 +151,7 @@ class MixtureDensity(DensityEstimator):
         X, weight, aside = self._set_aside(X, weight)
         # a start that was given may do without
         sketch = cache(lambda: Sketch.of(X, weight, whose=type(self.component_).__name__))
-        blank = self._looked_at(X, sketch)
+        blank = self._looked_at(X, weight, sketch)
 
         prior = self._prior_rule()
 
@@ -215,11 +215,13 @@ class MixtureDensity(DensityEstimator):
     def _first(self, X: Any, weight: Any) -> Mixture:
         rng = np.random.default_rng(seed_of(self.random_state))
         sketch = cache(lambda: Sketch.of(X, weight, whose=type(self.component_).__name__))
-        return next(iter(self._starts(self._looked_at(X, sketch), X, weight, sketch, rng)))
+        return next(iter(self._starts(self._looked_at(X, weight, sketch), X, weight, sketch, rng)))
 
-    def _looked_at(self, X: Any, sketch: Sketcher) -> Mixture:
+    def _looked_at(self, X: Any, weight: Any, sketch: Sketcher) -> Mixture:
         """A blank of the sketch, so that neither order nor copies matter; of all rows where all must be looked at."""
-        return self._blank(sketch().rows if self._looks_once and not isinstance(self.start, Mixture) else X)
+        if self._looks_once and not isinstance(self.start, Mixture):
+            return self._blank_for(sketch().rows, None, sketch().weight)
+        return self._blank_for(X, None, weight)
 
     @property
     def _looks_once(self) -> bool:  # type: ignore[override]
@@ -316,16 +318,19 @@ class MixtureDensity(DensityEstimator):
         return X
 
     def _blank(self, X: Any, members: int | None = None) -> Mixture:
+        return self._blank_for(X, members, None)
+
+    def _blank_for(self, X: Any, members: int | None, weight: Any) -> Mixture:
         K, C = self._size, members
         if C is None:
-            return Mixture.trusted(weights=np.full(K, 1.0 / K), parts=self.component_._blank(X, K))
-        return Mixture.trusted(weights=np.full((C, K), 1.0 / K), parts=self._tied(X, C, K))
+            return Mixture.trusted(weights=np.full(K, 1.0 / K), parts=self.component_._blank_for(X, K, weight))
+        return Mixture.trusted(weights=np.full((C, K), 1.0 / K), parts=self._tied(X, C, K, weight))
 
-    def _tied(self, X: Any, C: int, K: int) -> Any:
+    def _tied(self, X: Any, C: int, K: int, weight: Any) -> Any:
         """The parts of C mixtures, with what they share."""
         if self.tie == "all":
-            return Shared(self.component_._blank(X, K), np.tile(np.arange(K), C))
-        parts = self.component_._blank(X, C * K)
+            return Shared(self.component_._blank_for(X, K, weight), np.tile(np.arange(K), C))
+        parts = self.component_._blank_for(X, C * K, weight)
         if not isinstance(parts, Gaussian):
             if self.tie == "covariance":
                 got = type(self.component_).__name__

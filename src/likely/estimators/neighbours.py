@@ -175,16 +175,17 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         choices = CHOICES if isinstance(asked, str) else _several(asked, type(self).__name__)
         total = self._voters.weight.sum()
         choices = [k for k in choices if k < total] or [1]
-        costs, logs = np.transpose([self._left_out_score(k) for k in choices])
+        n = len(self.kept_)
+        at = np.unique(np.linspace(0, n - 1, min(n, LEFT_OUT)).astype(np.intp))
+        votes, _ = self._voters.left_out_for_each(choices, self.weights == "distance", at)
+        costs, logs = np.transpose([self._left_out_score(each, at) for each in votes])
         self.left_out_scores_ = np.stack([choices, costs, logs], axis=1)
         best = costs <= costs.min() + EQUAL * np.abs(costs).max() if self.criterion == "errors" else costs == costs
         return choices[int(np.argmax(np.where(best, logs, -np.inf)))]
 
-    def _left_out_score(self, k: int) -> tuple[float, float]:
+    def _left_out_score(self, votes: Array, at: Index) -> tuple[float, float]:
         """What decisions cost about rows that the others tell, and the log-posterior of their classes; means."""
-        n = len(self.kept_)
-        at = np.unique(np.linspace(0, n - 1, min(n, LEFT_OUT)).astype(np.intp))
-        logs = self._posterior(self._voters.votes_left_out(k, self.weights == "distance", at)[0])
+        logs = self._posterior(votes)
         truth, weight = self._voters.owner[at], self._voters.weight[at]
         judging = weight * (self.class_prior_ / self._shares)[truth]  # as if classes came as often as they will
         told = np.stack([self._paid(logs, truth), logs[np.arange(len(at)), truth]])

@@ -27,9 +27,10 @@ class ParzenDensity(DensityEstimator):
     - **dof**: degrees of freedom of the t kernel.
     - **tolerance**: the largest |Δ log p| of a score; None: exact up to 4,096 distinct rows a class, 1e-6 beyond; 0 is
       exact always.
-    - **unit**: how widths of columns compare: as the class's own variances ("class", Ney 5.2), as those within all
-      classes together ("pooled": often better in many columns, of which some hardly vary in a class), or
-      one width for all ("common": columns in one and the same unit, as pixels are). α stays in variances of the class.
+    - **unit**: how widths of columns compare: as variances within all classes together ("pooled"), as the class's own
+      ("class", Ney 5.2: where it matters how much a column varies; in many columns some hardly vary in a class), or one
+      width for all ("common": columns in one and the same unit, as pixels are). None is "pooled", and "class" of
+      "elliptical". Each class has its own α in all of them; for one density "pooled" and "class" are the same.
 
     NaN in rows that are scored is integrated out (gaussian, elliptical, t, cube); a training row with gaps borrows what
     it lacks from the most similar row.
@@ -46,12 +47,12 @@ class ParzenDensity(DensityEstimator):
         ],
         "dof": [Interval(Real, 0, None, closed="neither")],
         "tolerance": [Interval(Real, 0, 1, closed="left"), None],
-        "unit": [StrOptions(set(UNITS))],
+        "unit": [StrOptions(set(UNITS)), None],
     }  # fmt: skip
 
     def __init__(
         self, kernel: str = "gaussian", scale: Any = "leave-one-out", *, dof: float = 3.0,
-        tolerance: float | None = None, unit: str = "class",
+        tolerance: float | None = None, unit: str | None = None,
     ) -> None:  # fmt: skip
         self.kernel = kernel
         self.scale = scale

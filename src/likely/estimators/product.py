@@ -151,7 +151,10 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         return [p[0] for p in parts] == model.names and isinstance(getattr(self, "takes_arrays_", None), bool)
 
     def _blank(self, X: Columns, members: int | None = None) -> Product:
-        return Product(tuple((name, part._blank(X[name], members)) for name, part, _ in self.parts_))
+        return self._blank_for(X, members, None)
+
+    def _blank_for(self, X: Columns, members: int | None, weight: Any) -> Product:
+        return Product(tuple((name, part._blank_for(X[name], members, weight)) for name, part, _ in self.parts_))
 
     @property
     def _looks_once(self) -> bool:  # type: ignore[override]

@@ -125,7 +125,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
     def _first(self, X: Any, weight: Any) -> Any:
         """The model that learning begins with."""
-        return self._blank(X)
+        return self._blank_for(X, None, weight)
 
     def _started(self, blank: Any, X: Any, owner: Any, weight: Any) -> list[Any]:
         """First models for a stack whose members own rows, one for each start."""

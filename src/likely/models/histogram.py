@@ -447,7 +447,12 @@ def _cells(x: Array, edges: Array) -> Index:
 def _flat_edges(edges: Any, bins: Any) -> tuple[Array, Index]:
     """Edges of all columns one after the other, and how many cells each column has."""
     if bins is None:
-        if not len(edges):
+        try:
+            edges = list(edges)
+        except TypeError as error:
+            expected, remedy = "edges must be rising numbers, a list of them for each column", "as [[0.0, 1.0, 3.0]]"
+            raise ShapeError(sentence("Histogram", expected, repr(edges), remedy)) from error
+        if not edges:
             raise ShapeError(sentence("Histogram", "edges of at least one column are needed", "none"))
         if np.ndim(edges[0]) == 0:
             edges = [edges]  # one column

@@ -7,8 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, parameter
+from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law
+from likely.models.distinct_rows import checked_edges
 
 
 class KeptPoints(Law):
@@ -53,6 +55,23 @@ class KeptPoints(Law):
     @cached_property
     def _each(self) -> list[Self]:
         return [self] if self.members is None else [self.member(k) for k in range(self.members)]
+
+
+def with_weight(points: Array, weight: Any, edges: Any, whose: str) -> tuple[Array, Array, Index | None]:
+    """Points that count, their weights (None: ones) and where members begin: a point without weight is not there."""
+    n = len(points)
+    w = np.ones(n) if weight is None else parameter(weight, whose, "weight")
+    if w.shape != (n,):
+        raise ShapeError(sentence(whose, f"weight must have one entry a point ({n})", w.shape))
+    if not ((w >= 0).all() and (w > 0).any()):
+        raise DomainError(sentence(whose, "weights must not be negative, and some of them positive", float(w.min())))
+    e, there = checked_edges(edges, n, whose), w > 0
+    if not there.all():
+        e = None if e is None else np.concatenate([[0], np.cumsum(there)])[e].astype(np.intp)
+        points, w = points[there], w[there]
+    if e is not None and (np.diff(e) < 1).any():
+        raise DataError(sentence(whose, "every member needs a point with weight", "a member without"))
+    return points, w, e
 
 
 def end_to_end(parts: list[Any]) -> dict[str, Any]:

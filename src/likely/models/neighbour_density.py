@@ -13,9 +13,9 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.notes import said_once
-from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.models.distinct_rows import DistinctRows, checked_edges
-from likely.models.kept_points import KeptPoints, end_to_end
+from likely.errors import DomainError, ShapeError, sentence
+from likely.models.distinct_rows import DistinctRows
+from likely.models.kept_points import KeptPoints, end_to_end, with_weight
 from likely.models.metrics import plain_name
 from likely.models.neighbour_search import NeighbourSearch
 from likely.models.parzen_gaps import completed
@@ -63,27 +63,18 @@ class NeighbourBalls(KeptPoints):
         points = points[:, None] if points.ndim == 1 else points
         if points.ndim != 2 or 0 in points.shape:
             raise ShapeError(sentence("NeighbourBalls", "points must have shape (n, d)", points.shape))
-        n, d = points.shape
-        weight = np.ones(n) if self.weight is None else parameter(self.weight, "NeighbourBalls", "weight")
+        d = points.shape[1]
         unit = np.ones(d) if self.unit is None else parameter(self.unit, "NeighbourBalls", "unit")
-        if weight.shape != (n,) or unit.shape != (d,):
-            got = (weight.shape, unit.shape)
-            raise ShapeError(sentence("NeighbourBalls", f"weight must be ({n},) and unit ({d},)", got))
-        if not ((weight >= 0).all() and (weight > 0).any() and (unit > 0).all()):
-            expected = "units must be positive, and weights not negative, some of them positive"
-            raise DomainError(sentence("NeighbourBalls", expected))
+        if unit.shape != (d,):
+            raise ShapeError(sentence("NeighbourBalls", f"unit must have one entry a column ({d})", unit.shape))
+        if not (unit > 0).all():
+            raise DomainError(sentence("NeighbourBalls", "units must be positive", float(unit.min())))
         metric = plain_name(self.metric)
         if not isinstance(metric, str) or metric not in METRICS:
             raise DomainError(sentence("NeighbourBalls", f"metric must be one of {', '.join(METRICS)}", self.metric))
         if not 0 < self.k < np.inf or (self.unbiased and not self.k > 1):
             raise DomainError(sentence("NeighbourBalls", "k must be positive, and above 1 if unbiased", self.k))
-        edges = checked_edges(self.edges, n, "NeighbourBalls")
-        there = weight > 0
-        if not there.all():
-            edges = None if edges is None else np.concatenate([[0], np.cumsum(there)])[edges].astype(np.intp)
-            points, weight = points[there], weight[there]
-        if edges is not None and (np.diff(edges) < 1).any():
-            raise DataError(sentence("NeighbourBalls", "every member needs a point", "a member without"))
+        points, weight, edges = with_weight(points, self.weight, self.edges, "NeighbourBalls")
         self._set(points=points, k=float(self.k), weight=weight, unit=unit, metric=metric, edges=edges)
 
     # ------------------------------------------------------------------ shape
@@ -235,7 +226,7 @@ class NeighbourBalls(KeptPoints):
         unit = self._unit
         if self.scaled:
             with said_once(reworded=_own_words):
-                unit = np.sqrt(spreads(points, stats.weight, np.zeros(len(points), np.intp), 1)[0])
+                unit = np.sqrt(spreads(points, stats.weight, np.zeros(len(points), np.intp), 1, "class")[0])
         new = []
         for k, old in enumerate(self._each):
             mine = owner == k

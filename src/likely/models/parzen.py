@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, BadEntry, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.notes import unheard
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import one_column
-from likely.models.distinct_rows import DistinctRows, checked_edges, same_rows
-from likely.models.kept_points import KeptPoints, end_to_end
+from likely.models.distinct_rows import DistinctRows, same_rows
+from likely.models.kept_points import KeptPoints, end_to_end, with_weight
 from likely.models.parzen_gaps import completed
 from likely.models.parzen_kernels import WITH_GAPS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
-from likely.models.parzen_pairs import Cloud
+from likely.models.parzen_pairs import Cloud, far_log_sums
 from likely.models.parzen_scale import RULES, UNITS, LeftOut, chosen, log_sums_of, shapes_of, spreads
 from likely.models.parzen_tree import Tree, tree_of
 
@@ -35,15 +35,16 @@ class Parzen(KeptPoints):
 
     - **points**: (n, d), or for a stack a list of them (flat with `edges`).
     - **scale**: squared widths v²: (d,), or (K, d) for a stack; a matrix (d, d) or (K, d, d) makes windows elliptical.
-      A number α means α times the variance of each column, member by member.
+      A number α means α times the variance of each column, in the `unit`, member by member.
     - **kernel**: "gaussian", "t" (with `dof`), "cube" (of edge v), "exponential", or in the ball of radius v "ball",
       "epanechnikov", "triangle", "quartic", "triweight", "tricube"; each is normalised in d dimensions.
-    - **weight**: (n,), of the points.
+    - **weight**: (n,), of the points; one without weight is not there.
     - **tolerance**: what |Δ log p| may be for any row: points too far to matter are left out by a bound. None: 0, every
-      point is added, up to 4,096 points; 1e-6 beyond. A row too far for every point has a finite log p nevertheless.
+      point is added, up to 4,096 points; 1e-6 beyond. A row too far for every point has a finite log p nevertheless,
+      a Gaussian one as far as r²/2 is a number, 1e154 widths.
     - **rule**: how `refit` chooses α ("leave-one-out", "maximum", "scott", "silverman", a number); "given" keeps scale.
-    - **unit**: what α multiplies: variances of the member's own columns ("class"), those within all members together
-      ("pooled"), or their mean, so that all columns have one width ("common").
+    - **unit**: what α multiplies: variances within all members together, in the member's own size ("pooled"), those of
+      the member's own columns ("class"), or their mean, so that all columns have one width ("common").
 
     NaN entries are integrated out, which is exact for gaussian, t and cube; other kernels refuse them.
 
@@ -59,16 +60,12 @@ class Parzen(KeptPoints):
     edges: Index | None = None  # (K + 1,) for a stack
     tolerance: float | None = None
     rule: Any = "given"
-    unit: str = "class"
+    unit: str = "pooled"
 
     def __post_init__(self) -> None:
         checked_kernel(self.kernel, self.dof, "Parzen")
-        points, edges = _points(self.points, self.edges)
-        weight = np.ones(len(points)) if self.weight is None else parameter(self.weight, "Parzen", "weight")
-        if weight.shape != (len(points),):
-            raise ShapeError(sentence("Parzen", f"weight must have one entry a point ({len(points)})", weight.shape))
-        if not (weight > 0).all():
-            raise DomainError(sentence("Parzen", "weights must be positive", float(weight.min())))
+        given, edges = _points(self.points, self.edges)
+        points, weight, edges = with_weight(given, self.weight, edges, "Parzen")
         if self.tolerance is not None and not 0 <= self.tolerance < 1:
             raise DomainError(sentence("Parzen", "tolerance must lie in 0 … 1", self.tolerance, "0 is exact"))
         if self.rule not in RULES and not (isinstance(self.rule, int | float) and self.rule > 0):
@@ -186,17 +183,29 @@ class Parzen(KeptPoints):
             return self._sums(self._white(x)) + self._constant
 
     def _sums(self, y: Array, skip: Index | None = None) -> Array:
-        """log Σ w k of white rows, of row i without point skip[i]: by products in many columns, by a tree in few."""
+        """log Σ w k of white rows, of row i without point skip[i]; far rows are scaled first, so that squares exist."""
+        far = (np.abs(y) >= FAR).any(axis=1) | self._wide
+        if not far.any():
+            return self._near_sums(y, skip)
+        out = np.empty(len(y))
+        for these, by in ((~far, self._near_sums), (far, self._far_sums)):
+            if these.any():
+                out[these] = by(y[these], None if skip is None else skip[these])
+        return out
+
+    def _near_sums(self, y: Array, skip: Index | None) -> Array:
+        """By products in many columns, by a tree in few."""
         if self.dim <= MANY or self.kernel == "cube":
             return self._by_tree(y, skip)
-        near = (np.abs(y) < FAR).all(axis=1)
-        if near.all():
-            return self._cloud.log_sums(y, 1.0, self._kernel, skip)
-        out = np.empty(len(y))
-        for these in (near, ~near):
-            by = self._by_tree if these is not near else lambda z, s: self._cloud.log_sums(z, 1.0, self._kernel, s)
-            out[these] = by(y[these], None if skip is None else skip[these])
-        return out
+        return self._cloud.log_sums(y, 1.0, self._kernel, skip)
+
+    def _far_sums(self, y: Array, skip: Index | None) -> Array:
+        return far_log_sums(y, self._white(self.points), self._w, self._kernel, skip)
+
+    @cached_property
+    def _wide(self) -> bool:
+        """Whether the points themselves lie so far apart that squares might leave the range of numbers."""
+        return bool((np.abs(self._white(self.points)) >= FAR).any())
 
     def _by_tree(self, y: Array, skip: Index | None) -> Array:
         tolerance = self.tolerance
@@ -332,12 +341,16 @@ class Parzen(KeptPoints):
     @classmethod
     def blank(
         cls, x: Any, members: int | None = None, *, kernel: str = "gaussian", scale: Any = "leave-one-out",
-        dof: float = 3.0, tolerance: float | None = None, elliptical: bool = False, unit: str = "class",
+        dof: float = 3.0, tolerance: float | None = None, elliptical: bool = False, unit: str | None = None,
     ) -> Parzen:  # fmt: skip
-        """A first look at rows: one window, at the first of them, for each member; `refit` replaces it."""
+        """A first look at rows: one window, at the first of them, for each member; `refit` replaces it.
+
+        `unit=None` is "pooled", and "class" of elliptical windows, whose shape is the member's covariance.
+        """
         z = rows(x, None, "Parzen")
         if not z.size:
             raise ShapeError(sentence("Parzen", "at least one row and one column are needed", z.shape))
+        unit = ("class" if elliptical else "pooled") if unit is None else unit
         first = np.nan_to_num(z[:1], posinf=0.0, neginf=0.0)
         d = z.shape[1]
         one = cls(first, np.eye(d) if elliptical else np.ones(d), kernel, None, dof, None, tolerance, scale, unit)
@@ -442,15 +455,18 @@ def coulomb_potential(points: Any, x: Any, weight: Any = None, epsilon: float = 
     >>> coulomb_potential([[0.0], [2.0]], [[1.0]], epsilon=1.0)
     array([1.])
     """
-    y = parameter(points, "coulomb_potential", "points")
+    whose = "coulomb_potential"
+    y = parameter(points, whose, "points")
     y = y[:, None] if y.ndim == 1 else y
-    z = rows(x, y.shape[-1], "coulomb_potential")
-    w = np.ones(len(y)) if weight is None else parameter(weight, "coulomb_potential", "weight")
-    if not epsilon > 0:
-        raise DomainError(sentence("coulomb_potential", "epsilon must be positive", epsilon))
-    if y.ndim != 2 or w.shape != (len(y),) or not np.isfinite(z).all():
-        expected = "points must be (n, d) with a weight each, and rows finite"
-        raise ShapeError(sentence("coulomb_potential", expected, (y.shape, w.shape)))
+    if y.ndim != 2 or 0 in y.shape:
+        raise ShapeError(sentence(whose, "points must have shape (n, d), at least one of them", y.shape))
+    z = rows(x, y.shape[1], whose)
+    _refuse_gaps(z, whose)
+    w = np.ones(len(y)) if weight is None else parameter(weight, whose, "weight")
+    if w.shape != (len(y),):
+        raise ShapeError(sentence(whose, f"weight must have one entry a point ({len(y)})", w.shape))
+    if not 0 < epsilon < np.inf:
+        raise DomainError(sentence(whose, "epsilon must be positive", epsilon))
     out = np.zeros(len(z))
     step = max(1, 10**6 // y.size)
     for start in range(0, len(z), step):
@@ -462,7 +478,15 @@ def coulomb_potential(points: Any, x: Any, weight: Any = None, epsilon: float = 
 # -------------------------------------------------------------------- helpers
 
 
-def _points(points: Any, edges: Any) -> tuple[Array, Index | None]:
+def _refuse_gaps(x: Array, whose: str) -> None:
+    refuse_infinite(x, whose)
+    bad = np.argwhere(np.isnan(x))
+    if len(bad):
+        i, j = map(int, bad[0])
+        raise BadEntry(whose, "a distance needs every column", "NaN", i, j, "leave the row out, or fill it in first")
+
+
+def _points(points: Any, edges: Any) -> tuple[Array, Any]:
     """Points (n, d), and where members begin and end; a list of matrices is a stack."""
     if edges is None and isinstance(points, list | tuple) and len(points) and np.ndim(points[0]) == 2:
         each = [parameter(p, "Parzen", "points") for p in points]
@@ -473,10 +497,7 @@ def _points(points: Any, edges: Any) -> tuple[Array, Index | None]:
     z = z[:, None] if z.ndim == 1 else z
     if z.ndim != 2 or 0 in z.shape:
         raise ShapeError(sentence("Parzen", "points must have shape (n, d), at least one of them", z.shape))
-    e = checked_edges(edges, len(z), "Parzen")
-    if e is not None and (np.diff(e) < 1).any():
-        raise DataError(sentence("Parzen", "every member needs a point", "a member without"))
-    return z, e
+    return z, edges
 
 
 def _stacked(parts: list[Parzen]) -> Parzen:

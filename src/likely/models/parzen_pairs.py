@@ -118,6 +118,42 @@ def log_kernel(r2: Array, kernel: Kernel) -> Array:
         return np.where(r2 <= 1.0, kernel.b * np.log(1.0 - np.minimum(r2, 1.0) ** (0.5 * kernel.a)), -np.inf)
 
 
+# ------------------------------------------------------------------------ far
+
+
+def far_log_sums(x: Array, points: Array, weight: Array, kernel: Kernel, skip: Index | None = None) -> Array:
+    """log Σ_n w_n k(|x − y_n|) of white rows (n, d) so far away that squares would leave the range of numbers."""
+    out, step = np.empty(len(x)), max(1, STRIP // points.size)
+    with np.errstate(all="ignore"):
+        for start in range(0, len(x), step):
+            part = slice(start, start + step)
+            logs = _log_kernel_of(_lengths(x[part, None] - points, kernel.code == 4), kernel)
+            if skip is not None:
+                logs[np.arange(len(logs)), skip[part]] = -np.inf
+            top = logs.max(axis=1)
+            shift = np.where(np.isfinite(top), top, 0.0)
+            out[part] = np.log(np.exp(logs - shift[:, None]) @ weight) + shift
+    return out
+
+
+def _lengths(away: Array, cube: bool) -> Array:
+    """Lengths (n, m) of differences (n, m, d), the largest entry taken out first; for the cube, twice that entry."""
+    largest = np.abs(away).max(axis=2)
+    if cube:
+        return np.asarray(2.0 * largest)
+    unit = np.where(largest > 0, largest, 1.0)
+    return np.asarray(unit * np.sqrt(((away / unit[..., None]) ** 2).sum(axis=2)))
+
+
+def _log_kernel_of(r: Array, kernel: Kernel) -> Array:
+    """log k(r) − log k(0) of distances in widths, without r² where the kernel can do without."""
+    if kernel.code == 1:
+        return np.asarray(-kernel.b * np.log(np.hypot(1.0, r / np.sqrt(kernel.a))))
+    if kernel.code == 2:
+        return -r
+    return np.where(r <= 1.0, 0.0, -np.inf) if kernel.code == 4 else log_kernel(r * r, kernel)
+
+
 # ----------------------------------------------------------------------- kept
 
 

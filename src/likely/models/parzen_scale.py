@@ -1,6 +1,6 @@
 """How wide a window should be: as wide as makes rows likely that were left out.
 
-v²_d = α σ²_d, with σ²_d the variance of column d in the member's own rows (Ney 5.2) or in another unit, or α times
+v²_d = α σ²_d, with σ²_d the variance of column d within all members (or in the member's own rows, Ney 5.2), or α times
 their covariance. What is chosen here is α, one number a member. Distances in units of σ do not depend on α: where all
 pairs are looked at anyway, they are formed once (`parzen_pairs`).
 """
@@ -24,7 +24,7 @@ from likely.models.parzen_pairs import BY_COLUMNS, KEPT, WORTH, Cloud, Pairs, lo
 from likely.models.parzen_tree import Tree, tree_of
 
 RULES = ("leave-one-out", "maximum", "scott", "silverman", "given")
-UNITS = ("class", "pooled", "common")
+UNITS = ("pooled", "class", "common")
 WORK = 2e10  # rows left out × points × (columns + 16) for one α: beyond it, a sample of the rows is left out
 FEW = 1000  # rows that are left out for a first, coarse search
 FEWER = 256  # the same, in many columns: each says more
@@ -40,23 +40,24 @@ ONE_OF_THEM = 1e-9  # of the variance of all rows: below, a member has no spread
 # -------------------------------------------------------------------- spreads
 
 
-def spreads(rows: Array, weight: Array, owner: Index, members: int, unit: str = "class") -> Array:
-    """σ²_d of each member (K, d): of its own rows; of all rows where its own do not spread, or there is but one.
+def spreads(rows: Array, weight: Array, owner: Index, members: int, unit: str) -> Array:
+    """σ²_d of each member (K, d), by "class" of its own rows; of all where its own do not spread, or there is but one.
 
     Another `unit` keeps the member's size, the mean over its columns, and takes how columns compare from what is within
-    all members together ("pooled"), or makes them all alike ("common").
+    all members together ("pooled"), or makes them all alike ("common"); who does not spread is as large as the others.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         whole = _variance(rows, weight)
         whole, constant = _floored(rows, weight, whole)
         own = np.stack([_variance(rows[owner == k], weight[owner == k]) for k in range(members)])
-    each = np.where((own > ONE_OF_THEM * whole) & ~constant, own, whole)
+    floor = np.where(constant, np.inf, ONE_OF_THEM * whole)
     if unit == "class":
-        return each
+        return np.where(own > floor, own, whole)
     within = np.bincount(owner, weight, members) @ own / weight.sum()
-    within = np.where((within > ONE_OF_THEM * whole) & ~constant, within, whole)
-    within = within if unit == "pooled" else np.ones_like(whole)
-    return np.asarray((each / within).mean(axis=1, keepdims=True) * within)
+    within = np.where(within > floor, within, whole)
+    each = np.where(own > floor, own, within)
+    profile = within if unit == "pooled" else np.ones_like(whole)
+    return np.asarray((each / profile).mean(axis=1, keepdims=True) * profile)
 
 
 def _variance(x: Array, w: Array) -> Array:
@@ -89,9 +90,8 @@ def shapes_of(rows: Array, weight: Array, owner: Index, variance: Array, unit: s
     z = rows - means[owner]
     if unit == "class":
         return np.stack([_shape(z[owner == k], weight[owner == k], v) for k, v in enumerate(variance)])
-    within = (
-        variance[0] * (weight @ (z**2 / variance[0]) / weight.sum()).max()
-    )  # the size of the first is not that of all
+    size = (weight @ (z**2 / variance[0]) / weight.sum()).max() or 1.0  # that of the first is not that of all
+    within = variance[0] * size
     return np.stack([_shape(z, weight, within) * (v[0] / within[0]) for v in variance])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,20 +31,30 @@ class Voters(Value):
     def votes(self, x: Any, k: float, by_distance: bool = False, whose: str = "Voters") -> tuple[Array, Array]:
         """Votes (m, C) that rows x get from their k nearest, and how far these reach (m,)."""
         reach = self._enough(k, 0)
-        return self._told(len(x), reach, lambda part: self.search.nearest(x[part], reach, whose), k, by_distance, None)
+        votes, radius = self._told(
+            len(x), reach, lambda part: self.search.nearest(x[part], reach, whose), [k], by_distance, None
+        )
+        return votes[0], radius[0]
 
     def votes_left_out(self, k: float, by_distance: bool = False, of: Any = None) -> tuple[Array, Array]:
         """The same for the rows themselves, or those numbered `of` (m,): each unit is told by all the others.
 
         Of a whole weight one unit is left out, of another the row as it is.
         """
+        votes, radius = self.left_out_for_each([k], by_distance, of)
+        return votes[0], radius[0]
+
+    def left_out_for_each(self, ks: Sequence[float], by_distance: bool = False, of: Any = None) -> tuple[Array, Array]:
+        """The same for several k by one search: votes (K, m, C) and reaches (K, m)."""
         at = np.arange(len(self.owner)) if of is None else np.asarray(of, dtype=np.intp)
         if len(self.owner) == 1:
             own = np.array([self._left(at)[0]])
-            return np.where(np.arange(self.classes) == self.owner[0], np.minimum(own, k), 0.0)[None], np.zeros(1)
-        reach = self._enough(k, 1)
+            mine = np.arange(self.classes) == self.owner[0]
+            votes = np.stack([np.where(mine, np.minimum(own, k), 0.0)[None] for k in ks])
+            return votes, np.zeros((len(ks), 1))
+        reach = self._enough(max(ks), 1)
         return self._told(
-            len(at), reach, lambda part: self.search.nearest_others(reach, at[part]), k, by_distance, at
+            len(at), reach, lambda part: self.search.nearest_others(reach, at[part]), ks, by_distance, at
         )  # fmt: skip
 
     # ------------------------------------------------------------------- inside
@@ -62,19 +73,23 @@ class Voters(Value):
         return np.where(w == np.floor(w), w - 1.0, 0.0)
 
     def _told(
-        self, m: int, reach: int, find: Any, k: float, by_distance: bool, at: Index | None
+        self, m: int, reach: int, find: Any, ks: Sequence[float], by_distance: bool, at: Index | None
     ) -> tuple[Array, Array]:
-        votes, radius = np.empty((m, self.classes)), np.empty(m)
+        votes, radius = np.empty((len(ks), m, self.classes)), np.empty((len(ks), m))
+        wide = [self._enough(k, 0) + 1 for k in ks]  # one more, for a row's own copies may come first
         step = max(BLOCK // reach, 64)
-        for i in range(0, m, step):
-            part = slice(i, min(i + step, m))
+        for first in range(0, m, step):
+            part = slice(first, min(first + step, m))
             away, rows = find(part)
             weight = self.weight[rows]
             if at is not None and (left := self._left(at[part])).any():  # its own copies are nearest
                 away = np.concatenate([np.zeros((len(away), 1)), away], axis=1)
                 rows = np.concatenate([at[part][:, None], rows], axis=1)
                 weight = np.concatenate([left[:, None], weight], axis=1)
-            votes[part], radius[part] = self._counted(away, rows, weight, k, by_distance)
+            for i, k in enumerate(ks):
+                near = slice(wide[i])
+                told = self._counted(away[:, near], rows[:, near], weight[:, near], k, by_distance)
+                votes[i, part], radius[i, part] = told
         return votes, radius
 
     def _counted(self, away: Array, rows: Index, weight: Array, k: float, by_distance: bool) -> tuple[Array, Array]:
