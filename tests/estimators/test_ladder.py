@@ -175,8 +175,8 @@ def test_who_is_too_slow_is_left_out_and_named():
     rungs = ladder({f"x{j}": "real" for j in range(20)}, rows=[40_000, 40_000])
     kept, words = affordable(rungs, 320_000)
     assert not any(rung.key.startswith("mixture-") for rung in kept)
-    slow = "mixture-diagonal-2,mixture-diagonal-4,mixture-full-2,mixture-tied,mixture-full-4,parzen,neighbours compares them"
-    assert slow in words and len(kept) == len(rungs) - 7
+    slow = "mixture-diagonal-2,mixture-diagonal-4,mixture-full-2,mixture-tied,mixture-full-4,parzen,neighbours"
+    assert f"{slow} compares them" in words and len(kept) == len(rungs) - 7
     few = ladder({f"x{j}": "real" for j in range(20)}, rows=[800, 800])
     assert affordable(few, 6_400) == (few, "")
     some, words = affordable(rungs, 100_000)
