@@ -263,3 +263,30 @@ def test_refusals(call, words):
     with pytest.raises(lk.LikelyError, match=words):
         found = call()
         found.kind  # noqa: B018
+
+
+def test_a_border_is_a_value_that_is_saved_and_found_again(tmp_path):
+    found = lk.boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 4.0]), class_prior=[0.8, 0.2])
+    lk.save(found, tmp_path / "border.likely")
+    again = lk.load(tmp_path / "border.likely")
+    assert (again.kind, again.describe()) == (found.kind, found.describe())
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    assert np.array_equal(again.value(x), found.value(x))
+    plane = lk.Hyperplane([3.0, 4.0], -5.0)
+    lk.save(plane, tmp_path / "plane.likely")
+    assert np.array_equal(lk.load(tmp_path / "plane.likely").distance(x), plane.distance(x))
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ((lk.Gaussian([0.0], 1.0), lk.Gaussian([0.0, 1.0], 1.0), 0.0), "equally many columns"),
+        ((lk.Gaussian([[0.0], [1.0]], 1.0), lk.Gaussian([0.0], 1.0), 0.0), "lone Gaussians"),
+        ((lk.Gaussian([0.0], 1.0), lk.Laplace(0.0, 1.0), 0.0), "Gaussians, got Laplace"),
+        ((lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 1.0), np.nan), "offset"),
+        ((lk.Gaussian([0.0], 0.0), lk.Gaussian([1.0], 1.0), 0.0), "positive definite"),
+    ],
+)
+def test_what_is_no_border_is_refused_when_it_is_built(parts, words):
+    with pytest.raises(lk.LikelyError, match=words):
+        lk.Boundary(*parts)

@@ -145,14 +145,93 @@ def same_tree(a, b):
     return np.array_equal(a.parent, b.parent) and np.allclose(a.tables, b.tables, atol=1e-14)
 
 
-def test_pairs_with_gaps_count_where_both_were_seen():
-    x = dependent(50)
-    x[::3, 0] = np.nan
+def with_gaps(x, share, seed=0):
+    x = x.copy()
+    x[np.random.default_rng(seed).random(x.shape) < share] = np.nan
+    return x
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_pairs_hidden_in_gaps_are_those_of_all_cells(share):
+    law = lk.ChowTree.fit(dependent(), prior="weak")
+    law = law.replace(parent=np.where(np.arange(4) == law.parent.argmax(), -1, law.parent), tables=rooted_tables(law))
+    x, rows = with_gaps(dependent(30, seed=5), share), all_rows(law)
+    p, ones = np.exp(law.log_prob(rows)), np.zeros((len(rows), 12))
+    ones[np.arange(len(rows))[:, None], codes_of(rows, law.levels, "test") + 3 * np.arange(4)] = 1.0
+    pairs, entropy = np.zeros((12, 12)), 0.0
+    for row in x:
+        seen = ~np.isnan(row)
+        inside = p * (rows[:, seen] == row[seen]).all(axis=1)
+        inside /= inside.sum()
+        pairs += (ones * inside[:, None]).T @ ones
+        entropy -= (inside[inside > 0] * np.log(inside[inside > 0])).sum()
+    stats = law.collect(x)
+    assert not stats.complete and np.allclose(stats.pairs, pairs, atol=1e-11)
+    assert stats.entropy == pytest.approx(entropy, abs=1e-10)
+    assert law.objective(stats) == pytest.approx(law.log_prob(x).sum(), abs=1e-10)
+
+
+def rooted_tables(law):
+    """Tables of a law of which one column lost its parent: a forest of two trees."""
+    tables = law.tables.copy()
+    tables[law.parent.argmax()] = tables[law.parent.argmax(), 0]
+    return tables
+
+
+def test_em_never_falls_and_finds_the_tree():
+    rng = np.random.default_rng(6)
+    whole = np.cumsum(rng.random((3000, 6)) < 0.15, axis=1) % 2.0
+    x = with_gaps(whole, 0.3)
+    report = lk.fit(lk.ChowTree.blank(x), x, stop=lk.Stop(300, 1e-10))
+    assert report.converged and report.iterations > 3 and (np.diff(report.trace) >= -1e-9 * len(x)).all()
+    assert report.model.edges == [(j, j + 1) for j in range(5)]
+    assert report.trace[-1] == pytest.approx(report.model.log_prob(x).sum(), rel=1e-8)
+    shaken = report.model.tables + 0.02 * rng.normal(size=report.model.tables.shape)
+    shaken = np.clip(shaken, 1e-6, None)
+    shaken[report.model.parent < 0] = shaken[report.model.parent < 0][:, :1]
+    shaken /= shaken.sum(axis=-1, keepdims=True)
+    assert report.model.replace(tables=shaken).log_prob(x).sum() < report.trace[-1]
+
+
+def test_gaps_that_know_what_they_hide_are_filled_by_what_is_seen():
+    """A column is hidden where its neighbour is 1: counting what is shown errs, expectation does not."""
+    rng = np.random.default_rng(7)
+    a = (rng.random(20_000) < 0.5).astype(float)
+    b = np.where(rng.random(20_000) < 0.9, a, 1 - a)
+    x = np.column_stack([a, b])
+    x[(a == 1) & (rng.random(20_000) < 0.8), 1] = np.nan
+    law = lk.fit(lk.ChowTree.blank(x), x, stop=lk.Stop(300, 1e-9)).model
+    assert abs(law.mean[1] - b.mean()) < 0.02 < abs(np.nanmean(x[:, 1]) - b.mean())
+
+
+def test_gaps_weigh_as_copies_and_stacks_as_members():
+    rng = np.random.default_rng(8)
+    x, w = with_gaps(dependent(60), 0.3), rng.integers(0, 3, 60).astype(float)
+    law = lk.ChowTree.fit(dependent(), prior="weak")
+    once, copies = law.collect(x, w), law.collect(np.repeat(x, w.astype(int), axis=0))
+    assert np.allclose(once.pairs, copies.pairs, atol=1e-11) and once.entropy == pytest.approx(copies.entropy)
+    owner = rng.integers(0, 2, 60)
+    both = lk.ChowTree.trusted(parent=np.stack([law.parent] * 2), tables=np.stack([law.tables] * 2), levels=law.levels)
+    stack = both.collect(x, owner=owner)
+    for k in (0, 1):
+        assert np.allclose(stack.member(k).pairs, law.collect(x[owner == k]).pairs, atol=1e-11)
+    assert np.allclose(both.collect(x).member(1).pairs, law.collect(x).pairs, atol=1e-11)
+
+
+def test_too_many_levels_for_em_are_told():
+    x = np.column_stack([np.arange(200.0) % 101, np.arange(200.0) % 2])
+    x[0, 0] = np.nan
     law = lk.ChowTree.blank(x)
-    pairs, start = law.collect(x).pairs, offsets_of(law.levels)
-    both = ~np.isnan(x[:, 0])
-    want = [[((x[both, 0] == a) & (x[both, 1] == b)).sum() for b in (-1, 0, 1)] for a in (-1, 0, 1)]
-    assert np.array_equal(pairs[start[0] : start[1], start[1] : start[2]], want)
+    stats = law.collect(x)
+    assert stats.complete and stats.pairs[:101, 101:].sum() == 199
+    with pytest.warns(lk.FitWarning, match="a pair counts where both of it were seen"):
+        law.refit(stats)
+
+
+def test_a_row_that_the_tree_calls_impossible_adds_what_it_shows():
+    law = lk.ChowTree.fit(np.array([[0.0, 0, 0], [1, 1, 1]]))
+    stats = law.collect([[0, 1, np.nan]])
+    assert stats.pairs[0, 3] == 1 and stats.pairs[4:].sum() == 0 and np.isfinite(stats.entropy)
 
 
 def test_a_column_that_is_a_copy_leans_on_its_original():

@@ -150,3 +150,18 @@ def test_the_sum_of_two_angles(rng):
     assert 1 - np.cos(away).mean() == pytest.approx(law.variance[0], abs=0.01)
     sharp = lk.VonMisesSum(0.0, 1e6, 1e6)
     assert np.exp(sharp.log_prob([0.0])[0]) == pytest.approx(scipy.stats.norm(0, np.sqrt(2e-6)).pdf(0), rel=1e-5)
+
+
+@pytest.mark.parametrize("kappa, belief", [(1e9, 1e9), (1e12, 3e10), (1e15, 1e15), (1e14, 1e16)])
+def test_sharp_laws_are_gaussians(kappa, belief):
+    """Corrections are of the order 1/κ: beyond 10⁹ they are below what is asked for here."""
+    p, z = np.array([1e-200, 1e-9, 0.3, 0.5]), np.array([0.0, 0.5, 3.0, 30.0])
+    for law, deviation in (
+        (lk.VonMises(0.0, kappa), 1 / np.sqrt(kappa)),
+        (lk.VonMisesSum(0.0, kappa, belief), np.sqrt(1 / kappa + 1 / belief)),
+    ):
+        peer = scipy.stats.norm(0.0, deviation)
+        assert np.allclose(law.log_prob(z * deviation), peer.logpdf(z * deviation), rtol=1e-7)
+        assert np.allclose(law.cdf(-z * deviation), peer.cdf(-z * deviation), rtol=1e-5)
+        assert np.allclose(law.quantile(p), peer.ppf(p), rtol=1e-6, atol=1e-12 * deviation)
+        assert law.entropy() == pytest.approx(float(peer.entropy()), rel=1e-7)

@@ -30,7 +30,6 @@ class Case:
     exact: Callable[..., Any]  # log p in mpmath
     point: Callable[[Generator], Point]
     whole: tuple[int, ...] = ()  # which inputs are exact
-    bits: float = 4.0  # promised
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,8 @@ CASES: list[Case] = []
 SPREADS: list[Spread] = []
 
 
-def case(name: str, found: Any, exact: Any, point: Any, whole: tuple[int, ...] = (), bits: float = 4.0) -> None:
-    CASES.append(Case(name, (name.split()[0],), found, exact, point, whole, bits))
+def case(name: str, found: Any, exact: Any, point: Any, whole: tuple[int, ...] = ()) -> None:
+    CASES.append(Case(name, (name.split()[0],), found, exact, point, whole))
 
 
 def of_column(law: Callable[..., Any]) -> Callable[..., float]:
@@ -307,8 +306,10 @@ def log_i0(k: Any) -> Any:
 
 
 def direction_point(r: Generator) -> Point:
-    m, k = float(r.uniform(-4, 4)), size(r)
-    return (m + r.uniform(-np.pi, np.pi) if r.random() < 0.5 else m + r.normal() / np.sqrt(k)), m, k
+    """Anywhere above the floor, or near the centre: concentrations up to 10¹⁵."""
+    m, k = float(r.uniform(-4, 4)), size(r, -6, 15)
+    wide = min(np.pi, np.sqrt(-2 * FLOOR / k))
+    return float(m + (r.uniform(-wide, wide) if r.random() < 0.5 else r.normal() / np.sqrt(k))), m, k
 
 
 def von_mises_log_prob(x: Any, m: Any, k: Any) -> Any:
@@ -321,7 +322,7 @@ def von_mises_sum_log_prob(x: Any, m: Any, k: Any, c: Any) -> Any:
 
 
 case("VonMises", of_column(lk.VonMises), von_mises_log_prob, direction_point)
-case("VonMisesSum", of_column(lk.VonMisesSum), von_mises_sum_log_prob, lambda r: (*direction_point(r), size(r)))
+case("VonMisesSum", of_column(lk.VonMisesSum), von_mises_sum_log_prob, lambda r: (*direction_point(r), size(r, -6, 15)))
 
 # counts
 
@@ -377,8 +378,6 @@ def urns_log_prob(*point: Any) -> Any:
     return head + sum(lgamma(k + q) - lgamma(q) - lgamma(k + 1) for k, q in zip(x, a, strict=True))
 
 
-URNS = 6.0  # three negative binomial terms and more, which partly cancel
-
 case("Poisson", of_column(lk.Poisson), lambda x, m: x * log(m) - m - lgamma(x + 1), poisson_point, (0,))
 case(
     "Binomial", of_column(lk.Binomial), lambda x, n, p: log_ways(n, x) + x * log(p) + (n - x) * mp.log1p(-p),
@@ -391,20 +390,20 @@ case(
 )  # fmt: skip
 case(
     "BetaBinomial", of_column(lk.BetaBinomial),
-    lambda x, n, a, b: log_ways(n, x) + lbeta(x + a, n - x + b) - lbeta(a, b), urn_point, (0, 1), bits=URNS,
+    lambda x, n, a, b: log_ways(n, x) + lbeta(x + a, n - x + b) - lbeta(a, b), urn_point, (0, 1),
 )  # fmt: skip
 case(
     "BetaNegativeBinomial", of_column(lk.BetaNegativeBinomial),
     lambda x, n, a, b: lgamma(n + x) - lgamma(n) - lgamma(x + 1) + lbeta(a + n, b + x) - lbeta(a, b),
-    lambda r: (count_near(r, 10.0, 10.0), size(r), size(r), size(r)), (0,), bits=URNS,
+    lambda r: (count_near(r, 10.0, 10.0), size(r), size(r), size(r)), (0,),
 )  # fmt: skip
-case(  # one matrix product scores all members: up to 1e-9 of log p is given for its speed, beyond it entry by entry
+case(
     "Multinomial", of_row(lambda *p: lk.Multinomial(p), 3), multinomial_log_prob,
-    lambda r: (*words(r), *simplex(r, 3)), (0, 1, 2), bits=8.0,
+    lambda r: (*words(r), *simplex(r, 3)), (0, 1, 2),
 )  # fmt: skip
 case(
     "DirichletMultinomial", of_row(lambda *a: lk.DirichletMultinomial(a), 3), urns_log_prob,
-    lambda r: (*words(r), *(size(r) for _ in range(3))), (0, 1, 2), bits=URNS,
+    lambda r: (*words(r), *(size(r) for _ in range(3))), (0, 1, 2),
 )  # fmt: skip
 
 # matrices, of two columns: (x₁₁, x₁₂, x₂₂, ν, s₁₁, s₁₂, s₂₂)
@@ -543,7 +542,7 @@ def lower_gamma(a: Any, y: Any) -> Any:
     if y <= 0:
         return mp.mpf(0)
     if y > a + 60 * mp.sqrt(a) + 400:
-        return 1 - mp.gammainc(a, y, mp.inf, regularized=True)
+        return 1 - upper_gamma(a, y)
     total = term = mp.mpf(1)
     n = a
     while term > total * TINY:
@@ -551,6 +550,20 @@ def lower_gamma(a: Any, y: Any) -> Any:
         term *= y / n
         total += term
     return mp.exp(a * log(y) - y - lgamma(a + 1)) * total
+
+
+def upper_gamma(a: Any, y: Any) -> Any:
+    """Q(a, y) for y well above a, by Legendre's continued fraction (Lentz)."""
+    b = y + 1 - a
+    c, d, n = 1 / TINY**2, 1 / b, 0
+    h = d
+    while True:
+        n += 1
+        top, b = n * (a - n), b + 2
+        d, c = 1 / (b + top * d), b + top / c
+        h *= d * c
+        if abs(d * c - 1) < TINY:
+            return mp.exp(a * log(y) - y - lgamma(a)) * h
 
 
 def beta_share(x: Any, a: Any, b: Any) -> Any:
@@ -651,7 +664,7 @@ def turn_cdf(log_prob: Callable[..., Any], peak: Callable[..., Any]) -> Callable
             return mp.mpf(1 if z > 0 else 0)
         flip, z = z > 0, -abs(z)
         wide = min(16 / mp.sqrt(peak(*k)), 60 / (peak(*k) * mp.sin(-z) + mp.mpf(1e-30)), z + pi)
-        with mp.workdps(30):
+        with mp.workdps(45):  # 10¹⁵ of concentration cancel
             each = [
                 w * mp.exp(log_prob(z - wide * (1 + t) / 2, mp.mpf(0), *k)) for t, w in zip(NODES, SHARES, strict=True)
             ]
@@ -683,7 +696,7 @@ spread("Beta", lk.Beta, beta_share, beta_point)
 spread("VonMises", lk.VonMises, turn_cdf(von_mises_log_prob, lambda k: k), direction_point, place=0, costly=True)
 spread(
     "VonMisesSum", lk.VonMisesSum, turn_cdf(von_mises_sum_log_prob, lambda k, c: k * c / (k + c)),
-    lambda r: (*direction_point(r), size(r)), place=0, costly=True,
+    lambda r: (*direction_point(r), size(r, -6, 15)), place=0, costly=True,
 )  # fmt: skip
 spread("Poisson", lk.Poisson, poisson_cdf, poisson_point, whole=True)
 spread(

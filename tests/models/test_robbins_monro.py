@@ -156,3 +156,83 @@ def test_impossible_rows_and_laws_of_ends_are_refused():
     for law in (lk.Uniform(0.0, 1.0), lk.Triangular(0.0, 0.5, 1.0)):
         with pytest.raises(lk.DomainError, match="ends"):
             lk.RobbinsMonro(law)
+
+
+def steps(rule, x):
+    """The same recursion, one update after the other."""
+    belief = rule.initial()
+    for row in x:
+        belief, _ = rule.update(belief, row)
+    return belief
+
+
+@pytest.mark.parametrize("natural", [True, False])
+@pytest.mark.parametrize(
+    "law",
+    [lk.Gaussian([0.0, 1.0], np.array([[2.0, 0.5], [0.5, 1.0]])), lk.Gamma(2.0, 3.0), lk.Categorical([0.2, 0.8])],
+    ids=lambda law: type(law).__name__,
+)
+def test_a_table_and_a_stream_are_one_recursion(law, natural):
+    x = law.sample(700, np.random.default_rng(4))
+    rule = lk.RobbinsMonro(law, step=0.1, natural=natural)
+    whole, one_by_one = rule.run(x), steps(rule, x)
+    assert whole.count == one_by_one.count == 700
+    assert whole.theta == pytest.approx(one_by_one.theta, rel=1e-10, abs=1e-12)
+    assert whole.average == pytest.approx(one_by_one.average, rel=1e-10, abs=1e-12)
+    halves = rule.run(x[300:], belief=rule.run(x[:300]))
+    assert halves.average == pytest.approx(whole.average, rel=1e-10, abs=1e-12)
+
+
+def test_formulas_and_differences_walk_the_same_path():
+    law = lk.StudentT([0.0, 1.0], [1.0, 2.0], 5.0)
+    x = law.sample(300, np.random.default_rng(5))
+    fast, slow = lk.RobbinsMonro(law), lk.RobbinsMonro(law)
+    slow.__dict__["_formulas"] = None
+    assert fast.run(x).theta == pytest.approx(slow.run(x).theta, abs=1e-7)
+    ahead, behind = steps(fast, x[:50]), steps(slow, x[:50])
+    assert fast.update(ahead, x[50])[1] == pytest.approx(slow.update(behind, x[50])[1], abs=1e-7)
+
+
+def test_gaps_among_whole_rows_take_the_other_way():
+    x = lk.Gaussian([0.0, 3.0], [1.0, 4.0]).sample(400, np.random.default_rng(6))
+    x[::7, 0] = np.nan
+    found = lk.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0])).run(x).law
+    assert found.mean == pytest.approx(np.nanmean(x, axis=0), abs=0.3)
+
+
+def plain(step, start=0.0):
+    """The rule as Robbins and Monro wrote it, for the mean of a Gaussian of variance 4."""
+    return lk.RobbinsMonro(lk.Gaussian([start], 4.0), step=step, learn="mean", natural=False)
+
+
+def test_without_the_information_a_step_has_units(recwarn):
+    x = np.random.default_rng(7).normal(50.0, 2.0, (3000, 1))
+    assert plain(4.0).run(x).law.mean == pytest.approx([50.0], abs=0.5)  # one over the information, 1/σ²
+    assert not recwarn
+    with pytest.warns(lk.FitWarning, match=r"not settled.*natural=True"):
+        assert plain(1e-3).run(x).law.mean < 40.0  # it creeps
+    with pytest.raises(lk.DomainError, match=r"the path must stay finite.*smaller step"):
+        lk.RobbinsMonro(lk.Poisson(1.0), step=1e300, natural=False, power=0.51).run(np.array([[3.0], [4.0], [9.0]] * 9))
+
+
+def test_a_stream_that_has_not_settled_is_told_of_as_it_doubles():
+    x = np.random.default_rng(8).normal(50.0, 2.0, (600, 1))
+    with pytest.warns(lk.FitWarning, match="not settled") as said:
+        for _ in lk.follow(plain(1e-3), x):
+            pass
+    assert len(said) == 2  # after 256 and 512 rows
+
+
+@pytest.mark.parametrize("rule", [plain(4.0, 49.0), lk.RobbinsMonro(lk.Gaussian([40.0], 9.0))])
+def test_a_stream_that_settles_is_not_told_of(rule, recwarn):
+    for _ in lk.follow(rule, np.random.default_rng(9).normal(50.0, 2.0, (600, 1))):
+        pass
+    assert not recwarn
+
+
+def test_the_information_is_looked_at_sixteen_times_a_doubling():
+    rule, at, looks = lk.RobbinsMonro(lk.Poisson(1.0)), 0, []
+    while at < 4096:
+        at = rule._next_look(at)
+        looks.append(at)
+    assert [sum(n < look <= 2 * n for look in looks) for n in (64, 256, 1024, 2048)] == [16] * 4

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, parameter
+from likely.core.value import Value
 from likely.decisions.conic import Canonical, canonical, is_round, kind_of
 from likely.decisions.conic_curves import curves, straight_lines
 from likely.decisions.cost import Cost
@@ -24,7 +25,7 @@ SPREAD = 4.0  # standard deviations around both means that a picture shows
 
 
 @dataclass(frozen=True, eq=False)
-class Boundary:
+class Boundary(Value):
     """{x: xᵀAx + bᵀx + c = 0}, where both classes cost the same; positive where the first is chosen   (Ney 2.4).
 
     `kind` in one column: "point", "two points"; in two: "circle", "ellipse", "parabola", "hyperbola", "line", "parallel
@@ -40,7 +41,20 @@ class Boundary:
 
     first: Gaussian
     second: Gaussian
-    offset: float  # log of the ratio of class probabilities, and of what mistakes cost
+    offset: float = 0.0  # log of the ratio of class probabilities, and of what mistakes cost
+
+    def __post_init__(self) -> None:
+        first, second = _gaussian(self.first), _gaussian(self.second)
+        offset = parameter(self.offset, "Boundary", "offset")
+        if first.members is not None or second.members is not None or first.dim != second.dim:
+            got = " and ".join(
+                f"{g.dim}" + (f" in a stack of {g.members}" if g.members else "") for g in (first, second)
+            )
+            raise ShapeError(sentence("Boundary", "two lone Gaussians of equally many columns are needed", got))
+        if offset.ndim:
+            raise ShapeError(sentence("Boundary", "offset must be a number", offset.shape))
+        self._set(first=first, second=second, offset=float(offset))
+        self.form  # noqa: B018  # a singular covariance is refused now
 
     @cached_property
     def form(self) -> Canonical:

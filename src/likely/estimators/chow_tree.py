@@ -26,9 +26,9 @@ class ChowTreeDensity(DensityEstimator):
 
     Columns hold numbers of few levels, binary, ternary (−1, 0, 1) or more; levels are found in the data, at most
     512 a column and 8,192 in all, and `partial_fit` may bring new ones. Pairs are counted, so statistics add, and among
-    all trees the one of highest likelihood is found. NaN is summed out of what is scored, exactly; in learning, a pair
-    counts where both were seen. In a classifier each class has its own tree. A level that training never saw has
-    probability 0 (a classifier takes it for missing).
+    all trees the one of highest likelihood is found. NaN is summed out exactly, in scoring and, by EM, in learning (of
+    very many levels a pair counts where both were seen, with a warning). In a classifier each class has its own tree. A
+    level that training never saw has probability 0 (a classifier takes it for missing).
 
     - **words**: None for columns of numbers; the words of each column where columns hold words, a list a column. A word
       that is none of them is as a level never seen.

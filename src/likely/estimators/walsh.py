@@ -15,8 +15,9 @@ class WalshDensity(BinaryDensity):
     - **order**: how many columns may act together: 1, 2 (pairs), …; more than there are columns means all of them.
     - **log**: False expands p(x): averages, no iteration, but it can be negative: the positive part counts, and log p
       is −inf elsewhere, with a warning. True expands log p(x), which stays positive: exact maximum likelihood up to 20
-      columns (gaps are integrated out, by EM), beyond that order 1, or order 2 by the best of forest, mean field and
-      sampling, with the constant by annealed importance sampling (`model_.error` is its standard error).
+      columns (gaps are integrated out, by EM), beyond that order 1, or order 2 by climbing with sampling chains under a
+      prior whose width left-out rows would choose, with the constant by annealed importance sampling (`model_.error`
+      is its standard error).
     - **prior**: "weak" (one row of independent columns about the pooled means), None for maximum likelihood, a number
       of such rows, or a `Prior`.
     - **threshold**: numbers above it are 1, the others 0, with a warning if there were any but 0 and 1 (or −1 and 1);

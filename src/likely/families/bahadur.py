@@ -12,8 +12,9 @@ from scipy.special import xlogy
 
 from likely.core.arrays import Array, Mask, parameter
 from likely.errors import DomainError, ShapeError, sentence
+from likely.families.cut_draws import drawn_rows
 from likely.families.positive_part import CutLaw
-from likely.families.sign_law import drawn_by_columns, width_of
+from likely.families.sign_law import width_of
 from likely.families.sign_sums import SignSums, checked_order, expanded, number_of_sets, numbers_of, sets_of
 from likely.families.walsh import tell_of_gaps, tell_of_negative
 from likely.maths.hadamard import all_cells
@@ -117,7 +118,7 @@ class Bahadur(CutLaw):
 
     def _drawn(self, n: int, rng: Generator) -> list[Array]:
         return [
-            drawn_by_columns(r, np.clip(p, 1e-300, 1 - 1e-16), self.dim, self.order, n, rng)
+            drawn_rows(r, np.clip(p, 1e-300, 1 - 1e-16), self.dim, self.order, n, rng, self._is_positive)
             for p, r in zip(np.atleast_2d(self.probs), np.atleast_2d(self.correlations), strict=True)
         ]
 

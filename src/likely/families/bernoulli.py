@@ -19,7 +19,7 @@ from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.column_law import same_columns
 from likely.families.counts import exact_expectation, one_column, per_member
-from likely.families.law import Estimate, Law, in_units, lone
+from likely.families.law import Estimate, Law, in_units, lone, tell_of_gaps
 from likely.families.sparse_rows import SparseRows, column_sums, is_sparse, row_sums, shares_of
 
 NEVER, IMPOSSIBLE = -1e200, -1e100  # log 0 in a product, and below what a sum had one in it
@@ -247,6 +247,7 @@ class Bernoulli(Law):
         Bernoulli(probs=[0.75])
         """
         self._check(stats)
+        tell_of_gaps("Bernoulli", stats.ones + stats.zeros, stats.rows, prior)
         if prior is not None:
             return prior.update(stats).point("mode")
         if not stats.total_weight > 0:

@@ -17,9 +17,9 @@ from likely.families.binomial import given_trials, largest_counts, refuse_more
 from likely.families.column_law import ValueLaw, column_moments, listed
 from likely.families.counts import exact_expectation
 from likely.families.law import Estimate, in_units, lone
-from likely.families.negative_binomial import log_pmf as log_negative_binomial
 from likely.maths.climbing import Spot, climb
-from likely.maths.special import digamma_gap, gamma_excess, steadier
+from likely.maths.special import digamma_gap, gamma_excess
+from likely.maths.urns import log_two_colours
 
 LONGEST = 1 << 24  # trials of a law whose probabilities are summed one by one
 SMALLEST, LARGEST = 1e-6, 1e8  # a and b that learning may reach: below, all or nothing; above, a binomial law
@@ -189,24 +189,22 @@ def log_pmf(x: Array, n: Any, a: Any, b: Any) -> Array:
 
 
 def between_counts(x: Array, n: Any, a: Any, b: Any) -> Array:
-    """log p of counts, and of expected counts between them.
+    """log p of counts, and of expected counts between them: two colours of an urn."""
+    x, n, a, b = (np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in (x, n, a, b))
+    out, ends = log_two_colours(x, n - x, n, a, b), (x == 0) | (x == n)
+    if ends.any():
+        terms = _all_of_one(*(part[ends] for part in np.broadcast_arrays(x, n, a, b)))
+        small = sum(np.abs(term) for term in terms) < 1  # nearly certain: then log p has digits below those of 1
+        out[ends] = np.where(small, sum(terms), out[ends])
+    return out
 
-    Two negative binomial counts given their sum, all of p = (a + b) / (a + b + n), which keep their digits everywhere.
-    """
-    x, n, a, b = np.broadcast_arrays(*(np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in (x, n, a, b)))
-    whole = a + b
-    p, q = whole / (whole + n), n / (whole + n)
-    terms = (
-        log_negative_binomial(x, a, p, q), log_negative_binomial(n - x, b, p, q), -log_negative_binomial(n, whole, p, q)
-    )  # fmt: skip
-    ends = (x == 0) | (x == n)
-    if not ends.any():
-        return np.asarray(sum(terms))
+
+def _all_of_one(x: Array, n: Array, a: Array, b: Array) -> tuple[Array, ...]:
+    """log p of no success or no failure, as terms that are small where this is nearly certain."""
     one, other = np.where(x == 0, a, b), np.where(x == 0, b, a)  # all trials are of the other colour
     from_ = other + (other < 1)  # Γ below 1 by its recursion: no digit is lost there
     first = np.where(other < 1, -np.log1p(one / other), 0.0)
-    rare = first, -one * np.log1p((other + n - from_) / from_), -gamma_excess(other + n, one), gamma_excess(from_, one)
-    return np.where(ends, steadier(terms, rare), sum(terms))
+    return first, -one * np.log1p((other + n - from_) / from_), -gamma_excess(other + n, one), gamma_excess(from_, one)
 
 
 def _by_law(x: Array, f: Callable[[Array, Array], Any], n: Array, a: Array, b: Array) -> Array:

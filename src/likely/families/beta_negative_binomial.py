@@ -12,9 +12,9 @@ from likely.core.arrays import Array
 from likely.errors import DomainError, sentence
 from likely.families.column_law import ColumnLaw
 from likely.families.counts import draw_counts
-from likely.families.negative_binomial import log_pmf as log_negative_binomial
 from likely.families.weighted_values import WeightedValues
-from likely.maths.special import log_factorial, log_gamma_ratio
+from likely.maths.special import count_by_count, log_factorial, log_gamma_ratio
+from likely.maths.urns import log_two_colours
 
 LONGEST = 1 << 22  # counts that are summed one by one
 
@@ -40,7 +40,10 @@ class BetaNegativeBinomial(ColumnLaw):
 
     def _log_pdf(self, x: Array, size: Array, a: Array, b: Array) -> Array:
         possible = (x >= 0) & (x == np.floor(x))
-        return np.where(possible, log_pmf(np.where(possible, x, 0.0), size, a, b), -np.inf)
+        counts = np.where(possible, x, 0.0)
+        table = counts.ndim == 2 and np.ndim(size) == 1  # rows of columns
+        logs = count_by_count(counts, log_pmf, size, a, b) if table else log_pmf(counts, size, a, b)
+        return np.where(possible, logs, -np.inf)
 
     def _cdf(self, x: Array, size: Array, a: Array, b: Array) -> Array:
         x, size, a, b = np.broadcast_arrays(np.floor(x), size, a, b)
@@ -101,16 +104,9 @@ class BetaNegativeBinomial(ColumnLaw):
 
 
 def log_pmf(x: Any, r: Any, a: Any, b: Any) -> Array:
-    """log p of counts: r / (r + x) times the chance that of r + x draws from Pólya's urn r are of the first colour.
-
-    That is two negative binomial laws over a third, of p = (a + b) / (a + b + r + x), which keep their digits.
-    """
-    x, r, a, b = np.broadcast_arrays(*(np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in (x, r, a, b)))
-    whole = a + b
-    n = r + x
-    p, q = whole / (whole + n), n / (whole + n)
-    one = log_negative_binomial(r, a, p, q) + log_negative_binomial(x, b, p, q) - log_negative_binomial(n, whole, p, q)
-    return np.asarray(one + np.log(r / n))
+    """log p of counts: r / (r + x) times the chance that of r + x draws from Pólya's urn r are of the first colour."""
+    n = r + np.asarray(x, dtype=np.float64)
+    return log_two_colours(r, x, n, a, b, r / n)
 
 
 def _first_reached(p: float, r: float, a: float, b: float) -> float:

@@ -17,7 +17,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.column_law import ColumnLaw, column_moments
 from likely.families.counts import exact_expectation, member_weights, per_member, smallest
 from likely.families.law import Estimate, in_units, lone
-from likely.maths.special import LOG_2PI, deviance, log_factorial, peak
+from likely.maths.special import LOG_2PI, deviance, log_factorial, peak_parts
 
 ROUNDING = 1e-13  # share of a column's trials that is left where all that succeeded are subtracted from all
 FEW = 1 << 17  # counts that are summed one by one; of wider laws, the entropy is a series
@@ -247,7 +247,10 @@ def log_pmf(x: Array, n: Any, p: Any) -> Array:
     possible = (x >= 0) & (x <= n) & (x == np.floor(x))
     at = np.where(possible, x, 0.0)
     rest, q = n - at, 1.0 - p
-    middle = peak(at) + peak(rest) - peak(n) - deviance(at, n * p) - deviance(rest, n * q)
+    away = at - n * p
+    (u_n, s_n), (u_x, s_x), (u_y, s_y) = (peak_parts(part) for part in (n, at, rest))
+    fall = deviance(at, n * p, away) + deviance(rest, n * q, -away)
+    middle = 0.5 * np.log(u_n / u_x / u_y) + (s_n - s_x - s_y) - fall
     with np.errstate(divide="ignore"):
         ends = np.where(at == 0, xlog1py(n, -p), xlogy(n, p))
     return np.where(possible, np.where((at == 0) | (rest == 0), ends, middle), -np.inf)

@@ -133,7 +133,7 @@ class Categorical(Law):
     def _numbers(self, what: str) -> Array:
         """The levels as numbers (L,), for what has no meaning without."""
         if self.values.dtype.kind not in "biuf":
-            got, remedy = f"{self.values.dtype.name} levels", "code them as numbers in their order"
+            got, remedy = f"{self.values[0]!s}, …", "code them as numbers in their order"
             raise DomainError(sentence(f"Categorical.{what}", "levels must be numbers", got, remedy))
         return self.values.astype(np.float64)
 
@@ -175,6 +175,15 @@ class Categorical(Law):
         """Σ πᵢ (levelᵢ − mean)² for levels that are numbers; (K,) for a stack."""
         away = self._numbers("variance") - np.asarray(self.mean)[..., None]
         return lone((self.probs * away**2).sum(axis=-1))
+
+    @property
+    def median(self) -> Any:
+        """The smallest level x with P(X ≤ x) ≥ ½, for levels that are numbers; (K,) for a stack.
+
+        Names have no order, and no median: an error says so.
+        """
+        self._numbers("median")
+        return lone(self.quantile(0.5))
 
     def entropy(self, bits: bool = False) -> Any:
         """−Σ πᵢ log πᵢ with 0 log 0 = 0 (Herbst 1.6), in nats or bits; one a member for a stack."""
@@ -244,7 +253,11 @@ class Categorical(Law):
         """The relative frequencies (or the posterior mode, with a prior); levels are those of all the data."""
         blocks = Blocks.of(x if isinstance(x, Blocks) else one_column_of(x), weight)
         levels = found_levels(block.x for block in blocks) if levels is None else levels
-        return fit(cls.over(levels, **options), blocks, prior=prior, engine=engine, stop=stop).model
+        report = fit(cls.over(levels, **options), blocks, prior=prior, engine=engine, stop=stop)
+        if (prior is None or isinstance(prior, str)) and not report.stats.counts.any():
+            expected, remedy = "at least one entry must have been observed", "give rows that are not all NaN"
+            raise DataError(sentence("Categorical", expected, "none", remedy))
+        return report.model
 
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> LevelCounts:
         """How often each level was seen among values (n,) or (n, 1).

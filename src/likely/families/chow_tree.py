@@ -13,7 +13,9 @@ from scipy.special import xlogy
 from likely.core.arrays import Array, Index, n_rows, parameter, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
+from likely.core.notes import tell
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.counts import per_member
 from likely.families.law import Law, in_units, lone
 from likely.families.pair_counts import (
     WIDE,
@@ -28,10 +30,12 @@ from likely.families.pair_counts import (
     refuse_unknown,
     same_levels,
 )
+from likely.families.sign_sums import each_share
 from likely.families.sparse_rows import SparseRows, is_sparse, shares_of
 from likely.families.tree_passing import (
     best_path,
     drawn,
+    expected_pairs,
     log_of_complete,
     log_of_seen,
     marginals_given,
@@ -39,6 +43,7 @@ from likely.families.tree_passing import (
 )
 
 WORTH = 1.0  # rows that the weak prior is worth
+EFFORT = 1 << 20  # columns² levels³ up to which gaps are filled by expectation: about a millisecond a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,8 +267,9 @@ class ChowTree(Levelled, Law):
     # --------------------------------------------------------------- learning
 
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> PairCounts:
-        """How often each pair of levels was seen in rows (n, d), dense or sparse.
+        """How often each pair of levels was seen in rows (n, d), dense or sparse; gaps are filled by expectation.
 
+        Where that would take too long (many columns of many levels), a pair counts where both of it were seen.
         `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1:
         nobody).
         """
@@ -273,18 +279,46 @@ class ChowTree(Levelled, Law):
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
         codes = codes_of(x, self.levels, "ChowTree")
         refuse_unknown(codes, x, self.levels, "ChowTree")
-        return count_pairs(codes, shares_of(w, owner, n, self.members, "ChowTree"), self.levels, self.members)
+        shares = shares_of(w, owner, n, self.members, "ChowTree")
+        gappy: Index = np.flatnonzero((codes < 0).any(axis=1) & self._sums_gaps)
+        if not len(gappy):
+            return count_pairs(codes, shares, self.levels, self.members)
+        whole = np.flatnonzero((codes >= 0).all(axis=1))
+        stats = count_pairs(codes[whole], shares[:, whole], self.levels, self.members)
+        return stats + self._expected_pairs(codes[gappy], shares[:, gappy])
+
+    @property
+    def _sums_gaps(self) -> bool:
+        """True where all pairs of a row with gaps can be summed in about a millisecond."""
+        d, L = self.tables.shape[-3:-1]
+        return bool(d**2 * L**3 <= EFFORT)
+
+    def _expected_pairs(self, codes: Index, shares: Any) -> PairCounts:
+        """Expected counts of rows with gaps, each under its member's tree, and the entropy of what they hide."""
+        start, rows, pairs, entropy = offsets_of(self.levels), [], [], []
+        for (parent, tables, _), w in zip(self._trees, _each_of(shares, self.members), strict=True):
+            mine = np.flatnonzero(w)
+            found, logs = expected_pairs(codes[mine], parent, tables, w[mine], start)
+            possible = np.isfinite(logs)
+            inside = _log_likelihood(found, parent, tables, self.levels)
+            entropy.append(float(w[mine][possible] @ logs[possible]) - inside)
+            rest = mine[~possible]
+            if len(rest):  # a tree that knows nothing of such rows cannot fill their gaps
+                found = found + count_pairs(codes[rest], w[None, rest], self.levels, None).pairs
+            rows.append(float(w.sum()))
+            pairs.append(found)
+        parts = {"rows": np.array(rows), "pairs": np.stack(pairs), "entropy": np.array(entropy)}
+        parts = {name: per_member(part, self.members) for name, part in parts.items()}
+        return PairCounts.trusted(**parts, levels=self.levels, complete=False)
 
     def refit(self, stats: PairCounts, prior: Any = None) -> ChowTree:
-        """The best tree and its tables: maximum likelihood, for complete rows.
-
-        With gaps each pair of columns is counted where both were seen.
-        """
+        """The best tree and its tables: maximum likelihood, and with gaps a step of EM, tree and tables at once."""
         self._check(stats)
         if prior is not None:
             return self.refit(prior.update(stats).stats)
         if not stats.total_weight > 0:
             raise DataError(sentence("ChowTree", "at least one row with weight is needed", "none", "or give a prior"))
+        _tell_of_gaps(stats)
         pairs = stats.pairs.reshape(-1, *stats.pairs.shape[-2:])
         found = [
             _learnt(n, self.levels, old) if rows > 0 else old[:2]
@@ -296,10 +330,11 @@ class ChowTree(Levelled, Law):
         return self.replace(parent=parent, tables=tables)
 
     def objective(self, stats: PairCounts, prior: Any = None) -> float:
-        """Log-likelihood of the statistics: Σⱼ Σ n(parent, xⱼ) log p(xⱼ | parent) (+ log prior)."""
+        """Log-likelihood of the statistics, Σⱼ Σ n(parent, xⱼ) log p(xⱼ | parent), plus the entropy of what was hidden
+        (+ log prior)."""
         self._check(stats)
         pairs = stats.pairs.reshape(-1, *stats.pairs.shape[-2:])
-        value = sum(
+        value = float(np.sum(stats.entropy)) + sum(
             _log_likelihood(n, tree[0], tree[1], self.levels) for n, tree in zip(pairs, self._trees, strict=True)
         )
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
@@ -333,6 +368,20 @@ def _refuse_unlike(parent: Index, table: Array, levels: tuple[Array, ...]) -> No
         sound = (part >= 0).all() and np.abs(part.sum(axis=1) - 1).max() <= 1e-9 and not part[:, len(known) :].any()
         if not sound or (parent[j] < 0 and np.abs(part - part[0]).max() > 1e-12):
             raise DomainError(sentence("ChowTree", f"table {j} must hold probabilities of {len(known)} levels in rows"))
+
+
+def _each_of(shares: Any, members: int | None) -> list[Array]:
+    """Weights (n,) of each member."""
+    each = list(each_share(shares))
+    return each * members if members and len(each) == 1 else each
+
+
+def _tell_of_gaps(stats: PairCounts) -> None:
+    """Warn where pairs were counted from unlike rows: right only for gaps that know nothing of what they hide."""
+    seen = np.add.reduceat(stats.singles, offsets_of(stats.levels)[:-1], axis=-1)
+    if (seen < stats.rows[..., None] * (1 - 1e-9)).any():
+        text = "rows have gaps, and columns or levels are too many for EM: a pair counts where both of it were seen"
+        tell(f"ChowTree: {text}, right if gaps come at random", stacklevel=4)
 
 
 # ----------------------------------------------------------------------- structure

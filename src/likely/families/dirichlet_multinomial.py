@@ -15,11 +15,11 @@ from likely.core.engine import Threads, map_rows
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law
 from likely.families.multinomial import Multinomial, count_rows, refuse_negative, seen_counts
-from likely.families.negative_binomial import log_pmf as log_negative_binomial
-from likely.families.sparse_rows import SparseRows, row_sums, shares_of
+from likely.families.sparse_rows import SparseRows, row_products, row_sums, shares_of
 from likely.families.urn_counts import UrnCounts, urn_counts
 from likely.families.urn_learning import fitted_alpha
-from likely.maths.special import log_factorial, log_gamma_ratio
+from likely.maths.special import count_by_count, log_gamma_ratio, log_ways
+from likely.maths.urns import colour, fall, heap, log_product, rounded_off
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +79,7 @@ class DirichletMultinomial(Law):
     def _dense(self, block: Any) -> Array:
         counts, seen, possible = seen_counts(block, self.dim, "DirichletMultinomial")
         total = counts.sum(axis=1)
-        each = []
-        for alpha in np.atleast_2d(self.alpha):
-            whole = np.where(seen.any(axis=1), seen @ alpha, 1.0)
-            p, q = whole / (whole + total), total / (whole + total)
-            terms = np.where(seen, log_negative_binomial(counts, alpha, p[:, None], q[:, None]), 0.0)
-            each.append(terms.sum(axis=1) - log_negative_binomial(total, whole, p, q))
+        each = [_log_urn(counts, seen, total, alpha) for alpha in np.atleast_2d(self.alpha)]
         return np.where(possible[:, None], np.stack(each, axis=1), -np.inf)
 
     def _sparse(self, x: SparseRows) -> Array:
@@ -94,12 +89,11 @@ class DirichletMultinomial(Law):
         each = []
         for alpha in np.atleast_2d(self.alpha):
             whole = float(alpha.sum())
-            p, q = whole / (whole + total), total / (whole + total)
-            terms = row_sums(log_negative_binomial(counts, alpha[at], p[of], q[of]), ends)
-            unseen = (row_sums(alpha[at], ends) - whole) * np.log1p(
-                total / whole
-            )  # α log p for each word that is not there
-            each.append(np.where(impossible, -np.inf, terms + unseen - log_negative_binomial(total, whole, p, q)))
+            roots, rests = colour(counts, alpha[at], total[of], whole)
+            root, rest = heap(total, np.asarray(whole))
+            logs = log_product(roots, root, lambda z: row_products(z, ends), lambda z: row_sums(z, ends))
+            unseen = (row_sums(alpha[at], ends) - whole) * np.log1p(total / whole)  # each word that is not there
+            each.append(np.where(impossible, -np.inf, logs + row_sums(rests, ends) - rest + unseen))
         return np.stack(each, axis=1)
 
     def sample(self, n: int, rng: Generator) -> Array:
@@ -154,7 +148,7 @@ class DirichletMultinomial(Law):
         z = rows(x, self.dim, "DirichletMultinomial")
         _refuse(z)
         total = z.sum(axis=1)
-        ways = log_factorial(total) - log_factorial(z).sum(axis=1)
+        ways = log_ways(z, total)
         return urn_counts(scipy.sparse.csr_array(z), total, ways, shares, self.members)
 
     def refit(self, stats: UrnCounts, prior: Any = None) -> DirichletMultinomial:
@@ -194,6 +188,20 @@ class DirichletMultinomial(Law):
         if stats.weight.shape != (*self.alpha.shape[:-1], self.dim + 1):
             expected = f"statistics must be those of alpha {self.alpha.shape}"
             raise ShapeError(sentence("DirichletMultinomial", expected, stats.weight.shape))
+
+
+def _log_urn(counts: Array, seen: Any, total: Array, alpha: Array) -> Array:
+    """log p of rows of an urn with α of each colour; colours that were not looked at are not in it."""
+    there = np.where(seen, alpha, 0.0)
+    whole = np.where(seen.any(axis=1), there.sum(axis=1), 1.0)[:, None]
+    low = rounded_off(alpha, alpha.sum()) if seen.all() else 0.0
+    roots, rests = (count_by_count(counts, lambda *law, i=i: heap(*law)[i], alpha) for i in (0, 1))
+    rests -= fall(counts, alpha, total[:, None], whole, low)
+    root, rest = heap(total, whole[:, 0])
+    if not seen.all():
+        roots, rests = np.where(seen, roots, 1.0), np.where(seen, rests, 0.0)
+    logs = log_product(roots, root, lambda z: z.prod(axis=1), lambda z: z.sum(axis=1))
+    return np.asarray(logs + (rests.sum(axis=1) - rest))
 
 
 def _refuse(z: Array) -> None:

@@ -130,6 +130,11 @@ class FactorGaussian(Law):
         return self.gaussian.smallest_eigenvalue
 
     @property
+    def median(self) -> Array:
+        """The number that half of the draws exceed, for each column: the mean."""
+        return self.mean
+
+    @property
     def mode(self) -> Array:
         """The most likely point: the mean."""
         return self.mean
@@ -275,7 +280,7 @@ class FactorGaussian(Law):
         its noise is the one of all others, or what it was.
         """
         stats = self._suited(stats)
-        warn_of_unseen(stats)
+        warn_of_unseen(stats, prior, "FactorGaussian")
         mean, covariance, least = self._target(stats, prior)
         said = _said(stats, prior)
         if self.members is None:

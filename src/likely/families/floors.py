@@ -9,6 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, Index, Mask
 from likely.core.notes import tell
 from likely.errors import DataError, sentence
+from likely.families.law import never_observed
 from likely.families.moments import ColumnMoments, Moments
 from likely.maths import spd
 
@@ -75,16 +76,15 @@ def _has_flats(pooled: Moments) -> bool:
     return bool(len(at) and spd.cholesky(np.ascontiguousarray(R)) is None)
 
 
-def warn_of_unseen(stats: Moments | ColumnMoments) -> None:
+def warn_of_unseen(stats: Moments | ColumnMoments, prior: Any, whose: str = "Gaussian") -> None:
     """A column that was observed once or never has no spread of its own to learn: say so."""
     seen = stats.observed.reshape(-1, stats.shift.shape[-1]).sum(axis=0)
     total = np.sum(stats.weight if isinstance(stats, Moments) else stats.rows)
     never, once = np.flatnonzero((seen == 0) & (total > 0)), np.flatnonzero((seen > 0) & (seen <= 1) & (total >= 2))
     if len(never):
-        text = f"Gaussian: {columns(never)} is never observed: its law is only what the model began with; leave it out"
-        tell(text, stacklevel=4)
+        tell(never_observed(whose, never, prior), stacklevel=4)
     if len(once):
-        text = f"Gaussian: {columns(once)} is observed once only: its spread cannot be learnt; leave it out"
+        text = f"{whose}: {columns(once)} is observed once only: its spread cannot be learnt; leave it out"
         tell(text, stacklevel=4)
 
 

@@ -444,7 +444,7 @@ class Gaussian(Algebra):
         lifted just enough to be a density, and a warning says where and why.
         """
         stats = self._suited(stats)
-        warn_of_unseen(stats)
+        warn_of_unseen(stats, prior)
         if prior is not None:
             apart = self.members is not None and not self.tied and self.kind != "spherical"
             lifted = flats_lifted(stats) if apart else stats  # what members share cannot draw rows to one of them

@@ -17,7 +17,9 @@ from scipy.special import rel_entr
 from likely.core.arrays import Array
 from likely.core.notes import tell
 from likely.errors import DomainError, ShapeError, sentence
+from likely.families.beta_negative_binomial import BetaNegativeBinomial
 from likely.families.categorical import Categorical
+from likely.families.count_sums import urn_entropy, urn_kl
 from likely.families.gaussian import Gaussian
 from likely.families.law import Estimate, in_units
 from likely.families.line import Atoms, Line, generator, integral, log_density, look
@@ -161,6 +163,8 @@ def tail_weight(terms: Array) -> float:
 def _entropy(law: Any, n: int, rng: Generator) -> Estimate:
     if isinstance(law, Product):
         return added([_entropy(part, n, rng) for _, part in law.parts])
+    if isinstance(law, BetaNegativeBinomial):
+        return exactly(urn_entropy(law))
     own = _own_entropy(law, n, rng)
     if own is not None:
         return own
@@ -252,6 +256,8 @@ def _closed_kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate | None:
         return added([_kl(part, q[name], n, rng) for name, part in p.parts])
     if isinstance(p, Gaussian) and isinstance(q, Gaussian):
         return _gaussian_kl(p, q)
+    if isinstance(p, BetaNegativeBinomial) and isinstance(q, BetaNegativeBinomial):
+        return exactly(urn_kl(p, q))
     if isinstance(p, Categorical) and isinstance(q, Categorical) and p.values.tolist() != q.values.tolist():
         return None
     if type(p) is not type(q) or not hasattr(p, "kl"):
@@ -324,7 +330,7 @@ def _cross_entropy(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
 
 
 def _has_closed_form(p: Any, q: Any) -> bool:
-    return type(p) is type(q) and hasattr(p, "kl") and hasattr(p, "entropy")
+    return type(p) is type(q) and hasattr(p, "entropy") and (hasattr(p, "kl") or isinstance(p, BetaNegativeBinomial))
 
 
 def _js(p: Any, q: Any, n: int, rng: Generator) -> Estimate:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Index
 from likely.core.blocks import Blocks
 from likely.core.engine import Engine
 from likely.core.learn import Stop, fit
-from likely.core.notes import tell
+from likely.core.notes import said_once, tell
 from likely.core.report import FitReport
 from likely.core.value import Value
-from likely.errors import DomainError, sentence
+from likely.errors import DataError, DomainError, sentence
 from likely.maths.special import LOG_2
 
 
@@ -29,8 +29,29 @@ class Estimate(NamedTuple):
         return float(self.value)
 
 
+class NotKnown(DomainError, AttributeError):
+    """A law is asked for what nobody has a formula for; `hasattr` says False."""
+
+
+REMEDIES = {  # what to do where a law has no answer of its own
+    "mean": "average draws, see expect", "variance": "average draws, see expect",
+    "covariance": "average draws, see expect", "mode": "climb log_prob, as lk.laplace does",
+    "median": "take it of draws: sample(n, rng)", "cdf": "count draws: sample(n, rng)",
+    "quantile": "take it of draws: sample(n, rng)", "entropy": "use lk.entropy(law)", "kl": "use lk.kl(p, q)",
+}  # fmt: skip
+
+
 class Law(Value):
     """A frozen density with parameters; a leading axis makes it a stack of K members."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What a law is often asked and cannot say is refused in words."""
+            if name in REMEDIES:
+                expected = f"no {name} is known of this law"
+                raise NotKnown(sentence(type(self).__name__, expected, remedy=REMEDIES[name]))
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @classmethod
     def blank(cls, x: Any, *args: Any, **options: Any) -> Self:
@@ -42,11 +63,16 @@ class Law(Value):
         cls, x: Any, weight: Any = None, *, prior: Any = None, engine: Engine | None = None,
         stop: Stop | None = None, **options: Any,
     ) -> Self:  # fmt: skip
-        """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior)."""
+        """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior).
+
+        A column that was never observed is told of, and rows in which nothing was are refused, unless a prior knows.
+        """
         blocks = Blocks.of(x, weight)
-        report = cls.blank(first_look(blocks), **options)._learnt_from(blocks, prior, engine, stop)
-        if not report.converged:
-            tell(f"{cls.__name__}: not converged: {report.reason}", stacklevel=2)
+        with said_once(stacklevel=3):
+            tell_unseen(blocks, cls.__name__, prior)
+            report = cls.blank(first_look(blocks), **options)._learnt_from(blocks, prior, engine, stop)
+            if not report.converged:
+                tell(f"{cls.__name__}: not converged: {report.reason}")
         return report.model
 
     def _learnt_from(
@@ -93,6 +119,56 @@ def first_look(blocks: Blocks) -> Any:
         if block.weight is None or (block.weight > 0).any():
             return block.x if block.weight is None else block.x[np.flatnonzero(block.weight > 0)]
     return first.x
+
+
+def tell_unseen(blocks: Blocks, whose: str, prior: Any = None) -> None:
+    """Say which columns have nothing to be learnt from; where all are such, only a prior of one's own has a law."""
+    never, d = unseen_columns(blocks)
+    if not len(never):
+        return
+    if len(never) == d and (prior is None or isinstance(prior, str)):
+        expected, remedy = "at least one entry must have been observed", "give rows that are not all NaN"
+        raise DataError(sentence(whose, expected, "none", remedy))
+    tell(never_observed(whose, never, prior))
+
+
+def tell_of_gaps(whose: str, seen: Array, weight: Any, prior: Any) -> None:
+    """Say which columns no member of a stack has seen: `seen` (..., d) of rows that weigh so much."""
+    never = np.flatnonzero(seen.reshape(-1, seen.shape[-1]).sum(axis=0) == 0)
+    if len(never) and np.sum(weight) > 0:
+        tell(never_observed(whose, never, prior), stacklevel=4)
+
+
+def never_observed(whose: str, columns: Index, prior: Any) -> str:
+    """The note on columns without a single entry."""
+    what = "the model began with" if prior is None else "the prior says"
+    which = ", ".join(map(str, columns))
+    return f"{whose}: column {which} is never observed: its law is only what {what}; leave it out"
+
+
+def unseen_columns(blocks: Blocks) -> tuple[Index, int]:
+    """Columns in which no row that counts has an entry, and how many there are; blocks are read until all were seen."""
+    never = None
+    for block in blocks:
+        z = _floats(block.x)
+        if z is None:
+            break  # no table of numbers: what is missing there has other names
+        z = z if block.weight is None else z[block.weight > 0]
+        if len(z):
+            gaps = np.asarray(np.isnan(z).all(axis=0))
+            never = gaps if never is None else never & gaps
+            if not never.any():
+                break
+    return (np.empty(0, dtype=np.intp), 0) if never is None else (np.flatnonzero(never), len(never))
+
+
+def _floats(x: Any) -> Array | None:
+    """Rows as a matrix of floats that may have gaps; None for anything else."""
+    try:
+        z = np.asarray(x, dtype=np.float64) if hasattr(x, "__array__") else None
+    except (TypeError, ValueError):
+        return None
+    return None if z is None or z.ndim not in (1, 2) else z[:, None] if z.ndim == 1 else z
 
 
 def in_units(nats: Any, bits: bool) -> Any:

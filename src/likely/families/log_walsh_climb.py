@@ -1,8 +1,11 @@
-"""Pairs of very many binary columns: start with what can be summed exactly, climb by sampling, keep what is proved.
+"""Pairs of very many binary columns: climb with a crowd of chains, under a prior that left-out rows would choose.
 
-The log-likelihood a row, Σ_S b_S E[φ_S] − log Z, needs of the rows only the averages E[φ_S], so every candidate can be
-judged by it: independent columns and a forest (log Z exact), mean-field inversion, and what climbing makes of the best
-of them (log Z by annealing). The best one is kept.
+The log-likelihood a row, Σ_S b_S E[φ_S] − log Z, needs of the rows only the averages E[φ_S]. Couplings have Student's t
+law with 2 degrees of freedom as their prior: noise is drawn to 0, what is strong is left alone. Its width begins small,
+where columns are independent, and grows; at each width some Newton steps are taken with what a crowd of chains shows of
+expectations and covariances. Of every width it is estimated what rows that were left out would say: the log-likelihood
+less the effective number of parameters a row (Akaike 1973; Takeuchi 1976). The best width is climbed to the end with a
+larger crowd, beside independent columns and the best forest, whose constants are exact.
 """
 
 from __future__ import annotations
@@ -12,77 +15,185 @@ from typing import NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index
+from likely.core.engine import one_blas_thread
 from likely.core.notes import tell
-from likely.families.log_walsh_fits import (
-    SEED,
-    annealed_enough,
-    independent,
-    of_pairs,
-    reliable,
-    step_of,
-    sweep,
-    weights_of_field,
-)
+from likely.errors import DataError, sentence
+from likely.families.log_walsh_fits import EXACT, independent
+from likely.families.sign_annealing import SEED, annealed_enough, tell_of_error
+from likely.families.sign_crowd import Crowd, solved
 from likely.families.sign_sums import pair_matrix
 
-CHAINS, FEWEST = 400, 100  # that climb side by side: fewer where columns are many, as each costs their square
-STEPS, FEW, AGAIN = 600, 80, 50  # of climbing; after so many the chains begin anew, lest they stay on one hill
-FIRST, LAST = 0.15, 0.02  # what a step takes of the gap between wanted and found
-STRONGEST = 12.0  # weight that no step passes
+PRECISIONS = 10.0 ** np.arange(4.0, 0.5, -0.5)  # 1/width² of the prior: from hardly any coupling to nearly free
+FREEDOM = 2.0  # degrees of freedom of the prior: two heavy tails, a finite width
+FIELD = 0.1  # precision of the prior of fields about those of independent columns
+STEPS, LAST = 9, 20  # Newton steps at each width, and at the chosen one
+CHAINS, FEWEST, MOST = 64_000, 200, 1000  # of the crowd: so many in all columns together, and between these
+MORE, LIMIT = 100_000, 4000  # the same of the larger crowd of the last climb
+ROUNDS, NEAR = 10, 0.05  # of conjugate gradients in a step, and how near is enough
+LAYERS, APART = 4, 0.5  # sweeps whose states make a covariance; share of them that counts, as they are alike
+PROBES, TURNS = 2, 3  # random vectors that a trace is estimated from; rounds until it agrees with its own correction
+RIDGE = 1e-3  # added to covariances that few chains may call 0
+ROUGH, CERTAIN = 100, 400  # annealed chains for log Z at each width, and at the end
+LEFT = 0.1  # nats a row that the last climb may still gain
 DOUBT = 2.0  # standard errors of log Z that a candidate must be better by
 
 
 class Candidate(NamedTuple):
-    """Weights (M,) with −log Z in front, its standard error, and the wanted log-likelihood a row."""
+    """Weights (M,) with −log Z in front, its standard error, and the estimated log-likelihood of a left-out row."""
 
     weights: Array
     error: float
     value: float
 
+    @property
+    def sure(self) -> float:
+        """The value, less what its constant may have lost."""
+        return self.value - DOUBT * self.error
+
 
 def learnt_pairs(mean: Array, n: float, d: int) -> tuple[Array, float]:
     """Weights (M,) and the standard error of log Z, from averages of signs and pairs of signs in n rows.
 
-    What is wanted are the averages without the correlations that noise alone would show. Never worse, on the rows as
-    they are, than independent columns: these are taken, with a warning, if all else fails.
+    Never worse, on the rows as they are, than independent columns: these are taken, with a warning, if all else fails.
     """
-    target, R = reliable(mean, n, d)
-    alone = _valued(np.concatenate([independent(mean, d), np.zeros(len(mean) - 1 - d)]), 0.0, target)
-    field = np.arctanh(np.clip(mean[1 : d + 1], -1 + 1e-12, 1 - 1e-12))
-    support = np.flatnonzero(R[np.triu_indices(d, 1)])
-    if not len(support):
-        return alone.weights, 0.0
-    forest = _valued(_forest(target, R, d), 0.0, target)
-    flat = _annealed(weights_of_field(mean[1 : d + 1], R), target, field, d)
-    best = _best(alone, forest, flat)
-    best = _best(best, _climbed(best.weights, target, support, field, d))
-    if best.weights @ mean < alone.weights @ mean - DOUBT * best.error:
+    _refuse_constant(mean[1 : d + 1])
+    alone = np.concatenate([independent(mean, d), np.zeros(len(mean) - 1 - d)])
+    plain = Candidate(alone, 0.0, float(alone @ mean) - d / n)
+    with one_blas_thread():
+        best = max((plain, forest(mean, n, d)), key=lambda c: c.sure)
+        best = _climbed(mean, n, d, best)
+    if best.weights @ mean < alone @ mean - DOUBT * best.error:
         tell("LogWalsh: no couplings were found that explain the rows better than independent columns: order 1 is kept")
-        best = alone
+        best = plain
+    tell_of_error(best.error)
     return best.weights, best.error
 
 
-def _valued(b: Array, error: float, target: Array) -> Candidate:
-    return Candidate(b, error, float(b @ target))
+def _refuse_constant(m: Array) -> None:
+    if (np.abs(m) >= 1).any():
+        expected = f"with more than {EXACT} columns each must vary"
+        got = f"column {int(np.abs(m).argmax())}, which is constant"
+        raise DataError(sentence("LogWalsh", expected, got, 'give a prior, such as "weak"'))
 
 
-def _best(known: Candidate, *others: Candidate) -> Candidate:
-    """The highest log-likelihood, where what is uncertain must win by more than its uncertainty."""
-    return max((known, *others), key=lambda c: c.value - DOUBT * c.error)
+# --------------------------------------------------------------------------- climb
 
 
-def _annealed(b: Array, target: Array, field: Array, d: int) -> Candidate:
-    found = annealed_enough(b, d, np.random.default_rng(SEED), field)
-    return _valued(np.concatenate([[-found.log_z], b[1:]]), found.error, target)
+def _climbed(mean: Array, n: float, d: int, known: Candidate) -> Candidate:
+    """The best of all widths, climbed to the end; or what is known, if no width is better."""
+    field = np.arctanh(mean[1 : d + 1])
+    crowd = Crowd.independent(field, int(np.clip(CHAINS / d, FEWEST, MOST)), np.random.default_rng(SEED))
+    found: list[tuple[Candidate, float, Crowd]] = []
+    for precision in PRECISIONS:
+        crowd = Crowd(crowd.weights, crowd.states, np.random.default_rng(SEED + len(found)))
+        _climb(crowd, mean[1:], field, n, precision, STEPS)
+        found.append((_judged(crowd, mean, field, n, precision), precision, crowd))
+        if _falling([one[0].value for one in found]):
+            break
+    best, precision, crowd = _narrowest(found)
+    if best.value <= known.sure - LEFT:
+        return known
+    crowd = crowd.enlarged(max(int(np.clip(MORE / d, 0, LIMIT)), len(crowd.states)))
+    _climb(crowd, mean[1:], field, n, precision, LAST)
+    last = _normalised(crowd, field, CERTAIN)
+    gain = float(last.weights @ mean - best.weights @ mean)
+    return max((known, best, last._replace(value=best.value + gain)), key=lambda c: c.sure)
 
 
-def _forest(target: Array, R: Array, d: int) -> Array:
-    """The best forest of pairs (Chow and Liu 1968), with its exact −log Z: p(x) = Π p(xᵢ) Π p(xᵢ, xⱼ)/(p(xᵢ) p(xⱼ))."""
+def _narrowest(found: list[tuple[Candidate, float, Crowd]]) -> tuple[Candidate, float, Crowd]:
+    """The first, so the narrowest width, that the noise of the constants does not tell from the best."""
+    best = max((one[0] for one in found), key=lambda c: c.sure)
+    return next(one for one in found if one[0].value >= best.value - 0.5 * np.hypot(best.error, one[0].error))
+
+
+def _falling(values: list[float]) -> bool:
+    """True where the last two widths were both worse than the one before."""
+    return len(values) > 2 and values[-3] > max(values[-2:])
+
+
+def _climb(crowd: Crowd, target: Array, field: Array, n: float, precision: float, steps: int) -> None:
+    """Newton steps with what the crowd shows, first whole, then ever smaller; the later ones are averaged."""
+    whole, kept = steps // 3, []
+    crowd.anew()
+    for t in range(steps):
+        rate = 1.0 if t < whole else (t - whole + 2.0) ** -0.75
+        crowd.follow(rate * _newton(crowd, target, field, n, precision))
+        kept.append(crowd.weights)
+    crowd.follow(np.mean(kept[whole:], axis=0) - crowd.weights)
+
+
+def _newton(crowd: Crowd, target: Array, field: Array, n: float, precision: float) -> Array:
+    shown, pull = crowd.moments(crowd.states), _pull(crowd.weights, len(field), n, precision)
+    away = crowd.weights.copy()
+    away[: len(field)] -= field
+    times = crowd.curvature(crowd.states)
+    scale = np.maximum(1.0 - shown**2, 10 * RIDGE) + pull
+    return solved(lambda v: times(v) + (pull + RIDGE) * v, target - shown - pull * away, scale, ROUNDS, NEAR)
+
+
+def _pull(weights: Array, d: int, n: float, precision: float) -> Array:
+    """The precision, a row, with which the prior holds each weight: (ν + 1)/(ν width² + b²)/n."""
+    pull = (FREEDOM + 1.0) / (FREEDOM / precision + weights**2)
+    pull[:d] = FIELD
+    return np.asarray(pull / n)
+
+
+def _judged(crowd: Crowd, mean: Array, field: Array, n: float, precision: float) -> Candidate:
+    """The weights with their constant, and what a left-out row would say of them."""
+    found = _normalised(crowd, field, ROUGH)
+    return found._replace(value=float(found.weights @ mean) - _effective(crowd, n, precision) / n)
+
+
+def _normalised(crowd: Crowd, field: Array, chains: int) -> Candidate:
+    b = np.concatenate([[0.0], crowd.weights])
+    found = annealed_enough(b, crowd.dim, np.random.default_rng(SEED), field, chains)
+    b[0] = -found.log_z
+    return Candidate(b, found.error, -np.inf)
+
+
+def _effective(crowd: Crowd, n: float, precision: float) -> float:
+    """tr C (C + P/n)⁻¹, the effective number of parameters; C the covariance of all φ, P the prior's precision.
+
+    C comes from N states, whose own noise makes a pull of P look like one of P/(1 − trace/N) (Marčenko and Pastur 1967,
+    as used by Wei, Hu and Steinhardt 2022): so the pull is lessened by that much before the trace is taken. The
+    diagonal alone never gives less than the truth, and stands where there are too few states for more.
+    """
+    pull = _pull(crowd.weights, crowd.dim, n, precision)
+    z = crowd.several(LAYERS)
+    spread = np.maximum(1.0 - crowd.moments(z) ** 2, 0.0)
+    found = most = float((spread / (spread + pull)).sum())
+    if 2 * len(z) < len(pull):
+        return most
+    for _ in range(TURNS):
+        less = pull * max(1.0 - found / (APART * len(z)), 0.05)
+        found = min(_trace(crowd, z, less, spread), most)
+    return found
+
+
+def _trace(crowd: Crowd, z: Array, pull: Array, spread: Array) -> float:
+    """tr C (C + pull)⁻¹ over states (n, d), from random signs (Hutchinson 1990)."""
+    rng, times, total = np.random.default_rng(SEED), crowd.curvature(z), 0.0
+    scale = np.maximum(spread, 10 * RIDGE) + pull
+    for _ in range(PROBES):
+        v = rng.choice([-1.0, 1.0], len(pull))
+        total += float(v @ solved(lambda u: times(u) + pull * u, times(v), scale, 2 * ROUNDS, 0.02))
+    return max(total / PROBES, 0.0)
+
+
+# -------------------------------------------------------------------------- forest
+
+
+def forest(mean: Array, n: float, d: int) -> Candidate:
+    """The best forest of pairs (Chow and Liu 1968), with its exact −log Z: p(x) = Π p(xᵢ) Π p(xᵢ, xⱼ)/(p(xᵢ) p(xⱼ)).
+
+    Only correlations that noise alone would not show become edges; each counts as two parameters, as it was chosen.
+    """
+    m, R = mean[1 : d + 1], reliable(mean, n, d)
     i, j = _spanning(R)
-    m = target[1 : d + 1]
-    J, field, ones = of_pairs(m, R * np.sqrt(np.outer(1 - m**2, 1 - m**2)))
-    h = np.arctanh(np.clip(m, -1 + 1e-15, 1 - 1e-15))
-    alone, kept = h.copy(), np.zeros((d, d))
+    C = R * np.sqrt(np.outer(1 - m**2, 1 - m**2))
+    J, field, ones = _of_pairs(m, C)
+    alone = np.arctanh(m)
+    h, kept = alone.copy(), np.zeros((d, d))
     np.add.at(h, i, field[i, j] - alone[i])
     np.add.at(h, j, field[j, i] - alone[j])
     kept[i, j] = J[i, j]
@@ -90,7 +201,22 @@ def _forest(target: Array, R: Array, d: int) -> Array:
     at_ones = p.sum() + (ones[i, j] - p[i] - p[j]).sum()  # log p(1, 1, …), whose signs are all +1
     b = np.concatenate([[0.0], h, kept[np.triu_indices(d, 1)]])
     b[0] = at_ones - b.sum()
-    return b
+    return Candidate(b, 0.0, float(b @ mean) - (d + 2 * len(i)) / n)
+
+
+def reliable(mean: Array, n: float, d: int) -> Array:
+    """Correlations (d, d) of signs without those that n rows of independent columns would show: r (1 − t²/r²), |r| > t.
+
+    t² = 2 log m / n for m pairs, which hardly any of m correlations of noise exceeds (Donoho and Johnstone 1994; the
+    rule is the garrotte of Gao 1998).
+    """
+    m, pairs = mean[1 : d + 1], pair_matrix(mean[d + 1 :], d)
+    scale = np.sqrt(1.0 - m**2)
+    R = (pairs + pairs.T - np.outer(m, m)) / np.outer(scale, scale)
+    limit = 2.0 * np.log(max(d * (d - 1) / 2, 2.0)) / n
+    R = R * np.maximum(1.0 - limit / np.maximum(R**2, 1e-300), 0.0)
+    R[np.diag_indices(d)] = 1.0
+    return R
 
 
 def _spanning(R: Array) -> tuple[Index, Index]:
@@ -104,33 +230,13 @@ def _spanning(R: Array) -> tuple[Index, Index]:
     return i.astype(np.intp), j.astype(np.intp)
 
 
-def _climbed(b: Array, target: Array, support: Index, field: Array, d: int) -> Candidate:
-    """Stochastic maximum likelihood (Younes 1989; Tieleman 2008): chains show what the law expects, weights follow.
-
-    Couplings that noise explains stay as they are; steps shrink, and the last half of them is averaged.
-    """
-    free = np.concatenate([np.arange(1, d + 1), d + 1 + support])
-    chains = int(np.clip(CHAINS * 40 / d, FEWEST, CHAINS))
-    rng, b, kept = np.random.default_rng(SEED), b.copy(), np.zeros_like(b)
-    steps = int(np.clip(STEPS * 30 / d, FEW, STEPS))
-    spread = np.maximum(1.0 - target[free] ** 2, 0.02)
-    for t in range(steps):
-        if t % AGAIN == 0:
-            z = step_of(b, d, chains, rng, field)
-        J = pair_matrix(b[d + 1 :], d)
-        z = _moved(z, b[1 : d + 1], J + J.T, rng)
-        found = np.concatenate([[1.0], z.mean(axis=0), (_product(z.T, z) / len(z))[np.triu_indices(d, 1)]])
-        rate = FIRST * (LAST / FIRST) ** (t / steps)
-        b[free] = np.clip(b[free] + rate * (target - found)[free] / spread, -STRONGEST, STRONGEST)
-        kept += b * (t >= steps // 2)
-    return _annealed(kept / (steps - steps // 2), target, field, d)
-
-
-def _moved(z: Array, h: Array, J: Array, rng: np.random.Generator) -> Array:
-    sweep(z, _product(z, J), h, 1.0, J, rng)
-    return z
-
-
-def _product(a: Array, b: Array) -> Array:
-    """a b without threads: in hundreds of small products they would wait for each other longer than they work."""
-    return np.einsum("ij,jk->ik", a, b)
+def _of_pairs(m: Array, C: Array) -> tuple[Array, Array, Array]:
+    """Of each pair by itself (d, d): coupling, field of its first column, log p(1, 1), from means and covariances."""
+    d, both = len(m), C + np.outer(m, m)
+    np.fill_diagonal(both, m**2)
+    p = {(s, t): 0.25 * (1 + s * m[:, None] + t * m[None, :] + s * t * both) for s in (1, -1) for t in (1, -1)}
+    logs = {key: np.log(np.maximum(each, 1e-9)) for key, each in p.items()}
+    J = 0.25 * (logs[1, 1] + logs[-1, -1] - logs[1, -1] - logs[-1, 1])
+    field = 0.25 * (logs[1, 1] + logs[1, -1] - logs[-1, 1] - logs[-1, -1])
+    J[np.diag_indices(d)], field[np.diag_indices(d)] = 0.0, np.arctanh(m)
+    return J, field, logs[1, 1]

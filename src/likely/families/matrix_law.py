@@ -17,7 +17,7 @@ from likely.families.counts import member_weights
 from likely.families.law import Law
 from likely.families.matrix_rows import Matrices, MatrixSums, matrices, matrix_sums
 from likely.maths import spd
-from likely.maths.special import LOG_PI, digamma_gap, gamma_divergence, gamma_excess, peak
+from likely.maths.special import LOG_PI, deviance, digamma_gap, gamma_divergence, gamma_excess, peak
 
 LARGEST_DOF = 1e9  # beyond, a law of matrices is a point
 
@@ -208,17 +208,16 @@ def matrix_constant(a: Any, d: int) -> Array:
 def matrix_deviance(apart: Array, one: Array, other: Array) -> Array:
     """Σ (λ − 1 − log λ) ≥ 0 for λ of B⁻¹A, given A − B and the Cholesky factors of A and B.
 
-    Near the mode from λ − 1 itself, elsewhere from ratios of pivots: neither loses the digits of two determinants.
+    From λ − 1 itself, and where a λ is next to 0 from ratios of pivots: neither loses the digits of two determinants.
     """
     inverse = spd.inverse_factor(other)
     e = spd.symmetric(inverse @ apart @ np.swapaxes(inverse, -1, -2))
     pivots = np.diagonal(one, axis1=-2, axis2=-1) / np.diagonal(other, axis1=-2, axis2=-1)
     out = np.trace(e, axis1=-2, axis2=-1) - 2 * np.log(pivots).sum(axis=-1)
-    near = np.abs(e).max(axis=(-2, -1), initial=0.0) < 0.3 / e.shape[-1]
-    if near.any():
-        small = np.linalg.eigvalsh(e[near])
-        out = np.array(out)
-        out[near] = (small - np.log1p(small)).sum(axis=-1)
+    sound = np.asarray(np.isfinite(e).all(axis=(-2, -1)))
+    away = np.linalg.eigvalsh(np.where(sound[..., None, None], e, 0.0))  # λ − 1
+    near = sound & (away > -0.5).all(axis=-1)
+    out = np.where(near, deviance(1.0, 1.0 + away, -away).sum(axis=-1), out)
     return np.asarray(np.maximum(out, 0.0))
 
 

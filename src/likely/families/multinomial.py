@@ -21,7 +21,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import LARGEST_SUM, per_member, weighted_sum
 from likely.families.law import Estimate, Law, in_units, lone
 from likely.families.sparse_rows import SparseRows, column_sums, is_sparse, row_sums, shares_of
-from likely.maths.special import count_peak, deviance, log_factorial
+from likely.maths.special import count_peak, deviance, log_factorial, log_ways
 
 SUM_TO_ONE = 1e-9
 NEVER, IMPOSSIBLE = -1e200, -1e100  # log 0 in a product, and below what a sum had one in it: 0 · log 0 stays 0
@@ -105,7 +105,7 @@ class Multinomial(Law):
             return self._settled(out, block.totals, possible, lambda at: self._sparse_entries(block[at]))
         counts, seen, possible = seen_counts(block, self.dim, "Multinomial")
         total = counts.sum(axis=1)
-        out = self._by_product(counts, log_factorial(total) - log_factorial(counts).sum(axis=1))
+        out = self._by_product(counts, log_ways(counts, total))
         gappy = np.flatnonzero(~seen.all(axis=1))
         if len(gappy):
             out[gappy] -= xlogy(total[gappy, None], self._seen_share(seen[gappy]))
@@ -141,10 +141,9 @@ class Multinomial(Law):
             out[~possible] = -np.inf
         return out
 
-    @staticmethod
-    def _lost(total: Array, largest: Any) -> Array:
-        """What the product may lose, where |log p| is at most `largest`: numbers as large as N log N cancel in it."""
-        return 8 * EPS * total * (largest + 2 * np.log(np.maximum(total, 1.0)))
+    def _lost(self, total: Array, largest: Any) -> Array:
+        """What the product may lose, where |log p| is at most `largest`: the ways, at most N log d, cancel in it."""
+        return 8 * EPS * total * (largest + 2 * np.log(np.minimum(np.maximum(total, 1.0), self.dim)))
 
     def _seen_share(self, seen: Mask) -> Array:
         """Σ p over the columns seen in each row (n, K), 1 where it cannot matter."""
@@ -265,8 +264,8 @@ class Multinomial(Law):
         seen = ~np.isnan(x)
         counts = np.where(seen, x, 0.0)
         refuse_negative(counts, "Multinomial")
-        log_ways = log_factorial(counts.sum(axis=1)) - log_factorial(counts).sum(axis=1)
-        sums = shares @ counts, shares @ np.ones(len(x)), shares @ log_ways
+        ways = log_ways(counts, counts.sum(axis=1))
+        sums = shares @ counts, shares @ np.ones(len(x)), shares @ ways
         gappy = np.flatnonzero(~seen.all(axis=1))
         if not len(gappy):
             return self._counted(*sums)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from likely.core.arrays import Array, BadEntry, Index, frozen, parameter, refuse_infinite, rows
+from likely.core.engine import one_blas_thread
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
@@ -21,6 +22,7 @@ from likely.families.sparse_rows import SparseRows
 MISSING, UNKNOWN = -1, -2  # codes of what was not observed, and of a value that is no level
 MOST = 512  # levels of a column: beyond, it is a measurement and wants to be cut into intervals
 WIDE = 8192  # levels of all columns: pair counts are a square table of so many
+COMPARED = 8  # levels up to which entries are compared with each; beyond, they are searched for
 ROUNDING = 1e-13  # share of a weight that is left where all that was seen is subtracted from all
 
 
@@ -64,19 +66,32 @@ def codes_of(x: Any, levels: tuple[Array, ...], whose: str) -> Index:
     x = x.toarray() if isinstance(x, SparseRows) else x
     v = rows(x, len(levels), whose)
     refuse_infinite(v, whose)
+    out = _compared(v, levels) if max(map(len, levels)) <= COMPARED else _searched(v, levels)
+    out[np.isnan(v)] = MISSING
+    return out
+
+
+def _compared(v: Array, levels: tuple[Array, ...]) -> Index:
+    """Few levels: all columns are held against the first levels, then all against the second, …"""
+    out = np.full(v.shape, UNKNOWN, dtype=np.int8)
+    for a in range(max(map(len, levels))):
+        known = np.array([one[a] if a < len(one) else np.nan for one in levels])
+        out += (a - UNKNOWN) * (v == known).view(np.int8)
+    return out.astype(np.intp)
+
+
+def _searched(v: Array, levels: tuple[Array, ...]) -> Index:
     out = np.empty(v.shape, dtype=np.intp)
     for j, known in enumerate(levels):
         at = np.minimum(np.searchsorted(known, v[:, j]), len(known) - 1)
         out[:, j] = np.where(known[at] == v[:, j], at, UNKNOWN)
-    out[np.isnan(v)] = MISSING
     return out
 
 
 def refuse_unknown(codes: Index, x: Any, levels: tuple[Array, ...], whose: str) -> None:
     """What is no level is an error that names it."""
-    bad = np.argwhere(codes == UNKNOWN)
-    if len(bad):
-        i, j = bad[0]
+    if codes.min(initial=0) == UNKNOWN:
+        i, j = np.argwhere(codes == UNKNOWN)[0]
         value = (x.toarray() if isinstance(x, SparseRows) else np.asarray(x, dtype=np.float64).reshape(codes.shape))[
             i, j
         ]
@@ -105,14 +120,15 @@ class Levelled(Value):
 class PairCounts(Addable, Levelled):
     """Σ w of the rows in which two columns had two levels (..., W, W), W levels of all columns side by side.
 
-    The diagonal holds how often each level was seen. A pair counts where both of it were observed.
+    The diagonal holds how often each level was seen. Where entries are missing and were summed out by a tree, counts
+    are expected ones, `complete` is False and `entropy` is that of what was hidden.
     """
 
     rows: Array  # (...): weight of the rows
     pairs: Array  # (..., W, W), symmetric
     levels: tuple[Array, ...]  # one array a column
-
-    complete = True
+    entropy: Any = 0.0  # (...)
+    complete: bool = True
 
     def __post_init__(self) -> None:
         count, pairs = parameter(self.rows, "PairCounts", "rows"), parameter(self.pairs, "PairCounts", "pairs")
@@ -121,7 +137,12 @@ class PairCounts(Addable, Levelled):
             raise ShapeError(sentence("PairCounts", f"pairs must have shape (..., {W}, {W})", pairs.shape))
         if (count < 0).any() or (pairs < 0).any():
             raise DomainError(sentence("PairCounts", "counts must not be negative"))
-        self._set(rows=count, pairs=pairs, levels=checked_levels(self.levels, "PairCounts"))
+        entropy = np.asarray(self.entropy, dtype=np.float64)
+        entropy = np.zeros(count.shape) if entropy.ndim == 0 and not entropy.any() else entropy
+        if entropy.shape != count.shape or not np.isfinite(entropy).all():
+            raise ShapeError(sentence("PairCounts", f"entropy must be numbers of shape {count.shape}", entropy.shape))
+        levels = checked_levels(self.levels, "PairCounts")
+        self._set(rows=count, pairs=pairs, levels=levels, entropy=np.array(entropy))
 
     @property
     def total_weight(self) -> float:
@@ -134,12 +155,13 @@ class PairCounts(Addable, Levelled):
         return np.array(np.diagonal(self.pairs, axis1=-2, axis2=-1))
 
     def _each(self, f: Callable[[str, Array], Any]) -> Self:
-        return self.replace(**{name: np.asarray(f(name, getattr(self, name))) for name in ("rows", "pairs")})
+        return self.replace(**{name: np.asarray(f(name, getattr(self, name))) for name in ("rows", "pairs", "entropy")})
 
     def __add__(self, other: PairCounts) -> Self:
         if self.pairs.shape != other.pairs.shape or not same_levels(self.levels, other.levels):
             raise ShapeError(sentence("PairCounts", f"both must have shape {self.pairs.shape}", other.pairs.shape))
-        return self._each(lambda name, part: part + getattr(other, name))
+        out = self._each(lambda name, part: part + getattr(other, name))
+        return out.replace(complete=self.complete and other.complete)
 
     def __mul__(self, factor: float) -> Self:
         return self._each(lambda _, part: part * factor)
@@ -156,7 +178,8 @@ class PairCounts(Addable, Levelled):
 
     def joined(self, parts: list[PairCounts]) -> Self:
         """Several runs of members as one stack."""
-        return self._each(lambda name, _: np.concatenate([getattr(p, name) for p in parts]))
+        out = self._each(lambda name, _: np.concatenate([getattr(p, name) for p in parts]))
+        return out.replace(complete=all(p.complete for p in parts))
 
     def grown(self, levels: tuple[Array, ...]) -> PairCounts:
         """The same counts with room for more levels."""
@@ -187,7 +210,10 @@ def count_pairs(codes: Index, shares: Any, levels: tuple[Array, ...], members: i
     each = [_counted(codes, w, levels) for w in each_share(shares)]
     weight = np.array([float(w.sum()) for w in each_share(shares)])
     pairs = np.stack(each)
-    return PairCounts.trusted(rows=per_member(weight, members), pairs=per_member(pairs, members), levels=levels)
+    return PairCounts.trusted(
+        rows=per_member(weight, members), pairs=per_member(pairs, members), levels=levels,
+        entropy=per_member(np.zeros(len(weight)), members), complete=True,
+    )  # fmt: skip
 
 
 def _counted(codes: Index, w: Array, levels: tuple[Array, ...]) -> Array:
@@ -204,25 +230,38 @@ def _counted(codes: Index, w: Array, levels: tuple[Array, ...]) -> Array:
 
 
 def _products(codes: Index, w: Array, levels: tuple[Array, ...], first: int) -> Array:
-    """Σ w [level a][level b] over levels from `first` on: a product of indicators, sparse where most are 0."""
+    """Σ w [level a][level b] over levels from `first` on: one product of indicators a strip, sparse where most are 0.
+
+    Where all weights are 1, products are of single precision: counts of a strip are whole numbers below 2²⁴.
+    """
     start = offsets_of(levels) - first * np.arange(len(levels) + 1)
-    there = codes >= first
-    at = np.flatnonzero(there)
-    columns = (codes + start[:-1] - first).ravel()[at]
-    which = at // codes.shape[1]
-    W = int(start[-1])
+    W, plain = int(start[-1]), bool((w == 1).all())
     out = np.zeros((W, W))
-    for a, b in _strips(len(codes), W):
-        low, high = np.searchsorted(which, [a, b])
-        shape = (b - a, W)
-        ones = scipy.sparse.csr_array((np.ones(high - low), (which[low:high] - a, columns[low:high])), shape=shape)
-        if (high - low) < 0.1 * (b - a) * W:
-            heavy = ones.multiply(w[a:b, None]).tocsr()
-            out += (heavy.T @ ones).toarray()
-        else:
-            dense = ones.toarray()
-            out += (dense * w[a:b, None]).T @ dense
+    with one_blas_thread():  # in a crowd of small products threads would wait for each other longer than they work
+        for a, b in _strips(len(codes), W):
+            part = codes[a:b]
+            if np.count_nonzero(part >= first) < 0.1 * len(part) * W:
+                out += _sparse_product(part, w[a:b], start, first)
+            else:
+                dense = _indicators(part, start, first, np.float32 if plain else np.float64)
+                out += (dense if plain else dense * w[a:b, None]).T @ dense
     return out
+
+
+def _indicators(codes: Index, start: Index, first: int, dtype: Any) -> Array:
+    """One column for each level from `first` on (n, W), 1 where a row has it."""
+    if first == 1 and start[-1] == len(start) - 1 == codes.shape[1] and (np.diff(start) == 1).all():
+        return codes.astype(dtype)  # two levels each: the code is the indicator
+    sizes = np.diff(start)
+    level = np.concatenate([np.arange(m) for m in sizes]) + first
+    return (codes[:, np.repeat(np.arange(len(sizes)), sizes)] == level).astype(dtype)
+
+
+def _sparse_product(codes: Index, w: Array, start: Index, first: int) -> Array:
+    at = np.flatnonzero(codes >= first)
+    columns, which = (codes + start[:-1] - first).ravel()[at], at // codes.shape[1]
+    ones = scipy.sparse.csr_array((np.ones(len(at)), (which, columns)), shape=(len(codes), int(start[-1])))
+    return np.asarray((ones.multiply(w[:, None]).tocsr().T @ ones).toarray())
 
 
 def _strips(n: int, W: int) -> Iterator[tuple[int, int]]:
@@ -269,4 +308,7 @@ def earlier_pairs(stats: PairCounts, worth: float) -> PairCounts:
         pairs[a:b, a:b] = np.diag(share[a:b])
     shape = stats.pairs.shape
     rows_before = np.full(stats.rows.shape, float(worth))
-    return stats.replace(rows=rows_before, pairs=np.array(np.broadcast_to(worth * pairs, shape)))
+    return stats.replace(
+        rows=rows_before, pairs=np.array(np.broadcast_to(worth * pairs, shape)),
+        entropy=np.zeros(stats.rows.shape), complete=True,
+    )  # fmt: skip

@@ -27,7 +27,7 @@ from likely.families.counts import (
     refuse_negative,
     smallest,
 )
-from likely.families.law import Estimate, Law, in_units, lone
+from likely.families.law import Estimate, Law, in_units, lone, tell_of_gaps
 from likely.maths.special import LOG_2PI, count_by_count, count_peak, deviance, log_factorial
 
 MANY = 4  # members from which one product beats a pass a member
@@ -253,6 +253,7 @@ class Poisson(Law):
         Poisson(rate=[4.])
         """
         self._check(stats)
+        tell_of_gaps("Poisson", stats.weight, stats.rows, prior)
         if prior is not None:
             return prior.update(stats).point("mode")
         if not stats.total_weight > 0:

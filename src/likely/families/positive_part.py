@@ -64,6 +64,11 @@ class CutLaw(SignLaw):
         cells = np.maximum(cells, 0.0)
         return np.asarray(cells / cells.sum(axis=1, keepdims=True))
 
+    @property
+    def _is_positive(self) -> bool:
+        """True where no cell is negative, by a bound or because all were looked at."""
+        return self.dim <= EXACT or self._surely_positive()
+
     def _from_cells(self, z: Array, seen: Mask, binary: Mask) -> Array:
         """Probability of what was seen (n, K), by the positive part."""
         assert self._positive is not None
@@ -75,10 +80,10 @@ class CutLaw(SignLaw):
         return np.where(binary[:, None], out, 0.0)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack: from the cells of the positive part, up to 20 columns.
+        """Draws (n, d), or (n, K, d) for a stack: of the positive part.
 
-        Beyond, a column at a time: where the expansion is negative, these draws are not quite those of its positive
-        part.
+        Up to 20 columns from its cells, and beyond a column at a time where nothing can be negative: both exact. Else
+        rows drawn a column at a time are chosen by their importance and moved by Gibbs' sampler (`cut_draws`).
         """
         if self._positive is None:
             each = self._drawn(n, rng)

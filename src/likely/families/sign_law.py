@@ -19,16 +19,12 @@ from likely.families.sign_sums import (
     checked_order,
     earlier_signs,
     number_of_sets,
-    products,
-    sets_of,
     signs,
-    split_sizes,
     sums_of_signs,
 )
 from likely.families.sparse_rows import SparseRows, is_sparse, shares_of
 
 WORTH = 1.0  # rows that the weak prior is worth
-TINY = 1e-300  # weight below which a sampled prefix is one that cannot happen
 
 
 class SignLaw(Law):
@@ -143,28 +139,3 @@ def width_of(x: Any, whose: str) -> int:
     if d == 0:
         raise ShapeError(sentence(whose, "at least one column is needed", n_rows(x)))
     return int(d)
-
-
-def drawn_by_columns(each: Array, probs: Array, d: int, order: int, n: int, rng: Generator) -> Array:
-    """Rows of zeros and ones (n, d) from Π base(x) · Σ_S c_S Π z, a column at a time.
-
-    Leaving columns out of such an expansion leaves out the sets that hold them, so the law of a column given those
-    before it is a ratio of two short sums; what is negative counts as 0.
-    """
-    parts, sets = split_sizes(each, d, order), sets_of(d, order)
-    high, low = np.sqrt((1 - probs) / probs), -np.sqrt(probs / (1 - probs))
-    z, x, weight = np.zeros((n, d)), np.zeros((n, d)), np.full(n, parts[0][0])
-    for j in range(d):
-        more = np.zeros(n)
-        for s, c in zip(sets, parts[1:], strict=True):
-            mine = np.flatnonzero(s[:, -1] == j)
-            if len(mine):
-                more += (products(z, s[mine, :-1]) if s.shape[1] > 1 else np.ones((n, 1))) @ c[mine]
-        one = probs[j] * np.maximum(weight + more * high[j], 0.0)
-        zero = (1 - probs[j]) * np.maximum(weight + more * low[j], 0.0)
-        both = one + zero
-        p = np.divide(one, both, out=np.full(n, probs[j]), where=both > TINY)
-        x[:, j] = rng.random(n) < p
-        z[:, j] = np.where(x[:, j] == 1, high[j], low[j])
-        weight = np.maximum(weight + more * z[:, j], 0.0)
-    return x

@@ -13,7 +13,7 @@ from likely.core.arrays import Array, BadEntry, Index
 from likely.core.columns import Columns
 from likely.errors import DataError, ShapeError, sentence
 from likely.families.counts import member_weights
-from likely.maths.special import LOG_FACTORIALS, TABLE, log_factorial
+from likely.maths.special import log_ways
 
 
 def is_sparse(x: Any) -> bool:
@@ -94,7 +94,10 @@ class SparseRows:
     @cached_property
     def log_ways(self) -> Array:
         """log N! / Π x! of each row (n,): in how many orders it can have been counted."""
-        return log_factorial(self.totals) - row_sums(_log_factorials(self.matrix.data), self.matrix.indptr)
+        counts, totals, ends = self.matrix.data, self.totals, self.matrix.indptr
+        if self.lowest < 0:
+            counts, totals = np.maximum(counts, 0.0), np.maximum(totals, 0.0)
+        return log_ways(counts, totals, lambda z: row_sums(z, ends))
 
     @cached_property
     def lowest(self) -> float:
@@ -126,12 +129,21 @@ def tallied(x: Any) -> Any:
     return SparseRows.of(x).tallied() if is_sparse(x) else x
 
 
-def row_sums(entries: Array, indptr: NDArray[Any]) -> Array:
+def row_sums(entries: Any, indptr: NDArray[Any]) -> Any:
     """Sums over the rows of a CSR matrix's entries (n,); an empty row's is 0."""
-    out = np.zeros(len(indptr) - 1)
+    out = np.zeros(len(indptr) - 1, entries.dtype)
     full = np.flatnonzero(indptr[1:] > indptr[:-1])
     if len(full):
         out[full] = np.add.reduceat(entries, indptr[:-1][full])
+    return out
+
+
+def row_products(entries: Array, indptr: NDArray[Any]) -> Array:
+    """Products over the rows of a CSR matrix's entries (n,); an empty row's is 1."""
+    out = np.ones(len(indptr) - 1)
+    full = np.flatnonzero(indptr[1:] > indptr[:-1])
+    if len(full):
+        out[full] = np.multiply.reduceat(entries, indptr[:-1][full])
     return out
 
 
@@ -147,15 +159,6 @@ def shares_of(w: Array | None, owner: Any, n: int, members: int | None, whose: s
     if owner is None and w is not None and w.ndim == 2 and w.shape[1] == members:
         return w.T
     return member_weights(w, owner, n, members, whose)
-
-
-def _log_factorials(counts: Array) -> Array:
-    """log x! of many counts, most of them small."""
-    if counts.size and 0 <= counts.min() and counts.max() < TABLE:
-        at = counts.astype(np.intp)
-        if (at == counts).all():
-            return LOG_FACTORIALS[at]
-    return log_factorial(np.maximum(counts, 0.0))
 
 
 def _consecutive(matrix: Any, a: int, b: int) -> Any:

@@ -326,7 +326,8 @@ def _cdf(z: Any, v: Any) -> Array:
         u = (z / np.sqrt(v)) ** 2
         middle = betainc(0.5, 0.5 * v, u / (1 + u))
         outside = np.where(u < 1, betaincc(0.5, 0.5 * v, u / (1 + u)), betainc(0.5 * v, 0.5, 1 / (1 + u)))
-        tail = 0.5 * np.where(middle < 0.5, 1 - middle, outside)
+        # beyond 1, u / (1 + u) has lost the digits that tell it from 1: only the tail itself is exact there
+        tail = 0.5 * np.where((middle < 0.5) & (u < 1), 1 - middle, outside)
         power = np.exp(0.5 * v * (np.log(v) - 2 * np.log(np.abs(z))) - _log_tail(v))
     tail = np.where(u > FAR, power, tail)
     return np.asarray(np.where(z < 0, tail, 1 - tail))

@@ -24,7 +24,7 @@ from likely.families import moments, scale_sums
 from likely.families.floors import column_floor, lift
 from likely.families.gaps import Patterns, observed
 from likely.families.gaussian import Gaussian
-from likely.families.law import Law
+from likely.families.law import Law, tell_of_gaps
 from likely.families.moments import Moments
 from likely.families.owned import members_of
 from likely.families.scale_sums import ScaleSums
@@ -284,6 +284,7 @@ class LearnsScales(Law):
         lifted just enough to be a density, and a warning says where and why.
         """
         self._suited(stats)
+        tell_of_gaps("StudentT", stats.entries, stats.total_weight, prior)
         if prior is not None:
             return self._with_prior(stats, prior)
         if not stats.total_weight > 0:

@@ -35,9 +35,13 @@ def log_of_complete(codes: Index, parent: Index, logs: Array) -> Array:
 def log_of_seen(codes: Index, parent: Index, tables: Array) -> Array:
     """log p(what was seen) of rows (n, d), −1 where nothing was: messages from the leaves to the root."""
     belief, log_scale = _upward(codes, parent, tables)[1:]
-    roots = np.flatnonzero(parent < 0)
+    return _log_roots(belief, log_scale, parent, tables)
+
+
+def _log_roots(belief: Array, log_scale: Array, parent: Index, tables: Array) -> Array:
+    """log p(what was seen) (n,), once all messages have come to the roots."""
     with np.errstate(divide="ignore"):
-        each = [np.log((belief[:, r] * tables[r, 0]).sum(axis=1)) for r in roots]
+        each = [np.log((belief[:, r] * tables[r, 0]).sum(axis=1)) for r in np.flatnonzero(parent < 0)]
     return np.asarray(log_scale + np.sum(each, axis=0))
 
 
@@ -58,6 +62,24 @@ def _upward(codes: Index, parent: Index, tables: Array) -> tuple[Index, Array, A
             log_scale += np.log(top)
         belief[:, parent[j]] *= message / safe[:, None]
     return order, belief, log_scale
+
+
+def expected_pairs(codes: Index, parent: Index, tables: Array, w: Array, start: Index) -> tuple[Array, Array]:
+    """Expected counts of all pairs of levels (W, W) in rows with gaps (n, d) of weights (n,), and log p(seen) (n,).
+
+    A row that the tree calls impossible adds nothing.
+    """
+    from likely.loops.tree import add_expected_pairs
+
+    order, belief, log_scale = _upward(codes, parent, tables)
+    logs = _log_roots(belief, log_scale, parent, tables)
+    possible = np.isfinite(logs)
+    out = np.zeros((int(start[-1]), int(start[-1])))
+    add_expected_pairs(
+        order.astype(np.int64), np.array(parent, dtype=np.int64), np.array(tables),
+        np.ascontiguousarray(belief[possible]), np.array(w[possible]), np.array(start, dtype=np.int64), out,
+    )  # fmt: skip
+    return out + out.T - np.diag(np.diagonal(out)), logs
 
 
 def marginals_given(codes: Index, parent: Index, tables: Array) -> Array:

@@ -7,13 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from likely.core.arrays import Array, BadEntry
+from likely.core.arrays import Array, BadEntry, parameter
 from likely.errors import DomainError, sentence
-from likely.families.column_law import ValueLaw
+from likely.families.column_law import ValueLaw, unsigned_variance
 from likely.families.grain import grain
 from likely.families.law import in_units, lone
 from likely.families.line_integrals import mean_log_of_lines
 from likely.families.triangle_fit import best_triangle
+from likely.families.triangle_moments import STEEPEST, corners, corners_beyond, standard_moments, tell_steep
 from likely.families.uniform import log_width
 from likely.families.weighted_values import WeightedValues
 from likely.maths.special import LOG_2
@@ -106,6 +107,40 @@ class Triangular(ValueLaw):
         return super().blank(x, members, **fixed)
 
     @classmethod
+    def from_moments(cls, mean: Any, variance: Any, skewness: Any = 0.0) -> Triangular:
+        """The law with this mean, variance and skewness, which lies within ±0.5657 (0: the mode in the middle).
+
+        >>> Triangular.from_moments(2.0, 1 / 6)
+        Triangular(low=[1.], mode=[2.], high=[3.], known='')
+        """
+        me = "Triangular"
+        spread = unsigned_variance(variance, me)
+        given = np.broadcast_arrays(parameter(mean, me, "mean"), spread, parameter(skewness, me, "skewness"))
+        if not (given[1] > 0).all() or not (np.abs(given[2]) <= STEEPEST * (1 + 1e-12)).all():
+            expected = "variance must be positive, and skewness lie within ±0.5657"
+            raise DomainError(sentence("Triangular.from_moments", expected, (given[1].tolist(), given[2].tolist())))
+        return cls(*corners(*given))
+
+    @classmethod
+    def moments_fit(cls, x: Any, weight: Any = None, low: Any = None, high: Any = None, **options: Any) -> Triangular:
+        """The law that has the mean, variance and skewness (over n) of weighted rows; fewer, where ends are known.
+
+        With one end known it has mean and variance, with both the mean: as near as a triangle with these ends can.
+        """
+        mean, variance, skewness = standard_moments(x, weight, "Triangular")
+        plain = cls._plain(len(mean), low, high)
+        if plain.known == "both":
+            mode = np.clip(3 * mean - plain.low - plain.high, plain.low, plain.high)
+            return cls(plain.low, mode, plain.high, "both")
+        if plain.known == "low":
+            return cls(plain.low, *corners_beyond(plain.low, mean, variance), "low")
+        if plain.known == "high":
+            mode, low = (-part for part in corners_beyond(-plain.high, -mean, variance))
+            return cls(low, mode, plain.high, "high")
+        tell_steep(skewness, "Triangular")
+        return cls(*corners(mean, variance, skewness))
+
+    @classmethod
     def _plain(cls, d: int, low: Any = None, high: Any = None) -> Triangular:
         known = KNOWN[(low is not None) + 2 * (high is not None)]
         ends = np.zeros(d) if low is None else cls._ends(low, d, "low")
@@ -117,8 +152,6 @@ class Triangular(ValueLaw):
 
     @classmethod
     def _ends(cls, end: Any, d: int, name: str) -> Array:
-        from likely.core.arrays import parameter
-
         given = parameter(end, "Triangular", name)
         if given.shape not in ((), (1,), (d,)):
             raise DomainError(sentence("Triangular", f"{name} must be a number, or one for each of {d} columns", end))

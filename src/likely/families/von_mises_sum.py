@@ -12,7 +12,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.families.centred import Centred
 from likely.families.column_law import ColumnLaw
-from likely.maths.bessel import bessel_lack, bessel_ratio, log_i0_scaled
+from likely.maths.bessel import bessel_lack, bessel_ratio, log_i0_quotient, log_i0_scaled
 from likely.maths.special import LOG_2PI
 
 DROP = 45.0  # of log p: what lies further down adds nothing to an integral
@@ -43,8 +43,8 @@ class VonMisesSum(Centred, ColumnLaw):
         whole = concentration + belief
         length = np.sqrt(np.maximum(whole**2 - 4 * concentration * belief * square, 0.0))
         lost = np.where(whole > 0, 4 * concentration * belief * square / np.where(whole > 0, whole + length, 1.0), 0.0)
-        scaled = log_i0_scaled(length) - log_i0_scaled(concentration) - log_i0_scaled(belief)
-        return np.asarray(scaled - lost - LOG_2PI)
+        more, less = np.maximum(concentration, belief), np.minimum(concentration, belief)
+        return np.asarray(log_i0_quotient(length, more) - log_i0_scaled(less) - lost - LOG_2PI)
 
     def _draw(
         self, shape: tuple[int, ...], rng: Generator, centre: Array, concentration: Array, belief: Array
@@ -53,9 +53,13 @@ class VonMisesSum(Centred, ColumnLaw):
         return np.asarray(centre + np.angle(np.exp(1j * turn)))
 
     def _entropy(self, centre: Array, concentration: Array, belief: Array) -> Array:
-        x = np.linspace(-np.pi, np.pi, POINTS, endpoint=False).reshape(-1, *(1,) * np.ndim(concentration))
+        """Over the whole turn, or over what of it counts: log p falls by κ c / (κ + c) · 2 z² / π² and more."""
+        with np.errstate(divide="ignore"):
+            wide = np.pi * np.sqrt(0.5 * DROP * (1 / concentration + 1 / belief))
+        reach = np.minimum(wide, np.pi)
+        x = np.linspace(-1.0, 1.0, POINTS, endpoint=False).reshape(-1, *(1,) * np.ndim(concentration)) * reach
         logs = self._log_pdf(x, np.zeros_like(centre), concentration, belief)
-        return np.asarray(-(np.exp(logs) * logs).sum(axis=0) * 2 * np.pi / POINTS)
+        return np.asarray(-(np.exp(logs) * logs).sum(axis=0) * 2 * reach / POINTS)
 
     @property
     def variance(self) -> Array:

@@ -11,8 +11,9 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.notes import tell
 from likely.errors import DomainError, ShapeError, sentence
+from likely.families.cut_draws import drawn_rows
 from likely.families.positive_part import CutLaw
-from likely.families.sign_law import drawn_by_columns, width_of
+from likely.families.sign_law import width_of
 from likely.families.sign_sums import SignSums, checked_order, expanded, number_of_sets, places
 from likely.maths.hadamard import cells_of
 from likely.maths.hadamard import expectations as walsh_transform
@@ -123,8 +124,8 @@ class Walsh(CutLaw):
         return bool((np.abs(self.expectations[..., 1:]).sum(axis=-1) <= 1.0).all())
 
     def _drawn(self, n: int, rng: Generator) -> list[Array]:
-        even = np.full(self.dim, 0.5)
-        return [drawn_by_columns(c, even, self.dim, self.order, n, rng) for c in np.atleast_2d(self.expectations)]
+        even, sure = np.full(self.dim, 0.5), self._is_positive
+        return [drawn_rows(c, even, self.dim, self.order, n, rng, sure) for c in np.atleast_2d(self.expectations)]
 
     @property
     def mean(self) -> Array:

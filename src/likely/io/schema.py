@@ -547,8 +547,8 @@ TABLE: dict[str, Entry] = {
         entropy=numbers("*"), dim=count, order=count, complete=flag,
     ),
     "PairCounts": entry(
-        lambda: import_module("likely.families.pair_counts").PairCounts, rows=numbers("*", 0),
-        pairs=numbers("* W W", 0), levels=items(numbers()),
+        lambda: import_module("likely.families.pair_counts").PairCounts, None, {"entropy": 0.0, "complete": True},
+        rows=numbers("*", 0), pairs=numbers("* W W", 0), levels=items(numbers()), entropy=numbers("*"), complete=flag,
     ),
     "Trials": entry(
         lambda: import_module("likely.families.bernoulli").Trials,
@@ -752,9 +752,9 @@ TABLE: dict[str, Entry] = {
         power=number(0), learn=texts, natural=flag, average=flag, seed=count,
     ),
     "RunningEstimate": entry(
-        lambda: import_module("likely.models.robbins_monro").RunningEstimate, rule=of_class("RobbinsMonro"),
-        theta=numbers("P"),
-        average=numbers("P"), fisher=numbers("P P"), count=count,
+        lambda: import_module("likely.models.robbins_monro").RunningEstimate, None, {"drift": np.zeros(0)},
+        rule=of_class("RobbinsMonro"), theta=numbers("P"),
+        average=numbers("P"), fisher=numbers("P P"), count=count, drift=numbers("?"),
     ),
     "Scaled": entry(
         lambda: import_module("likely.models.scaled").Scaled, base=law, factors=numbers("F", 0)
@@ -798,6 +798,13 @@ TABLE: dict[str, Entry] = {
         entropy=numbers("*"), seen=flag,
     ),
     "Floor": entry(lambda: import_module("likely.decisions.floor").Floor, log=number(), clips=flag),
+    "Hyperplane": entry(
+        lambda: import_module("likely.decisions.hyperplane").Hyperplane, normal=numbers("d"), offset=number(),
+    ),
+    "Boundary": entry(
+        lambda: import_module("likely.decisions.boundary").Boundary, first=of_class("Gaussian"),
+        second=of_class("Gaussian"), offset=number(),
+    ),
     "IsotonicMap": entry(
         lambda: import_module("likely.decisions.calibrators").IsotonicMap, knots=numbers("M"), levels=numbers("M", 0),
         offsets=numbers("B", 0, np.int64),

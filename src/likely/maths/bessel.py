@@ -33,6 +33,13 @@ def log_i0_scaled(kappa: Any) -> Array:
     return np.asarray(np.where(kappa <= 0.5, np.log1p(more) - small, np.log(i0e(kappa))))
 
 
+def log_i0_quotient(one: Any, other: Any) -> Array:
+    """`log_i0_scaled` of one less that of the other, by one logarithm: two large and alike do not cancel."""
+    one, other = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    far = np.log(i0e(one) / i0e(other))
+    return np.asarray(np.where(np.minimum(one, other) > 0.5, far, log_i0_scaled(one) - log_i0_scaled(other)))
+
+
 def bessel_ratio(kappa: Any) -> Array:
     """A(κ) = I₁(κ) / I₀(κ): the length of the mean of unit vectors of concentration κ."""
     return np.asarray(i1e(kappa) / i0e(kappa))

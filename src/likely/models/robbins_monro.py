@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,7 @@ from likely.core.notes import tell, unheard
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, LikelyError, sentence
 from likely.families.free_parameters import FreeParameters
+from likely.families.free_scores import FARTHEST, FreeScores, formulas_of
 
 ME = "RobbinsMonro"
 FIRST_DRAWS, DRAWS = 512, 128  # of the law itself, for its Fisher information: at first, and when it is looked at again
@@ -21,8 +23,11 @@ LONGEST = 1.0  # a step, in deviations of what one observation tells: outliers a
 FAR_OFF = 30.0  # deviations of one observation from which a start is no start, and the first rows make another
 BLOCK = 512  # rows that make it, or that tell at the end whether the estimate has settled
 UNSETTLED = 0.5, 10.0  # mean slope of the last rows, in deviations of one observation, and of their mean
+FIRST_LOOK = 256  # steps of a stream after which, and whenever they have doubled, it is told if it has not settled
 ENDS = ("Triangular", "Uniform")  # laws whose likelihood has no slope at the ends that it learns
-LATER = 1.0  # θ_n counts as n in the average: starts are forgotten as 1/N², for a third more variance than equal shares
+TINY = 1e-300
+LEG = 4096  # steps of a table between two averages of its path
+Slopes = Callable[[Array, int, int, int], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +41,11 @@ class RunningEstimate(Value):
 
     rule: Any  # the RobbinsMonro that made it
     theta: Array  # (P,): the last parameters, free of fences
-    average: Array  # (P,): of all so far, later ones counting more
+    # (P,): of all so far; θ_n counts n times: starts are forgotten as 1/N², for a third more variance than equal shares
+    average: Array
     fisher: Array  # (P, P): the information of one observation
     count: int
+    drift: Array = field(default_factory=lambda: np.zeros(0))  # (P,): mean slope of the last 512 steps or so
 
     @cached_property
     def law(self) -> Any:
@@ -49,6 +56,11 @@ class RunningEstimate(Value):
     def answer(self) -> Array:
         """The parameters of that law, free of fences (P,)."""
         return self.average if self.rule.average else self.theta
+
+    @cached_property
+    def _solver(self) -> Array:
+        """(G + a little)⁻¹: found once for all steps that share G."""
+        return _inverted(self.fisher)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +74,21 @@ class RobbinsMonro(Value):
     itself, or the identity. Σa = ∞ and Σa² < ∞ need ½ < power ≤ 1. `average=True` reports the average of the path
     (Polyak and Ruppert), whose variance is near that of maximum likelihood. `learn` names parameters; others stay.
 
-    `run` looks at its first rows (512 at most): where they lie 30 deviations or more from the start, maximum likelihood
-    on them makes another. At the end it looks at the last rows and tells if their slopes do not cancel, so that the
-    estimate has not settled. Rows that the law rules out are refused, and so are laws that are learnt by their ends,
-    which have no slope there.
+    natural=False is the rule as Robbins and Monro wrote it: the slope itself times a. Then `step` has units, about
+    one over the information of one row in each parameter: a step ten times too long jumps about or leaves all
+    bounds (which is an error), one ten times too short creeps. Nothing is bounded or begun anew; that it has not
+    settled is told all the same. With average=False, power=1 and step=σ² the mean of a Gaussian is the running mean.
+
+    With natural=True a step is never longer than one deviation, and `run` looks at its first rows (512 at most): where
+    they lie 30 deviations or more from the start, maximum likelihood on them makes another. At the end it looks at the
+    last rows and tells if their slopes do not cancel, so that the estimate has not settled. Rows that the law rules
+    out are refused, and so are laws that are learnt by their ends, which have no slope there.
 
     It is followed like any learner (`lk.follow`, `lk.step`): a row is scored by the law before it, then learnt from.
-    With natural=False, average=False, power=1 and step=σ² the mean of a Gaussian is the running mean, exactly.
+    A stream has no end to look at: whether slopes cancel is told after 256 steps, 512, 1024, ….
+
+    Built-in laws have formulas for slopes (some 30 µs a row); rows with gaps and other laws take differences
+    (some milliseconds).
 
     >>> import likely as lk
     >>> plain = {"natural": False, "average": False, "learn": ("mean",)}
@@ -103,13 +123,18 @@ class RobbinsMonro(Value):
     def _free(self) -> FreeParameters:
         return FreeParameters(self.law, self.learn)
 
+    @cached_property
+    def _formulas(self) -> FreeScores | None:
+        return formulas_of(self._free)
+
     # --------------------------------------------------------------- as a filter
 
     def initial(self) -> RunningEstimate:
         """The law as it was given."""
         theta = self._free.start
         fisher = self._information(theta, FIRST_DRAWS, 0) if self.natural else np.eye(len(theta))
-        return RunningEstimate.trusted(rule=self, theta=theta, average=theta, fisher=fisher, count=0)
+        still = np.zeros(len(theta))
+        return RunningEstimate.trusted(rule=self, theta=theta, average=theta, fisher=fisher, count=0, drift=still)
 
     def predict(self, belief: RunningEstimate) -> RunningEstimate:
         """Parameters do not move by themselves."""
@@ -118,17 +143,48 @@ class RobbinsMonro(Value):
     def update(self, belief: RunningEstimate, y: Any, weight: float = 1.0) -> tuple[RunningEstimate, float]:
         """The estimate once a row, or a block of rows as one step, is seen; and the block's log p before."""
         x = self._rows(y)
-        each, logs = self._free.scores_and_logs(belief.theta, x, belief.answer)
-        _refuse_impossible(logs, x)
-        slopes = each.mean(axis=0) * weight
-        count = belief.count + 1
-        theta = belief.theta + self._bounded(slopes, belief.fisher, self.step / (count + self.delay) ** self.power)
-        fisher = belief.fisher
-        if self.natural and count % max(1, count // 16) == 0:  # sixteen times while the stream doubles
-            fisher = fisher + (self._information(theta, DRAWS, count) - fisher) / 8
-        average = belief.average + (theta - belief.average) * (LATER + 1) / (count + LATER)
-        after = RunningEstimate.trusted(rule=self, theta=theta, average=average, fisher=fisher, count=count)
+        each, logs = self._scores_and_logs(belief.theta, x, belief.answer)
+        after = self._after(belief, _mean(each, weight))
+        if after.count >= FIRST_LOOK and after.count & (after.count - 1) == 0:
+            self._tell_drift(after)
         return after, float(logs.sum())
+
+    def _after(self, belief: RunningEstimate, slope: Array) -> RunningEstimate:
+        """One step along a slope (P,)."""
+        count = belief.count + 1
+        theta = self._step(belief.theta, belief._solver, slope, count)
+        _refuse_endless(float(theta.dot(theta)), count)
+        drift = belief.drift if belief.drift.shape == slope.shape else np.zeros(len(slope))
+        drift = drift + (slope - drift) * (1 / min(count, BLOCK))
+        average = belief.average + (theta - belief.average) * (2 / (count + 1))
+        return self._further(belief, theta, average, drift, count)
+
+    def _step(self, theta: Array, solver: Array, slope: Array, count: int) -> Array:
+        """θ after one step; a table is thousands of them, and each NumPy call counts."""
+        a = self.step / (count + self.delay) ** self.power
+        if not self.natural:
+            return np.asarray(theta + a * slope)
+        step = solver.dot(slope)
+        length = a * math.sqrt(max(slope.dot(step), 0.0))
+        step *= a if length <= LONGEST else a * LONGEST / length
+        step += theta
+        return np.asarray(step)
+
+    def _further(
+        self, belief: RunningEstimate, theta: Array, average: Array, drift: Array, count: int
+    ) -> RunningEstimate:
+        """The estimate at a later θ; at times its information is looked at again."""
+        parts = {"rule": self, "theta": theta, "average": average, "drift": drift, "count": count}
+        if count != self._next_look(count - 1):
+            return RunningEstimate.trusted(fisher=belief.fisher, _solver=belief._solver, **parts)
+        fresh = self._information(theta, DRAWS, count)
+        return RunningEstimate.trusted(fisher=belief.fisher + (fresh - belief.fisher) / 8, **parts)
+
+    def _next_look(self, count: int) -> int:
+        """The step after `count` that looks at the information: sixteen while a stream doubles; 0 for none."""
+        if not self.natural:
+            return 0
+        return count + 1 if count < 16 else math.ceil(2 ** ((math.floor(16 * math.log2(count) + 1e-9) + 1) / 16) - 1e-9)
 
     def run(self, x: Any, weight: Any = None, batch: int = 1, belief: RunningEstimate | None = None) -> RunningEstimate:
         """The estimate after a whole table, `batch` rows a step, in their order.
@@ -139,11 +195,61 @@ class RobbinsMonro(Value):
             raise DomainError(sentence(ME, "batch must be a whole number above 0", batch))
         at, share = _visits(x, weight)
         belief = self._started(x, at) if belief is None else belief
-        for start in range(0, len(at), int(batch)):
-            now = slice(start, start + int(batch))
-            belief, _ = self.update(belief, _taken(x, at[now]), float(share[now].mean()))
+        edges = [(start, start + int(batch)) for start in range(0, len(at), int(batch))]
+        each = share.tolist() if batch == 1 else [float(share[a:b].mean()) for a, b in edges]
+        slopes_of, done = self._slopes_of(x, at), 0
+        while done < len(edges):
+            leg = slice(done, done + min(max(self._next_look(belief.count) - belief.count, 1), LEG))
+            belief = self._walked(belief, slopes_of, edges[leg], each[leg])
+            done = leg.stop
         self._tell_unsettled(belief, x, at)
         return belief
+
+    def _walked(
+        self, belief: RunningEstimate, slopes_of: Slopes, edges: list[tuple[int, int]], shares: list[float]
+    ) -> RunningEstimate:
+        """Some steps that share one information; averages of the path are taken of all of them together."""
+        theta, solver, count, path, slopes = belief.theta, belief._solver, belief.count, [], []
+        for (start, stop), share in zip(edges, shares, strict=True):
+            count += 1
+            slope = _mean(slopes_of(theta, start, stop, count), share)
+            theta = self._step(theta, solver, slope, count)
+            path.append(theta)
+            slopes.append(slope)
+        _refuse_endless(float(theta.dot(theta)), count)
+        n = np.arange(belief.count + 1.0, count + 1.0)
+        before = belief.count * (belief.count + 1.0)
+        average = (before * belief.average + 2 * (n @ np.array(path))) / (count * (count + 1.0))
+        recent = np.array(slopes[-BLOCK:])
+        old = min(belief.count, BLOCK) - max(len(recent) - max(BLOCK - belief.count, 0), 0)
+        drift = recent.sum(axis=0) / (len(recent) + max(old, 0))
+        if old > 0 and belief.drift.shape == drift.shape:
+            drift = drift + belief.drift * (old / (len(recent) + old))
+        return self._further(belief, theta, average, drift, count)
+
+    def _slopes_of(self, x: Any, at: Index) -> Slopes:
+        """(θ, start, stop, count) ↦ slopes of these visits: by formula where the law has one and the rows allow it."""
+        formulas = self._formulas
+        found = formulas.table(np.asarray(x) if isinstance(x, list | tuple) else x) if formulas is not None else None
+
+        def differences(theta: Array, start: int, stop: int, count: int) -> Array:
+            _refuse_endless(float(theta.dot(theta)), count)
+            rows = self._rows(_taken(x, at[start:stop]))
+            each, logs = self._free.scores_and_logs(theta, rows, theta)
+            _refuse_impossible(logs, rows)
+            return each
+
+        if found is None or formulas is None:
+            return differences
+        z, fine = found[0][at], found[1][at]
+        whole, scores = bool(fine.all()), formulas.scores
+
+        def slopes(theta: Array, start: int, stop: int, count: int) -> Array:
+            if theta.dot(theta) < FARTHEST and (whole or fine[start:stop].all()):
+                return scores(theta, z[start:stop])
+            return differences(theta, start, stop, count)
+
+        return slopes
 
     # ------------------------------------------------------------ starts and ends
 
@@ -153,7 +259,7 @@ class RobbinsMonro(Value):
         if not self.natural or not len(at):
             return start
         first = self._rows(_taken(x, at[:BLOCK]))
-        slope = self._free.scores(start.theta, first).mean(axis=0)
+        slope = self._scores(start.theta, first).mean(axis=0)
         if self._deviations(slope, start.fisher) < FAR_OFF:
             return start
         theta = self._refitted(start.theta, first)
@@ -172,18 +278,25 @@ class RobbinsMonro(Value):
 
     def _tell_unsettled(self, belief: RunningEstimate, x: Any, at: Index) -> None:
         last = at[-BLOCK:]
-        if not self.natural or len(last) < 32:
-            return
-        slope = self._free.scores(belief.answer, self._rows(_taken(x, last))).mean(axis=0)
+        if len(last) >= 32:
+            slope = self._scores(belief.answer, self._rows(_taken(x, last))).mean(axis=0)
+            self._tell_slope(slope, belief, len(last))
+
+    def _tell_drift(self, belief: RunningEstimate) -> None:
+        """The same for a stream, whose last rows are gone: their mean slope was kept."""
+        self._tell_slope(belief.drift, belief, min(belief.count, BLOCK))
+
+    def _tell_slope(self, slope: Array, belief: RunningEstimate, rows: int) -> None:
         away = self._deviations(slope, self._information(belief.answer, FIRST_DRAWS, belief.count))
-        if away > UNSETTLED[0] and away * math.sqrt(len(last) / len(slope)) > UNSETTLED[1]:
+        if away > UNSETTLED[0] and away * math.sqrt(rows / len(slope)) > UNSETTLED[1]:
             expected = "slopes of the last rows should cancel, so the estimate has not settled"
-            tell(sentence(ME, expected, f"{away:.2g} deviations", "begin nearer, or see more rows"), stacklevel=3)
+            remedy = "begin nearer, or see more rows" if self.natural else "change step, or take natural=True"
+            tell(sentence(ME, expected, f"{away:.2g} deviations", remedy), stacklevel=4)
 
     @staticmethod
     def _deviations(slope: Array, fisher: Array) -> float:
         """A mean slope in deviations of what one observation tells."""
-        return math.sqrt(max(float(slope @ _solved(fisher, slope)), 0.0))
+        return math.sqrt(max(float(slope @ _inverted(fisher) @ slope), 0.0))
 
     # -------------------------------------------------------------------- inside
 
@@ -200,20 +313,46 @@ class RobbinsMonro(Value):
     def _information(self, theta: Array, draws: int, count: int) -> Array:
         """The mean of g gᵀ over draws of the law at θ; keyed by the step, so that updates are pure."""
         x = self._free.law(theta).sample(draws, np.random.default_rng([self.seed, count]))
-        g = self._free.scores(theta, x)
+        g = self._scores(theta, x)
         return np.asarray(g.T @ g / len(g))
 
-    def _bounded(self, slope: Array, fisher: Array, a: float) -> Array:
-        if not self.natural:
-            return a * slope
-        step = _solved(fisher, slope)
-        length = a * math.sqrt(max(float(slope @ step), 0.0))
-        return np.asarray(a * step * min(1.0, LONGEST / max(length, 1e-300)))
+    def _scores(self, theta: Array, x: Any) -> Array:
+        """∂ log p(x_i | θ) / ∂θ (n, P), by formula where there is one."""
+        z = self._clean(x, theta)
+        return self._free.scores(theta, x) if z is None else self._formulas.scores(theta, z)  # type: ignore[union-attr]
+
+    def _scores_and_logs(self, theta: Array, x: Any, point: Array) -> tuple[Array, Array]:
+        """The same, and log p(x_i | point); rows that the law rules out are refused."""
+        z = self._clean(x, theta, point)
+        if z is not None and self._formulas is not None:
+            return self._formulas.scores(theta, z), self._formulas.logs(point, z)
+        each, logs = self._free.scores_and_logs(theta, x, point)
+        _refuse_impossible(logs, x)
+        return each, logs
+
+    def _clean(self, x: Any, *points: Array) -> Array | None:
+        """Rows as the formulas want them; None where there are none, or a row has a gap or cannot be."""
+        formulas = self._formulas
+        found = formulas.table(x) if formulas is not None else None
+        if found is None or formulas is None or not found[1].all() or not all(map(formulas.near, points)):
+            return None
+        return found[0]
 
 
-def _solved(fisher: Array, slope: Array) -> Array:
-    ridge = 1e-6 * max(float(np.trace(fisher)) / len(fisher), 1e-300)
-    return np.asarray(np.linalg.solve(fisher + ridge * np.eye(len(fisher)), slope))
+def _refuse_endless(size: float, count: int) -> None:
+    if not size < math.inf:
+        raise DomainError(sentence(ME, "the path must stay finite", f"infinity at step {count}", "take a smaller step"))
+
+
+def _mean(slopes: Array, weight: float) -> Array:
+    """The mean of slopes (n, P), times a weight."""
+    mean = slopes[0] if len(slopes) == 1 else slopes.mean(axis=0)
+    return mean if weight == 1 else mean * weight
+
+
+def _inverted(fisher: Array) -> Array:
+    ridge = 1e-6 * max(float(np.trace(fisher)) / len(fisher), TINY)
+    return np.asarray(np.linalg.inv(fisher + ridge * np.eye(len(fisher))))
 
 
 def _refuse_impossible(logs: Array, x: Any) -> None:

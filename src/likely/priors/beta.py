@@ -286,8 +286,8 @@ def _log_density(x: Array, a: Array, b: Array) -> Array:
 
     Gamma laws of x and 1 − x, at rate a + b, over that of their sum: it keeps its digits for large a and b.
     """
-    inside = (x >= 0) & (x <= 1)
-    at, whole = np.where(inside, x, 0.5), a + b
+    inside, whole = (x >= 0) & (x <= 1), a + b
+    at = x if inside.all() else np.where(inside, x, 0.5)
     with np.errstate(invalid="ignore"):
         value = log_gamma_density(at, a, whole) + log_gamma_density(1.0 - at, b, whole)
     value = value - log_gamma_density(1.0, whole, whole)

@@ -17,7 +17,7 @@ from likely.families.gaussian import Gaussian
 from likely.families.law import in_units, lone
 from likely.families.moments import ColumnMoments, Moments
 from likely.families.student_t import StudentT
-from likely.maths.special import LOG_2PI, log_gamma_density
+from likely.maths.special import LOG_2PI, log_gamma_density, log_gamma_ratio
 from likely.priors.normal_inverse_gamma import NormalInverseGamma
 
 
@@ -141,8 +141,11 @@ class NormalGamma(Value):
         mu, lam = (part[:, None] for part in (z[:, : self.dim], z[:, self.dim :]))
         m, k, a, b = (np.atleast_2d(part) for part in (self.mean, self.kappa, self.shape, self.rate))
         at = np.where(lam > 0, lam, 1.0)
-        normal = -0.5 * (LOG_2PI - np.log(k * at) + k * at * (mu - m) ** 2)
-        out = np.where(lam > 0, log_gamma_density(at, a, b) + normal, -np.inf).sum(axis=-1)
+        # √λ of the normal law joins the gamma law of y = bλ, whose shape is then a + ½: log λ and log b do not cancel
+        with np.errstate(over="ignore"):
+            gamma = log_gamma_density(b * at, a + 0.5, 1.0) + log_gamma_ratio(a, 0.5)
+        normal = 0.5 * (np.log(k * b) - LOG_2PI - k * at * (mu - m) ** 2)
+        out = np.where(lam > 0, gamma + normal, -np.inf).sum(axis=-1)
         return out if self.members else out[:, 0]
 
     def sample(self, n: int, rng: Generator) -> Array:

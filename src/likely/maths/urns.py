@@ -1,0 +1,97 @@
+"""Pólya's urn in logarithms: of each colour a little more is put back than was drawn, so what came comes again.
+
+The chance that of N draws xⱼ are of colour j, from an urn with αⱼ of each and S = Σ αⱼ, is
+
+    N! Γ(S) / Γ(N + S) · Πⱼ Γ(xⱼ + αⱼ) / (Γ(αⱼ) xⱼ!)
+
+As peaks and deviances of x among x + α, one colour is as far away from its share as the others are together, and
+
+    log p = Σⱼ (log root(xⱼ, αⱼ) + rest(xⱼ, αⱼ)) − (log root(N, S) + rest(N, S))
+
+where `rest` is small or of one sign and all roots are multiplied before their one logarithm is taken: log p keeps its
+digits where the logarithms of gamma functions, a million each, would cancel to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.maths.special import deviance, peak_parts
+
+SMALLEST = 1e-290  # products below it, or above its inverse, are left for sums of logarithms
+LARGEST = 1e150  # what can be squared
+
+
+def heap(x: Any, a: Any) -> tuple[Array, Array]:
+    """`root` and `rest` of x among x + α as if it had come as expected."""
+    n = a + x
+    (u_n, s_n), (u_a, s_a), (u_x, s_x) = (peak_parts(part) for part in (n, a, x))
+    return np.asarray(a / n * np.sqrt(u_n / (u_a * u_x))), np.asarray(s_n - s_a - s_x)
+
+
+def colour(x: Any, a: Any, total: Any, whole: Any, low: Any = 0.0) -> tuple[Array, Array]:
+    """`root` and `rest` of one colour, drawn x times of `total`, of which there are a among `whole`.
+
+    x, α, N and S may be any real numbers from 0 on, α and S above it. `low` is what S lost when it was rounded.
+    """
+    with np.errstate(all="ignore"):
+        root, rest = heap(x, a)
+        return root, np.asarray(rest - fall(x, a, total, whole, low))
+
+
+def fall(x: Any, a: Any, total: Any, whole: Any, low: Any = 0.0) -> Array:
+    """How far below its peak a colour is: the deviances of α and x from their shares of α + x."""
+    with np.errstate(all="ignore"):
+        away, both, n = _away(x, a, total, whole, low), whole + total, a + x
+        return np.asarray(deviance(a, n * (whole / both), away) + deviance(x, n * (total / both), -away))
+
+
+def _away(x: Any, a: Any, total: Any, whole: Any, low: Any) -> Array:
+    """α − (α + x) S / (N + S) = (α N − x S) / (N + S), in units that do not overflow."""
+    both = whole + total
+    if np.max(both, initial=0.0) < LARGEST:
+        return np.asarray((a * total - x * whole - x * low) / both)
+    share, power = np.frexp(both)
+    unit = np.ldexp(1.0, -power)
+    return np.asarray(((a * unit) * total - x * (whole * unit) - x * (low * unit)) / share)
+
+
+def rounded_off(parts: Array, whole: Array) -> Array:
+    """Σ parts − whole along the last axis, exactly enough: what a sum that was rounded lacks."""
+    total, lack = np.zeros(parts.shape[:-1]), np.zeros(parts.shape[:-1])
+    for part in np.moveaxis(parts, -1, 0):
+        new = total + part
+        other = new - total
+        lack += (total - (new - other)) + (part - other)
+        total = new
+    return np.asarray((total - whole) + lack)
+
+
+def log_product(
+    roots: Array, whole: Array, product: Callable[[Array], Array], total: Callable[[Array], Array]
+) -> Array:
+    """log(Π roots / whole) by one logarithm, or, where numbers leave their range, as a sum of many.
+
+    `product` and `total` multiply and add the roots that belong together.
+    """
+    with np.errstate(all="ignore"):
+        quotient = product(roots) / whole
+        fine = (quotient > SMALLEST) & (quotient < 1 / SMALLEST)
+        out = np.log(quotient)
+        return out if fine.all() else np.where(fine, out, total(np.log(roots)) - np.log(whole))
+
+
+def log_two_colours(x: Any, y: Any, n: Any, a: Any, b: Any, factor: Any = 1.0) -> Array:
+    """log p of x draws of one colour and y of the other, n in all, from an urn with a and b; times a factor."""
+    x, y, n, a, b = (np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in (x, y, n, a, b))
+    whole = a + b
+    low = rounded_off(np.stack(np.broadcast_arrays(a, b), axis=-1), whole)
+    (one, first), (other, second), (root, rest) = (
+        colour(x, a, n, whole, low), colour(y, b, n, whole, low), heap(n, whole)
+    )  # fmt: skip
+    with np.errstate(all="ignore"):
+        return np.asarray(np.log(one * other / root * factor) + (first + second - rest))

@@ -1,0 +1,58 @@
+"""Pólya's urn against mpmath: digits, and numbers at the edge of their range."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from likely.maths.urns import colour, fall, heap, log_product, log_two_colours, rounded_off
+
+
+def exact(x, y, a, b):
+    x, y, a, b = (mp.mpf(float(v)) for v in (x, y, a, b))
+    ways = mp.loggamma(x + y + 1) - mp.loggamma(x + 1) - mp.loggamma(y + 1)
+    return ways + mp.log(mp.beta(x + a, y + b)) - mp.log(mp.beta(a, b))
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        (20.0, 3.0, 1818.634955368913, 289.42880616766746),  # logarithms of 7 each, and log p is −1.4
+        (8.0, 0.0, 826473.1554788157, 9505.050530770488),
+        (1.0, 123.0, 8.390370901825252, 1030.044454084201),
+        (0.5, 2.25, 3.0, 1e-6),  # expected counts
+        (1e6, 1e6, 1e6, 1e6),
+        (0.0, 0.0, 2.0, 3.0),
+    ],
+)
+def test_two_colours_keep_their_digits(point):
+    x, y, a, b = point
+    with mp.workdps(60):
+        wanted = float(exact(*point))
+    assert log_two_colours(x, y, x + y, a, b)[0] == pytest.approx(wanted, abs=1e-15, rel=8e-16)
+
+
+def test_numbers_at_the_edge_of_their_range():
+    assert log_two_colours(1.0, 1.0, 2.0, 1e300, 1e300)[0] == pytest.approx(np.log(0.5), rel=1e-15)
+    assert log_two_colours(1.0, 0.0, 1.0, 1e-300, 1.0)[0] == pytest.approx(np.log(1e-300), rel=1e-15)
+    assert np.isfinite(fall(5.0, 1e200, 10.0, 3e200)) and fall(5.0, 1e200, 15.0, 3e200) == 0.0
+
+
+def test_a_colour_that_was_not_drawn_waits_by_its_share():
+    root, rest = colour(0.0, 2.5, 7.0, 4.0)
+    assert root == 1.0 and rest == pytest.approx(-2.5 * np.log1p(7 / 4), rel=1e-15)
+
+
+def test_products_out_of_range_are_sums_of_logarithms():
+    roots = np.full((2, 400), 1e-3)
+    roots[1] = 0.5
+    found = log_product(roots, np.array([2.0, 1.0]), lambda z: z.prod(axis=1), lambda z: z.sum(axis=1))
+    assert np.allclose(found, [400 * np.log(1e-3) - np.log(2.0), -400 * np.log(2.0)], rtol=1e-14)
+    assert heap(np.array(3.0), np.array(2.0))[0] > 0
+
+
+def test_what_a_sum_lost():
+    parts = np.array([[1.0, 2.0**-60, -1.0], [1e16, 1.0, 1.0]])
+    rounded = parts.sum(axis=1)
+    assert rounded_off(parts, rounded).tolist() == [2.0**-60 - rounded[0], 10**16 + 2 - int(rounded[1])]
