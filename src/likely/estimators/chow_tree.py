@@ -54,6 +54,7 @@ class ChowTreeDensity(DensityEstimator):
         self.tol = tol
 
     _model_types = (ChowTree,)
+    _tells_of_gaps = False
     _looks_once = False  # levels are where they are
 
     def _blank(self, X: Any, members: int | None = None) -> ChowTree:

@@ -55,6 +55,7 @@ class ContaminatedDensity(DensityEstimator):
         self.tol = tol
 
     _model_types = (Mixture,)
+    _tells_of_gaps = False
 
     def _blank(self, X: Any, members: int | None = None) -> Mixture:
         share = np.array([1 - FIRST_SHARE, FIRST_SHARE])

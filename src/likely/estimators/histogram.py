@@ -46,6 +46,7 @@ class HistogramDensity(DensityEstimator):
 
     prior, max_iter, tol = None, 100, 1e-6  # nothing is believed in advance; only hidden labels iterate
     _model_types = (Histogram,)
+    _tells_of_gaps = False
     _looks_once = False  # the edges must hold all rows
 
     def _blank(self, X: Any, members: int | None = None) -> Histogram:

@@ -49,6 +49,7 @@ class MultinomialDensity(DensityEstimator):
         self.tol = tol
 
     _model_types = (Multinomial, DirichletMultinomial)
+    _tells_of_gaps = False
 
     def _blank(self, X: Any, members: int | None = None) -> Multinomial:
         return Multinomial.blank(X[:4096], members)

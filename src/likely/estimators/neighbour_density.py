@@ -48,6 +48,7 @@ class NeighbourDensity(DensityEstimator):
 
     prior, max_iter, tol = None, 100, 1e-6  # nothing is believed in advance; only hidden labels iterate
     _model_types = (NeighbourBalls,)
+    _tells_of_gaps = False
 
     def _blank(self, X: Any, members: int | None = None) -> NeighbourBalls:
         return NeighbourBalls.blank(

@@ -62,6 +62,7 @@ class ParzenDensity(DensityEstimator):
 
     prior, max_iter, tol = None, 100, 1e-6  # nothing is believed in advance; only hidden labels iterate
     _model_types = (Parzen,)
+    _tells_of_gaps = False
 
     def _blank(self, X: Any, members: int | None = None) -> Parzen:
         long = self.kernel == "elliptical"

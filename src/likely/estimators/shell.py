@@ -22,7 +22,7 @@ from likely.core.value import Value
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.fast import is_plain
 from likely.estimators.outward import filled_in
-from likely.families.law import Law
+from likely.families.law import Law, never_observed, unseen_columns
 from likely.models.imputing import impute
 from likely.models.softening import softened
 
@@ -52,6 +52,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         self._validate_params()
         X, weight = self._checked(X, sample_weight, reset=True)
         with self._named_columns():
+            self._look_for_gaps(Blocks.of(X, weight))
             report = fit(
                 self._first(X, weight), Blocks.of(X, weight), prior=self._prior_rule(),
                 stop=Stop(self.max_iter, self.tol),
@@ -119,6 +120,18 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     def _blank_for(self, X: Any, members: int | None, weight: Any) -> Any:
         """The same for rows with weights, where a first look counts rows."""
         return self._blank(X, members)
+
+    _tells_of_gaps = True  # its law says itself which columns were never observed
+
+    def _look_for_gaps(self, data: Blocks) -> None:
+        """A table of nothing but gaps is refused, unless a prior has a law to offer."""
+        never, d = unseen_columns(data)
+        own = self.prior is not None and not isinstance(self.prior, str)
+        if d and len(never) == d and not own:
+            expected, remedy = "at least one entry must have been observed", "give rows that are not all NaN"
+            raise DataError(sentence(type(self).__name__, expected, "none", remedy))
+        if len(never) and not self._tells_of_gaps:
+            tell(never_observed(type(self).__name__, never, self.prior))
 
     _looks_once = True  # a first model needs a look at some rows only, not at all of them
     _hides_labels = False  # True where a start must tell parts apart, because nothing in the rows does
@@ -238,7 +251,9 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
     def _named_columns(self) -> AbstractContextManager[None]:
         """Warnings speak of columns by number, and of the law: say the columns' names, and whose it is."""
-        return said_once(2, lambda text: self._in_names(text).replace("Gaussian", type(self).__name__, 1))
+        laws = "|".join({"Gaussian", *(law.__name__ for law in self._model_types)})
+        mine = re.compile(rf"\b({laws})\b")
+        return said_once(2, lambda text: mine.sub(type(self).__name__, self._in_names(text), count=1))
 
     def _in_names(self, text: str) -> str:
         names = getattr(self, "feature_names_in_", None)
