@@ -175,19 +175,23 @@ def test_card_has_its_chapters(wine_folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("key", "words", "open_rows"),
+    ("key", "words", "held"),
     [
-        ("neighbours", "nearest of them vote", True), ("parzen", "one density a class", True),
-        ("nearest-mean", "a centre of each class", False), ("full", "one density a class", False),
-        ("frequencies", "looks at no column", False),
+        ("neighbours", "nearest of them vote", "rows"), ("parzen", "one density a class", "rows"),
+        ("nearest-mean", "a centre of each class", "rows"), ("laplace", "one density a class", "values of columns"),
+        ("full", "one density a class", None), ("frequencies", "looks at no column", None),
     ],
 )  # fmt: skip
-def test_card_says_how_it_decides_and_whether_rows_are_inside(tmp_path, key, words, open_rows):
+def test_card_says_how_it_decides_and_whether_rows_are_inside(tmp_path, key, words, held):
     table = write(wine_frame(), tmp_path / "t.csv")
     done = run("fit", table, "--target", "class", "--models", key, "--no-rivals", "-o", tmp_path / "m.likely")
     assert done.exit_code == 0, done.stderr
     text = run("card", tmp_path / "m.likely").stdout
-    assert words in text and ("holds the rows" in text) == open_rows
+    assert words in text and ("The model file holds" in text) == (held is not None)
+    assert held is None or f"holds {held} that it learnt from" in text
+    first = str(wine_frame()["proline"][0]).encode()  # and the file is asked, too: as numbers, eight bytes each
+    found = np.float64(first.decode()).tobytes() in (tmp_path / "m.likely").read_bytes()
+    assert found == (held is not None)
 
 
 def test_card_needs_a_model_that_was_fitted_here(tmp_path):

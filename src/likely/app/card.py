@@ -101,15 +101,16 @@ def _what(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 
 def _kind(classifier: Any) -> Iterator[str]:
     """How it comes to its posteriors, and whether the file gives rows away."""
-    name, density = type(classifier).__name__, str(getattr(classifier, "density", ""))
-    kept, k = getattr(classifier, "kept_", None), getattr(classifier, "k_", None)
+    from likely.estimators.kept_data import what_is_kept
+
+    name, k, held = type(classifier).__name__, getattr(classifier, "k_", None), what_is_kept(classifier)
     yield {
         "NearestNeighbours": f"It keeps its rows: the {k} nearest of them vote.",
         "DistanceClassifier": "It compares distances to a centre of each class.",
         "ClassFrequencies": "It looks at no column: it says how frequent the classes are.",
     }.get(name, "It is generative: one density a class, and Bayes' theorem.")
-    if kept is not None or "ParzenDensity" in density or "NeighbourDensity" in density:
-        yield "The model file holds the rows that it learnt from: whoever has it can read them."
+    if held:
+        yield f"The model file holds {held} that it learnt from: whoever has it can read them."
 
 
 def _use(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:

@@ -274,7 +274,8 @@ def _price(estimator: Any, X: Any, weight: Any, size: int) -> tuple[Price, Any, 
     """What a component must pay for, the rows as components take them, and their weight."""
     probe = clone(estimator).set_params(n_components=size)
     rows = probe._rows(X, reset=True)
-    return Price.of(probe._blank(rows).parts), rows, float(n_rows(rows) if weight is None else np.sum(weight))
+    total = float(n_rows(rows) if weight is None else np.sum(weight))
+    return Price.of(probe._blank_for(rows, None, weight).parts), rows, total
 
 
 def _over_parts(given: Any, sparse: Any) -> Any:

@@ -64,6 +64,7 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
         "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
         **RULES, **NOVELTY,
     }  # fmt: skip
+    _keeps_rows = True
     _saved: tuple[str, ...] = (
         "centres_", "spread_", "rate_", "sample_", "sample_weight_", "stats_", "classes_",
         "n_features_in_", "feature_names_in_",

@@ -27,6 +27,7 @@ from likely.models.votes import Voters
 
 CHOICES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 45, 70, 100)  # what "leave-one-out" chooses from
 EQUAL = 1e-12  # costs that differ by rounding only
+VOTES = 2**22  # entries that are held at once while k is chosen
 LEFT_OUT = 10_000  # rows that are left out one by one, at most: spread evenly over all
 
 
@@ -74,6 +75,7 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
         **RULES, **NOVELTY,
     }  # fmt: skip
+    _keeps_rows = True
     _saved: tuple[str, ...] = (
         "rows_", "owner_", "weight_", "classes_", "kept_", "k_", "left_out_scores_", "scale_",
         "n_features_in_", "feature_names_in_",
@@ -174,23 +176,41 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
             return int(asked)
         choices = CHOICES if isinstance(asked, str) else _several(asked, type(self).__name__)
         total = self._voters.weight.sum()
-        choices = [k for k in choices if k < total] or [1]
-        n = len(self.kept_)
-        at = np.unique(np.linspace(0, n - 1, min(n, LEFT_OUT)).astype(np.intp))
-        votes, _ = self._voters.left_out_for_each(choices, self.weights == "distance", at)
-        costs, logs = np.transpose([self._left_out_score(each, at) for each in votes])
+        choices = [k for k in choices if k < total] or [min(choices)]
+        costs, logs = self._left_out_scores(choices)
         self.left_out_scores_ = np.stack([choices, costs, logs], axis=1)
         best = costs <= costs.min() + EQUAL * np.abs(costs).max() if self.criterion == "errors" else costs == costs
         return choices[int(np.argmax(np.where(best, logs, -np.inf)))]
 
-    def _left_out_score(self, votes: Array, at: Index) -> tuple[float, float]:
-        """What decisions cost about rows that the others tell, and the log-posterior of their classes; means."""
-        logs = self._posterior(votes)
-        truth, weight = self._voters.owner[at], self._voters.weight[at]
-        judging = weight * (self.class_prior_ / self._shares)[truth]  # as if classes came as often as they will
-        told = np.stack([self._paid(logs, truth), logs[np.arange(len(at)), truth]])
-        cost, log = np.average(told, axis=1, weights=judging if judging.any() else weight).tolist()
-        return cost, log
+    def _left_out_scores(self, choices: list[int]) -> tuple[Array, Array]:
+        """For each k (K,): what decisions about training rows cost that the others tell, and their log-posterior."""
+        n, C = len(self.rows_), len(self.classes_)
+        asked = np.unique(np.linspace(0, n - 1, min(n, LEFT_OUT)).astype(np.intp))
+        judging = self.weight_ * (self.class_prior_ / self._shares)[self.owner_]  # as often as they will come
+        asked = asked[judging[asked] > 0] if judging[asked].any() else asked
+        step = max(64, VOTES // (len(choices) * C))
+        total = np.zeros((2, len(choices)))
+        for start in range(0, len(asked), step):
+            total += self._told_by_others(choices, asked[start : start + step], judging)
+        costs, logs = total / (judging[asked].sum() or self.weight_[asked].sum())
+        return costs, logs
+
+    def _told_by_others(self, choices: list[int], at: Index, judging: Array) -> Array:
+        """Σ of costs and log-posteriors (2, K) of some rows, those that stayed left out and the others as they are."""
+        votes, place = np.empty((len(choices), len(at), len(self.classes_))), np.searchsorted(self.kept_, at)
+        stayed = self.kept_[np.minimum(place, len(self.kept_) - 1)] == at
+        by_distance, left = self.weights == "distance", np.zeros(len(at))
+        if stayed.any():
+            votes[:, stayed] = self._voters.left_out_for_each(choices, by_distance, place[stayed])[0]
+            left[stayed] = self._voters.unit(place[stayed])
+        if not stayed.all():
+            votes[:, ~stayed] = self._voters.votes_for_each(self.rows_[at[~stayed]], choices, by_distance)[0]
+        truth, weight = self.owner_[at], judging[at] if judging[at].any() else self.weight_[at]
+        out = []
+        for each in votes:
+            logs = self._posterior(each, self._shares_without(truth, left))
+            out.append([weight @ self._paid(logs, truth), weight @ logs[np.arange(len(at)), truth]])
+        return np.transpose(out)
 
     def _paid(self, logs: Array, truth: Index) -> Array:
         """What the decision about each row costs (n,), its class being the true one; without costs, 1 a mistake."""
@@ -220,7 +240,9 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
     def leave_one_out(self) -> Array:
         """log p(c | x) of each kept training row (n, C) as the others tell it."""
         check_is_fitted(self)
-        return self._posterior(self._voters.votes_left_out(self.k_, self.weights == "distance")[0])
+        votes = self._voters.votes_left_out(self.k_, self.weights == "distance")[0]
+        at = np.arange(len(self.kept_))
+        return self._posterior(votes, self._shares_without(self._voters.owner, self._voters.unit(at)))
 
     @property
     def class_count_(self) -> Array:
@@ -237,13 +259,21 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
     @property
     def _shares(self) -> Array:
         """Shares of the classes among the rows that vote; a class that is named but was not seen yet has a little."""
-        counts = np.bincount(self._voters.owner, self._voters.weight, len(self.classes_))
-        counts = np.maximum(counts, 1e-3 * counts.sum() / len(self.classes_))
-        return counts / counts.sum()
+        return _shared(self._counts)
 
-    def _posterior(self, votes: Array) -> Array:
+    @property
+    def _counts(self) -> Array:
+        """Weight of each class (C,) among the rows that vote."""
+        return np.asarray(np.bincount(self._voters.owner, self._voters.weight, len(self.classes_)), dtype=np.float64)
+
+    def _shares_without(self, owner: Index, left: Array) -> Array:
+        """The same (m, C) for rows of which so much was left out of their class."""
+        counts = self._counts
+        return _shared(counts - left[:, None] * (np.arange(len(counts)) == owner[:, None]))
+
+    def _posterior(self, votes: Array, shares: Array | None = None) -> Array:
         """From votes to log-posteriors: with N_c/N as prior, (k_c + a N_c/N) / (k + a); with others, by Bayes."""
-        shares = self._shares
+        shares = self._shares if shares is None else shares
         logs = np.log(votes + self.smoothing * shares)
         if self.class_prior is not None:
             with np.errstate(divide="ignore"):
@@ -308,9 +338,18 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         return tags
 
 
+def _shared(counts: Array) -> Array:
+    """Shares of counts (..., C), a thousandth of an even share at least."""
+    counts = np.maximum(counts, 1e-3 * counts.sum(axis=-1, keepdims=True) / counts.shape[-1])
+    return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
+
+
 def _several(asked: Any, whose: str) -> list[int]:
     """Numbers of neighbours to choose from."""
-    asked = np.ravel(asked).tolist()
+    try:
+        asked = np.ravel(asked).tolist()
+    except ValueError as error:
+        raise DomainError(sentence(whose, "n_neighbors must be a number, or numbers to choose from", asked)) from error
     if not asked:
         raise DomainError(sentence(whose, "n_neighbors must be a number, or numbers to choose from", "an empty list"))
     return [_whole(k, whose) for k in asked]

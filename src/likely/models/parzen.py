@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from likely.core.arrays import Array, BadEntry, Index, like_input, parameter, re
 from likely.core.notes import unheard
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import one_column
+from likely.families.floors import ROUNDING
 from likely.models.distinct_rows import DistinctRows, same_rows
 from likely.models.kept_points import KeptPoints, end_to_end, with_weight
 from likely.models.parzen_gaps import completed
 from likely.models.parzen_kernels import WITH_GAPS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
-from likely.models.parzen_pairs import Cloud, far_log_sums
+from likely.models.parzen_pairs import Cloud, far_log_sums, lengths
 from likely.models.parzen_scale import RULES, UNITS, LeftOut, chosen, log_sums_of, shapes_of, spreads
 from likely.models.parzen_tree import Tree, tree_of
 
@@ -68,8 +70,10 @@ class Parzen(KeptPoints):
         points, weight, edges = with_weight(given, self.weight, edges, "Parzen")
         if self.tolerance is not None and not 0 <= self.tolerance < 1:
             raise DomainError(sentence("Parzen", "tolerance must lie in 0 … 1", self.tolerance, "0 is exact"))
-        if self.rule not in RULES and not (isinstance(self.rule, int | float) and self.rule > 0):
-            raise DomainError(sentence("Parzen", f"rule must be a number or one of {', '.join(RULES)}", self.rule))
+        named = isinstance(self.rule, str) and self.rule in RULES
+        if not (named or (isinstance(self.rule, int | float) and 0 < self.rule < np.inf)):
+            expected = f"rule must be a positive number or one of {', '.join(RULES)}"
+            raise DomainError(sentence("Parzen", expected, repr(self.rule)))
         if self.unit not in UNITS:
             raise DomainError(sentence("Parzen", f"unit must be one of {', '.join(UNITS)}", repr(self.unit)))
         self._set(points=points, weight=weight, edges=edges, dof=float(self.dof))
@@ -123,12 +127,24 @@ class Parzen(KeptPoints):
 
     @property
     def relative_scale(self) -> Array:
-        """α of each member (K,), one for one value: v² over its unit, in the column that varies most."""
+        """α of each member (K,), one for one value: v² over its unit, in the column that varies most.
+
+        Of one value, which may have been a member: 1/α is the mean of σ²/v² over its columns, whatever the unit was.
+        """
+        if self.members is None and (own := self._own_variance).any():
+            squared = np.diagonal(self.scale) if self.elliptical else self.scale
+            return np.array([1.0 / np.mean((own / squared)[own > 0])])
         with unheard():  # what is odd about columns was said when they were learnt
             each = spreads(self.points, self._w, self._owner, self.members or 1, self.unit)
         squared = np.diagonal(self.scale, axis1=-2, axis2=-1) if self.elliptical else self.scale
         at = np.argmax(each, axis=1)[:, None]
         return np.asarray(np.take_along_axis(np.atleast_2d(squared), at, 1) / np.take_along_axis(each, at, 1))[:, 0]
+
+    @property
+    def _own_variance(self) -> Array:
+        """σ² of each column among the points (d,); 0 where they do not spread beyond rounding."""
+        own = self._w @ (self.points - self.mean) ** 2 / self._w.sum()
+        return np.where(own > (ROUNDING * np.abs(self.mean)) ** 2, own, 0.0)
 
     def _own(self, k: int) -> dict[str, Any]:
         return {"scale": self.scale[k].copy()}
@@ -465,12 +481,12 @@ def coulomb_potential(points: Any, x: Any, weight: Any = None, epsilon: float = 
     w = np.ones(len(y)) if weight is None else parameter(weight, whose, "weight")
     if w.shape != (len(y),):
         raise ShapeError(sentence(whose, f"weight must have one entry a point ({len(y)})", w.shape))
-    if not 0 < epsilon < np.inf:
-        raise DomainError(sentence(whose, "epsilon must be positive", epsilon))
+    if not (isinstance(epsilon, Real) and 0 < epsilon < np.inf):
+        raise DomainError(sentence(whose, "epsilon must be a positive number", repr(epsilon)))
     out = np.zeros(len(z))
     step = max(1, 10**6 // y.size)
     for start in range(0, len(z), step):
-        away = np.linalg.norm(z[start : start + step, None] - y, axis=2)
+        away = lengths(z[start : start + step], y)
         out[start : start + step] = (1.0 / (epsilon + away)) @ w
     return out
 

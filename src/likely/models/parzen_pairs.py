@@ -127,7 +127,7 @@ def far_log_sums(x: Array, points: Array, weight: Array, kernel: Kernel, skip: I
     with np.errstate(all="ignore"):
         for start in range(0, len(x), step):
             part = slice(start, start + step)
-            logs = _log_kernel_of(_lengths(x[part, None] - points, kernel.code == 4), kernel)
+            logs = _log_kernel_of(lengths(x[part], points, kernel.code == 4), kernel)
             if skip is not None:
                 logs[np.arange(len(logs)), skip[part]] = -np.inf
             top = logs.max(axis=1)
@@ -136,13 +136,16 @@ def far_log_sums(x: Array, points: Array, weight: Array, kernel: Kernel, skip: I
     return out
 
 
-def _lengths(away: Array, cube: bool) -> Array:
-    """Lengths (n, m) of differences (n, m, d), the largest entry taken out first; for the cube, twice that entry."""
+def lengths(x: Array, points: Array, cube: bool = False) -> Array:
+    """|x − y| (n, m) of rows and points whose squares may leave the range of numbers; for the cube, twice the largest
+    entry. Halves are taken first, for even a difference may be too large, and the largest of them out of the root."""
+    away = 0.5 * x[:, None] - 0.5 * points
     largest = np.abs(away).max(axis=2)
     if cube:
-        return np.asarray(2.0 * largest)
+        return np.asarray(4.0 * largest)
     unit = np.where(largest > 0, largest, 1.0)
-    return np.asarray(unit * np.sqrt(((away / unit[..., None]) ** 2).sum(axis=2)))
+    with np.errstate(over="ignore"):
+        return np.asarray(2.0 * (unit * np.sqrt(((away / unit[..., None]) ** 2).sum(axis=2))))
 
 
 def _log_kernel_of(r: Array, kernel: Kernel) -> Array:

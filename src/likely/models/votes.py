@@ -30,11 +30,15 @@ class Voters(Value):
 
     def votes(self, x: Any, k: float, by_distance: bool = False, whose: str = "Voters") -> tuple[Array, Array]:
         """Votes (m, C) that rows x get from their k nearest, and how far these reach (m,)."""
-        reach = self._enough(k, 0)
-        votes, radius = self._told(
-            len(x), reach, lambda part: self.search.nearest(x[part], reach, whose), [k], by_distance, None
-        )
+        votes, radius = self.votes_for_each(x, [k], by_distance, whose)
         return votes[0], radius[0]
+
+    def votes_for_each(
+        self, x: Any, ks: Sequence[float], by_distance: bool = False, whose: str = "Voters"
+    ) -> tuple[Array, Array]:
+        """The same for several k by one search: votes (K, m, C) and reaches (K, m)."""
+        reach = self._enough(max(ks), 0)
+        return self._told(len(x), reach, lambda part: self.search.nearest(x[part], reach, whose), ks, by_distance, None)
 
     def votes_left_out(self, k: float, by_distance: bool = False, of: Any = None) -> tuple[Array, Array]:
         """The same for the rows themselves, or those numbered `of` (m,): each unit is told by all the others.
@@ -67,6 +71,10 @@ class Voters(Value):
         lightest = np.cumsum(np.sort(self.weight))
         return min(int(np.searchsorted(lightest, k * (1 - 1e-12))) + 1, n)
 
+    def unit(self, at: Index) -> Array:
+        """What leaving a row out takes away: one unit of a whole weight, else the row as it is."""
+        return self.weight[at] - self._left(at)
+
     def _left(self, at: Index) -> Array:
         """What is left of rows when one unit is left out."""
         w = self.weight[at]
@@ -82,10 +90,8 @@ class Voters(Value):
             part = slice(first, min(first + step, m))
             away, rows = find(part)
             weight = self.weight[rows]
-            if at is not None and (left := self._left(at[part])).any():  # its own copies are nearest
-                away = np.concatenate([np.zeros((len(away), 1)), away], axis=1)
-                rows = np.concatenate([at[part][:, None], rows], axis=1)
-                weight = np.concatenate([left[:, None], weight], axis=1)
+            if at is not None and (left := self._left(at[part])).any():
+                away, rows, weight = _among(away, rows, weight, at[part], left)
             for i, k in enumerate(ks):
                 near = slice(wide[i])
                 told = self._counted(away[:, near], rows[:, near], weight[:, near], k, by_distance)
@@ -102,6 +108,18 @@ class Voters(Value):
         flat = self.owner[rows] + self.classes * np.arange(len(rows))[:, None]
         counted = np.bincount(flat.ravel(), vote.ravel(), len(rows) * self.classes)
         return counted.reshape(len(rows), self.classes).astype(np.float64), radius
+
+
+def _among(away: Array, rows: Index, weight: Array, own: Index, left: Array) -> tuple[Array, Index, Array]:
+    """Neighbours with what is left of the rows themselves among them: at distance 0, in the order of row numbers."""
+    place = ((away == 0) & (rows < own[:, None])).sum(axis=1)[:, None]
+    at = np.arange(rows.shape[1] + 1)[None]
+    source = np.minimum(at - (at > place), rows.shape[1] - 1)
+
+    def put(values: Any, mine: Any) -> Any:
+        return np.where(at == place, mine, np.take_along_axis(values, source, axis=1))
+
+    return put(away, 0.0), put(rows, own[:, None]), put(weight, left[:, None])
 
 
 def _by_distance(vote: Array, away: Array) -> Array:

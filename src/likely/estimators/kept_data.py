@@ -1,0 +1,46 @@
+"""What a model file gives away: whether rows, or values of single columns, can be read back from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+ROWS = ("DistinctRows", "KeptPoints", "Sketch", "WeightedRows")  # what keeps rows as they came
+VALUES = ("WeightedValues",)  # what keeps values of columns, though not which stood side by side
+
+
+def what_is_kept(estimator: Any) -> str:
+    """What a fitted estimator saves: "rows", "values of columns", or "" where these are only sums.
+
+    >>> import likely as lk
+    >>> kinds = lk.ParzenDensity(), lk.LaplaceDensity(), lk.GaussianDensity()
+    >>> [what_is_kept(kind.fit([[0.0], [1.0], [3.0]])) for kind in kinds]
+    ['rows', 'values of columns', '']
+    """
+    found = set(_found(estimator, 0))
+    return "rows" if "rows" in found else "values of columns" if found else ""
+
+
+def _found(thing: Any, depth: int) -> Iterator[str]:
+    names = {kind.__name__ for kind in type(thing).__mro__}
+    if names & set(ROWS) or getattr(thing, "_keeps_rows", False):
+        yield "rows"
+    elif names & set(VALUES):
+        yield "values"
+    elif depth < 16:
+        for part in _parts(thing):
+            yield from _found(part, depth + 1)
+
+
+def _parts(thing: Any) -> Iterator[Any]:
+    """What is saved of it."""
+    if isinstance(thing, list | tuple):
+        yield from thing
+    elif isinstance(thing, dict):
+        yield from thing.values()
+    elif hasattr(thing, "_saved"):
+        yield from (getattr(thing, name) for name in thing._saved if name in vars(thing))
+        yield from (part for name, part in vars(thing).items() if name.endswith("_") and hasattr(part, "_saved"))
+    elif is_dataclass(thing):
+        yield from (getattr(thing, field.name) for field in fields(thing))
