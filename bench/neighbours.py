@@ -240,7 +240,8 @@ def errors(slow: bool) -> str:
     published = "\n".join(f"- {title}: {text}" for title, text in PUBLISHED.items())
     head = (
         "Errors in per cent, all by the library except the list below the table. USPS, satimage, letter, pendigits, "
-        "optdigits, spambase and Ripley's set have a test part; promoters are judged by ten folds, the mean of five divisions. Empty: not run, for "
+        "optdigits, spambase and Ripley's set have a test part; promoters are judged by ten folds, the mean of five "
+        "divisions. Empty: not run, for "
         "it takes minutes (`--slow`), or is not for such columns.\n\n"
     )
     return head + table(["classifier", *SETS], [sizes, *shown]) + f"\n{one}Published:\n\n{published}\n\n{NOTES}"
@@ -258,20 +259,21 @@ def left_out_errors() -> str:
 
 NOTES = """\
 1-NN on USPS, satimage, pendigits and optdigits agrees with the figures computed elsewhere to the last digit; 5-NN on
-satimage makes 9.55 against 9.5, which is rounded. Promoters do not agree: neighbours err more often than
-the published 12.3 (13 of 106, leaving one out, Towell 1990). Distances between bases are small whole numbers, and many rows are
-equally near: by who is counted among them, 3-NN errs on 12 to 22 rows; 13 come out if all that are as near as the third vote, and
-ties are no promoters. Ours counts the first in the file. With several neighbours, votes may be equal: we give such rows to the
-more frequent class, and others to the nearest neighbour's, to the first class or to one drawn by lot. On USPS, of
-2,007 rows, 3-NN differs from the published figure by 1 row, and 5-NN by 6; if ties go to the nearest neighbour's
-class, 3-NN makes 5.48. All of these differences are within a standard error (0.5). Spambase shows what units do: some
-of its columns are per cents and others counts of thousands, and neighbours that are near in all columns ("scaled")
-err half as often as those that are near in the largest. Columns that are correlated, as pixels are, suffer from
-whitening ("mahalanobis"), probably because it lifts directions in which little but noise varies; that was not tested.
-Bold is the least of a column on its test part, so a little flattered: many were tried. "Gaussian, interpolated" weighs each
-class's covariance by the likelihood of left-out rows, and that is not the error: pixels that never vary in a class make it trust
-itself (USPS: a fixed weight of 0.1 would err 9.6 %). The default of Parzen's windows, columns compared by their spread within
-classes, was chosen by folds of the training parts, though these figures had been seen.
+satimage makes 9.55 against 9.5, which is rounded. Promoters do not agree: neighbours err more often than the
+published 12.3 (13 of 106, leaving one out, Towell 1990). Distances between bases are small whole numbers, and many
+rows are equally near: by who is counted among them, 3-NN errs on 12 to 22 rows; 13 come out if all that are as near
+as the third vote, and ties are no promoters. Ours counts the first in the file. With several neighbours, votes may be
+equal: we give such rows to the more frequent class, and others to the nearest neighbour's, to the first class or to
+one drawn by lot. On USPS, of 2,007 rows, 3-NN differs from the published figure by 1 row, and 5-NN by 6; if ties go
+to the nearest neighbour's class, 3-NN makes 5.48. All of these differences are within a standard error (0.5).
+Spambase shows what units do: some of its columns are per cents and others counts of thousands, and neighbours that
+are near in all columns ("scaled") err half as often as those that are near in the largest. Columns that are
+correlated, as pixels are, suffer from whitening ("mahalanobis"), probably because it lifts directions in which little
+but noise varies; that was not tested. Bold is the least of a column on its test part, so a little flattered: many
+were tried. "Gaussian, interpolated" weighs each class's covariance by the likelihood of left-out rows, and that is
+not the error: pixels that never vary in a class make it trust itself (USPS: a fixed weight of 0.1 would err 9.6 %).
+The default of Parzen's windows, columns compared by their spread within classes, was chosen by folds of the training
+parts, though these figures had been seen.
 """
 
 
