@@ -245,3 +245,13 @@ def test_old_faithful_has_two_or_three(data_dir: Any) -> None:
     assert choice.emptied in (2, 3)
     assert choice.message[0] - choice.message[1] > 100
     assert abs(choice.message[2] - choice.message[1]) < 2
+
+
+def test_weights_are_copies_where_bins_count_rows():
+    x = np.random.default_rng(2).normal(size=(60, 1))
+    how = {"numbers": range(1, 3), "by": ["bic", "prior"]}
+    mixture = lk.MixtureDensity(lk.HistogramDensity("knuth"), 3, random_state=0)
+    weighted = lk.choose_components(mixture, x, sample_weight=np.full(60, 2.0), **how)
+    copies = lk.choose_components(mixture, np.repeat(x, 2, axis=0), **how)
+    np.testing.assert_allclose(weighted.bic, copies.bic, rtol=1e-9)
+    np.testing.assert_allclose(weighted.message, copies.message, rtol=1e-9)

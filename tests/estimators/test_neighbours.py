@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 import likely as lk
+from likely.errors import DomainError, FitWarning
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 
@@ -314,3 +315,54 @@ def test_several_k_by_one_search_are_each_k_by_its_own(weights):
             alone = voters.votes_left_out(k, weights == "distance")
             np.testing.assert_allclose(votes[i], alone[0], rtol=1e-12, atol=1e-12)
             np.testing.assert_array_equal(reach[i], alone[1])
+
+
+def test_left_out_weights_are_copies_where_rows_coincide():
+    """Of rows at one place the first counts, its own copies included; a grid of whole numbers has many such places."""
+    rng = np.random.default_rng(5)
+    for seed in range(30):
+        X, y = rng.integers(0, 3, (25, 2)).astype(float), rng.integers(0, 2, 25)
+        w = rng.integers(1, 4, 25)
+        for k in (1, 3, 6):
+            weighted = lk.NearestNeighbours(k).fit(X, y, w).leave_one_out()
+            copies = lk.NearestNeighbours(k).fit(np.repeat(X, w, axis=0), np.repeat(y, w)).leave_one_out()
+            first = np.cumsum(w) - w
+            np.testing.assert_allclose(weighted, copies[first], rtol=1e-12, err_msg=f"{seed} {k}")
+
+
+@pytest.mark.parametrize("prior", [None, "uniform", [0.9, 0.1]])
+def test_leaving_a_row_out_is_learning_without_it(prior):
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(40, 2)), np.repeat([0, 1], [34, 6])
+    told = lk.NearestNeighbours(5, class_prior=prior).fit(X, y).leave_one_out()
+    for i in (0, 20, 39):
+        rest = np.arange(40) != i
+        alone = lk.NearestNeighbours(5, class_prior=prior).fit(X[rest], y[rest]).log_posterior(X[i : i + 1])
+        np.testing.assert_allclose(told[i], alone[0], rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("criterion", ["errors", "log"])
+def test_a_class_that_will_not_come_has_no_say_in_k(criterion):
+    rng = np.random.default_rng(7)
+    y = np.repeat([0, 1, 2], 60)
+    X = rng.normal(size=(180, 2)) + y[:, None]
+    clf = lk.NearestNeighbours("leave-one-out", class_prior=[0.5, 0.5, 0.0], criterion=criterion).fit(X, y)
+    assert np.isfinite(clf.left_out_scores_).all() and clf.k_ > 1
+
+
+def test_k_of_edited_rows_is_judged_by_all_rows():
+    rng = np.random.default_rng(8)
+    y = np.repeat([0, 1], 150)
+    X = rng.normal(size=(300, 2)) + y[:, None]
+    clf = lk.NearestNeighbours("leave-one-out", keep="edited").fit(X, y)
+    new = rng.normal(size=(4000, 2)) + np.repeat([0, 1], 2000)[:, None]
+    told, true = clf.left_out_scores_[:, 1].min(), np.mean(clf.predict(new) != np.repeat([0, 1], 2000))
+    assert len(clf.kept_) < 290 and abs(told - true) < 0.06  # by the rows that stayed it would be next to nothing
+
+
+def test_the_smallest_k_asked_for_stays_where_all_are_too_many():
+    with pytest.warns(FitWarning, match="all rows vote"):
+        assert lk.NearestNeighbours([10, 20]).fit([[0.0], [1.0], [2.0]], [0, 1, 1]).k_ == 10
+    with pytest.raises(DomainError, match="numbers to choose from"):
+        lk.NearestNeighbours([[1, 2], [3]]).fit([[0.0], [1.0], [2.0]], [0, 1, 1])

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import gaussian_kde, multivariate_t
 
 import likely as lk
+from likely.errors import DomainError
 from likely.models.parzen import MANY, SMALL
 from likely.models.parzen_kernels import BALLS, KERNELS, kernel_of
 from likely.models.parzen_pairs import ALL, KEPT, Cloud
@@ -540,3 +541,27 @@ def test_spikes_that_mean_nothing_cost_less_in_the_pooled_unit_and_least_in_the_
         for unit in ("class", "pooled", "common")
     )
     assert common > pooled + 0.03 > own + 0.04
+
+
+@pytest.mark.parametrize("unit", ["pooled", "class", "common"])
+def test_a_member_says_the_scale_that_its_stack_says(unit):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(90, 3)) * [1.0, 5.0, 0.2]
+    y = np.repeat([0, 1, 2], 30)
+    X[y == 1] *= [3.0, 0.5, 1.0]
+    parts = lk.BayesClassifier(lk.ParzenDensity(scale=0.5, unit=unit)).fit(X, y).model_.parts
+    np.testing.assert_allclose(parts.relative_scale, 0.5, rtol=1e-9)
+    np.testing.assert_allclose([parts.member(k).relative_scale[0] for k in range(3)], 0.5, rtol=1e-9)
+    np.testing.assert_allclose(parts.some([1, 2]).member(0).relative_scale, 0.5, rtol=1e-9)
+
+
+def test_potentials_and_windows_far_beyond_squares():
+    np.testing.assert_allclose(lk.coulomb_potential([[0.0, 0.0]], [[1e200, 0.0], [3e200, 4e200]]), [1e-200, 2e-201])
+    p = lk.Parzen([[-1e308], [1e308]], [1.0], "t").log_prob([[1e308]])
+    assert np.isfinite(p).all()
+    for epsilon in (None, "a", 0.0, np.inf):
+        with pytest.raises(DomainError, match="epsilon must be a positive number"):
+            lk.coulomb_potential([[0.0]], [[1.0]], epsilon=epsilon)
+    for rule in (np.array([1, 2]), np.inf, "widest"):
+        with pytest.raises(DomainError, match="rule must be a positive number or one of"):
+            lk.Parzen([[0.0], [1.0]], [1.0], rule=rule)
