@@ -201,6 +201,7 @@ def test_card_needs_a_model_that_was_fitted_here(tmp_path):
     assert done.exit_code == 4 and "likely fit" in done.stderr
 
 
+@pytest.mark.slow
 def test_warm_compiles_every_loop():
     done = run("warm")
     loops = compiled_loops()

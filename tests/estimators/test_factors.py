@@ -183,6 +183,7 @@ def test_oil_flow(data_dir):
     assert ((filled - X)[missing] ** 2).mean() < 0.45 * ((X - X.mean(axis=0))[missing] ** 2).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_digits_by_a_ppca_for_each(data_dir):
     """USPS: thirty factors a class (6.4 %) beat one covariance for all (11.5 %)."""
