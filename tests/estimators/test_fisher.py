@@ -110,3 +110,15 @@ def test_what_cannot_be_had_is_told():
     thin = np.column_stack([X, X[:, 0] + 5e-7 * rng.normal(size=50)])
     with pytest.warns(lk.FitWarning, match="too thin"):
         lk.FisherDiscriminant().fit(thin, y)
+
+
+def test_other_class_probabilities_move_posteriors_by_their_ratio():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [50, 30, 20])
+    X = rng.normal(size=(100, 4)) + y[:, None]
+    clf = lk.FisherDiscriminant().fit(X, y)
+    other = clf.with_class_prior([0.2, 0.3, 0.5])
+    expected = clf.log_posterior(X) + np.log(np.array([0.2, 0.3, 0.5]) / clf.class_prior_)
+    expected -= np.logaddexp.reduce(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(other.log_posterior(X), expected, atol=1e-12)
+    np.testing.assert_allclose(clf.class_prior_, [0.5, 0.3, 0.2])  # the first is as it was

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -154,6 +155,14 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
             joint = self.axes_.log_joint(self._rows(X, reset=False), np.log(self.class_prior_))
         joint -= joint.max(axis=1, keepdims=True)
         return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
+
+    def with_class_prior(self, class_prior: Any) -> Self:
+        """A copy that expects classes with other probabilities; the axes stay."""
+        check_is_fitted(self)
+        other = copy(self)
+        other.class_prior = class_prior
+        other.class_prior_ = class_probabilities(class_prior, self.classes_, type(self).__name__)
+        return other
 
     @property
     def ratios_(self) -> Array:
