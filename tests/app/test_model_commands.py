@@ -142,6 +142,7 @@ def test_show_of_clusters_from_python_has_no_empty_column(tmp_path):
 def test_explain_says_which_columns_decide(wine_folder):
     done = run("explain", wine_folder / "model.likely", wine_folder / "wine.csv", "--row", 84, "--row", 1)
     assert done.stdout.startswith("row 84: Grignolino") and "\nrow 1: Barolo" in done.stdout
+    assert done.stdout.count("given all other columns: they need not add up") == 1
     lines = run("explain", wine_folder / "model.likely", wine_folder / "wine.csv", "--row", 84, "--json").stdout
     told = json.loads(lines)
     assert told["row"] == 84 and told["decided"] == "Grignolino"

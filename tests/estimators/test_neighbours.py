@@ -111,7 +111,7 @@ def test_k_is_chosen_by_the_errors_or_the_log_score_of_rows_left_out():
     assert errors[ks == m.k_] == errors.min() and logs[ks == m.k_] == logs[errors == errors.min()].max()
     assert lk.NearestNeighbours("leave-one-out", criterion="log").fit(X, y).k_ == ks[logs.argmax()] > 5
     one = lk.NearestNeighbours(7).fit(X, y)
-    told = one.leave_one_out()
+    told = one._posterior(one._voters.votes_left_out(7)[0])  # with the class sizes of all rows
     assert logs[ks == 7][0] == pytest.approx(told[np.arange(400), y].mean(), rel=1e-12)
     assert errors[ks == 7][0] == pytest.approx((told.argmax(axis=1) != y).mean(), rel=1e-12)
     with pytest.raises(ValueError, match="criterion"):
@@ -168,7 +168,8 @@ def test_k_makes_decisions_cheap_where_mistakes_have_a_price():
 def test_k_is_judged_under_the_class_probabilities_that_are_given():
     X, y = rows(300)
     m = lk.NearestNeighbours([1, 5, 20], class_prior=[0.1, 0.6, 0.3]).fit(X, y)
-    logs = lk.NearestNeighbours(5, class_prior=[0.1, 0.6, 0.3]).fit(X, y).leave_one_out()
+    one = lk.NearestNeighbours(5, class_prior=[0.1, 0.6, 0.3]).fit(X, y)
+    logs = one._posterior(one._voters.votes_left_out(5)[0])
     judging = np.array([0.1, 0.6, 0.3])[y] / np.bincount(y)[y]
     assert m.left_out_scores_[1, 1] == pytest.approx(np.average(logs.argmax(axis=1) != y, weights=judging))
     assert m.left_out_scores_[1, 2] == pytest.approx(np.average(logs[np.arange(300), y], weights=judging))
@@ -366,3 +367,13 @@ def test_the_smallest_k_asked_for_stays_where_all_are_too_many():
         assert lk.NearestNeighbours([10, 20]).fit([[0.0], [1.0], [2.0]], [0, 1, 1]).k_ == 10
     with pytest.raises(DomainError, match="numbers to choose from"):
         lk.NearestNeighbours([[1, 2], [3]]).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+
+
+def test_ties_of_even_votes_do_not_go_against_the_row_that_is_left_out():
+    rng = np.random.default_rng(9)
+    y = np.tile([0, 1], 300)
+    X, new = rng.normal(size=(600, 2)) + y[:, None], rng.normal(size=(20_000, 2)) + np.tile([0, 1], 10_000)[:, None]
+    clf = lk.NearestNeighbours([2, 4]).fit(X, y)
+    for k, told, _ in clf.left_out_scores_:
+        true = np.mean(lk.NearestNeighbours(int(k)).fit(X, y).predict(new) != np.tile([0, 1], 10_000))
+        assert abs(told - true) < 0.05

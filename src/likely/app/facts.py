@@ -86,7 +86,8 @@ def leaderboard(contest: Contest) -> list[dict[str, Any]]:
 def verdict(contest: Contest) -> str:
     """Which model won, by how much beside the next, and what the rivals reached."""
     winner, best = contest.winner, contest.best
-    words = [f"{winner.rung.name[0].upper()}{winner.rung.name[1:]} wins: it costs {_cost(winner)} a row."]
+    name, alone = f"{winner.rung.name[0].upper()}{winner.rung.name[1:]}", len(contest.standings) == 1
+    words = [f"{name} costs {_cost(winner)} a row." if alone else f"{name} wins: it costs {_cost(winner)} a row."]
     if winner.rung is not best.rung and winner.behind is not None:
         less = f"less by {figure(winner.behind.value)}, with a standard error of {figure(winner.behind.se)}"
         words.append(f"The cheapest, {best.rung.name}, costs {_cost(best)}: {less}, so the simpler one is taken.")

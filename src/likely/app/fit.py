@@ -20,9 +20,9 @@ Examples:
   likely fit digits/ --sequences -o digits.likely
 cost.csv: the header names true classes, the first column actions;
 rows beyond the classes are further actions, such as "ask an expert".
---models: frequencies, spherical, naive-bayes, chow-tree, diagonal, laplace,
-pooled, interpolated, emphasised, full, student-t, mixture-diagonal-2, parzen
-and more; a wrong name lists those for your columns.
+--models: frequencies, nearest-mean, spherical, naive-bayes, chow-tree, diagonal,
+laplace, pooled, interpolated, emphasised, full, student-t, mixture-diagonal-2,
+parzen, neighbours and more; a wrong name lists those for your columns.
 """
 
 

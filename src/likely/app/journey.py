@@ -144,7 +144,8 @@ def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:
     from likely.estimators.contest import compete
 
     fits = len(rungs) * len(field.splits)
-    talk(f"\ncomparing {len(rungs)} models: {splitting_words(job.splitting, len(field.splits), job.group is not None)}")
+    doing = f"comparing {len(rungs)} models" if len(rungs) > 1 else f"judging one model, {rungs[0].name}"
+    talk(f"\n{doing}: {splitting_words(job.splitting, len(field.splits), job.group is not None)}")
     if fits > MANY_FITS:
         talk(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(rungs)}")
     with talk.progress(fits) as done:

@@ -171,7 +171,8 @@ def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str,
         material.kinds, numbers, rules, {**job.settings, **brief(material, BRIEF)}, topologies(job, material), least
     )
     how = splitting_words(job.splitting, len(field.splits), job.group is not None)
-    talk(f"\ncomparing {len(rungs)} models, whole sequences left out: {how.replace('rows', 'sequences')}")
+    doing = f"comparing {len(rungs)} models" if len(rungs) > 1 else f"judging one model, {rungs[0].name}"
+    talk(f"\n{doing}, whole sequences left out: {how.replace('rows', 'sequences')}")
     with talk.progress(len(rungs) * len(field.splits)) as done:
         contest = compete(field, rungs, jobs=threads(job, material), tell=lambda rung: done(rung.name))
     _refuse_failed(contest)

@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 from likely.app.accounts import account
+from likely.app.show_classifiers import comparison, kept, windows
 from likely.app.talk import clipped, columns
 
 SHOWN = 30  # columns, classes and fields that a terminal shows
@@ -42,8 +43,9 @@ def told(model: str, as_json: bool) -> str:
 def as_plain(outline: dict[str, Any], thing: Any) -> dict[str, Any]:
     """The file's own outline, and what a table's classifier says of itself."""
     from likely.decisions.summary import plain
+    from likely.estimators.kept_data import what_is_kept
 
-    more = {}
+    more: dict[str, Any] = {}
     if hasattr(thing, "columns") and hasattr(thing, "card"):  # of sequences
         more = {"columns": thing.columns, "card": thing.card}
     elif hasattr(thing, "mixture_"):
@@ -51,11 +53,16 @@ def as_plain(outline: dict[str, Any], thing: Any) -> dict[str, Any]:
     elif hasattr(thing, "schema_"):
         more = {"classes": plain(thing.classes_), "class_prior": plain(thing.class_prior_), "columns": thing.schema,
                 "card": thing.card}  # fmt: skip
-    return {**plain(outline), **more}
+    return {**plain(outline), **more, "holds": what_is_kept(thing) or "sums"}
 
 
 def lines(outline: dict[str, Any], thing: Any) -> Iterator[str]:
     """The same for people."""
+    yield from _told(outline, thing)
+    yield from kept(thing)
+
+
+def _told(outline: dict[str, Any], thing: Any) -> Iterator[str]:
     yield f"{type(thing).__name__}, written by likely {outline['likely']} (format {outline['format']})"
     if hasattr(thing, "mixture_"):
         yield from _clusters(thing)
@@ -69,6 +76,7 @@ def lines(outline: dict[str, Any], thing: Any) -> Iterator[str]:
         yield from _origin(thing)
     if hasattr(inner, "classes_"):
         yield from _classifier(inner)
+        yield from comparison(inner)
     if hasattr(thing, "schema_"):
         yield from _columns(thing.schema)
     if hasattr(inner, "classes_"):
@@ -124,12 +132,10 @@ def _origin(model: Any) -> Iterator[str]:
 def _classifier(clf: Any) -> Iterator[str]:
     yield ""
     yield "classes"
-    count = getattr(clf, "class_count_", np.full(len(clf.classes_), np.nan))
-    rows = [["", "class", "probability", "weight in training"]]
-    rows += [
-        ["", clipped(str(c), 40), f"{p:.4f}", f"{n:,.6g}"]
-        for c, p, n in zip(clf.classes_.tolist(), clf.class_prior_, count, strict=True)
-    ][:SHOWN]
+    count = getattr(clf, "class_count_", None)
+    rows = [["", "class", "probability", *(["weight in training"] if count is not None else [])]]
+    for k, (label, p) in enumerate(list(zip(clf.classes_.tolist(), clf.class_prior_, strict=True))[:SHOWN]):
+        rows.append(["", clipped(str(label), 40), f"{p:.4f}", *([f"{count[k]:,.6g}"] if count is not None else [])])
     yield columns(rows, right=(2, 3))
     yield from _more(len(clf.classes_), "classes")
     if hasattr(clf, "model_"):
@@ -155,7 +161,7 @@ def _law(law: Any) -> str:
     fields = ((name, value) for name, value in vars(law).items() if not name.startswith("_"))
     shapes = [f"{n} {np.shape(v)}" for n, v in fields if isinstance(v, np.ndarray) and v.dtype.kind == "f"]
     kind = f" ({law.kind})" if isinstance(getattr(law, "kind", None), str) else ""
-    return f"{type(law).__name__}{kind}: {', '.join(shapes)}"
+    return "; ".join(filter(None, [f"{type(law).__name__}{kind}: {', '.join(shapes)}", windows(law)]))
 
 
 def _columns(schema: dict[str, Any]) -> Iterator[str]:

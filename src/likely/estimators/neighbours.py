@@ -196,19 +196,21 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         return costs, logs
 
     def _told_by_others(self, choices: list[int], at: Index, judging: Array) -> Array:
-        """Σ of costs and log-posteriors (2, K) of some rows, those that stayed left out and the others as they are."""
+        """Σ of costs and log-posteriors (2, K) of some rows, those that stayed left out and the others as they are.
+
+        Classes are as frequent as with the row: were its own smaller, all ties of even votes would go against it.
+        """
         votes, place = np.empty((len(choices), len(at), len(self.classes_))), np.searchsorted(self.kept_, at)
         stayed = self.kept_[np.minimum(place, len(self.kept_) - 1)] == at
-        by_distance, left = self.weights == "distance", np.zeros(len(at))
+        by_distance = self.weights == "distance"
         if stayed.any():
             votes[:, stayed] = self._voters.left_out_for_each(choices, by_distance, place[stayed])[0]
-            left[stayed] = self._voters.unit(place[stayed])
         if not stayed.all():
             votes[:, ~stayed] = self._voters.votes_for_each(self.rows_[at[~stayed]], choices, by_distance)[0]
         truth, weight = self.owner_[at], judging[at] if judging[at].any() else self.weight_[at]
         out = []
         for each in votes:
-            logs = self._posterior(each, self._shares_without(truth, left))
+            logs = self._posterior(each)
             out.append([weight @ self._paid(logs, truth), weight @ logs[np.arange(len(at)), truth]])
         return np.transpose(out)
 

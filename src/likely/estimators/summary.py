@@ -41,7 +41,7 @@ class Summary:
         n, k, fit = float(stats.total_weight), model.n_parameters, float(model.objective(stats))
         facts: dict[str, Any] = {
             _counted(model): int(n) if n == int(n) else n, "columns": estimator.n_features_in_, "parameters": k,
-            **_goodness(model, fit, n), "prior": _prior(estimator.prior_),
+            **settings(model), **_goodness(model, fit, n), "prior": _prior(estimator.prior_),
         }  # fmt: skip
         if report is not None:
             facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"
@@ -146,6 +146,19 @@ def _goodness(model: Any, fit: float, n: float) -> dict[str, float]:
     if other is not None:
         return {other: fit}
     return {"log-likelihood": fit, "AIC": 2 * k - 2 * fit, "BIC": float(k * np.log(max(n, 1.0)) - 2 * fit)}
+
+
+def settings(law: Any) -> dict[str, str]:
+    """What was set of a density that keeps its rows: windows, or neighbours; nothing of all other laws."""
+    name = type(law).__name__
+    if name == "Parzen":
+        kernel = f"t, {law.dof:g} degrees of freedom" if law.kernel == "t" else law.kernel
+        rule = law.rule if isinstance(law.rule, str) else "given"
+        return {"kernel": "elliptical " * law.elliptical + kernel, "widths": rule, "unit": law.unit}
+    if name == "NeighbourBalls":
+        units = "columns in their deviations" if law.scaled else "columns as they are"
+        return {"k": f"{law.k:g}", "metric": f"{law.metric}, {units}"}
+    return {}
 
 
 def _prior(prior: Any) -> str:
