@@ -367,3 +367,11 @@ def test_refusals(laws, how, words):
 
 def test_an_estimate_is_a_number():
     assert float(Estimate(0.25, 0.1)) == 0.25
+
+
+def test_a_score_that_is_no_density_is_told():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 2)) + y[:, None]
+    with pytest.warns(lk.FitWarning, match="integrate to one, got NeighbourBalls"):
+        lk.bayes_error(lk.BayesClassifier(lk.NeighbourDensity(3)).fit(X, y), n=200)

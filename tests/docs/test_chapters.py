@@ -78,5 +78,14 @@ def test_every_chapter_is_named_in_the_readme() -> None:
     assert [name for name in chapters[1].split() if f"docs/{name}.md" not in readme] == []
 
 
+@pytest.mark.parametrize("page", [p for p in PAGES if p.stem not in ("api", "index")], ids=lambda p: p.stem)
+def test_links_are_plain(page: Path) -> None:
+    """A role of Sphinx is raw text to those who read a page where the code lives; a link must lead to a page."""
+    text = page.read_text(encoding="utf-8")
+    assert re.findall(r"\{(?:doc|ref)\}`", text) == []
+    linked = re.findall(r"\]\(([\w/.-]+\.md)(?:#[\w-]*)?\)", text)
+    assert [name for name in linked if not (page.parent / name).exists()] == []
+
+
 def test_pages_are_found() -> None:
     assert {p.stem for p in PAGES if blocks(p)} >= {"README", "idea", "gaussians", "adding-a-family"}

@@ -564,3 +564,10 @@ def test_misspelt_settings_of_a_density_are_refused(iris, settings):
             clf.fit(X, y)
         with pytest.raises(ValueError, match=next(iter(settings))):
             clone(clf).partial_fit(X, y)
+
+
+def test_a_law_in_the_place_of_an_estimator_is_told_its_name():
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    for density in (lk.Laplace, lk.Laplace([0.0, 0.0], 1.0), lk.LaplaceDensity):
+        with pytest.raises(lk.DomainError, match=r"use LaplaceDensity\(\)"):
+            lk.BayesClassifier(density).fit(X, y)

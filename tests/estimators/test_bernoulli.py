@@ -71,7 +71,7 @@ def test_streams_and_weights(answers, kind):
 @pytest.mark.parametrize("kind", [np.array, sp.csr_array], ids=lambda k: k.__name__)
 def test_numbers_are_cut_at_the_threshold_and_a_warning_says_so(kind):
     X = np.array([[0.0, 3.0], [0.5, 0.0], [2.0, 1.0]])
-    with pytest.warns(lk.FitWarning, match="x0, x1 is not all 0 and 1: numbers above 0 count as 1"):
+    with pytest.warns(lk.FitWarning, match="x0, x1 are not all 0 and 1: numbers above 0 count as 1"):
         d = BernoulliDensity(prior=None).fit(kind(X))
     assert np.allclose(d.probs_, [2 / 3, 2 / 3])
     with pytest.warns(lk.FitWarning, match="above 1 count"):

@@ -108,9 +108,7 @@ def test_hazards_that_have_an_answer(name, hazard):
     if np.shape(X)[1] > 20 and name == "log walsh" and np.isnan(np.asarray(X, float)).any():
         pytest.skip("said in one sentence elsewhere")
     assert np.isfinite(clone(density).fit(X).score_samples(X)).all()
-    clf = lk.BayesClassifier(density)
-    clf._alarms = np.shape(X)[1] <= 20  # many columns are climbed: that is tried often enough elsewhere
-    P = clf.fit(X, y).predict_proba(X)
+    P = lk.BayesClassifier(density).fit(X, y).predict_proba(X)
     assert np.isfinite(P).all() and np.allclose(P.sum(axis=1), 1)
 
 
@@ -141,7 +139,6 @@ def test_promoters_of_228_bits():
     for train, test in StratifiedKFold(10, shuffle=True, random_state=0).split(X, y):
         for name in wrong:
             clf = lk.BayesClassifier(POSITIVE[name])
-            clf._alarms = False
             wrong[name] += int((clf.fit(X[train], y[train]).predict(X[test]) != y[test]).sum())
     assert wrong["log walsh"] <= 14 and wrong["tree"] <= 25
 
@@ -182,3 +179,50 @@ def test_a_tree_with_gaps_learns_by_em():
     assert tree.report_.converged and tree.n_iter_ > 2
     assert tree.report_.trace[-1] == pytest.approx(tree.score_samples(x).sum(), rel=1e-6)
     assert tree.model_.edges == [(0, 1), (1, 2), (2, 3)]
+
+
+@pytest.mark.parametrize("density", [lk.WalshDensity(2, log=True), lk.BahadurDensity(), lk.BernoulliDensity()])
+@pytest.mark.parametrize("ask", ["predict", "predict_proba", "decide"])
+def test_rows_to_decide_that_are_not_binary_are_told_of_once(density, ask):
+    X, y = parity(100)
+    clf = lk.BayesClassifier(density, novelty=0.05).fit(X, y)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        getattr(clf, ask)(X[:3])
+        assert not [note for note in said if "0 and 1" in str(note.message)]
+        getattr(clf, ask)([[5, 0.3, -3, 0, 1]])
+    told = [str(note.message) for note in said if "0 and 1" in str(note.message)]
+    assert len(told) == 1 and "x0, x1, x2" in told[0]
+
+
+def test_notes_keep_the_names_of_what_to_use_instead():
+    X, y = np.random.default_rng(0).normal(size=(100, 2)), np.arange(100) % 2
+    for estimator in (lk.ChowTreeDensity(), lk.BayesClassifier(lk.ChowTreeDensity())):
+        with pytest.warns(lk.FitWarning, match="^ChowTreeDensity: .* use GaussianDensity or ParzenDensity"):
+            estimator.fit(X, y)
+
+
+def test_words_are_refused_with_a_way_to_give_them():
+    X = [["y", "n"], ["n", "y"], ["y", "y"]]
+    with pytest.raises(ValueError, match=r"got 'y' at row 0: .*ChowTreeDensity\(words="):
+        lk.ChowTreeDensity().fit(X)
+    with pytest.raises(ValueError, match=r"got 'y' at row 0: .*ChowTreeDensity\(words="):
+        lk.WalshDensity().fit(X)
+    assert lk.ChowTreeDensity(words=[["n", "y"]] * 2).fit(X).score_samples([["y", "q"]])[0] == -np.inf
+
+
+def test_alarms_of_a_climb_are_those_of_learning_anew():
+    X, y = parity(300, 8)
+    X[:, 7] = np.where(np.random.default_rng(3).random(300) < 0.8, X[:, 6], X[:, 7])
+    near = lk.BayesClassifier(lk.WalshDensity(2, log=True)).fit(X, y)
+    far = lk.BayesClassifier(Anew(2, log=True)).fit(X, y)
+    seen = near.surprise(X)
+    apart = np.abs(near.calm_[0] - far.calm_[0])
+    assert apart.mean() <= 0.01 and np.array_equal(near.calm_[1:], far.calm_[1:])
+    assert np.abs(far.calm_[0] - seen).mean() > 10 * apart.mean()
+
+
+class Anew(lk.WalshDensity):
+    """Learns each fold anew."""
+
+    _climbs = False

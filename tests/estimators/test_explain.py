@@ -86,3 +86,21 @@ def test_mixed_tables_and_text():
 def test_one_class_has_no_rival():
     why = lk.BayesClassifier().fit([[0.0], [1.0], [2.0]], ["a"] * 3).explain([[1.0]])
     assert why.rival[0] == "a" and why.log_odds[0, 0] == 0.0
+
+
+def test_a_saturated_calibration_is_told(iris):
+    from likely.decisions.calibrators import METHODS
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 2000)
+    X = rng.normal(size=(2000, 3)) + y[:, None] * [1.0, 0.5, 0.0]
+    clf = lk.BayesClassifier().fit(X, y)
+    steps = METHODS["isotonic"](clf.predict_log_proba(X), y, None)
+    rows = np.array([[8.0, 8.0, 8.0], [0.1, 0.2, 0.3]])
+    why, plain = Explanation.of(clf, rows, steps), Explanation.of(clf, rows)
+    assert why.saturated.tolist() == [True, False] and not plain.saturated.any() and plain.before is None
+    assert (why.log_odds[0] == 0).all() and np.allclose(why.before, plain.log_odds)
+    assert why._page(0).endswith("these log-odds are those before it") and "+22." in why._page(0)
+    assert "saturated" not in why._page(1) and "saturated" not in str(plain)
+    first, second = why.records()
+    assert first["saturated"] and not second["saturated"] and first["columns"][0]["log_odds_before"] > 20

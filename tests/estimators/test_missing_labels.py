@@ -271,3 +271,19 @@ def test_hard_labels_in_classes_with_mixtures():
     want = float(joint[np.arange(240), Y].sum()) + log_prior(m, clf.report_.prior)
     assert clf.report_.objective == pytest.approx(want, rel=1e-9)
     assert (np.diff(clf.report_.trace) >= -1e-10 * abs(clf.report_.trace[0])).all()
+
+
+def test_windows_that_do_not_settle_say_why():
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 400)
+    x = rng.normal(size=(400, 2)) + y[:, None]
+    names = np.where(np.arange(400) % 10 == 0, None, y).astype(object)
+    with pytest.warns(lk.FitWarning, match="windows are judged by rows left out") as told:
+        clf = lk.BayesClassifier(lk.ParzenDensity()).fit(x, names)
+    assert not any("covariance" in str(note.message) for note in told)
+    assert clf.report_.trace[-1] == max(clf.report_.trace)
+
+
+def test_a_missing_label_is_called_what_it_is():
+    with pytest.raises(lk.DataError, match=r"every row needs a label, got None at row 1 \("):
+        lk.NearestNeighbours().fit(X[:4], ["a", None, "b", "b"])

@@ -265,3 +265,12 @@ def test_bad_input_is_named():
         lk.ChowTree([1, 0], np.full((2, 2, 2), 0.5), ([0, 1], [0, 1]))
     with pytest.raises(lk.DomainError, match="table 0 must hold probabilities"):
         lk.ChowTree([-1], np.full((1, 2, 2), 0.6), ([0, 1],))
+
+
+def test_variance_is_that_of_all_cells():
+    law = lk.ChowTreeDensity().fit(dependent()).model_
+    cells = np.array(list(itertools.product(*law.levels)))
+    p = np.exp(law.log_prob(cells))
+    assert np.allclose(law.variance, p @ cells**2 - (p @ cells) ** 2)
+    stack = lk.BayesClassifier(lk.ChowTreeDensity()).fit(dependent(), np.arange(150) % 2).model_.parts
+    assert np.allclose(stack.variance[1], stack.member(1).variance)

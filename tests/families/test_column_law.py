@@ -136,3 +136,52 @@ def test_medians_and_quantiles_of_laws_of_counts():
     assert lk.Poisson(rates).median.tolist() == stats.poisson.median(rates).tolist()
     assert lk.Gaussian([1.0, 2.0], 1.0).median.tolist() == [1.0, 2.0]
     assert lk.StudentT([1.0, 2.0], 1.0, 3.0).median.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "law", [lk.Gamma([0.5, 2.0], 1.0), lk.Beta([0.5, 2.0], 1.0), lk.ChiSquare([1.0, 4.0])],
+    ids=lambda law: type(law).__name__,
+)  # fmt: skip
+def test_a_column_that_rules_a_row_out_outweighs_a_pole(law):
+    one, other = law.marginal([0]), law.marginal([1])
+    assert one.log_prob([[0.0]]) == np.inf and other.log_prob([[0.0]]) == -np.inf
+    assert law.log_prob([[0.0, 0.0], [0.0, 0.5]]).tolist() == [-np.inf, np.inf]
+    both = law.replace(**{name: np.stack([part] * 2) for name, part in law._parts().items() if np.ndim(part)})
+    assert both.log_prob([[0.0, 0.0]]).tolist() == [[-np.inf, -np.inf]]
+    assert lk.Product({"a": one, "b": other}).log_prob(lk.Columns(a=[0.0], b=[0.0])) == -np.inf
+
+
+LAWS = [lk.Gamma, lk.Laplace, lk.Gaussian, lk.StudentT, lk.Poisson, lk.Bernoulli, lk.Binomial, lk.Categorical]
+
+
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("name", ["sample_weight", "weights"])
+def test_weights_by_another_name_are_told_theirs(law, name):
+    with pytest.raises(lk.DomainError, match=rf"{law.__name__}.fit: there is no option {name}=: .* called weight="):
+        law.fit([1, 0, 1, 1], **{name: [1, 1, 1, 2]})
+    with pytest.raises(lk.DomainError, match="no option bogus="):
+        law.fit([1, 0, 1, 1], bogus=3)
+
+
+def test_a_number_is_a_row_where_rows_have_one_column():
+    laws = [
+        lk.Laplace(0.0, 1.0), lk.Gaussian([0.0], 1.0), lk.Poisson(2.0), lk.Bernoulli(0.3), lk.Gamma(2.0, 1.0),
+        lk.Beta(2.0, 2.0), lk.StudentT([0.0], [[1.0]], 3.0), lk.Elliptical("logistic", [0.0], 1.0),
+        lk.Mixture([0.5, 0.5], lk.Laplace([[0.0], [1.0]], 1.0)), lk.GridLaw(0.0, 0.5, [0.5, 0.5]),
+        lk.LatticeLaw(0.0, 1.0, [0.5, 0.5]),
+    ]  # fmt: skip
+    for law in laws:
+        for one in (1.0, 1, np.float64(1.0), np.array(1.0)):
+            assert law.log_prob(one).tolist() == law.log_prob([1.0]).tolist()
+    with pytest.raises(lk.ShapeError, match="got one number"):
+        lk.Laplace([0.0, 1.0], 1.0).log_prob(3.0)
+
+
+def test_reprs_leave_out_what_is_usual():
+    assert repr(lk.Gamma([2.0], [1.0])) == "Gamma(shape=[2.], rate=[1.])"
+    assert repr(lk.Gamma(2.0, 1.0, of="exponential")).endswith("of='exponential')")
+    assert repr(lk.Beta(2.0, 1.0)) == "Beta(a=[2.], b=[1.])"
+    assert repr(lk.StudentT([1 / 3], [[2 / 3]], 5.123456789)) == (
+        "StudentT([0.333333], scale=[[0.666667]], dof=5.12346, kind='full')"
+    )

@@ -77,3 +77,14 @@ def test_dense_and_sparse_rows_keep_their_digits():
         law = DirichletMultinomial(alpha)
         for x in (np.array([row], dtype=float), sp.csr_array([row])):
             assert law.log_prob(x)[0] == pytest.approx(wanted, abs=6e-16)
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_rows_that_are_nearly_certain(as_rows):
+    """One colour alone, of which nearly all are: log p is minus the chance of any other."""
+    x, alpha = np.array([[0.0, 5.0, 0.0], [0.0, 0.0, 0.0], [0.0, 4.0, 1.0]]), [1e-4, 1e10, 3e-5]
+    found = DirichletMultinomial(alpha).log_prob(as_rows(x))
+    assert found[0] == pytest.approx(-6.499999998699959e-14, rel=1e-14) and found[1] == 0.0
+    assert np.exp(found[2]) == pytest.approx(5 * 3e-5 / 1e10, rel=1e-8)
+    again = DirichletMultinomial([alpha, alpha]).log_prob(as_rows(x[:1]))
+    assert again == pytest.approx(np.full((1, 2), found[0]), rel=1e-14)

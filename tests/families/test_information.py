@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import likely as lk
+from likely.families.information import _sampled_kl, averaged
 
 ONE, TWO = lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 4.0)
 HUMPS = lk.Mixture([0.3, 0.7], lk.Gaussian([[0.0], [5.0]], 1.0))
@@ -197,3 +199,20 @@ def test_columns_and_arrays_are_named():
         lk.kl(lk.Gaussian([0.0], 1.0), lk.StudentT([0.0, 0.0], 1.0, 3.0))
     with pytest.raises(lk.DomainError, match="Categorical"):
         lk.kl([0.5, 0.5], [0.9, 0.1])
+
+
+def test_finitely_many_cells_have_a_finite_error():
+    """Draws of one law hardly ever meet the other: heavy tails, but no endless ones."""
+    d = 16
+    rng = np.random.default_rng(1)
+    b = np.concatenate([[0.0], rng.normal(size=d), 0.3 * rng.normal(size=d * (d - 1) // 2)])
+    p, q = lk.LogWalsh.normalised(b, d), lk.Bernoulli(np.full(d, 0.01))
+    terms = np.exp(np.random.default_rng(0).exponential(2.0, 2000))
+    with pytest.warns(lk.FitWarning, match="may be infinite"):
+        assert averaged(terms).error == math.inf
+    with pytest.warns(lk.FitWarning, match="rough: raise n"):
+        assert averaged(terms, bounded=True).error < math.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = _sampled_kl(p, q, 2000, rng)
+    assert found.error < math.inf and near(found, lk.kl(p, q).value)

@@ -137,3 +137,15 @@ def test_a_peak_far_out_is_summed():
 
     assert expected(log_p, np.ones_like, 9e3, 2e4) == pytest.approx(1.0, rel=1e-10)
     assert expected(log_p, lambda x: (x - 9e3) ** 2, 9e3, 2e4) == pytest.approx(9e3, rel=1e-10)
+
+
+@pytest.mark.parametrize("mean", [3000.0, 4000.0, 4080.0, 4300.0, 6000.0])
+def test_a_narrow_peak_at_the_last_count_that_is_summed(mean):
+    """Neither side of the border between sum and integral may cut a peak that is 64 counts wide."""
+    x = np.arange(40_000.0)
+    urn = lk.BetaNegativeBinomial(1e8, 1e9, 10 * mean)
+    logs = urn.log_prob(x[:, None])
+    assert lk.entropy(urn).value == pytest.approx(-(np.exp(logs) * logs).sum(), rel=1e-12)
+    p, q = (lk.NegativeBinomial(r, r / (r + mean)) for r in (1e9, 1e4))
+    first, other = (law.log_prob(x[:, None]) for law in (p, q))
+    assert lk.kl(p, q).value == pytest.approx((np.exp(first) * (first - other)).sum(), rel=1e-11)

@@ -200,8 +200,22 @@ def test_gaps_are_left_out_and_bad_rows_named():
         (lambda: lk.mutual_information(lk.Gaussian([0.0, 0.0], 1.0), split=[2]), "one side"),
         (lambda: lk.mutual_information(lk.Gaussian([0.0, 0.0], 1.0), split=[0, 1]), "one side"),
         (lambda: lk.conditional_entropy(TABLE, given=2), "axis"),
+        (lambda: lk.mutual_information([[0.3, 0.1], [0.05, 0.7]]), "adds to 1.15: divide"),
+        (lambda: lk.conditional_entropy([[0.3, 0.1], [0.05, 0.7]]), "adds to 1.15: divide"),
     ],
 )
 def test_refusals(wrong, match):
     with pytest.raises(lk.LikelyError, match=match):
         wrong()
+
+
+@pytest.mark.parametrize("share", [0.5500001, 0.5509, 0.5491])
+def test_rounded_probabilities_are_no_counts(share):
+    table = np.array([[0.3, 0.1], [0.05, share]])
+    exact = table / table.sum()
+    assert lk.mutual_information(table) == pytest.approx(lk.mutual_information(exact))
+    assert lk.mutual_information(exact.astype(np.float32)).value == pytest.approx(lk.mutual_information(exact).value)
+    assert lk.mutual_information(exact.astype(np.float32)).error == 0
+    assert lk.conditional_entropy(table).value == pytest.approx(lk.conditional_entropy(exact).value)
+    assert lk.mutual_information([[30.0, 10.0], [5.0, 55.0]]).error > 0  # whole numbers are counts
+    assert lk.mutual_information(100 * np.array([[0.3, 0.1], [0.05, 0.55]])).error > 0  # 55.00000000000001 too

@@ -8,9 +8,10 @@ from scipy.optimize import minimize
 
 import likely as lk
 from likely.families.log_walsh_climb import forest, learnt_pairs
-from likely.families.log_walsh_fits import EXACT, exact_log_z
-from likely.families.sign_sums import number_of_sets
-from likely.maths.hadamard import all_cells
+from likely.families.log_walsh_fits import EXACT, all_log_cells, exact_log_z
+from likely.families.sign_annealing import TEMPERATURES, temperatures
+from likely.families.sign_sums import number_of_sets, places
+from likely.maths.hadamard import all_cells, cells_of
 
 
 def ising(d, seed=0, size=0.3):
@@ -75,7 +76,7 @@ def test_a_glass_is_climbed_as_high_as_all_cells_allow(strength):
     x = truth.sample(2 * n, np.random.default_rng(4))
     exact = lk.LogWalsh.fit(x[:n], prior="weak")
     stats = exact.collect(x[:n])
-    b, error = learnt_pairs(exact.weak_prior(stats).update(stats).stats.mean, n, d)
+    b, error, *_ = learnt_pairs(exact.weak_prior(stats).update(stats).stats.mean, n, d)
     assert abs(-b[0] - exact_log_z(b, d, 2)) <= 4 * error + 1e-9 < 0.3
     climbed = lk.LogWalsh.normalised(b, d)
     assert climbed.log_prob(x[n:]).mean() > exact.log_prob(x[n:]).mean() - 0.1
@@ -203,3 +204,93 @@ def test_divergence_beyond_all_cells():
         lk.LogWalsh.even(40).kl(lk.LogWalsh.even(40))
     with pytest.raises(lk.ShapeError, match="both laws must have 3 columns"):
         lk.LogWalsh.even(3).kl(lk.LogWalsh.even(4))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_cells_of_pairs_are_those_of_the_transform(order):
+    b = np.random.default_rng(4).normal(size=number_of_sets(11, order))
+    full = np.zeros(1 << 11)
+    full[places(11, order)] = b
+    assert np.allclose(all_log_cells(b, 11, order), cells_of(full), rtol=0, atol=1e-12)
+
+
+def left_out(d, n, fold):
+    """The law of all rows with its statistics, and those of all rows but some."""
+    x = lk.LogWalsh.normalised(ising(d, 5, 0.25), d).sample(n, np.random.default_rng(6))
+    even = lk.LogWalsh.even(d)
+    everything, rest = even.collect(x), even.collect(x[fold:])
+    prior = even.weak_prior(everything)
+    return x[:fold], even.refit(everything, prior), prior.update(rest).stats, prior.update(everything).stats
+
+
+def test_a_law_moved_a_little_is_the_one_that_is_learnt_anew():
+    x, law, rest, everything = left_out(10, 300, 30)
+    near, anew = law.nearby(rest, everything).log_prob(x), law.refit(rest).log_prob(x)
+    moved = np.abs(law.log_prob(x) - anew).mean()
+    assert moved > 0.1 and np.abs(near - anew).mean() <= 0.02 * moved
+
+
+@pytest.mark.slow
+def test_chains_that_follow_move_a_law_of_many_columns():
+    x, law, rest, everything = left_out(24, 400, 80)
+    near, anew = law.nearby(rest, everything), law.refit(rest)
+    moved = np.abs(law.log_prob(x) - anew.log_prob(x)).mean()
+    assert np.abs(near.log_prob(x) - anew.log_prob(x)).mean() <= 0.5 * moved
+    assert near.weights[0] == pytest.approx(-exact_log_z(near.weights, 24, 2), abs=0.1)
+
+
+@pytest.mark.slow
+def test_a_law_whose_climb_is_forgotten_is_learnt_anew():
+    _, law, rest, everything = left_out(21, 100, 10)
+    other = law.replace()
+    assert np.array_equal(other.nearby(rest, everything).weights, law.refit(rest).weights)
+
+
+def test_weak_couplings_need_few_temperatures():
+    d = 30
+    b = np.zeros(number_of_sets(d, 2))
+    assert temperatures(b, d) == 10
+    b[d + 1 :] = 1.5 / d  # all alike: weak one by one, but together they make two hills
+    assert temperatures(b, d) == TEMPERATURES
+
+
+@pytest.mark.parametrize("make", [lk.LogWalsh.normalised, lambda b, d: lk.LogWalsh.normalised([b, -b], d)])
+def test_variance_and_mode_are_those_of_all_cells(make):
+    law = make(ising(5, 7, 0.6), 5)
+    cells, p = all_cells(5), np.atleast_2d(law.probabilities)
+    assert np.allclose(np.atleast_2d(law.variance), p @ cells**2 - (p @ cells) ** 2)
+    assert np.array_equal(np.atleast_2d(law.mode), cells[p.argmax(axis=1)])
+
+
+def test_the_mode_of_very_many_columns_is_refused_with_a_way_out():
+    law = lk.LogWalsh.even(21)
+    assert not hasattr(law, "mode")
+    with pytest.raises(AttributeError, match=r"all cells of at most 20 columns, got 21.*log_prob"):
+        _ = law.mode
+    assert lk.LogWalsh.normalised([0.0, 1.0, -1.0] + [0.5] * 20, 22, 1).mode.tolist() == [1.0, 0.0] + [1.0] * 20
+
+
+def test_information_of_many_columns_comes_by_draws():
+    d = 21
+    b = ising(d, 8, 0.1)
+    p, q = lk.LogWalsh.normalised(b, d), lk.LogWalsh.normalised(0.5 * b, d)
+    logs = all_log_cells(p.weights, d, 2)
+    other = all_log_cells(q.weights, d, 2)
+    logs, other = (
+        logs - exact_log_z(p.weights, d, 2) - p.weights[0],
+        other - exact_log_z(q.weights, d, 2) - q.weights[0],
+    )
+    want = float(np.exp(logs) @ (logs - other))
+    middle = np.logaddexp(logs, other) - np.log(2)
+    js = 0.5 * float(np.exp(logs) @ (logs - middle) + np.exp(other) @ (other - middle))
+    rng = np.random.default_rng(0)
+    for found, exact in (
+        (lk.kl(p, q, n=4000, rng=rng), want), (lk.js_divergence(p, q, n=4000, rng=rng), js),
+        (lk.cross_entropy(p, q, n=4000, rng=rng), -float(np.exp(logs) @ other)),
+        (lk.entropy(p, n=4000, rng=rng), -float(np.exp(logs) @ logs)),
+    ):  # fmt: skip
+        assert found.error > 0 and abs(found.value - exact) <= 4 * found.error + 0.05
+    with pytest.raises(lk.DomainError, match=r"lk\.entropy\(law\)"):
+        p.entropy()
+    with pytest.raises(lk.DomainError, match=r"lk\.kl\(law, other\)"):
+        p.kl(q)

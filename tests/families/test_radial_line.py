@@ -93,3 +93,27 @@ def test_several_columns_are_refused_in_words():
     for ask in ("cdf", "quantile"):
         with pytest.raises(lk.DomainError, match="for one column, got 2 columns"):
             getattr(lk.Elliptical("laplace", [0.0, 0.0], 1.0), ask)([0.5])
+
+
+def bent(q):
+    return np.where(q < 1.0, 0.0, -1.0) - 0.5 * q
+
+
+def boxed(q):
+    return np.where(q < 4.0, 0.0, -np.inf)
+
+
+@pytest.mark.parametrize("profile", [bent, boxed, lambda q: -1.2 * np.log1p(q), lambda q: -0.5 * q**2])
+def test_many_quantiles_are_looked_up_and_polished(profile):
+    asked = []
+
+    def counted(q):
+        asked.append(np.size(q))
+        return profile(q)
+
+    p = np.sort(np.random.default_rng(3).random(20_000))
+    law = lk.Elliptical(counted, [0.0], 1.0)
+    at = law.quantile(p)
+    assert sum(asked) < 300 * len(p)  # bisection alone would ask 1800 times
+    assert law.cdf(at) == pytest.approx(p, abs=1e-10) and (np.diff(at) >= 0).all()
+    assert np.isfinite(law.log_prob(at[:, None])).all()

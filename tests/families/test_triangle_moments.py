@@ -60,3 +60,23 @@ def test_the_median_of_levels_is_by_their_numbers():
     assert lk.Categorical([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]]).median.tolist() == [1, 0]
     with pytest.raises(lk.DomainError, match=r"Categorical\.median: levels must be numbers"):
         _ = lk.Categorical([0.2, 0.8], levels=["low", "high"]).median
+
+
+@pytest.mark.parametrize(
+    ("known", "value"), [({"low": 1.5}, "1.0"), ({"high": 2.5}, "3.0"), ({"low": 0, "high": 2}, "3.0")]
+)
+def test_moments_refuse_rows_beyond_known_ends_as_fit_does(known, value):
+    x = [1.0, 2.0, 2.0, 3.0]
+    for verb in (lk.Triangular.fit, lk.Triangular.moments_fit):
+        with pytest.raises(lk.DataError, match=rf"within the known ends.*{value} at row"):
+            verb(x, **known)
+    weight = [float(v not in (1.0, 3.0)) + 0.1 * (v == 2.0) for v in x]
+    with pytest.raises(lk.DataError, match="spread"):  # rows that do not count are not there
+        lk.Triangular.moments_fit(x, weight=weight, **known)
+
+
+def test_options_that_nobody_reads_are_refused():
+    with pytest.raises(lk.DomainError, match="no options but low and high are known, got lowest"):
+        lk.Triangular.moments_fit([1.0, 2.0, 4.0], lowest=0.0)
+    with pytest.raises(lk.DomainError, match="no options, got robust"):
+        lk.Laplace.moments_fit([1.0, 2.0, 4.0], robust=True)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -14,12 +16,13 @@ LAWS = {
     "NegativeBinomial": {}, "VonMises": {}, "Multinomial": {}, "Binomial": {"trials": 9},
     "BetaBinomial": {"trials": 9}, "LogWalsh": {}, "ChowTree": {},
 }  # fmt: skip
-WHOLE = {"Elliptical": {}, "Dirichlet": {}, "DirichletMultinomial": {}}  # laws that refuse any gap
+WHOLE = {"Elliptical": {}, "DirichletMultinomial": {}}  # laws that refuse any gap
+RESTS = {"Dirichlet": {}}  # laws of rows whose gap is what the rest leaves
 NOISE = "ignore:.*(spread no more|singular|constant|rank|not converged)"
 
 
 def fitted(name: str, x: np.ndarray, **more: object):
-    return getattr(lk, name).fit(x, **(LAWS | WHOLE)[name], **more)
+    return getattr(lk, name).fit(x, **(LAWS | WHOLE | RESTS)[name], **more)
 
 
 def table(name: str) -> np.ndarray:
@@ -36,7 +39,7 @@ def test_a_column_that_was_never_observed_is_told_of_once(name):
     assert told == [f"{name}: column 1 is never observed: its law is only what the model began with; leave it out"]
 
 
-@pytest.mark.parametrize("name", LAWS | WHOLE)
+@pytest.mark.parametrize("name", LAWS | WHOLE | RESTS)
 @pytest.mark.parametrize("prior", [None, "weak"])
 def test_rows_in_which_nothing_was_observed_are_refused(name, prior):
     with pytest.raises(DataError, match=f"{name}: at least one entry must have been observed"):
@@ -47,6 +50,16 @@ def test_rows_in_which_nothing_was_observed_are_refused(name, prior):
 def test_laws_of_whole_rows_refuse_a_column_of_gaps(name):
     with pytest.raises(DataError, match="column 1"):
         fitted(name, np.column_stack([np.ones(4), np.full(4, np.nan)]))
+
+
+def test_a_share_that_is_never_observed_is_what_the_others_leave(rng):
+    x = rng.dirichlet([2.0, 3.0, 4.0], 200)
+    whole, gap = lk.Dirichlet.fit(x), np.where([False, True, False], np.nan, x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.allclose(lk.Dirichlet.fit(gap).alpha, whole.alpha)
+    with pytest.raises(DataError, match="a row may lack one share"):
+        lk.Dirichlet.fit(np.where([False, True, True], np.nan, x))
 
 
 @pytest.mark.parametrize("name", sorted(set(LAWS) - {"ChowTree"}))  # its levels are those of the rows that count

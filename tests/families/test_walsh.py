@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -179,3 +181,15 @@ def test_few_proposals_that_count_are_told():
     x = (rng.random((300, 24)) < np.where(rng.random((300, 1)) < 0.5, 0.8, 0.2)).astype(float)
     found = lk.Walsh.fit(x).sample(500, rng)
     assert found.shape == (500, 24) and (lk.Walsh.fit(x).value(found) > 0).all()
+
+
+@pytest.mark.parametrize("kind", [lk.Walsh, lk.Bahadur])
+def test_variance_and_mode_are_those_of_the_positive_part(kind):
+    x = (np.random.default_rng(0).random((60, 4)) < [0.9, 0.2, 0.6, 0.9]).astype(float)
+    law = kind.fit(x)
+    cells = all_cells(4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        p = np.exp(law.log_prob(cells))
+    assert np.allclose(law.variance, p @ cells**2 - (p @ cells) ** 2)
+    assert np.array_equal(law.mode, cells[p.argmax()])

@@ -76,8 +76,7 @@ def wrong_bits(case: Case, point: Point) -> float | None:
     if not wanted > FLOOR:
         return None
     found = case.found(*(float(v) for v in point))
-    least = 1.0 if case.whole else 0.0  # a probability next to 1 is measured by itself: log p ≈ p − 1
-    allowed = mp.mpf(float(0.5 * np.spacing(max(abs(float(wanted)), least))))
+    allowed = mp.mpf(float(0.5 * np.spacing(abs(float(wanted)))))  # also next to p = 1, where log p is small
     for i, v in enumerate(point):
         if i not in case.whole:
             allowed += _moved(case, numbers, i, mp.mpf(float(0.5 * np.spacing(abs(float(v))))), wanted)
@@ -362,6 +361,20 @@ def urn_point(r: Generator) -> Point:
     return (drawn if r.random() < 0.7 else float(r.integers(trials + 1))), trials, a, b
 
 
+def beta_negative_point(r: Generator) -> Point:
+    """Any count, or none where next to none are expected."""
+    if r.random() < 0.2:
+        return 0.0, size(r, -9, 3), size(r, 3, 15), size(r, -9, 3)
+    return count_near(r, 10.0, 10.0), size(r), size(r), size(r)
+
+
+def words_of_urns_point(r: Generator) -> Point:
+    """Any words, or all of the one that nearly all are."""
+    if r.random() < 0.2:
+        return 0.0, float(np.rint(size(r, 0, 4))), 0.0, size(r, -9, 2), size(r, 2, 12), size(r, -9, 2)
+    return (*words(r), *(size(r) for _ in range(3)))
+
+
 def words(r: Generator) -> Point:
     total = size(r, 0, 5)
     return tuple(float(np.rint(total * v)) for v in r.dirichlet([0.7, 0.7, 0.7]))
@@ -374,8 +387,14 @@ def multinomial_log_prob(*point: Any) -> Any:
 
 def urns_log_prob(*point: Any) -> Any:
     x, a = point[:3], point[3:]
-    head = lgamma(sum(x) + 1) + lgamma(sum(a)) - lgamma(sum(x) + sum(a))
-    return head + sum(lgamma(k + q) - lgamma(q) - lgamma(k + 1) for k, q in zip(x, a, strict=True))
+    with mp.workdps(90):  # 10⁻³⁰ as a difference of 10¹⁶
+        head = lgamma(sum(x) + 1) + lgamma(sum(a)) - lgamma(sum(x) + sum(a))
+        return head + sum(lgamma(k + q) - lgamma(q) - lgamma(k + 1) for k, q in zip(x, a, strict=True))
+
+
+def beta_negative_log_prob(x: Any, n: Any, a: Any, b: Any) -> Any:
+    with mp.workdps(90):
+        return lgamma(n + x) - lgamma(n) - lgamma(x + 1) + lbeta(a + n, b + x) - lbeta(a, b)
 
 
 case("Poisson", of_column(lk.Poisson), lambda x, m: x * log(m) - m - lgamma(x + 1), poisson_point, (0,))
@@ -394,8 +413,7 @@ case(
 )  # fmt: skip
 case(
     "BetaNegativeBinomial", of_column(lk.BetaNegativeBinomial),
-    lambda x, n, a, b: lgamma(n + x) - lgamma(n) - lgamma(x + 1) + lbeta(a + n, b + x) - lbeta(a, b),
-    lambda r: (count_near(r, 10.0, 10.0), size(r), size(r), size(r)), (0,),
+    beta_negative_log_prob, beta_negative_point, (0,),
 )  # fmt: skip
 case(
     "Multinomial", of_row(lambda *p: lk.Multinomial(p), 3), multinomial_log_prob,
@@ -403,7 +421,7 @@ case(
 )  # fmt: skip
 case(
     "DirichletMultinomial", of_row(lambda *a: lk.DirichletMultinomial(a), 3), urns_log_prob,
-    lambda r: (*words(r), *(size(r) for _ in range(3))), (0, 1, 2),
+    words_of_urns_point, (0, 1, 2),
 )  # fmt: skip
 
 # matrices, of two columns: (x₁₁, x₁₂, x₂₂, ν, s₁₁, s₁₂, s₂₂)

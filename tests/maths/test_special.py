@@ -8,6 +8,7 @@ import pytest
 
 from likely.maths.special import (
     SPLIT,
+    count_by_count,
     deviance,
     log_gamma_density,
     log_ways,
@@ -77,3 +78,9 @@ def test_a_peak_is_a_poisson_law_at_its_rate():
         X = [mp.mpf(float(v)) for v in x]
         wanted = [float(v * mp.log(v) - v - mp.loggamma(v + 1)) if v else 0.0 for v in X]
     assert np.allclose(peak(x), wanted, rtol=4e-16, atol=1e-16)
+
+
+@pytest.mark.parametrize("rows", [1, 20])  # few rows are scored one by one, many by a table
+def test_counts_that_are_not_whole_are_not_cut(rows):
+    x = np.full((rows, 2), [0.5, 1.75])
+    assert np.array_equal(count_by_count(x, lambda z, a: z * a, np.array([2.0, 4.0])), np.full((rows, 2), [1.0, 7.0]))

@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from likely.maths.urns import colour, fall, heap, log_product, log_two_colours, rounded_off
+from likely.maths.urns import colour, fall, heap, log_product, log_two_colours, nearly_certain, rounded_off
 
 
 def exact(x, y, a, b):
@@ -56,3 +56,22 @@ def test_what_a_sum_lost():
     parts = np.array([[1.0, 2.0**-60, -1.0], [1e16, 1.0, 1.0]])
     rounded = parts.sum(axis=1)
     assert rounded_off(parts, rounded).tolist() == [2.0**-60 - rounded[0], 10**16 + 2 - int(rounded[1])]
+
+
+@pytest.mark.parametrize(
+    ("n", "other", "one"),
+    [(3.0, 1.0, 1e15), (0.3, 2.0, 1e15), (1e-6, 1e6, 1e13), (1e-8, 2.0, 0.5), (50.0, 30.0, 1e9), (1e-10, 1e-9, 1e-3),
+     (5.0, 1e-4, 1e10), (1e6, 1e-12, 31.5), (1e-3, 1e-3, 32.5)],
+)  # fmt: skip
+def test_what_is_nearly_certain_keeps_all_digits(n, other, one):
+    """log p of 10⁻¹⁵ is the chance of the contrary, where log p as a difference of numbers about 1 is noise."""
+    with mp.workdps(90):
+        m, a, b = (mp.mpf(v) for v in (n, other, one))
+        wanted = mp.loggamma(b + m) + mp.loggamma(a + b) - mp.loggamma(b) - mp.loggamma(a + b + m)
+    found = nearly_certain(np.array([-0.5, -7.0]), np.array([True, False]), other, one, n)
+    assert found.tolist() == [pytest.approx(float(wanted), rel=1e-15), -7.0]
+
+
+def test_what_is_not_certain_is_left_as_it_was():
+    assert nearly_certain(np.array([-3.0]), np.array([True]), 5.0, 0.1, 9.0).tolist() == [-3.0]
+    assert nearly_certain(np.array([-3.0]), np.array([True]), 0.5, 1e-3, 9.0).tolist() == [-3.0]

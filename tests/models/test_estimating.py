@@ -76,3 +76,39 @@ def test_what_does_not_exist_is_said():
         lk.estimate(lk.Gaussian, [[0.0, 1.0], [np.nan, 1.0], [2.0, 2.0]], "unbiased")
     with pytest.raises(lk.DomainError, match="law that learns"):
         lk.estimate(int, COIN)
+
+
+@pytest.mark.parametrize("name", ["ml", "MLE", "Maximum Likelihood", "maximum-likelihood"])
+def test_names_of_maximum_likelihood(name):
+    assert lk.estimate(lk.Poisson, [1, 2, 3], name).rate == 2.0
+
+
+@pytest.mark.parametrize("name", ["MAP", "posterior mode", "Posterior Mode"])
+def test_names_of_the_posterior_mode(name):
+    assert lk.estimate(lk.Poisson, [1, 2, 3], name, prior=lk.Gamma(1.0, 1.0)).rate == 1.5
+
+
+def test_what_earlier_data_cannot_say_names_the_law_and_the_way_out():
+    x = [0.2, 0.3, 0.7]
+    law = lk.Beta(1.0, 1.0)
+    prior = law.weak_prior(law.collect(x))
+    ways = {
+        "posterior mean": lambda: lk.estimate(lk.Beta, x, "posterior mean", prior="weak"),
+        "predictive law": lambda: lk.estimate(lk.Beta, x, "predictive", prior="weak"),
+        "evidence": lambda: prior.log_evidence(law.collect(x)),
+    }
+    for what, way in ways.items():
+        with pytest.raises(lk.DomainError, match=rf'no {what} is known of Beta.*lk.estimate\(lk.Beta, x, "map"'):
+            way()
+
+
+def test_moments_of_one_column_with_gaps_are_those_without():
+    x = np.random.default_rng(0).standard_t(6, 200)
+    gappy = np.insert(x, [3, 90], np.nan)
+    want, found = lk.StudentT.moments_fit(x), lk.StudentT.moments_fit(gappy)
+    assert found.dof == want.dof and found.scale == want.scale
+    weight = np.arange(202.0)
+    want = lk.StudentT.moments_fit(x, weight[~np.isnan(gappy)])
+    assert lk.estimate(lk.StudentT, gappy, "moments", weight=weight).dof == want.dof
+    with pytest.raises(lk.DataError, match="complete rows"):
+        lk.StudentT.moments_fit(np.column_stack([gappy, gappy]))

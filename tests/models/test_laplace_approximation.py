@@ -171,3 +171,12 @@ def test_rounding_is_no_valley_and_a_text_no_function():
             lk.laplace(lambda z, c=offset: c - 0.5 * ((z - 1.0) ** 2).sum(axis=-1), [0.0])
     with pytest.raises(lk.DomainError, match="function"):
         lk.laplace("a", [0.0])
+
+
+def test_a_function_of_rows_may_give_a_bare_number_for_one():
+    stats = pytest.importorskip("scipy.stats")
+    found = lk.laplace(stats.multivariate_normal([1, 2], np.diag([4, 9])).logpdf, [0.0, 0.0])
+    assert found.mode == pytest.approx([1.0, 2.0], abs=1e-5) and found.deviation == pytest.approx([2.0, 3.0], rel=1e-5)
+    assert found.log_evidence == pytest.approx(0.0, abs=1e-6)
+    with pytest.raises(lk.ShapeError, match="however many"):
+        lk.laplace(lambda z: -(z**2).sum(axis=1) if len(z) == 3 else np.zeros(7), [1.0])

@@ -236,3 +236,52 @@ def test_the_information_is_looked_at_sixteen_times_a_doubling():
         at = rule._next_look(at)
         looks.append(at)
     assert [sum(n < look <= 2 * n for look in looks) for n in (64, 256, 1024, 2048)] == [16] * 4
+
+
+@pytest.mark.parametrize(
+    ("rule", "x"),
+    [
+        (lk.RobbinsMonro(lk.Gaussian([0.0], [1.0]), natural=False, step=10.0), (50.0, 1000)),
+        (lk.RobbinsMonro(lk.Gaussian([0.0], [1.0]), natural=False, step=10.0), (50.0, 20)),  # too few to look at slopes
+        (lk.RobbinsMonro(lk.Poisson(1.0), natural=False, step=10.0), (50.0, 1000)),
+        (lk.RobbinsMonro(lk.Bernoulli(0.5), natural=False, step=1e4), (0.5, 100)),
+    ],
+    ids=["Gaussian", "few rows", "Poisson", "Bernoulli"],
+)  # fmt: skip
+def test_a_run_that_ran_away_is_told_of_once(rule, x):
+    """Beyond the fence laws do not change, so that slopes seem to cancel."""
+    law = type(rule.law).__name__
+    rng, (mean, n) = np.random.default_rng(10), x
+    draws = {"Gaussian": rng.normal(mean, 1.0, n), "Poisson": rng.poisson(mean, n), "Bernoulli": rng.random(n) < mean}
+    z = draws[law].astype(float)[:, None]
+    with pytest.warns(lk.FitWarning, match=r"diverged.*natural=True") as said:
+        rule.run(z)
+    assert len(said) == 1
+    with pytest.warns(lk.FitWarning, match="diverged") as said:
+        steps(rule, z[:60])
+    assert len(said) == 1
+
+
+def test_data_frames_are_their_rows():
+    pandas = pytest.importorskip("pandas")
+    x = np.random.default_rng(11).normal(3.0, 1.0, (200, 2))
+    names = [f"r{i}" for i in range(200)]
+    rule = lk.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0]))
+    frame = pandas.DataFrame(x, columns=["a", "b"], index=names)
+    wanted = rule.run(x).theta
+    assert np.array_equal(rule.run(frame).theta, wanted)
+    assert np.array_equal([b.theta for b, _ in lk.follow(rule, frame)], [b.theta for b, _ in lk.follow(rule, x)])
+    one, backwards = lk.RobbinsMonro(lk.Gaussian([0.0], [1.0])), pandas.Series(x[:, 0], index=range(200, 0, -1))
+    assert np.array_equal(one.run(backwards).theta, one.run(x[:, :1]).theta)
+
+
+def test_weights_that_would_fill_the_memory_are_refused():
+    with pytest.raises(lk.DataError, match=r"visits.*4,000,000,000,000: divide them"):
+        lk.RobbinsMonro(lk.Gaussian([0.0], [1.0])).run(np.zeros((400, 1)), np.full(400, 1e10))
+
+
+def test_truths_are_numbers():
+    bits = np.random.default_rng(12).random((300, 2)) < 0.3
+    rule = lk.RobbinsMonro(lk.Bernoulli([0.5, 0.5]))
+    assert rule._formulas.table(bits) is not None
+    assert np.array_equal(rule.run(bits).theta, rule.run(bits.astype(float)).theta)

@@ -1,5 +1,6 @@
 """The normal-gamma law is the normal-inverse-gamma law in other coordinates."""
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy import stats
@@ -42,3 +43,21 @@ def test_outside_and_bad_parameters():
     with pytest.raises(lk.DomainError, match="above ½"):
         lk.NormalGamma(0.0, 1.0, 0.4, 1.0).point("mode")
     assert lk.Gaussian.fit([[1.0, 2.0], [2.0, 5.0]], kind="diagonal", prior=LAW).kind == "diagonal"
+
+
+@pytest.mark.parametrize(
+    ("law", "row"),
+    [
+        ((1.0, 0.25, 1e-300), (0.0, 1e-30)),
+        ((1.0, 2.0, 1e-200), (0.0, 1e-200)),
+        ((1e-200, 2.0, 1e-200), (0.0, 1.0)),
+        ((1e300, 2.0, 1e200), (0.0, 1e-200)),
+        ((1e300, 2.0, 1e-200), (0.0, 1e200)),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("error")
+def test_products_of_parameters_may_leave_the_range_of_numbers(law, row):
+    k, a, b = (mp.mpf(v) for v in law)
+    lam = mp.mpf(row[1])
+    exact = a * mp.log(b) - mp.loggamma(a) + (a - 1) * mp.log(lam) - b * lam + mp.log(k * lam / (2 * mp.pi)) / 2
+    assert lk.NormalGamma([0.0], *law).log_prob([row]) == pytest.approx([float(exact)], rel=1e-14)

@@ -6,6 +6,7 @@
 | diagonal Gaussian | a scale and a shift of each column, permutations of columns |
 | spherical Gaussian | rotations, one scale, shifts |
 | Poisson, Categorical | permutations of columns, levels |
+| Robbins and Monro's steps for a Gaussian | a scale of each column |
 
 Fitting commutes with the map, and the log-likelihood changes by n log |det A|.
 """
@@ -17,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likely import Blocks, Categorical, Gaussian, Poisson, Stop, fit
+from likely import Blocks, Categorical, Gaussian, Poisson, RobbinsMonro, Stop, fit
 
 SCALES = [1e-100, 1e-30, 1e-4, 1.0, 1e4, 1e30, 1e100]
 OFFSETS = [0.0, 1.0, 1e4, 1e8]
@@ -160,3 +161,21 @@ def test_other_chunkings_agree_to_twelve_digits(kind, offset):
         assert np.abs(other.model.variance / fits[0].model.variance - 1).max() <= 1e-12
         outer = np.outer(unit, unit)
         assert np.abs((other.model.covariance_matrix - fits[0].model.covariance_matrix) / outer).max() <= 1e-12
+
+
+@pytest.mark.parametrize("kind", ["full", "diagonal"])
+@pytest.mark.parametrize("scales", [[1e-9, 1e-9], [1e-4, 1e-4], [1.0, 1e6], [1e-6, 1e6], [1e9, 1e9]], ids=str)
+def test_streams_follow_the_units_of_columns(kind, scales):
+    """Steps along the natural gradient are the same in all units, also where two columns have unlike ones."""
+    x, unit = np.random.default_rng(0).normal(3.0, 1.0, (2000, 2)), np.array(scales)
+    spread = np.array([2.0, 2.0])
+
+    def learnt(u):
+        start = spread * u * u
+        law = Gaussian(2.5 * u, np.diag(start) if kind == "full" else start, kind=kind)
+        return RobbinsMonro(law).run(x * u).law
+
+    one, other = learnt(np.ones(2)), learnt(unit)
+    assert other.mean / unit == pytest.approx(one.mean, rel=1e-6)
+    assert other.covariance_matrix / np.outer(unit, unit) == pytest.approx(one.covariance_matrix, rel=1e-6, abs=1e-6)
+    assert one.mean == pytest.approx([3.0, 3.0], abs=0.15) and one.variance == pytest.approx([1.0, 1.0], abs=0.2)

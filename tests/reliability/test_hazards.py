@@ -236,7 +236,7 @@ def test_a_row_that_was_never_seen_is_no_row(name):
 
 @pytest.mark.parametrize("name", FITS)
 def test_nothing_seen_at_all_is_an_error(name):
-    with pytest.raises(LikelyError, match="at least one row"):
+    with pytest.raises(LikelyError, match="at least one entry must have been observed"):
         FITS[name](np.full((4, 3), np.nan))
 
 

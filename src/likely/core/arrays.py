@@ -51,8 +51,19 @@ def n_rows(x: Any) -> int:
     """Number of rows of anything that has rows: arrays, sparse matrices, Ragged, Columns, lists."""
     shape = getattr(x, "shape", None)
     if shape == () or not (shape or hasattr(x, "__len__")):
-        raise ShapeError(sentence("rows", "something with rows is needed", type(x).__name__, "pass [x] for one row"))
+        got = "one number" if isinstance(x, int | float | np.number | np.ndarray) else type(x).__name__
+        raise ShapeError(sentence("rows", "something with rows is needed", got, "pass [x] for one row"))
     return int(shape[0]) if shape else len(x)
+
+
+def sliceable(x: Any, columns: int | None) -> Any:
+    """Rows to be scored that can be cut: lists become arrays, and where rows have one column a number is a row.
+
+    >>> sliceable(3.0, 1), sliceable([3.0, 4.0], 1)
+    (array([3.]), array([3., 4.]))
+    """
+    x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+    return np.reshape(x, 1) if columns == 1 and x.shape == () else x
 
 
 def numbers(x: Any, whose: str) -> Array:

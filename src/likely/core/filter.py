@@ -103,6 +103,7 @@ def follow(
     """
     plays = playing(model)
     _refuse_no_stream(observations)
+    observations = _row_by_row(observations)
     if keep is None:
         return _unkept(plays, observations, belief)
     if every < 1 or every != int(every):
@@ -122,6 +123,12 @@ def _refuse_no_stream(observations: Any) -> None:
     if single or not any(hasattr(observations, name) for name in STREAMS):
         expected, remedy = "many observations are needed, one after the other", "give a list, an array or a generator"
         raise DataError(sentence("follow", expected, repr(observations)[:40], remedy))
+
+
+def _row_by_row(observations: Any) -> Any:
+    """A data frame is its rows, where Python would go through the names of its columns."""
+    frame = hasattr(observations, "to_numpy") and getattr(observations, "ndim", 2) == 2
+    return observations.to_numpy() if frame else observations
 
 
 def _unkept(plays: Any, observations: Iterable[Any], belief: Any) -> Iterator[tuple[Any, float]]:

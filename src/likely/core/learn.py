@@ -224,7 +224,7 @@ class _Climb:
         return bool(gain <= self.stop.tol * max(units(step.stats), 1e-300))
 
     def _fell(self, step: Step) -> bool:
-        """True if the objective is lower than before by more than rounding: a covariance met its floor."""
+        """True if the objective is lower than before by more than rounding, as where a covariance met its floor."""
         if np.isnan(step.objective):
             told = "a number is not finite any more"
             raise DomainError(sentence("fit", "the objective must stay a number", told, 'give a prior, as "weak"'))
@@ -233,9 +233,7 @@ class _Climb:
 
     def _beyond_maximum(self) -> FitReport:
         assert self.last is not None
-        told = "an estimate had to be lifted off a singularity; a prior avoids this"
-        if self.last.prior is not None:
-            told = "a covariance is so nearly singular that rounding decides; leave out columns that others determine"
+        told = _why_worse(self.last.model, self.last.prior)
         return self._report(self.last, False, f"the next step would be worse: {told}")
 
     def _overlearnt(self, model: Any, aside: Blocks) -> bool:
@@ -281,6 +279,18 @@ class _Climb:
             end = {"reason": report.reason, "converged": report.converged, "early": report.stopped_early}
             self._keep(report.model, step, **end, best=None)
         return report
+
+
+def _why_worse(model: Any, prior: Any) -> str:
+    """What a step down comes from: what the model or its parts say of it, else what is known of its covariances."""
+    own = getattr(model, "why_worse", None) or getattr(getattr(model, "parts", None), "why_worse", None)
+    if own is not None:
+        return str(own)
+    if prior is None or (hasattr(prior, "parts") and prior.parts is None):
+        return "an estimate had to be lifted off a singularity; a prior avoids this"
+    if getattr(model, "smallest_eigenvalue", None) is None:
+        return "an estimate met the edge of what it may be, or rounding decides"
+    return "a covariance is so nearly singular that rounding decides; leave out columns that others determine"
 
 
 def _same_kind(asked: Any, kept: Any) -> None:

@@ -2,11 +2,13 @@
 
 Python's own `catch_warnings` changes the filters of the whole process, and two threads that do so leave them changed
 for good. So what the library has to say goes to a listener of its own thread, and only the outermost one tells
-the world.
+the world. Whom it concerns is whoever called the library, however deep inside the hazard was met: the warning points
+to that line.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,23 +18,39 @@ from likely.errors import FitWarning
 
 _listener: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("listener", default=None)
 
+# Packages of which a caller is not the one to be told: we ourselves, and what calls us back.
+INSIDE = {__name__.partition(".")[0], "numpy", "scipy", "contextlib", "functools", "concurrent", "threading"}
 
-def tell(text: str, category: type[Warning] = FitWarning, stacklevel: int = 2) -> None:
-    """Warn; inside `said_once` it is kept for the end."""
+
+def tell(text: str, category: type[Warning] = FitWarning, stacklevel: int | None = None) -> None:
+    """Warn at the line that called the library; inside `said_once` it is kept for the end.
+
+    Who that is is found, not counted: `stacklevel` is not needed, and has no effect.
+    """
     heard = _listener.get()
     if heard is None:
-        warnings.warn(text, category, stacklevel=stacklevel + 1)
+        warnings.warn(text, category, stacklevel=_frames_to_the_caller() + 1)
     else:
         heard.append((text, category))
 
 
+def _frames_to_the_caller() -> int:
+    """How many frames above `tell` the first one stands that is not ours; 1 where all are, as in a thread."""
+    frame, away = sys._getframe(1).f_back, 1
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in INSIDE:
+            return away
+        frame, away = frame.f_back, away + 1
+    return 1
+
+
 @contextmanager
-def said_once(stacklevel: int = 2, reworded: Callable[[str], str] = str) -> Iterator[None]:
+def said_once(stacklevel: int | None = None, reworded: Callable[[str], str] = str) -> Iterator[None]:
     """Inside, what is told is collected; at the end each distinct note is passed on, reworded."""
     with _listening() as heard:
         yield
     for text, category in dict.fromkeys(heard):
-        tell(reworded(text), category, stacklevel=stacklevel + 2)
+        tell(reworded(text), category)
 
 
 @contextmanager

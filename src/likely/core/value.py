@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -51,12 +51,18 @@ class Value:
         return _rebuild, (type(self), self._parts())
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={_short(part)}" for name, part in self._parts().items())
-        return f"{type(self).__name__}({inside})"
+        usual = {f.name: f.default for f in fields(self) if f.default is None or isinstance(f.default, str)}
+        told = {name: part for name, part in self._parts().items() if not _is_usual(part, usual.get(name, MISSING))}
+        return f"{type(self).__name__}({', '.join(f'{name}={_short(part)}' for name, part in told.items())})"
 
 
 def _rebuild(cls: type[Value], parts: dict[str, Any]) -> Value:
     return cls.trusted(**parts)
+
+
+def _is_usual(part: Any, usual: Any) -> bool:
+    """True for a word, or None, that stands there unless something else is said."""
+    return part is None if usual is None else isinstance(part, str) and part == usual
 
 
 def _short(part: Any) -> str:

@@ -45,6 +45,7 @@ def bayes_error(
     """
     asked = problem(laws, class_prior, cost, "bayes_error")
     _check(tolerance, n)
+    _tell_of_scores(asked)
     if len(asked.laws) == 1:
         return Estimate(float(asked.cost.table.min()), 0.0)
     asked = _possible(asked)
@@ -53,6 +54,14 @@ def bayes_error(
         if found is not None and (tolerance is None or found.error <= tolerance):
             return found
     return by_draws(asked, tolerance, n, rng or np.random.default_rng(0))
+
+
+def _tell_of_scores(asked: Problem) -> None:
+    """What does not integrate to one has no error that could be an integral of it."""
+    odd = [type(law).__name__ for law in asked.laws if not getattr(law, "integrates", True)]
+    if odd:
+        remedy = "the value is no error rate: use ParzenDensity, or lk.evaluate on new rows"
+        tell(sentence("bayes_error", "densities should integrate to one", f"{odd[0]}, which does not", remedy))
 
 
 def _check(tolerance: Any, n: Any) -> None:

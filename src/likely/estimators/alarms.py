@@ -14,7 +14,7 @@ import numpy as np
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.engine import Threads, one_blas_thread
 from likely.core.hashing import row_hashes
-from likely.core.learn import gather
+from likely.core.learn import gather, resolve_prior
 from likely.core.notes import unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
@@ -80,13 +80,19 @@ def _folds(X: Any, folds: int = FOLDS) -> Index:
 def _without_each_fold(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Iterator[tuple[int, Mixture]]:
     """Each fold, and what the others alone would have given; where they hold too little, what all rows gave."""
     folds = np.unique(fold)
-    way = _added if clf.stats_.complete else _learnt_on if isinstance(X, Ragged) else _iterated
-    learn = way(clf, X, owner, weight, fold)
+    learn = _way(clf, X)(clf, X, owner, weight, fold)
     for f in folds:
         try:
             yield f, clf._elsewhere(learn(f))
         except LikelyError:
             yield f, clf.model_
+
+
+def _way(clf: Any, X: Any) -> Callable[[Any, Any, Index, Any, Index], Callable[[int], FitReport]]:
+    """How to learn without a fold: as exactly as is cheap."""
+    if clf.density_._climbs:
+        return _nearby
+    return _added if clf.stats_.complete else _learnt_on if isinstance(X, Ragged) else _iterated
 
 
 def _added(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
@@ -107,6 +113,31 @@ def _added(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable
     return without
 
 
+def _nearby(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
+    """Without a fold, where learning is a climb: a step from the summit of all rows, by statistics that add."""
+    model = clf._learnt
+    each = {f: _collected(clf, model, X, owner, weight, fold == f) for f in np.unique(fold)}
+    everything: Any = sum(each.values())
+
+    def without(f: int) -> FitReport:
+        rest = [stats for g, stats in each.items() if g != f]
+        if not rest:
+            raise DataError(sentence("folds", "at least one other fold is needed", "none"))
+        stats: Any = sum(rest)
+        prior = resolve_prior(model, stats, clf._prior_rule)
+        parts = clf.density_._near(model.parts, (stats.parts, prior.parts), (everything.parts, clf.prior_.parts))
+        found = Mixture.trusted(weights=model._frequencies(stats.counts), parts=parts)
+        return FitReport(found, stats, prior, False, "a step without a fold", [])
+
+    return without
+
+
+def _collected(clf: Any, model: Mixture, X: Any, owner: Index, weight: Any, some: Mask) -> Any:
+    """Statistics of some rows under a model."""
+    data = clf._data(X[some], owner[some], None if weight is None else weight[some])
+    return Threads().total(partial(gather, model, hard=clf._hard), data.whole())
+
+
 def _iterated(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
     """Without a fold, where entries are hidden: a few steps of EM on the other rows."""
 
@@ -124,12 +155,8 @@ def _learnt_on(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Call
     taught lingers in how the others are read: then more steps take most of that, too, for about half of what learning
     itself has cost.
     """
-
-    def collected(model: Mixture, some: Mask) -> Any:
-        data = clf._data(X[some], owner[some], None if weight is None else weight[some])
-        return Threads().total(partial(gather, model, hard=clf._hard), data.whole())
-
-    each = {f: collected(clf._learnt, fold == f) for f in np.unique(fold)}
+    collected = partial(_collected, clf, X=X, owner=owner, weight=weight)
+    each = {f: collected(clf._learnt, some=fold == f) for f in np.unique(fold)}
 
     def without(f: int) -> FitReport:
         rest = [stats for g, stats in each.items() if g != f]
@@ -138,7 +165,7 @@ def _learnt_on(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Call
         stats: Any = sum(rest)
         model = clf._learnt.refit(stats, clf.prior_)
         for _ in range(min(clf.n_iter_ // PASSES, AGAIN)):
-            stats = collected(model, fold != f)
+            stats = collected(model, some=fold != f)
             model = model.refit(stats, clf.prior_)
         return FitReport(model, stats, clf.prior_, False, "steps without a fold", [])
 

@@ -17,10 +17,10 @@ from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
-from likely.core.notes import said_once, tell
+from likely.core.notes import said_once, tell, unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
-from likely.errors import DataError, sentence
+from likely.errors import DataError, DomainError, sentence
 from likely.estimators import alarms
 from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.gaussian import GaussianDensity
@@ -28,11 +28,22 @@ from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_
 from likely.estimators.novelty import alarm
 from likely.estimators.small_classes import notes_on_classes
 from likely.families.gaussian import Gaussian
+from likely.families.law import Law
 from likely.models.given_weights import GivenWeights
 from likely.models.mixture import Mixture
 from likely.models.mixture_prior import MixturePrior
 from likely.models.sketch import Sketch
 from likely.priors.dirichlet import Dirichlet
+
+
+def refuse_laws(density: Any, whose: str) -> None:
+    """A class where a made estimator belongs, or a law where its estimator does: say which it is."""
+    kind = density if isinstance(density, type) else type(density)
+    if not isinstance(density, type) and not isinstance(density, Law):
+        return
+    name = f"{kind.__name__}Density" if issubclass(kind, Law) else kind.__name__
+    got = f"the {'law' if issubclass(kind, Law) else 'class'} {kind.__name__}"
+    raise DomainError(sentence(whose, "density must be an estimator of densities", got, f"use {name}()"))
 
 
 class BayesClassifier(Deciding, BaseEstimator):
@@ -100,6 +111,10 @@ class BayesClassifier(Deciding, BaseEstimator):
         self._check_cost()
         self.calm_ = alarms.left_out(self, X, owner, weight) if self._alarms else np.empty((3, 0))
         return self
+
+    def _validate_params(self) -> None:
+        refuse_laws(getattr(self, "density", None), type(self).__name__)
+        super()._validate_params()
 
     _alarms = True  # whoever asks for posteriors only, as folds do, need not know what is novel
 
@@ -418,7 +433,9 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         limit = alarm(self.calm_, rate, type(self).__name__)
-        found, strange = alarms.surprise_of(self, self.density_._rows(X, reset=False))
+        with unheard():  # what there is to say of these rows is said where they are decided
+            rows = self.density_._rows(X, reset=False)
+        found, strange = alarms.surprise_of(self, rows)
         return found > limit, alarms.Why(found, limit, rate, strange)
 
     # -------------------------------------------------------------------- inside
@@ -435,7 +452,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         text = re.sub(
             r"\(member ([\d, ]+)\)", lambda m: f"(class {', '.join(names[int(i)] for i in m[1].split(','))})", text
         )
-        return self.density_._in_names(text).replace("Gaussian", type(self).__name__, 1)
+        return re.sub(r"^Gaussian\b", type(self).__name__, self.density_._in_names(text))  # only whose note it is
 
     def _check_state(self) -> None:
         """After a file was read: rules must be numbers, and what was learnt must fit together."""

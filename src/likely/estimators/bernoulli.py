@@ -70,7 +70,7 @@ class BernoulliDensity(DensityEstimator):
     def _binary(self, X: Any, threshold: float, reset: bool) -> Any:
         """Rows of 0 and 1; what already is such is not copied."""
         odd = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
-        if reset:
+        if odd.any():
             what = f"is not all 0 and 1: numbers above {threshold:g} count as 1, the others as 0"
             tell_of_columns(odd, self._column_names(), "BernoulliDensity", what, 6)
         return X if not odd.any() and 0 <= threshold < 1 else self._cut(X, threshold)

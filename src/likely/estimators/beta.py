@@ -61,6 +61,8 @@ class BetaDensity(ColumnDensity):
             i, j = (int(k) for k in np.argwhere(edge)[0])
             expected = f"values must lie between {self.low:g} and {self.high:g}"
             raise BadEntry("BetaDensity", expected, X[i, j], i, j, 'or outside="missing"')
+        if reset:
+            self._warn_of_constants(X)
         return X
 
     def score_samples(self, X: Any) -> Any:

@@ -30,6 +30,8 @@ class BinaryDensity(DensityEstimator):
     prior: Any
     _parameter_constraints: ClassVar[dict[str, Any]] = BINARY_SETTINGS
 
+    _for_text = "write 1 for one word and 0 for the other, or use ChowTreeDensity(words=…), which takes words"
+
     def _prior_rule(self) -> Any:
         from likely.priors.earlier_data import EarlierData
 
@@ -45,7 +47,7 @@ class BinaryDensity(DensityEstimator):
     def _binary(self, X: Any, threshold: float, reset: bool) -> Any:
         """Rows of 0 and 1; what already is such is not copied, and −1 beside 1 is no surprise."""
         odd = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
-        if reset and odd.any():
+        if odd.any():
             what = f"is not all 0 and 1: numbers above {threshold:g} count as 1, the others as 0"
             tell_of_columns(odd & ~_plus_minus(X), self._column_names(), type(self).__name__, what, 6)
         return X if not odd.any() and 0 <= threshold < 1 else self._cut(X, threshold)

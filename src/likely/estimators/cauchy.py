@@ -20,7 +20,6 @@ class CauchyDensity(ColumnDensity):
     """
 
     _law = Cauchy
-    _spreads = True
 
     @property
     def centre_(self) -> Any:

@@ -55,6 +55,7 @@ class ChowTreeDensity(DensityEstimator):
 
     _model_types = (ChowTree,)
     _tells_of_gaps = False
+    _for_text = "say which words each column may hold: ChowTreeDensity(words=[['n', 'y'], …])"
     _looks_once = False  # levels are where they are
 
     def _blank(self, X: Any, members: int | None = None) -> ChowTree:

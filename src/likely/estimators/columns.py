@@ -6,10 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from likely.core.blocks import Blocks
 from likely.core.notes import tell
 from likely.errors import DataError, sentence
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
 from likely.families.column_law import ColumnLaw, refuse_outside
+from likely.families.constants import NARROW, constant_columns
 
 
 class ColumnDensity(DensityEstimator):
@@ -19,7 +21,6 @@ class ColumnDensity(DensityEstimator):
     """
 
     _law: ClassVar[type[ColumnLaw]]
-    _spreads: ClassVar[bool] = False  # True for laws that a constant column leaves no width
     _parameter_constraints: ClassVar[dict[str, Any]] = {"prior": PRIOR, **EM}
 
     def __init__(self, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
@@ -41,8 +42,7 @@ class ColumnDensity(DensityEstimator):
                 refuse_outside(np.asarray(X, dtype=np.float64), self._law._support, type(self).__name__)
             except DataError as error:
                 raise self._worded(error) from error
-            if self._spreads and len(X) > 1:
-                self._warn_of_constants(X)
+            self._warn_of_constants(X)
             self._warn_of_unseen(X)
         return X
 
@@ -68,15 +68,12 @@ class ColumnDensity(DensityEstimator):
         return DataError(f"{error} (Negative values in data)") if negative else error
 
     def _warn_of_constants(self, X: Any) -> None:
-        """A column of one value has no width to learn: say what is done."""
-        gap = np.isnan(X)
-        least, most = np.where(gap, np.inf, X).min(axis=0), np.where(gap, -np.inf, X).max(axis=0)
-        constant = np.flatnonzero(least == most)
+        """A column of one value leaves some laws no width: say so."""
+        if not self._law._spreads or len(X) < 2:
+            return
+        constant = constant_columns(Blocks.of(X), type(self).__name__)
         if len(constant):
-            whose = (
-                "its spread was set to 1e-8 of its size" if len(constant) == 1 else "spreads were set to 1e-8 of sizes"
-            )
-            tell(f"{type(self).__name__}: {self._are(constant)} constant over all data: {whose}", stacklevel=5)
+            tell(f"{type(self).__name__}: {self._are(constant)} {NARROW}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,7 +20,13 @@ from likely.estimators.recalibrated import applied
 from likely.families.gaussian import Gaussian
 from likely.maths.special import LOG_2PI
 
+NOTHING, SOMETHING = 5e-4, 1e-2  # log-odds that the table shows as 0.000, and what is worth a word
+SATURATED = (
+    "  the calibration is saturated here: it gives one posterior with and without each column; these log-odds are those"
+    " before it"
+)
 SHOWN = 12  # columns that the text shows for each row
+NOTE = "Log-odds are what a column adds given all other columns: they need not add up."
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +37,9 @@ class Explanation:
     column j becomes known after all others. In naive Bayes these add up, with the prior's, to the log-odds of
     the posterior. `cost_change[i, j]` is how much more (or less) the best decision is expected to cost when column j is
     marginalised out.
+
+    Far outside, a calibration map may give one and the same posterior with and without each column. Such a row is
+    `saturated`: what its columns say is then read from `before`, the log-odds that the map was given.
     """
 
     columns: list[str]
@@ -43,24 +52,26 @@ class Explanation:
     cost_change: Array  # (n, d)
     without: NDArray[Any]  # (n, d): what would be decided without each column
     values: list[list[Any]]  # (n, d): the cells
+    before: Array | None = None  # (n, d): log-odds before calibration, where there was one
 
     @classmethod
     def of(cls, clf: Any, X: Any, calibration: Calibration | None = None) -> Explanation:
         """Explain the decisions of a fitted classifier for rows X, whose posteriors may go through a map."""
         rows, told = clf._rows(X), clf.class_prior_
-        joint, cost = applied(calibration, clf._log_joint(rows)), Cost.of(clf.cost, clf.classes_)
+        raw, cost = clf._log_joint(rows), Cost.of(clf.cost, clf.classes_)
+        joint = applied(calibration, raw)
         classes_only = cost.table[: cost.n_classes]
         prior = applied(calibration, np.log(np.maximum(told, 1e-300))[None])[0]
         P = _shares(joint, told)
         expected = P @ classes_only.T
         (decided, rival), least = _best_two(expected), expected.min(axis=1)
-        at, odds, change, without = np.arange(len(P)), [], [], []
+        odds, before, change, without = [], [], [], []
         conditional = _conditional(clf, rows) if calibration is None else None
         for j in range(_width(rows)):
-            hidden = joint - conditional[:, :, j] if conditional is not None else _without(clf, rows, j, calibration)
-            with np.errstate(invalid="ignore"):
-                gain = joint - hidden  # log p(x_j | x_rest, c)
-                odds.append(np.nan_to_num(gain[at, decided] - gain[at, rival], nan=0.0))
+            less = raw - conditional[:, :, j] if conditional is not None else _without(clf, rows, j)
+            hidden = applied(calibration, less)
+            odds.append(_gained(joint, hidden, decided, rival))
+            before.append(odds[-1] if calibration is None else _gained(raw, less, decided, rival))
             blind = _shares(hidden, told) @ classes_only.T
             change.append(blind.min(axis=1) - least)
             without.append(blind.argmin(axis=1))
@@ -68,14 +79,27 @@ class Explanation:
             clf._column_names(), clf.classes_[decided], clf.classes_[rival], P, clf.classes_,
             np.stack(odds, axis=1), prior[decided] - prior[rival], np.stack(change, axis=1),
             clf.classes_[np.stack(without, axis=1)], _cells(clf._told(rows)),
+            None if calibration is None else np.stack(before, axis=1),
         )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.decided)
 
+    @property
+    def saturated(self) -> NDArray[np.bool_]:
+        """Rows (n,) whose calibrated posterior stays as it is whichever column is left out, though some say much."""
+        if self.before is None:
+            return np.zeros(len(self), dtype=bool)
+        flat = np.abs(self.log_odds).max(axis=1, initial=0.0) < NOTHING
+        return np.asarray(flat & (np.abs(self.before).max(axis=1, initial=0.0) > SOMETHING))
+
+    def _evidence(self, i: int) -> Array:
+        """What the columns of row i say (d,), before a calibration that hides it."""
+        return self.before[i] if self.before is not None and self.saturated[i] else self.log_odds[i]
+
     def ranking(self, i: int) -> Index:
         """Columns of row i by the size of their evidence, largest first."""
-        return np.argsort(-np.abs(self.log_odds[i]), kind="stable")
+        return np.argsort(-np.abs(self._evidence(i)), kind="stable")
 
     def records(self) -> Iterator[dict[str, Any]]:
         """One plain dict a row, for JSON."""
@@ -83,19 +107,20 @@ class Explanation:
             yield {
                 "decided": _plain(self.decided[i]), "rival": _plain(self.rival[i]),
                 "posterior": {str(c): float(p) for c, p in zip(self.classes, self.posterior[i], strict=True)},
-                "prior_log_odds": float(self.prior_log_odds[i]),
+                "prior_log_odds": float(self.prior_log_odds[i]), "saturated": bool(self.saturated[i]),
                 "columns": [
                     {
                         "column": self.columns[j], "value": _plain(self.values[i][j]),
                         "log_odds": float(self.log_odds[i, j]), "cost_change": float(self.cost_change[i, j]),
                         "without": _plain(self.without[i, j]),
+                        **({} if self.before is None else {"log_odds_before": float(self.before[i, j])}),
                     }
                     for j in self.ranking(i)
                 ],
             }  # fmt: skip
 
     def __str__(self) -> str:
-        return "\n\n".join(self._page(i) for i in range(len(self)))
+        return "\n\n".join(self._page(i) for i in range(len(self))) + f"\n{NOTE}"
 
     def _page(self, i: int) -> str:
         share = self.posterior[i, self.classes.tolist().index(self.decided[i])]
@@ -103,12 +128,15 @@ class Explanation:
         width = max(len(name) for name in [*self.columns, "class probabilities"])
         lines.append(f"  {'column':<{width}}  {'value':>12}  {'log-odds':>9}  {'cost without':>12}  decision without")
         lines.append(f"  {'class probabilities':<{width}}  {'':>12}  {self.prior_log_odds[i]:>+9.3f}")
+        evidence = self._evidence(i)
         for j in self.ranking(i)[:SHOWN]:
             value, change = _shown(self.values[i][j]), f"{self.cost_change[i, j]:+.4g}"
-            numbers = f"{value:>12}  {self.log_odds[i, j]:>+9.3f}  {change:>12}"
+            numbers = f"{value:>12}  {evidence[j]:>+9.3f}  {change:>12}"
             lines.append(f"  {self.columns[j]:<{width}}  {numbers}  {self.without[i, j]}")
         if len(self.columns) > SHOWN:
             lines.append(f"  … and {len(self.columns) - SHOWN} columns with less evidence")
+        if self.saturated[i]:
+            lines.append(SATURATED)
         return "\n".join(lines)
 
 
@@ -120,10 +148,18 @@ def _shares(joint: Array, prior: Array) -> Array:
         return np.where(np.isneginf(top), prior, shares / shares.sum(axis=1, keepdims=True))
 
 
-def _without(clf: Any, rows: Any, j: int, calibration: Calibration | None) -> Array:
+def _gained(joint: Array, hidden: Array, decided: Index, rival: Index) -> Array:
+    """log p(x_j | x_rest, decided) − log p(x_j | x_rest, rival) (n,) from joints with and without column j."""
+    at = np.arange(len(joint))
+    with np.errstate(invalid="ignore"):
+        gain = joint - hidden
+        return np.nan_to_num(gain[at, decided] - gain[at, rival], nan=0.0)
+
+
+def _without(clf: Any, rows: Any, j: int) -> Array:
     """log p(c, x) without column j, which not every law can tell."""
     try:
-        return applied(calibration, clf._log_joint(_hidden(rows, j)))
+        return np.asarray(clf._log_joint(_hidden(rows, j)))
     except DataError as error:
         expected, model = "explaining needs a model that can leave a column out", getattr(clf, "density", clf)
         remedy = "use one that takes missing entries"

@@ -46,6 +46,7 @@ class GammaDensity(ColumnDensity):
                 raise self._worded(error) from error
         X = without_edges(self, X, X == 0, "0", reset) if self.zeros == "missing" else X
         if reset:
+            self._warn_of_constants(X)
             self._warn_of_unseen(X)
         return X
 

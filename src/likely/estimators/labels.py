@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,8 @@ def _with_gaps(y: NDArray[Any], there: NDArray[np.bool_], whose: str) -> NDArray
     """Labels of which some are missing, as objects: those that are there are checked, the others are None."""
     if not there.any():
         remedy = "label some rows, or look for clusters: MixtureClusterer"
-        raise DataError(sentence(whose, "at least one row needs a label", "Input y contains NaN only", remedy))
+        got = "none (Input y contains NaN or None only)"
+        raise DataError(sentence(whose, "at least one row needs a label", got, remedy))
     seen = checked_labels(y[there], int(there.sum()), whose)
     if seen.dtype.kind == "f" and (seen == np.floor(seen)).all():
         seen = seen.astype(np.int64)  # whole numbers that became fractions for the sake of NaN
@@ -74,9 +76,14 @@ def _refuse_missing(y: NDArray[Any], whose: str) -> None:
     elif y.dtype == object:
         bad = [i for i, label in enumerate(y) if is_missing(label)]
     if bad:
-        what = "infinity" if y.dtype.kind == "f" and np.isinf(y[bad[0]]) else "NaN"
+        what = "infinity" if _is_infinite(y[bad[0]]) else "NaN or None"
+        got = f"{y[bad[0]]} at row {bad[0]} (Input y contains {what})"
         remedy = "label these rows, or leave them out"
-        raise DataError(sentence(whose, "every row needs a label", f"Input y contains {what} at row {bad[0]}", remedy))
+        raise DataError(sentence(whose, "every row needs a label", got, remedy))
+
+
+def _is_infinite(label: Any) -> bool:
+    return isinstance(label, float) and math.isinf(label)
 
 
 def _refuse_mixed(y: NDArray[Any], whose: str) -> None:

@@ -20,7 +20,6 @@ class LaplaceDensity(ColumnDensity):
     """
 
     _law = Laplace
-    _spreads = True
 
     @property
     def centre_(self) -> Any:

@@ -26,6 +26,7 @@ from likely.families.law import Law, never_observed, unseen_columns
 from likely.models.imputing import impute
 from likely.models.softening import softened
 
+TAKES_TEXT = "leave the column out, or use NaiveBayes or CategoricalDensity, which take categories"
 PRIOR = [StrOptions({"weak"}), HasMethods(["update", "point"]), None]
 EM = {
     "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -153,6 +154,12 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             stats = blank.collect(X, weight, owner=owner)
             return blank.refit(stats, resolve_prior(blank, softened(stats, 1), other._prior_rule()))
 
+    _climbs = False  # True where learning is dear, and `_near` knows what a few rows fewer would have taught
+
+    def _near(self, model: Any, now: tuple[Any, Any], before: tuple[Any, Any]) -> Any:
+        """What statistics and prior `now` would teach, a little other than those `before`, which taught the model."""
+        return model.refit(*now)
+
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         """What scores: the model that was learnt, or one made of it and its statistics."""
         return model
@@ -186,8 +193,10 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
         except ValueError as error:
             if "could not convert" in str(error):
-                raise _text_among(X, type(self).__name__) from error
+                raise _text_among(X, type(self).__name__, getattr(self, "_for_text", TAKES_TEXT)) from error
             raise
+
+    _for_text = TAKES_TEXT  # what to do with words
 
     # ------------------------------------------------------------------- inside
 
@@ -252,8 +261,8 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     def _named_columns(self) -> AbstractContextManager[None]:
         """Warnings speak of columns by number, and of the law: say the columns' names, and whose it is."""
         laws = "|".join({"Gaussian", *(law.__name__ for law in self._model_types)})
-        mine = re.compile(rf"\b({laws})\b")
-        return said_once(2, lambda text: mine.sub(type(self).__name__, self._in_names(text), count=1))
+        mine = re.compile(rf"({laws})\b")  # only where a note begins: later it may name what to use instead
+        return said_once(2, lambda text: _renamed(mine, type(self).__name__, self._in_names(text)))
 
     def _in_names(self, text: str) -> str:
         names = getattr(self, "feature_names_in_", None)
@@ -287,7 +296,7 @@ def refuse_dates(X: Any, whose: str, columns: Any = None) -> None:
             raise DataError(sentence(whose, f"column {name!r} must be numbers", kind, remedy))
 
 
-def _text_among(X: Any, whose: str) -> DataError:
+def _text_among(X: Any, whose: str, remedy: str = TAKES_TEXT) -> DataError:
     """Which cell is no number."""
     frame = hasattr(X, "columns")
     names = [str(c) for c in X.columns] if frame else None
@@ -297,9 +306,14 @@ def _text_among(X: Any, whose: str) -> DataError:
             float(cell)
         except (TypeError, ValueError):
             where = repr(names[j]) if names else j
-            remedy = "leave the column out, or use NaiveBayes or CategoricalDensity, which take categories"
             return DataError(sentence(whose, f"column {where} must be numbers", f"{cell!r} at row {i}", remedy))
     return DataError(sentence(whose, "rows must be numbers", "text"))
+
+
+def _renamed(whose: re.Pattern[str], name: str, text: str) -> str:
+    """A note that begins with whose it is, in another name."""
+    found = whose.match(text)
+    return text if found is None else name + text[found.end() :]
 
 
 def _named(numbers: str, names: Any) -> str:

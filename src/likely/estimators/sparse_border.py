@@ -44,6 +44,7 @@ def tell_of_columns(odd: Any, names: list[str], whose: str, what: str, stackleve
     which = [names[j] for j in np.flatnonzero(odd)]
     if which:
         more = f" and {len(which) - 5} more" if len(which) > 5 else ""
+        what = what.replace("is ", "are ", 1) if len(which) > 1 and what.startswith("is ") else what
         tell(f"{whose}: {', '.join(which[:5])}{more} {what}", stacklevel=stacklevel)
 
 

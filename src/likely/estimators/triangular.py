@@ -22,7 +22,6 @@ class TriangularDensity(ColumnDensity):
     """
 
     _law = Triangular
-    _spreads = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "low": ["array-like", Real, None], "high": ["array-like", Real, None], "prior": PRIOR, **EM,
     }  # fmt: skip

@@ -22,7 +22,6 @@ class UniformDensity(PredictingDensity):
     """
 
     _law = Uniform
-    _spreads = True
 
     @property
     def low_(self) -> Any:

@@ -51,5 +51,13 @@ class WalshDensity(BinaryDensity):
         blank: Walsh | LogWalsh = law.blank(X[:1], members, min(int(self.order), X.shape[1]))
         return blank
 
+    @property
+    def _climbs(self) -> bool:  # type: ignore[override]
+        return bool(self.log)
+
+    def _near(self, model: Any, now: tuple[Any, Any], before: tuple[Any, Any]) -> Any:
+        told = [stats if prior is None else prior.update(stats).stats for stats, prior in (now, before)]
+        return model.nearby(*told)
+
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
         return isinstance(model, LogWalsh if self.log else Walsh) and super()._fits(model, width, members)

@@ -11,7 +11,18 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import rel_entr, xlogy
 
-from likely.core.arrays import Array, BadEntry, Index, Mask, n_rows, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import (
+    Array,
+    BadEntry,
+    Index,
+    Mask,
+    n_rows,
+    parameter,
+    refuse_infinite,
+    rows,
+    sliceable,
+    weights,
+)
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.stats import Addable
@@ -85,7 +96,7 @@ class Bernoulli(Law):
         if is_sparse(x):
             x, score = SparseRows.of(x, self.dim, "Bernoulli"), self._sparse
         else:
-            x, score = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64), self._dense
+            x, score = sliceable(x, self.dim), self._dense
         return map_rows(lambda block: score(block) if self.members else score(block)[:, 0], x, self.members)
 
     def _dense(self, block: Any) -> Array:

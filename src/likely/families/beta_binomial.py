@@ -18,8 +18,8 @@ from likely.families.column_law import ValueLaw, column_moments, listed
 from likely.families.counts import exact_expectation
 from likely.families.law import Estimate, in_units, lone
 from likely.maths.climbing import Spot, climb
-from likely.maths.special import digamma_gap, gamma_excess
-from likely.maths.urns import log_two_colours
+from likely.maths.special import digamma_gap
+from likely.maths.urns import log_two_colours, nearly_certain
 
 LONGEST = 1 << 24  # trials of a law whose probabilities are summed one by one
 SMALLEST, LARGEST = 1e-6, 1e8  # a and b that learning may reach: below, all or nothing; above, a binomial law
@@ -133,6 +133,7 @@ class BetaBinomial(ValueLaw):
 
     @classmethod
     def _seen_in(cls, x: Any) -> dict[str, Any]:
+        tell("BetaBinomial: trials were not given: the largest count of each column is taken for them")
         return {"trials": largest_counts(rows(x, None, "BetaBinomial"))} if hasattr(x, "__len__") else {}
 
     def _fixed(self) -> dict[str, Any]:
@@ -191,20 +192,9 @@ def log_pmf(x: Array, n: Any, a: Any, b: Any) -> Array:
 def between_counts(x: Array, n: Any, a: Any, b: Any) -> Array:
     """log p of counts, and of expected counts between them: two colours of an urn."""
     x, n, a, b = (np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in (x, n, a, b))
-    out, ends = log_two_colours(x, n - x, n, a, b), (x == 0) | (x == n)
-    if ends.any():
-        terms = _all_of_one(*(part[ends] for part in np.broadcast_arrays(x, n, a, b)))
-        small = sum(np.abs(term) for term in terms) < 1  # nearly certain: then log p has digits below those of 1
-        out[ends] = np.where(small, sum(terms), out[ends])
-    return out
-
-
-def _all_of_one(x: Array, n: Array, a: Array, b: Array) -> tuple[Array, ...]:
-    """log p of no success or no failure, as terms that are small where this is nearly certain."""
-    one, other = np.where(x == 0, a, b), np.where(x == 0, b, a)  # all trials are of the other colour
-    from_ = other + (other < 1)  # Γ below 1 by its recursion: no digit is lost there
-    first = np.where(other < 1, -np.log1p(one / other), 0.0)
-    return first, -one * np.log1p((other + n - from_) / from_), -gamma_excess(other + n, one), gamma_excess(from_, one)
+    logs, none = log_two_colours(x, n - x, n, a, b), x == 0
+    ends = np.broadcast_to(none | (x == n), logs.shape)
+    return nearly_certain(logs, ends, np.where(none, a, b), np.where(none, b, a), n)
 
 
 def _by_law(x: Array, f: Callable[[Array, Array], Any], n: Array, a: Array, b: Array) -> Array:

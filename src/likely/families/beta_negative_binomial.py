@@ -14,7 +14,7 @@ from likely.families.column_law import ColumnLaw
 from likely.families.counts import draw_counts
 from likely.families.weighted_values import WeightedValues
 from likely.maths.special import count_by_count, log_factorial, log_gamma_ratio
-from likely.maths.urns import log_two_colours
+from likely.maths.urns import log_two_colours, nearly_certain
 
 LONGEST = 1 << 22  # counts that are summed one by one
 
@@ -105,8 +105,10 @@ class BetaNegativeBinomial(ColumnLaw):
 
 def log_pmf(x: Any, r: Any, a: Any, b: Any) -> Array:
     """log p of counts: r / (r + x) times the chance that of r + x draws from Pólya's urn r are of the first colour."""
-    n = r + np.asarray(x, dtype=np.float64)
-    return log_two_colours(r, x, n, a, b, r / n)
+    x = np.asarray(x, dtype=np.float64)
+    n = r + x
+    logs = log_two_colours(r, x, n, a, b, r / n)
+    return nearly_certain(logs, np.broadcast_to(x == 0, logs.shape), b, a, r)
 
 
 def _first_reached(p: float, r: float, a: float, b: float) -> float:

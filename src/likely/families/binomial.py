@@ -11,6 +11,7 @@ from numpy.random import Generator
 from scipy.special import betaincc, xlog1py, xlogy
 
 from likely.core.arrays import Array, BadEntry, parameter, rows
+from likely.core.notes import tell
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
@@ -131,6 +132,7 @@ class Binomial(ColumnLaw):
 
     @classmethod
     def _seen_in(cls, x: Any) -> dict[str, Any]:
+        tell("Binomial: trials were not given: the largest count of each column is taken for them")
         return {"trials": largest_counts(rows(x, None, "Binomial"))} if hasattr(x, "__len__") else {}
 
     def _fixed(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import member_weights, one_column, owners, per_member, weighted_sum
-from likely.families.law import Estimate, Law, in_units, lone
+from likely.families.law import Estimate, Law, in_units, lone, no_option
 
 MISSING, UNKNOWN = -1, -2  # codes of what was not observed, and of what is no level
 SUM_TO_ONE = 1e-9
@@ -251,6 +251,8 @@ class Categorical(Law):
         stop: Stop | None = None, levels: Any = None, **options: Any,
     ) -> Self:  # fmt: skip
         """The relative frequencies (or the posterior mode, with a prior); levels are those of all the data."""
+        for name in options.keys() - {"members"}:
+            raise no_option("Categorical", name)
         blocks = Blocks.of(x if isinstance(x, Blocks) else one_column_of(x), weight)
         levels = found_levels(block.x for block in blocks) if levels is None else levels
         report = fit(cls.over(levels, **options), blocks, prior=prior, engine=engine, stop=stop)

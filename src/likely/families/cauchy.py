@@ -33,6 +33,7 @@ class Cauchy(Centred, ValueLaw):
     scale: Array  # s
 
     _domains: ClassVar[dict[str, str]] = {"centre": "real", "scale": "positive"}
+    _spreads: ClassVar[bool] = True
 
     def _log_pdf(self, x: Array, centre: Array, scale: Array) -> Array:
         away = np.abs(x - centre)

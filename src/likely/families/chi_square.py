@@ -23,7 +23,7 @@ class ChiSquare(FeatureLaw):
     """log p(x | D) = Σⱼ (D/2 − 1) log xⱼ − xⱼ/2 − log Γ(D/2) − D/2 log 2, in d independent columns   (Ney 1.5, 3.2).
 
     The gamma law of shape D/2 and rate ½: mean D, variance 2D, mode D − 2. D need not be whole. Learning
-    refuses 0, which has no logarithm; scoring takes it for the smallest number, 2e-308.
+    refuses 0, which has no logarithm; there the density is 0 for D > 2, ½ for D = 2 and infinite below.
 
     >>> import likely as lk
     >>> ChiSquare([8.0, 16.0]).mode, np.exp(ChiSquare(8.0).log_prob([6.0])).round(5)
@@ -37,7 +37,7 @@ class ChiSquare(FeatureLaw):
     _n_features = 2
 
     def _log_pdf(self, x: Array, dof: Array) -> Array:
-        return np.where(x >= 0, log_gamma_density(np.maximum(x, SMALLEST), 0.5 * dof, 0.5), -np.inf)
+        return np.where(x >= 0, log_gamma_density(np.maximum(x, 0.0), 0.5 * dof, 0.5), -np.inf)
 
     def _cdf(self, x: Array, dof: Array) -> Array:
         return lower_share(0.5 * dof, 0.5 * np.maximum(x, 0.0))

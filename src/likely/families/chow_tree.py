@@ -208,11 +208,25 @@ class ChowTree(Levelled, Law):
     @property
     def mean(self) -> Array:
         """E[x] of each column (d,), or (K, d) for a stack."""
-        nothing = np.full((1, self.dim), -1, dtype=np.intp)
+        return self._average(self._values)
+
+    @property
+    def variance(self) -> Array:
+        """E[(x − E[x])²] of each column (d,), or (K, d) for a stack."""
+        return self._average((self._values - self.mean[..., None]) ** 2)
+
+    @property
+    def _values(self) -> Array:
+        """What each code of each column stands for (d, L)."""
         L = self.tables.shape[-1]
-        values = np.stack([np.pad(known, (0, L - len(known))) for known in self.levels])
-        each = np.stack([(marginals_given(nothing, p, t)[0] * values).sum(axis=-1) for p, t, _ in self._trees])
-        return each if self.members else each[0]
+        return np.stack([np.pad(known, (0, L - len(known))) for known in self.levels])
+
+    def _average(self, values: Array) -> Array:
+        """Σ p(xⱼ = b) · value of each column, for values (d, L), or (K, d, L) for a stack."""
+        nothing = np.full((1, self.dim), -1, dtype=np.intp)
+        shares = np.stack([marginals_given(nothing, parent, tables)[0] for parent, tables, _ in self._trees])
+        each = (shares * values).sum(axis=-1)
+        return np.asarray(each if self.members else each[0])
 
     def _lone(self) -> tuple[Index, Array, Array]:
         if self.members is not None:

@@ -14,14 +14,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, BadEntry, Index, n_rows, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import Array, BadEntry, Index, n_rows, parameter, refuse_infinite, rows, sliceable, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.notes import tell
+from likely.core.report import FitReport
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.constants import NARROW, constant_columns
 from likely.families.counts import member_weights, one_column
 from likely.families.feature_sums import FeatureSums, feature_sums
-from likely.families.law import Law, in_units, lone
+from likely.families.law import Law, added, in_units, lone
 from likely.families.weighted_values import WeightedValues, side_by_side, weighted_values
 
 DOMAINS: dict[str, tuple[Any, str]] = {
@@ -36,11 +38,15 @@ WIDEST = 1 << 16  # counts of a column whose scores are kept in a table
 
 
 class ColumnLaw(Law):
-    """log p(x) = Σⱼ log p(xⱼ | parameters of column j); parameters are numbers, (d,), or (K, d) for a stack."""
+    """log p(x) = Σⱼ log p(xⱼ | parameters of column j); parameters are numbers, (d,), or (K, d) for a stack.
+
+    A row that one column rules out (−inf) is ruled out, also where another column has a pole (+inf).
+    """
 
     one_law: ClassVar[bool] = True  # not made of others: a prior is of this law or of none of it
     _domains: ClassVar[dict[str, str]]  # of each parameter, a word of DOMAINS
     _counts_to: ClassVar[str | None] = None  # the parameter that entries are counts up to
+    _spreads: ClassVar[bool] = False  # True where a column of one value leaves the law no width
     _support: ClassVar[str] = "real"  # where entries may lie: "real", "positive" (> 0), "unsigned", "unit", "count"
 
     def __post_init__(self) -> None:
@@ -141,7 +147,7 @@ class ColumnLaw(Law):
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
-        x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+        x = sliceable(x, self.dim)
         me, single = type(self).__name__, self.members is None
         stack = [self] if single else [self.member(k) for k in range(self.members or 0)]
 
@@ -163,7 +169,7 @@ class ColumnLaw(Law):
         return table_scorer(self, getattr(self, self._counts_to))
 
     def _row_sums(self, z: Array) -> Array:
-        return self._entries(z, self._log_pdf).sum(axis=1)
+        return added(self._entries(z, self._log_pdf))
 
     def _entries(self, z: Array, f: Any) -> Array:
         """f of each entry, 0 where it was not seen: gaps are filled by something harmless first."""
@@ -251,6 +257,15 @@ class ColumnLaw(Law):
             tell_fractions(x, cls.__name__)
         return super().fit(x, weight, **options)
 
+    def _learnt_from(self, blocks: Blocks, prior: Any, *args: Any, **how: Any) -> FitReport:
+        """How learning went; a column that leaves no width, where no prior gives one, is told of."""
+        report = super()._learnt_from(blocks, prior, *args, **how)
+        if self._spreads and (prior is None or isinstance(prior, str)):
+            constant = constant_columns(blocks, type(self).__name__)
+            if len(constant):
+                tell(f"{type(self).__name__}: {listed(constant.tolist())} {NARROW}")
+        return report
+
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
         """The law whose parameters are right on average; a weight of k is k copies."""
@@ -259,6 +274,7 @@ class ColumnLaw(Law):
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
         """The law that has the mean and variance (over n) of weighted rows (n, d)."""
+        refuse_options(options, f"{cls.__name__}.moments_fit")
         return cls.from_moments(*column_moments(x, weight, cls.__name__))
 
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Any:
@@ -435,6 +451,13 @@ def same_columns(law: Any, other: Any) -> None:
     if law.dim != other.dim or len({law.members, other.members} - {None}) > 1:
         got = [f"{one.dim} columns" + (f" and {one.members} members" if one.members else "") for one in (law, other)]
         raise ShapeError(sentence(f"{me}.kl", "both laws must have as many columns and members", " and ".join(got)))
+
+
+def refuse_options(options: dict[str, Any], whose: str, known: str = "") -> None:
+    """An option that nobody reads is a misspelt one."""
+    if options:
+        expected = f"no options but {known} are known" if known else "there are no options"
+        raise DomainError(sentence(whose, expected, next(iter(options))))
 
 
 def refuse_empty(x: Any, whose: str) -> None:

@@ -15,6 +15,7 @@ from likely.families.beta_negative_binomial import log_pmf as log_urn
 from likely.families.column_law import same_columns
 
 NEAR = 4096  # counts that are summed one by one: further out the next term of Euler and Maclaurin is below 10⁻¹⁴
+PEAK, WIDE = 40.0, 1000.0  # deviations that a peak reaches to either side; one so wide hardly changes either
 STEP = 0.5  # panels in log x
 FINER = 1.3  # each panel beside the peak is so much longer than the one before
 END = 1e200  # a tail that falls as a power of x is followed up to here, and then summed in closed form
@@ -36,14 +37,16 @@ def expected(log_p: Log, g: Log, mode: float, last: float) -> float:
         with np.errstate(invalid="ignore"):
             return np.where(np.isneginf(logs), 0.0, np.exp(logs) * g(x))
 
-    near = float(f(np.arange(min(last, NEAR - 1) + 1)).sum())
-    if last < NEAR:
+    width = _width(log_p, mode)
+    cut = _cut(mode, width)
+    near = float(f(np.arange(min(last, cut - 1) + 1)).sum())
+    if last < cut:
         return near
     nodes, shares = _legendre()
-    edges = _panels(log_p, mode, last)
+    edges = _panels(mode, width, cut - 0.5, last)
     half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
     far = float((f(middle[:, None] + half[:, None] * nodes) @ shares) @ half)
-    return near + far + float(np.diff(f(np.array([NEAR - 1.0, NEAR])))[0]) / 24
+    return near + far + float(np.diff(f(np.array([cut - 1.0, cut])))[0]) / 24
 
 
 @cache
@@ -52,15 +55,26 @@ def _legendre() -> tuple[Array, Array]:
     return nodes, shares
 
 
-def _panels(log_p: Log, mode: float, last: float) -> Array:
-    """Even in log x, and finer about the peak."""
-    first = NEAR - 0.5
+def _width(log_p: Log, mode: float) -> float:
+    """The deviation of the normal law that bends at the peak as this one does; 0 for a law that has its peak at 0."""
+    if mode < 1:
+        return 0.0
+    h = math.sqrt(mode)
+    below, top, above = log_p(mode + h * np.array([-1.0, 0.0, 1.0])).tolist()
+    return h / math.sqrt(max(2 * top - below - above, 1e-6))
+
+
+def _cut(mode: float, width: float) -> int:
+    """Where the integral takes over: never on the slope of a narrow peak, which changes from count to count."""
+    narrow = 0 < width < WIDE and mode - PEAK * width < NEAR
+    return max(NEAR, math.ceil(mode + PEAK * width)) if narrow else NEAR
+
+
+def _panels(mode: float, width: float, first: float, last: float) -> Array:
+    """Even in log x, and finer about the peak, also where it lies just below the first panel."""
     edges = [np.exp(np.arange(math.log(first), math.log(last), STEP)), np.array([first, last])]
-    if mode > first:
-        h = math.sqrt(mode)
-        below, top, above = log_p(mode + h * np.array([-1.0, 0.0, 1.0])).tolist()
-        width = h / math.sqrt(max(2 * top - below - above, 1e-6))
-        away = 0.5 * width * FINER ** np.arange(0.0, math.log(4 * mode / width + 4) / math.log(FINER) + 1)
+    if width > 0:
+        away = 0.5 * width * FINER ** np.arange(0.0, math.log(4 * max(mode, first) / width + 4) / math.log(FINER) + 1)
         edges += [mode + away, mode - away, np.array([mode])]
     return np.unique(np.clip(np.concatenate(edges), first, last))
 

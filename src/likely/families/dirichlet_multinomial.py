@@ -19,7 +19,7 @@ from likely.families.sparse_rows import SparseRows, row_products, row_sums, shar
 from likely.families.urn_counts import UrnCounts, urn_counts
 from likely.families.urn_learning import fitted_alpha
 from likely.maths.special import count_by_count, log_gamma_ratio, log_ways
-from likely.maths.urns import colour, fall, heap, log_product, rounded_off
+from likely.maths.urns import colour, fall, heap, log_product, nearly_certain, rounded_off
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +86,20 @@ class DirichletMultinomial(Law):
         counts, at, ends = np.maximum(x.matrix.data, 0.0), x.matrix.indices, x.matrix.indptr
         impossible = row_sums((x.matrix.data < 0).astype(np.float64), ends) > 0
         total, of = np.where(impossible, 0.0, x.totals), np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-        each = []
+        each, alone = [], np.flatnonzero(row_sums((counts > 0).astype(np.float64), ends) == 1)
+        drawn = np.flatnonzero((counts > 0) & np.isin(of, alone))  # of each such row, its one entry
         for alpha in np.atleast_2d(self.alpha):
             whole = float(alpha.sum())
             roots, rests = colour(counts, alpha[at], total[of], whole)
             root, rest = heap(total, np.asarray(whole))
             logs = log_product(roots, root, lambda z: row_products(z, ends), lambda z: row_sums(z, ends))
             unseen = (row_sums(alpha[at], ends) - whole) * np.log1p(total / whole)  # each word that is not there
-            each.append(np.where(impossible, -np.inf, logs + row_sums(rests, ends) - rest + unseen))
+            found = np.asarray(logs + row_sums(rests, ends) - rest + unseen)
+            others = all_but_one(alpha)[at[drawn]]
+            found[alone] = nearly_certain(
+                found[alone], np.ones(len(alone), dtype=bool), others, alpha[at[drawn]], total[alone]
+            )
+            each.append(np.where(impossible, -np.inf, found))
         return np.stack(each, axis=1)
 
     def sample(self, n: int, rng: Generator) -> Array:
@@ -201,7 +207,27 @@ def _log_urn(counts: Array, seen: Any, total: Array, alpha: Array) -> Array:
     if not seen.all():
         roots, rests = np.where(seen, roots, 1.0), np.where(seen, rests, 0.0)
     logs = log_product(roots, root, lambda z: z.prod(axis=1), lambda z: z.sum(axis=1))
-    return np.asarray(logs + (rests.sum(axis=1) - rest))
+    return _one_colour(np.asarray(logs + (rests.sum(axis=1) - rest)), counts, total, there)
+
+
+def _one_colour(logs: Array, counts: Array, total: Array, alpha: Array) -> Array:
+    """The same, where all that was drawn is of one colour."""
+    alone = (total > 0) & (np.count_nonzero(counts, axis=1) == 1)
+    if not alone.any():
+        return logs
+    drawn = np.where(alone[:, None], counts > 0, False)
+    mine, others = (np.where(part, alpha, 0.0).sum(axis=1) for part in (drawn, ~drawn))
+    return nearly_certain(logs, alone, others, mine, total)
+
+
+def all_but_one(parts: Array) -> Array:
+    """Of each part, the sum of all others, where the whole less the part would cancel.
+
+    >>> all_but_one(np.array([1e-4, 1e20, 2e-4])).tolist()
+    [1e+20, 0.00030000000000000003, 1e+20]
+    """
+    before, after = np.cumsum(parts)[:-1], np.cumsum(parts[::-1])[::-1][1:]
+    return np.append(0.0, before) + np.append(after, 0.0)
 
 
 def _refuse(z: Array) -> None:

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, BadEntry, Index, n_rows, numbers, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import (
+    Array,
+    BadEntry,
+    Index,
+    n_rows,
+    numbers,
+    parameter,
+    refuse_infinite,
+    rows,
+    sliceable,
+    weights,
+)
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.learn import Step
@@ -133,7 +144,7 @@ class Elliptical(Law):
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for complete rows (n, d): (n,), or (n, K) for a stack."""
-        x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+        x = sliceable(x, self.dim)
         form = self._gaussian.form
         logdet = form.logdet if self.members else form.logdet[0]
 

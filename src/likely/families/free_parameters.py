@@ -18,6 +18,7 @@ from likely.maths import spd
 ME = "free parameters"
 LEAST = 1e-12  # what is on the fence (a probability of 0) is put beside it
 FURTHEST = 300.0  # a logarithm beyond which numbers end
+FLATTEST = 250.0  # log-odds beyond which no row tells of a probability any more
 
 
 class Way(NamedTuple):
@@ -25,6 +26,7 @@ class Way(NamedTuple):
 
     free: Callable[[Array], Array]
     back: Callable[[Array, tuple[int, ...]], Array]
+    fence: float = np.inf  # a coordinate so far out, to either side, no longer changes the law
 
 
 def _shaped(v: Array, shape: tuple[int, ...]) -> Array:
@@ -37,6 +39,11 @@ def _exp(v: Array) -> Array:
 
 def _logistic(v: Array) -> Array:
     return np.clip(1 / (1 + _exp(-v)), LEAST, 1 - LEAST)
+
+
+def _logs(a: Array) -> Array:
+    """0 is on the fence; what is positive has units, and may be as small as it likes."""
+    return np.asarray(np.log(np.where(a > 0, a, LEAST)).ravel())
 
 
 def _log_odds(p: Array) -> Array:
@@ -58,7 +65,7 @@ def _softmax(v: Array, shape: tuple[int, ...]) -> Array:
 def _factor(c: Array) -> Array:
     """A covariance by the logs of its factor's diagonal and what stands below it; variances by their logs."""
     if c.ndim < 2:
-        return np.log(np.maximum(c.ravel(), LEAST))
+        return _logs(c)
     root = spd.cholesky(c)
     if root is None:
         remedy = "start from a regular one"
@@ -79,10 +86,10 @@ def _from_factor(v: Array, shape: tuple[int, ...]) -> Array:
 
 WAYS: dict[str, Way] = {
     "real": Way(np.ravel, _shaped),
-    "positive": Way(lambda a: np.log(np.maximum(a.ravel(), LEAST)), lambda v, shape: _shaped(_exp(v), shape)),
-    "probability": Way(_log_odds, lambda v, shape: _shaped(_logistic(v), shape)),
-    "simplex": Way(_centred_logs, _softmax),
-    "covariance": Way(_factor, _from_factor),
+    "positive": Way(_logs, lambda v, shape: _shaped(_exp(v), shape), FURTHEST),
+    "probability": Way(_log_odds, lambda v, shape: _shaped(_logistic(v), shape), FLATTEST),
+    "simplex": Way(_centred_logs, _softmax, FLATTEST),
+    "covariance": Way(_factor, _from_factor, FURTHEST),
 }
 # of each law, its parameters; laws of independent columns say it themselves
 TABLE: dict[str, dict[str, str]] = {
@@ -123,6 +130,14 @@ def ways_of(law: Any) -> dict[str, str]:
     raise DomainError(sentence(ME, "it must be known how the law's parameters are freed", type(law).__name__, remedy))
 
 
+def _fences(way: Way, shape: tuple[int, ...], freed: Array) -> Array:
+    """Of each coordinate, how far out it still means something; what stands below a factor's diagonal has no fence."""
+    fences = np.full(len(freed), way.fence)
+    if way.back is _from_factor and len(shape) == 2:
+        fences[shape[0] :] = np.inf
+    return fences
+
+
 class FreeParameters:
     """Some parameters of a lone law as one vector θ (P,), and the way back: one law, or a stack for vectors (M, P).
 
@@ -146,6 +161,7 @@ class FreeParameters:
         freed = [way.free(np.asarray(getattr(law, name))) for way, name in zip(self.ways, self.names, strict=True)]
         self.start = np.concatenate(freed).astype(np.float64)
         self.ends = np.cumsum([len(v) for v in freed])[:-1]
+        self.fences = np.concatenate([_fences(*part) for part in zip(self.ways, self.shapes, freed, strict=True)])
         apart = {*ways, "rest"}  # what a constructor makes of the others
         self.extras = {f.name: getattr(law, f.name) for f in fields(law) if f.name not in apart}
 

@@ -18,7 +18,7 @@ from likely.families.free_parameters import FreeParameters, ways_of
 from likely.maths import spd
 from likely.maths.special import LOG_2, LOG_2PI, LOG_PI
 
-FARTHEST = 250.0**2  # of θ·θ: beyond it numbers may end, and differences, which are fenced, take over
+FARTHEST = 250.0  # of logarithms in θ: beyond it numbers may end, and differences, which are fenced, take over
 LARGE_DOF = 1e5  # from here on ψ((ν + d)/2) − ψ(ν/2) − d/ν is a series: as a difference it loses all digits
 CLOSED = 1e-12  # how far from 1 the sum of a composition may be
 
@@ -299,6 +299,7 @@ class FreeScores:
         ends = [0, *free.ends.tolist(), len(free.start)]
         where = {name: slice(a, b) for name, a, b in zip(free.names, ends[:-1], ends[1:], strict=True)}
         shapes = dict(zip(free.names, free.shapes, strict=True))
+        self.fenced = np.flatnonzero(np.isfinite(free.fences))
         learnt = [way for way in formula.ways.items() if way[1]]
         self.chosen = [i for i, (name, _) in enumerate(learnt) if name in where]
         self.everything = len(self.chosen) == len(learnt)
@@ -306,7 +307,7 @@ class FreeScores:
 
     def table(self, x: Any) -> tuple[Array, Mask] | None:
         """Rows as a matrix (n, d), and which of them the formulas hold for; None for what is no such matrix."""
-        if not isinstance(x, np.ndarray) or x.dtype.kind not in "iuf" or x.ndim not in (1, 2):
+        if not isinstance(x, np.ndarray) or x.dtype.kind not in "biuf" or x.ndim not in (1, 2):
             return None
         z: Array = np.asarray(x[:, None] if x.ndim == 1 else x, dtype=np.float64)
         if z.shape[1] != self.dim:
@@ -314,8 +315,9 @@ class FreeScores:
         return z, np.asarray(self.formula.fine(z, self.law).all(axis=1))
 
     def near(self, theta: Array) -> bool:
-        """Whether θ is where the formulas keep their numbers."""
-        return float(theta @ theta) < FARTHEST
+        """Whether θ is where the formulas keep their numbers; means may be anywhere."""
+        logs = theta[self.fenced]
+        return float(logs.dot(logs)) < FARTHEST**2 and float(theta.dot(theta)) < np.inf
 
     def scores(self, theta: Array, z: Array) -> Array:
         """∂ log p(z_i | θ) / ∂θ (n, P)."""

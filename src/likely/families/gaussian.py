@@ -10,7 +10,18 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from likely.core.arrays import Array, Index, n_rows, numbers, owners, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import (
+    Array,
+    Index,
+    n_rows,
+    numbers,
+    owners,
+    parameter,
+    refuse_infinite,
+    rows,
+    sliceable,
+    weights,
+)
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.notes import tell
@@ -113,7 +124,7 @@ class Gaussian(Algebra):
 
     def log_prob(self, x: Any) -> Array:
         """log N(x | μ, Σ) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
-        x = _rows_like(x)
+        x = sliceable(_rows_like(x), self.dim)
         self.prepare(n_rows(x))
         return map_rows(self.log_prob_block, x, self.members)
 
@@ -551,10 +562,14 @@ class Gaussian(Algebra):
         stack = f", {self.members} members{' with one covariance' if self.tied else ''}" if self.members else ""
         if self.mean.size > 8:
             return f"Gaussian({self.kind}, d={self.dim}{stack})"
-        mean, covariance = (
-            np.array([float(f"{v:.6g}") for v in a.ravel()]).reshape(a.shape) for a in (self.mean, self.covariance)
-        )
-        return f"Gaussian(mean={mean.tolist()}, covariance={covariance.tolist()}, kind={self.kind!r})"
+        mean, covariance = six_digits(self.mean), six_digits(self.covariance)
+        return f"Gaussian(mean={mean}, covariance={covariance}, kind={self.kind!r})"
+
+
+def six_digits(a: Any) -> Any:
+    """A number, or lists of them, as a repr shows them."""
+    a = np.asarray(a, dtype=np.float64)
+    return np.array([float(f"{v:.6g}") for v in a.ravel()]).reshape(a.shape).tolist()
 
 
 def _stacked(parts: list[Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows, sliceable
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.counts import one_column
 from likely.families.law import Law, in_units
@@ -71,7 +71,7 @@ class GridLaw(Law):
 
     def log_prob(self, x: Any) -> Array:
         """log p of rows (n,) or (n, 1); 0 where nothing was observed."""
-        z = rows(x, 1, "GridLaw")
+        z = rows(sliceable(x, 1), 1, "GridLaw")
         refuse_infinite(z, "GridLaw")
         at, gap = z[:, 0], np.isnan(z[:, 0])
         inside = (at >= self.first) & (at <= self.edges[-1])
@@ -108,6 +108,11 @@ class GridLaw(Law):
     def variance(self) -> float:
         """E[(x − mean)²]."""
         return float(self.masses @ (self._middles - self.mean) ** 2 + self.step**2 / 12)
+
+    @property
+    def median(self) -> float:
+        """Half of the draws lie below."""
+        return float(self.quantile(0.5))
 
     @property
     def mode(self) -> float:

@@ -17,16 +17,20 @@ from scipy.special import rel_entr
 from likely.core.arrays import Array
 from likely.core.notes import tell
 from likely.errors import DomainError, ShapeError, sentence
+from likely.families.bernoulli import Bernoulli
 from likely.families.beta_negative_binomial import BetaNegativeBinomial
 from likely.families.categorical import Categorical
+from likely.families.chow_tree import ChowTree
 from likely.families.count_sums import urn_entropy, urn_kl
 from likely.families.gaussian import Gaussian
 from likely.families.law import Estimate, in_units
 from likely.families.line import Atoms, Line, generator, integral, log_density, look
 from likely.families.product import Product
+from likely.families.sign_law import SignLaw
 from likely.families.supports import rules_out
 from likely.maths.special import LOG_2
 
+CELLS = (SignLaw, Bernoulli, ChowTree, Categorical)  # laws of finitely many cells
 EXACT = 1e-9  # an error below this share is called none
 HEAVY = 0.6  # Hill's 1/α from which an error bar means little: ½, and twice its own error
 ALONE = 0.05  # share of the sum of squares that one term must have before tails are looked at
@@ -129,8 +133,11 @@ def _settled(found: tuple[float, float]) -> Estimate:
     return Estimate(value, 0.0 if error <= EXACT * (1 + abs(value)) or math.isinf(value) else error)
 
 
-def averaged(terms: Array) -> Estimate:
-    """The mean of independent terms with its standard error; one infinite term makes it infinite."""
+def averaged(terms: Array, bounded: bool = False) -> Estimate:
+    """The mean of independent terms with its standard error; one infinite term makes it infinite.
+
+    `bounded`: there are only so many terms that could come, so mean and variance exist, however far the tail goes.
+    """
     if np.isinf(terms).any():
         return exactly(terms[np.isinf(terms)][0])
     if len(terms) < 2:
@@ -140,9 +147,22 @@ def averaged(terms: Array) -> Estimate:
     if weight > HEAVY:
         expected = "terms of a mean by draws should have a variance"
         got = f"a tail like x^(−{1 / weight:.2g})"
-        remedy = "the value may be infinite" if weight >= 1 else "its error bar means little"
-        tell(sentence("information", expected, got, remedy), stacklevel=8)
-    return Estimate(float(terms.mean()), math.inf if weight >= 1 else error)
+        endless = weight >= 1 and not bounded
+        tell(sentence("information", expected, got, _of_heavy_tails(endless, bounded)), stacklevel=8)
+        error = math.inf if endless else error
+    return Estimate(float(terms.mean()), error)
+
+
+def _of_heavy_tails(endless: bool, bounded: bool) -> str:
+    if endless:
+        return "the value may be infinite"
+    return "its error bar is rough: raise n" if bounded else "its error bar means little"
+
+
+def _finite(*laws: Any) -> bool:
+    """True where each law has finitely many cells, so that what is averaged is bounded."""
+    parts = [part for law in laws for part in ([p for _, p in law.parts] if isinstance(law, Product) else [law])]
+    return all(isinstance(part, CELLS) for part in parts)
 
 
 def tail_weight(terms: Array) -> float:
@@ -174,7 +194,7 @@ def _entropy(law: Any, n: int, rng: Generator) -> Estimate:
     found = integral(seen, law, lambda x, logs: -logs) if isinstance(seen, Line) else None
     if found is not None:
         return _settled(found)
-    return averaged(-scores(law, law.sample(draws(n), rng)))
+    return averaged(-scores(law, law.sample(draws(n), rng)), _finite(law))
 
 
 def _own_entropy(law: Any, n: int, rng: Generator) -> Estimate | None:
@@ -262,7 +282,10 @@ def _closed_kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate | None:
         return None
     if type(p) is not type(q) or not hasattr(p, "kl"):
         return None
-    value = float(p.kl(q))
+    try:
+        value = float(p.kl(q))
+    except DomainError:  # too many cells, say: draws can still tell
+        return None
     return exactly(max(value, 0.0) if not math.isnan(value) else math.inf)
 
 
@@ -315,7 +338,8 @@ def _halves(p: Any, q: Any, n: int, rng: Generator, terms: Callable[[Array, Arra
     """The mean of terms under ½ (p + q), as many draws from each."""
     half = (draws(n) + 1) // 2
     with np.errstate(invalid="ignore"):
-        parts = [averaged(terms(scores(p, x), scores(q, x))) for x in (p.sample(half, rng), q.sample(half, rng))]
+        each = [terms(scores(p, x), scores(q, x)) for x in (p.sample(half, rng), q.sample(half, rng))]
+    parts = [averaged(one, _finite(p, q)) for one in each]
     return Estimate(0.5 * (parts[0].value + parts[1].value), 0.5 * math.hypot(parts[0].error, parts[1].error))
 
 
@@ -326,7 +350,7 @@ def _cross_entropy(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
         parts = [_entropy(p, n, rng), _kl(p, q, n, rng)]
         if all(part.error == 0 for part in parts):
             return added(parts)
-    return averaged(-scores(q, p.sample(draws(n), rng)))
+    return averaged(-scores(q, p.sample(draws(n), rng)), _finite(p, q))
 
 
 def _has_closed_form(p: Any, q: Any) -> bool:

@@ -22,6 +22,7 @@ from likely.families.product import Product
 from likely.families.table_information import table_information
 
 ME = "mutual_information"
+ROUNDED = 1e-3  # how far probabilities in single precision, or of three digits, may add to something else than 1
 
 
 def mutual_information(
@@ -32,7 +33,8 @@ def mutual_information(
 
     `joint` is one of
 
-    - a table (A, B) of probabilities, or of counts, corrected for their scatter, as `table_information` says;
+    - a table (A, B) of probabilities, which are divided by their sum where that is 1 but for rounding (10⁻³), or of
+      counts, whole numbers, corrected for their scatter, as `table_information` says;
     - a `ProbabilityTable`: `split` names the variables of one side (all others are the other), `given` a condition;
     - a density of rows: `split` lists the columns, or the parts of a `Product`, of one side. Gaussians, t laws and
       whatever has entropies are exact; mixtures and all others by n draws;
@@ -94,7 +96,18 @@ def _table(given: Any, whose: str) -> tuple[Array, float | None]:
     if (t < 0).any() or not t.sum() > 0:
         raise DomainError(sentence(whose, "a table must hold probabilities or counts, none negative", float(t.min())))
     total = float(t.sum())
-    return t / total, None if abs(total - 1) < 1e-9 else total
+    return t / total, _counted(t, total, whose)
+
+
+def _counted(t: Array, total: float, whose: str) -> float | None:
+    """How many rows whole numbers count; None for probabilities, which add to 1 as far as rounding lets them."""
+    if abs(total - 1) <= ROUNDED:
+        return None
+    if np.allclose(t, np.rint(t), rtol=1e-9, atol=1e-9):
+        return total
+    expected = "probabilities must add to 1, and counts be whole numbers"
+    remedy = "divide probabilities by their sum, or give counts"
+    raise DomainError(sentence(whose, expected, f"a table that adds to {total:.6g}", remedy))
 
 
 def _sides(table: ProbabilityTable, split: Any, given: Any) -> tuple[Any, Any]:

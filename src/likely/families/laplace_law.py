@@ -32,6 +32,7 @@ class Laplace(Centred, ValueLaw):
     scale: Array  # v
 
     _domains: ClassVar[dict[str, str]] = {"centre": "real", "scale": "positive"}
+    _spreads: ClassVar[bool] = True
 
     def _log_pdf(self, x: Array, centre: Array, scale: Array) -> Array:
         return -(np.abs(x - centre) / scale) - np.log(scale) - LOG_2

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows, sliceable
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.counts import one_column
 from likely.families.law import Law, in_units
@@ -54,7 +54,7 @@ class LatticeLaw(Law):
 
     def log_prob(self, x: Any) -> Array:
         """log p of rows (n,) or (n, 1); −inf between the values, 0 where nothing was observed."""
-        z = rows(x, 1, "LatticeLaw")
+        z = rows(sliceable(x, 1), 1, "LatticeLaw")
         refuse_infinite(z, "LatticeLaw")
         at = (z[:, 0] - self.first) / self.step
         gap = np.isnan(at)
@@ -94,6 +94,11 @@ class LatticeLaw(Law):
     def variance(self) -> float:
         """Σ p (x − mean)²."""
         return float(self.probs @ (self.values - self.mean) ** 2)
+
+    @property
+    def median(self) -> float:
+        """The smallest value that half of the draws do not exceed."""
+        return float(self.quantile(0.5))
 
     @property
     def mode(self) -> float:

@@ -69,11 +69,22 @@ class Law(Value):
         """
         blocks = Blocks.of(x, weight)
         with said_once(stacklevel=3):
-            tell_unseen(blocks, cls.__name__, prior)
-            report = cls.blank(first_look(blocks), **options)._learnt_from(blocks, prior, engine, stop)
+            tell_unseen(blocks, cls.__name__, prior, cls._rest_tells)
+            report = cls._begun(first_look(blocks), options)._learnt_from(blocks, prior, engine, stop)
             if not report.converged:
                 tell(f"{cls.__name__}: not converged: {report.reason}")
         return report.model
+
+    @classmethod
+    def _begun(cls, x: Any, options: dict[str, Any]) -> Self:
+        """A first model; options that nobody knows are refused in the name of `fit`."""
+        try:
+            return cls.blank(x, **options)
+        except TypeError as error:
+            wrong = [name for name in options if f"'{name}'" in str(error)]
+            if not wrong or "unexpected keyword" not in str(error):
+                raise
+            raise no_option(cls.__name__, wrong[0]) from error
 
     def _learnt_from(
         self, blocks: Blocks, prior: Any, engine: Engine | None = None, stop: Stop | None = None,
@@ -82,6 +93,7 @@ class Law(Value):
         """How learning from here went; without a `stop`, a law that knows a shorter way to the same end takes it."""
         return fit(self, blocks, prior=prior, engine=engine, stop=stop or usual)
 
+    _rest_tells: ClassVar[bool] = False  # what is missing in a row follows from the rest: a column of gaps is learnt
     _mean_is_all: ClassVar[bool] = False  # the mean gives the law, so its best estimate is unbiased and by moments too
 
     @classmethod
@@ -110,6 +122,12 @@ class Law(Value):
         return Estimate(values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(n))
 
 
+def no_option(whose: str, name: str) -> DomainError:
+    """The refusal of an option that `fit` does not have; weights have other names elsewhere."""
+    remedy = "weights of rows are called weight=" if "weight" in name else ""
+    return DomainError(sentence(f"{whose}.fit", f"there is no option {name}=", remedy=remedy))
+
+
 def first_look(blocks: Blocks) -> Any:
     """The first rows that count, a block of them: a row without weight is a row that is not there."""
     first = blocks.first
@@ -121,15 +139,19 @@ def first_look(blocks: Blocks) -> Any:
     return first.x
 
 
-def tell_unseen(blocks: Blocks, whose: str, prior: Any = None) -> None:
-    """Say which columns have nothing to be learnt from; where all are such, only a prior of one's own has a law."""
+def tell_unseen(blocks: Blocks, whose: str, prior: Any = None, rest_tells: bool = False) -> None:
+    """Say which columns have nothing to be learnt from; where all are such, only a prior of one's own has a law.
+
+    `rest_tells`: what is missing follows from the rest of the row, so that there is nothing to say of single columns.
+    """
     never, d = unseen_columns(blocks)
     if not len(never):
         return
     if len(never) == d and (prior is None or isinstance(prior, str)):
         expected, remedy = "at least one entry must have been observed", "give rows that are not all NaN"
         raise DataError(sentence(whose, expected, "none", remedy))
-    tell(never_observed(whose, never, prior))
+    if not rest_tells:
+        tell(never_observed(whose, never, prior))
 
 
 def tell_of_gaps(whose: str, seen: Array, weight: Any, prior: Any) -> None:
@@ -151,8 +173,8 @@ def unseen_columns(blocks: Blocks) -> tuple[Index, int]:
     never = None
     for block in blocks:
         z = _floats(block.x)
-        if z is None:
-            break  # no table of numbers: what is missing there has other names
+        if z is None or (block.weight is not None and np.shape(block.weight) != (len(z),)):
+            break  # no table of numbers: what is missing there has other names; or weights that will be refused
         z = z if block.weight is None else z[block.weight > 0]
         if len(z):
             gaps = np.asarray(np.isnan(z).all(axis=0))
@@ -164,11 +186,25 @@ def unseen_columns(blocks: Blocks) -> tuple[Index, int]:
 
 def _floats(x: Any) -> Array | None:
     """Rows as a matrix of floats that may have gaps; None for anything else."""
+    if not hasattr(x, "__array__") or np.iscomplexobj(x):
+        return None
     try:
-        z = np.asarray(x, dtype=np.float64) if hasattr(x, "__array__") else None
+        z = np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError):
         return None
-    return None if z is None or z.ndim not in (1, 2) else z[:, None] if z.ndim == 1 else z
+    return None if z.ndim not in (1, 2) else z[:, None] if z.ndim == 1 else z
+
+
+def added(logs: Array) -> Array:
+    """Log-densities of independent columns, added over the last axis: −inf wherever one is, also beside a pole (+inf).
+
+    >>> added(np.array([[1.0, 2.0], [np.inf, 1.0], [np.inf, -np.inf]])).tolist()
+    [3.0, inf, -inf]
+    """
+    with np.errstate(invalid="ignore"):
+        total = np.asarray(logs.sum(axis=-1))
+    lost = np.isnan(total)
+    return np.where(lost & np.isneginf(logs).any(axis=-1), -np.inf, total) if lost.any() else total
 
 
 def in_units(nats: Any, bits: bool) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -15,10 +15,12 @@ from likely.core.arrays import Array, Index, Mask
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import per_member
 from likely.families.law import in_units, lone
-from likely.families.log_walsh_climb import learnt_pairs
+from likely.families.log_walsh_climb import learnt_pairs, without_climbing
 from likely.families.log_walsh_fits import EXACT, all_log_cells, exact_log_z, independent, most_likely
+from likely.families.log_walsh_near import ENOUGH, Averages, crowd_of, moved_pairs
 from likely.families.positive_part import completions
 from likely.families.sign_annealing import SEED, annealed_draws, annealed_enough, tell_of_error
+from likely.families.sign_crowd import Crowd
 from likely.families.sign_elimination import Eliminated, drawn_by_elimination, eliminated
 from likely.families.sign_law import SignLaw, width_of
 from likely.families.sign_sums import SignSums, checked_order, each_share, expanded, number_of_sets, places
@@ -138,6 +140,9 @@ class LogWalsh(SignLaw):
         """Of each member, all columns summed out one by one, where the net is sparse enough."""
         return [eliminated(one, self.dim) for one in np.atleast_2d(self.weights)]
 
+    def _cell_sizes(self) -> Array:
+        return np.stack(self._log_cells)
+
     @property
     def probabilities(self) -> Array:
         """p of all cells 0…00, 0…01, … (2ᵈ,), or (K, 2ᵈ) for a stack; for at most 20 columns."""
@@ -185,6 +190,10 @@ class LogWalsh(SignLaw):
         if self.order == 1:
             b = self.weights[..., 1:]
             return in_units(lone((np.logaddexp(b, -b) - b * np.tanh(b)).sum(axis=-1)), bits)
+        if self.dim > EXACT:
+            remedy = "lk.entropy(law) estimates it by draws, with its error"
+            expected = f"cells are summed for at most {EXACT} columns"
+            raise DomainError(sentence("LogWalsh.entropy", expected, self.dim, remedy))
         p = self.probabilities
         logs = np.stack(self._log_cells) if self.members else self._log_cells[0]
         return in_units(lone(-(p * logs).sum(axis=-1)), bits)
@@ -196,7 +205,7 @@ class LogWalsh(SignLaw):
         if self.order == other.order == 1:
             return in_units(lone(self._kl_of_coins(other)), bits)
         if self.dim > EXACT:
-            remedy = "estimate it by draws: law.expect(lambda x: law.log_prob(x) - other.log_prob(x))"
+            remedy = "lk.kl(law, other) estimates it by draws, with its error"
             raise DomainError(
                 sentence("LogWalsh.kl", f"cells are summed for at most {EXACT} columns", self.dim, remedy)
             )
@@ -262,10 +271,43 @@ class LogWalsh(SignLaw):
         mean, rows = np.atleast_2d(stats.mean), np.atleast_1d(stats.rows)
         old, error = np.atleast_2d(self.weights), np.atleast_1d(self.error)
         found = [
-            _learnt(m, float(n), b, self.dim, self.order) if n > 0 else (b, float(e))
+            _learnt(m, float(n), b, self.dim, self.order) if n > 0 else (b, float(e), np.inf)
             for m, b, n, e in zip(mean, old, rows, error, strict=True)
         ]
+        law = _stacked([(b, e) for b, e, _ in found], self.dim, self.order, self.members)
+        law.__dict__["_precisions"] = [precision for *_, precision in found]
+        return law
+
+    _precisions: ClassVar[list[float] | None] = None  # of the prior that a climb chose, while it is still known
+
+    def nearby(self, stats: SignSums, before: SignSums) -> LogWalsh:
+        """What `refit` would give of statistics a little other than those `before`, which taught this law.
+
+        Newton's method goes on from here, to 1e-5 nats a row; of more than 20 columns by one step along what chains
+        show, under the prior that the climb had chosen.
+        """
+        if self.order == 1 or (self.dim > EXACT and self._precisions is None):
+            return self.refit(stats)
+        now, was = _averages(stats), _averages(before)
+        found = [self._moved(k, now[k], was[k]) for k in range(self.members or 1)]
         return _stacked(found, self.dim, self.order, self.members)
+
+    def _moved(self, k: int, now: Averages, was: Averages) -> tuple[Array, float]:
+        b, error = np.atleast_2d(self.weights)[k], float(np.atleast_1d(self.error)[k])
+        if not now.rows > 0:
+            return b, error
+        if self.dim <= EXACT:
+            return most_likely(now.mean, b, self.dim, self.order, ENOUGH), 0.0
+        crowd, precision = self._crowds[k]
+        if crowd is None:
+            return without_climbing(now.mean, now.rows, self.dim).weights, 0.0
+        return moved_pairs(crowd, -float(b[0]), precision, was, now), error
+
+    @cached_property
+    def _crowds(self) -> list[tuple[Crowd | None, float]]:
+        """Of each member that was climbed: chains, and the precision of the prior."""
+        each = zip(np.atleast_2d(self.weights), self._precisions or [], strict=True)
+        return [(crowd_of(one, self.dim) if np.isfinite(precision) else None, precision) for one, precision in each]
 
     def objective(self, stats: SignSums, prior: Any = None) -> float:
         """Log-likelihood of the statistics, Σ_S b_S Σ w φ_S, plus the entropy of what was hidden (+ log prior)."""
@@ -286,13 +328,20 @@ def _refuse_high(d: int, order: int) -> None:
         raise DomainError(sentence("LogWalsh", expected, f"order {order} of {d} columns", remedy))
 
 
-def _learnt(mean: Array, n: float, start: Array, d: int, order: int) -> tuple[Array, float]:
-    """Weights (M,) with −log Z in front, and the standard error of log Z."""
+def _learnt(mean: Array, n: float, start: Array, d: int, order: int) -> tuple[Array, float, float]:
+    """Weights (M,) with −log Z in front, the standard error of log Z, and the precision of the prior in a climb."""
     if order == 1:
-        return independent(mean, d), 0.0
+        return independent(mean, d), 0.0, np.inf
     if d <= EXACT:
-        return most_likely(mean, start, d, order), 0.0
-    return learnt_pairs(mean, n, d)
+        return most_likely(mean, start, d, order), 0.0, np.inf
+    found = learnt_pairs(mean, n, d)
+    return found.weights, found.error, found.precision
+
+
+def _averages(stats: SignSums) -> list[Averages]:
+    """The averages of each member."""
+    rows = np.atleast_1d(stats.rows).tolist()
+    return [Averages(mean, n) for mean, n in zip(np.atleast_2d(stats.mean), rows, strict=True)]
 
 
 def _log_z(b: Array, d: int, order: int) -> float:

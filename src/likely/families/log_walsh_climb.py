@@ -39,11 +39,15 @@ DOUBT = 2.0  # standard errors of log Z that a candidate must be better by
 
 
 class Candidate(NamedTuple):
-    """Weights (M,) with −log Z in front, its standard error, and the estimated log-likelihood of a left-out row."""
+    """Weights (M,) with −log Z in front, its standard error, and the estimated log-likelihood of a left-out row.
+
+    The prior's precision is infinite where nothing was climbed.
+    """
 
     weights: Array
     error: float
     value: float
+    precision: float = np.inf
 
     @property
     def sure(self) -> float:
@@ -51,25 +55,35 @@ class Candidate(NamedTuple):
         return self.value - DOUBT * self.error
 
 
-def learnt_pairs(mean: Array, n: float, d: int) -> tuple[Array, float]:
+def learnt_pairs(mean: Array, n: float, d: int) -> Candidate:
     """Weights (M,) and the standard error of log Z, from averages of signs and pairs of signs in n rows.
 
     Never worse, on the rows as they are, than independent columns: these are taken, with a warning, if all else fails.
     """
-    _refuse_constant(mean[1 : d + 1])
-    alone = np.concatenate([independent(mean, d), np.zeros(len(mean) - 1 - d)])
-    plain = Candidate(alone, 0.0, float(alone @ mean) - d / n)
+    refuse_constant(mean[1 : d + 1])
+    plain = _alone(mean, n, d)
     with one_blas_thread():
-        best = max((plain, forest(mean, n, d)), key=lambda c: c.sure)
-        best = _climbed(mean, n, d, best)
-    if best.weights @ mean < alone @ mean - DOUBT * best.error:
+        best = _climbed(mean, n, d, without_climbing(mean, n, d))
+    if best.weights @ mean < plain.weights @ mean - DOUBT * best.error:
         tell("LogWalsh: no couplings were found that explain the rows better than independent columns: order 1 is kept")
         best = plain
     tell_of_error(best.error)
-    return best.weights, best.error
+    return best
 
 
-def _refuse_constant(m: Array) -> None:
+def without_climbing(mean: Array, n: float, d: int) -> Candidate:
+    """Independent columns or the best forest: both exact, and known at once."""
+    refuse_constant(mean[1 : d + 1])
+    return max((_alone(mean, n, d), forest(mean, n, d)), key=lambda c: c.sure)
+
+
+def _alone(mean: Array, n: float, d: int) -> Candidate:
+    alone = np.concatenate([independent(mean, d), np.zeros(len(mean) - 1 - d)])
+    return Candidate(alone, 0.0, float(alone @ mean) - d / n)
+
+
+def refuse_constant(m: Array) -> None:
+    """Without a prior, a column in which all rows agree would have an infinite field."""
     if (np.abs(m) >= 1).any():
         expected = f"with more than {EXACT} columns each must vary"
         got = f"column {int(np.abs(m).argmax())}, which is constant"
@@ -81,7 +95,7 @@ def _refuse_constant(m: Array) -> None:
 
 def _climbed(mean: Array, n: float, d: int, known: Candidate) -> Candidate:
     """The best of all widths, climbed to the end; or what is known, if no width is better."""
-    field = np.arctanh(mean[1 : d + 1])
+    field = field_of(mean, d)
     crowd = Crowd.independent(field, int(np.clip(CHAINS / d, FEWEST, MOST)), np.random.default_rng(SEED))
     found: list[tuple[Candidate, float, Crowd]] = []
     for precision in PRECISIONS:
@@ -97,7 +111,8 @@ def _climbed(mean: Array, n: float, d: int, known: Candidate) -> Candidate:
     _climb(crowd, mean[1:], field, n, precision, LAST)
     last = _normalised(crowd, field, CERTAIN)
     gain = float(last.weights @ mean - best.weights @ mean)
-    return max((known, best, last._replace(value=best.value + gain)), key=lambda c: c.sure)
+    last = last._replace(value=best.value + gain, precision=precision)
+    return max((known, best, last), key=lambda c: c.sure)
 
 
 def _narrowest(found: list[tuple[Candidate, float, Crowd]]) -> tuple[Candidate, float, Crowd]:
@@ -123,7 +138,7 @@ def _climb(crowd: Crowd, target: Array, field: Array, n: float, precision: float
 
 
 def _newton(crowd: Crowd, target: Array, field: Array, n: float, precision: float) -> Array:
-    shown, pull = crowd.moments(crowd.states), _pull(crowd.weights, len(field), n, precision)
+    shown, pull = crowd.moments(crowd.states), pull_of(crowd.weights, len(field), n, precision)
     away = crowd.weights.copy()
     away[: len(field)] -= field
     times = crowd.curvature(crowd.states)
@@ -131,7 +146,12 @@ def _newton(crowd: Crowd, target: Array, field: Array, n: float, precision: floa
     return solved(lambda v: times(v) + (pull + RIDGE) * v, target - shown - pull * away, scale, ROUNDS, NEAR)
 
 
-def _pull(weights: Array, d: int, n: float, precision: float) -> Array:
+def field_of(mean: Array, d: int) -> Array:
+    """The fields (d,) that independent columns would have: the prior's centre."""
+    return np.arctanh(mean[1 : d + 1])
+
+
+def pull_of(weights: Array, d: int, n: float, precision: float) -> Array:
     """The precision, a row, with which the prior holds each weight: (ν + 1)/(ν width² + b²)/n."""
     pull = (FREEDOM + 1.0) / (FREEDOM / precision + weights**2)
     pull[:d] = FIELD
@@ -141,7 +161,8 @@ def _pull(weights: Array, d: int, n: float, precision: float) -> Array:
 def _judged(crowd: Crowd, mean: Array, field: Array, n: float, precision: float) -> Candidate:
     """The weights with their constant, and what a left-out row would say of them."""
     found = _normalised(crowd, field, ROUGH)
-    return found._replace(value=float(found.weights @ mean) - _effective(crowd, n, precision) / n)
+    value = float(found.weights @ mean) - _effective(crowd, n, precision) / n
+    return found._replace(value=value, precision=precision)
 
 
 def _normalised(crowd: Crowd, field: Array, chains: int) -> Candidate:
@@ -158,7 +179,7 @@ def _effective(crowd: Crowd, n: float, precision: float) -> float:
     as used by Wei, Hu and Steinhardt 2022): so the pull is lessened by that much before the trace is taken. The
     diagonal alone never gives less than the truth, and stands where there are too few states for more.
     """
-    pull = _pull(crowd.weights, crowd.dim, n, precision)
+    pull = pull_of(crowd.weights, crowd.dim, n, precision)
     z = crowd.several(LAYERS)
     spread = np.maximum(1.0 - crowd.moments(z) ** 2, 0.0)
     found = most = float((spread / (spread + pull)).sum())

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from likely.core.arrays import Array
 from likely.core.notes import tell
-from likely.families.sign_sums import places
-from likely.maths.hadamard import cells_of, expectations
+from likely.families.sign_sums import pair_matrix, places, split_sizes
+from likely.maths.hadamard import all_cells, cells_of, expectations
 
 EXACT = 20  # columns up to which all cells are summed
 NEWTON = 1500  # sets up to which Newton's equations are solved
@@ -23,6 +22,8 @@ STEPS, SMALL = 200, 1e-14  # Newton steps, and the size of a gradient that is ro
 NOTHING = 1e-25  # twice the gain a row that a Newton step promises: beyond it the sums over cells are rounding
 SEEN = 1e-11  # a gain a row that the value can show
 FLAT = 1e-10  # information in a direction: where less is left, weights can run on without end
+HALVED = 8  # columns from which cells of pairs are a product of halves
+EDGE = 14.0  # a field of independent columns to begin with, where all rows agree
 FAR = 40.0  # a weight beyond it says that some set never varies
 
 
@@ -31,62 +32,96 @@ FAR = 40.0  # a weight beyond it says that some set never varies
 
 def all_log_cells(weights: Array, d: int, order: int) -> Array:
     """Σ_S b_S φ_S(x) in every cell (2ᵈ,)."""
+    if order <= 2 and d >= HALVED:
+        return _cells_of_pairs(weights, d, order)
     full = np.zeros(1 << d)
     full[places(d, order)] = weights
     return cells_of(full)
 
 
+def _cells_of_pairs(weights: Array, d: int, order: int) -> Array:
+    """The same where no more than pairs act: halves of the columns meet in one product, a fifth of a transform's time.
+
+    b + f(u) + g(v) + uᵀ J v for signs u of the first half and v of the second.
+    """
+    b, single, *pairs = split_sizes(weights, d, order)
+    J, half = pair_matrix(pairs[0], d) if pairs else np.zeros((d, d)), d // 2
+    u, v = 2.0 * all_cells(half) - 1.0, 2.0 * all_cells(d - half) - 1.0
+    f = b + u @ single[:half] + np.einsum("ni,ni->n", u @ J[:half, :half], u)
+    g = v @ single[half:] + np.einsum("ni,ni->n", v @ J[half:, half:], v)
+    left = np.column_stack([u @ J[:half, half:], f, np.ones(len(f))])
+    right = np.column_stack([v, np.ones(len(g)), g])
+    return np.asarray(left @ right.T).ravel()
+
+
 def exact_log_z(weights: Array, d: int, order: int) -> float:
     """log Σₓ exp Σ_{S ≠ ∅} b_S φ_S(x)."""
-    return float(logsumexp(all_log_cells(np.concatenate([[0.0], weights[1:]]), d, order)))
+    return _exponentials(all_log_cells(np.concatenate([[0.0], weights[1:]]), d, order))[1]
 
 
-def most_likely(mean: Array, start: Array, d: int, order: int) -> Array:
+def _exponentials(logs: Array) -> tuple[Array, float]:
+    """exp(logs − their largest), in place, and the logarithm of the sum of all."""
+    top = float(logs.max())
+    logs -= top
+    np.exp(logs, out=logs)
+    return logs, top + float(np.log(logs.sum()))
+
+
+def most_likely(mean: Array, start: Array, d: int, order: int, enough: float = NOTHING) -> Array:
     """The weights (M,), the first −log Z, whose expectations are `mean` (M,): maximum likelihood.
 
-    `start` is tried against independent columns; a step that would not gain is halved.
+    `start`, a law, is tried against independent columns; a step that would not gain is halved. `enough` is the gain a
+    row below which no more steps are taken.
     """
     if len(mean) > NEWTON:
         return _by_gradients(mean, start, d, order)
-    b = _better_start(mean, start, d, order)
+    b = _better_start(mean, start, d)
     value, q = _state(b, mean, d, order)
     for _ in range(STEPS):
         gradient = mean - q[places(d, order)]
         gradient[0] = 0.0
         step = _newton_step(gradient, q, d, order)
-        if np.abs(gradient).max() <= SMALL or gradient @ step <= NOTHING or np.abs(b).max() > FAR:
+        if np.abs(gradient).max() <= SMALL or gradient @ step <= enough or np.abs(b).max() > FAR:
             break
-        better = _halved(b, step, float(gradient @ step), value, mean, d, order)
+        better = _halved(b, step, float(gradient @ step), value, q, mean, d, order)
         if better is None:
             break
         b, value, q = better
+    if enough > NOTHING:
+        return _with_constant(b, mean, value)
     flat = bool(np.linalg.eigvalsh(_information(q, d, order))[0] < FLAT)
-    return _closed(b, mean, q, d, order, flat)
+    return _closed(b, mean, value, q, d, order, flat)
 
 
-def _closed(b: Array, mean: Array, q: Array, d: int, order: int, flat: bool = False) -> Array:
+def _closed(b: Array, mean: Array, value: float, q: Array, d: int, order: int, flat: bool = False) -> Array:
     """Weights with −log Z in front; a warning where there is no maximum."""
     off = _off(mean, q, places(d, order))
     if flat or off > 1e-8 or np.abs(b[1:]).max(initial=0.0) > FAR:
         text = "LogWalsh: some products of columns never vary, so weights grow without end: give a prior"
         tell(f"{text} (expectations are {off:.1e} off where it stopped)", stacklevel=4)
-    b = b.copy()
-    b[0] = -exact_log_z(b, d, order)
-    return b
+    return _with_constant(b, mean, value)
 
 
-def _better_start(mean: Array, start: Array, d: int, order: int) -> Array:
+def _with_constant(b: Array, mean: Array, value: float) -> Array:
+    """−log Z in front: what the value a row has beside Σ b E[φ]."""
+    return np.concatenate([[value - float(b[1:] @ mean[1:])], b[1:]])
+
+
+def _better_start(mean: Array, start: Array, d: int) -> Array:
+    """The start, or independent columns, whichever explains the rows better; both have their −log Z."""
     alone = np.zeros_like(mean)
-    alone[1 : d + 1] = np.arctanh(np.clip(mean[1 : d + 1], -1 + 1e-12, 1 - 1e-12))
-    start = np.concatenate([[0.0], start[1:]])
-    return max((alone, start), key=lambda b: float(b @ mean) - exact_log_z(b, d, order))
+    alone[: d + 1] = independent(mean, d)
+    alone[1 : d + 1] = np.clip(alone[1 : d + 1], -EDGE, EDGE)
+    better = max((alone, start), key=lambda b: float(b[0] + b[1:] @ mean[1:]))
+    return np.concatenate([[0.0], better[1:]])
 
 
 def _state(b: Array, mean: Array, d: int, order: int) -> tuple[float, Array]:
     """Mean log-likelihood a row, and the expectations of all 2ᵈ products."""
-    logs = all_log_cells(b, d, order)
-    total = float(logsumexp(logs))
-    return float(b @ mean) - total, expectations(np.exp(logs - total))
+    cells, total = _exponentials(all_log_cells(b, d, order))
+    q = expectations(cells)
+    q /= q[0]
+    return float(b @ mean) - total, q
 
 
 def _information(q: Array, d: int, order: int) -> Array:
@@ -107,16 +142,15 @@ def _newton_step(gradient: Array, q: Array, d: int, order: int) -> Array:
     return step if gradient @ step > 0 else gradient
 
 
-def _halved(b: Array, step: Array, gain: float, value: float, mean: Array, d: int, order: int) -> Any:
+def _halved(b: Array, step: Array, gain: float, value: float, q: Array, mean: Array, d: int, order: int) -> Any:
     """The first of step, step/2, … that gains; None where rounding is all there is.
 
     Where the promised gain is too small to be seen in the value, a whole step counts if the gradient shrinks.
     """
     if gain < SEEN:
-        found, q = _state(b + step, mean, d, order)
+        found, after = _state(b + step, mean, d, order)
         at = places(d, order)
-        before = _state(b, mean, d, order)[1]
-        return (b + step, found, q) if _off(mean, q, at) < 0.5 * _off(mean, before, at) else None
+        return (b + step, found, after) if _off(mean, after, at) < 0.5 * _off(mean, q, at) else None
     top = float(np.abs(step).max())
     t = min(1.0, 4.0 / top) if top > 0 else 1.0  # far from the summit a Newton step knows nothing
     for _ in range(40):
@@ -140,13 +174,13 @@ def _by_gradients(mean: Array, start: Array, d: int, order: int) -> Array:
         value, q = _state(np.concatenate([[0.0], b]), mean, d, order)
         return -value, (q[places(d, order)] - mean)[1:]
 
-    first = _better_start(mean, start, d, order)
+    first = _better_start(mean, start, d)
     found = minimize(
         loss, first[1:], jac=True, method="L-BFGS-B", bounds=[(-FAR, FAR)] * (len(mean) - 1),
         options={"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-15, "gtol": 1e-10},
     )  # fmt: skip
     b = np.concatenate([[0.0], found.x])
-    return _closed(b, mean, _state(b, mean, d, order)[1], d, order)
+    return _closed(b, mean, *_state(b, mean, d, order), d, order)
 
 
 def independent(mean: Array, d: int) -> Array:

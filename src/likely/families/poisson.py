@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import gammaincc, xlogy
 
-from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, sliceable, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.errors import DataError, DomainError, ShapeError, sentence
@@ -84,7 +84,7 @@ class Poisson(Law):
 
     def log_prob(self, x: Any) -> Array:
         """log p(x | λ) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
-        x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+        x = sliceable(x, self.dim)
 
         def evaluate(block: Any) -> Array:
             z = rows(block, self.dim, "Poisson")

@@ -79,6 +79,9 @@ class CutLaw(SignLaw):
         out[~seen.any(axis=1)] = 1.0
         return np.where(binary[:, None], out, 0.0)
 
+    def _cell_sizes(self) -> Array:
+        return self._raw_cells() if self._positive is None else self._positive
+
     def sample(self, n: int, rng: Generator) -> Array:
         """Draws (n, d), or (n, K, d) for a stack: of the positive part.
 

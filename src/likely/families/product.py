@@ -17,7 +17,7 @@ from likely.core.notes import said_once
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.families.law import Law, in_units
+from likely.families.law import Law, added, in_units
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +107,10 @@ class Product(Law):
         """Σ log p_i(x_i): (n,), or (n, K) for a stack. A part that was not observed counts for nothing."""
 
         def evaluate(block: Columns) -> Array:
-            total: Array = sum(of_part(name, part.log_prob, block[name]) for name, part in self.parts)
-            return total
+            each = [of_part(name, part.log_prob, block[name]) for name, part in self.parts]
+            with np.errstate(invalid="ignore"):
+                total: Array = sum(each)
+            return added(np.stack(each, axis=-1)) if np.isnan(total).any() else total
 
         return map_rows(evaluate, self._cut(x), self.members)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, gammaincc, gammainccinv, gammaincinv, ndtr, ndtri
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Mask
 from likely.errors import DomainError, sentence
 from likely.families.radial import TOLERANCE, _log_integrand, _range, profile_of
 from likely.families.student_t import _cdf as t_share
@@ -18,6 +18,8 @@ from likely.maths.quadrature import GAUSS, KRONROD, NODES
 
 PANELS = 128
 HALVINGS = 60  # of a panel, to the last bit of log r
+SETTLED = 1e-12  # a last step of Newton in log r: what it leaves is beyond the last digit
+TINY = 1e-300
 SHARPEST = 48  # cuts of a panel: a profile may jump
 MARGIN = 1 - float(NODES[-1])  # share of half a panel that lies beyond its last node
 
@@ -109,23 +111,76 @@ def _of_function(profile: Callable[..., Any]) -> Sides:
         far = outer[k + 1] + piece(t, edges[k + 1])
         return np.where(np.isnan(r), np.nan, np.where(near < far, 1 - near / whole, far / whole))
 
+    table = Table.of(edges, piece)
+
     def radius(inside: Array, beyond: Array) -> Array:
-        from_centre = inside < 0.5
-        by_inner = np.searchsorted(inner, inside * whole, side="right") - 1
-        by_outer = len(mass) - np.searchsorted(outer[::-1], beyond * whole, side="left")
-        k = np.clip(np.where(from_centre, by_inner, by_outer), 0, len(mass) - 1)
-        a, b = edges[k], edges[k + 1]
-        start, stop = a, b
-        for _ in range(HALVINGS):
-            middle = 0.5 * (a + b)
-            short = np.where(
-                from_centre, inner[k] + piece(start, middle) < inside * whole,
-                outer[k + 1] + piece(middle, stop) > beyond * whole,
-            )  # fmt: skip
-            a, b = np.where(short, middle, a), np.where(short, b, middle)
-        return np.where(beyond <= 0, last, np.where(inside <= 0, 0.0, np.exp(0.5 * (a + b))))
+        at = table.place(inside * whole, beyond * whole, inside < 0.5, density, piece)
+        return np.where(beyond <= 0, last, np.where(inside <= 0, 0.0, np.minimum(np.exp(at), last)))
 
     return Sides(outside, radius)
+
+
+class Table(NamedTuple):
+    """Shares below and above many edges: a share is looked up, and only its last digits are searched for."""
+
+    edges: Array  # (m + 1,)
+    mass: Array  # (m,): between two edges
+    inner: Array  # (m + 1,): below each edge, added from below
+    outer: Array  # (m + 1,): above it, added from above
+
+    @classmethod
+    def of(cls, edges: Array, piece: Callable[[Array, Array], Array]) -> Table:
+        """Each panel cut in eight, so that a straight line is near."""
+        fine = np.append((edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(8) / 8)).ravel(), edges[-1])
+        mass = piece(fine[:-1], fine[1:])
+        inner, outer = np.cumsum(mass), np.cumsum(mass[::-1])[::-1]
+        return cls(fine, mass, np.append(0.0, inner), np.append(outer, 0.0))
+
+    def place(
+        self, below: Array, above: Array, from_below: Mask, density: Callable[[Array], Array],
+        piece: Callable[[Array, Array], Array],
+    ) -> Array:  # fmt: skip
+        """Where so much lies below, or, seen from the other end, above."""
+        last = len(self.mass) - 1
+        by_inner = np.searchsorted(self.inner, below, side="right") - 1
+        by_outer = last + 1 - np.searchsorted(self.outer[::-1], above, side="left")
+        k = np.clip(np.where(from_below, by_inner, by_outer), 0, last)
+        side = np.where(from_below, 1.0, -1.0)
+        wanted = np.where(from_below, below - self.inner[k], above - self.outer[k + 1])
+        start, stop = self.edges[k], self.edges[k + 1]
+        share = np.clip(wanted / np.where(self.mass[k] > 0, self.mass[k], 1.0), 0.0, 1.0)
+        first = np.where(from_below, start, stop)
+        search = Search(first, side, wanted, density, piece)
+        return search.run(start, stop, first + side * share * (stop - start))
+
+
+class Search(NamedTuple):
+    """From an end of each interval to where `wanted` lies between: Newton's steps, halvings where they would stray."""
+
+    end: Array
+    side: Array  # 1 from the lower end, −1 from the upper one
+    wanted: Array
+    density: Callable[[Array], Array]
+    piece: Callable[[Array, Array], Array]
+
+    def run(self, low: Array, high: Array, first: Array) -> Array:
+        """The places, from brackets and first guesses; those that are found are left alone."""
+        t, low, high = (np.array(part).ravel() for part in (first, low, high))
+        end, side, wanted = (part.ravel() for part in (self.end, self.side, self.wanted))
+        before, at = high - low, np.arange(len(t))
+        for _ in range(HALVINGS):
+            now = t[at]
+            away = self.piece(end[at], now) - side[at] * wanted[at]
+            low[at], high[at] = np.where(away < 0, now, low[at]), np.where(away < 0, high[at], now)
+            step = away / np.maximum(self.density(now), TINY)
+            new, slow = now - step, np.abs(step) > 0.5 * before[at]
+            astray = slow | (new < low[at]) | (new > high[at])
+            t[at] = np.where(astray, 0.5 * (low[at] + high[at]), new)
+            before[at] = np.abs(t[at] - now)
+            at = at[before[at] > SETTLED]
+            if not len(at):
+                break
+        return t.reshape(np.shape(first))
 
 
 def _panels(density: Callable[[Array], Array], low: float, high: float) -> tuple[Array, Array]:

@@ -18,6 +18,7 @@ from likely.core.notes import tell
 from likely.families.sign_sums import pair_matrix, split_sizes
 
 CHAINS, TEMPERATURES, SWEEPS = 400, 100, 20  # sweeps after the last temperature for draws
+FEWEST, WIDE = 10, 3.0  # temperatures: so few at least; all of them where couplings spread log p by so much
 GOOD, APART = 0.05, 2.0  # an error of log Z that is small; standard errors by which two runs may differ
 WORK = 60_000_000  # chains × temperatures × columns that it may take, begun with so many chains
 PLAIN = 0.2  # nats: an error of log Z that is told
@@ -41,7 +42,7 @@ def annealed_enough(
     Chains begin even, with the law's own fields, and with fields `start`: whichever hill one of them misses, the others
     are not likely to miss. Fewer `chains` to begin with also end sooner: that is a rough answer with a larger error.
     """
-    n, steps, work = chains, TEMPERATURES, WORK * (chains / CHAINS) ** 2
+    n, steps, work = chains, temperatures(weights, d), WORK * (chains / CHAINS) ** 2
     begins = [np.zeros(d), None] + ([] if start is None else [start])
     while True:
         found = [annealed(weights, d, n, rng, start=one, steps=steps) for one in begins]
@@ -76,15 +77,26 @@ def tell_of_error(error: float) -> None:
         tell(f"LogWalsh: {text}: couplings are strong; comparisons of rows are not touched", stacklevel=4)
 
 
+def temperatures(weights: Array, d: int) -> int:
+    """How many steps couplings ask for: few where they hardly spread log p and are too weak to make a second hill.
+
+    √Σ J² is their spread of log p over even cells; hills part where the largest eigenvalue of J comes to 1.
+    """
+    upper = pair_matrix(weights[d + 1 :], d)
+    need = max(float(np.linalg.norm(upper)) / WIDE, float(np.linalg.eigvalsh(upper + upper.T)[-1]))
+    return int(np.clip(np.ceil(TEMPERATURES * need), FEWEST, TEMPERATURES))
+
+
 def annealed(
     weights: Array, d: int, n: int, rng: Generator, sweeps: int = 0, start: Array | None = None,
-    steps: int = TEMPERATURES,
+    steps: int | None = None,
 ) -> Annealed:  # fmt: skip
     """log Z of fields and couplings from n chains.
 
     Each begins with independent columns of fields `start` (d,), meets the couplings in `steps` temperatures, and
     keeps count of what each step is worth; the mean of the counts is unbiased for Z, and its logarithm is jackknifed.
     """
+    steps = temperatures(weights, d) if steps is None else steps
     _, h, c = split_sizes(weights, d, 2)
     upper = pair_matrix(c, d)
     J = upper + upper.T
@@ -143,5 +155,6 @@ def sweep(z: Array, couple: Array, h: Array, beta: float, J: Array, rng: Generat
     from likely.loops.gibbs import sweep_signs
 
     u = rng.random(z.shape)
-    chance = np.log(np.maximum(u, 1e-300)) - np.log1p(-u)
+    u += 2.0**-60  # never 0, and no other number changes that could be seen
+    chance = np.log(u / (1.0 - u))
     sweep_signs(z, couple, np.ascontiguousarray(h), float(beta), J, chance)

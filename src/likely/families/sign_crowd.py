@@ -69,16 +69,21 @@ class Crowd:
 
         return times
 
-    def follow(self, change: Array) -> None:
-        """Change the weights, by less than asked where too few chains could follow."""
+    def follow(self, change: Array) -> tuple[float, float]:
+        """Change the weights, by less than asked where too few chains could follow.
+
+        How much of the change was made, and by how much log Z grew: the mean of what chains became worth.
+        """
         gain = self.features(self.states, change)
-        gain -= gain.max()
+        top = float(gain.max())
+        gain -= top
         part = 1.0
         while (share := np.exp(part * gain)).sum() ** 2 < CARRIED * len(gain) * (share @ share):
             part *= 0.7
         self.weights = self.weights + part * change
         self.states = np.ascontiguousarray(self.states[resampled(share / share.sum(), len(share), self._rng)])
         self.sweep(SWEEPS)
+        return part, part * top + float(np.log(share.mean()))
 
     def anew(self) -> None:
         """Replace the chains by freshly annealed ones: in a frozen law a crowd that only follows loses hills."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -13,7 +13,8 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.errors import DataError, ShapeError, sentence
 from likely.families.counts import exact_expectation
-from likely.families.law import Estimate, Law
+from likely.families.law import Estimate, Law, NotKnown
+from likely.families.log_walsh_fits import EXACT
 from likely.families.sign_sums import (
     SignSums,
     checked_order,
@@ -35,6 +36,7 @@ class SignLaw(Law):
 
     dim: int
     order: int
+    mean: Any
     _arrays: tuple[str, ...] = ()
 
     def _sized(self, name: str, whose: str) -> tuple[Array, int]:
@@ -86,6 +88,36 @@ class SignLaw(Law):
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """E[g(x)], summed exactly over all cells (by draws, where these are too many)."""
         return exact_expectation(self, g, np.zeros(self.dim), np.ones(self.dim)) or super().expect(g, n, rng)
+
+    @property
+    def variance(self) -> Array:
+        """m (1 − m) of each column, m the probability of a 1."""
+        return np.asarray(self.mean * (1.0 - self.mean))
+
+    @property
+    def mode(self) -> Array:
+        """The most probable row (d,), or (K, d) for a stack: of all cells, or of order 1 column by column."""
+        if self.order == 1:
+            return np.asarray(self.mean > 0.5, dtype=np.float64)
+        if self.dim > EXACT:
+            raise NotKnown("mode")  # said in words below
+        best = self._cell_sizes().argmax(axis=1)
+        found = ((best[:, None] >> np.arange(self.dim)[::-1]) & 1).astype(np.float64)
+        return found if self.members else found[0]
+
+    def _cell_sizes(self) -> Array:
+        """Of each member all cells (K, 2ᵈ), by numbers that are larger where p is."""
+        raise NotImplementedError
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Zeros and ones cannot be climbed."""
+            if name == "mode":
+                expected = f"the mode is searched among all cells of at most {EXACT} columns"
+                remedy = "x = sample(n, rng); x[log_prob(x).argmax()] is the likeliest of n draws"
+                raise NotKnown(sentence(type(self).__name__, expected, self.dim, remedy))
+            return super().__getattr__(name)
 
     # --------------------------------------------------------------- learning
 

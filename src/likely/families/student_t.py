@@ -12,12 +12,12 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln
 
-from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.errors import DomainError, LikelyError, ShapeError, sentence
 from likely.families.counts import one_column
 from likely.families.covariance_kinds import KINDS, check_spread, understood
-from likely.families.gaussian import Gaussian
+from likely.families.gaussian import Gaussian, six_digits
 from likely.families.law import in_units, lone
 from likely.families.quadratic import Quadratic
 from likely.families.student_t_learning import LearnsScales
@@ -108,7 +108,7 @@ class StudentT(LearnsScales):
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
-        x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+        x = sliceable(x, self.dim)
 
         def evaluate(block: Any) -> Array:
             z = rows(block, self.dim, "StudentT")
@@ -290,8 +290,9 @@ class StudentT(LearnsScales):
     def __repr__(self) -> str:
         if self.centre.size > 8:
             return f"StudentT({self.kind}, d={self.dim}{f', {self.members} members' if self.members else ''})"
-        parts = ", ".join(f"{name}={np.asarray(part).tolist()!r}" for name, part in list(self._parts().items())[1:4])
-        return f"StudentT({self.centre.tolist()}, {parts})"
+        numbers = {"scale": self.scale, "dof": self.dof}
+        parts = ", ".join(f"{name}={six_digits(part)}" for name, part in numbers.items())
+        return f"StudentT({six_digits(self.centre)}, {parts}, kind={self.kind!r})"
 
 
 def _head(v: Any, o: Any, logdet: Any) -> Array:

@@ -125,6 +125,9 @@ class LearnsScales(Law):
         Fourth moments need ν > 4, so that heavier tails cannot be found; `fit` can.
         """
         z = rows(x, None, "StudentT")
+        if z.shape[1] == 1:  # a row of nothing but a gap says nothing
+            seen = ~np.isnan(z[:, 0])
+            z, weight = z[seen], None if weight is None else np.asarray(weights(weight, len(seen), "StudentT"))[seen]
         if np.isnan(z).any():
             raise DataError(sentence("StudentT", "moments need complete rows", "rows with gaps", "use fit"))
         look = "diagonal" if kind == "independent" else kind

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, n_rows, refuse_infinite, rows, weights
+from likely.core.arrays import Array, Index, n_rows, refuse_infinite, rows, sliceable, weights
 from likely.core.engine import map_rows
 from likely.core.stats import Addable
 from likely.core.value import Value
@@ -97,7 +97,7 @@ class Transformed(Law):
 
     def log_prob(self, y: Any) -> Array:
         """log p of rows (n, d): (n,), or (n, K) for a stack; −inf where no x leads."""
-        y = y if hasattr(y, "shape") else np.asarray(y, dtype=np.float64)
+        y = sliceable(y, self.dim)
 
         def evaluate(block: Any) -> Array:
             x, impossible = self._inside(rows(block, self.dim, ME))

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from likely.core.arrays import Array, BadEntry, parameter
+from likely.core.arrays import Array, BadEntry, n_rows, parameter, rows, weights
 from likely.errors import DomainError, sentence
-from likely.families.column_law import ValueLaw, unsigned_variance
+from likely.families.column_law import ValueLaw, refuse_options, unsigned_variance
 from likely.families.grain import grain
 from likely.families.law import in_units, lone
 from likely.families.line_integrals import mean_log_of_lines
@@ -40,6 +40,7 @@ class Triangular(ValueLaw):
     known: str = ""
 
     _domains: ClassVar[dict[str, str]] = {"low": "real", "mode": "real", "high": "real"}
+    _spreads: ClassVar[bool] = True
 
     def _agree(self, **parts: Array) -> None:
         low, mode, high = parts["low"], parts["mode"], parts["high"]
@@ -111,7 +112,7 @@ class Triangular(ValueLaw):
         """The law with this mean, variance and skewness, which lies within ±0.5657 (0: the mode in the middle).
 
         >>> Triangular.from_moments(2.0, 1 / 6)
-        Triangular(low=[1.], mode=[2.], high=[3.], known='')
+        Triangular(low=[1.], mode=[2.], high=[3.])
         """
         me = "Triangular"
         spread = unsigned_variance(variance, me)
@@ -127,8 +128,11 @@ class Triangular(ValueLaw):
 
         With one end known it has mean and variance, with both the mean: as near as a triangle with these ends can.
         """
+        refuse_options(options, "Triangular.moments_fit", "low and high")
         mean, variance, skewness = standard_moments(x, weight, "Triangular")
         plain = cls._plain(len(mean), low, high)
+        w = weights(weight, n_rows(x), "Triangular")
+        plain._refuse_beyond(rows(x, None, "Triangular"), None if w is None else w[:, None] > 0)
         if plain.known == "both":
             mode = np.clip(3 * mean - plain.low - plain.high, plain.low, plain.high)
             return cls(plain.low, mode, plain.high, "both")
@@ -172,15 +176,21 @@ class Triangular(ValueLaw):
         }
 
     def _collected(self, z: Array, shares: Any) -> WeightedValues:
+        self._refuse_beyond(z)
+        return super()._collected(z, shares)
+
+    def _refuse_beyond(self, z: Array, counts: Any = None) -> None:
+        """Rows, or those that count, must lie within the known ends of some member."""
+        if not self.known:
+            return
         low, high = self._known_ends
         least = self.low.min(axis=0) if self.members and low else self.low
         most = self.high.max(axis=0) if self.members and high else self.high
         with np.errstate(invalid="ignore"):
-            bad = np.argwhere(((z < least) & low) | ((z > most) & high)) if self.known else np.empty((0, 2), int)
+            bad = np.argwhere((((z < least) & low) | ((z > most) & high)) & (True if counts is None else counts))
         if len(bad):
             i, j = (int(k) for k in bad[0])
             raise BadEntry("Triangular", "values must lie within the known ends", z[i, j], i, j, "move the ends")
-        return super()._collected(z, shares)
 
     def _from_values(self, values: Array, weight: Array, **old: float) -> dict[str, float]:
         a, b = (old[name] if known else None for name, known in zip(("low", "high"), self._known_ends, strict=True))

@@ -35,6 +35,7 @@ class Uniform(ColumnLaw):
     high: Array  # u
 
     _domains: ClassVar[dict[str, str]] = {"low": "real", "high": "real"}
+    _spreads: ClassVar[bool] = True
 
     def _agree(self, **parts: Array) -> None:
         if not (parts["low"] < parts["high"]).all():

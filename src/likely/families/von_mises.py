@@ -41,6 +41,7 @@ class VonMises(Centred, FeatureLaw):
     concentration: Array  # κ ≥ 0
 
     _domains: ClassVar[dict[str, str]] = {"centre": "real", "concentration": "unsigned"}
+    _spreads: ClassVar[bool] = True
     _support = "real"
     _n_features = 2
     _harmless = 0.0

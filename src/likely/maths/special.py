@@ -192,13 +192,18 @@ def _looked_up(x: Array, table: Array, otherwise: Callable[[Array], Any]) -> Arr
 
 
 def count_by_count(x: Array, f: Callable[..., Array], *law: Array) -> Array:
-    """f(x, parameters) of whole numbers (n, d); where all are small, of each number once: 3 to 40 times faster."""
+    """f(x, parameters) of counts (n, d); where all are small and whole, of each once: 3 to 40 times faster.
+
+    Expected counts need not be whole. f goes entry by entry, so both ways answer alike, whatever the other rows are.
+    """
     last = float(x.max(initial=0.0))
     if last >= min(TABLE, len(x)):
         return f(x, *law)
-    d = x.shape[1]
+    d, at = x.shape[1], x.astype(np.intp)
+    if not np.array_equal(at, x):
+        return f(x, *law)
     table = f(np.repeat(np.arange(last + 1)[:, None], d, axis=1), *law)
-    return np.asarray(table.ravel().take(x.astype(np.intp) * d + np.arange(d)))
+    return np.asarray(table.ravel().take(at * d + np.arange(d)))
 
 
 def log_gamma_density(x: Any, a: Any, rate: Any) -> Array:

@@ -15,12 +15,14 @@ digits where the logarithms of gamma functions, a million each, would cancel to 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import comb
 from typing import Any
 
 import numpy as np
+from scipy.special import bernoulli
 
 from likely.core.arrays import Array
-from likely.maths.special import deviance, peak_parts
+from likely.maths.special import _polynomial, deviance, gamma_excess, peak_parts
 
 SMALLEST = 1e-290  # products below it, or above its inverse, are left for sums of logarithms
 LARGEST = 1e150  # what can be squared
@@ -95,3 +97,48 @@ def log_two_colours(x: Any, y: Any, n: Any, a: Any, b: Any, factor: Any = 1.0) -
     )  # fmt: skip
     with np.errstate(all="ignore"):
         return np.asarray(np.log(one * other / root * factor) + (first + second - rest))
+
+
+def nearly_certain(log_p: Array, where: Any, other: Any, one: Any, n: Any) -> Array:
+    """`log_p`, made better where all n draws are of one colour and this is nearly certain.
+
+    Then log p has digits below those of 1. There are a of the `other` colours and b of the `one`; a and n count alike.
+    """
+    if not np.any(where):
+        return log_p
+    a, b, n = (np.broadcast_to(part, log_p.shape)[where] for part in (other, one, n))
+    a, n = np.minimum(a, n), np.maximum(a, n)
+    out = np.array(log_p)
+    with np.errstate(all="ignore"):
+        terms = -a * np.log1p(n / b), gamma_excess(b, a), -gamma_excess(b + n, a)
+        large = np.where(sum(np.abs(term) for term in terms) < 1, sum(terms), out[where])
+        little = _little(np.minimum(a, 1.0), b, n)
+        out[where] = np.where(a > 1, large, np.where(little > -1, little, out[where]))
+    return out
+
+
+def _little(a: Array, b: Array, n: Array) -> Array:
+    """log Γ(b + n) Γ(b + a) / (Γ(b) Γ(a + b + n)) for a ≤ 1 and a ≤ n, to the last digits of a n.
+
+    It is Σ log1p(−a n / ((b + n + k)(b + a + k)) over k = 0, 1, …: all of one sign; from b + k = 32 on the rest of the
+    sum is −a log(1 + n/c), and the series of Γ(c + a) / Γ(c) in Bernoulli's polynomials of a less that at c + n.
+    """
+    k, near = np.arange(ROUNDS, dtype=np.float64)[:, None], b < ROUNDS
+    first = np.where(near, np.log1p(-(a / (b + a + k)) * (n / (b + n + k))).sum(axis=0), 0.0)
+    c = np.where(near, b + ROUNDS, b)
+    grown = np.log1p(n / c)
+    rest = [-np.expm1(-k * grown) / c**k * a * _polynomial(a, q) for k, q in enumerate(BERNOULLI, 1)]
+    return np.asarray(first - a * grown + sum(rest))
+
+
+def _bernoulli(order: int) -> list[tuple[float, ...]]:
+    """(−1)^{k+1} (B_{k+1}(a) − B_{k+1}(0)) / (a k (k + 1)) for k = 1 … order, as coefficients of powers of a."""
+    numbers = bernoulli(order + 1)
+    return [
+        tuple(float((-1) ** (k + 1) * comb(k + 1, j) * numbers[k + 1 - j] / (k * (k + 1))) for j in range(1, k + 2))
+        for k in range(1, order + 1)
+    ]
+
+
+ROUNDS = 32  # where the series takes over: after 10 terms it is exact to rounding
+BERNOULLI = _bernoulli(10)

@@ -6,13 +6,14 @@ from typing import Any
 
 from likely.core.blocks import Blocks
 from likely.core.learn import Stop, fit, resolve_prior
-from likely.core.notes import tell
+from likely.core.notes import said_once, tell
 from likely.errors import DomainError, sentence
 from likely.families.law import Law, first_look
 
 RULES = (
     "maximum likelihood", "moments", "unbiased", "map", "posterior mean", "posterior median", "predictive",
 )  # fmt: skip
+ALIASES = {"ml": "maximum likelihood", "mle": "maximum likelihood", "posterior mode": "map"}
 
 
 def estimate(law: Any, x: Any, rule: str = "maximum likelihood", *, prior: Any = None, weight: Any = None) -> Any:
@@ -27,7 +28,8 @@ def estimate(law: Any, x: Any, rule: str = "maximum likelihood", *, prior: Any =
     - **"posterior mean", "posterior median"**: of the parameters.
     - **"predictive"**: no parameters: the law of the next row, with all of them weighed by the posterior.
 
-    The last four need a `prior`, or "weak".
+    The last four need a `prior`, or "weak". Capitals do not matter; "ml" and "mle" are maximum likelihood, and
+    "posterior mode" is "map".
 
     >>> import likely as lk
     >>> coin = [[1], [1], [1]]
@@ -36,6 +38,7 @@ def estimate(law: Any, x: Any, rule: str = "maximum likelihood", *, prior: Any =
     >>> estimate(lk.Bernoulli, coin, "predictive", prior=lk.Beta(2, 2)).probs.round(4)
     array([0.7143])
     """
+    rule = _named(rule)
     if rule not in RULES:
         raise DomainError(sentence("estimate", f"rule must be one of {', '.join(map(repr, RULES))}", repr(rule)))
     kind = law if isinstance(law, type) else type(law)
@@ -50,6 +53,12 @@ def estimate(law: Any, x: Any, rule: str = "maximum likelihood", *, prior: Any =
         raise DomainError(sentence("estimate", expected, "None", remedy))
     start = _start(law, kind, x, weight)
     return _climbed(start, x, weight, prior) if rule == "map" else _weighed(start, x, weight, prior, rule)
+
+
+def _named(rule: Any) -> Any:
+    """The rule by its usual name, whatever it was called."""
+    plain = " ".join(rule.lower().replace("-", " ").replace("_", " ").split()) if isinstance(rule, str) else rule
+    return ALIASES.get(plain, plain) if isinstance(plain, str) else plain
 
 
 def _start(law: Any, kind: Any, x: Any, weight: Any) -> Any:
@@ -70,9 +79,10 @@ def _direct(law: Any, kind: Any, x: Any, rule: str, weight: Any) -> Any:
 def _climbed(start: Any, x: Any, weight: Any, prior: Any) -> Any:
     blocks, usual = Blocks.of(x, weight), Stop(2000, 1e-12)
     own = isinstance(start, Law)
-    report = start._learnt_from(blocks, prior, usual=usual) if own else fit(start, blocks, prior=prior, stop=usual)
-    if not report.converged:
-        tell(f"estimate: {type(start).__name__} not converged: {report.reason}")
+    with said_once():
+        report = start._learnt_from(blocks, prior, usual=usual) if own else fit(start, blocks, prior=prior, stop=usual)
+        if not report.converged:
+            tell(f"estimate: {type(start).__name__} not converged: {report.reason}")
     return report.model
 
 

@@ -112,8 +112,16 @@ class _Watched:
         self.asked += len(points)
         with np.errstate(all="ignore"):
             if self.by_rows:
-                return np.asarray(self.f(points), dtype=np.float64)
+                return self._all(points)
             return np.array([self._one(p) for p in points])
+
+    def _all(self, points: Array) -> Array:
+        """Of rows at once; a function that gives a bare number for one row, as SciPy's do, is as good."""
+        found = np.asarray(self.f(points), dtype=np.float64)
+        if found.size != len(points):
+            expected = "log_density must give (n,) for rows (n, d), however many"
+            raise ShapeError(sentence(ME, expected, f"{found.shape} for rows {points.shape}"))
+        return found.reshape(len(points))
 
     def _one(self, point: Array) -> float:
         found = np.asarray(self.f(point), dtype=np.float64)

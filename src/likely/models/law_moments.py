@@ -28,7 +28,7 @@ def law_moments(law: Any, members: int, whose: str) -> LawMoments:
     [[[2.0, 0.0], [0.0, 3.0]]]
     """
     try:
-        mean, covariance = _mixed(law) if isinstance(law, Mixture) else _found(law)
+        mean, covariance = (law.mean, law.covariance) if isinstance(law, Mixture) else _found(law)
     except LikelyError as error:
         raise DomainError(sentence(whose, "its laws must have a mean and a covariance", f'"{error}"')) from error
     mean = mean[None] if members == 1 and mean.ndim == 1 else mean
@@ -70,16 +70,3 @@ def _matrix(covariance: Array, kind: str, d: int) -> Array:
     if kind == "full":
         return covariance
     return (covariance if kind == "diagonal" else covariance[..., None])[..., None] * np.eye(d)
-
-
-def _mixed(law: Mixture) -> tuple[Array, Array]:
-    """Of a stack of mixtures: the mean of means, and the mean covariance plus the covariance of means."""
-    w = np.atleast_2d(law.weights)
-    means, covariances = _found(law.parts)
-    p = means.shape[-1]
-    each = means.reshape(*w.shape, p)
-    mean = np.einsum("cm,cmp->cp", w, each)
-    away = each - mean[:, None]
-    within = np.broadcast_to(covariances, (*means.shape, p)).reshape(*w.shape, p, p)
-    spread = within + away[..., :, None] * away[..., None, :]
-    return mean if law.members else mean[0], np.einsum("cm,cmpq->cpq", w, spread)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import xlogy
 
-from likely.core.arrays import Array, Index, n_rows, owners, parameter, rows, weights
+from likely.core.arrays import Array, Index, n_rows, owners, parameter, rows, sliceable, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
@@ -20,13 +20,22 @@ from likely.core.report import EMPTY
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.counts import one_column
 from likely.families.fused import shared_sweep
 from likely.families.gaussian import Gaussian
-from likely.families.law import Law
+from likely.families.law import REMEDIES, Law, NotKnown
 from likely.families.moments import Moments
 from likely.families.several import side_by_side
 from likely.families.shared import Shared, untied
 from likely.models.given_weights import GivenWeights
+from likely.models.mixture_answers import (
+    goes_round,
+    mixed_cdf,
+    mixed_covariance,
+    mixed_mean,
+    mixed_quantile,
+    mixed_variance,
+)
 from likely.models.responsibilities import Unsettled, settled
 from likely.models.softening import softened
 from likely.models.stacks import joined
@@ -145,6 +154,7 @@ class Mixture(Law):
 
     def _over(self, x: Any, f: Callable[[Any], Array], columns: int | None, dtype: Any = None) -> Array:
         x = _rows_like(x)
+        x = sliceable(x, self.dim) if isinstance(x, np.ndarray | np.number) else x
         n = n_rows(x)
         if n > ROWS and isinstance(self.parts, Gaussian):
             self.parts.prepare(n)
@@ -219,6 +229,64 @@ class Mixture(Law):
         draws = [self.parts.member(k).sample(int(c), rng, **how) for k, c in enumerate(counts) if c]
         order = rng.permutation(n)
         return (_stacked(draws)[order] if draws else self.parts.member(0).sample(0, rng)), label[order]
+
+    # ----------------------------------------------------------- what parts know
+
+    @property
+    def mean(self) -> Array:
+        """Σ_k w_k E_k[x]: (d,), or (C, d) for a stack."""
+        return mixed_mean(self.weights, self.parts)
+
+    @property
+    def variance(self) -> Array:
+        """Of each column, within and between parts: (d,), or (C, d) for a stack."""
+        return mixed_variance(self.weights, self.parts)
+
+    @property
+    def covariance(self) -> Array:
+        """Within and between parts: (d, d), or (C, d, d) for a stack."""
+        try:
+            return mixed_covariance(self.weights, self.parts)
+        except DomainError as error:
+            raise NotKnown(str(error)) from error
+
+    @property
+    def cdf(self) -> Callable[[Any], Array]:
+        """P(X ≤ x) of numbers, where parts of one column have it; (n, C) for a stack.
+
+        >>> import likely as lk
+        >>> two = lk.Mixture([0.5, 0.5], lk.Gaussian([[0.0], [4.0]], 1.0))
+        >>> two.cdf([2.0]), two.quantile(0.5).round(6).tolist(), two.mean, two.variance
+        (array([0.5]), 2.0, array([2.]), array([5.]))
+        """
+        self._on_the_line("cdf")
+        return lambda x: mixed_cdf(self.weights, self.parts, one_column(x, None))
+
+    @property
+    def quantile(self) -> Callable[[Any], Array]:
+        """The smallest x with P(X ≤ x) ≥ p, where parts of one column have it; (n, C) for a stack."""
+        self._on_the_line("quantile")
+        return self._quantile
+
+    def _quantile(self, p: Any) -> Array:
+        p = np.asarray(p, dtype=np.float64)
+        if self.members is not None:
+            return np.stack([one._quantile(p) for one in self._each], axis=-1)
+        return mixed_quantile(self.weights, self.parts, p)
+
+    @property
+    def median(self) -> Array:
+        """The number that half of the draws exceed, of one column: (1,), or (C, 1) for a stack."""
+        self._on_the_line("median")
+        return np.asarray(self._quantile(0.5))[..., None]
+
+    def _on_the_line(self, name: str) -> None:
+        """A property, so that `hasattr` tells whether the parts can."""
+        can = all(hasattr(self.parts.member(0), verb) for verb in ("cdf", "quantile"))
+        if self.dim != 1 or not can or goes_round(self.parts):
+            expected = f"{name} needs parts of one column, no angles, that have cdf and quantile"
+            got = f"{type(self.parts).__name__} of {self.dim} columns"
+            raise NotKnown(sentence("Mixture", expected, got, REMEDIES[name]))
 
     # --------------------------------------------------------------- learning
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import lgamma, log
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -233,6 +233,11 @@ class NeighbourBalls(KeptPoints):
             there = {"points": points[mine], "weight": stats.weight[mine]} if mine.any() else {}
             new.append(old.replace(**there, unit=unit))
         return new[0] if self.members is None else self._stacked(new)
+
+    integrates: ClassVar[bool] = False  # to one: it is a score, of which integrals mean little
+    why_worse: ClassVar[str] = (  # of a pass over hidden labels
+        "neighbours give a score that does not integrate to one, and passes need not raise it; the best found is kept"
+    )
 
     def objective(self, stats: DistinctRows, prior: Any = None) -> float:
         """Σ w log p(x) of the rows: a score, for p does not integrate to one; of 2,000 rows a member at most."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -353,6 +353,9 @@ class Parzen(KeptPoints):
     # --------------------------------------------------------------- learning
 
     takes_parts = True  # distinct rows are sorted: the fewer times, the better
+    why_worse: ClassVar[str] = (  # of a pass over hidden labels: left-out rows are no likelihood, which would only rise
+        "windows are judged by rows left out, which moving hidden labels need not help; the best found are kept"
+    )
 
     @classmethod
     def blank(

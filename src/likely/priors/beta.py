@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import betainc, betaincinv, gammaln
 
-from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.bernoulli import Bernoulli, Trials
@@ -18,7 +18,7 @@ from likely.families.beta_negative_binomial import BetaNegativeBinomial, log_way
 from likely.families.binomial import Binomial, Successes
 from likely.families.column_law import same_columns
 from likely.families.counts import one_column
-from likely.families.law import in_units, lone
+from likely.families.law import added, in_units, lone
 from likely.families.negative_binomial import NegativeBinomial
 from likely.families.weighted_values import WeightedValues
 from likely.maths.special import gamma_excess, log_gamma_density, log_gamma_ratio
@@ -116,13 +116,13 @@ class Beta(BetaLearning):
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside 0 … 1. NaN is 'not observed'."""
-        x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+        x = sliceable(x, self.dim)
         laws = list(zip(np.atleast_2d(self.a), np.atleast_2d(self.b), strict=True))
 
         def evaluate(block: Any) -> Array:
             z = rows(block, self.dim, "Beta")
             refuse_infinite(z, "Beta")
-            each = [_log_density(z, *law).sum(axis=-1) for law in laws]
+            each = [added(_log_density(z, *law)) for law in laws]
             return np.stack(each, axis=1) if self.members else each[0]
 
         return map_rows(evaluate, x, self.members)
@@ -265,7 +265,7 @@ class Beta(BetaLearning):
         """log p(the probabilities of a Bernoulli, binomial or negative binomial law); one a member for a stack."""
         probs = model.prob if isinstance(model, NegativeBinomial) else model.probs
         self._serves(probs.shape, "a model")
-        return lone(_log_density(probs, self.a, self.b).sum(axis=-1))
+        return lone(added(_log_density(probs, self.a, self.b)))
 
     def _serves(self, shape: tuple[int, ...], what: str) -> None:
         if self.dim not in (1, shape[-1]) or (self.members and shape[:-1] != (self.members,)):

@@ -20,6 +20,7 @@ class BetaLearning(FeatureLaw):
     """
 
     _domains: ClassVar[dict[str, str]] = {"a": "positive", "b": "positive"}
+    _spreads: ClassVar[bool] = True
     _support = "unit"
     _n_features = 2
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,6 +26,7 @@ class DirichletLearning(Law):
     """
 
     alpha: Array
+    _rest_tells: ClassVar[bool] = True
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None) -> Self:

@@ -51,7 +51,7 @@ class EarlierData(Value):
     def point(self, rule: str = "mode") -> Any:
         """The "mode": the law that is best for all of the data; mean and median are not known."""
         if rule != "mode":
-            raise DomainError(sentence("EarlierData", 'rule must be "mode"', repr(rule)))
+            self._refuse(f"posterior {rule}")
         return self.law.refit(self.stats)
 
     def log_density(self, model: Any) -> Any:
@@ -60,15 +60,21 @@ class EarlierData(Value):
 
     def draw(self, rng: Generator) -> NoReturn:
         """No draws: the constant is not known."""
-        raise DomainError(sentence("EarlierData", "a prior that is data only has a mode", remedy='use point("mode")'))
+        self._refuse("draw of the posterior")
 
     def predictive(self) -> NoReturn:
         """No prediction but that of the mode."""
-        raise DomainError(sentence("EarlierData", "a prior that is data only has a mode", remedy='use point("mode")'))
+        self._refuse("predictive law")
 
     def log_evidence(self, stats: Any) -> NoReturn:
         """No evidence: the constant is not known."""
-        raise DomainError(sentence("EarlierData", "a prior that is data only has a mode", remedy='use point("mode")'))
+        self._refuse("evidence")
+
+    def _refuse(self, what: str) -> NoReturn:
+        me = type(self.law).__name__
+        expected = f"no {what} is known of {me} with a prior that is earlier data, which has only a mode"
+        remedy = f'use the mode: lk.estimate(lk.{me}, x, "map", prior="weak"), or point("mode")'
+        raise DomainError(sentence("EarlierData", expected, remedy=remedy))
 
 
 def spread_out(stats: Any, members: int) -> Any:

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import gammaincinv
 
-from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.column_law import same_columns
 from likely.families.counts import Counts, one_column
 from likely.families.exponential import Exponential
 from likely.families.feature_sums import FeatureSums
-from likely.families.law import in_units, lone
+from likely.families.law import added, in_units, lone
 from likely.families.lomax import Lomax
 from likely.families.negative_binomial import NegativeBinomial
 from likely.families.poisson import Poisson
@@ -94,14 +94,14 @@ class Gamma(GammaLearning):
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf for negative numbers. NaN is 'not observed'."""
-        x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+        x = sliceable(x, self.dim)
         laws = list(zip(np.atleast_2d(self.shape), np.atleast_2d(self.rate), strict=True))
 
         def evaluate(block: Any) -> Array:
             z = rows(block, self.dim, "Gamma")
             if np.isinf(z).any():
                 refuse_infinite(rows(x, self.dim, "Gamma"), "Gamma")
-            each = [_log_density(z, *law).sum(axis=-1) for law in laws]
+            each = [added(_log_density(z, *law)) for law in laws]
             return np.stack(each, axis=1) if self.members else each[0]
 
         return map_rows(evaluate, x, self.members)
@@ -225,7 +225,7 @@ class Gamma(GammaLearning):
     def log_density(self, model: Any) -> Any:
         """log p(the rates of a Poisson or exponential law); one a member for a stack."""
         self._serves(model.rate.shape, "a model")
-        return lone(_log_density(model.rate, self.shape, self.rate).sum(axis=-1))
+        return lone(added(_log_density(model.rate, self.shape, self.rate)))
 
     def _serves(self, shape: tuple[int, ...], what: str) -> None:
         if self.dim not in (1, shape[-1]) or (self.members and shape[:-1] != (self.members,)):

@@ -23,6 +23,7 @@ class GammaLearning(FeatureLaw):
     """
 
     _domains: ClassVar[dict[str, str]] = {"shape": "positive", "rate": "positive"}
+    _spreads: ClassVar[bool] = True
     _support = "positive"
     _n_features = 2
     _harmless = 1.0

@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import digamma, gammaincinv
+from scipy.special import digamma, gammaincinv, gammaln
 
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
-from likely.families.law import in_units, lone
+from likely.families.law import added, in_units, lone
 from likely.families.moments import ColumnMoments, Moments
 from likely.families.student_t import StudentT
 from likely.maths.special import LOG_2PI, log_gamma_density, log_gamma_ratio
 from likely.priors.normal_inverse_gamma import NormalInverseGamma
+
+SMALLEST = 1e-290  # products below it lose digits, or are 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,11 +143,10 @@ class NormalGamma(Value):
         mu, lam = (part[:, None] for part in (z[:, : self.dim], z[:, self.dim :]))
         m, k, a, b = (np.atleast_2d(part) for part in (self.mean, self.kappa, self.shape, self.rate))
         at = np.where(lam > 0, lam, 1.0)
-        # √λ of the normal law joins the gamma law of y = bλ, whose shape is then a + ½: log λ and log b do not cancel
-        with np.errstate(over="ignore"):
-            gamma = log_gamma_density(b * at, a + 0.5, 1.0) + log_gamma_ratio(a, 0.5)
-        normal = 0.5 * (np.log(k * b) - LOG_2PI - k * at * (mu - m) ** 2)
-        out = np.where(lam > 0, gamma + normal, -np.inf).sum(axis=-1)
+        with np.errstate(all="ignore"):
+            normal = 0.5 * (_log_of_product(k, b) - LOG_2PI - _distance(mu - m, k, at))
+            each = np.where(lam > 0, _joined_gamma(at, a, b) + normal, -np.inf)
+        out = added(each)
         return out if self.members else out[:, 0]
 
     def sample(self, n: int, rng: Generator) -> Array:
@@ -172,3 +173,24 @@ class NormalGamma(Value):
     def kl(self, other: NormalGamma, bits: bool = False) -> Any:
         """KL(self ‖ other): the same in all coordinates."""
         return self.in_variances.kl(other.in_variances, bits)
+
+
+def _joined_gamma(lam: Array, a: Array, b: Array) -> Array:
+    """The gamma law of y = bλ with the normal law's √λ, so that its shape is a + ½: log λ and log b do not cancel.
+
+    Where y leaves the range of numbers, its logarithm does not, and e^(−y) is 1 or 0.
+    """
+    y = b * lam
+    near = log_gamma_density(y, a + 0.5, 1.0) + log_gamma_ratio(a, 0.5)
+    return np.where(y > SMALLEST, near, (a - 0.5) * (np.log(b) + np.log(lam)) - gammaln(a))
+
+
+def _log_of_product(k: Array, b: Array) -> Array:
+    product = k * b
+    return np.where((product > SMALLEST) & (product < np.inf), np.log(product), np.log(k) + np.log(b))
+
+
+def _distance(away: Array, k: Array, lam: Array) -> Array:
+    """κλ(μ − m)², also where κλ or the square alone is too large."""
+    plain = k * lam * away**2
+    return np.where(np.isfinite(plain), plain, (np.sqrt(k) * away * np.sqrt(lam)) ** 2)

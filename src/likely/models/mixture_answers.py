@@ -1,0 +1,142 @@
+"""What a mixture can say because its parts can: moments and distribution functions mix, quantiles come by halving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.errors import LikelyError, sentence
+from likely.families.bernoulli import Bernoulli
+from likely.families.column_law import ColumnLaw
+from likely.families.gaussian import Gaussian
+from likely.families.law import NotKnown
+from likely.families.line import is_discrete
+from likely.families.poisson import Poisson
+from likely.families.several import Several
+from likely.families.von_mises import VonMises
+from likely.families.von_mises_sum import VonMisesSum
+
+HALVINGS = 1100  # at most: from the largest numbers to the smallest; adjacent ones are reached after 60 or so
+
+
+def mixed_mean(weights: Array, parts: Any) -> Array:
+    """Σ w_k E_k[x]: (d,), or (C, d) for weights (C, M)."""
+    return _by_weight(weights, _of_each(parts, "mean"))
+
+
+def mixed_variance(weights: Array, parts: Any) -> Array:
+    """Σ w_k (Var_k[x] + (E_k[x] − E[x])²), column by column; infinite where a part's is, or where its mean is."""
+    means, variances = _of_each(parts, "mean"), _of_each(parts, "variance")
+    with np.errstate(invalid="ignore"):
+        apart = means - _repeated(_by_weight(weights, means), weights)
+        found = _by_weight(weights, variances + apart**2)
+    return np.where(np.isnan(found), np.inf, found)
+
+
+def mixed_covariance(weights: Array, parts: Any) -> Array:
+    """Σ w_k (Cov_k[x] + (E_k[x] − E[x]) (E_k[x] − E[x])ᵀ): (d, d), or (C, d, d)."""
+    means, within = _of_each(parts, "mean").reshape(parts.members, -1), _covariances(parts)
+    apart = means - _repeated(_by_weight(weights, means), weights)
+    return _by_weight(weights, within + apart[:, :, None] * apart[:, None, :])
+
+
+def mixed_cdf(weights: Array, parts: Any, x: Array) -> Array:
+    """Σ w_k P_k(X ≤ x) of numbers (…): (…), or (…, C)."""
+    flat = np.ravel(x)
+    each = np.stack([np.ravel(part.cdf(flat)) for part in _members(parts)])  # (K, n)
+    return np.moveaxis(_by_weight(weights, each), -1, 0).reshape((*np.shape(x), *weights.shape[:-1]))
+
+
+def mixed_quantile(weights: Array, parts: Any, p: Array) -> Array:
+    """The smallest x with P(X ≤ x) ≥ p (…) of one mixture (K,): between the quantiles of its parts, by halving."""
+    flat = np.ravel(p)
+    alive = [part for part, w in zip(_members(parts), weights, strict=True) if w > 0]
+    inside = (flat >= 0) & (flat <= 1)
+    asked = np.where(inside, flat, 0.5)
+    ends = np.stack([np.ravel(part.quantile(asked)) for part in alive])
+    found = _halved(lambda x: mixed_cdf(weights, parts, x), asked, ends.min(axis=0), ends.max(axis=0))
+    if all(is_discrete(part) for part in alive):  # whose distribution functions may forgive a little at a value
+        whole = np.rint(found)
+        found = np.where(np.isclose(found, whole, rtol=0.0, atol=1e-6), whole, found)
+    return np.where(inside, found, np.nan).reshape(np.shape(p))
+
+
+def _halved(cdf: Callable[[Array], Array], p: Array, low: Array, high: Array) -> Array:
+    """The least x in low … high with cdf(x) ≥ p, to the last bit; ends that are infinite are those of p = 0 and 1."""
+    low, high = np.where(p == 1, high, low), np.where(p == 0, low, high)
+    high = np.where(cdf(low) >= p, low, high)
+    for _ in range(HALVINGS):
+        with np.errstate(invalid="ignore", over="ignore"):
+            middle = np.where(low == high, high, 0.5 * low + 0.5 * high)
+        open_ = (low < middle) & (middle < high)
+        if not open_.any():
+            break
+        reached = cdf(middle) >= p
+        low, high = np.where(open_ & ~reached, middle, low), np.where(open_ & reached, middle, high)
+    return high
+
+
+# ------------------------------------------------------------------ parts, one by one
+
+
+def _members(parts: Any) -> list[Any]:
+    return [parts.member(k) for k in range(parts.members)]
+
+
+def _of_each(parts: Any, name: str) -> Array:
+    """The answer of each part (K, …), where all have one in numbers."""
+    if goes_round(parts):
+        raise _unknown(parts, name)
+    try:
+        several = isinstance(parts, Several)
+        found = [getattr(part, name) for part in parts.parts] if several else getattr(parts, name)
+        out = np.asarray(found, dtype=np.float64)
+    except (LikelyError, AttributeError, TypeError, ValueError) as error:
+        raise _unknown(parts, name) from error
+    if out.ndim < 1 or len(out) != parts.members:
+        raise _unknown(parts, name)
+    return out
+
+
+def goes_round(parts: Any) -> bool:
+    """True for angles: what mixes by weight there are arrows, not numbers."""
+    return isinstance(parts.member(0), VonMises | VonMisesSum)
+
+
+def _unknown(parts: Any, name: str) -> NotKnown:
+    expected = f"no {name} is known of a mixture of {type(parts).__name__}"
+    return NotKnown(sentence("Mixture", expected, remedy="average draws, see expect"))
+
+
+def _covariances(parts: Any) -> Array:
+    """Covariances (K, d, d), diagonal where columns are independent."""
+    if isinstance(parts, Several):
+        return np.stack([_one_covariance(part) for part in _members(parts)])
+    return np.broadcast_to(_one_covariance(parts), (parts.members, parts.dim, parts.dim))
+
+
+def _one_covariance(law: Any) -> Array:
+    """(d, d), or (K, d, d) of a stack."""
+    if isinstance(law, Gaussian) or hasattr(law, "covariance_matrix"):
+        return np.asarray(law.covariance_matrix)
+    apart = isinstance(law, ColumnLaw | Poisson | Bernoulli) or getattr(law, "kind", "full") != "full"
+    if apart or (law.dim == 1 and not hasattr(law, "covariance")):
+        lead = () if law.members is None else (law.members,)
+        v = np.asarray(law.variance, dtype=np.float64).reshape((*lead, law.dim))
+        return np.asarray(v[..., None] * np.eye(law.dim))
+    return np.asarray(law.covariance, dtype=np.float64)
+
+
+def _by_weight(weights: Array, each: Array) -> Array:
+    """Σ w_k a_k of (K, …), or (C, …) for weights (C, M); what has no weight does not count, were it infinite."""
+    w = weights.reshape(*weights.shape, *(1,) * (each.ndim - 1))
+    terms = np.where(w > 0, each.reshape(*weights.shape, *each.shape[1:]), 0.0)
+    return np.asarray((w * terms).sum(axis=weights.ndim - 1))
+
+
+def _repeated(mixed: Array, weights: Array) -> Array:
+    """One row a part (K, …) again."""
+    return np.repeat(mixed, weights.shape[-1], axis=0) if weights.ndim == 2 else mixed[None]

@@ -1,0 +1,55 @@
+"""Warnings point to the line that called the library, and are said once."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import likely as lk
+from likely.core.notes import said_once, tell, unheard
+
+
+def heard(f):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        f()
+    return said
+
+
+def signs(n=200):
+    x = np.random.default_rng(0).integers(0, 2, (n, 3)).astype(float)
+    x[:, 1] = 1.0
+    return x
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: lk.Gaussian.fit(np.arange(8.0).reshape(2, 4)),
+        lambda: lk.Poisson.fit([[0.5], [1.0]]),
+        lambda: lk.Binomial.fit([[0.5], [1.0], [2.0]]),
+        lambda: lk.BetaBinomial.fit([[1.0], [1.0], [2.0], [1.0]]),
+        lambda: lk.NegativeBinomial.fit([[1.0], [1.0], [2.0], [1.0]]),
+        lambda: lk.estimate(lk.Gaussian, np.arange(8.0).reshape(2, 4)),
+        lambda: lk.LogWalsh.fit(signs(), order=2),
+        lambda: lk.GaussianDensity().fit(np.ones((5, 2))),
+        lambda: lk.BayesClassifier(lk.GaussianDensity()).fit(np.ones((6, 2)), [0, 0, 0, 1, 1, 1]),
+    ],
+    ids="Gaussian Poisson Binomial BetaBinomial NegativeBinomial estimate LogWalsh density Bayes".split(),
+)
+def test_they_point_to_the_caller(call):
+    said = heard(call)
+    assert said and {w.filename for w in said} == {__file__}
+
+
+def test_each_is_said_once_and_reworded():
+    def twice():
+        with said_once(reworded=str.upper):
+            tell("note")
+            tell("note")
+            with unheard():
+                tell("other")
+
+    assert [str(w.message) for w in heard(twice)] == ["NOTE"]
