@@ -22,11 +22,8 @@ _listener: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("list
 INSIDE = {__name__.partition(".")[0], "numpy", "scipy", "contextlib", "functools", "concurrent", "threading"}
 
 
-def tell(text: str, category: type[Warning] = FitWarning, stacklevel: int | None = None) -> None:
-    """Warn at the line that called the library; inside `said_once` it is kept for the end.
-
-    Who that is is found, not counted: `stacklevel` is not needed, and has no effect.
-    """
+def tell(text: str, category: type[Warning] = FitWarning) -> None:
+    """Warn at the line that called the library, wherever it stands; inside `said_once` it is kept for the end."""
     heard = _listener.get()
     if heard is None:
         warnings.warn(text, category, stacklevel=_frames_to_the_caller() + 1)
@@ -45,7 +42,7 @@ def _frames_to_the_caller() -> int:
 
 
 @contextmanager
-def said_once(stacklevel: int | None = None, reworded: Callable[[str], str] = str) -> Iterator[None]:
+def said_once(reworded: Callable[[str], str] = str) -> Iterator[None]:
     """Inside, what is told is collected; at the end each distinct note is passed on, reworded."""
     with _listening() as heard:
         yield

@@ -40,7 +40,7 @@ def minimise(loss: Loss, start: Array, whose: str) -> Array:
         theta, (value, gradient, curvature) = theta + share * step, ahead
     expected = f"calibration should settle within {STEPS} steps"
     remedy = "look for scores of very unlike sizes, or use method='isotonic'"
-    tell(sentence(whose, expected, "one that did not", remedy), stacklevel=2)
+    tell(sentence(whose, expected, "one that did not", remedy))
     return theta
 
 

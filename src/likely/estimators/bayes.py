@@ -105,9 +105,9 @@ class BayesClassifier(Deciding, BaseEstimator):
             report = self._learn(X, owner, weight)
             self._adopt(report)
         if not (report.converged or report.stopped_early):
-            tell(f"{type(self).__name__}: not converged: {report.reason}", stacklevel=2)
+            tell(f"{type(self).__name__}: not converged: {report.reason}")
         for note in notes_on_classes(self, n_rows(X)):
-            tell(f"{type(self).__name__}: {note}", stacklevel=2)
+            tell(f"{type(self).__name__}: {note}")
         self._check_cost()
         self.calm_ = alarms.left_out(self, X, owner, weight) if self._alarms else np.empty((3, 0))
         return self
@@ -357,7 +357,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         out = map_rows(used, rows, columns, dtype)
         if sum(lost) and self.novelty is None:
             text = f"{sum(lost)} of {n_rows(rows)} rows lie where no class has a density: the class prior decides"
-            tell(f"{type(self).__name__}: {text}; use a density without ends, or novelty=", stacklevel=3)
+            tell(f"{type(self).__name__}: {text}; use a density without ends, or novelty=")
         return out
 
     def decide(self, X: Any, *, class_prior: Any = None, **how: Any) -> Any:
@@ -445,7 +445,7 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def _in_words(self) -> Any:
         """Warnings speak of members and columns by number: say the classes' and columns' names, and whose it is."""
-        return said_once(2, self._reworded)
+        return said_once(reworded=self._reworded)
 
     def _reworded(self, text: str) -> str:
         names = [repr(c) for c in self.classes_.tolist()]

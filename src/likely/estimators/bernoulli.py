@@ -72,7 +72,7 @@ class BernoulliDensity(DensityEstimator):
         odd = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
         if odd.any():
             what = f"is not all 0 and 1: numbers above {threshold:g} count as 1, the others as 0"
-            tell_of_columns(odd, self._column_names(), "BernoulliDensity", what, 6)
+            tell_of_columns(odd, self._column_names(), "BernoulliDensity", what)
         return X if not odd.any() and 0 <= threshold < 1 else self._cut(X, threshold)
 
     def _cut(self, X: Any, threshold: float) -> Any:

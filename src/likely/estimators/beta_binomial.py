@@ -40,7 +40,7 @@ class BetaBinomialDensity(TrialsDensity):
         if like.any():
             which = self._are(np.flatnonzero(like))
             text = "spread no more than a binomial law: a + b stands for infinity"
-            tell(f"BetaBinomialDensity: {which} {text}", stacklevel=4)
+            tell(f"BetaBinomialDensity: {which} {text}")
         return model
 
     @property

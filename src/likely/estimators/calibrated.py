@@ -91,7 +91,7 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         self._validate_params()
         X = as_table(X)
         classes, owner, weight = checked_targets(X, y, sample_weight, self)
-        with said_once(2):
+        with said_once():
             if isinstance(self.cv, str):
                 self._adopt(self.estimator, *self._seen_classes(classes, owner))
                 held_out = self._own_scores(X, owner, weight, groups)
@@ -207,7 +207,7 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
             if len(self.classes_) > 1:
                 remedy = "pass more rows of each class"
                 told = sentence("Calibrated", "no row could be held out, scores stay as they are", remedy=remedy)
-                tell(told, stacklevel=2)
+                tell(told)
             return
         scores = self.floor_.applied(raw)
         self.method_ = self.method
@@ -231,7 +231,7 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         if uneven and weight_argument(estimator) is None:
             expected = f"{type(estimator).__name__} takes no weights: they count for the calibration alone"
             remedy = "repeat rows, or choose an estimator that takes sample_weight"
-            tell(sentence("Calibrated", expected, remedy=remedy), stacklevel=2)
+            tell(sentence("Calibrated", expected, remedy=remedy))
 
     def _refuse_pairwise(self) -> None:
         if get_tags(self.estimator).input_tags.pairwise:
@@ -276,7 +276,7 @@ def _singles_always_train(splits: list[Split], owner: Index, classes: NDArray[An
         if alone.any():
             named = ", ".join(repr(c) for c in classes[absent].tolist())
             told = f"class {named} has one distinct row: it is learnt from, but its posteriors cannot be calibrated"
-            tell(sentence("Calibrated", told, remedy="pass more rows of it"), stacklevel=2)
+            tell(sentence("Calibrated", told, remedy="pass more rows of it"))
         yield Split(np.sort(np.concatenate([split.train, split.test[alone]])), split.test[~alone])
 
 
@@ -285,7 +285,7 @@ def _tell_of_absent(split: Split, owner: Index, classes: NDArray[Any]) -> None:
     if len(absent):
         named = ", ".join(repr(c) for c in classes[absent].tolist())
         told = f"class {named} is absent from a training fold: its rows there count as never expected"
-        tell(sentence("Calibrated", told, remedy="use fewer folds or other groups"), stacklevel=2)
+        tell(sentence("Calibrated", told, remedy="use fewer folds or other groups"))
 
 
 def _shares(owner: Index, weight: Array | None, classes: int) -> Array:

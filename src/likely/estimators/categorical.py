@@ -57,7 +57,7 @@ class CategoricalDensity(DensityEstimator):
     def _blank(self, X: Any, members: int | None = None) -> Categorical | Product:
         if len(X) >= 20 and any(len(np.unique(X[:, j].astype(str))) == len(X) for j in range(X.shape[1])):
             text = "CategoricalDensity: a column has as many levels as rows: is it a number, or an identifier?"
-            tell(text, stacklevel=4)
+            tell(text)
         columns = [Categorical.over(_levels([X[:, j]]), members) for j in range(X.shape[1])]
         return columns[0] if len(columns) == 1 else Product(tuple(zip(self._column_names(), columns, strict=True)))
 

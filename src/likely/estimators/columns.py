@@ -56,7 +56,7 @@ class ColumnDensity(DensityEstimator):
             raise DataError(sentence(type(self).__name__, expected, "none", remedy))
         names, were = self._are(np.flatnonzero(unseen)).rsplit(" ", 1)
         verb = "was" if were == "is" else "were"
-        tell(f"{type(self).__name__}: {names} {verb} never observed: the law found there means nothing", stacklevel=5)
+        tell(f"{type(self).__name__}: {names} {verb} never observed: the law found there means nothing")
 
     def _are(self, columns: Any) -> str:
         """Names of columns with their verb: "x1 is", "x1, x2 are"."""

@@ -21,7 +21,7 @@ class CountDensity(ColumnDensity):
             broken = np.flatnonzero(((X != np.floor(X)) & np.isfinite(X)).any(axis=0))
         if reset and len(broken):
             which = self._are(broken)
-            tell(f"{type(self).__name__}: {which} not all whole numbers: the others have probability 0", stacklevel=5)
+            tell(f"{type(self).__name__}: {which} not all whole numbers: the others have probability 0")
         return X
 
 

@@ -69,9 +69,9 @@ class DirichletDensity(DensityEstimator):
         shares = z / total
         low = shares < self.floor
         if reset and odd.any():
-            tell(f"DirichletDensity: {odd.sum()} rows do not sum to 1: they are divided by their sums", stacklevel=5)
+            tell(f"DirichletDensity: {odd.sum()} rows do not sum to 1: they are divided by their sums")
         if reset and low.any():
-            tell(f"DirichletDensity: {low.sum()} shares below {self.floor:g} are lifted to it", stacklevel=5)
+            tell(f"DirichletDensity: {low.sum()} shares below {self.floor:g} are lifted to it")
         shares = np.maximum(shares, self.floor) if low.any() else shares
         return shares / shares.sum(axis=1, keepdims=True) if low.any() or odd.any() else z * largest
 

@@ -51,7 +51,7 @@ class DirichletMultinomialDensity(DensityEstimator):
             refuse_negative(X, "DirichletMultinomialDensity")
             odd = odd_columns(X, lambda part: (part != np.floor(part)) & np.isfinite(part))
             what = "is not all whole numbers: the others are scored as expected counts"
-            tell_of_columns(odd, self._column_names(), "DirichletMultinomialDensity", what, 6)
+            tell_of_columns(odd, self._column_names(), "DirichletMultinomialDensity", what)
         return X
 
     @property

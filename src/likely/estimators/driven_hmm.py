@@ -121,11 +121,11 @@ class DrivenHMMDensity(DensityEstimator):
 
     def _tell_of(self, report: FitReport) -> None:
         if not report.converged:
-            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=3)
+            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
         never = np.flatnonzero(report.stats.counts <= 1e-9 * max(report.stats.total_weight, 1e-300)).tolist()
         if never:
             told = f"state {', '.join(map(str, never))} was never visited, and keeps its ways on"
-            tell(f"{type(self).__name__}: {told}: fewer states would do", stacklevel=3)
+            tell(f"{type(self).__name__}: {told}: fewer states would do")
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Refused: what moves say is known near the coefficients that looked, and does not add to what others saw."""

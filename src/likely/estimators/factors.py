@@ -145,7 +145,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         def reworded(text: str) -> str:
             return self._in_names(text).replace("FactorGaussian", name, 1).replace("Gaussian", name, 1)
 
-        return said_once(2, reworded)
+        return said_once(reworded=reworded)
 
 
 class PPCA(FactorDensity):
@@ -195,7 +195,7 @@ class PPCA(FactorDensity):
         with self._named_columns():
             report = self._by_em(X, weight)
         if not report.converged:
-            tell(f"PPCA: not converged: {report.reason}", stacklevel=2)
+            tell(f"PPCA: not converged: {report.reason}")
         return self._adopt(report)
 
     def _by_em(self, X: Any, weight: Any) -> FitReport:

@@ -68,5 +68,5 @@ def without_edges(estimator: Any, X: Any, edge: Any, what: str, reset: bool) -> 
     if reset:
         which = ", ".join(estimator._column_names()[j] for j in np.flatnonzero(edge.any(axis=0)))
         share = f"{edge.sum()} of {edge.size} entries"
-        tell(f"{type(estimator).__name__}: {which}: {what} counts as not observed ({share})", stacklevel=6)
+        tell(f"{type(estimator).__name__}: {which}: {what} counts as not observed ({share})")
     return np.where(edge, np.nan, X).astype(X.dtype)

@@ -161,12 +161,12 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def _tell_of(self, report: FitReport) -> None:
         if not (report.converged or report.stopped_early):
-            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=3)
+            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
         visits = np.bincount(self.topology_.original, report.stats.counts)
         never = np.flatnonzero(visits <= 1e-9 * max(report.stats.total_weight, 1e-300)).tolist()
         if never:
             told = f"state {', '.join(map(str, never))} was never visited, and keeps its ways on"
-            tell(f"{type(self).__name__}: {told}: fewer states would do", stacklevel=3)
+            tell(f"{type(self).__name__}: {told}: fewer states would do")
 
     def _learn(self, X: Ragged, weight: Any, given: Ragged | None = None, checkpoint: Any = None) -> FitReport:
         rng = np.random.default_rng(seed_of(self.random_state))

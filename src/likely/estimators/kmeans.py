@@ -82,7 +82,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         X, weight = self._checked(X, sample_weight, reset=True)
         found = self._found(X, weight)
         if not found.report.converged:
-            tell(f"KMeans: not converged: {found.report.reason}", stacklevel=2)
+            tell(f"KMeans: not converged: {found.report.reason}")
         self.__dict__.pop("sketch_", None)
         return self._adopt(found)
 

@@ -62,4 +62,4 @@ def _score_without(density: Any, X: Any, w: Array, rest: Any, mine: Any, scores:
 def _say_so(lost: int, n: int) -> None:
     text = f"{lost:,} of {n:,} rows could not be scored by a model that lacks them: the others hold too little"
     by = "the model's own draws set" if lost == n else "the other rows set"
-    tell(f"novelty: {text}; {by} the alarm", stacklevel=4)
+    tell(f"novelty: {text}; {by} the alarm")

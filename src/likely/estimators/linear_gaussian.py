@@ -120,7 +120,7 @@ class LinearGaussianDensity(DensityEstimator):
         if self.prior == "auto" and _collapsed(report) and self._may_collapse and not _never_changing(X):
             report = self._held(learner, X, weight)
         if not report.converged:
-            tell(f"{type(self).__name__}: not converged: {report.reason}{self._remedy(report, X)}", stacklevel=2)
+            tell(f"{type(self).__name__}: not converged: {report.reason}{self._remedy(report, X)}")
         self.streamed_ = False
         self.lengths_ = float(np.average(X.lengths, weights=weight))
         return self._adopt(report)
@@ -128,7 +128,7 @@ class LinearGaussianDensity(DensityEstimator):
     def _held(self, learner: LinearLearner, X: Ragged, weight: Any) -> FitReport:
         """Once more with a weak prior: the likelihood of a covariance that collapses has no top."""
         told = 'a covariance tends to a singular one, so a weak prior holds it; a form, as "scale", may say more'
-        tell(f"{type(self).__name__}: {told}", stacklevel=3)
+        tell(f"{type(self).__name__}: {told}")
         with self._named_columns(), np.errstate(all="ignore"):
             return self._learn(learner, X, weight, self._weak)
 

@@ -130,10 +130,10 @@ class MixtureDensity(DensityEstimator):
 
     def _tell_of(self, report: FitReport) -> None:
         if not (report.converged or report.stopped_early):
-            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=3)
+            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
         if report.dead and not self._empties:
             told = f"{len(report.dead)} of {report.model.weights.size} components explain nothing"
-            tell(f"{type(self).__name__}: {told}: fewer would do", stacklevel=3)
+            tell(f"{type(self).__name__}: {told}: fewer would do")
 
     @property
     def _empties(self) -> bool:

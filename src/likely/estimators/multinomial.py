@@ -74,7 +74,7 @@ class MultinomialDensity(DensityEstimator):
             refuse_negative(X, "MultinomialDensity")
             odd = odd_columns(X, lambda part: (part != np.floor(part)) & np.isfinite(part))
             what = "is not all whole numbers: the others are scored as expected counts"
-            tell_of_columns(odd, self._column_names(), "MultinomialDensity", what, 6)
+            tell_of_columns(odd, self._column_names(), "MultinomialDensity", what)
         return X
 
     @property

@@ -31,7 +31,7 @@ class NegativeBinomialDensity(CountDensity):
         if like.any():
             which = self._are(np.flatnonzero(like))
             text = "spread no more than a Poisson law: its size stands for infinity"
-            tell(f"NegativeBinomialDensity: {which} {text}", stacklevel=4)
+            tell(f"NegativeBinomialDensity: {which} {text}")
         return model
 
     @property

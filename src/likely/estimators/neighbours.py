@@ -135,7 +135,7 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
 
     def _remember(self, x: Array, owner: Index, weight: Array) -> Self:
         self.rows_, self.owner_, self.weight_ = x, owner.astype(np.int64), weight
-        with said_once(reworded=lambda text: text.replace("Gaussian", type(self).__name__, 1), stacklevel=3):
+        with said_once(reworded=lambda text: text.replace("Gaussian", type(self).__name__, 1)):
             metric = Metric.learnt(self.metric, x, weight, owner, p=self.p, scale=self.scale)
         self.__dict__.pop("scale_", None)
         if metric.scale is not None:
@@ -147,7 +147,7 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         self.k_ = self._k_asked()
         total = float(self._voters.weight.sum())
         if total < self.k_:
-            tell(f"{type(self).__name__}: all rows vote: they weigh {total:g}, k is {self.k_}", stacklevel=3)
+            tell(f"{type(self).__name__}: all rows vote: they weigh {total:g}, k is {self.k_}")
         return self
 
     def _chosen(self, metric: Metric) -> Index:

@@ -84,7 +84,7 @@ def alarm(kept: Array, rate: float, whose: str) -> float:
     if allowed < 1:
         n = weight.sum()
         text = f"a false-alarm rate of {rate:g} is finer than {n:.0f} rows can set; {1 / (n + 1):.2g} is used"
-        tell(f"{whose}: {text}", stacklevel=4)
+        tell(f"{whose}: {text}")
     order = np.argsort(value)[::-1]
     k = int(np.searchsorted(np.cumsum(weight[order]), allowed * (1 + 1e-12), side="right"))
     return float(value[order[max(k - 1, 0)]])

@@ -100,7 +100,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         wanted = min(self.n_components, len(found.values)) if _whole(self.n_components) else self.n_components
         if way == "scatter" and stats.total_weight > X.shape[1] and not found.sees(_asked(stats, found, wanted)):
             text = "PCA: an axis that was asked for has a variance that the scatter cannot tell from rounding"
-            tell(f'{text}, and a stream keeps the scatter only: keep fewer, or use route="qr"', stacklevel=2)
+            tell(f'{text}, and a stream keeps the scatter only: keep fewer, or use route="qr"')
         return self._adopt(stats, axes_of(stats, found, wanted), way)
 
     def transform(self, X: Any) -> Any:
@@ -248,5 +248,4 @@ def _say_so(found: Any, kept: int) -> None:
     tell(
         f"PCA: the smallest singular value kept is {smallest:.1e} of the largest: an R factor was used instead of "
         'the scatter matrix, which cannot show it (route="scatter" forbids this, route="qr" asks for it)',
-        stacklevel=3,
     )

@@ -62,7 +62,7 @@ class PoissonDensity(DensityEstimator):
         if reset and len(broken):
             which = ", ".join(self._column_names()[j] for j in broken)
             text = f"PoissonDensity: {which} is not all whole numbers: the others have probability 0"
-            tell(text, stacklevel=4)
+            tell(text)
         with np.errstate(invalid="ignore"):
             low = np.argwhere(X < 0) if reset and X.size and np.nanmin(X, initial=0.0) < 0 else np.empty((0, 2), int)
         if len(low):

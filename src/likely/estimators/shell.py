@@ -59,7 +59,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
                 stop=Stop(self.max_iter, self.tol),
             )  # fmt: skip
         if not report.converged:
-            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=2)
+            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
         return self._adopt(report)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -262,7 +262,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         """Warnings speak of columns by number, and of the law: say the columns' names, and whose it is."""
         laws = "|".join({"Gaussian", *(law.__name__ for law in self._model_types)})
         mine = re.compile(rf"({laws})\b")  # only where a note begins: later it may name what to use instead
-        return said_once(2, lambda text: _renamed(mine, type(self).__name__, self._in_names(text)))
+        return said_once(reworded=lambda text: _renamed(mine, type(self).__name__, self._in_names(text)))
 
     def _in_names(self, text: str) -> str:
         names = getattr(self, "feature_names_in_", None)

@@ -112,7 +112,7 @@ class SwitchingDensity(DensityEstimator):
             known = None if given is None else self._known_regimes(given, lengths, frames, first.n_regimes)
             report = self._learn(first, rows, frames, weight, known)
         if not report.converged and not report.reason.startswith("the approximate evidence"):  # the usual end here
-            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol", stacklevel=2)
+            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
         self.streamed_, self.lengths_ = False, max(float(frames.lengths.mean()), 1.0)
         return self._adopt(report)
 

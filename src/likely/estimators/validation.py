@@ -77,7 +77,7 @@ def out_of_fold(
     def tested_on(split: Split) -> _Tested:
         return _tested(fitted(estimator, X, labels, weight, split.train, groups), take_rows(X, split.test), classes)
 
-    with said_once(3):
+    with said_once():
         for split in splits:
             _tell_of_absent(split, owner, classes)
         tested = in_threads(tested_on, splits, n_jobs)
@@ -146,4 +146,4 @@ def _tell_of_absent(split: Split, owner: Index, classes: NDArray[Any]) -> None:
         named = ", ".join(repr(c) for c in classes[absent].tolist())
         told = f"class {named} is absent from the training rows of a fold, where its posterior is 0"
         remedy = "pass more rows of it, or use fewer folds or other groups"
-        tell(sentence("evaluate", told, remedy=remedy), stacklevel=2)
+        tell(sentence("evaluate", told, remedy=remedy))

@@ -395,7 +395,7 @@ def _tell_of_gaps(stats: PairCounts) -> None:
     seen = np.add.reduceat(stats.singles, offsets_of(stats.levels)[:-1], axis=-1)
     if (seen < stats.rows[..., None] * (1 - 1e-9)).any():
         text = "rows have gaps, and columns or levels are too many for EM: a pair counts where both of it were seen"
-        tell(f"ChowTree: {text}, right if gaps come at random", stacklevel=4)
+        tell(f"ChowTree: {text}, right if gaps come at random")
 
 
 # ----------------------------------------------------------------------- structure

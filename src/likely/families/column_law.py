@@ -475,7 +475,7 @@ def tell_fractions(x: Any, whose: str) -> None:
         broken = ((z != np.floor(z)) & np.isfinite(z)).any(axis=0)
     if broken.any():
         which = listed(np.flatnonzero(broken).tolist())
-        tell(f"{whose}: {which} not all whole numbers: the others have probability 0", stacklevel=4)
+        tell(f"{whose}: {which} not all whole numbers: the others have probability 0")
 
 
 def listed(columns: list[int]) -> str:

@@ -412,7 +412,7 @@ class FactorGaussian(Law):
             low = np.flatnonzero(np.any([made[i].lifted for i in at], axis=0))
             what = f"{columns(low)} is left no noise of its own (constant, or all said by a factor: a Heywood case)"
             remedy = "fewer columns or factors avoid this"
-        tell(f"FactorGaussian{where}: {what}: it was set to 1e-9 of a column's variance; {remedy}", stacklevel=3)
+        tell(f"FactorGaussian{where}: {what}: it was set to 1e-9 of a column's variance; {remedy}")
 
     def _suited(self, stats: Any) -> Moments:
         if not isinstance(stats, Moments):

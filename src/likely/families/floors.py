@@ -82,10 +82,10 @@ def warn_of_unseen(stats: Moments | ColumnMoments, prior: Any, whose: str = "Gau
     total = np.sum(stats.weight if isinstance(stats, Moments) else stats.rows)
     never, once = np.flatnonzero((seen == 0) & (total > 0)), np.flatnonzero((seen > 0) & (seen <= 1) & (total >= 2))
     if len(never):
-        tell(never_observed(whose, never, prior), stacklevel=4)
+        tell(never_observed(whose, never, prior))
     if len(once):
         text = f"{whose}: {columns(once)} is observed once only: its spread cannot be learnt; leave it out"
-        tell(text, stacklevel=4)
+        tell(text)
 
 
 def warn_of_constants(pooled: Moments | ColumnMoments, kind: str = "full") -> None:
@@ -96,7 +96,7 @@ def warn_of_constants(pooled: Moments | ColumnMoments, kind: str = "full") -> No
         note = _constant_note(constant)
         if kind == "spherical" and len(constant) < seen.sum():
             note = f"{columns(constant)} is constant over all data: the one variance of all columns is smaller for it"
-        tell(f"Gaussian: {note}", stacklevel=4)
+        tell(f"Gaussian: {note}")
 
 
 def columns(at: Index) -> str:

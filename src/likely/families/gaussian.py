@@ -522,7 +522,7 @@ class Gaussian(Algebra):
                 said.setdefault(note, []).append(k)
         for note, members in said.items():
             where = f" (member {', '.join(map(str, members))})" if self.members and not self.tied else ""
-            tell(f"Gaussian{where}: {note}", stacklevel=3)
+            tell(f"Gaussian{where}: {note}")
         return flat.reshape(spread.shape)
 
     def objective(self, stats: Any, prior: Any = None) -> float:

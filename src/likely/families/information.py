@@ -148,7 +148,7 @@ def averaged(terms: Array, bounded: bool = False) -> Estimate:
         expected = "terms of a mean by draws should have a variance"
         got = f"a tail like x^(−{1 / weight:.2g})"
         endless = weight >= 1 and not bounded
-        tell(sentence("information", expected, got, _of_heavy_tails(endless, bounded)), stacklevel=8)
+        tell(sentence("information", expected, got, _of_heavy_tails(endless, bounded)))
         error = math.inf if endless else error
     return Estimate(float(terms.mean()), error)
 

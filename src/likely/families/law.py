@@ -68,7 +68,7 @@ class Law(Value):
         A column that was never observed is told of, and rows in which nothing was are refused, unless a prior knows.
         """
         blocks = Blocks.of(x, weight)
-        with said_once(stacklevel=3):
+        with said_once():
             tell_unseen(blocks, cls.__name__, prior, cls._rest_tells)
             report = cls._begun(first_look(blocks), options)._learnt_from(blocks, prior, engine, stop)
             if not report.converged:
@@ -158,7 +158,7 @@ def tell_of_gaps(whose: str, seen: Array, weight: Any, prior: Any) -> None:
     """Say which columns no member of a stack has seen: `seen` (..., d) of rows that weigh so much."""
     never = np.flatnonzero(seen.reshape(-1, seen.shape[-1]).sum(axis=0) == 0)
     if len(never) and np.sum(weight) > 0:
-        tell(never_observed(whose, never, prior), stacklevel=4)
+        tell(never_observed(whose, never, prior))
 
 
 def never_observed(whose: str, columns: Index, prior: Any) -> str:

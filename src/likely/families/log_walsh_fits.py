@@ -98,7 +98,7 @@ def _closed(b: Array, mean: Array, value: float, q: Array, d: int, order: int, f
     off = _off(mean, q, places(d, order))
     if flat or off > 1e-8 or np.abs(b[1:]).max(initial=0.0) > FAR:
         text = "LogWalsh: some products of columns never vary, so weights grow without end: give a prior"
-        tell(f"{text} (expectations are {off:.1e} off where it stopped)", stacklevel=4)
+        tell(f"{text} (expectations are {off:.1e} off where it stopped)")
     return _with_constant(b, mean, value)
 
 

@@ -61,8 +61,7 @@ def _with_error(a: Array, b: Array, k: int) -> Estimate:
     wider = float(_terms(a, b, min(2 * k, n - 1)).mean())
     if value - fewer > GROWS * math.log(2.0) and value > 1:
         got = f"{value:.3g} nats of {n} rows, {fewer:.3g} of half as many"
-        tell(sentence(ME, "the value should not grow with the rows", got, "one side may be a function of the other"),
-             stacklevel=4)  # fmt: skip
+        tell(sentence(ME, "the value should not grow with the rows", got, "one side may be a function of the other"))
     # each row takes part in about k neighbourhoods, whose terms lean on one another
     chance = float(terms.std(ddof=1)) * _overlap(k) / math.sqrt(n)
     return Estimate(value, max(math.hypot(chance, value - fewer, value - wider), 1 / n))

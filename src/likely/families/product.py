@@ -244,7 +244,7 @@ def of_part(name: str, f: Callable[..., Any], *args: Any, **options: Any) -> Any
 def told_of_part(name: str, f: Callable[..., Any], *args: Any) -> Any:
     """f(*args); what it warns of, or refuses, is said of that part."""
     try:
-        with said_once(3, lambda text: f"part {name!r}: {text}"):
+        with said_once(reworded=lambda text: f"part {name!r}: {text}"):
             return f(*args)
     except (DataError, DomainError) as error:
         if type(error) not in (DataError, DomainError):

@@ -74,7 +74,7 @@ def tell_of_error(error: float) -> None:
     """Say so where log Z, and so every log p, may be off by more than a fifth of a nat."""
     if error > PLAIN:
         text = f"log Z is known to ±{error:.2g} nats only, and so is every log p"
-        tell(f"LogWalsh: {text}: couplings are strong; comparisons of rows are not touched", stacklevel=4)
+        tell(f"LogWalsh: {text}: couplings are strong; comparisons of rows are not touched")
 
 
 def temperatures(weights: Array, d: int) -> int:

@@ -56,4 +56,4 @@ def tell_steep(skewness: Array, whose: str) -> None:
     steep = np.flatnonzero(np.abs(skewness) > STEEPEST)
     if len(steep):
         how = f"{listed(steep.tolist())} more skewed than a triangle can be ({STEEPEST:.4f})"
-        tell(f"{whose}: {how}: the mode is put at an end", stacklevel=4)
+        tell(f"{whose}: {how}: the mode is put at an end")

@@ -173,13 +173,11 @@ def tell_of_gaps(stats: SignSums, whose: str) -> None:
         text = (
             "rows have gaps: each average is over the rows that show all of its columns, right if gaps come at random"
         )
-        tell(f"{whose}: {text}; WalshDensity(log=True) learns by EM", stacklevel=4)
+        tell(f"{whose}: {text}; WalshDensity(log=True) learns by EM")
 
 
 def tell_of_negative(whose: str, rows: int, members: int | None = None) -> None:
     """Warn that some rows have no logarithm; of a stack, under which a row counts once."""
     what = "row lies where the cut expansion" if rows == 1 else "rows lie where the cut expansion"
     what += f" of at least one of {members} laws is" if members else " is"
-    tell(
-        f"{whose}: {rows} {what} not positive: log p is −inf there; WalshDensity(log=True) stays positive", stacklevel=3
-    )
+    tell(f"{whose}: {rows} {what} not positive: log p is −inf there; WalshDensity(log=True) stays positive")

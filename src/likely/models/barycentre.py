@@ -75,7 +75,7 @@ def barycentre(
             converged, reason = True, f"inertia fell by less than {tol:g} of it"
             break
     if not converged:
-        tell(f"barycentre: not converged: {reason}; raise max_iter, or tol", stacklevel=2)
+        tell(f"barycentre: not converged: {reason}; raise max_iter, or tol")
     inertia = np.array([p.inertia for p in trace])
     return Barycentre.trusted(mean=trace[-1].mean.copy(), trace=inertia, converged=converged, reason=reason)
 

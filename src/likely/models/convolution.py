@@ -308,7 +308,7 @@ def _gridded(parts: list[_Part], error: float) -> GridLaw:
         change = _still_to_come(before_last, last) + _moved(parts, grid, masses) + _between_edges(masses)
     if change + lost > error:
         expected = f"the error should not exceed {error:.1e}"
-        tell(sentence(ME, expected, f"{change + lost:.1e}", "allow more, or take it as it is"), stacklevel=3)
+        tell(sentence(ME, expected, f"{change + lost:.1e}", "allow more, or take it as it is"))
     if not cut:  # what lies beyond the last possible value is noise of the transform
         total = sum(part.copies for part in parts)
         width = sum(part.copies * (part.high - part.low) for part in parts)

@@ -137,5 +137,5 @@ def interpolate(densities: Any, x: Any, weight: Any = None, *, prior: Any = None
     start = Mixture(np.full(K, 1.0 / K), Fixed(parts))
     report = fit(start, Blocks.of(x, weight), prior=prior, stop=stop or Stop(2000, 1e-8))
     if not report.converged:
-        tell(f"interpolate: not converged: {report.reason}", stacklevel=2)
+        tell(f"interpolate: not converged: {report.reason}")
     return Mixture.trusted(weights=report.model.weights, parts=parts)

@@ -350,7 +350,7 @@ class Histogram(Law):
         lost = float(np.sum(stats.outside))
         if lost > 0:
             text = f"{lost:g} of {stats.total_weight:g} rows lie outside the edges, where p is 0; give wider edges"
-            tell(f"Histogram: {text}", stacklevel=3)
+            tell(f"Histogram: {text}")
         masses = np.array(np.atleast_2d(self.masses))
         counts = np.atleast_2d(stats.counts)
         for a, b in [(0, counts.shape[1])] if self.kind == "grid" else list(pairwise(self._starts)):

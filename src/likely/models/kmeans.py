@@ -54,7 +54,7 @@ def kmeans(
     best = max(runs, key=lambda run: run.report.objective)
     if best.model.members < k:
         m = best.model.members
-        tell(f"k-means: rows are too alike for {k} clusters: there are {m}, one for each distinct row", stacklevel=2)
+        tell(f"k-means: rows are too alike for {k} clusters: there are {m}, one for each distinct row")
     return _of_all(best, runs, x, table)
 
 

@@ -77,7 +77,7 @@ def start_unknown(model: Any, series: Series) -> NDArray[np.bool_]:
         raise DataError(sentence(ME, "a diffuse start must be determined by some sequence", f"{n} that do not", remedy))
     if n:
         told = f"{n} of {len(unknown)} sequences do not determine the diffuse start and are left out of learning"
-        tell(f"{ME}: {told}; with a covariance of the first state they would count", stacklevel=3)
+        tell(f"{ME}: {told}; with a covariance of the first state they would count")
     return unknown
 
 

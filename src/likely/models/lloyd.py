@@ -84,7 +84,7 @@ def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: St
     from likely.core.blocks import Blocks
 
     if not start.report.stats.scatter.sum() > 0:
-        tell("k-means: every row lies on its centre: clusters have no variances to differ in", stacklevel=2)
+        tell("k-means: every row lies on its centre: clusters have no variances to differ in")
         return start
     with said_once():
         report = fit(start.model.with_variances(start.report.stats), Blocks.of(x, weight), stop=stop)

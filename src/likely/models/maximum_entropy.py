@@ -247,7 +247,7 @@ def _check(law: MaximumEntropyLaw, known: Known, unit: float) -> None:
     if abs(value - known.value) > 1e-6 * max(unit, abs(known.value)):
         expected = f"{known.name} should be smooth, so that E = {known.value:g} is met"
         remedy = "move it inwards" if isinstance(known.feature, str) else "smooth it, or give values= on a fine grid"
-        tell(sentence(ME, expected, f"{value:g}", remedy), stacklevel=4)
+        tell(sentence(ME, expected, f"{value:g}", remedy))
 
 
 def _place(low: float, high: float, named: dict[str, float]) -> tuple[float, float]:

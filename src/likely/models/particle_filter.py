@@ -306,7 +306,7 @@ def _weighed(
 def _lost(belief: ParticleBelief) -> ParticleBelief:
     expected = f"no particle can explain frame {belief.time}, which leaves the belief as it was"
     remedy = 'take more particles, proposal="guided", or an observation law with wider tails'
-    tell(sentence("ParticleFilter", expected, remedy=remedy), stacklevel=3)
+    tell(sentence("ParticleFilter", expected, remedy=remedy))
     return belief.replace(seen=True, before=None)
 
 

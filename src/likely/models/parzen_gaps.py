@@ -40,7 +40,7 @@ def filled(rows: Array, owner: Index, whose: str) -> Array:
         return rows
     lacking = np.flatnonzero(gaps.any(axis=1))
     many = f"{len(lacking)} distinct rows with gaps take" if len(lacking) > 1 else "one row with gaps takes"
-    tell(f"{whose}: {many} what is lacking from the most similar rows", stacklevel=4)
+    tell(f"{whose}: {many} what is lacking from the most similar rows")
     middle, unit = _columns(rows, gaps)
     white = (rows - middle) / unit
     out = np.where(gaps, middle, rows)

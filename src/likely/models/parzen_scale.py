@@ -78,7 +78,7 @@ def _floored(x: Array, w: Array, variance: Array) -> tuple[Array, Mask]:
         raise DataError(sentence("Parzen", expected, float(variance[odd[0]]), "rescale the column"))
     if constant.any() and len(x) > 1:
         note = f"{columns(np.flatnonzero(constant))} is constant over all data: its windows are 1e-8 of its size wide"
-        tell(f"Parzen: {note}", stacklevel=4)
+        tell(f"Parzen: {note}")
     return variance, constant
 
 
@@ -122,7 +122,6 @@ def chosen(rule: Any, rows: LeftOut, which: str = "") -> float:
         if m < 2 and rule not in ("scott", "silverman"):
             tell(
                 f"Parzen: one distinct row leaves nothing to choose a width by: Scott's rule is used{which}",
-                stacklevel=4,
             )
         return max(n, 1.0) ** (-2.0 / (d + 4)) / even
     if rule == "silverman":
@@ -177,10 +176,10 @@ def _tell_of_edges(at: float, low: float, high: float, kernel: Kernel, which: st
     if at > high - 0.01 or (at < low + 0.01 and kernel.code < 3):
         end = "widest" if at > high - 0.01 else "narrowest"
         text = f"leaving one out is best at the {end} window tried, α = {np.exp(at):.3g}{which}: no optimum inside"
-        tell(f"Parzen: {text}; {remedy}", stacklevel=6)
+        tell(f"Parzen: {text}; {remedy}")
     elif np.exp(at) < ROUNDED:
         text = f"windows shrink to α = {np.exp(at):.3g}{which}: rows differ from each other by rounding only"
-        tell(f"Parzen: {text}; round them, or {remedy}", stacklevel=6)
+        tell(f"Parzen: {text}; round them, or {remedy}")
 
 
 def _edges(nearest: Array, weight: Array, kernel: Kernel, d: int) -> tuple[float, float]:

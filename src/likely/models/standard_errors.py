@@ -154,7 +154,7 @@ def _reported(
     if not known.all():
         lost = ~np.isfinite(_deviations(table, known, values))
         told = ", ".join([n for n, gone in zip(names, lost, strict=True) if gone][:5])
-        tell(f"standard_errors: the data do not determine {told}: learn less, or fix some entries", stacklevel=3)
+        tell(f"standard_errors: the data do not determine {told}: learn less, or fix some entries")
     return StandardErrors(errors, tuple(names), _covariance(table, known, values))
 
 

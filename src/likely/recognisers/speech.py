@@ -199,7 +199,7 @@ class SpokenWords(Fronted):
         if faintest is None or below <= faintest:
             return True
         note = f"sound {i} is {below:.0f} dB fainter than the faintest word of training, and was taken for silence"
-        tell(f"SpokenWords: {note}; faintest=None listens to it", stacklevel=4)
+        tell(f"SpokenWords: {note}; faintest=None listens to it")
         return False
 
     # -------------------------------------------------------------------- inside
