@@ -28,6 +28,7 @@ from likely.core.learn import Step
 from likely.core.notes import tell, unheard
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families import moments
+from likely.families.centred import Centred
 from likely.families.counts import member_weights, one_column
 from likely.families.floors import column_floor, lift
 from likely.families.gaussian import Gaussian
@@ -57,7 +58,7 @@ class _Pulled(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Elliptical(Law):
+class Elliptical(Centred, Law):
     """p(x) = c det(S)^{−1/2} f(q), q = (x − μ)ᵀ S⁻¹ (x − μ), for any radial profile f   (Ney 1.5).
 
     `profile` is a name: "gaussian" e^{−q/2}, "t" (1 + q/ν)^{−(ν+d)/2}, "laplace" e^{−√q}, "power" e^{−q^β/2},
@@ -178,16 +179,6 @@ class Elliptical(Law):
         return self.centre + np.einsum("...ij,...j->...i", root, z.reshape((n, *lead, self.dim)))
 
     # ---------------------------------------------------------------- moments
-
-    @property
-    def mode(self) -> Array:
-        """The centre."""
-        return self.centre
-
-    @property
-    def median(self) -> Array:
-        """The number that half of the draws exceed, for each column: the centre."""
-        return self.centre
 
     @property
     def mean(self) -> Array:
