@@ -27,8 +27,9 @@ def test_words_are_their_codes():
     np.testing.assert_array_equal(worded.score_samples(cells), plain.score_samples(codes))
     framed = lk.ChowTreeDensity(words=WORDS).fit(pd.DataFrame(cells, columns=["colour", "smokes"]))
     np.testing.assert_array_equal(framed.model_.tables, plain.model_.tables)
-    parts = lk.ChowTreeDensity(words=WORDS).partial_fit(cells[:30]).partial_fit(cells[30:])
-    np.testing.assert_allclose(parts.model_.tables, plain.model_.tables)
+    whole = np.array([all(cell is not None for cell in row) for row in cells])  # gaps are one step of EM a chunk
+    parts = lk.ChowTreeDensity(words=WORDS).partial_fit(cells[whole][:30]).partial_fit(cells[whole][30:])
+    np.testing.assert_allclose(parts.model_.tables, lk.ChowTreeDensity(words=WORDS).fit(cells[whole]).model_.tables)
 
 
 def test_draws_and_filled_gaps_are_words():

@@ -128,5 +128,5 @@ def test_columns_that_are_not_there_and_whose_warning_it_is():
         with pytest.raises(lk.DomainError, match="whole numbers from 0 to 1"):
             lk.NeighbourBalls(x, 3).marginal(columns)
     x[:, 1] = 7.0
-    with pytest.warns(lk.FitWarning, match="NeighbourBalls: column 1 is constant"):
+    with pytest.warns(lk.FitWarning, match="NeighbourDensity: column 1 is constant"):
         lk.NeighbourDensity(3).fit(x)

@@ -65,6 +65,9 @@ class BetaDensity(ColumnDensity):
             self._warn_of_constants(X)
         return X
 
+    def _look_for_gaps(self, data: Any) -> None:
+        """Rows were looked at before what lies outside was left out: a table of nothing else is left to the prior."""
+
     def score_samples(self, X: Any) -> Any:
         """log p(x) of each row (n,), in the units of x."""
         found = super().score_samples(X)
