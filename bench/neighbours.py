@@ -157,7 +157,7 @@ ALL: list[tuple[str, Callable[[], Any]]] = [
     ("Walsh, order 2", lambda: bayes(lk.WalshDensity(order=2, log=True))),
     ("Bahadur, order 2", lambda: bayes(lk.BahadurDensity(order=2))),
 ]
-SLOW = {"Student t": 100}  # it takes minutes on sets with more columns
+SLOW = {"Student t": 100, "Bahadur, order 2": 100}  # minutes on sets with more columns
 BINARY = ("independent bits", "Chow's tree", "Walsh, order 2", "Bahadur, order 2")  # for rows of zeros and ones only
 
 
