@@ -1,3 +1,5 @@
+"""A table of nothing but gaps is refused by every density, a column of them is told of; so are constants."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -26,3 +28,27 @@ def test_columns_never_observed_are_told_and_empty_tables_refused(kind):
 def test_several_constant_columns_are_said_of_in_the_plural():
     with pytest.warns(FitWarning, match="x0, x1 are constant"):
         lk.LaplaceDensity().fit(np.ones((3, 2)))
+
+
+DENSITIES = [
+    lk.BernoulliDensity(), lk.BetaDensity(), lk.CauchyDensity(), lk.ChowTreeDensity(), lk.ContaminatedDensity(),
+    lk.ExponentialDensity(), lk.GammaDensity(), lk.GaussianDensity(), lk.HistogramDensity(), lk.LaplaceDensity(),
+    lk.MultinomialDensity(), lk.NegativeBinomialDensity(), lk.NeighbourDensity(), lk.ParzenDensity(),
+    lk.PoissonDensity(), lk.StudentTDensity(), lk.UniformDensity(), lk.VonMisesDensity(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("density", DENSITIES, ids=lambda d: type(d).__name__)
+def test_a_table_without_an_entry_is_refused(density):
+    with pytest.raises(DataError, match=rf"^{type(density).__name__}: at least one entry must have been observed"):
+        density.fit(np.full((5, 2), np.nan))
+
+
+@pytest.mark.parametrize("density", DENSITIES, ids=lambda d: type(d).__name__)
+def test_a_column_without_an_entry_is_told_of_in_its_name(density):
+    X = np.column_stack([[0.0, 1.0, 1.0, 0.0, 1.0], np.full(5, np.nan)])
+    X[:, 0] = np.clip(X[:, 0], 0.2, 0.8) if isinstance(density, lk.BetaDensity) else X[:, 0]
+    with pytest.warns(FitWarning) as said:
+        density.fit(X)
+    told = [str(note.message) for note in said if "never observed" in str(note.message)]
+    assert len(told) == 1 and told[0].startswith(f"{type(density).__name__}: ")

@@ -8,7 +8,7 @@ import pytest
 import likely as lk
 from likely.core.blocks import Blocks
 from likely.errors import DataError, FitWarning
-from likely.families.law import unseen_columns
+from likely.families.unseen import unseen_columns
 
 LAWS = {
     "Gaussian": {}, "StudentT": {}, "FactorGaussian": {"factors": 1}, "Poisson": {}, "Bernoulli": {}, "Gamma": {},

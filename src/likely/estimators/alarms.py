@@ -90,7 +90,7 @@ def _without_each_fold(clf: Any, X: Any, owner: Index, weight: Any, fold: Index)
 
 def _way(clf: Any, X: Any) -> Callable[[Any, Any, Index, Any, Index], Callable[[int], FitReport]]:
     """How to learn without a fold: as exactly as is cheap."""
-    if clf.density_._climbs:
+    if clf.density_._climbs():
         return _nearby
     return _added if clf.stats_.complete else _learnt_on if isinstance(X, Ragged) else _iterated
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from likely.core.blocks import Blocks
 from likely.core.notes import tell
-from likely.errors import DataError, sentence
+from likely.errors import DataError
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
 from likely.families.column_law import ColumnLaw, refuse_outside
 from likely.families.constants import NARROW, constant_columns
+from likely.families.unseen import nothing_seen
 
 
 class ColumnDensity(DensityEstimator):
@@ -52,8 +53,7 @@ class ColumnDensity(DensityEstimator):
         if not unseen.any() or not len(X):
             return
         if unseen.all():
-            expected, remedy = "at least one entry must have been observed", "give rows that are not all NaN"
-            raise DataError(sentence(type(self).__name__, expected, "none", remedy))
+            raise nothing_seen(type(self).__name__)
         names, were = self._are(np.flatnonzero(unseen)).rsplit(" ", 1)
         verb = "was" if were == "is" else "were"
         tell(f"{type(self).__name__}: {names} {verb} never observed: the law found there means nothing")

@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.notes import tell
 from likely.errors import DataError, sentence
 from likely.estimators.columns import ColumnDensity
-from likely.families.binomial import largest_counts
+from likely.families.known_trials import largest_counts
 
 
 class CountDensity(ColumnDensity):

@@ -22,7 +22,8 @@ from likely.core.value import Value
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.fast import is_plain
 from likely.estimators.outward import filled_in
-from likely.families.law import Law, never_observed, unseen_columns
+from likely.families.law import Law
+from likely.families.unseen import never_observed, nothing_seen, unseen_columns
 from likely.models.imputing import impute
 from likely.models.softening import softened
 
@@ -129,8 +130,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         never, d = unseen_columns(data)
         own = self.prior is not None and not isinstance(self.prior, str)
         if d and len(never) == d and not own:
-            expected, remedy = "at least one entry must have been observed", "give rows that are not all NaN"
-            raise DataError(sentence(type(self).__name__, expected, "none", remedy))
+            raise nothing_seen(type(self).__name__)
         if len(never) and not self._tells_of_gaps:
             tell(never_observed(type(self).__name__, never, self.prior))
 
@@ -154,7 +154,9 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             stats = blank.collect(X, weight, owner=owner)
             return blank.refit(stats, resolve_prior(blank, softened(stats, 1), other._prior_rule()))
 
-    _climbs = False  # True where learning is dear, and `_near` knows what a few rows fewer would have taught
+    def _climbs(self) -> bool:
+        """Whether learning is dear, and `_near` knows what a few rows fewer would have taught."""
+        return False
 
     def _near(self, model: Any, now: tuple[Any, Any], before: tuple[Any, Any]) -> Any:
         """What statistics and prior `now` would teach, a little other than those `before`, which taught the model."""

@@ -51,8 +51,7 @@ class WalshDensity(BinaryDensity):
         blank: Walsh | LogWalsh = law.blank(X[:1], members, min(int(self.order), X.shape[1]))
         return blank
 
-    @property
-    def _climbs(self) -> bool:  # type: ignore[override]
+    def _climbs(self) -> bool:
         return bool(self.log)
 
     def _near(self, model: Any, now: tuple[Any, Any], before: tuple[Any, Any]) -> Any:

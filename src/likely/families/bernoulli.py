@@ -30,8 +30,9 @@ from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.column_law import same_columns
 from likely.families.counts import exact_expectation, one_column, per_member
-from likely.families.law import Estimate, Law, in_units, lone, tell_of_gaps
+from likely.families.law import Estimate, Law, in_units, lone
 from likely.families.sparse_rows import SparseRows, column_sums, is_sparse, row_sums, shares_of
+from likely.families.unseen import tell_of_gaps
 
 NEVER, IMPOSSIBLE = -1e200, -1e100  # log 0 in a product, and below what a sum had one in it
 ROUNDING = 1e-13  # share of a column's weight that is left where all that was seen is subtracted from all

@@ -13,9 +13,10 @@ from scipy.special import polygamma
 from likely.core.arrays import Array, rows
 from likely.core.notes import tell
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.binomial import given_trials, largest_counts, refuse_more
+from likely.families.binomial import refuse_more
 from likely.families.column_law import ValueLaw, column_moments, listed
 from likely.families.counts import exact_expectation
+from likely.families.known_trials import KnownTrials, given_trials, largest_counts
 from likely.families.law import Estimate, in_units, lone
 from likely.maths.climbing import Spot, climb
 from likely.maths.special import digamma_gap
@@ -26,7 +27,7 @@ SMALLEST, LARGEST = 1e-6, 1e8  # a and b that learning may reach: below, all or 
 
 
 @dataclass(frozen=True, eq=False)
-class BetaBinomial(ValueLaw):
+class BetaBinomial(KnownTrials, ValueLaw):
     """log p(x | N, a, b) = Σⱼ log N!/(x!(N − x)!) + log B(x + a, N − x + b) / B(a, b)   (Pólya's urn of two colours).
 
     What a `Beta` law of the probability predicts for N trials: mean N a / (a + b), and more spread than a `Binomial`.
@@ -123,21 +124,11 @@ class BetaBinomial(ValueLaw):
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> BetaBinomial:
         """The maximum-likelihood value for weighted rows; `trials` are the largest counts of all rows, if not given."""
-        if options.get("trials") is None:
-            options.update(cls._seen_in(x))
         found = super().fit(x, weight, **options)
         if found.binomial_like.any():
             which = listed(np.flatnonzero(found.binomial_like).tolist())
             tell(f"BetaBinomial: {which} spread no more than a binomial law: a + b stands for infinity")
         return found
-
-    @classmethod
-    def _seen_in(cls, x: Any) -> dict[str, Any]:
-        tell("BetaBinomial: trials were not given: the largest count of each column is taken for them")
-        return {"trials": largest_counts(rows(x, None, "BetaBinomial"))} if hasattr(x, "__len__") else {}
-
-    def _fixed(self) -> dict[str, Any]:
-        return {"trials": self.trials}
 
     @property
     def binomial_like(self) -> Any:

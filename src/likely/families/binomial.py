@@ -11,12 +11,12 @@ from numpy.random import Generator
 from scipy.special import betaincc, xlog1py, xlogy
 
 from likely.core.arrays import Array, BadEntry, parameter, rows
-from likely.core.notes import tell
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.column_law import ColumnLaw, column_moments
 from likely.families.counts import exact_expectation, member_weights, per_member, smallest
+from likely.families.known_trials import KnownTrials, given_trials, largest_counts
 from likely.families.law import Estimate, in_units, lone
 from likely.maths.special import LOG_2PI, deviance, log_factorial, peak_parts
 
@@ -26,7 +26,7 @@ TAIL = 1e-25  # probability that may be left out
 
 
 @dataclass(frozen=True, eq=False)
-class Binomial(ColumnLaw):
+class Binomial(KnownTrials, ColumnLaw):
     """log p(x | N, p) = Σⱼ log N!/(x!(N − x)!) + x log p + (N − x) log(1 − p)   (Ney 1.4, Herbst 2.1).
 
     Independent columns of successes among `trials` N, which are known. What is no count from 0 to N has probability
@@ -124,21 +124,6 @@ class Binomial(ColumnLaw):
         return cls(np.broadcast_to(most, shape), np.full(shape, 0.5))
 
     @classmethod
-    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Binomial:
-        """The maximum-likelihood value for weighted rows; `trials` are the largest counts of all rows, if not given."""
-        if options.get("trials") is None:
-            options.update(cls._seen_in(x))
-        return super().fit(x, weight, **options)
-
-    @classmethod
-    def _seen_in(cls, x: Any) -> dict[str, Any]:
-        tell("Binomial: trials were not given: the largest count of each column is taken for them")
-        return {"trials": largest_counts(rows(x, None, "Binomial"))} if hasattr(x, "__len__") else {}
-
-    def _fixed(self) -> dict[str, Any]:
-        return {"trials": self.trials}
-
-    @classmethod
     def _plain(cls, d: int, trials: Any = 1.0) -> Binomial:
         return cls(np.broadcast_to(np.asarray(trials, float), (d,)), np.full(d, 0.5))
 
@@ -211,21 +196,6 @@ class Binomial(ColumnLaw):
                 sentence("Binomial", "no unbiased estimator of unknown trials exists", remedy="give them")
             )
         return cls.moments_fit(x, weight, trials)
-
-
-def largest_counts(z: Array) -> Array:
-    """The largest count of each column, at least 1."""
-    seen = np.where(np.isfinite(z), z, 0.0)
-    return np.maximum(np.ceil(seen.max(axis=0, initial=0.0)), 1.0)
-
-
-def given_trials(trials: Any, d: int, whose: str) -> Array:
-    """Trials as they were given, one a column."""
-    given = parameter(trials, whose, "trials")
-    if given.shape not in ((), (1,), (d,)):
-        expected = f"trials must be one number, or one for each of {d} columns"
-        raise ShapeError(sentence(whose, expected, given.shape))
-    return np.array(np.broadcast_to(given, (d,)))
 
 
 def refuse_more(z: Array, shares: Any, trials: Array, whose: str) -> None:

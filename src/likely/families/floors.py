@@ -9,8 +9,8 @@ import numpy as np
 from likely.core.arrays import Array, Index, Mask
 from likely.core.notes import tell
 from likely.errors import DataError, sentence
-from likely.families.law import never_observed
 from likely.families.moments import ColumnMoments, Moments
+from likely.families.unseen import never_observed
 from likely.maths import spd
 
 ROUNDING = 1e-14  # a standard deviation below this share of a column's size is what sums leave of a constant

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.engine import Engine
 from likely.core.learn import Stop, fit
 from likely.core.notes import said_once, tell
 from likely.core.report import FitReport
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DomainError, sentence
+from likely.families.unseen import tell_unseen
 from likely.maths.special import LOG_2
 
 
@@ -137,62 +138,6 @@ def first_look(blocks: Blocks) -> Any:
         if block.weight is None or (block.weight > 0).any():
             return block.x if block.weight is None else block.x[np.flatnonzero(block.weight > 0)]
     return first.x
-
-
-def tell_unseen(blocks: Blocks, whose: str, prior: Any = None, rest_tells: bool = False) -> None:
-    """Say which columns have nothing to be learnt from; where all are such, only a prior of one's own has a law.
-
-    `rest_tells`: what is missing follows from the rest of the row, so that there is nothing to say of single columns.
-    """
-    never, d = unseen_columns(blocks)
-    if not len(never):
-        return
-    if len(never) == d and (prior is None or isinstance(prior, str)):
-        expected, remedy = "at least one entry must have been observed", "give rows that are not all NaN"
-        raise DataError(sentence(whose, expected, "none", remedy))
-    if not rest_tells:
-        tell(never_observed(whose, never, prior))
-
-
-def tell_of_gaps(whose: str, seen: Array, weight: Any, prior: Any) -> None:
-    """Say which columns no member of a stack has seen: `seen` (..., d) of rows that weigh so much."""
-    never = np.flatnonzero(seen.reshape(-1, seen.shape[-1]).sum(axis=0) == 0)
-    if len(never) and np.sum(weight) > 0:
-        tell(never_observed(whose, never, prior))
-
-
-def never_observed(whose: str, columns: Index, prior: Any) -> str:
-    """The note on columns without a single entry."""
-    what = "the model began with" if prior is None else "the prior says"
-    which = ", ".join(map(str, columns))
-    return f"{whose}: column {which} is never observed: its law is only what {what}; leave it out"
-
-
-def unseen_columns(blocks: Blocks) -> tuple[Index, int]:
-    """Columns in which no row that counts has an entry, and how many there are; blocks are read until all were seen."""
-    never = None
-    for block in blocks:
-        z = _floats(block.x)
-        if z is None or (block.weight is not None and np.shape(block.weight) != (len(z),)):
-            break  # no table of numbers: what is missing there has other names; or weights that will be refused
-        z = z if block.weight is None else z[block.weight > 0]
-        if len(z):
-            gaps = np.asarray(np.isnan(z).all(axis=0))
-            never = gaps if never is None else never & gaps
-            if not never.any():
-                break
-    return (np.empty(0, dtype=np.intp), 0) if never is None else (np.flatnonzero(never), len(never))
-
-
-def _floats(x: Any) -> Array | None:
-    """Rows as a matrix of floats that may have gaps; None for anything else."""
-    if not hasattr(x, "__array__") or np.iscomplexobj(x):
-        return None
-    try:
-        z = np.asarray(x, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    return None if z.ndim not in (1, 2) else z[:, None] if z.ndim == 1 else z
 
 
 def added(logs: Array) -> Array:

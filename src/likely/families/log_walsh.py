@@ -353,10 +353,11 @@ def _normalised(b: Array, d: int, order: int) -> tuple[Array, float]:
     b, error = b.copy(), 0.0
     if order == 1 or d <= EXACT:
         b[0] = -_log_z(b, d, order)
+    elif (exact := eliminated(b, d)) is not None:
+        b[0] = -exact.log_z
     else:
-        exact = eliminated(b, d)
-        found = annealed_enough(b, d, np.random.default_rng(SEED)) if exact is None else None
-        b[0], error = (-exact.log_z, 0.0) if exact else (-found.log_z, found.error)  # type: ignore[union-attr]
+        found = annealed_enough(b, d, np.random.default_rng(SEED))
+        b[0], error = -found.log_z, found.error
         tell_of_error(error)
     return b, error
 

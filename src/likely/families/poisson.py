@@ -27,7 +27,8 @@ from likely.families.counts import (
     refuse_negative,
     smallest,
 )
-from likely.families.law import Estimate, Law, in_units, lone, tell_of_gaps
+from likely.families.law import Estimate, Law, in_units, lone
+from likely.families.unseen import tell_of_gaps
 from likely.maths.special import LOG_2PI, count_by_count, count_peak, deviance, log_factorial
 
 MANY = 4  # members from which one product beats a pass a member

@@ -24,7 +24,7 @@ from likely.families import moments, scale_sums
 from likely.families.floors import column_floor, lift
 from likely.families.gaps import Patterns, observed
 from likely.families.gaussian import Gaussian
-from likely.families.law import Law, tell_of_gaps
+from likely.families.law import Law
 from likely.families.moments import Moments
 from likely.families.owned import members_of
 from likely.families.scale_sums import ScaleSums
@@ -37,6 +37,7 @@ from likely.families.student_t_steps import (
     bound,
     prior_mode,
 )
+from likely.families.unseen import tell_of_gaps
 from likely.maths import spd
 from likely.maths.special import deviance
 
