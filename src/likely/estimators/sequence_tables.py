@@ -22,6 +22,7 @@ from likely.estimators.deciding import Deciding
 from likely.estimators.frequencies import ClassFrequencies
 from likely.estimators.hmm import HMMDensity
 from likely.estimators.recalibrated import applied
+from likely.estimators.sequence_border import cut, refuse_other_y
 
 Kinds = dict[str, str]  # column → "real", "count" or "category"
 KINDS = ("real", "count", "category")
@@ -54,7 +55,8 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def frames(self, X: Any) -> Ragged:
         """Sequences as the model takes them: `lk.Sequences`, whose columns go by name, or anything that holds some."""
         seqs, names = _named(X)
-        return laid_out(seqs, list(self.columns) if names is None else names, self.columns)
+        known = names is not None and (isinstance(seqs.values, Columns) or any(name in self.columns for name in names))
+        return laid_out(seqs, names if known else list(self.columns), self.columns)
 
     def _noted(self, X: Any) -> Ragged:
         """The same for the first time: what the columns are is found out, and noted."""
@@ -198,12 +200,13 @@ class SequenceDensity(_OfSequences):
     def __init__(self, density: Any = None) -> None:
         self.density = density
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find out what the columns of X are, and learn from sequences; `y` is ignored."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
+        """Find out what the columns of X are, and learn from sequences; `y` is ignored, `lengths` cut one array X."""
         from likely.estimators.sequence_ladder import chain
 
         self._validate_params()
-        frames = self._noted(X)
+        frames = self._noted(cut(X, lengths))
+        refuse_other_y(y, frames, type(self).__name__)
         usual = chain(self.columns, 1)
         self.density_ = (usual if self.density is None else clone(self.density)).fit(
             frames, sample_weight=sample_weight
@@ -307,7 +310,7 @@ def _named(X: Any) -> tuple[Ragged, Any]:
     if isinstance(names, tuple) and isinstance(getattr(X, "x", None), Ragged):
         return X.x, names
     seqs = Ragged.of(X)
-    return seqs, list(seqs.values) if isinstance(seqs.values, Columns) else None
+    return seqs, list(seqs.values) if isinstance(seqs.values, Columns) else seqs.names
 
 
 def kinds_found(seqs: Ragged, names: Any) -> Kinds:

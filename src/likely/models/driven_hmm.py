@@ -266,6 +266,7 @@ class DrivenHMM(Law):
 
     # --------------------------------------------------------------- learning
 
+    of_sequences = True
     hides_labels = True  # so that `fit(hard=True)` can take the best path of each sequence
 
     def collect(

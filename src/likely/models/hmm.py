@@ -255,6 +255,7 @@ class HMM(Law):
 
     # --------------------------------------------------------------- learning
 
+    of_sequences = True
     hides_labels = True  # so that `fit(hard=True)` can take the best path of each sequence
     takes_parts = True  # `collect` cuts them for itself, at the ends of sequences
 
