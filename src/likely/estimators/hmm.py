@@ -311,7 +311,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         if D < K or (topology.density != np.arange(K)).any():
             index = (np.arange(C)[:, None] * D + topology.density).ravel()
             emissions = Shared(emissions, index)
-        stay = float(np.clip(1.0 - K / max(float(X.lengths.mean()) if len(X) else K, 1.0), 0.3, 0.9))
+        there = X.lengths[X.lengths > 0]  # what is empty stays nowhere
+        stay = float(np.clip(1.0 - K / max(float(there.mean()) if len(there) else K, 1.0), 0.3, 0.9))
         starts, moves, ends = topology.probabilities(stay)
         if members is None:
             return HMM.trusted(starts=starts, moves=moves, ends=ends, emissions=emissions)

@@ -238,6 +238,30 @@ class SequenceDensity(_OfSequences):
         """Frames inside the border, words that training never saw as missing, and which sequences (n,) had one."""
         return known_rows(self.density_, self.frames(X))
 
+    def frame(self, y: Any) -> Any:
+        """One frame as the model takes it: a value, values in the order of `columns`, or a dict by column.
+
+        A word that training never saw is missing, as in `score_samples`.
+        """
+        cells = dict(y) if isinstance(y, Mapping) else dict(zip(self.columns, self._cells(y), strict=True))
+        parts = {
+            name: np.array([cells.get(name)], dtype=object if kind == "category" else np.float64)
+            for name, kind in self.columns.items()
+        }
+        found = self.known(Ragged.of(Columns(parts), [1]))[0].values
+        return {name: part[0] for name, part in found.parts.items()} if isinstance(found, Columns) else found
+
+    def _cells(self, y: Any) -> list[Any]:
+        """The entries of one frame, in the order of the columns."""
+        found = [y] if np.ndim(y) == 0 else np.asarray(y, dtype=object).ravel().tolist()
+        if len(found) != len(self.columns):
+            expected = f"a frame must have {len(self.columns)} entries: {', '.join(self.columns)}"
+            raise DataError(sentence(type(self).__name__, expected, len(found)))
+        return found
+
+    def _live(self) -> LiveFrames:
+        return LiveFrames(self.model_, self)
+
     def score_samples(self, X: Any) -> Array:
         """log p of each sequence (n,); a word that training never saw counts as missing."""
         return self.model_.log_prob(self.known(X)[0])
@@ -262,6 +286,26 @@ class SequenceDensity(_OfSequences):
             sound = False
         if not sound:
             raise DataError(sentence("SequenceDensity", "columns, card and density must fit together"))
+
+
+class LiveFrames:
+    """A chain that is followed through the border of its estimator, so that live means what a batch means."""
+
+    def __init__(self, model: Any, density: SequenceDensity) -> None:
+        self.model, self.density = model, density
+
+    def initial(self) -> Any:
+        """The first state, before any frame."""
+        return self.model.initial()
+
+    def predict(self, belief: Any) -> Any:
+        """The state one frame on."""
+        return self.model.predict(belief)
+
+    def update(self, belief: Any, y: Any) -> tuple[Any, float]:
+        """The state once a frame is seen, and log p of what was observed in it."""
+        found: tuple[Any, float] = self.model.update(belief, self.density.frame(y))
+        return found
 
 
 # -------------------------------------------------------------------- inside the border
