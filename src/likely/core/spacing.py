@@ -32,7 +32,7 @@ def tell_of_uneven(sequences: Iterable[tuple[Any, Callable[[], str]]], whose: st
     'test: the time index of x is uneven: a step of 6 days 00:00:00 after 2024-01-03'
     """
     for s, which in sequences:
-        index = getattr(s, "index", None)
+        index: Any = getattr(s, "index", None)
         if type(index).__name__ not in KINDS or len(index) < 3:
             continue
         odd = _odd_step(index)

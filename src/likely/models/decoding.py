@@ -126,7 +126,7 @@ def smoothed(model: Any, x: Any, lag: int | None) -> Any:
 
 def _smoothed(model: Any, seqs: Ragged, lag: int | None, total: Array) -> Array:
     way, out = model.chains[0].summed, np.empty((len(seqs.values), model.states))
-    passed: list[_PassedOver] = []
+    passed: list[PassedOver] = []
 
     def fill(edges: tuple[int, int]) -> None:
         a, b = edges
@@ -146,7 +146,7 @@ def _smoothed(model: Any, seqs: Ragged, lag: int | None, total: Array) -> Array:
                 passed.append(over)
 
     _in_runs(fill, seqs)
-    _tell_of_passed(passed, "HMM.posterior")
+    tell_of_passed(passed, "HMM.posterior")
     return out
 
 
@@ -174,7 +174,7 @@ def _with_lag(way: Any, logs: Array, seqs: Ragged, lag: int) -> tuple[Array, Any
 # --------------------------------------------------------------- frames that cannot be
 
 
-class _PassedOver(NamedTuple):
+class PassedOver(NamedTuple):
     """What was passed over in one sequence."""
 
     sequence: int
@@ -192,7 +192,7 @@ class _GoingOn(NamedTuple):
     end: int  # frames up to which the chain can go on
 
 
-def _passing_over(way: Any, logs: Array, lag: int | None, sequence: int) -> tuple[Array, _PassedOver]:
+def _passing_over(way: Any, logs: Array, lag: int | None, sequence: int) -> tuple[Array, PassedOver]:
     """The posterior (T, K) of one sequence in which frames that cannot be are passed over, as `lk.step` does."""
     found = _going_on(way.logs, logs)
     end, out, free = found.end, np.zeros_like(logs), False
@@ -208,7 +208,7 @@ def _passing_over(way: Any, logs: Array, lag: int | None, sequence: int) -> tupl
     elif end:
         one = Ragged.trusted(values=kept, offsets=np.array([0, end]))
         out[:end] = _fixed_lag(way, kept, found.alpha[:end], one, lag) if lag else found.alpha[:end]
-    return out, _PassedOver(sequence, found.frames, free, end if end < len(logs) else None)
+    return out, PassedOver(sequence, found.frames, free, end if end < len(logs) else None)
 
 
 def _going_on(way: Any, logs: Array) -> _GoingOn:
@@ -232,7 +232,7 @@ def _going_on(way: Any, logs: Array) -> _GoingOn:
     return _GoingOn(logs, alpha, sorted(t for t in frames if t < a), a)
 
 
-def _tell_of_passed(passed: list[_PassedOver], whose: str) -> None:
+def tell_of_passed(passed: list[PassedOver], whose: str) -> None:
     """One note on all frames that were passed over."""
     if not passed:
         return
@@ -351,7 +351,7 @@ def _now(model: Any, x: Any) -> Array:
         alpha, bad = _with_lag(way, model.scores(seqs), seqs, 0)
         if bad.any():
             alpha, passed = _passing_over(way, model.scores(seqs), 0, 0)
-            _tell_of_passed([passed], "HMM.forecast")
+            tell_of_passed([passed], "HMM.forecast")
     return np.asarray(alpha[-1])
 
 
