@@ -576,3 +576,9 @@ def test_a_symbol_that_training_never_saw_means_the_same_live_in_a_batch_and_on_
         assert np.isneginf(news[1]) == (model is not named)
     with pytest.raises(lk.DataError, match="a frame must have 1 entries: symbol, got 2"):
         lk.step(named, None, ["a", "b"])
+    with pytest.raises(lk.DataError, match="there must be a column 'sign'"):
+        lk.step(named, None, {"sign": "a"})
+    assert lk.step(named, None, {"symbol": "a"})[1] == lk.step(named, None, "a")[1] == lk.step(fitted, None, "a")[1]
+    kept = tmp_path / "live.likely"
+    list(lk.follow(named, stream[:2], keep=kept))
+    assert len(list(lk.follow(named, stream, keep=kept))) == 1

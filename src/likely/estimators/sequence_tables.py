@@ -244,6 +244,12 @@ class SequenceDensity(_OfSequences):
         A word that training never saw is missing, as in `score_samples`.
         """
         cells = dict(y) if isinstance(y, Mapping) else dict(zip(self.columns, self._cells(y), strict=True))
+        odd = [name for name in cells if name not in self.columns]
+        if odd:
+            there = ", ".join(f'"{name}"' for name in self.columns)
+            raise DataError(
+                sentence(type(self).__name__, f"there must be a column {odd[0]!r}", remedy=f"there are {there}")
+            )
         parts = {
             name: np.array([cells.get(name)], dtype=object if kind == "category" else np.float64)
             for name, kind in self.columns.items()
