@@ -12,7 +12,7 @@ from likely.core.notes import tell
 
 KINDS = ("DatetimeIndex", "TimedeltaIndex", "PeriodIndex")  # of pandas: a polars frame has no index
 JITTER = 0.1  # share of the median step by which others may differ: clocks are not exact
-WAY_OUT = (
+REMEDY = (
     "frames count as equally spaced: x.asfreq(...) puts NaN where frames are missing, and for measurements at any"
     " times there is ContinuousLinear"
 )
@@ -38,7 +38,7 @@ def tell_of_uneven(sequences: Iterable[tuple[Any, Callable[[], str]]], whose: st
         odd = _odd_step(index)
         if odd is not None:
             told = _step_words(index, odd)
-            tell(f"{whose}: the time index of {which()} is uneven: {told}; {WAY_OUT}")
+            tell(f"{whose}: the time index of {which()} is uneven: {told}; {REMEDY}")
             return
 
 

@@ -139,7 +139,7 @@ class DrivenHMMDensity(DensityEstimator):
     ) -> tuple[Driven, Array | None, Ragged | None]:
         """Sequences that have a weight, and what is known of their states."""
         driven = apart(X, covariates, lengths)
-        self._heed_y(y, driven.frames)
+        self._check_y(y, driven.frames)
         if self.component is None:
             tell_of_codes(driven.frames.values, type(self).__name__)
         features(driven.covariates, None, driven.frames.offsets)  # refuses what is missing, by sequence and frame
@@ -250,7 +250,7 @@ class DrivenHMMDensity(DensityEstimator):
         """Mean log p per sequence; `y` is ignored."""
         check_is_fitted(self)
         rows = self._rows(X, False, covariates, lengths)
-        self._heed_y(y, rows)
+        self._check_y(y, rows)
         return float(np.mean(self.model_.log_prob(rows)))
 
     def predict(self, X: Any, covariates: Any = None, lengths: Any = None) -> Any:

@@ -87,7 +87,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log p(x) of the rows; `y` is ignored."""
         if y is not None and self._of_sequences:
-            self._heed_y(y, Ragged.of(X))
+            self._check_y(y, Ragged.of(X))
         return float(np.mean(self.score_samples(X)))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
@@ -209,7 +209,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
     def _checked(self, X: Any, sample_weight: Any, reset: bool, y: Any = None) -> tuple[Any, Any]:
         X = self._rows(X, reset=reset)
-        self._heed_y(y, X)
+        self._check_y(y, X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             counts = sample_weight > 0
@@ -217,7 +217,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
                 X, sample_weight = X[counts], sample_weight[counts]
         return X, sample_weight
 
-    def _heed_y(self, y: Any, rows: Any) -> None:
+    def _check_y(self, y: Any, rows: Any) -> None:
         """Where rows are sequences, `y` is no place for their lengths; anywhere else, whatever it is is ignored."""
         if y is not None and isinstance(rows, Ragged):
             refuse_other_y(y, rows, type(self).__name__)

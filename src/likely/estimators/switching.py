@@ -195,7 +195,7 @@ class SwitchingDensity(DensityEstimator):
     def _seen(self, X: Any, y: Any, weight: Any, inputs: Any, lengths: Any, reset: bool) -> tuple[Ragged, Ragged, Any]:
         """Sequences to learn from, the same beside their inputs, and weights."""
         frames = self._rows(cut(X, lengths), reset=reset)
-        self._heed_y(y, frames)
+        self._check_y(y, frames)
         if weight is not None:
             weight = _check_sample_weight(weight, frames, dtype=np.float64, ensure_non_negative=True)
         counts = np.ones(len(frames.values)) if weight is None else np.asarray(frames.weights(weight))
@@ -254,7 +254,7 @@ class SwitchingDensity(DensityEstimator):
     def score(self, X: Any, y: Any = None, inputs: Any = None, lengths: Any = None) -> float:
         """Mean log p per sequence; `y` is ignored."""
         rows, known = self._ready(X, inputs, lengths)
-        self._heed_y(y, rows)
+        self._check_y(y, rows)
         return float(np.mean(self.model_.log_prob(rows, known)))
 
     def predict_proba(self, X: Any, inputs: Any = None, lengths: Any = None, live: bool = False) -> Any:
