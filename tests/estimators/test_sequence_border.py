@@ -125,6 +125,11 @@ def test_sequences_of_named_tables_go_by_name():
     assert list(d.columns) == ["x", "y"]
     assert_array_equal(d.score_samples([t[["y", "x"]] for t in table]), d.score_samples(table))
     assert_array_equal(d.score_samples(S), d.score_samples(table))
+    assert_array_equal(d.score_samples(X, lengths=LENGTHS), d.score_samples(S))
+    assert_array_equal(d.predict_proba(X, lengths=LENGTHS).values, d.predict_proba(S).values)
+    assert_array_equal(
+        d.predict(X, lengths=LENGTHS).values, lk.SequenceDensity().fit(X, lengths=LENGTHS).predict(S).values
+    )
 
 
 # ------------------------------------------------------------------------ codes

@@ -268,17 +268,17 @@ class SequenceDensity(_OfSequences):
     def _live(self) -> LiveFrames:
         return LiveFrames(self.model_, self)
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: Any, lengths: Any = None) -> Array:
         """log p of each sequence (n,); a word that training never saw counts as missing."""
-        return self.model_.log_prob(self.known(X)[0])
+        return self.model_.log_prob(self.known(cut(X, lengths))[0])
 
-    def predict(self, X: Any) -> Ragged:
+    def predict(self, X: Any, lengths: Any = None) -> Ragged:
         """The number of each frame's state on the best path."""
-        return states_of(self.density_, self.known(X)[0])
+        return states_of(self.density_, self.known(cut(X, lengths))[0])
 
-    def predict_proba(self, X: Any, lag: int | None = None) -> Ragged:
+    def predict_proba(self, X: Any, lag: int | None = None, lengths: Any = None) -> Ragged:
         """p(state | sequence) of each frame; with a `lag`, from frames up to so many later."""
-        return shares_of(self.model_, self.density_.topology_.original, self.known(X)[0], lag)
+        return shares_of(self.model_, self.density_.topology_.original, self.known(cut(X, lengths))[0], lag)
 
     def _check_state(self) -> None:
         """After a file was read: texts are JSON, and the model is one for these columns and states."""
