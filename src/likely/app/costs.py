@@ -13,7 +13,8 @@ from likely.errors import DataError, sentence
 def read_cost(path: str, classes: Any) -> Any:
     """The `Cost` in a CSV file: the header names true classes, the first column actions, in any order.
 
-    Each class is an action too; rows beyond the classes are further actions, such as "ask an expert".
+    Each class is an action too; rows beyond the classes are further actions, such as "ask an expert". Where no class
+    has a row, all rows are such actions.
     """
     from likely.decisions.cost import Cost
 
@@ -66,9 +67,9 @@ def _same_classes(columns: list[str], wanted: list[str], path: str) -> None:
 
 def _rows_for(actions: list[str], wanted: list[str], path: str) -> None:
     missing = [c for c in wanted if c not in actions]
-    if missing:
+    if missing and (len(missing) < len(wanted) or any(_near(action, wanted).startswith("did") for action in actions)):
         expected = f'there must be a row for deciding "{missing[0]}"'
-        remedy = "add it; rows with other names are further actions"
+        remedy = "add it, with inf if it must never be decided; rows with other names are further actions"
         raise DataError(sentence(path, expected, f"rows {', '.join(actions)}", remedy))
     _refuse_twice(actions, "row", path)
 
@@ -92,8 +93,8 @@ def _cost(cell: str, action: str, column: str, path: str) -> float:
         value = float(cell)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value):
-        expected = f'the cost of deciding "{action}" where "{column}" is true must be a number'
+    if math.isnan(value) or value == -math.inf:
+        expected = f'the cost of deciding "{action}" where "{column}" is true must be a number, or inf'
         raise DataError(sentence(path, expected, f'"{cell}"'))
     return value
 

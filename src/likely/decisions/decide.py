@@ -27,7 +27,8 @@ def decide(
 
     - **posterior**: an array of posteriors (n, C), which gives rows of the cost table (−1 where it refuses);
       or a fitted classifier, which gives labels, names of further actions and `lk.REJECT` or `lk.NOVEL`.
-    - **cost**: (A, C) costs, rows are actions, columns true classes; None: every mistake costs 1.
+    - **cost**: (A, C) costs, rows are actions, columns true classes; None: every mistake costs 1. The first C rows
+      decide for the classes; a table with fewer rows has other actions only. np.inf: never where that is possible.
     - **reject_cost**: refuse where that is cheaper than the cheapest action. **reject_below**: refuse to decide for a
       class where the largest posterior is smaller. **novelty**: a false-alarm rate; refuse rows unlike any in
       training (for models that know p(x)). **class_prior**: class probabilities other than those of training
@@ -96,8 +97,12 @@ def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: b
     if novel is not None:
         at[novel] = NOVEL.code
     refusing = below is not None or with_refusal is not cost or novelty is not None
-    names = np.arange(len(cost.table)) if indices else cost.names(classes)
-    choice = at if indices else _named(at, names, refusing)
+    if indices:  # rows of the table as it was given
+        first = 0 if cost.decides_classes else P.shape[1]
+        names, choice = np.arange(len(cost.table)) - first, np.where(at < 0, at, at - first)
+    else:
+        names = cost.names(classes)
+        choice = _named(at, names, refusing)
     if not full:
         return choice
     return Decisions(choice, at, names, P, R, rules["reject_cost"], below, why, np.asarray(classes))

@@ -321,16 +321,16 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def predict(self, X: Any) -> Any:
         """The class of least expected cost among the classes (n,): it never refuses; `decide` may."""
-        rows, table = self._rows(X), self._cost_of(None)
+        rows, cost = self._rows(X), self._cost_of(None)
 
         def best(block: Any) -> Index:
-            if table is None:
+            if cost is None:
                 return self.model_.most_probable(block)
-            return (self.model_._shares(self.model_._joint(block)) @ table.T).argmin(axis=1)
+            return cost.predicted(self.model_._shares(self.model_._joint(block)))
 
         def cheapest(joint: Array) -> Index:
-            if table is not None:
-                return (self.model_._shares(joint) @ table.T).argmin(axis=1)
+            if cost is not None:
+                return cost.predicted(self.model_._shares(joint))
             top = joint.argmax(axis=1)
             top[np.isneginf(joint.max(axis=1))] = self.model_.weights.argmax()
             return top

@@ -47,8 +47,8 @@ class Deciding(ClassifierMixin):
         """The class of least expected cost among the classes (n,): it never refuses; `decide` may."""
         check_is_fitted(self)
         P = self.predict_proba(X)
-        table = self._cost_of(None)
-        return self.classes_[P.argmax(axis=1) if table is None else (P @ table.T).argmin(axis=1)]
+        cost = self._cost_of(None)
+        return self.classes_[P.argmax(axis=1) if cost is None else cost.predicted(P)]
 
     def decide(
         self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
@@ -108,10 +108,10 @@ class Deciding(ClassifierMixin):
         remedy = "use BayesClassifier, or leave novelty out"
         raise DomainError(sentence(type(self).__name__, "novelty needs a model of p(x)", remedy=remedy))
 
-    def _cost_of(self, cost: Any) -> Any:
-        """The classes' rows of the cost table (C, C), None where every mistake costs the same."""
+    def _cost_of(self, cost: Any) -> Cost | None:
+        """The costs for these classes, None where every mistake costs the same."""
         cost = getattr(self, "cost", None) if cost is None else cost
-        return None if cost is None else Cost.of(cost, self.classes_).table[: len(self.classes_)]
+        return None if cost is None else Cost.of(cost, self.classes_)
 
     def _prior_for(self, class_prior: Any) -> Array:
         return class_probabilities(class_prior, self.classes_, type(self).__name__)

@@ -35,8 +35,10 @@ class Kind(NamedTuple):
     fits: Callable[[Any, Sizes], bool]
 
 
-def numbers(shapes: str = "?", low: float = -np.inf, dtype: type = np.float64) -> Kind:
-    """An array of finite numbers from `low` on, in one of some shapes.
+def numbers(
+    shapes: str = "?", low: float = -np.inf, dtype: type = np.float64, high: float = np.nextafter(np.inf, 0)
+) -> Kind:
+    """An array of finite numbers from `low` on, in one of some shapes; `high` may be +inf.
 
     "* d d" is (d, d), or (K, d, d) for a stack; "* d | d" leaves a choice; "" is one number; "?" is anything.
     """
@@ -45,7 +47,7 @@ def numbers(shapes: str = "?", low: float = -np.inf, dtype: type = np.float64) -
     def fits(x: Any, sizes: Sizes) -> bool:
         if not isinstance(x, np.ndarray) or x.dtype != dtype:
             return False
-        return (shapes == "?" or any(_matches(x.shape, form, sizes) for form in forms)) and _bounded(x, low)
+        return (shapes == "?" or any(_matches(x.shape, form, sizes) for form in forms)) and _bounded(x, low, high)
 
     words = f"finite {np.dtype(dtype)} numbers" + (f" from {low:g}" if low > -np.inf else "")
     return Kind(words if shapes == "?" else f"{words} in shape {' or '.join(map(_shown, forms))}", fits)
@@ -55,11 +57,11 @@ def _shown(form: list[str]) -> str:
     return f"({', '.join('...' if letter == '*' else letter for letter in form)})"
 
 
-def _bounded(x: Array, low: float) -> bool:
+def _bounded(x: Array, low: float, high: float) -> bool:
     if not x.size:
         return True
     least, most = x.min(), x.max()
-    return bool(least >= low and least > -np.inf and most < np.inf)  # NaN fails each
+    return bool(least >= low and least > -np.inf and most <= high)  # NaN fails each
 
 
 def _matches(shape: tuple[int, ...], form: list[str], sizes: Sizes) -> bool:
@@ -562,7 +564,8 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.families.categorical").LevelCounts, counts=numbers("* L", 0), rows=numbers("*", 0)
     ),
     "Cost": entry(
-        lambda: import_module("likely.decisions.cost").Cost, table=numbers("A C"), actions=texts, classes=labels
+        lambda: import_module("likely.decisions.cost").Cost, table=numbers("A C", high=np.inf), actions=texts,
+        classes=labels,
     ),
     "Mixture": entry(lambda: import_module("likely.models.mixture").Mixture, weights=numbers("* K", 0), parts=density),
     "HMM": entry(

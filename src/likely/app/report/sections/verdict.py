@@ -89,7 +89,7 @@ def baseline(e: Evaluation) -> str:
     words = f"Without looking at any column, {always}"
     if e.cost is None and not may_refuse(e):
         return words + "."
-    cost = e.costs.table @ share
+    cost = e.costs.expected_of(share[None])[0]
     cheapest = int(np.argmin(cost))
     if cheapest == often:
         return f"{words}, at a cost of {number(cost[often])} a row."
