@@ -20,6 +20,9 @@ from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
 from likely.core.notes import said_once, tell, unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
+from likely.decisions.calibrators import Temperature
+from likely.decisions.combine import change_log_prior
+from likely.decisions.floor import Floor
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators import alarms
 from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
@@ -27,6 +30,7 @@ from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among
 from likely.estimators.novelty import alarm
 from likely.estimators.small_classes import notes_on_classes
+from likely.estimators.tables import as_table, take_rows
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
 from likely.models.given_weights import GivenWeights
@@ -34,6 +38,8 @@ from likely.models.mixture import Mixture
 from likely.models.mixture_prior import MixturePrior
 from likely.models.sketch import Sketch
 from likely.priors.dirichlet import Dirichlet
+
+REJECT_RULES = ("reject_cost", "reject_below")
 
 
 def refuse_laws(density: Any, whose: str) -> None:
@@ -56,6 +62,9 @@ class BayesClassifier(Deciding, BaseEstimator):
     - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
       {action: {class: cost}} may name them. None: every mistake costs 1.
     - **reject_cost, reject_below, novelty**: when `decide` refuses (see there). `predict` never does.
+    - **calibration**: None: posteriors as Bayes' theorem gives them; "temperature": softened by one number that is
+      learnt from rows left out in five folds, as by `Calibrated(..., method="temperature")`. Sequences need it: their
+      frames depend on each other, which makes plain posteriors far too sure.
 
     >>> import likely as lk, numpy as np
     >>> X, y = [[0.0], [1.0], [9.0], [11.0], [np.nan]], ["low", "low", "high", "high", "high"]
@@ -70,17 +79,18 @@ class BayesClassifier(Deciding, BaseEstimator):
             StrOptions({"uniform"}), "array-like", dict, HasMethods(["update", "point"]),
             Interval(Real, 0, None, closed="neither"), None,
         ],
-        **RULES, **NOVELTY,
+        **RULES, **NOVELTY, "calibration": [StrOptions({"temperature"}), None],
     }  # fmt: skip
 
     _saved: tuple[str, ...] = (
         *("density_", "classes_", "model_", "learnt_", "stats_", "prior_", "calm_"),
-        *("n_iter_", "n_features_in_", "feature_names_in_"),
+        *("n_iter_", "n_features_in_", "feature_names_in_", "calibration_", "floor_", "calibration_prior_"),
     )
+    calibration_: Temperature | None = None  # from log-posteriors under `calibration_prior_` to those that it gives
 
     def __init__(
         self, density: Any = None, class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
-        reject_below: float | None = None, novelty: float | None = None,
+        reject_below: float | None = None, novelty: float | None = None, calibration: str | None = None,
     ) -> None:  # fmt: skip
         self.density = density
         self.class_prior = class_prior
@@ -88,6 +98,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         self.reject_cost = reject_cost
         self.reject_below = reject_below
         self.novelty = novelty
+        self.calibration = calibration
 
     # ----------------------------------------------------------------- learning
 
@@ -99,6 +110,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         self._validate_params()
         self.density_ = self._fresh_density(X)
         self.density_._validate_params()
+        given = X, y, sample_weight
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
         self.classes_, owner = encoded_with_gaps(y)
         with self._in_words():
@@ -110,7 +122,25 @@ class BayesClassifier(Deciding, BaseEstimator):
             tell(f"{type(self).__name__}: {note}")
         self._check_cost()
         self.calm_ = alarms.left_out(self, X, owner, weight) if self._alarms else np.empty((3, 0))
+        self._learn_calibration(*given)
         return self
+
+    def _learn_calibration(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """The temperature from posteriors of rows that were left out; rows without a label have no say."""
+        for name in ("calibration_", "floor_", "calibration_prior_"):
+            self.__dict__.pop(name, None)
+        if self.calibration is None or len(self.classes_) < 2:
+            return
+        from likely.estimators.calibrated import Calibrated
+
+        labels = checked_labels(y, len(y), type(self).__name__, gaps=True)
+        X, there = as_table(X), np.flatnonzero(~missing_labels(labels))
+        if len(there) < len(labels):
+            X, y = take_rows(X, there), labels[there]
+            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[there]
+        wrapped = Calibrated(clone(self).set_params(calibration=None), method=self.calibration)
+        self.calibration_, self.floor_ = wrapped.learnt_map(X, y, sample_weight)
+        self.calibration_prior_ = np.array(self.class_prior_)
 
     def _validate_params(self) -> None:
         refuse_laws(getattr(self, "density", None), type(self).__name__)
@@ -121,6 +151,9 @@ class BayesClassifier(Deciding, BaseEstimator):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows: statistics are added. The first call may name all `classes` that will ever come."""
         self._validate_params()
+        if self.calibration is not None:
+            expected, remedy = "calibration needs all rows at once", 'use fit, or lk.Calibrated(…, cv="prefit")'
+            raise DomainError(sentence(type(self).__name__, expected, "partial_fit", remedy))
         first = not hasattr(self, "model_")
         if first:
             self.density_ = self._fresh_density(X)
@@ -308,12 +341,27 @@ class BayesClassifier(Deciding, BaseEstimator):
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         rows = self._rows(X)
+        if self.calibration_ is not None:
+            return self._calibrated(rows, self.calibration_)
+        return self._plain_log_posterior(rows)
+
+    def _plain_log_posterior(self, rows: Any) -> Array:
         if self._certain:
             return self.model_.log_posterior(rows)
         return self._of_joint(rows, self.model_._settled, len(self.classes_), np.float64)
 
+    def _calibrated(self, rows: Any, calibration: Temperature) -> Array:
+        """Calibrated under the class probabilities of training, and only then under other ones."""
+        trained, now = self.calibration_prior_, self.class_prior_
+        if np.array_equal(trained, now):
+            return calibration.log_posterior(self.floor_.applied(self._plain_log_posterior(rows)))
+        raw = self.with_class_prior(trained)._plain_log_posterior(rows)
+        return change_log_prior(calibration.log_posterior(self.floor_.applied(raw)), trained, now)
+
     def predict_proba(self, X: Any) -> Array:
         """p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        if self.calibration_ is not None:
+            return np.exp(self.log_posterior(X))
         rows = self._rows(X)
         if self._certain:
             return self.model_.posterior(rows)
@@ -321,6 +369,8 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def predict(self, X: Any) -> Any:
         """The class of least expected cost among the classes (n,): it never refuses; `decide` may."""
+        if self.calibration_ is not None:
+            return super().predict(X)
         rows, cost = self._rows(X), self._cost_of(None)
 
         def best(block: Any) -> Index:
@@ -365,7 +415,19 @@ class BayesClassifier(Deciding, BaseEstimator):
         if class_prior is not None:
             check_is_fitted(self)
             return self.with_class_prior(class_prior).decide(X, **how)
+        rules = [how.get(name) if how.get(name) is not None else getattr(self, name) for name in REJECT_RULES]
+        if any(rule is not None for rule in rules) and self.calibration_ is None and self._of_sequences():
+            text = "posteriors of sequences are too sure for a reject rule"
+            tell(f"{type(self).__name__}: {text}; set calibration=\"temperature\", or wrap it in lk.Calibrated")
         return super().decide(X, **how)
+
+    def _of_sequences(self) -> bool:
+        """Whether a row is a sequence."""
+        check_is_fitted(self)
+        inner = self.model_.parts
+        while hasattr(inner, "parts"):
+            inner = inner.parts
+        return hasattr(inner, "forecast")
 
     def score_samples(self, X: Any) -> Array:
         """log p(x) of each row (n,), whatever its class."""
@@ -417,7 +479,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         from likely.estimators.explain import Explanation
 
         check_is_fitted(self)
-        return Explanation.of(self, X)
+        return Explanation.of(self, X, self.calibration_)
 
     @property
     def class_prior_(self) -> Array:
@@ -469,6 +531,10 @@ class BayesClassifier(Deciding, BaseEstimator):
         counts: Any = getattr(self.stats_, "counts", 0.0)
         sound = sound and self.density_._fits(learnt.parts, width, C) and np.shape(counts) == (C,)
         sound = sound and isinstance(calm, np.ndarray) and calm.ndim == 2 and len(calm) == 3
+        if self.calibration_ is not None:
+            map, prior = self.calibration_, self.__dict__.get("calibration_prior_")
+            sound = sound and isinstance(map, Temperature) and map.classes == C
+            sound = sound and isinstance(self.__dict__.get("floor_"), Floor) and np.shape(prior) == (C,)
         try:
             with np.errstate(all="ignore"):
                 sound = sound and isinstance(learnt.objective(self.stats_), float)

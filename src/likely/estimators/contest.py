@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from likely.core.arrays import Array, Index
 from likely.core.notes import unheard
+from likely.core.ragged import Ragged
 from likely.decisions.cost import Cost
 from likely.decisions.evaluation import Evaluation
 from likely.decisions.intervals import Mean, mean
@@ -251,7 +252,7 @@ def _measured(field: Field, rung: Rung, e: Evaluation, seconds: float) -> Standi
         dearer = mean(_paid(e.replace(log_posterior=log_posterior)) - _paid(e), e.weight)
         return bool(dearer.value <= dearer.se)
 
-    found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight, as_cheap)
+    found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight, as_cheap, isinstance(field.X, Ragged))
     if found is None:
         return Standing(rung, e, seconds)
     return Standing(rung, e.replace(log_posterior=found.log_posterior), seconds, calibration=found)

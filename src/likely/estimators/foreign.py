@@ -36,14 +36,22 @@ def checked_targets(X: Any, y: Any, sample_weight: Any, whose: Any) -> tuple[NDA
     return classes, owner, weight
 
 
-def fitted(estimator: Any, X: Any, y: Any, weight: Array | None, rows: Index | None = None, groups: Any = None) -> Any:
-    """A fresh copy, learnt from those rows (None: from all that weigh something); groups go to who asks for them."""
+def fitted(
+    estimator: Any, X: Any, y: Any, weight: Array | None, rows: Index | None = None, groups: Any = None, *,
+    posteriors_only: bool = False,
+) -> Any:  # fmt: skip
+    """A fresh copy, learnt from those rows (None: from all that weigh something); groups go to who asks for them.
+
+    `posteriors_only`: nobody will ask it what is novel, which takes two thirds of the time of a fit.
+    """
     rows = rows if rows is not None or weight is None else np.flatnonzero(weight > 0)
     if rows is not None and len(rows) < len(y):
         X, y = take_rows(X, rows), y[rows]
         weight = None if weight is None else weight[rows]
         groups = None if groups is None else np.asarray(groups)[rows]
     fresh = clone(estimator)
+    if posteriors_only and hasattr(fresh, "_alarms"):
+        fresh.__dict__["_alarms"] = False
     given = {weight_argument(fresh): weight} if weight is not None else {}
     given |= {"groups": groups} if groups is not None and has_fit_parameter(fresh, "groups") else {}
     return fresh.fit(X, y, **{name: value for name, value in given.items() if name is not None})

@@ -79,7 +79,7 @@ class NaiveBayes(BayesClassifier):
 
     def __init__(
         self, laws: Any = "auto", class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
-        reject_below: float | None = None, novelty: float | None = None,
+        reject_below: float | None = None, novelty: float | None = None, calibration: str | None = None,
     ) -> None:  # fmt: skip
         self.laws = laws
         self.class_prior = class_prior
@@ -87,6 +87,7 @@ class NaiveBayes(BayesClassifier):
         self.reject_cost = reject_cost
         self.reject_below = reject_below
         self.novelty = novelty
+        self.calibration = calibration
 
     def _fresh_density(self, X: Any) -> Any:
         """One law for all columns where that will do, which is faster than one each; else a product."""

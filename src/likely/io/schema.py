@@ -816,7 +816,8 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.decisions.calibrators").LogisticMap, slope=numbers("C C"), offset=numbers("C")
     ),
     "Temperature": entry(
-        lambda: import_module("likely.decisions.calibrators").Temperature, temperature=numbers("", 0), classes=whole
+        lambda: import_module("likely.decisions.calibrators").Temperature, None, {"lapse": np.asarray(0.0)},
+        temperature=numbers("", 0), classes=whole, lapse=numbers("", 0),
     ),
     "ProbabilityTable": entry(
         lambda: import_module("likely.families.probability_table").ProbabilityTable, finite_table,
