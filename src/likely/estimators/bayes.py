@@ -532,7 +532,8 @@ class BayesClassifier(Deciding, BaseEstimator):
         sound = sound and self.density_._fits(learnt.parts, width, C) and np.shape(counts) == (C,)
         sound = sound and isinstance(calm, np.ndarray) and calm.ndim == 2 and len(calm) == 3
         if self.calibration_ is not None:
-            map, prior = self.calibration_, self.__dict__.get("calibration_prior_")
+            map: Any = self.calibration_
+            prior: Any = self.__dict__.get("calibration_prior_")
             sound = sound and isinstance(map, Temperature) and map.classes == C
             sound = sound and isinstance(self.__dict__.get("floor_"), Floor) and np.shape(prior) == (C,)
         try:

@@ -211,7 +211,7 @@ def _off_singular(regimes: list[Any], stats: SwitchingStats, what: tuple[Structu
     By maximum likelihood a regime with few frames explains them exactly. Under such a model its own frames would be
     possible or impossible by rounding alone, and so would the whole sequence.
     """
-    scatter = sum(np.diagonal(s.observed) for s in stats.regimes)
+    scatter = np.sum([np.diagonal(s.observed) for s in stats.regimes], axis=0)
     floor = FLOOR * scatter / max(sum(float(s.seen) for s in stats.regimes), 1e-300)
     unit = 1 / np.sqrt(np.where(floor > 0, floor, 1.0))
     out = []
