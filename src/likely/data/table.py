@@ -157,6 +157,11 @@ class Table:
         return self.frame.height
 
     @property
+    def names(self) -> list[str]:
+        """All columns that could be a measurement, in the order of the source."""
+        return [column.name for column in self.columns]
+
+    @property
     def used(self) -> tuple[Column, ...]:
         """The columns that are measurements."""
         return tuple(column for column in self.columns if column.is_used)
