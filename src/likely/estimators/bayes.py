@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.blocks import Blocks
@@ -22,6 +22,7 @@ from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators import alarms
+from likely.estimators.border import foreign, row_weights
 from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among
@@ -97,6 +98,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         A missing label (None, NaN, `pd.NA`) is hidden, not left out: such rows are shared among the classes, by EM.
         """
         self._validate_params()
+        X = foreign(X)
         self.density_ = self._fresh_density(X)
         self.density_._validate_params()
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
@@ -121,7 +123,7 @@ class BayesClassifier(Deciding, BaseEstimator):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows: statistics are added. The first call may name all `classes` that will ever come."""
         self._validate_params()
-        first = not hasattr(self, "model_")
+        first, X = not hasattr(self, "model_"), foreign(X)
         if first:
             self.density_ = self._fresh_density(X)
             self.density_._validate_params()
@@ -279,7 +281,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         y = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, none=not reset)  # later, classes are known
         if sample_weight is None:
             return X, y, None
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = row_weights(sample_weight, X)
         counts = weight > 0
         if not counts.any():
             raise DataError(
@@ -404,6 +406,7 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows that are decided rightly; rows whose label is missing have no say."""
+        X = foreign(X)
         labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True)
         there = np.flatnonzero(~missing_labels(labels))
         if len(there) == len(labels):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from likely.core.arrays import Index
+from likely.core.arrays import Index, unmasked
 from likely.errors import DataError, sentence
 from likely.families.categorical import is_missing
 
@@ -23,7 +23,8 @@ def checked_labels(y: Any, n: int, whose: str, gaps: bool = False, none: bool = 
     if y is None:
         raise DataError(f"{whose} requires y to be passed, but the target y is None.")
     y = y.to_numpy() if hasattr(y, "to_numpy") else y
-    y = column_or_1d(_kept_apart(y), warn=True)
+    y = y.astype(object) if isinstance(y, np.ma.MaskedArray) else y  # so that a label keeps its kind beside gaps
+    y = column_or_1d(_kept_apart(unmasked(y)), warn=True)
     if len(y) != n:
         text = f"Found input variables with inconsistent numbers of samples: [{n}, {len(y)}]"
         raise DataError(sentence(whose, "one label a row is needed", text))

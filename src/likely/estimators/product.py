@@ -16,9 +16,10 @@ from sklearn.utils.validation import validate_data
 from likely.core.columns import Columns
 from likely.core.learn import resolve_prior
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.border import foreign, refuse_dates
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.outward import filled_columns, filled_in
-from likely.estimators.shell import EM, PRIOR, DensityEstimator, refuse_dates
+from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.families.product import Product, ProductStats, told_of_part
 from likely.priors.product import ProductPrior
 
@@ -90,6 +91,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     def _table(self, X: Any, reset: bool) -> Any:
         """The input with named parts or numbered columns, its names and width noted or compared."""
+        X = foreign(X)
         named = isinstance(X, Mapping) and not issparse(X)  # a dictionary of keys is a sparse matrix, and a Mapping
         X = Columns.of(X) if named else X
         if named and reset:

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods
 
-from likely.core.arrays import Array, Index, Mask
+from likely.core.arrays import Array, Index, Mask, is_gap
 from likely.core.columns import Columns
-from likely.core.joining import is_gap
 from likely.core.ragged import Ragged
 from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.errors import DataError, sentence

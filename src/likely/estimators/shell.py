@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads
@@ -20,6 +20,7 @@ from likely.core.notes import said_once, tell, unheard
 from likely.core.report import FitReport
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.border import TAKES_TEXT, numeric_rows, row_weights
 from likely.estimators.fast import is_plain
 from likely.estimators.outward import filled_in
 from likely.families.law import Law
@@ -27,7 +28,6 @@ from likely.families.unseen import never_observed, nothing_seen, unseen_columns
 from likely.models.imputing import impute
 from likely.models.softening import softened
 
-TAKES_TEXT = "leave the column out, or use NaiveBayes or CategoricalDensity, which take categories"
 PRIOR = [StrOptions({"weak"}), HasMethods(["update", "point"]), None]
 EM = {
     "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -190,13 +190,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         """Foreign rows as the model takes them; infinities are refused later, by row and column."""
         if not reset and is_plain(X, self):
             return X
-        refuse_dates(X, type(self).__name__)
-        try:
-            return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
-        except ValueError as error:
-            if "could not convert" in str(error):
-                raise _text_among(X, type(self).__name__, getattr(self, "_for_text", TAKES_TEXT)) from error
-            raise
+        return numeric_rows(self, X, reset, getattr(self, "_for_text", TAKES_TEXT))
 
     _for_text = TAKES_TEXT  # what to do with words
 
@@ -205,7 +199,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     def _checked(self, X: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any]:
         X = self._rows(X, reset=reset)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            sample_weight = row_weights(sample_weight, X)
             counts = sample_weight > 0
             if not counts.all():  # a row without weight is a row that is not there: no level, no column's range
                 X, sample_weight = X[counts], sample_weight[counts]
@@ -284,32 +278,6 @@ def predictive(model: Any, stats: Any, prior: Any, whose: str) -> Any:
         remedy = 'give one, or prior="weak"'
         raise DomainError(sentence(whose, "integrating the parameters out needs a prior", "None", remedy))
     return prior.update(stats).predictive()
-
-
-def refuse_dates(X: Any, whose: str, columns: Any = None) -> None:
-    """Dates and durations are no numbers, whatever a library would make of them."""
-    if hasattr(X, "columns"):
-        kinds = {str(c): str(X[c].dtype) for c in (X.columns if columns is None else columns) if c in X.columns}
-    else:
-        kinds = {"X": str(getattr(X, "dtype", ""))}
-    for name, kind in kinds.items():
-        if kind.lower().startswith(("date", "time", "duration")):
-            remedy = "leave it out, or turn it into a number that means something"
-            raise DataError(sentence(whose, f"column {name!r} must be numbers", kind, remedy))
-
-
-def _text_among(X: Any, whose: str, remedy: str = TAKES_TEXT) -> DataError:
-    """Which cell is no number."""
-    frame = hasattr(X, "columns")
-    names = [str(c) for c in X.columns] if frame else None
-    table = np.asarray(X, dtype=object)
-    for (i, j), cell in np.ndenumerate(table):
-        try:
-            float(cell)
-        except (TypeError, ValueError):
-            where = repr(names[j]) if names else j
-            return DataError(sentence(whose, f"column {where} must be numbers", f"{cell!r} at row {i}", remedy))
-    return DataError(sentence(whose, "rows must be numbers", "text"))
 
 
 def _renamed(whose: re.Pattern[str], name: str, text: str) -> str:

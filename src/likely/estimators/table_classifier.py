@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array, Mask, unmasked
 from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.deciding import Deciding
@@ -243,7 +243,7 @@ def with_names(X: Any, names: list[str] | None, whose: str) -> Any:
     if isinstance(parts, Mapping):
         return dict(parts)
     if isinstance(X, list | np.ndarray) and not (isinstance(X, list) and all(isinstance(x, str) for x in X)):
-        a = np.asarray(X, dtype=object if isinstance(X, list) else None)
+        a = np.asarray(unmasked(X), dtype=object if isinstance(X, list) else None)
         if a.ndim != 2 or (names is not None and a.shape[1] != len(names)):
             raise _without_names(a, names, whose)
         return {name: a[:, j] for j, name in enumerate(names or [f"x{j}" for j in range(a.shape[1])])}
