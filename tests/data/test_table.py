@@ -15,7 +15,7 @@ from likely.data.fingerprint import fingerprint
 from likely.data.labels import labels
 from likely.data.table import Table
 from likely.data.typed import typed
-from likely.errors import DataError, DomainError, ShapeError
+from likely.errors import DataError, DomainError, FitWarning, ShapeError
 
 CSV = """id,size,colour,n,smokes,class,w,when,who
 a1,1.5,red,0,Yes,good,1,2024-01-03,anna
@@ -118,17 +118,26 @@ def test_names_may_be_anything():
     ("cells", "expected"),
     [
         (["1", "2", "1"], [1, 2, 1]),
-        (["-1.0", "1.0", "-1.0"], [-1, 1, -1]),
+        (["-1.0", "1.0", "-1.0"], [-1.0, 1.0, -1.0]),
+        (["+1", "-1", "+1"], ["+1", "-1", "+1"]),
+        (["01", "2", "01"], ["01", "2", "01"]),
         (["1", "2", "X"], ["1", "2", "X"]),
         (["007", "008", "007"], ["007", "008", "007"]),
         (["0.5", "1.5", "0.5"], ["0.5", "1.5", "0.5"]),
         ([True, False, True], ["true", "false", "true"]),
-        ([1.0, 2.0, 1.0], [1, 2, 1]),
+        ([1.0, 2.0, 1.0], [1.0, 2.0, 1.0]),
+        ([1, 2, 1], [1, 2, 1]),
     ],
 )
 def test_labels(cells, expected):
     got = Table.of({"x": [0.5, 1.5, 2.5], "y": cells}, target="y").y
-    assert got.tolist() == expected and got.dtype.kind in "iU"
+    assert list(map(str, got.tolist())) == list(map(str, expected)) and got.dtype.kind in "ifU"
+
+
+def test_a_number_written_in_several_ways_is_one_class():
+    with pytest.warns(FitWarning, match=r'column "y": 1 and 1.0 are the same number, and one label: 1'):
+        got = Table.of({"x": [0.5, 1.5, 2.5], "y": ["1", "1.0", "2"]}, target="y").y
+    assert got.tolist() == [1, 1, 2] and got.dtype.kind == "i"
 
 
 def test_labels_are_spelt_as_the_classes_that_were_learnt():
@@ -137,6 +146,10 @@ def test_labels_are_spelt_as_the_classes_that_were_learnt():
     assert labels(column, classes=np.array([1, 2])).tolist() == [1, 2, 1]
     assert labels(pl.Series("y", [0.5, 1.0]), classes=["0.5", "1"]).tolist() == ["0.5", "1"]
     assert labels(pl.Series("y", ["new"]), classes=["a", "b"]).tolist() == ["new"]
+    for spelt in (["1", "-1"], ["1.0", "-1.0"], [1, -1], [1.0, -1.0]):
+        assert str(labels(pl.Series("y", spelt), classes=[-1.0, 1.0]).tolist()) == "[1.0, -1.0]"
+        assert str(labels(pl.Series("y", spelt), classes=[-1, 1]).tolist()) == "[1, -1]"
+    assert labels(pl.Series("y", ["1", "7"]), classes=[-1.0, 1.0]).tolist() == [1.0, "7"]
 
 
 @pytest.mark.parametrize(

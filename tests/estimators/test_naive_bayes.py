@@ -71,6 +71,22 @@ def test_all_numbers_need_no_product():
     assert isinstance(lk.NaiveBayes({0: "poisson"}).fit(np.abs(X).round(), y).model_.parts, lk.Product)
 
 
+def test_truth_values_are_categories_in_every_make_of_table():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = rng.random((200, 3)) < np.where(y[:, None] == 1, 0.7, 0.4)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    expected = lk.NaiveBayes().fit(frame, y).predict_proba(frame)
+    clf = lk.NaiveBayes().fit(X, y)
+    assert isinstance(clf.density_, lk.CategoricalDensity)
+    np.testing.assert_allclose(clf.predict_proba(X), expected, atol=1e-12)
+    hide = rng.random(X.shape) < 0.2
+    hidden = frame.astype(object).mask(hide)
+    expected = lk.NaiveBayes().fit(hidden, y).predict_proba(hidden)
+    masked = np.ma.masked_array(X, hide)
+    np.testing.assert_allclose(lk.NaiveBayes().fit(masked, y).predict_proba(masked), expected, atol=1e-12)
+
+
 def test_a_level_never_seen_counts_as_unobserved_and_is_novel(table):
     frame, y = table
     clf = lk.NaiveBayes().fit(frame, y)

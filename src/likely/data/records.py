@@ -10,10 +10,12 @@ from typing import Any
 
 import polars as pl
 
+from likely.core.notes import tell
 from likely.data.delimited import Source, lines_of
 from likely.errors import DataError, sentence
 
 Record = dict[str, Any]
+LITERAL = r"^(-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false|[\[{].*)$"  # JSON that is no text
 
 
 def read_json_lines(source: Source, whose: str) -> pl.DataFrame:
@@ -41,13 +43,19 @@ def read_json(source: Source, whose: str) -> pl.DataFrame:
 
 
 def _regular(source: Source) -> pl.DataFrame | None:
-    """What Polars reads; None for NaN, Infinity, and lines that are wrong or (in older versions) became nothing."""
+    """What Polars reads; None for NaN, Infinity, unlike values in a column, lines that are wrong or became nothing."""
     try:
         frame = pl.read_ndjson(source, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError):
         return None
     nothing = frame.width and frame.select(pl.all_horizontal(pl.all().is_null()).any()).item()
-    return None if nothing else frame
+    return None if nothing or any(map(_may_be_mixed, frame.select(pl.col(pl.String)))) else frame
+
+
+def _may_be_mixed(words: pl.Series) -> bool:
+    """Whether some texts, but not all, may have been numbers, truth values or nested: Polars makes texts of them."""
+    alike = words.drop_nulls().str.contains(LITERAL)
+    return bool(alike.any() and not alike.all())
 
 
 def _each_line(source: Source, whose: str) -> Iterator[Record]:
@@ -68,18 +76,27 @@ def _record(line: str, number: int, whose: str) -> Record:
 
 def _frame(records: list[Record]) -> pl.DataFrame:
     names = list(dict.fromkeys(name for record in records for name in record))
-    return pl.DataFrame({name: _column([record.get(name) for record in records]) for name in names})
+    return pl.DataFrame({name: _column(name, [record.get(name) for record in records]) for name in names})
 
 
-def _column(values: list[Any]) -> pl.Series:
+def _column(name: str, values: list[Any]) -> pl.Series:
     """Words and numbers in one column become words, as in a CSV file; nested values become their JSON."""
-    if any(isinstance(value, list | dict) for value in values):
-        return pl.Series([None if value is None else json.dumps(value) for value in values], dtype=pl.String)
-    if any(isinstance(value, str) for value in values):
+    kinds = {type(value): _kind(value) for value in values if value is not None}
+    if {"nested values", "texts"} & set(kinds.values()):
+        told = sorted(set(kinds.values()))
+        if len(told) > 1:
+            tell(sentence(f'column "{name}"', f"{', '.join(told[:-1])} and {told[-1]} stand in it: all are read as texts"))
         return pl.Series([_word(value) for value in values], dtype=pl.String)
     if all(isinstance(value, bool | None) for value in values):
         return pl.Series(values)
     return pl.Series(values, dtype=None if _all_whole(values) else pl.Float64, strict=False)
+
+
+def _kind(value: Any) -> str:
+    """What a JSON value is, in words."""
+    if isinstance(value, list | dict):
+        return "nested values"
+    return "texts" if isinstance(value, str) else "truth values" if isinstance(value, bool) else "numbers"
 
 
 def _word(value: Any) -> str | None:

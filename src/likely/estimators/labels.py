@@ -57,7 +57,7 @@ def _with_gaps(y: NDArray[Any], there: NDArray[np.bool_], whose: str) -> NDArray
         got = "none (Input y contains NaN or None only)"
         raise DataError(sentence(whose, "at least one row needs a label", got, remedy))
     seen = checked_labels(y[there], int(there.sum()), whose)
-    if seen.dtype.kind == "f" and (seen == np.floor(seen)).all():
+    if y.dtype.kind == "f" and (seen == np.floor(seen)).all():
         seen = seen.astype(np.int64)  # whole numbers that became fractions for the sake of NaN
     out = np.full(len(y), None, dtype=object)
     out[there] = seen.tolist()

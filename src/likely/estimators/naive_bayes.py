@@ -152,7 +152,7 @@ def _kinds(X: Any) -> dict[Any, str]:
         return {name: _kind(X[name].to_numpy()) for name in X.columns}
     a = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
     width = a.shape[1] if getattr(a, "ndim", 2) == 2 else 1
-    if a.dtype.kind in "biufc" or getattr(a, "ndim", 2) != 2 or not hasattr(a, "__getitem__"):
+    if a.dtype.kind in "iufc" or getattr(a, "ndim", 2) != 2 or not hasattr(a, "__getitem__"):
         return dict.fromkeys(range(width), "number")
     return {j: _kind(a[:, j]) for j in range(width)}
 
