@@ -76,7 +76,7 @@ def test_a_column_that_is_not_there_is_named(rng):
 
 def test_a_part_with_a_constant_is_named(rng):
     frame = pd.DataFrame({"a": rng.normal(size=9), "b": np.full(9, 7.0)})
-    with pytest.warns(lk.FitWarning, match=r"part 'b': .*column 0 is constant") as said:
+    with pytest.warns(lk.FitWarning, match=r"part 'b': .*column 'b' is constant") as said:
         lk.ProductDensity(lk.GaussianDensity("diagonal")).fit(frame)
     assert not any("part 'a'" in str(w.message) for w in said)
 

@@ -192,3 +192,65 @@ def test_names_of_laws_stand_beside_each_other():
     lone = lk.BayesClassifier(lk.ExponentialDensity()).fit(X["wait"][:, None], y)
     others = {"angle": np.full(60, np.nan), "size": np.full(60, np.nan)}
     np.testing.assert_allclose(nb.predict_proba({**X, **others}), lone.predict_proba(X["wait"][:, None]), rtol=1e-9)
+
+
+# ----------------------------------------------------------------- laws that do not suit
+
+
+@pytest.fixture
+def patients() -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    age, bmi, change = rng.normal(40, 9, 40).round(), rng.normal(30, 5, 40).round(1), rng.normal(size=40).round(3)
+    return pd.DataFrame({"age": age, "bmi": bmi, "change": change}), np.arange(40) % 2
+
+
+@pytest.mark.parametrize(
+    ("column", "law", "expected"),
+    [
+        *(("bmi", law, "whole numbers") for law in ("poisson", "binomial", "negative-binomial")),
+        ("bmi", "bernoulli", "values must be 0 or 1"), ("bmi", "beta", "must lie between 0 and 1"),
+        *(("change", law, "Negative values") for law in ("exponential", "gamma", "chi-square", "poisson", "binomial")),
+    ],
+)  # fmt: skip
+def test_a_law_that_cannot_hold_a_column_is_refused_by_its_name(patients, column, law, expected):
+    X, y = patients
+    odd = X[column][X[column] < 0] if column == "change" else X[column]
+    came = rf"got {odd.iloc[0]:g} at row {odd.index[0]}, column '{column}': .*GaussianDensity.*\"gaussian\""
+    with pytest.raises(lk.DataError, match=rf"{expected}.*{came}"):
+        lk.NaiveBayes({column: law}).fit(X, y)
+    with pytest.raises(lk.DataError, match=rf"{expected}.*column 'x{list(X).index(column)}'"):
+        lk.NaiveBayes({list(X).index(column): law}).fit(X.to_numpy(), y)
+
+
+def test_a_law_for_all_columns_warns_by_name(patients):
+    X, y = patients
+    with pytest.warns(lk.FitWarning, match="PoissonDensity: bmi, change are not all whole numbers"):
+        lk.NaiveBayes("poisson").fit(X.abs(), y)
+
+
+def test_parts_name_the_columns_of_the_table(patients):
+    X, _ = patients
+    X = X.assign(same=3.0)
+    with pytest.raises(lk.DataError, match=r"whole numbers, got .* column 'bmi'"):
+        lk.ProductDensity([("counts", lk.PoissonDensity(), ["age", "bmi"])]).fit(X)
+    with pytest.warns(lk.FitWarning) as heard:
+        lk.ProductDensity([
+            ("counts", lk.GaussianDensity(), ["age", "same"]), ("up", lk.BernoulliDensity(), "change"),
+            ("bmi", lk.LaplaceDensity()),
+        ]).fit(X.assign(bmi=5.0))  # fmt: skip
+    told = " ".join(str(w.message) for w in heard)
+    assert "column 'same' is constant" in told and "change is not all 0 and 1" in told and "bmi is constant" in told
+    assert "x0" not in told and "column 0" not in told
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda frame: frame.to_numpy(), lambda frame: frame.to_dict("list")])
+def test_an_unknown_law_is_named_with_its_column(patients, make):
+    X, y = patients
+    X = make(X)
+    column = 1 if isinstance(X, np.ndarray) else "bmi"
+    with pytest.raises(
+        lk.DomainError, match=rf"the law of column {column!r} must be .*poisson.*did you mean \"student-t\""
+    ):
+        lk.NaiveBayes({column: "student"}).fit(X, y)
+    with pytest.raises(lk.DomainError, match=rf"the law of column {column!r} must be a density, got 3: pass a name"):
+        lk.NaiveBayes({column: 3}).fit(X, y)

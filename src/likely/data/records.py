@@ -85,7 +85,8 @@ def _column(name: str, values: list[Any]) -> pl.Series:
     if {"nested values", "texts"} & set(kinds.values()):
         told = sorted(set(kinds.values()))
         if len(told) > 1:
-            tell(sentence(f'column "{name}"', f"{', '.join(told[:-1])} and {told[-1]} stand in it: all are read as texts"))
+            both = f"{', '.join(told[:-1])} and {told[-1]}"
+            tell(sentence(f'column "{name}"', f"{both} stand in it: all are read as texts"))
         return pl.Series([_word(value) for value in values], dtype=pl.String)
     if all(isinstance(value, bool | None) for value in values):
         return pl.Series(values)

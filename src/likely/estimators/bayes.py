@@ -27,6 +27,7 @@ from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabili
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among
 from likely.estimators.novelty import alarm
+from likely.estimators.shell import ADensity
 from likely.estimators.small_classes import notes_on_classes
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
@@ -66,7 +67,7 @@ class BayesClassifier(Deciding, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "density": [HasMethods(["fit", "score_samples", "_blank"]), None],
+        "density": [ADensity(), None],
         "class_prior": [
             StrOptions({"uniform"}), "array-like", dict, HasMethods(["update", "point"]),
             Interval(Real, 0, None, closed="neither"), None,

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array
@@ -19,7 +19,7 @@ from likely.estimators.border import row_weights
 from likely.estimators.hmm import HMMDensity
 from likely.estimators.hmm_starts import STARTS
 from likely.estimators.sequence_outward import filled_sequences
-from likely.estimators.shell import EM, DensityEstimator
+from likely.estimators.shell import EM, ADensity, DensityEstimator
 from likely.estimators.workload import evenly, keeper
 from likely.models.covariates import Driven, apart, features, with_covariates
 from likely.models.decoding import Forecast, is_one
@@ -59,7 +59,7 @@ class DrivenHMMDensity(DensityEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "component": [HasMethods(["fit", "score_samples", "_blank"]), None],
+        "component": [ADensity(), None],
         "states": [Interval(Integral, 1, None, closed="left")],
         "topology": [str, "array-like", Topology],
         "prior": [StrOptions({"weak"}), Interval(Real, 0, None, closed="neither"), DrivenPrior, None],

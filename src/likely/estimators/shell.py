@@ -28,6 +28,22 @@ from likely.families.unseen import never_observed, nothing_seen, unseen_columns
 from likely.models.imputing import impute
 from likely.models.softening import softened
 
+
+class ADensity(HasMethods):  # type: ignore[misc]
+    """The constraint of a setting that must be an estimator of densities, made and not the class; with an example."""
+
+    def __init__(self, example: str = "GaussianDensity()") -> None:
+        super().__init__(["fit", "score_samples", "_blank"])
+        self.example = example
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Whether a value is one."""
+        return not isinstance(val, type) and bool(super().is_satisfied_by(val))
+
+    def __str__(self) -> str:
+        return f"an estimator of densities, such as {self.example},"
+
+
 PRIOR = [StrOptions({"weak"}), HasMethods(["update", "point"]), None]
 EM = {
     "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -250,9 +266,21 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
     _model_types: Any = (Law,)
 
+    _titles: list[str] | None = None  # what its columns are called outside, where it is a part of something
+    _chosen = False  # True where it was chosen for certain columns: then what its law cannot hold is refused
+
     def _column_names(self) -> list[str]:
+        if self._titles is not None:
+            return self._titles
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(n) for n in names]
+
+    def _unsuited(self, X: Any, odd: Any, expected: str, remedy: str = "") -> DataError:
+        """The error of the first entry (i, j) that the law cannot hold, by the name of its column."""
+        i, j = (int(k) for k in np.argwhere(odd)[0])
+        numbered = self._titles is None and not hasattr(self, "feature_names_in_")
+        column = j if numbered else repr(self._column_names()[j])
+        return DataError(sentence(type(self).__name__, expected, f"{X[i, j]:g} at row {i}, column {column}", remedy))
 
     def _named_columns(self) -> AbstractContextManager[None]:
         """Warnings speak of columns by number, and of the law: say the columns' names, and whose it is."""
