@@ -362,7 +362,7 @@ def test_pipelines_grids_and_cross_validation(iris):
     ("X", "y", "says"),
     [
         ([[1.0], [np.inf], [2.0]], ["a", "b", "a"], "row 1, column 0"),
-        ([[1.0], [2.0]], ["a"], "inconsistent numbers of samples"),
+        ([[1.0], [2.0]], ["a"], "one label per row of X, got 1 labels for 2 rows"),
         ([[1.0], [2.0]], [None, None], "label"),
         ([["x"], ["y"]], ["a", "b"], "must be numbers"),
         ([[1.0], [2.0]], [[0, 1], [1, 0]], "1d"),

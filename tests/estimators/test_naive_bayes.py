@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -254,3 +256,47 @@ def test_an_unknown_law_is_named_with_its_column(patients, make):
         lk.NaiveBayes({column: "student"}).fit(X, y)
     with pytest.raises(lk.DomainError, match=rf"the law of column {column!r} must be a density, got 3: pass a name"):
         lk.NaiveBayes({column: 3}).fit(X, y)
+
+
+# ---------------------------------------------------------------------------- notes, once a call
+
+
+def notes_of(call) -> list[str]:
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        call()
+    return [str(w.message) for w in heard if issubclass(w.category, lk.FitWarning)]
+
+
+@pytest.mark.parametrize("make", [lk.NaiveBayes, lk.TableClassifier])
+def test_values_never_seen_are_told_of_once_a_call(table, make):
+    X = {"size": [1.0, 1.2, 3.0, 3.1] * 5, "colour": ["red", "red", "blue", None] * 5}
+    clf = make().fit(X, ["a", "a", "b", "b"] * 5)
+    new = {"size": [1.0, 2.0], "colour": ["green", "red"]}
+    for call in (clf.predict, clf.predict_proba, clf.decide, lambda X: clf.decide(X, full=True)):
+        assert [note.partition(": ")[2] for note in notes_of(lambda: call(new))] == [  # noqa: B023
+            "'colour' holds values that training never saw: they count as missing"
+        ]
+        assert notes_of(lambda: call(X)) == []  # noqa: B023
+
+
+@pytest.mark.parametrize("clf", [lk.NaiveBayes(), lk.NearestNeighbours(1), lk.DistanceClassifier()])
+def test_one_class_alone_is_told_of(clf):
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    (note,) = notes_of(lambda: clf.fit(X, ["a"] * 12))
+    assert note.startswith(f"{type(clf).__name__}: all labels are 'a', so every row will be decided for it; give rows")
+        note
+        == f"{type(clf).__name__}: all labels are 'a', so every row will be decided for it; give rows of another class"
+    )
+    assert notes_of(lambda: clf.fit(X, ["a", "b"] * 6)) == []
+
+
+def test_hidden_labels_are_told_of():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    notes = notes_of(lambda: lk.NaiveBayes().fit(X, [np.nan, 0.0, 1.0] * 4))
+    assert sum("4 of 12 rows have no label: it is hidden" in note for note in notes) == 1
+
+
+def test_named_columns_may_be_evaluated():
+    X = {"size": [1.0, 1.2, 3.0, 3.1] * 5, "colour": ["red", "red", "blue", None] * 5}
+    assert lk.evaluate(lk.NaiveBayes(), X, ["a", "a", "b", "b"] * 5, cv=2).error.value == 0.0

@@ -135,7 +135,8 @@ def _records(lines: Iterable[str], separator: str, width: int, whose: str) -> It
                 yield _of_width(fields or [""], width, begun + 1, separator, whose)
             begun = reader.line_num
     except csv.Error as error:
-        raise DataError(sentence(whose, f"line {begun + 1} cannot be read", str(error))) from error
+        remedy = "close every quote, and leave out characters that are no text"
+        raise DataError(sentence(whose, f"line {begun + 1} cannot be read", remedy=remedy)) from error
     finally:
         csv.field_size_limit(limit)
 

@@ -35,7 +35,7 @@ def read_json(source: Source, whose: str) -> pl.DataFrame:
     try:
         records = json.loads(_unpacked(source))
     except (OSError, ValueError) as error:
-        raise DataError(sentence(whose, "the file must hold JSON", str(error))) from error
+        raise DataError(sentence(whose, "the file must hold JSON", not_json(error))) from error
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         expected = "JSON must be an array of records, [{...}, {...}]"
         raise DataError(sentence(whose, expected, remedy="or write one record a line and call it .jsonl"))
@@ -68,10 +68,22 @@ def _record(line: str, number: int, whose: str) -> Record:
     try:
         record = json.loads(line)
     except ValueError as error:
-        raise DataError(sentence(whose, f"line {number} must be JSON", str(error))) from error
+        raise DataError(sentence(whose, f"line {number} must be JSON", not_json(error))) from error
     if not isinstance(record, dict):
         raise DataError(sentence(whose, f"line {number} must be a record {{...}}", line[:40]))
     return record
+
+
+def not_json(error: Exception) -> str:
+    """Where a text stops being JSON, by what the reader of the standard library says.
+
+    >>> try: json.loads('{"a" 1}')
+    ... except ValueError as error: not_json(error)
+    'something else at line 1, character 6'
+    """
+    if isinstance(error, json.JSONDecodeError):
+        return f"something else at line {error.lineno}, character {error.colno}"
+    return "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else "what cannot be read"
 
 
 def _frame(records: list[Record]) -> pl.DataFrame:

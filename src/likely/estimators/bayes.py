@@ -25,9 +25,9 @@ from likely.estimators import alarms
 from likely.estimators.border import foreign, row_weights
 from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.gaussian import GaussianDensity
-from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among
+from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among, tell_of_labels
 from likely.estimators.novelty import alarm
-from likely.estimators.shell import ADensity
+from likely.estimators.shell import ADensity, tell_of_strangers
 from likely.estimators.small_classes import notes_on_classes
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
@@ -104,6 +104,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         self.density_._validate_params()
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
         self.classes_, owner = encoded_with_gaps(y)
+        tell_of_labels(self.classes_, owner, type(self).__name__)
         with self._in_words():
             report = self._learn(X, owner, weight)
             self._adopt(report)
@@ -294,8 +295,9 @@ class BayesClassifier(Deciding, BaseEstimator):
         """Foreign rows as the model takes them; what was never seen counts as unobserved."""
         if "model_" not in self.__dict__:  # asking scikit-learn costs as much as a decision
             check_is_fitted(self)
-        X = self.density_._rows(X, reset=False)
-        return self.density_._known(X, self._learnt.parts)[0]
+        rows, strange = self.density_._known(self.density_._rows(X, reset=False), self._learnt.parts)
+        tell_of_strangers(strange, type(self).__name__)
+        return rows
 
     def _told(self, rows: Any) -> Any:
         return self.density_._told(rows)

@@ -13,9 +13,7 @@ from likely.families.column_law import ColumnLaw, outside
 from likely.families.constants import NARROW, constant_columns
 from likely.families.unseen import nothing_seen
 
-OTHER_LAWS = (
-    "use a law of real numbers: GaussianDensity or HistogramDensity (in NaiveBayes \"gaussian\" or \"histogram\")"
-)
+OTHER_LAWS = 'use a law of real numbers: GaussianDensity or HistogramDensity (in NaiveBayes "gaussian" or "histogram")'
 
 
 class ColumnDensity(DensityEstimator):

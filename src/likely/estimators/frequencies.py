@@ -13,7 +13,7 @@ from likely.core.arrays import Array, Mask
 from likely.errors import DataError, sentence
 from likely.estimators.border import row_weights
 from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
-from likely.estimators.labels import checked_labels, encoded
+from likely.estimators.labels import checked_labels, encoded, tell_of_labels
 
 
 class ClassFrequencies(Deciding, BaseEstimator):
@@ -53,6 +53,7 @@ class ClassFrequencies(Deciding, BaseEstimator):
         if not len(labels):
             raise DataError(sentence(type(self).__name__, "some row must have a weight above 0", "none"))
         self.classes_, owner = encoded(labels)
+        tell_of_labels(self.classes_, owner, type(self).__name__)
         self.class_count_ = np.bincount(owner, weight).astype(np.float64)
         self.class_prior_ = self.class_count_ / self.class_count_.sum()
         if self.class_prior is not None:

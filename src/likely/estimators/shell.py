@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from copy import copy
 from numbers import Integral, Real
@@ -298,6 +299,14 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def tell_of_strangers(strange: Mapping[str, Any], whose: str) -> None:
+    """Say in which columns there were levels that training never saw."""
+    if strange:
+        verb = "holds" if len(strange) == 1 else "hold"
+        told = f"{', '.join(map(repr, strange))} {verb} values that training never saw: they count as missing"
+        tell(f"{whose}: {told}")
 
 
 def predictive(model: Any, stats: Any, prior: Any, whose: str) -> Any:

@@ -15,6 +15,7 @@ from likely.core.arrays import Array, Index
 from likely.errors import DataError, sentence
 from likely.estimators.left_out import left_out_surprises
 from likely.estimators.mixture import MixtureDensity
+from likely.estimators.shell import tell_of_strangers
 from likely.estimators.table_classifier import Schema, TableModel, Typed, arranged_schema, laid_out, with_names
 from likely.estimators.table_mixture import BY, MOST, Found, discover
 
@@ -109,7 +110,9 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
     def rows(self, X: Any) -> Any:
         """Rows inside the border, words that training never saw as missing."""
         mixture = self.mixture_
-        return mixture._known(mixture._rows(self.frame(X), reset=False), mixture._learnt)[0]
+        rows, strange = mixture._known(mixture._rows(self.frame(X), reset=False), mixture._learnt)
+        tell_of_strangers(strange, "TableClusterer")
+        return rows
 
     def predict_proba(self, X: Any) -> Array:
         """p(cluster | x) of each row (n, K), the largest cluster first."""
