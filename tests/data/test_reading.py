@@ -173,7 +173,7 @@ def test_sql_over_files(write, tmp_path):
 @pytest.mark.parametrize(
     ("sql", "told"),
     [
-        ("selec x", r"--sql: sql parser error"),
+        ("selec x", r"^sql: sql parser error"),
         ("select nothing from t", r"the tables are t \(a\); data \(a\)"),
         ("select * from t where a > 5", "the query must give rows, got none"),
     ],
@@ -215,7 +215,7 @@ BAD = {
     "bad.json": ('{"a": [1, 2]}', "array of records"),
     "broken.json": ("[{", "the file must hold JSON"),
     "table.xlsx": (b"PK", "the ending must be one of .*export it as CSV"),
-    "table": ("a\n1\n", "the ending must be one of .*got none: say --format csv"),
+    "table": ("a\n1\n", 'the ending must be one of .*got none: pass format="csv"'),
 }
 
 

@@ -535,3 +535,19 @@ def test_class_frequencies_are_a_dummy_with_costs(tmp_path):
     assert set(model.decide(X, novelty=0.1)) == {"well"}
     with pytest.raises(DomainError, match="nothing to explain"):
         TableClassifier(ClassFrequencies()).fit(X, y).explain(X)
+
+
+def test_messages_of_a_table_model_speak_python():
+    X, y = mixed()
+    model = TableClassifier().fit(X, y)
+    calls = [
+        lambda: model.predict(X.drop("size")),
+        lambda: model.predict(X.with_columns(size=pl.lit("A11"))),
+        lambda: TableClassifier(kinds={"siez": "real"}).fit(X, y),
+        lambda: TableClassifier(kinds={"colour": "real"}).fit(X, y),
+        lambda: lk.TableClusterer(10_000).fit(X),
+    ]
+    for call in calls:
+        with pytest.raises(DataError) as caught:
+            call()
+        assert "--" not in str(caught.value)

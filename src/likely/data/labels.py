@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from likely.core.notes import tell
-from likely.data.cells import are_codes, is_whole, printed, shown
+from likely.data.cells import are_codes, as_kind, is_whole, printed, shown
 from likely.errors import DataError, sentence
 
 Labels = NDArray[Any]
@@ -100,7 +100,7 @@ def _refuse_measurement(present: pl.Series, distinct: int, whose: str) -> None:
         return
     kind = "a regression target" if numbers is not None else "an identifier or text"
     expected = f"classes are needed, with several rows each, and this looks like {kind}"
-    remedy = f"choose another target, or insist with --as {present.name}=category"
+    remedy = f"choose another target, or insist with {as_kind(present.name, 'category')}"
     raise DataError(sentence(whose, expected, f"{distinct} different values in {len(present)} rows", remedy))
 
 

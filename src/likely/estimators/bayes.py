@@ -27,7 +27,7 @@ from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabili
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among, tell_of_labels
 from likely.estimators.novelty import alarm
-from likely.estimators.shell import ADensity, tell_of_strangers
+from likely.estimators.shell import ADensity, DefaultParts, tell_of_strangers
 from likely.estimators.small_classes import notes_on_classes
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
@@ -48,7 +48,7 @@ def refuse_laws(density: Any, whose: str) -> None:
     raise DomainError(sentence(whose, "density must be an estimator of densities", got, f"use {name}()"))
 
 
-class BayesClassifier(Deciding, BaseEstimator):
+class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     """Decide between classes, each with its own density: p(c | x) ∝ p(c) p(x | c)   (Ney 2, Herbst 4.2).
 
     - **density**: the estimator of p(x | c), any density; None: `GaussianDensity()`. `model_` is a `Mixture` with one
@@ -66,6 +66,7 @@ class BayesClassifier(Deciding, BaseEstimator):
     (array(['low', 'high'], dtype=object), array([REJECT], dtype=object))
     """
 
+    _default_parts: ClassVar[dict[str, Any]] = {"density": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "density": [ADensity(), None],
         "class_prior": [

@@ -16,6 +16,7 @@ from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.errors import DomainError, sentence
 from likely.estimators.border import row_weights
+from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm import HMMDensity
 from likely.estimators.hmm_starts import STARTS
 from likely.estimators.sequence_outward import filled_sequences
@@ -58,6 +59,7 @@ class DrivenHMMDensity(DensityEstimator):
     True
     """
 
+    _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "component": [ADensity(), None],
         "states": [Interval(Integral, 1, None, closed="left")],

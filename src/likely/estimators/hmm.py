@@ -67,6 +67,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     True
     """
 
+    _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "component": [ADensity("GaussianDensity() in HMMDensity(GaussianDensity(), states=3)"), None],
         "states": [Interval(Integral, 1, None, closed="left")],

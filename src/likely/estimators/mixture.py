@@ -76,6 +76,7 @@ class MixtureDensity(DensityEstimator):
     (array([0.5, 0.5]), True)
     """
 
+    _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "component": [ADensity("GaussianDensity() in MixtureDensity(GaussianDensity(), n_components=3)"), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],

@@ -74,6 +74,7 @@ class NaiveBayes(BayesClassifier):
     array(['a'], dtype=object)
     """
 
+    _default_parts: ClassVar[dict[str, Any]] = {}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "laws": [StrOptions({"auto", *LAWS}), dict, ADensity()],
         **{name: kinds for name, kinds in BayesClassifier._parameter_constraints.items() if name != "density"},

@@ -69,7 +69,7 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def _has(self, name: str) -> Any:
         """What was learnt, or a word on how to learn it."""
         if name not in vars(self):
-            remedy = f"{type(self).__name__}.around(fitted, columns), or `likely fit --sequences`, makes one"
+            remedy = f"{type(self).__name__}.around(fitted, columns), or `likely fit`, makes one"
             raise DataError(sentence(type(self).__name__, "a fitted model is needed", "settings alone", remedy))
         return vars(self)[name]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from copy import copy
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
@@ -52,7 +52,25 @@ EM = {
 }
 
 
-class DensityEstimator(DensityMixin, BaseEstimator):
+class DefaultParts:
+    """For estimators with a setting that is an estimator, None for a default: parameters of the default can be set.
+
+    `set_params(density__covariance="pooled")` of one whose density is None first makes that density the default one,
+    so that a search may go over its settings.
+    """
+
+    _default_parts: ClassVar[dict[str, Callable[[], Any]]] = {}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also nested ones; those of a default estimator as well."""
+        for name, make in self._default_parts.items():
+            if params.get(name, getattr(self, name)) is None and any(key.startswith(f"{name}__") for key in params):
+                params[name] = make()
+        super().set_params(**params)  # type: ignore[misc]
+        return self
+
+
+class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     """Learns a density: `model_` is the value, `stats_` what was learnt, `report_` how it went.
 
     A subclass gives `_blank` (a first model for some rows) and may refine `_rows` (the border), `_prior_rule` and
