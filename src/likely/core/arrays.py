@@ -39,7 +39,9 @@ def unmasked(x: Any) -> Any:
         return np.where(hidden, np.array("NaT", cells.dtype), cells)
     if cells.dtype.kind in "fiu":
         return np.where(hidden, np.nan, cells).astype(cells.dtype if cells.dtype.kind == "f" else np.float64)
-    return np.where(hidden, None, cells.astype(object))
+    out: NDArray[Any] = cells.astype(object)
+    out[hidden] = None
+    return out
 
 
 def is_gap(cell: Any) -> bool:
