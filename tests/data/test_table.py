@@ -138,6 +138,14 @@ def test_a_number_written_in_several_ways_is_one_class():
     with pytest.warns(FitWarning, match=r'column "y": 1 and 1.0 are the same number, and one label: 1'):
         got = Table.of({"x": [0.5, 1.5, 2.5], "y": ["1", "1.0", "2"]}, target="y").y
     assert got.tolist() == [1, 1, 2] and got.dtype.kind == "i"
+    with pytest.warns(FitWarning, match=r"0.5 and 0.50 are the same number, and one label: 0.5"):
+        assert Table.of({"x": [0.5, 1.5, 2.5], "y": ["0.5", "0.50", "2"]}, target="y").y.tolist() == [
+            "0.5",
+            "0.5",
+            "2.0",
+        ]
+    with pytest.raises(DataError, match="two classes or more are needed"):
+        Table.of({"x": [0.5, 1.5, 2.5], "y": ["1", "1.0", "1"]}, target="y")
 
 
 def test_labels_are_spelt_as_the_classes_that_were_learnt():

@@ -43,24 +43,28 @@ def labels(column: pl.Series, classes: Sequence[Any] | None = None) -> Labels:
     if classes is not None:
         return _among(_text(column).tolist(), classes)
     numbers = label_numbers(column)
-    if numbers is None or not is_whole(numbers):
+    if numbers is None:
         return _text(column)
-    whole = numbers.cast(pl.Int64, strict=False)  # none where infinite, or beyond 64 bits
-    if whole.null_count():
-        return _text(column)
-    words = column.cast(pl.String)
-    for found in (whole, numbers.cast(pl.Float64)):
+    words, whole = column.cast(pl.String), _whole(numbers)
+    for found in () if whole is None else (whole, numbers.cast(pl.Float64)):
         if (words == found.cast(pl.String)).all():
             return found.to_numpy().copy()
-    if words.n_unique() == whole.n_unique():
+    if words.n_unique() == numbers.n_unique():
         return _text(column)
-    _tell_of_spellings(words, whole)
-    return whole.to_numpy().copy()
+    values = numbers if whole is None else whole
+    _tell_of_spellings(words, values)
+    return _text(values) if whole is None else whole.to_numpy().copy()
+
+
+def _whole(numbers: pl.Series) -> pl.Series | None:
+    """Numbers as Int64, None where some are not whole, infinite or beyond 64 bits."""
+    whole = numbers.cast(pl.Int64, strict=False) if is_whole(numbers) else None
+    return None if whole is None or whole.null_count() else whole
 
 
 def _tell_of_spellings(words: pl.Series, values: pl.Series) -> None:
     """Say which labels are the same number, written in several ways."""
-    ways: dict[int, list[str]] = {}
+    ways: dict[Any, list[str]] = {}
     for word, value in pl.DataFrame([words.alias("word"), values.alias("value")]).unique(maintain_order=True).rows():
         ways.setdefault(value, []).append(word)
     value, several = next((value, way) for value, way in ways.items() if len(way) > 1)
@@ -83,7 +87,8 @@ def as_spelt(names: Sequence[str], classes: Sequence[Any]) -> list[str]:
 def refuse_unlearnable(column: pl.Series, whose: str, many: bool = False) -> None:
     """At least two classes, and not a measurement: `many` says that the user insists on categories."""
     present = column.drop_nulls()
-    distinct = present.n_unique()
+    numbers = label_numbers(present)
+    distinct = present.n_unique() if numbers is None else numbers.n_unique()
     if not len(present):
         raise DataError(sentence(whose, "labels are needed", "none: every cell is missing"))
     if distinct == 1:

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from likely.data.cells import clean_numbers, tidy
-from likely.data.delimited import Source, first_line, read_delimited, refuse_names
+from likely.data.delimited import Source, first_line, read_delimited, refuse_names, why_unread
 from likely.data.records import read_json, read_json_lines
 from likely.errors import DataError, DomainError, by_caller, sentence
 
@@ -32,7 +32,7 @@ def read_parquet(source: Source, whose: str) -> pl.DataFrame:
     try:
         frame = pl.read_parquet(opened, glob=False)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(sentence(whose, "the file must be Parquet", first_line(error))) from error
+        raise DataError(sentence(whose, "the file must be Parquet", why_unread(error))) from error
     if not frame.height or not frame.width:
         raise DataError(sentence(whose, "rows are needed", f"{frame.height} rows of {frame.width} columns"))
     return frame

@@ -30,7 +30,7 @@ from likely.models.imputing import impute
 from likely.models.softening import softened
 
 
-class ADensity(HasMethods):  # type: ignore[misc]
+class ADensity(HasMethods):
     """The constraint of a setting that must be an estimator of densities, made and not the class; with an example."""
 
     def __init__(self, example: str = "GaussianDensity()") -> None:
