@@ -14,7 +14,7 @@ import scipy.stats
 from likely.data.cells import as_words
 from likely.data.kinds import count_tail, is_count, is_name_of_key, judged, kind_of
 from likely.data.table import Table
-from likely.errors import DataError
+from likely.errors import DataError, from_shell
 
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 TABLES = DATA / "tables"
@@ -105,10 +105,13 @@ def test_kinds_of_typed_columns(kind, column):
 
 def test_a_mixed_column_is_named_by_row_and_column():
     cells = [*map(str, range(17)), "n/a!", "3"]
-    told = 'row 18, column "petal_width": "n/a!" is not a number. Use --missing "n/a!", or --as petal_width=category.'
+    told = 'row 18, column "petal_width": "n/a!" is not a number. Use '
     with pytest.raises(DataError) as caught:
         kind_of(pl.Series("petal_width", cells))
-    assert str(caught.value) == told
+    assert str(caught.value) == told + 'None in its place, or kinds={"petal_width": "category"}.'
+    with pytest.raises(DataError) as caught, from_shell():
+        kind_of(pl.Series("petal_width", cells))
+    assert str(caught.value) == told + '--missing "n/a!", or --as petal_width=category.'
 
 
 def test_below_four_fifths_numbers_it_is_words():
@@ -120,7 +123,7 @@ def test_below_four_fifths_numbers_it_is_words():
 
 @pytest.mark.parametrize("word", ["inf", "-Infinity", "1e999"])
 def test_infinity_is_named(word):
-    told = f'row 3, column "x": "{word}" is not a finite number. Use --missing "{word}"'
+    told = f'row 3, column "x": "{word}" is not a finite number. Use None in its place'
     with pytest.raises(DataError, match=told):
         kind_of(pl.Series("x", ["1", None, word]))
     with pytest.raises(DataError, match='row 2, column "x": "inf" is not a finite number'):

@@ -11,6 +11,7 @@ import random
 import shutil
 import subprocess
 import threading
+import warnings
 
 import numpy as np
 import polars as pl
@@ -19,7 +20,7 @@ import pytest
 from likely.data.cells import MISSING
 from likely.data.delimited import looks_like_data, sniffed
 from likely.data.reading import read, stem
-from likely.errors import DataError, DomainError, LikelyError
+from likely.errors import DataError, DomainError, FitWarning, LikelyError
 
 ROWS = [("1.5", "red"), ("2", None), (None, "blue, dark")]
 CSV = 'size,colour\n1.5,red\n2,\nNA,"blue, dark"\n'
@@ -97,8 +98,22 @@ def test_json_lines_and_arrays_agree(write):
 
 
 def test_json_with_what_only_python_reads(write):
-    frame = read(write("t.jsonl", '{"a": NaN, "b": 1}\n{"a": 2, "b": "x"}\n{"a": null, "b": [1]}\n'))
-    assert frame["a"].to_list() == [None, 2.0, None] and frame["b"].to_list() == ["1", '"x"', "[1]"]
+    with pytest.warns(
+        FitWarning, match='column "b": nested values, numbers and texts stand in it: all are read as texts'
+    ):
+        frame = read(write("t.jsonl", '{"a": NaN, "b": 1}\n{"a": 2, "b": "x"}\n{"a": null, "b": [1]}\n'))
+    assert frame["a"].to_list() == [None, 2.0, None] and frame["b"].to_list() == ["1", "x", "[1]"]
+
+
+@pytest.mark.parametrize("odd", ["{}", "7", "1.0", "true"])
+def test_one_odd_label_renames_no_other(write, odd):
+    lines = f'{{"a": 1, "y": "p"}}\n{{"a": 2, "y": "q"}}\n{{"a": 3, "y": {odd}}}\n'
+    with pytest.warns(FitWarning, match=r'column "y": .* and .* stand in it: all are read as texts'):
+        assert read(write("t.jsonl", lines))["y"].to_list() == ["p", "q", odd]
+    plain = '{"a": 1, "y": "p"}\n{"a": 2, "y": "7"}\n'
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read(write("t.jsonl", plain))["y"].to_list() == ["p", "7"]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +173,7 @@ def test_sql_over_files(write, tmp_path):
 @pytest.mark.parametrize(
     ("sql", "told"),
     [
-        ("selec x", r"--sql: sql parser error"),
+        ("selec x", r"^sql: sql parser error"),
         ("select nothing from t", r"the tables are t \(a\); data \(a\)"),
         ("select * from t where a > 5", "the query must give rows, got none"),
     ],
@@ -200,7 +215,7 @@ BAD = {
     "bad.json": ('{"a": [1, 2]}', "array of records"),
     "broken.json": ("[{", "the file must hold JSON"),
     "table.xlsx": (b"PK", "the ending must be one of .*export it as CSV"),
-    "table": ("a\n1\n", "the ending must be one of .*got none: say --format csv"),
+    "table": ("a\n1\n", 'the ending must be one of .*got none: pass format="csv"'),
 }
 
 

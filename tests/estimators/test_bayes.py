@@ -358,11 +358,42 @@ def test_pipelines_grids_and_cross_validation(iris):
     assert cross_val_score(lk.NaiveBayes(), X, y).mean() > 0.9
 
 
+def test_settings_of_a_default_density_can_be_searched():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    grid = GridSearchCV(lk.BayesClassifier(), {"density__covariance": ["full", "pooled"]}, cv=2).fit(X, y)
+    assert grid.best_estimator_.density.covariance == grid.best_params_["density__covariance"]
+    clf = lk.BayesClassifier()
+    assert clone(clf).density is None and clf.get_params() == lk.BayesClassifier().get_params()
+    assert clf.set_params(density__covariance="pooled", cost=None).density.covariance == "pooled"
+    assert clf.set_params(density=None).density is None
+    nested = lk.BayesClassifier(lk.MixtureDensity()).set_params(density__component__covariance="diagonal")
+    assert nested.density.component.covariance == "diagonal"
+    assert lk.HMMDensity().set_params(component__covariance="diagonal").component.covariance == "diagonal"
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        lk.BayesClassifier().set_params(density__covarience="full")
+
+
+@pytest.mark.parametrize(
+    ("make", "example"),
+    [
+        (lambda: lk.BayesClassifier("gaussian"), r"such as GaussianDensity\(\)"),
+        (lambda: lk.MixtureDensity(3), r"such as GaussianDensity\(\) in MixtureDensity\(.*n_components=3\)"),
+        (lambda: lk.MixtureDensity(lk.GaussianDensity), r"such as GaussianDensity\(\)"),
+        (lambda: lk.HMMDensity(2), r"such as GaussianDensity\(\) in HMMDensity\(.*states=3\)"),
+        (lambda: lk.ProductDensity("gaussian"), r"such as GaussianDensity\(\)"),
+    ],
+)
+def test_what_is_no_density_is_told_what_one_is(make, example):
+    with pytest.raises(ValueError, match=example) as caught:
+        make().fit([[0.0], [1.0], [3.0]], *([["a", "b", "b"]] if isinstance(make(), lk.BayesClassifier) else []))
+    assert "_blank" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("X", "y", "says"),
     [
         ([[1.0], [np.inf], [2.0]], ["a", "b", "a"], "row 1, column 0"),
-        ([[1.0], [2.0]], ["a"], "inconsistent numbers of samples"),
+        ([[1.0], [2.0]], ["a"], "one label per row of X, got 1 labels for 2 rows"),
         ([[1.0], [2.0]], [None, None], "label"),
         ([["x"], ["y"]], ["a", "b"], "must be numbers"),
         ([[1.0], [2.0]], [[0, 1], [1, 0]], "1d"),

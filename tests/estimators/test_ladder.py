@@ -444,7 +444,8 @@ def test_a_table_classifier_types_its_columns():
     frame = mixed_frame()
     model = TableClassifier(kinds={"id": "ignore"}).fit(frame.drop("sick"), frame["sick"].to_numpy())
     assert {name: entry["kind"] for name, entry in model.schema.items()} == KINDS
-    assert model.n_features_in_ == 5 and model.score(frame, frame["sick"].to_numpy()) > 0.75
+    assert model.feature_names_in_.tolist() == frame.drop("sick").columns and model.n_features_in_ == frame.width - 1
+    assert model.score(frame, frame["sick"].to_numpy()) > 0.75
     assert model.unseen(frame) == {}
     with pytest.raises(DataError, match='the model needs column "size"'):
         model.predict(frame.drop("size"))
@@ -454,8 +455,39 @@ def test_a_table_classifier_takes_arrays_and_refuses_others():
     X, y, _ = wine()
     model = TableClassifier().fit(X, y)
     assert np.array_equal(model.predict(X), lk.BayesClassifier(lk.GaussianDensity("diagonal")).fit(X, y).predict(X))
-    with pytest.raises(DataError, match="rows need columns"):
+    with pytest.raises(DataError, match=r"the 13 columns of training, in that order: x0, x1, .* got shape \(178, 3\)"):
         model.predict(X[:, :3])
+
+
+def answers_first(n: int = 200) -> tuple[pl.DataFrame, np.ndarray]:
+    """Columns in another order than that of the models inside (numbers, counts, answers), and one that is set aside."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, n)
+    visits, size = rng.poisson(1.0 + 2.0 * y), rng.normal(4.0 * y, 1.5)
+    columns = {
+        "flag": (rng.random(n) < 0.3 + 0.4 * y) * 1.0,
+        "same": np.full(n, 7.0),
+        "visits": visits * 1.0,
+        "size": size,
+    }
+    return pl.DataFrame(columns), y
+
+
+@pytest.mark.parametrize("array_at_fit", [False, True])
+def test_arrays_are_read_in_the_order_of_the_training_table(tmp_path, array_at_fit):
+    X, y = answers_first()
+    model = TableClassifier().fit(X.to_numpy() if array_at_fit else X, y)
+    frame = X.rename({name: f"x{j}" for j, name in enumerate(X.columns)}) if array_at_fit else X
+    expected = TableClassifier().fit(X, y).predict_proba(X)
+    assert list(model.schema) != model.feature_names_in_.tolist() == frame.columns
+    model.save(tmp_path / "m")
+    for one in (model, lk.load(tmp_path / "m")):
+        np.testing.assert_allclose(one.predict_proba(frame), expected, atol=1e-12)
+        np.testing.assert_allclose(one.predict_proba(X.to_numpy()), expected, atol=1e-12)
+        np.testing.assert_allclose(one.predict_proba(X.to_numpy().tolist()), expected, atol=1e-12)
+        assert one.decide(X.to_numpy()).tolist() == one.decide(frame).tolist()
+        with pytest.raises(DataError, match=rf"the 4 columns of training.* {frame.columns[0]}, {frame.columns[1]}"):
+            one.predict(X.drop("same").to_numpy())
 
 
 def test_a_table_classifier_decides_as_it_was_told():
@@ -474,8 +506,11 @@ ODD = '{"a": {"kind": "odd"}}'
 
 @pytest.mark.parametrize(
     "change",
-    [{"schema_": "[]"}, {"schema_": "{"}, {"card_": "3"}, {"schema_": ODD}, {"calibration_": {"map": "Eval"}}],
-)
+    [
+        {"schema_": "[]"}, {"schema_": "{"}, {"card_": "3"}, {"schema_": ODD}, {"calibration_": {"map": "Eval"}},
+        {"columns_": '["size"]'}, {"columns_": "3"}, {"columns_": None},
+    ],
+)  # fmt: skip
 def test_what_does_not_fit_together_is_no_model(tmp_path, change):
     X, y = mixed()
     model = TableClassifier().fit(X, y)
@@ -500,3 +535,19 @@ def test_class_frequencies_are_a_dummy_with_costs(tmp_path):
     assert set(model.decide(X, novelty=0.1)) == {"well"}
     with pytest.raises(DomainError, match="nothing to explain"):
         TableClassifier(ClassFrequencies()).fit(X, y).explain(X)
+
+
+def test_messages_of_a_table_model_speak_python():
+    X, y = mixed()
+    model = TableClassifier().fit(X, y)
+    calls = [
+        lambda: model.predict(X.drop("size")),
+        lambda: model.predict(X.with_columns(size=pl.lit("A11"))),
+        lambda: TableClassifier(kinds={"siez": "real"}).fit(X, y),
+        lambda: TableClassifier(kinds={"colour": "real"}).fit(X, y),
+        lambda: lk.TableClusterer(10_000).fit(X),
+    ]
+    for call in calls:
+        with pytest.raises(DataError) as caught:
+            call()
+        assert "--" not in str(caught.value)

@@ -164,7 +164,7 @@ def test_bad_input_is_named():
         evaluate(SVC(), X, Y)
     with pytest.raises(lk.DomainError, match="cv must be"):
         evaluate(GaussianNB(), X, Y, cv="twice")
-    with pytest.raises(lk.DataError, match="one label a row"):
+    with pytest.raises(lk.DataError, match="one label per row"):
         evaluate(GaussianNB(), X, Y[:7])
     with pytest.raises(lk.DataError, match="label"):
         evaluate(GaussianNB(), X, np.where(Y == 1, np.nan, Y))

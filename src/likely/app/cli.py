@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from likely._version import __version__
+from likely.errors import from_shell
 
 # name: (module:function, summary); the summary stands here so that --help imports none of them
 COMMANDS = {
@@ -77,7 +78,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
-            done = super().invoke(ctx)
+            with from_shell():
+                done = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError as error:
             raise PipeClosed from error

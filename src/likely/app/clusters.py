@@ -172,8 +172,8 @@ def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Talk) -> 
         found = discover(frame, kinds, job.components, by=job.by, weight=table.weight, restarts=job.restarts,
                          most=most_clusters(frame, job.most, table.weight), seed=job.seed,
                          tell=lambda text: talk(f"  {text}"))  # fmt: skip
-        model = TableClusterer.around(found, schema, frame, table.weight, by=job.by, restarts=job.restarts,
-                                      most=job.most, random_state=job.seed)  # fmt: skip
+        model = TableClusterer.around(found, schema, frame, table.weight, table.names, by=job.by,
+                                      restarts=job.restarts, most=job.most, random_state=job.seed)  # fmt: skip
         shares = model.predict_proba(Typed(frame))
     rows, made = table.rows(), f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     traits = profile({name: rows[name] for name in kinds}, kinds, shares.argmax(axis=1), shares.shape[1], table.weight)

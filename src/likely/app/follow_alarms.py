@@ -161,7 +161,7 @@ class ChainTail:
 
 def _gaps(y: Any) -> Any:
     """Which entries of a frame are missing, as a key."""
-    from likely.core.joining import is_gap
+    from likely.core.arrays import is_gap
 
     if isinstance(y, dict):
         return tuple((name, _gaps(part)) for name, part in y.items())

@@ -70,7 +70,7 @@ def fields(text: str, separator: str) -> list[str]:
     try:
         return next(csv.reader([text], delimiter=separator, skipinitialspace=separator != "\t", strict=True), [""])
     except csv.Error as error:
-        raise BadLine(sentence("fields", "quotes must be closed in the same line", error)) from error
+        raise BadLine(sentence("fields", "quotes must be closed in the same line")) from error
 
 
 def _of_fields(names: tuple[str, ...], cells: list[str]) -> dict[str, Any]:
@@ -85,7 +85,8 @@ def _of_json(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise BadLine(sentence("JSON", "each line must be one object", error)) from error
+        at = f" at character {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise BadLine(sentence("JSON", "each line must be one object", f"something else{at}")) from error
     if isinstance(found, list):
         return Positions({str(j): cell for j, cell in enumerate(found)})
     if not isinstance(found, dict):

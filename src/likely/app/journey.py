@@ -165,7 +165,8 @@ def learnt(table: Table, field: Field, contest: Contest) -> tuple[TableClassifie
         classifier = from_all_rows(contest.winner.rung.estimator, field)
     hazards = tuple(dict.fromkeys([*_hazards(table, field, contest), *(str(w.message) for w in caught)]))
     found = contest.winner.calibration
-    model = TableClassifier.around(classifier, arranged_schema(table.schema()), None if found is None else found.map)
+    map = None if found is None else found.map
+    model = TableClassifier.around(classifier, arranged_schema(table.schema()), map, table.names)
     return model, hazards
 
 

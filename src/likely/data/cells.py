@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from likely.errors import DataError, sentence
+from likely.errors import DataError, by_caller, sentence
 
 # What people and programs write where nothing was measured; compared after blanks around the cell are gone.
 MISSING = (
@@ -71,11 +71,14 @@ def without_values(column: pl.Series, missing: tuple[str, ...]) -> pl.Series:
     return column.set(column.cast(pl.Float64).is_in(values.to_list()), None) if len(values) else column
 
 
-def as_numbers(column: pl.Series, *, missing: tuple[str, ...] = (), strict: bool = False) -> pl.Series | None:
+def as_numbers(
+    column: pl.Series, *, missing: tuple[str, ...] = (), strict: bool = False, learnt: bool = False
+) -> pl.Series | None:
     """A column as Int64 or Float64 with nulls, or None where it is no column of numbers.
 
     At least 80 % numbers (and five) mean numbers: the first cell that is none is then an error by row and column.
-    `strict` asks for numbers whatever their share. Infinity is always an error.
+    `strict` asks for numbers whatever their share; `learnt`: what the column is was settled when a model was learnt.
+    Infinity is always an error.
 
     >>> as_numbers(pl.Series("x", ["1", None, "2.5"])).to_list()
     [1.0, None, 2.5]
@@ -83,13 +86,13 @@ def as_numbers(column: pl.Series, *, missing: tuple[str, ...] = (), strict: bool
     True
     """
     if column.dtype == pl.String:
-        return _parsed(column, missing, strict)
+        return _parsed(column, missing, strict, learnt)
     if (column.dtype == pl.Boolean and strict) or column.dtype == pl.Null:
         return column.cast(pl.Float64)
     if column.dtype.is_numeric():
         return _finite(column.fill_nan(None) if column.dtype.is_float() else column, column)
     if strict:
-        raise bad_cell(column, column.is_not_null(), "is not a number", as_kind(column.name, "category"))
+        raise _no_number(column, column.is_not_null(), learnt)
     return None
 
 
@@ -116,12 +119,12 @@ def bad_cell(column: pl.Series, where: pl.Series, problem: str, *ways_out: str) 
     at = int(where.fill_null(False).arg_max() or 0)
     value = column[at]
     ways = ", or ".join(way for way in (*_as_missing(value), *ways_out) if way)
-    return at_row(at + 1, column.name, f'"{shown(value)}" {problem}. Use {ways}')
+    return at_row(at + 1, column.name, f'"{shown(value)}" {problem}' + (f". Use {ways}" if ways else ""))
 
 
 def as_kind(name: str, kind: str) -> str:
-    """The option that says what a column is, as a shell takes it."""
-    return f"--as {shlex.quote(f'{name}={kind}')}"
+    """How a user says what a column is: an option as a shell takes it, or an argument."""
+    return by_caller(f"--as {shlex.quote(f'{name}={kind}')}", f'kinds={{"{name}": "{kind}"}}')
 
 
 def at_row(row: int, column: str, told: str) -> DataError:
@@ -130,7 +133,9 @@ def at_row(row: int, column: str, told: str) -> DataError:
 
 
 def _as_missing(value: Any) -> tuple[str, ...]:
-    return () if value is None or shown(value) != str(value) else (f'--missing "{value}"',)
+    if value is None or shown(value) != str(value):
+        return ()
+    return (by_caller(f'--missing "{value}"', "None in its place"),)
 
 
 def shown(value: Any) -> str:
@@ -143,7 +148,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= 30 else text[:29].rstrip() + "…"
 
 
-def _parsed(column: pl.Series, missing: tuple[str, ...], strict: bool) -> pl.Series | None:
+def _no_number(column: pl.Series, where: pl.Series, learnt: bool) -> DataError:
+    ways = () if learnt else (as_kind(column.name, "category"),)
+    return bad_cell(column, where, "is not a number", *ways)
+
+
+def _parsed(column: pl.Series, missing: tuple[str, ...], strict: bool, learnt: bool) -> pl.Series | None:
     present = len(column) - column.null_count()
     values = column.cast(pl.Float64, strict=False)
     wrong = values.is_null() & column.is_not_null()
@@ -151,7 +161,7 @@ def _parsed(column: pl.Series, missing: tuple[str, ...], strict: bool) -> pl.Ser
     if not strict and not _meant_as_numbers(column, good, present):
         return None
     if good < present:
-        raise bad_cell(column, wrong, "is not a number", as_kind(column.name, "category"))
+        raise _no_number(column, wrong, learnt)
     values = without_values(values.fill_nan(None), missing)
     return _whole_if_written_so(column, _finite(values, column))
 

@@ -53,12 +53,17 @@ def lines_of(source: Source, whose: str, n: int | None = None) -> list[str]:
     except pl.exceptions.NoDataError:
         return []
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(sentence(whose, "the file cannot be read", first_line(error))) from error
+        raise DataError(sentence(whose, "the file cannot be read", why_unread(error))) from error
     broken = lines.str.contains("\ufffd", literal=True)
     if broken.any():
         expected = f"text must be UTF-8, line {int(broken.arg_max() or 0) + 1} is not"
         raise DataError(sentence(whose, expected, remedy="save the file as UTF-8"))
     return lines.to_list()
+
+
+def why_unread(error: BaseException) -> str:
+    """What the system says of a file that it cannot read; of contents that nobody can, a word of our own."""
+    return getattr(error, "strerror", None) or "a damaged file, or one of another kind"
 
 
 def first_line(error: BaseException) -> str:
@@ -135,7 +140,8 @@ def _records(lines: Iterable[str], separator: str, width: int, whose: str) -> It
                 yield _of_width(fields or [""], width, begun + 1, separator, whose)
             begun = reader.line_num
     except csv.Error as error:
-        raise DataError(sentence(whose, f"line {begun + 1} cannot be read", str(error))) from error
+        remedy = "close every quote, and leave out characters that are no text"
+        raise DataError(sentence(whose, f"line {begun + 1} cannot be read", remedy=remedy)) from error
     finally:
         csv.field_size_limit(limit)
 

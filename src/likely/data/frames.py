@@ -16,7 +16,7 @@ from likely.core.long_tables import in_order
 from likely.core.ragged import Ragged
 from likely.data.cells import at_row, shown, tokens
 from likely.data.dates import are_dates, instants
-from likely.data.labels import Labels, label_numbers, labels
+from likely.data.labels import Labels, labels
 from likely.data.reading import require
 from likely.data.roles import refuse_gaps, weights
 from likely.data.typed import typed_column
@@ -115,7 +115,7 @@ def names_or_gaps(column: pl.Series) -> Labels:
     if not column.null_count():
         return labels(column)
     present = labels(column.drop_nulls())
-    if label_numbers(column) is not None and present.dtype.kind in "iu":
+    if present.dtype.kind in "iu":
         out: Labels = np.full(len(column), np.nan)
     else:
         out = np.full(len(column), None, dtype=object)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.blocks import Blocks
@@ -25,10 +25,12 @@ from likely.decisions.combine import change_log_prior
 from likely.decisions.floor import Floor
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators import alarms
+from likely.estimators.border import foreign, row_weights
 from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.gaussian import GaussianDensity
-from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among
+from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among, tell_of_labels
 from likely.estimators.novelty import alarm
+from likely.estimators.shell import ADensity, DefaultParts, tell_of_strangers
 from likely.estimators.small_classes import notes_on_classes
 from likely.estimators.tables import as_table, take_rows
 from likely.families.gaussian import Gaussian
@@ -52,7 +54,7 @@ def refuse_laws(density: Any, whose: str) -> None:
     raise DomainError(sentence(whose, "density must be an estimator of densities", got, f"use {name}()"))
 
 
-class BayesClassifier(Deciding, BaseEstimator):
+class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     """Decide between classes, each with its own density: p(c | x) ∝ p(c) p(x | c)   (Ney 2, Herbst 4.2).
 
     - **density**: the estimator of p(x | c), any density; None: `GaussianDensity()`. `model_` is a `Mixture` with one
@@ -73,8 +75,9 @@ class BayesClassifier(Deciding, BaseEstimator):
     (array(['low', 'high'], dtype=object), array([REJECT], dtype=object))
     """
 
+    _default_parts: ClassVar[dict[str, Any]] = {"density": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "density": [HasMethods(["fit", "score_samples", "_blank"]), None],
+        "density": [ADensity(), None],
         "class_prior": [
             StrOptions({"uniform"}), "array-like", dict, HasMethods(["update", "point"]),
             Interval(Real, 0, None, closed="neither"), None,
@@ -108,11 +111,13 @@ class BayesClassifier(Deciding, BaseEstimator):
         A missing label (None, NaN, `pd.NA`) is hidden, not left out: such rows are shared among the classes, by EM.
         """
         self._validate_params()
+        X = foreign(X)
         self.density_ = self._fresh_density(X)
         self.density_._validate_params()
         given = X, y, sample_weight
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
         self.classes_, owner = encoded_with_gaps(y)
+        tell_of_labels(self.classes_, owner, type(self).__name__)
         with self._in_words():
             report = self._learn(X, owner, weight)
             self._adopt(report)
@@ -154,7 +159,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         if self.calibration is not None:
             expected, remedy = "calibration needs all rows at once", 'use fit, or lk.Calibrated(…, cv="prefit")'
             raise DomainError(sentence(type(self).__name__, expected, "partial_fit", remedy))
-        first = not hasattr(self, "model_")
+        first, X = not hasattr(self, "model_"), foreign(X)
         if first:
             self.density_ = self._fresh_density(X)
             self.density_._validate_params()
@@ -312,7 +317,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         y = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, none=not reset)  # later, classes are known
         if sample_weight is None:
             return X, y, None
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = row_weights(sample_weight, X)
         counts = weight > 0
         if not counts.any():
             raise DataError(
@@ -324,8 +329,9 @@ class BayesClassifier(Deciding, BaseEstimator):
         """Foreign rows as the model takes them; what was never seen counts as unobserved."""
         if "model_" not in self.__dict__:  # asking scikit-learn costs as much as a decision
             check_is_fitted(self)
-        X = self.density_._rows(X, reset=False)
-        return self.density_._known(X, self._learnt.parts)[0]
+        rows, strange = self.density_._known(self.density_._rows(X, reset=False), self._learnt.parts)
+        tell_of_strangers(strange, type(self).__name__)
+        return rows
 
     def _told(self, rows: Any) -> Any:
         return self.density_._told(rows)
@@ -466,6 +472,7 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows that are decided rightly; rows whose label is missing have no say."""
+        X = foreign(X)
         labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True)
         there = np.flatnonzero(~missing_labels(labels))
         if len(there) == len(labels):

@@ -17,7 +17,7 @@ from likely.core.learn import Stop, fit, gather
 from likely.core.notes import said_once, tell
 from likely.errors import DataError, sentence
 from likely.estimators.deciding import NOVELTY, RULES
-from likely.estimators.labels import checked_labels, encoded, owners_among
+from likely.estimators.labels import checked_labels, encoded, owners_among, tell_of_labels
 from likely.estimators.novelty import alarm
 from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
@@ -90,6 +90,7 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
         """Learn centres and widths from rows X (n, d) with labels y (n,)."""
         x, labels, w = self._checked(X, y, sample_weight, reset=True)
         self.classes_, owner = encoded(labels)
+        tell_of_labels(self.classes_, owner, type(self).__name__)
         blank = self._blank(x)
         with self._in_own_name():
             report = fit(blank, Blocks.of(x, w, owner=owner), prior="weak", stop=Stop(100, 1e-6))

@@ -15,7 +15,7 @@ from likely.core.arrays import Array, Index
 from likely.core.ragged import Ragged
 from likely.decisions.decide import settled
 from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.estimators.labels import checked_labels, encoded
+from likely.estimators.labels import checked_labels, encoded, tell_of_labels
 from likely.models.warp_bands import band_of
 from likely.models.warp_costs import LocalCost, local_cost
 from likely.models.warp_frames import Series, all_series
@@ -67,6 +67,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         series = all_series(X, "DTWClassifier")
         self._meant.prepare(series, "DTWClassifier")  # what this cost cannot take is refused now
         self.classes_, self.owner_ = encoded(checked_labels(y, len(series), "DTWClassifier"))
+        tell_of_labels(self.classes_, self.owner_, "DTWClassifier")
         if self.k > len(series):
             expected = f"k must not be above the number of sequences ({len(series)})"
             raise DomainError(sentence("DTWClassifier", expected, self.k))

@@ -10,12 +10,13 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
 from likely.errors import DataError, sentence
+from likely.estimators.border import row_weights
 from likely.estimators.deciding import RULES, Deciding, class_probabilities
 from likely.estimators.labels import checked_labels, encoded, owners_among
 from likely.estimators.shell import DensityEstimator
@@ -102,7 +103,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         y = checked_labels(y, len(X), type(self).__name__)
         if sample_weight is None:
             return X, y, None
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = row_weights(sample_weight, X)
         counts = weight > 0
         if not counts.any():
             raise DataError(

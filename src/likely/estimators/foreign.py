@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _check_sample_weight, _num_samples, has_fit_parameter
+from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from likely.core.arrays import Array, Index
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.estimators.border import row_weights
 from likely.estimators.labels import checked_labels, encoded
 from likely.estimators.tables import take_rows
 
@@ -27,9 +28,7 @@ def checked_targets(X: Any, y: Any, sample_weight: Any, whose: Any) -> tuple[NDA
     labels = checked_labels(y, rows_of(X), type(whose).__name__)
     weight = None
     if sample_weight is not None:
-        weight = _check_sample_weight(
-            sample_weight, np.empty((len(labels), 0)), dtype=np.float64, ensure_non_negative=True
-        )
+        weight = row_weights(sample_weight, np.empty((len(labels), 0)))
     counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
     owner = np.zeros(len(labels), dtype=np.intp)  # a row without weight may have any class
     classes, owner[counted] = encoded(labels[counted])

@@ -21,7 +21,7 @@ from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm_rule import PriorOfHMM
 from likely.estimators.hmm_starts import STARTS, ChainStarts
 from likely.estimators.sequence_outward import filled_sequences
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimators.streaming import one_step
 from likely.estimators.workload import evenly, keeper, seed_of
 from likely.families.categorical import is_missing
@@ -67,8 +67,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
     True
     """
 
+    _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "component": [HasMethods(["fit", "score_samples", "_blank"]), None],
+        "component": [ADensity("GaussianDensity() in HMMDensity(GaussianDensity(), states=3)"), None],
         "states": [Interval(Integral, 1, None, closed="left")],
         "topology": [str, "array-like", Topology],
         "ends": ["boolean", None],

@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from likely.errors import DomainError, sentence
+from likely.errors import DomainError, by_caller, sentence
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.categorical import CategoricalDensity
 from likely.estimators.chow_tree import ChowTreeDensity
@@ -168,7 +168,9 @@ def chosen_rungs(rungs: Sequence[Rung], models: str) -> list[Rung]:
     unknown = [key for key in keys if key not in known]
     if unknown or not keys:
         got = repr(unknown[0] if unknown else models)
-        raise DomainError(sentence("--models", f"for these columns there are {', '.join(known)}", got))
+        raise DomainError(
+            sentence(by_caller("--models", "models"), f"for these columns there are {', '.join(known)}", got)
+        )
     return [rung for rung in rungs if rung.key in keys]
 
 

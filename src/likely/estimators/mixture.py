@@ -26,7 +26,7 @@ from likely.decisions.partitions import adjusted_rand
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.mixture_rule import PriorOfMixture
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimators.streaming import one_step
 from likely.estimators.workload import evenly, keeper, seed_of
 from likely.families.gaussian import Gaussian
@@ -76,8 +76,9 @@ class MixtureDensity(DensityEstimator):
     (array([0.5, 0.5]), True)
     """
 
+    _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "component": [HasMethods(["fit", "score_samples", "_blank"]), None],
+        "component": [ADensity("GaussianDensity() in MixtureDensity(GaussianDensity(), n_components=3)"), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "tie": [StrOptions({"covariance", "all"}), None],
         "prior": [*PRIOR, Interval(Real, None, None, closed="neither")],
@@ -309,6 +310,7 @@ class MixtureDensity(DensityEstimator):
         if reset:
             self.component_ = GaussianDensity() if self.component is None else clone(self.component)
             self.component_._validate_params()
+        self.component_._titles, self.component_._chosen = self._titles, self._chosen
         X = self.component_._rows(X, reset)
         if reset:
             self.n_features_in_ = self.component_.n_features_in_

@@ -16,7 +16,7 @@ from likely.core.notes import said_once, tell
 from likely.decisions.cost import Cost
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.deciding import NOVELTY, RULES
-from likely.estimators.labels import checked_labels, encoded, owners_among
+from likely.estimators.labels import checked_labels, encoded, owners_among, tell_of_labels
 from likely.estimators.novelty import alarm
 from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
@@ -113,6 +113,7 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         w = row_weights(self, sample_weight, x)
         here = w > 0
         self.classes_, owner = encoded(y[here])
+        tell_of_labels(self.classes_, owner, type(self).__name__)
         return self._remember(x[here], owner, w[here])
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

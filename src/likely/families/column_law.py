@@ -14,7 +14,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, BadEntry, Index, n_rows, parameter, refuse_infinite, rows, sliceable, weights
+from likely.core.arrays import (
+    Array,
+    BadEntry,
+    Index,
+    Mask,
+    n_rows,
+    parameter,
+    refuse_infinite,
+    rows,
+    sliceable,
+    weights,
+)
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.notes import tell
@@ -431,16 +442,22 @@ _OUTSIDE: dict[str, tuple[Any, str]] = {
 }
 
 
-def refuse_outside(z: Array, support: str, whose: str) -> None:
-    """Rows to learn from must lie where the law can; the first that does not is named by row and column."""
+def outside(z: Array, support: str) -> tuple[Mask, str] | None:
+    """Which entries (n, d) do not lie where the law can, and what is expected instead; None where all do."""
     if support not in _OUTSIDE:
-        return
+        return None
     beyond, expected = _OUTSIDE[support]
     with np.errstate(invalid="ignore"):
-        bad = np.argwhere(beyond(z))
-    if len(bad):
-        i, j = (int(k) for k in bad[0])
-        raise BadEntry(whose, expected, z[i, j], i, j, "correct it, or replace it by NaN")
+        bad = beyond(z)
+    return (bad, expected) if bad.any() else None
+
+
+def refuse_outside(z: Array, support: str, whose: str) -> None:
+    """Rows to learn from must lie where the law can; the first that does not is named by row and column."""
+    found = outside(z, support)
+    if found is not None:
+        i, j = (int(k) for k in np.argwhere(found[0])[0])
+        raise BadEntry(whose, found[1], z[i, j], i, j, "correct it, or replace it by NaN")
 
 
 def same_columns(law: Any, other: Any) -> None:

@@ -116,7 +116,8 @@ def _of_values(known: Known, cells: Any) -> Array:
         else:
             found = np.asarray(feature, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DomainError(sentence(ME, f"{known.name} must be a number for every value", error)) from error
+        got, remedy = f"a {type(error).__name__} from it", "check it on one value"
+        raise DomainError(sentence(ME, f"{known.name} must be a number for every value", got, remedy)) from error
     if found.shape != cells.shape or not np.isfinite(found).all():
         expected = f"{known.name} must be a finite number for each of {len(cells)} values"
         raise DomainError(sentence(ME, expected, found.shape if found.shape != cells.shape else "NaN or infinity"))

@@ -251,7 +251,8 @@ def _checked(f: Any, name: str) -> Log:
         except LikelyError:
             raise
         except (TypeError, ValueError) as error:
-            raise DataError(sentence(WHOSE, f"{name} must give log-densities of states {x.shape}", error)) from error
+            expected, got = f"{name} must give log-densities of states {x.shape}", f"a {type(error).__name__} from it"
+            raise DataError(sentence(WHOSE, expected, got, "try it on an array of that shape")) from error
         out = out.reshape(1) if out.ndim == 0 and len(x) == 1 else out
         if out.shape != (len(x),):
             expected = f"{name} must give one log-density for each of the {len(x)} states"

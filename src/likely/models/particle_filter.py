@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, is_gap, unmasked
 from likely.core.columns import Columns
-from likely.core.joining import is_gap
 from likely.core.notes import tell
 from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError, sentence
@@ -273,8 +272,8 @@ def one_frame(y: Any) -> Any:
     if isinstance(y, Columns):
         return y
     if isinstance(y, dict):
-        return Columns.of({name: np.asarray(part)[None] for name, part in y.items()})
-    a = np.asarray(y)
+        return Columns.of({name: np.asarray(unmasked(part))[None] for name, part in y.items()})
+    a = np.asarray(unmasked(y))
     if a.dtype.kind in "USO":
         return a.reshape(1) if a.size == 1 else a.reshape(1, -1)
     if a.ndim > 2 or (a.ndim == 2 and len(a) != 1):
