@@ -557,3 +557,28 @@ def test_twenty_kills_leave_the_same_bytes(folder, tmp_path):
 @NEEDS_KILL
 def test_two_hundred_kills_leave_the_same_bytes(folder, tmp_path):
     survives(tmp_path, folder / "chain.likely", 200)
+
+
+def test_a_symbol_that_training_never_saw_means_the_same_live_in_a_batch_and_on_the_command_line(tmp_path):
+    """log p was −inf in lk.follow and 0 here, for one and the same model."""
+    laws = lk.Categorical([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], levels=["a", "b", "c"])
+    bare = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], laws)
+    fitted = lk.HMMDensity(lk.CategoricalDensity(), states=2, random_state=0).fit([list("aabbacabcc"), list("ccbacba")])
+    named = lk.SequenceDensity.around(fitted, {"symbol": "category"})
+    stream = ["a", "zz", "b"]
+    for model, batch in ((bare, bare.log_prob), (fitted, fitted.score_samples), (named, named.score_samples)):
+        beliefs, news = zip(*lk.follow(model, stream), strict=True)
+        assert np.sum(news) == pytest.approx(batch([stream])[0], rel=1e-9)
+        lk.save(model, tmp_path / "m.likely")
+        told = followed(tmp_path / "m.likely", "-", stdin="symbol\n" + "\n".join(stream) + "\n")
+        np.testing.assert_allclose(told["surprise"], -np.array(news) / np.log(2), atol=1e-9)
+        np.testing.assert_allclose(told["p(0)"], [b.probs[0] for b in beliefs])
+        assert np.isneginf(news[1]) == (model is not named)
+    with pytest.raises(lk.DataError, match="a frame must have 1 entries: symbol, got 2"):
+        lk.step(named, None, ["a", "b"])
+    with pytest.raises(lk.DataError, match="there must be a column 'sign'"):
+        lk.step(named, None, {"sign": "a"})
+    assert lk.step(named, None, {"symbol": "a"})[1] == lk.step(named, None, "a")[1] == lk.step(fitted, None, "a")[1]
+    kept = tmp_path / "live.likely"
+    list(lk.follow(named, stream[:2], keep=kept))
+    assert len(list(lk.follow(named, stream, keep=kept))) == 1

@@ -124,7 +124,10 @@ def test_models_saved_from_python_take_columns_by_place(folder, tmp_path):
         told = ("--id", "who", "--time", "t", "--columns", "x,y", "--target", "gait")
         assert run("evaluate", tmp_path / f"{name}.likely", folder / "new.csv", *told).exit_code == 0
     done = run("decode", tmp_path / "dtw.likely", new, "--id", "who", "--time", "t", "--novelty", 0.1)
-    assert done.exit_code == 1 and "--novelty" in done.stderr
+    want = [str(choice) for choice in models["dtw"].decide(values, novelty=0.1)]
+    assert done.exit_code == 0 and table(done.stdout)["decision"].to_list() == want
+    done = run("decode", tmp_path / "dtw.likely", new, "--id", "who", "--time", "t", "--class-prior", "uniform")
+    assert done.exit_code == 1 and "--class-prior" in done.stderr
     done = run("decode", tmp_path / "bayes.likely", new)  # who and t are columns then
     assert done.exit_code == 3 and "the model takes 2 columns" in done.stderr and "--columns" in done.stderr
 

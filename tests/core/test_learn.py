@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
+import likely as lk
 from likely import Blocks, DataError, DomainError, Gaussian, NotConverged, Stop, fit, iterate
 from likely.core.learn import resolve_prior
 
@@ -128,3 +130,36 @@ def test_other_words_for_a_prior_are_refused(gappy):
 def test_no_rows_are_an_error():
     with pytest.raises(DataError, match="at least one block of rows"):
         fit(Gaussian([0.0, 0.0], 1.0), np.empty((0, 2)))
+
+
+# ------------------------------------------------------------ what a row is, the model knows
+
+
+def test_a_list_for_a_model_of_sequences_holds_sequences():
+    """Vectors of equal length were read as rows of a table: ShapeError, and one long array as many sequences."""
+    rng = np.random.default_rng(0)
+    hmm = lk.HMM([0.5, 0.5], [[0.8, 0.2], [0.3, 0.7]], lk.Gaussian([[-1.0], [1.0]], 1.0))
+    x, z = (rng.normal(size=30) for _ in range(2))
+    stop = lk.Stop(3, 0.0)
+    want = lk.fit(hmm, lk.Ragged.from_list([x, z]), stop=stop)
+    for data in ([x, z], [x.tolist(), z.tolist()], np.stack([x, z])[:, :, None]):
+        found = lk.fit(hmm, data, stop=stop)
+        assert found.trace == want.trace and found.model.moves.tobytes() == want.model.moves.tobytes()
+    assert next(lk.iterate(hmm, [x])).objective == pytest.approx(hmm.log_prob([x]).sum(), rel=1e-12)
+    long = rng.normal(size=9000)
+    assert next(lk.iterate(hmm, long)).objective == pytest.approx(hmm.log_prob(long)[0], rel=1e-12)
+    held = lk.fit(hmm, [x, z], stop=stop, held_out=[x, z])
+    assert held.held_out[0] == pytest.approx(hmm.log_prob([x, z]).mean(), rel=1e-12)
+
+
+def test_models_made_of_models_of_sequences_know_it_too():
+    rng = np.random.default_rng(1)
+    x = [rng.normal(size=25), rng.normal(3.0, 1.0, size=25), rng.normal(size=25)]
+    level = [lk.LinearGaussian.local_level(q, 1.0) for q in (0.1, 1.0)]
+    both = lk.Mixture([0.5, 0.5], lk.Several(tuple(level)))
+    assert both.of_sequences and not lk.Gaussian([0.0], 1.0).of_sequences
+    joint = np.stack([m.log_prob(x) for m in level], axis=1) + np.log(0.5)
+    assert_allclose(both.log_prob(x), np.logaddexp.reduce(joint, axis=1))
+    assert_allclose(next(lk.iterate(both, x)).objective, np.logaddexp.reduce(joint, axis=1).sum())
+    mixed = lk.interpolate(level, x)
+    assert_allclose(mixed.log_prob(x), np.logaddexp.reduce(joint - np.log(0.5) + np.log(mixed.weights), axis=1))

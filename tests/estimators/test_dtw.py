@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -39,6 +41,57 @@ def test_votes_are_those_of_brute_force(k, weights, how, rng):
     distances, indices = m.kneighbors(X[40:], 4)
     assert (distances == np.take_along_axis(M[40:], indices, 1)).all() and (np.diff(distances) >= 0).all()
     assert m.score(X[40:], y[40:]) > 0.7
+
+
+@pytest.mark.parametrize("how", [
+    {"steps": "symmetric 1/2"}, {"steps": "asymmetric 1", "band": 0.6},
+    {"metric": lambda x, y: cdist(x, y, "cityblock")},
+])  # fmt: skip
+def test_slopes_and_costs_of_ones_own(how, rng):
+    X, y = spoken(rng, 24, D=2)
+    m = DTWClassifier(3, **how).fit(X[:16], y[:16])
+    cost, steps = how.get("metric", "squared"), how.get("steps", "three")
+    M = dtw_matrix(X, X[:16], cost=cost, steps=steps, band=how.get("band"))
+    peer = KNeighborsClassifier(3, metric="precomputed").fit(M[:16], y[:16])
+    assert m.predict_proba(X[16:]) == pytest.approx(peer.predict_proba(M[16:]), abs=1e-9)
+    assert DTWClassifier(3, **{**how, "band": "best"}).fit(X[:16], y[:16]).band_ in SHARES
+
+
+def test_series_that_steps_cannot_join_are_no_neighbours(rng):
+    X, y = [np.arange(10.0), np.arange(11.0), np.arange(40.0)], ["a", "b", "c"]
+    m = DTWClassifier(steps="symmetric 1").fit(X, y)
+    assert m.predict([np.arange(12.0), np.arange(38.0)]).tolist() == ["b", "c"]
+    with pytest.raises(DomainError, match="1 neighbours must be within reach, got fewer for sequence 1"):
+        m.predict([np.arange(12.0), np.arange(100.0)])
+    with pytest.raises(DomainError, match="steps must be one of"):
+        DTWClassifier(steps="sideways").fit(X, y)
+
+
+def test_novelty_is_a_rate_of_false_alarms(rng):
+    X, y = spoken(rng, 120)
+    m = DTWClassifier(3).fit(X, y)
+    new, strange = spoken(rng, 200)[0], [x + 5 * np.sign(np.sin(np.arange(len(x))))[:, None] for x in X[:10]]
+    assert all(choice is lk.NOVEL for choice in m.decide(strange, novelty=0.05))
+    assert np.mean([choice is lk.NOVEL for choice in m.decide(new, novelty=0.1)]) == pytest.approx(0.1, abs=0.1)
+    told = m.decide(strange[:1], novelty=0.05, full=True)
+    assert "nearest series reach" in told.reasons[0]
+    reach = m.kneighbors()[0][:, -1]
+    limit = np.sort(reach)[::-1][int(0.1 * 121) - 1]  # of n exchangeable series the next exceeds the k-th: k / (n + 1)
+    found = m.kneighbors(new)[0][:, -1] > limit
+    assert found.tolist() == [choice is lk.NOVEL for choice in m.decide(new, novelty=0.1)]
+    with pytest.raises(DomainError, match="novelty needs more than k = 3 sequences"):
+        DTWClassifier(3).fit(X[:3], y[:3]).decide(X[:1], novelty=0.1)
+
+
+def test_names_of_columns_are_those_of_fit(rng):
+    X, y = spoken(rng, 6, D=2)
+    table = [pd.DataFrame(x, columns=["u", "v"]) for x in X]
+    m = DTWClassifier().fit(table, y)
+    assert m.feature_names_in_.tolist() == ["u", "v"] and (m.predict(X) == m.predict(table)).all()
+    with pytest.raises(DataError, match="frames must have the columns u, v, as in fit, got v, u"):
+        m.predict([t[["v", "u"]] for t in table])
+    with pytest.raises(ShapeError, match="sequence 1 must have the columns"):
+        DTWClassifier().fit([table[0], table[1][["v", "u"]]], y[:2])
 
 
 def test_one_neighbour_is_sure_of_itself(rng):
@@ -91,6 +144,7 @@ def test_model_selection_over_lists_and_ragged(rng):
         "k": 3,
         "band": 0.1,
         "metric": "squared",
+        "steps": "three",
         "weights": "uniform",
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -383,3 +384,21 @@ def test_a_label_that_is_missing_is_hidden():
     density = LinearGaussianDensity(mover(), ["noise", "observation"], form={"noise": "scale"}, max_iter=20)
     clf = lk.BayesClassifier(density).fit(X, [*["steady"] * 15, *["drunk"] * 10, *[None] * 5])
     assert (clf.predict(X[-5:]) == "drunk").mean() >= 0.6 and clf.class_count_.sum() == pytest.approx(30)
+
+
+@pytest.mark.parametrize("kind", [lk.MixtureDensity, lk.MixtureClusterer])
+def test_mixtures_of_linear_models_tell_quiet_from_wild(kind):
+    """They failed for a list, a Ragged and an array alike, for nobody knew how to begin with sequences of vectors."""
+    rng = np.random.default_rng(0)
+    quiet, wild = (lk.LinearGaussian.local_level(q, 0.1) for q in (0.01, 2.0))
+    x = [*quiet.sample(8, rng, length=30), *wild.sample(8, rng, length=30)]
+    part = LinearGaussianDensity(lk.LinearGaussian.local_level(0.3, 0.3), ["noise", "observation"])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*not converged")
+        forms = (x, lk.Ragged.from_list(x), np.stack(x))
+        m, *others = (kind(part, 2, random_state=0, max_iter=5).fit(data) for data in forms)
+    owner = m.model_.posterior(x).argmax(axis=1)
+    assert sorted({tuple(owner[:8]), tuple(owner[8:])}) == [(0,) * 8, (1,) * 8]
+    noises = sorted(float(p.noise.item()) for p in m.model_.parts.parts)
+    assert noises[0] < 0.1 and 1.0 < noises[1] < 4.0
+    assert all(other.score_samples(x).tobytes() == m.score_samples(x).tobytes() for other in others)

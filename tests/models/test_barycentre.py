@@ -33,6 +33,29 @@ def test_inertia_is_what_it_says_and_never_rises(rng):
     assert flat.max() < 0.9
 
 
+@pytest.mark.parametrize("steps", ["symmetric", "symmetric 1/2", "symmetric 2", "asymmetric", "asymmetric 1"])
+def test_other_rules_of_steps_count_as_they_weigh(steps, rng):
+    seqs = bumps(rng, 6)
+    b = barycentre(seqs, steps=steps, max_iter=4, tol=0.3)
+    assert (np.diff(b.trace) < 0).all() and len(b.trace) > 1
+    assert b.inertia == pytest.approx(sum(dtw(b.mean, s, cost="squared", steps=steps).total for s in seqs), rel=1e-12)
+    one = [dtw(b.mean, s, cost="squared", steps=steps)._route for s in seqs]
+    total, weight = np.zeros(len(b.mean)), np.zeros(len(b.mean))
+    for route, s in zip(one, seqs, strict=True):
+        np.add.at(total, route.path[:, 0], route.weight * s[route.path[:, 1]])
+        np.add.at(weight, route.path[:, 0], route.weight)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)
+        after = barycentre(seqs, steps=steps, start=b.mean, max_iter=1, tol=0.0)
+    assert after.mean[:, 0] == pytest.approx(total / weight, rel=1e-9)
+
+
+@pytest.mark.parametrize("cost", ["absolute", "euclidean", "cosine", lambda x, y: np.abs(x - y.T)])
+def test_costs_without_a_mean_are_refused(cost, rng):
+    with pytest.raises(DomainError, match='cost must be "squared": a mean minimizes squared costs alone'):
+        barycentre(bumps(rng, 3), cost=cost)
+
+
 def test_without_room_to_warp_it_is_the_mean(rng):
     X = rng.normal(size=(7, 20))
     b = barycentre(X, band=0)

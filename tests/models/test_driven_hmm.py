@@ -524,3 +524,23 @@ def test_no_frames_at_all() -> None:
     empty = with_covariates(Ragged(np.empty((0, 2)), [0, 0]), Ragged(np.empty((0, P)), [0, 0]))
     assert h.log_prob(empty).tolist() == [0.0]
     assert h.collect(empty).total_weight == 0
+
+
+def test_impossible_frames_are_passed_over_as_in_a_plain_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of them made the whole call an error, also for frames before it and for other sequences."""
+    emits = lk.Categorical([[0.7, 0.3, 0.0], [0.0, 0.2, 0.8]], levels=["a", "b", "c"])
+    driven = DrivenHMM([0.5, 0.5], np.zeros((2, 2, 2)), emits, np.array([[True, True], [False, True]]))
+    plain = lk.HMM([0.5, 0.5], [[0.5, 0.5], [0.0, 1.0]], emits)
+    x = np.array([*"aabcb", "zz", *"cac"], dtype=object)
+    u = np.zeros(len(x))
+    for frames in (4096, 3):
+        monkeypatch.setattr(DrivenHMM, "_frames", frames)
+        for lag in (0, 2, None):
+            with pytest.warns(lk.FitWarning, match=r"^DrivenHMM.posterior: frame 5 of sequence 1 is impossible"):
+                found = driven.posterior([x[:4], x], lag, [u[:4], u])
+            with pytest.warns(lk.FitWarning, match=r"^HMM.posterior"):
+                assert_allclose(found.values, plain.posterior([x[:4], x], lag).values, atol=1e-12)
+    with pytest.warns(lk.FitWarning, match=r"^DrivenHMM.forecast"):
+        ahead = driven.forecast(with_covariates(x, u), 2, np.zeros(2))
+    with pytest.warns(lk.FitWarning, match=r"^HMM.forecast"):
+        assert_allclose(ahead.states, plain.forecast(x, 2).states)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
 import likely as lk
-from likely import DataError, Ragged
+from likely import HMM, Categorical, FitWarning, Ragged
 from tests.models.all_paths import EXIT, AllPaths, Small, every_walk, small
 
 TINY = 1e-12
@@ -44,10 +45,29 @@ def posterior_is_that_of_all_paths(p: Small) -> None:
     if not len(p.x):
         return
     if np.isneginf(oracle.log_prob):
-        with pytest.raises(DataError, match="impossible under the model"):
-            p.model.posterior(p.x)
+        with pytest.warns(FitWarning, match="counts as not observed"):
+            impossible_frames_are_passed_over(p, p.model.posterior(p.x), None)
         return
     assert np.abs(p.model.posterior(p.x) - oracle.posterior).max() <= TINY
+
+
+def impossible_frames_are_passed_over(p: Small, found: np.ndarray, lag: int | None) -> None:
+    """Frames that are impossible in `lk.step` are as if they had not been seen; after the end no state is possible."""
+    scores, T, beliefs, belief = p.scores.copy(), len(p.x), [], None
+    for t, y in enumerate(p.x):
+        belief, news = lk.step(p.model, belief, y)
+        beliefs.append(belief.probs)
+        if np.isneginf(news):
+            scores[t] = 0.0
+    end = next((t for t, b in enumerate(beliefs) if not b.any()), T)
+    assert not found[end:].any()
+    if lag == 0:
+        assert np.abs(found - np.stack(beliefs)).max() <= TINY
+    for t in range(end):
+        seen = scores[: end if lag is None else min(t + lag + 1, end)]
+        paths = p.all_paths(seen) if lag is None and end == T else p.all_paths(seen, free=True)
+        paths = paths if np.isfinite(paths.log_prob) else p.all_paths(seen, free=True)
+        assert np.abs(found[t] - paths.posterior[t]).max() <= TINY
 
 
 def statistics_are_expected_uses(p: Small) -> None:
@@ -111,9 +131,9 @@ def filters_look_no_further_than_they_may(p: Small) -> None:
         if not T:
             return
         if any(w is None for w in wanted):
-            with pytest.raises(DataError, match="impossible under the model"):
-                p.model.posterior(p.x, lag=lag)
-            return
+            with pytest.warns(FitWarning, match="counts as not observed"):
+                impossible_frames_are_passed_over(p, p.model.posterior(p.x, lag=lag), lag)
+            continue
         assert np.abs(p.model.posterior(p.x, lag=lag) - np.stack(wanted)).max() <= TINY
 
 
@@ -203,3 +223,42 @@ def test_the_oracle_is_every_walk_one_by_one():
         assert near(oracle.log_prob, float(logsumexp(logs)) if np.isfinite(logs).any() else -np.inf)
         assert near(best(oracle), max(logs, default=-np.inf))
     assert seen > 50
+
+
+# ------------------------------------------------------------------ frames that cannot be
+
+
+def test_what_comes_later_or_elsewhere_changes_no_filtered_posterior():
+    """One impossible frame made an error of the whole sequence, and of all others."""
+    h = HMM([0.5, 0.5], [[0.9, 0.1], [0.0, 1.0]], Categorical([[0.7, 0.3, 0.0], [0.0, 0.2, 0.8]], ["a", "b", "c"]))
+    x = np.array([*"aabcb", "zz", *"cac"], dtype=object)  # no state emits zz, and after c there is no way to a
+    with pytest.warns(FitWarning, match=r"^HMM.posterior: frame 5 of sequence 1 .* not observed \(2 frames in all\)"):
+        live = h.posterior([x[:4], x, x[:5]], lag=0)
+    assert_allclose(live[1][:5], h.posterior(x[:5], lag=0), rtol=1e-12)
+    assert_allclose(live[2], live[1][:5], rtol=1e-12)
+    assert_allclose(live[1], [belief.probs for belief, _ in lk.follow(h, x)])
+    gap = x.copy()
+    gap[[5, 7]] = None
+    for lag in (1, 3, None):
+        with pytest.warns(FitWarning):
+            assert_allclose(h.posterior(x, lag=lag), h.posterior(gap, lag=lag))
+    with pytest.warns(FitWarning):
+        found = h.smooth([x, x[:4]])
+    assert np.isneginf(found.log_prob[0]) and found.log_prob[1] == h.log_prob([x[:4]])[0]
+    with pytest.warns(FitWarning, match=r"^HMM.forecast: frame 5 of sequence 0"):
+        assert_allclose(h.forecast(x, 2).states, h.forecast(gap, 2).states)
+
+
+def test_a_long_sequence_with_impossible_frames_goes_on(monkeypatch):
+    from likely.models import decoding
+
+    h = HMM([0.5, 0.5], [[0.9, 0.1], [0.0, 1.0]], Categorical([[0.7, 0.3, 0.0], [0.0, 0.2, 0.8]], ["a", "b", "c"]))
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.choice([*"ab"], 3000), rng.choice([*"abc"], 3000, p=[0.02, 0.18, 0.8])]).astype(object)
+    with pytest.warns(FitWarning):
+        want = [h.posterior(x, lag=lag) for lag in (0, 2, None)]
+    assert_allclose(want[0], [belief.probs for belief, _ in lk.follow(h, x)], atol=1e-12)
+    monkeypatch.setattr(decoding, "LONG", 1000)
+    with pytest.warns(FitWarning):
+        found = [h.posterior(x, lag=lag) for lag in (0, 2, None)]
+    assert_allclose(np.stack(found), np.stack(want), atol=1e-12)

@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from likely.errors import DataError, DomainError, ShapeError
 from likely.models.warp_bands import band_of, band_rows, connected, least_radius
@@ -19,9 +20,13 @@ Y1, Y2 = [1, 0, 1, 2, 1], [1, 0, 2, 1]
 
 
 def all_paths(n, m, steps=THREE, allowed=None, open_begin=False, open_end=False, bare=((), ())):
-    """Every path through n × m points that the rule, the mask and bare frames allow, with the weights of its points."""
+    """Every path through n × m points that the rule, the mask and bare frames allow, with the weights of its points.
+
+    A point of weight 0 is not matched, so that the mask has nothing to say.
+    """
     allowed = np.ones((n, m), dtype=bool) if allowed is None else allowed
-    waiting = [([(0, j)], [steps.start]) for j in range(m if open_begin else 1) if allowed[0, j]]
+    first = range(m if open_begin else 1)
+    waiting = [([(0, j)], [steps.start]) for j in first if allowed[0, j] or not steps.start]
     while waiting:
         cells, weights = waiting.pop()
         i, j = cells[-1]
@@ -31,7 +36,9 @@ def all_paths(n, m, steps=THREE, allowed=None, open_begin=False, open_end=False,
             p, q, more = i, j, []
             for di, dj, w in chain:
                 p, q = p + di, q + dj
-                if p >= n or q >= m or not allowed[p, q] or (not di and p in bare[0]) or (not dj and q in bare[1]):
+                if p >= n or q >= m or (w and not allowed[p, q]):
+                    break
+                if (not di and p in bare[0]) or (not dj and q in bare[1]):
                     break
                 more.append(((p, q), w))
             else:
@@ -39,14 +46,14 @@ def all_paths(n, m, steps=THREE, allowed=None, open_begin=False, open_end=False,
 
 
 def cheapest(C, **how):
-    totals = [sum(w * C[c] for c, w in zip(*path, strict=True)) for path in all_paths(*C.shape, **how)]
+    totals = [sum(w * C[c] for c, w in zip(*path, strict=True) if w) for path in all_paths(*C.shape, **how)]
     return min(totals, default=None)
 
 
 def total_along(warping, C, steps=THREE):
     """The path is one of the allowed ones, and its cost is the total."""
     route = warping._route
-    return sum(w * C[tuple(c)] for c, w in zip(route.path.tolist(), route.weight, strict=True))
+    return sum(w * C[tuple(c)] for c, w in zip(route.path.tolist(), route.weight, strict=True) if w)
 
 
 # ------------------------------------------------------------------ the notes (Herbst 9.3)
@@ -105,13 +112,12 @@ def test_every_rule_finds_the_cheapest_path(name, rng):
 
 @cache
 def every_path(n, m, name, begin, end):
-    """All paths as rows of weights (paths, n · m), and which points each touches."""
+    """All paths as rows of weights (paths, n · m)."""
     found = list(all_paths(n, m, RULES[name], open_begin=begin, open_end=end))
-    weights, touched = np.zeros((len(found), n * m)), np.zeros((len(found), n * m), dtype=bool)
+    weights = np.zeros((len(found), n * m))
     for row, (cells, w) in enumerate(found):
-        at = [i * m + j for i, j in cells]
-        weights[row, at], touched[row, at] = w, True
-    return weights, touched
+        weights[row, [i * m + j for i, j in cells]] = w
+    return weights
 
 
 def test_ten_thousand_problems():
@@ -122,8 +128,8 @@ def test_ten_thousand_problems():
         name, C = names[int(rng.integers(len(names)))], rng.exponential(size=(n, m))
         begin, end = (rng.random(2) < 0.3).tolist() if n * m <= 20 else (False, False)
         mask = rng.random((n, m)) < 0.9
-        weights, touched = every_path(n, m, name, begin, end)
-        allowed = ~(touched & ~mask.ravel()).any(axis=1)
+        weights = every_path(n, m, name, begin, end)
+        allowed = ~((weights > 0) & ~mask.ravel()).any(axis=1)
         if not allowed.any():
             continue
         tried += 1
@@ -176,6 +182,50 @@ def test_bands(band, name, rng):
             masked = dtw(a, b, band=inside, steps=name)
             assert masked.total == pytest.approx(best, rel=1e-12)
     assert tried >= 6
+
+
+SKIPS = {
+    "leaves out frames of both": Steps((((1, 1, 1.0),), ((1, 0, 0.0), (1, 1, 1.0)), ((0, 1, 0.0), (1, 1, 1.0)))),
+    "asymmetric": RULES["asymmetric"],
+    "a start that costs nothing": Steps((((1, 1, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),)), start=0.0),
+    "some for nothing": Steps((((1, 1, 2.0),), ((1, 1, 0.0), (1, 0, 1.0)), ((0, 1, 0.0),))),
+}
+
+
+@pytest.mark.parametrize("name", SKIPS)
+def test_what_is_skipped_may_be_forbidden(name, rng):
+    """A step of weight 0 could not cross a forbidden point: 2.85 where the cheapest path costs 2.05."""
+    steps, crossed = SKIPS[name], 0
+    for n, m in itertools.product(range(1, 6), repeat=2):
+        for share in (0.9, 0.6):
+            C, mask = rng.exponential(size=(n, m)), rng.random((n, m)) < share
+            best = cheapest(C, steps=steps, allowed=mask)
+            if best is None:
+                with pytest.raises(DomainError, match=r"path|cost"):
+                    dtw(costs=C, steps=steps, band=mask)
+                continue
+            w = dtw(costs=C, steps=steps, band=mask)
+            assert w.total == pytest.approx(best, rel=1e-12) == total_along(w, C)
+            assert dtw(costs=np.where(mask, C, np.inf), steps=steps).total == pytest.approx(best, rel=1e-12)
+            assert mask[tuple(w.path[w._route.weight > 0].T)].all()
+            crossed += not mask[tuple(w.path.T)].all()
+    assert crossed
+
+
+@pytest.mark.parametrize("band", [0, 1, 0.4, "itakura"])
+@pytest.mark.parametrize("name", ["asymmetric", "leaves out frames of both"])
+def test_a_band_says_what_may_be_matched(band, name, rng):
+    for n, m in itertools.product(range(2, 6), repeat=2):
+        C = rng.exponential(size=(n, m))
+        try:
+            lo, hi = band_rows(band_of(band, "test"), n, m, "test")
+        except DomainError:
+            continue
+        inside = (np.arange(m) >= lo[:, None]) & (np.arange(m) < hi[:, None])
+        best = cheapest(C, steps=SKIPS[name], allowed=inside)
+        if best is not None:
+            assert dtw(costs=C, band=band, steps=SKIPS[name]).total == pytest.approx(best, rel=1e-12)
+            assert dtw(costs=C, band=inside, steps=SKIPS[name]).total == pytest.approx(best, rel=1e-12)
 
 
 def test_a_random_mask(rng):
@@ -238,6 +288,20 @@ def test_costs_are_what_they_say(rng):
         assert w.distance == pytest.approx(np.sqrt(expected) if cost == "squared" else expected, rel=1e-12)
     far = plain_twin(a, b, lambda x, y: np.sqrt((x - y) @ P @ (x - y)))
     assert dtw(a, b, cost=("mahalanobis", S)).distance == pytest.approx(far, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["three", "symmetric 1", "asymmetric"])
+def test_a_cost_of_ones_own(name, rng):
+    """A function of all frames of both gives the matrix of costs; frames not observed cost nothing."""
+    a, b = rng.normal(size=(9, 2)), rng.normal(size=(11, 2))
+    a[4], b[7] = np.nan, np.nan
+    for metric, named in (("cityblock", "absolute"), ("euclidean", "euclidean"), ("sqeuclidean", "squared")):
+        own = dtw(a, b, cost=lambda x, y, metric=metric: cdist(x, y, metric), steps=name, open_end=True)
+        want = dtw(a, b, cost=named, steps=name, open_end=True)
+        assert own.total == pytest.approx(want.total, rel=1e-12) and (own.path == want.path).all()
+    up = np.arange(6.0)
+    ahead = dtw(up, up, cost=lambda x, y: np.where(x > y.T, np.inf, np.abs(x - y.T - 1)))
+    assert (ahead.path[:, 0] <= ahead.path[:, 1]).all(), "infinity forbids a match"
 
 
 def test_a_radius_as_other_libraries_have_it(rng):
@@ -414,7 +478,9 @@ def test_hazards():
         (None, None, {"costs": [1.0]}, ShapeError, "n, m"),
         (None, None, {"costs": [[np.inf]]}, DomainError, "finite cost|path"),
         ([1], [1], {"cost": "manhattan"}, DomainError, "absolute"),
-        ([1], [1], {"cost": lambda x, y: 0}, DomainError, "costs=matrix"),
+        ([1], [1], {"cost": lambda x, y: 0}, ShapeError, r"must give numbers \(1, 1\)"),
+        ([1], [1], {"cost": lambda x, y: np.full((1, 1), np.nan)}, DataError, "nan for frames 0 and 0"),
+        ([[1, np.nan]], [[1, 1]], {"cost": lambda x, y: x @ y.T}, DataError, "frames that are whole"),
         ([1], [1], {"cost": ("mahalanobis", [[-1.0]])}, DomainError, "positive definite"),
         ([1], [1], {"cost": ("mahalanobis", np.eye(2))}, ShapeError, "as frames have"),
         ([[1.0, np.nan]], [[1, 2]], {"cost": "cosine"}, DataError, "whole"),

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError
@@ -46,6 +47,17 @@ def test_the_same_bits_as_one_by_one(cost, D, equal, rng):
 def test_other_rules(how, rng):
     seqs = some(rng, 7, 2)
     assert (dtw_matrix(seqs, **how) == one_by_one(seqs, seqs, **how)).all()
+
+
+def test_costs_of_ones_own(rng):
+    seqs, others = some(rng, 6, 2, equal=False), some(rng, 4, 2, equal=False)
+    for how in ({}, {"steps": "symmetric 1/2"}, {"band": 0.5}, {"open_begin": True}):
+        own = dtw_matrix(seqs, others, cost=lambda x, y: cdist(x, y, "cityblock"), **how)
+        assert own == pytest.approx(dtw_matrix(seqs, others, cost="absolute", **how), rel=1e-12)
+    lopsided = dtw_matrix(seqs[:3], cost=lambda x, y: np.maximum(x[:, :1] - y[:, 0], 0.0))
+    assert lopsided[0, 1] != lopsided[1, 0], "a function need not be symmetric"
+    with pytest.raises(ShapeError, match=r"dtw_matrix \(sequences 0 and 0\): a cost function must give numbers"):
+        dtw_matrix(seqs, cost=lambda x, y: np.abs(x[0] - y[0]).sum())
 
 
 def test_gaps_and_masks(rng):

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from likely.errors import DataError, DomainError, ShapeError
 from likely.models.warp_places import subsequence
@@ -22,6 +23,35 @@ def test_the_best_place_is_that_of_an_open_grid(cost, D, rng):
         assert p.distances[0] == w.distance and p.stops[0] == w.end + 1 and p.starts[0] == w.path[0, 1]
         every = min(dtw(q, s[i:j], cost=cost).distance for i in range(25) for j in range(i + 1, 26))
         assert p.distances[0] == pytest.approx(every, rel=1e-12)
+
+
+@pytest.mark.parametrize("steps", ["symmetric", "symmetric 1/2", "asymmetric", "asymmetric 2"])
+def test_other_rules_of_steps_find_the_best_of_all_parts(steps, rng):
+    def far(q, part, **how):
+        try:
+            return dtw(q, part, steps=steps, **how).distance
+        except DomainError:  # too unlike in length
+            return np.inf
+
+    for D in (1, 2):
+        q, s = rng.normal(size=(5, D)), rng.normal(size=(16, D))
+        parts = {(i, j): far(q, s[i:j]) for i in range(16) for j in range(i + 1, 17)}
+        p = subsequence(q, s, k=3, steps=steps)
+        assert p.distances[0] == pytest.approx(min(parts.values()), rel=1e-12)
+        spans = list(zip(p.starts.tolist(), p.stops.tolist(), strict=True))
+        assert p.distances == pytest.approx([parts[span] for span in spans], rel=1e-12)
+        assert all(a[1] <= b[0] or b[1] <= a[0] for a, b in itertools.combinations(spans, 2))
+
+
+def test_costs_of_ones_own_and_gaps(rng):
+    q, s = rng.normal(size=(6, 2)), rng.normal(size=(60, 2))
+    s[[10, 30, 31]] = np.nan
+    for steps in ("three", "symmetric 1"):
+        own = subsequence(q, s, 3, cost=lambda x, y: cdist(x, y, "cityblock"), steps=steps)
+        want = subsequence(q, s, 3, cost="absolute", steps=steps)
+        assert own.distances == pytest.approx(want.distances, rel=1e-12) and (own.starts == want.starts).all()
+    with pytest.raises(DomainError, match="too unlike in length for these steps"):
+        subsequence(s[:9], s[12:14], steps="symmetric 2")
 
 
 def test_places_do_not_overlap_and_are_found_in_order(rng):

@@ -49,16 +49,17 @@ class Subject:
 
 
 class OfChains(Subject):
-    """A chain whose frames hold words too: they cross the border that `likely decode` has."""
+    """A chain whose frames hold words too. As in `lk.follow`, a word that training never saw is missing where the model
+    has a table of its own (`SequenceDensity`), and impossible in a bare `HMM` or `HMMDensity`, as in their log p."""
 
-    def __init__(self, known: Any, original: Any) -> None:
+    def __init__(self, known: Any, original: Any, takes_any: bool) -> None:
         super().__init__(known.model_, known.columns, known.state_names, original)
-        self.known, self.roles = known, known.schema["roles"]
+        self.known, self.roles, self.takes_any = known, known.schema["roles"], takes_any
         self.nameless = self.nameless and not known.card
         self.plain = "category" not in self.columns.values() and _is_plain(known.model_.emissions)
 
     def observation(self, cells: Mapping[str, Any], missing: frozenset[str]) -> Any:
-        """A frame as the chain takes it; a word that training never saw is missing."""
+        """A frame as the chain takes it."""
         if self.plain:
             return super().observation(cells, missing)
         from likely.core.columns import Columns
@@ -71,8 +72,14 @@ class OfChains(Subject):
             for (name, kind), (called, cell) in zip(self.columns.items(), cells.items(), strict=True)
         }  # fmt: skip
         found = Sequences(Ragged.of(Columns(parts), np.array([1])), np.array(["0"]), columns=tuple(parts))
-        frame = self.known.known(found)[0].values
+        frame = (self.known.known(found)[0] if self.takes_any else _as_it_is(self.known, found)).values
         return {name: part[0] for name, part in frame.parts.items()} if isinstance(frame, Columns) else frame
+
+
+def _as_it_is(known: Any, found: Any) -> Any:
+    """Frames inside the border of a bare model, whatever words they hold."""
+    rows = known.frames(found)
+    return known.density_._rows(rows, reset=False) if hasattr(known, "density_") else rows
 
 
 def _is_plain(law: Any) -> bool:
@@ -110,9 +117,9 @@ def _chain(thing: Any, path: str) -> Subject:
 
     if type(thing).__name__ == "HMM" and thing.members is None:
         known: Any = BareChain(thing)  # without scikit-learn, whose import takes longer than all else
-        return OfChains(known, known.original)
+        return OfChains(known, known.original, takes_any=False)
     known = named(thing, path)
-    return OfChains(known, known.density_.topology_.original)
+    return OfChains(known, known.density_.topology_.original, takes_any=known is thing)
 
 
 def _names(thing: Any, plays: Any, path: str) -> list[str]:

@@ -74,19 +74,25 @@ class Blocks:
 
     @classmethod
     def of(
-        cls, x: Any, weight: Any = None, *, given: Any = None, owner: Any = None,
+        cls, x: Any, weight: Any = None, *, given: Any = None, owner: Any = None, sequences: bool | None = None,
         rows: int = ROWS, blocks: int = BLOCKS,
     ) -> Blocks:  # fmt: skip
-        """Cut data in memory into blocks of about `rows` rows (for Ragged: frames), `blocks` of them a part."""
+        """Cut data in memory into blocks of about `rows` rows (for Ragged: frames), `blocks` of them a part.
+
+        Whether a row is a sequence a model knows (`sequences`, see `for_model`); without one, a list of matrices, or of
+        vectors of unequal length, holds sequences.
+        """
         if isinstance(x, Blocks):
             if not (weight is given is owner is None):
                 raise DataError(sentence("Blocks", "blocks carry their own weight, given and owner", "blocks and more"))
             return x
         if isinstance(x, Iterator):
             return cls(x)  # type: ignore[arg-type]  # refused there, with the sentence
-        if isinstance(x, Mapping):
+        if sequences:
+            x = Ragged.of(x)
+        elif isinstance(x, Mapping):
             x = Columns.of(x)
-        elif _is_sequences(x):
+        elif sequences is None and _is_sequences(x):
             x = Ragged.from_list(x)
         elif not hasattr(x, "__getitem__") or isinstance(x, list | tuple):
             x = _as_array(x)
@@ -96,6 +102,11 @@ class Blocks:
         edges = _edges(x, n, rows)
         firsts = range(0, max(len(edges) - 1, 1), blocks)
         return cls([Rows(block, tuple(edges[i : i + blocks + 1])) for i in firsts])
+
+    @classmethod
+    def for_model(cls, model: Any, x: Any) -> Blocks:
+        """Data for a model, which knows whether a row is a sequence of frames."""
+        return cls.of(x, sequences=getattr(model, "of_sequences", None))
 
     @classmethod
     def read(cls, readers: Iterable[Callable[[], Iterable[Block]]]) -> Blocks:

@@ -42,6 +42,8 @@ def playing(model: Any) -> Any:
     if isinstance(model, type):
         expected, name = "a model is needed, not its class", model.__name__
         raise DomainError(sentence("step", expected, f"the class {name}", f"make one: {name}(…)"))
+    if hasattr(model, "_live"):  # an estimator whose border observations cross, too
+        return model._live()
     inner = getattr(model, "model_", model)
     if hasattr(inner, "update") and hasattr(inner, "initial"):
         return inner

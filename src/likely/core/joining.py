@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from numbers import Number, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.core.arrays import Index, is_gap, unmasked
 from likely.core.columns import Columns
+from likely.core.spacing import tell_of_uneven
 from likely.errors import DataError, ShapeError, sentence
 
 Frames = Any  # an array (T, …), or Columns of T rows
@@ -19,12 +21,20 @@ WHOSE = "Ragged"
 NUMBERS, WORDS = "biuf", "USO"
 
 
-def frames_of(x: Any, lengths: Any = None) -> tuple[Frames, Index]:
-    """The border for sequences: frames of all of them (T, …), and the number of frames of each (n,).
+class Joined(NamedTuple):
+    """Sequences end to end."""
+
+    frames: Frames  # (T, …)
+    lengths: Index  # (n,): number of frames of each
+    names: tuple[str, ...] | None = None  # of the columns, where they came in data frames
+
+
+def frames_of(x: Any, lengths: Any = None) -> Joined:
+    """The border for sequences: frames of all of them, the number of frames of each, and the names of their columns.
 
     A list holds sequences, an array (n, T, D) too; anything flatter is one sequence, or is cut by `lengths`.
 
-    >>> frames, lengths = frames_of([[1.0, 2.0, 3.0], [4.0]])
+    >>> frames, lengths, _ = frames_of([[1.0, 2.0, 3.0], [4.0]])
     >>> frames.tolist(), lengths.tolist()
     ([1.0, 2.0, 3.0, 4.0], [3, 1])
     """
@@ -36,11 +46,12 @@ def frames_of(x: Any, lengths: Any = None) -> tuple[Frames, Index]:
         return from_iterable(x, _shallow)
     whole = frames(x, "what is given")
     if getattr(whole, "ndim", 1) == 3:
-        return _stacked(whole, lengths)
+        return Joined(*_stacked(whole, lengths))
     whole = _shallow(whole, "what is given")
-    if lengths is None:
-        return whole, np.array([len(whole)], dtype=np.intp)
-    return whole, _adding_up(lengths, len(whole))
+    counts = np.array([len(whole)], dtype=np.intp) if lengths is None else _adding_up(lengths, len(whole))
+    if hasattr(x, "index") and hasattr(x, "iloc"):
+        tell_of_uneven(_pieces(x, counts), WHOSE)
+    return Joined(whole, counts, usable_names(_column_labels(x)))
 
 
 def joined(parts: Sequence[Frames]) -> tuple[Frames, Index]:
@@ -53,16 +64,17 @@ def joined(parts: Sequence[Frames]) -> tuple[Frames, Index]:
     return _end_to_end([parts[i] for i in telling]), lengths
 
 
-def from_iterable(
-    sequences: Iterable[Any], check: Callable[[Frames, str], Frames] | None = None
-) -> tuple[Frames, Index]:
+def from_iterable(sequences: Iterable[Any], check: Callable[[Frames, str], Frames] | None = None) -> Joined:
     """A list of sequences joined, each checked; arrays of numbers of one kind take no second look."""
     given = list(sequences)
     if given and all(type(s) is np.ndarray and s.ndim in (1, 2) and s.dtype.kind in NUMBERS for s in given):
         if len({(s.dtype, s.shape[1:]) for s in given}) == 1:
-            return np.concatenate(given), np.fromiter(map(len, given), dtype=np.intp, count=len(given))
+            return Joined(np.concatenate(given), np.fromiter(map(len, given), dtype=np.intp, count=len(given)))
     parts = [frames(s, f"sequence {i}") for i, s in enumerate(given)]
-    return joined([check(part, f"sequence {i}") for i, part in enumerate(parts)] if check else parts)
+    names = usable_names(_same_labels(given))
+    tell_of_uneven(((s, partial("sequence {}".format, i)) for i, s in enumerate(given)), WHOSE)
+    whole, lengths = joined([check(part, f"sequence {i}") for i, part in enumerate(parts)] if check else parts)
+    return Joined(whole, lengths, names)
 
 
 def frames(s: Any, which: str) -> Frames:
@@ -103,6 +115,45 @@ def cells(column: Any) -> NDArray[Any]:
     if not isinstance(a, np.ndarray):
         a = np.array(a, dtype=object) if isinstance(a, list | tuple) else np.asarray(a)
     return _sorted_out(a) if a.dtype.kind in WORDS else a
+
+
+# ----------------------------------------------------------------- names of columns
+
+
+def _column_labels(s: Any) -> tuple[Any, ...] | None:
+    """What the columns of a data frame are called; None for anything else."""
+    plain = isinstance(s, Columns | Mapping | np.ndarray) or not hasattr(s, "columns")
+    return None if plain else tuple(s.columns)
+
+
+def _same_labels(given: list[Any]) -> tuple[Any, ...] | None:
+    """The columns that all sequences have, in one order; None where some came without names."""
+    labels = {i: _column_labels(s) for i, s in enumerate(given) if hasattr(s, "__len__") and len(s)}
+    named = {i: names for i, names in labels.items() if names is not None}
+    first = next(iter(named), 0)
+    for i, names in named.items():
+        if names != named[first]:
+            expected = f"sequence {i} must have the columns {_listed(named[first])}, as sequence {first} has"
+            raise ShapeError(sentence(WHOSE, expected, _listed(names), "choose and order them alike"))
+    return named[first] if named and len(named) == len(labels) else None
+
+
+def usable_names(labels: tuple[Any, ...] | None) -> tuple[str, ...] | None:
+    """Names, if they are texts: numbers only count columns."""
+    return labels if labels and all(isinstance(name, str) for name in labels) else None
+
+
+def _listed(labels: tuple[Any, ...]) -> str:
+    return ", ".join(map(repr, labels[:8])) + (" …" if len(labels) > 8 else "")
+
+
+def _pieces(x: Any, lengths: Index) -> Iterator[tuple[Any, Callable[[], str]]]:
+    """Each sequence of a table that lengths cut, and what to call it."""
+    if len(lengths) == 1:
+        yield x, lambda: "the series"
+        return
+    for i, end in enumerate(np.cumsum(lengths).tolist()):
+        yield x.iloc[end - int(lengths[i]) : end], partial("sequence {}".format, i)
 
 
 # ----------------------------------------------------------------- one sequence

@@ -102,7 +102,7 @@ def iterate(
     if hard and not getattr(model, "hides_labels", False):
         expected = "hard=True is for models with hidden labels, such as mixtures"
         raise DomainError(sentence("fit", expected, type(model).__name__))
-    blocks, engine = Blocks.of(data), engine or Threads()
+    blocks, engine = Blocks.for_model(model, data), engine or Threads()
     if getattr(model, "takes_parts", False):
         blocks = blocks.whole()
     while True:
@@ -143,7 +143,7 @@ class _Climb:
 
     def __init__(self, model: Any, prior: Any, stop: Stop, held_out: Any, checkpoint: Keeper | None) -> None:
         self.model, self.prior, self.stop, self.checkpoint = model, prior, stop, checkpoint
-        self.aside = None if held_out is None else Blocks.of(held_out)
+        self.aside = None if held_out is None else Blocks.for_model(model, held_out)
         self.trace: list[float] = []
         self.held_out: list[float] = []
         self.last: Step | None = None
@@ -336,7 +336,7 @@ def _kinds(prior: Any) -> str:
 def mean_log_prob(model: Any, data: Any) -> float:
     """Mean log p(x) a row of weighted data."""
     total, weight = 0.0, 0.0
-    for block in Blocks.of(data):
+    for block in Blocks.for_model(model, data):
         each = model.log_prob(block.x)
         total += float(each.sum() if block.weight is None else each @ block.weight)
         weight += float(len(each) if block.weight is None else block.weight.sum())

@@ -10,21 +10,22 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Index, Mask, is_gap
 from likely.core.columns import Columns
-from likely.core.joining import NUMBERS, WORDS, Frames, cells, side_by_side
+from likely.core.joining import NUMBERS, WORDS, Joined, cells, side_by_side, usable_names
 from likely.errors import DataError, ShapeError, sentence
 
 WHOSE = "Ragged.from_table"
 SPELT: tuple[Any, ...] = (np.float64, np.dtype("datetime64[us]"))
 
 
-def cut_by_id(table: Any, id: Any, time: Any, columns: Any) -> tuple[Frames, Index, NDArray[Any]]:
-    """Frames in order of sequence and time (T, …), the number of frames of each sequence (n,), and the ids (n,)."""
+def cut_by_id(table: Any, id: Any, time: Any, columns: Any) -> tuple[Joined, NDArray[Any]]:
+    """Frames in order of sequence and time, with the number of frames of each and column names; and the ids (n,)."""
     parts = _parts(table)
     chosen = _chosen(parts, id, time, columns)
     whose, ids = first_appearances(_there(parts, id, "id"), f"id {id!r}")
     order = in_order(whose, None if time is None else _there(parts, time, "time"), f"time {time!r}")
     frames = side_by_side({name: _taken(parts[name], order) for name in chosen})
-    return frames, np.bincount(whose, minlength=len(ids)).astype(np.intp), ids
+    lengths = np.bincount(whose, minlength=len(ids)).astype(np.intp)
+    return Joined(frames, lengths, usable_names(tuple(chosen))), ids
 
 
 def first_appearances(column: Any, which: str) -> tuple[Index, NDArray[Any]]:

@@ -29,6 +29,7 @@ class Ragged(Value):
 
     values: Frames  # (T, …): the frames of all sequences, numbers or words, or Columns of T rows
     offsets: NDArray[np.intp]  # (n + 1,): sequence i is values[offsets[i]:offsets[i + 1]]
+    names: tuple[str, ...] | None = None  # of the columns of a frame, where they came in data frames
 
     def __post_init__(self) -> None:
         offsets = np.asarray(self.offsets, dtype=np.intp)
@@ -50,6 +51,9 @@ class Ragged(Value):
         - a **list** of arrays (T_i,) or (T_i, D), of lists, of data frames: each is a sequence, whatever their lengths;
         - an array **(n, T, D)**: n sequences of T frames; with `lengths`, of their first so many, the rest is padding;
         - an array **(T, D)** or (T,), a data frame, Columns: one sequence, or several cut by `lengths`.
+
+        Columns of data frames keep their `names`, and those of one list must have the same. Frames count as equally
+        spaced: a time index with holes or uneven steps is told of.
 
         >>> Ragged.of(np.zeros((5, 2)), lengths=[3, 2])
         Ragged(2 sequences of 2 to 3 frames, each 2 × float64)
@@ -79,18 +83,20 @@ class Ragged(Value):
         >>> ids.tolist(), r[0].tolist()
         (['b', 'a'], [7.0, 5.0])
         """
-        frames, lengths, ids = cut_by_id(table, id, time, columns)
-        return cls._cut(frames, lengths), ids
+        cut, ids = cut_by_id(table, id, time, columns)
+        return cls._cut(*cut), ids
 
     @classmethod
     def joined(cls, several: Sequence[Ragged]) -> Ragged:
         """The sequences of several, one after the other."""
         frames, _ = joined([one.values for one in several])
-        return cls._cut(frames, np.concatenate([np.empty(0, np.intp), *(one.lengths for one in several)]))
+        names = {one.names for one in several if len(one.values)}
+        lengths = np.concatenate([np.empty(0, np.intp), *(one.lengths for one in several)])
+        return cls._cut(frames, lengths, names.pop() if len(names) == 1 else None)
 
     @classmethod
-    def _cut(cls, values: Frames, lengths: Index) -> Self:
-        return cls.trusted(values=_locked(values), offsets=_offsets(lengths))
+    def _cut(cls, values: Frames, lengths: Index, names: tuple[str, ...] | None = None) -> Self:
+        return cls.trusted(values=_locked(values), offsets=_offsets(lengths), names=names)
 
     # ------------------------------------------------------------------- contents
 
@@ -118,7 +124,7 @@ class Ragged(Value):
         if isinstance(which, slice) and which.step in (None, 1):
             start, stop, _ = which.indices(len(self))
             o = self.offsets[start : max(start, stop) + 1]
-            return Ragged.trusted(values=self.values[o[0] : o[-1]], offsets=o - o[0])
+            return Ragged.trusted(values=self.values[o[0] : o[-1]], offsets=o - o[0], names=self.names)
         return self._picked(np.arange(len(self))[which if isinstance(which, slice) else _index(which)])
 
     def _picked(self, chosen: Index) -> Ragged:
@@ -127,7 +133,7 @@ class Ragged(Value):
         offsets = _offsets(lengths)
         at = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
         values = self.values[at] if isinstance(self.values, Columns) else np.take(self.values, at, axis=0)
-        return Ragged.trusted(values=_locked(values), offsets=offsets)
+        return Ragged.trusted(values=_locked(values), offsets=offsets, names=self.names)
 
     # ------------------------------------------------------------------ going on
 

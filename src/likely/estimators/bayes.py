@@ -30,6 +30,7 @@ from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabili
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among, tell_of_labels
 from likely.estimators.novelty import alarm
+from likely.estimators.sequence_border import cut
 from likely.estimators.shell import ADensity, DefaultParts, tell_of_strangers
 from likely.estimators.small_classes import notes_on_classes
 from likely.estimators.tables import as_table, take_rows
@@ -105,13 +106,15 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     # ----------------------------------------------------------------- learning
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> Self:
         """Learn from rows X (n, d) with labels y (n,): strings, numbers or booleans.
 
         A missing label (None, NaN, `pd.NA`) is hidden, not left out: such rows are shared among the classes, by EM.
+        Of a density of sequences, a row is a sequence: `lengths` cut them out of one long array X, here and wherever
+        X is asked for.
         """
         self._validate_params()
-        X = foreign(X)
+        X = self._cut(foreign(X), lengths)
         self.density_ = self._fresh_density(X)
         self.density_._validate_params()
         given = X, y, sample_weight
@@ -153,13 +156,15 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     _alarms = True  # whoever asks for posteriors only, as folds do, need not know what is novel
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, lengths: Any = None
+    ) -> Self:
         """Learn from more rows: statistics are added. The first call may name all `classes` that will ever come."""
         self._validate_params()
         if self.calibration is not None:
             expected, remedy = "calibration needs all rows at once", 'use fit, or lk.Calibrated(…, cv="prefit")'
             raise DomainError(sentence(type(self).__name__, expected, "partial_fit", remedy))
-        first, X = not hasattr(self, "model_"), foreign(X)
+        first, X = not hasattr(self, "model_"), self._cut(foreign(X), lengths)
         if first:
             self.density_ = self._fresh_density(X)
             self.density_._validate_params()
@@ -311,7 +316,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             if hasattr(self.density_, "feature_names_in_"):
                 self.feature_names_in_ = self.density_.feature_names_in_
         if isinstance(X, Ragged) and len(X) == 1 and np.ndim(y) == 1 and len(y) > 1:
-            remedy = "pass a list of arrays, or a Ragged"
+            remedy = "say where sequences end with lengths=, or pass a list of arrays"
             expected = f"one sequence has one label, but there are {len(y)}"
             raise DataError(sentence(type(self).__name__, expected, "an array that is one sequence", remedy))
         y = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, none=not reset)  # later, classes are known
@@ -324,6 +329,13 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
                 sentence(type(self).__name__, "some row must have a weight above 0", "sample_weight all zero")
             )
         return (X, y, weight) if counts.all() else (X[counts], y[counts], weight[counts])
+
+    def _cut(self, X: Any, lengths: Any) -> Any:
+        """Sequences that lengths cut out of one array; without any, X as it is."""
+        if lengths is None:
+            return X
+        density: Any = self.__dict__.get("density_", getattr(self, "density", None))
+        return cut(X, lengths, type(self).__name__, density is not None and density._of_sequences)
 
     def _rows(self, X: Any) -> Any:
         """Foreign rows as the model takes them; what was never seen counts as unobserved."""
@@ -344,9 +356,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     # ----------------------------------------------------------------------- use
 
-    def log_posterior(self, X: Any) -> Array:
+    def log_posterior(self, X: Any, lengths: Any = None) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
-        rows = self._rows(X)
+        rows = self._rows(self._cut(X, lengths))
         if self.calibration_ is not None:
             return self._calibrated(rows, self.calibration_)
         return self._plain_log_posterior(rows)
@@ -364,20 +376,24 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         raw = self.with_class_prior(trained)._plain_log_posterior(rows)
         return change_log_prior(calibration.log_posterior(self.floor_.applied(raw)), trained, now)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any, lengths: Any = None) -> Array:
+        """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        return self.log_posterior(X, lengths)
+
+    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
         """p(c | x) of each row (n, C), columns in the order of `classes_`."""
         if self.calibration_ is not None:
-            return np.exp(self.log_posterior(X))
-        rows = self._rows(X)
+            return np.exp(self.log_posterior(X, lengths))
+        rows = self._rows(self._cut(X, lengths))
         if self._certain:
             return self.model_.posterior(rows)
         return self._of_joint(rows, self.model_._shares, len(self.classes_), np.float64)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, lengths: Any = None) -> Any:
         """The class of least expected cost among the classes (n,): it never refuses; `decide` may."""
         if self.calibration_ is not None:
-            return super().predict(X)
-        rows, cost = self._rows(X), self._cost_of(None)
+            return super().predict(self._cut(X, lengths))
+        rows, cost = self._rows(self._cut(X, lengths)), self._cost_of(None)
 
         def best(block: Any) -> Index:
             if cost is None:
@@ -416,28 +432,21 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             tell(f"{type(self).__name__}: {text}; use a density without ends, or novelty=")
         return out
 
-    def decide(self, X: Any, *, class_prior: Any = None, **how: Any) -> Any:
+    def decide(self, X: Any, *, class_prior: Any = None, lengths: Any = None, **how: Any) -> Any:
         """The cheapest action for each row, or a refusal: see `Deciding.decide`; a `class_prior` changes p(x), too."""
+        check_is_fitted(self)
+        X = self._cut(X, lengths)
         if class_prior is not None:
-            check_is_fitted(self)
             return self.with_class_prior(class_prior).decide(X, **how)
         rules = [how.get(name) if how.get(name) is not None else getattr(self, name) for name in REJECT_RULES]
-        if any(rule is not None for rule in rules) and self.calibration_ is None and self._of_sequences():
+        if any(rule is not None for rule in rules) and self.calibration_ is None and self.density_._of_sequences:
             text = "posteriors of sequences are too sure for a reject rule"
             tell(f"{type(self).__name__}: {text}; set calibration=\"temperature\", or wrap it in lk.Calibrated")
         return super().decide(X, **how)
 
-    def _of_sequences(self) -> bool:
-        """Whether a row is a sequence."""
-        check_is_fitted(self)
-        inner = self.model_.parts
-        while hasattr(inner, "parts"):
-            inner = inner.parts
-        return hasattr(inner, "forecast")
-
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: Any, lengths: Any = None) -> Array:
         """log p(x) of each row (n,), whatever its class."""
-        rows = self._rows(X)
+        rows = self._rows(self._cut(X, lengths))
         return self.model_.log_prob(rows)
 
     def sample(self, n_samples: int = 1, random_state: Any = None, **how: Any) -> tuple[Any, Any]:
@@ -455,11 +464,11 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         other.class_prior = class_prior
         return other
 
-    def surprise(self, X: Any) -> Array:
+    def surprise(self, X: Any, lengths: Any = None) -> Array:
         """How unlike training each row is (n,): the median of log p over the model's own draws with the same gaps,
         minus log p(x), in units of their interquartile range; infinite where a level was never seen."""
         check_is_fitted(self)
-        return alarms.surprise_of(self, self.density_._rows(X, reset=False))[0]
+        return alarms.surprise_of(self, self.density_._rows(self._cut(X, lengths), reset=False))[0]
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """log p(c | x) of each row (n, C) under a classifier learnt from all the others: fast, for statistics subtract.
@@ -470,9 +479,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
         return leave_one_out(self, X, y, sample_weight)[0]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
         """Share of rows that are decided rightly; rows whose label is missing have no say."""
-        X = foreign(X)
+        X = self._cut(foreign(X), lengths)
         labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True)
         there = np.flatnonzero(~missing_labels(labels))
         if len(there) == len(labels):

@@ -43,8 +43,11 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
             tol=tol, hard=hard, random_state=random_state, early_stopping=early_stopping,
         )  # fmt: skip
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None) -> Self:
-        """Learn from rows X (n, d); `y` is ignored."""
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None, *, lengths: Any = None
+    ) -> Self:
+        """Learn from rows X (n, d); `y` is ignored, and `lengths` are those of `MixtureDensity`."""
+        X = self._cut(X, lengths)
         if self.n_components is None:
             self.chosen_ = self._choose(X, sample_weight)
         super().fit(X, y, sample_weight, checkpoint)
@@ -70,13 +73,13 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
         """Number of components of the learnt mixture."""
         return int(self.model_.size)
 
-    def predict(self, X: Any) -> Index:
+    def predict(self, X: Any, lengths: Any = None) -> Index:
         """The most probable component of each row (n,)."""
         check_is_fitted(self)
-        rows = self._known(self._rows(X, reset=False), self._learnt)[0]
+        rows = self._known(self._rows(self._cut(X, lengths), reset=False), self._learnt)[0]
         return map_rows(self.model_.most_probable, rows, None, np.intp)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
         """p(k | x) of each row (n, K)."""
         check_is_fitted(self)
-        return self.model_.posterior(self._known(self._rows(X, reset=False), self._learnt)[0])
+        return self.model_.posterior(self._known(self._rows(self._cut(X, lengths), reset=False), self._learnt)[0])

@@ -19,6 +19,7 @@ from likely.estimators.border import row_weights
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm import HMMDensity
 from likely.estimators.hmm_starts import STARTS
+from likely.estimators.sequence_border import tell_of_codes
 from likely.estimators.sequence_outward import filled_sequences
 from likely.estimators.shell import EM, ADensity, DensityEstimator
 from likely.estimators.workload import evenly, keeper
@@ -90,6 +91,7 @@ class DrivenHMMDensity(DensityEstimator):
 
     _saved = (*DensityEstimator._saved, "plain_", "n_covariates_in_")
     _model_types = (DrivenHMM,)
+    _of_sequences = True
 
     # ----------------------------------------------------------------- learning
 
@@ -104,7 +106,7 @@ class DrivenHMMDensity(DensityEstimator):
         plain chain, which comes first, is learnt anew).
         """
         self._validate_params()
-        driven, weight, known = self._driven(X, covariates, sample_weight, lengths, given)
+        driven, weight, known = self._driven(X, y, covariates, sample_weight, lengths, given)
         units = _units(driven, weight)
         self.n_covariates_in_ = driven.covariates.shape[1]
         self.plain_ = self._plain(driven.frames, weight, known)
@@ -136,10 +138,13 @@ class DrivenHMMDensity(DensityEstimator):
         raise DomainError(sentence(type(self).__name__, expected, "partial_fit", "call fit with all of them"))
 
     def _driven(
-        self, X: Any, covariates: Any, sample_weight: Any, lengths: Any, given: Any
+        self, X: Any, y: Any, covariates: Any, sample_weight: Any, lengths: Any, given: Any
     ) -> tuple[Driven, Array | None, Ragged | None]:
         """Sequences that have a weight, and what is known of their states."""
         driven = apart(X, covariates, lengths)
+        self._heed_y(y, driven.frames)
+        if self.component is None:
+            tell_of_codes(driven.frames.values, type(self).__name__)
         features(driven.covariates, None, driven.frames.offsets)  # refuses what is missing, by sequence and frame
         known = None if given is None else Ragged.of(given, None if isinstance(given, Ragged) else lengths)
         if known is not None:
@@ -245,8 +250,11 @@ class DrivenHMMDensity(DensityEstimator):
         return self.model_.log_prob(self._rows(X, False, covariates, lengths))
 
     def score(self, X: Any, y: Any = None, covariates: Any = None, lengths: Any = None) -> float:
-        """Mean log p of the sequences."""
-        return float(np.mean(self.score_samples(X, covariates, lengths)))
+        """Mean log p per sequence; `y` is ignored."""
+        check_is_fitted(self)
+        rows = self._rows(X, False, covariates, lengths)
+        self._heed_y(y, rows)
+        return float(np.mean(self.model_.log_prob(rows)))
 
     def predict(self, X: Any, covariates: Any = None, lengths: Any = None) -> Any:
         """The best path of states: (T,) for one sequence, a Ragged for several."""

@@ -11,16 +11,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Mask
 from likely.core.ragged import Ragged
 from likely.decisions.decide import settled
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.labels import checked_labels, encoded, tell_of_labels
+from likely.estimators.novelty import alarm
 from likely.models.warp_bands import band_of
 from likely.models.warp_costs import LocalCost, local_cost
 from likely.models.warp_frames import Series, all_series
 from likely.models.warp_pairs import Rules
 from likely.models.warp_search import Neighbours, nearest
+from likely.models.warp_steps import rule_named
 
 SHARES = tuple(i / 100 for i in range(21))  # bands that "best" chooses from
 
@@ -33,7 +35,10 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     search is exact: bounds and early stops leave out only what cannot be a neighbour; of equals the first wins.
 
     - **k**: neighbours that vote. Posteriors are shares of votes: with k=1 they are 0 or 1, and say nothing of doubt.
-    - **metric**: what two frames cost when they are matched, `cost` of `dtw`; the cost of mistakes is for `decide`.
+    - **metric**: what two frames cost when they are matched, `cost` of `dtw`, also a function; the cost of mistakes is
+      for `decide`.
+    - **steps**: as in `dtw`. Series that these steps cannot join are no neighbours. Other rules than "three", and
+      metrics that are functions, compute all distances.
     - **band**: as in `dtw`. band="best" tries shares 0, 0.01, … 0.2 and takes the narrowest with the fewest
       errors when each training series is classified by the others (`band_`, `left_out_errors_`).
     - **weights**: "uniform", or "distance": votes count 1 / distance.
@@ -48,16 +53,21 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "k": [Interval(Integral, 1, None, closed="left")],
         "metric": "no_validation",
+        "steps": "no_validation",
         "band": "no_validation",
         "weights": [StrOptions({"uniform", "distance"})],
     }
+    _added: ClassVar[dict[str, Any]] = {"steps": "three"}  # settings that files of earlier versions do not have
     _saved: tuple[str, ...] = (
-        "frames_", "offsets_", "owner_", "classes_", "class_prior_", "band_", "left_out_errors_",
+        "frames_", "offsets_", "owner_", "classes_", "class_prior_", "band_", "left_out_errors_", "feature_names_in_",
     )  # fmt: skip
 
-    def __init__(self, k: int = 1, *, metric: Any = "squared", band: Any = None, weights: str = "uniform") -> None:
+    def __init__(
+        self, k: int = 1, *, metric: Any = "squared", steps: Any = "three", band: Any = None, weights: str = "uniform"
+    ) -> None:
         self.k = k
         self.metric = metric
+        self.steps = steps
         self.band = band
         self.weights = weights
 
@@ -66,6 +76,11 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self._validate_params()
         series = all_series(X, "DTWClassifier")
         self._meant.prepare(series, "DTWClassifier")  # what this cost cannot take is refused now
+        rule_named(self.steps, "DTWClassifier")
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.pop("_reach", None)
+        if series.names is not None:
+            self.feature_names_in_ = np.array(series.names, dtype=object)
         self.classes_, self.owner_ = encoded(checked_labels(y, len(series), "DTWClassifier"))
         tell_of_labels(self.classes_, self.owner_, "DTWClassifier")
         if self.k > len(series):
@@ -96,11 +111,20 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
 
     def decide(
         self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
-        full: bool = False,
+        novelty: float | None = None, full: bool = False,
     ) -> Any:  # fmt: skip
-        """The cheapest action by the shares of votes, or `lk.REJECT`; `cost` is that of mistakes, as in `lk.decide`."""
-        P = self.predict_proba(X)
-        return settled(P, self.classes_, cost=cost, reject_cost=reject_cost, reject_below=reject_below, full=full)
+        """The cheapest action by the shares of votes, or `lk.REJECT`; `cost` is that of mistakes, as in `lk.decide`.
+
+        `novelty` is a rate of false alarms: a series is `lk.NOVEL` whose k-th neighbour is farther than those of all
+        but this share of training series, each among the others.
+        """
+        check_is_fitted(self)
+        found = self._nearest(self._series(X), self.k)
+        novel, why = (None, None) if novelty is None else self._novel(found.distances[:, -1], novelty)
+        return settled(
+            self._votes(found), self.classes_, cost=cost, reject_cost=reject_cost, reject_below=reject_below,
+            novel=novel, why_novel=why, full=full,
+        )  # fmt: skip
 
     def kneighbors(self, X: Any = None, k: int | None = None) -> tuple[Array, Index]:
         """Distances and places of the k nearest training sequences (n, k), nearest first; of equals the first.
@@ -133,16 +157,30 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         return local_cost(self.metric, "DTWClassifier", "metric")
 
     def _rules(self, band: Any) -> Rules:
-        meant = self._meant
-        kind = meant.of_width(self.frames_.shape[1])
-        return Rules(kind, meant.rooted, band=band_of(band, "DTWClassifier"), whose="DTWClassifier")
+        rule, limits = rule_named(self.steps, "DTWClassifier"), band_of(band, "DTWClassifier")
+        return Rules.of(self._meant, self.frames_.shape[1], steps=rule, band=limits, whose="DTWClassifier")
 
     def _series(self, X: Any) -> Series:
         series, D = all_series(X, "DTWClassifier"), self.frames_.shape[1]
         if series.values.shape[1] != D:
             got = series.values.shape[1]
             raise ShapeError(sentence("DTWClassifier", f"frames must have {D} entries, as in fit", got))
+        learnt = getattr(self, "feature_names_in_", None)
+        if learnt is not None and series.names is not None and series.names != tuple(learnt):
+            expected, got = f"frames must have the columns {', '.join(learnt)}, as in fit", ", ".join(series.names)
+            raise DataError(sentence("DTWClassifier", expected, got, "choose and order them alike"))
         return series
+
+    def _novel(self, reach: Array, rate: float) -> tuple[Mask, Any]:
+        """Which series (n,) have farther neighbours than training has, and why."""
+        if len(self.owner_) <= self.k:
+            expected = f"novelty needs more than k = {self.k} sequences"
+            raise DomainError(sentence("DTWClassifier", expected, len(self.owner_)))
+        if "_reach" not in self.__dict__:  # of training series among the others
+            self._reach = self._nearest(None, self.k).distances[:, -1]
+        limit = alarm(np.stack([self._reach, np.ones(len(self._reach))]), rate, "DTWClassifier")
+        usual = f"beyond {limit:.3g} of all but {100 * rate:g} % of training series"
+        return reach > limit, lambda i: f"its {self.k} nearest series reach {reach[i]:.3g}, {usual}"
 
     def _nearest(self, queries: Series | None, k: int) -> Neighbours:
         """Neighbours of some series, or without any of each training series among the others."""

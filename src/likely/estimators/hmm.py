@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array, BadEntry, Index, refuse_infinite
+from likely.core.arrays import Array
 from likely.core.learn import Stop, best_of, fit
 from likely.core.notes import tell
 from likely.core.ragged import Ragged
@@ -20,6 +20,14 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm_rule import PriorOfHMM
 from likely.estimators.hmm_starts import STARTS, ChainStarts
+from likely.estimators.sequence_border import (
+    cut,
+    refuse_infinite_frames,
+    refuse_what_holds_none,
+    table_of_frames,
+    tell_of_codes,
+    tell_of_empty,
+)
 from likely.estimators.sequence_outward import filled_sequences
 from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimators.streaming import one_step
@@ -28,7 +36,7 @@ from likely.families.categorical import is_missing
 from likely.families.shared import Shared, untied
 from likely.models.decoding import is_one
 from likely.models.expansion import of_higher_order, on_moves, with_durations
-from likely.models.hmm import HMM, BadFrame
+from likely.models.hmm import HMM
 from likely.models.topology import Topology
 from likely.models.trellis import log_likelihoods
 
@@ -110,6 +118,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     _saved = (*DensityEstimator._saved, "component_", "topology_", "streamed_", "lengths_")
     _model_types = (HMM,)
     _hides_labels = True
+    _of_sequences = True
 
     # ----------------------------------------------------------------- learning
 
@@ -117,15 +126,14 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, given: Any = None,
         checkpoint: Any = None,
     ) -> Self:  # fmt: skip
-        """Learn from sequences; `y` is ignored.
+        """Learn from sequences; `y` is ignored. `lengths` cut one long array X (elsewhere often the second argument).
 
         `given`: states that are known, for each frame of each sequence its number, −1 where it is not. With all of
         them known learning takes one pass. `checkpoint` is a file name: a fit cut off goes on from there.
         """
         self._validate_params()
         given = None if given is None else _known_states(given, lengths)
-        X = self._cut(X, lengths)
-        X, weight, given = self._with_states(X, sample_weight, given)
+        X, weight, given = self._with_states(cut(X, lengths), y, sample_weight, given)
         with self._named_columns():
             report = self._learn(X, weight, given, checkpoint)
         self._tell_of(report)
@@ -133,13 +141,15 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self._note_lengths(X, weight)
         return self._adopt(report)
 
-    def _with_states(self, X: Any, sample_weight: Any, given: Ragged | None) -> tuple[Ragged, Any, Ragged | None]:
+    def _with_states(
+        self, X: Any, y: Any, sample_weight: Any, given: Ragged | None
+    ) -> tuple[Ragged, Any, Ragged | None]:
         if given is None:
-            return *self._seen(*self._checked(X, sample_weight, reset=True)), None
+            return *self._seen(*self._checked(X, sample_weight, reset=True, y=y)), None
         if sample_weight is not None:
             keep = np.asarray(sample_weight) > 0
             given = given[keep] if keep.shape == (len(given),) else given
-        X, weight = self._seen(*self._checked(X, sample_weight, reset=True))
+        X, weight = self._seen(*self._checked(X, sample_weight, reset=True, y=y))
         return X, weight, self._masks(given, X)
 
     def _seen(self, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
@@ -193,43 +203,36 @@ class HMMDensity(ChainStarts, DensityEstimator):
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
         """
         if not hasattr(self, "model_"):
-            self.fit(X, sample_weight=sample_weight, lengths=lengths)
+            self.fit(X, y, sample_weight, lengths=lengths)
             self.streamed_ = True
             return self
         self._validate_params()
-        X, weight = self._checked(self._cut(X, lengths), sample_weight, reset=False)
+        X, weight = self._checked(cut(X, lengths), sample_weight, reset=False, y=y)
         self._refuse_short(X)
         return self._adopt(one_step(self, X, weight))
 
     # ------------------------------------------------------------------- border
 
-    def _cut(self, X: Any, lengths: Any) -> Any:
-        return X if lengths is None else Ragged.of(X, lengths)
-
     def _rows(self, X: Any, reset: bool) -> Ragged:
         """Foreign sequences as the model takes them: all frames cross the component's border at once."""
-        if X is None or (not isinstance(X, Ragged) and hasattr(X, "tocsr")) or _is_complex(X):
-            self._refuse_at_border(X)
+        me = type(self).__name__
+        refuse_what_holds_none(X, me)
         seqs = Ragged.of(X)
         if reset:
             self.component_ = GaussianDensity() if self.component is None else clone(self.component)
             if isinstance(self.component_, HMMDensity):
                 expected = "component must be a density of frames"
-                raise DomainError(sentence(type(self).__name__, expected, "HMMDensity, a density of sequences"))
+                raise DomainError(sentence(me, expected, "HMMDensity, a density of sequences"))
+            if self.component is None:
+                tell_of_codes(seqs.values, me)
             self.component_._validate_params()
             self.topology_ = self._expanded()
             self._refuse_short(seqs)
-        frames = seqs.values
-        if isinstance(frames, np.ndarray) and frames.ndim == 1:
-            frames = frames[:, None]
-            width = 1 if reset else self.component_.n_features_in_
-            if width != 1:
-                expected = f"frames must have {width} columns"
-                raise DataError(sentence(type(self).__name__, expected, "single values", "Reshape your data"))
-        named = X if hasattr(X, "columns") and isinstance(frames, np.ndarray) else frames  # a data frame's names count
-        rows = self._frames(named, reset)
+            tell_of_empty(seqs, me)
+        width = None if reset else self.component_.n_features_in_
+        rows = self._frames(table_of_frames(X, seqs, seqs.values, width, me), reset)
         if reset:
-            self._refuse_infinite(rows, seqs.offsets)
+            refuse_infinite_frames(rows, seqs.offsets, me)  # before a start shuffles frames, so the place can be named
             self.n_features_in_ = self.component_.n_features_in_
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(self.component_, "feature_names_in_"):
@@ -253,14 +256,6 @@ class HMMDensity(ChainStarts, DensityEstimator):
                 raise
             raise ShapeError(str(error).replace(inner, type(self).__name__)) from None
 
-    def _refuse_infinite(self, rows: Any, offsets: Index) -> None:
-        """Before a start shuffles frames, so that the place can be named."""
-        if isinstance(rows, np.ndarray) and rows.dtype.kind == "f":
-            try:
-                refuse_infinite(rows, type(self).__name__)
-            except BadEntry as error:
-                raise BadFrame.of(error, offsets) from None
-
     def _refuse_contradiction(self, blank: HMM, X: Ragged, given: Ragged | None) -> None:
         """Known states must be a path that the topology has."""
         if given is None:
@@ -271,11 +266,6 @@ class HMMDensity(ChainStarts, DensityEstimator):
             came = f"sequence {int(np.isneginf(ways).argmax())} makes a move that is not"
             expected = "given states must be possible in this topology"
             raise DataError(sentence(type(self).__name__, expected, came, "correct them, or allow the move"))
-
-    def _refuse_at_border(self, X: Any) -> None:
-        got = "None" if X is None else "a sparse matrix" if hasattr(X, "tocsr") else "complex numbers"
-        remedy = "Complex data not supported" if got == "complex numbers" else ""
-        raise DataError(sentence(type(self).__name__, "sequences of frames are needed", got, remedy))
 
     def _base(self) -> Topology:
         """The topology as it was asked for, with ties."""
@@ -322,7 +312,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         if D < K or (topology.density != np.arange(K)).any():
             index = (np.arange(C)[:, None] * D + topology.density).ravel()
             emissions = Shared(emissions, index)
-        stay = float(np.clip(1.0 - K / max(float(X.lengths.mean()) if len(X) else K, 1.0), 0.3, 0.9))
+        there = X.lengths[X.lengths > 0]  # what is empty stays nowhere
+        stay = float(np.clip(1.0 - K / max(float(there.mean()) if len(there) else K, 1.0), 0.3, 0.9))
         starts, moves, ends = topology.probabilities(stay)
         if members is None:
             return HMM.trusted(starts=starts, moves=moves, ends=ends, emissions=emissions)
@@ -401,16 +392,16 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def score_samples(self, X: Any, lengths: Any = None) -> Array:
         """log p of each sequence (n,)."""
         check_is_fitted(self)
-        return self.model_.log_prob(self._rows(self._cut(X, lengths), reset=False))
+        return self.model_.log_prob(self._rows(cut(X, lengths), reset=False))
 
     def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
-        """Mean log p of the sequences."""
-        return float(np.mean(self.score_samples(X, lengths)))
+        """Mean log p per sequence; `y` is ignored."""
+        return super().score(cut(X, lengths), y)
 
     def predict(self, X: Any, lengths: Any = None) -> Any:
         """The best path of states, in numbers of the topology asked for: (T,) for one sequence, else a Ragged."""
         check_is_fitted(self)
-        X = self._cut(X, lengths)
+        X = cut(X, lengths)
         path = self.model_.viterbi(self._rows(X, reset=False)).states
         path = path.map(lambda states: np.where(states < 0, -1, self.topology_.original[states]))
         return path[0] if is_one(X) else path
@@ -418,7 +409,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def predict_proba(self, X: Any, lengths: Any = None, lag: int | None = None) -> Any:
         """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to so many later."""
         check_is_fitted(self)
-        X = self._cut(X, lengths)
+        X = cut(X, lengths)
         shares = self.model_.posterior(self._rows(X, reset=False), lag)
         sums = np.eye(int(self.topology_.original.max()) + 1)[self.topology_.original]
         shares = shares if self.topology_.origin is None else shares.map(lambda p: p @ sums)
@@ -430,10 +421,6 @@ class HMMDensity(ChainStarts, DensityEstimator):
         if length is None and self.model_.ends is None:
             length = max(round(self.lengths_), 1)
         return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state), length))
-
-
-def _is_complex(X: Any) -> bool:
-    return isinstance(X, np.ndarray) and X.dtype.kind == "c"
 
 
 def _known_states(given: Any, lengths: Any) -> Ragged:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array, BadEntry, refuse_infinite
+from likely.core.arrays import Array
 from likely.core.columns import Columns
 from likely.core.learn import Stop, fit, resolve_prior
 from likely.core.notes import tell, unheard
@@ -19,6 +19,13 @@ from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.outward import filled_in
+from likely.estimators.sequence_border import (
+    cut,
+    refuse_infinite_frames,
+    refuse_what_holds_none,
+    table_of_frames,
+    tell_of_empty,
+)
 from likely.estimators.sequence_outward import filled_sequences
 from likely.estimators.shell import EM, DensityEstimator
 from likely.estimators.streaming import one_step
@@ -26,7 +33,6 @@ from likely.estimators.workload import evenly, keeper
 from likely.families.several import Several
 from likely.models.covariates import COVARIATES, FRAMES, table, with_covariates
 from likely.models.decoding import is_one
-from likely.models.hmm import BadFrame
 from likely.models.linear_climbing import SINGULAR, doubted, learnt
 from likely.models.linear_filtering import Smoothed, States, series_of
 from likely.models.linear_forecast import StateForecast
@@ -97,6 +103,7 @@ class LinearGaussianDensity(DensityEstimator):
     _saved = (*DensityEstimator._saved, "structure_", "streamed_", "lengths_")
     _model_types = (LinearGaussian,)
     _hides_labels = True
+    _of_sequences = True
     _looks_once = False  # a first guess looks at all frames
     hard = False
 
@@ -111,7 +118,7 @@ class LinearGaussianDensity(DensityEstimator):
         It goes on to the same bits where EM is alone, and in its first ten passes; later to the same maximum.
         """
         self._validate_params()
-        X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=True)
+        X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=True, y=y)
         self._refuse_nothing(X)
         learner = self._first(X, weight)
         self.structure_ = learner.structure
@@ -173,11 +180,11 @@ class LinearGaussianDensity(DensityEstimator):
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
         """
         if not hasattr(self, "model_"):
-            self.fit(X, sample_weight=sample_weight, inputs=inputs, lengths=lengths)
+            self.fit(X, y, sample_weight, inputs=inputs, lengths=lengths)
             self.streamed_ = True
             return self
         self._validate_params()
-        X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=False)
+        X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=False, y=y)
         self._refuse_nothing(X)
         return self._adopt(one_step(self, X, weight))
 
@@ -268,10 +275,8 @@ class LinearGaussianDensity(DensityEstimator):
 
     def _rows(self, X: Any, reset: bool) -> Ragged:
         """Foreign sequences as the model takes them; inputs, where there are any, travel with the frames."""
-        if X is None or (not isinstance(X, Ragged) and hasattr(X, "tocsr")) or _is_complex(X):
-            got = "None" if X is None else "a sparse matrix" if hasattr(X, "tocsr") else "complex numbers"
-            remedy = "Complex data not supported" if got == "complex numbers" else ""
-            raise DataError(sentence(type(self).__name__, "sequences of frames are needed", got, remedy))
+        me = type(self).__name__
+        refuse_what_holds_none(X, me)
         seqs = Ragged.of(X)
         if not len(seqs) or not len(seqs.values):
             if reset:
@@ -279,30 +284,16 @@ class LinearGaussianDensity(DensityEstimator):
                 raise DataError(sentence(type(self).__name__, expected, came, "(shape=(0, 0))"))
             return seqs
         if reset:
+            tell_of_empty(seqs, me)
             self._shared_prior = None
         both = isinstance(seqs.values, Columns) and {FRAMES, COVARIATES} <= set(seqs.values)
         frames = seqs.values[FRAMES] if both else seqs.values
-        if isinstance(frames, np.ndarray) and frames.ndim == 1:
-            frames = self._column(frames, reset)
-        named = X if hasattr(X, "columns") and not both and isinstance(frames, np.ndarray) else frames
-        rows = super()._rows(named, reset)
-        self._refuse_infinite(rows, seqs)
+        rows = super()._rows(table_of_frames(X, seqs, frames, None if reset else self.n_features_in_, me), reset)
+        refuse_infinite_frames(rows, seqs.offsets, me)
         out = Ragged.trusted(values=rows, offsets=seqs.offsets)
         if not both:
             return out
         return with_covariates(out, Ragged.trusted(values=seqs.values[COVARIATES], offsets=seqs.offsets))
-
-    def _column(self, frames: Array, reset: bool) -> Array:
-        if not reset and self.n_features_in_ != 1:
-            expected = f"frames must have {self.n_features_in_} columns"
-            raise DataError(sentence(type(self).__name__, expected, "single values", "Reshape your data"))
-        return frames[:, None]
-
-    def _refuse_infinite(self, rows: Any, seqs: Ragged) -> None:
-        try:
-            refuse_infinite(rows, type(self).__name__)
-        except BadEntry as error:
-            raise BadFrame.of(error, seqs.offsets) from None
 
     def _refuse_nothing(self, X: Ragged) -> None:
         if not len(X) or np.isnan(_frames(X).values).all():
@@ -327,8 +318,8 @@ class LinearGaussianDensity(DensityEstimator):
         return self.model_.log_prob(self._rows(_together(X, inputs, lengths), reset=False))
 
     def score(self, X: Any, y: Any = None, inputs: Any = None, lengths: Any = None) -> float:
-        """Mean log p of the sequences."""
-        return float(np.mean(self.score_samples(X, inputs, lengths)))
+        """Mean log p per sequence; `y` is ignored."""
+        return super().score(_together(X, inputs, lengths), y)
 
     def predict(self, X: Any, inputs: Any = None, lengths: Any = None) -> Any:
         """The signal without its noise, E[C x + G u | whole sequence], of each frame: (T, p), or a Ragged."""
@@ -399,13 +390,8 @@ class _Plain:
 
 def _together(X: Any, inputs: Any, lengths: Any) -> Any:
     """Sequences cut by lengths, and with their inputs, where they have any."""
-    if lengths is not None:
-        X, inputs = Ragged.of(X, lengths), None if inputs is None else Ragged.of(inputs, lengths)
-    if inputs is None:
-        return X
-    if hasattr(X, "columns"):
-        X = np.asarray(X)
-    return with_covariates(X, inputs)
+    X = cut(X, lengths)
+    return X if inputs is None else with_covariates(X, cut(inputs, lengths))
 
 
 def _frames(X: Ragged) -> Ragged:
@@ -429,7 +415,3 @@ def _never_changing(X: Ragged) -> list[int]:
 
 def _width_of_inputs(X: Ragged) -> int:
     return int(table(X.values[COVARIATES]).shape[1]) if isinstance(X.values, Columns) else 0
-
-
-def _is_complex(X: Any) -> bool:
-    return isinstance(X, np.ndarray) and X.dtype.kind == "c"

@@ -26,6 +26,7 @@ from likely.decisions.partitions import adjusted_rand
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.mixture_rule import PriorOfMixture
+from likely.estimators.sequence_border import cut
 from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimators.streaming import one_step
 from likely.estimators.workload import evenly, keeper, seed_of
@@ -117,10 +118,16 @@ class MixtureDensity(DensityEstimator):
 
     # ----------------------------------------------------------------- learning
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None) -> Self:
-        """Learn from rows X (n, d); `y` is ignored. `checkpoint` is a file name: a fit cut off goes on from there."""
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None, *, lengths: Any = None
+    ) -> Self:
+        """Learn from rows X (n, d); `y` is ignored. `checkpoint` is a file name: a fit cut off goes on from there.
+
+        Of components that are densities of sequences, a row is a sequence: `lengths` cut them out of one long array.
+        """
         self._validate_params()
-        X, weight = self._checked(X, sample_weight, reset=True)
+        X = self._cut(X, lengths)
+        X, weight = self._checked(X, sample_weight, reset=True, y=y)
         self._refuse_emptiness(X)
         with self._named_columns():
             report = self._learn(X, weight, checkpoint)
@@ -213,6 +220,11 @@ class MixtureDensity(DensityEstimator):
 
     _hides_labels = True
 
+    @property
+    def _of_sequences(self) -> bool:  # type: ignore[override]
+        component: Any = getattr(self, "component_", self.component)
+        return component is not None and bool(component._of_sequences)
+
     def _first(self, X: Any, weight: Any) -> Mixture:
         rng = np.random.default_rng(seed_of(self.random_state))
         sketch = cache(lambda: Sketch.of(X, weight, whose=type(self.component_).__name__))
@@ -265,15 +277,16 @@ class MixtureDensity(DensityEstimator):
 
     # ---------------------------------------------------------------- streaming
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
         """One step of EM with more rows. The first rows of all, five distinct ones a component, are learnt as by `fit`.
 
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten
         slowly (Robbins and Monro): each row counts the less the more came after it.
         """
         self._validate_params()
+        X = self._cut(X, lengths)
         first = not hasattr(self, "model_")
-        X, weight = self._checked(X, sample_weight, reset=first)
+        X, weight = self._checked(X, sample_weight, reset=first, y=y)
         self._refuse_emptiness(X)
         if first or hasattr(self, "few_"):
             return self._begin_stream(X, weight, first)
@@ -291,6 +304,17 @@ class MixtureDensity(DensityEstimator):
         if len(few) < FEW * self._size:
             self.few_ = few
         return self
+
+    def score_samples(self, X: Any, lengths: Any = None) -> Any:
+        """log p(x) of each row (n,)."""
+        return super().score_samples(self._cut(X, lengths))
+
+    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+        """Mean log p(x) of the rows; `y` is ignored."""
+        return super().score(self._cut(X, lengths), y)
+
+    def _cut(self, X: Any, lengths: Any) -> Any:
+        return X if lengths is None else cut(X, lengths, type(self).__name__, self._of_sequences)
 
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Any:
         """Rows drawn from the learnt density; of sequences without an end, `length` says how long."""

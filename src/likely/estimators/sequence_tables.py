@@ -21,6 +21,7 @@ from likely.estimators.deciding import Deciding
 from likely.estimators.frequencies import ClassFrequencies
 from likely.estimators.hmm import HMMDensity
 from likely.estimators.recalibrated import applied
+from likely.estimators.sequence_border import cut, refuse_other_y
 
 Kinds = dict[str, str]  # column → "real", "count" or "category"
 KINDS = ("real", "count", "category")
@@ -53,7 +54,8 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def frames(self, X: Any) -> Ragged:
         """Sequences as the model takes them: `lk.Sequences`, whose columns go by name, or anything that holds some."""
         seqs, names = _named(X)
-        return laid_out(seqs, list(self.columns) if names is None else names, self.columns)
+        known = names is not None and (isinstance(seqs.values, Columns) or any(name in self.columns for name in names))
+        return laid_out(seqs, names if known else list(self.columns), self.columns)
 
     def _noted(self, X: Any) -> Ragged:
         """The same for the first time: what the columns are is found out, and noted."""
@@ -197,12 +199,13 @@ class SequenceDensity(_OfSequences):
     def __init__(self, density: Any = None) -> None:
         self.density = density
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find out what the columns of X are, and learn from sequences; `y` is ignored."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
+        """Find out what the columns of X are, and learn from sequences; `y` is ignored, `lengths` cut one array X."""
         from likely.estimators.sequence_ladder import chain
 
         self._validate_params()
-        frames = self._noted(X)
+        frames = self._noted(cut(X, lengths))
+        refuse_other_y(y, frames, type(self).__name__)
         usual = chain(self.columns, 1)
         self.density_ = (usual if self.density is None else clone(self.density)).fit(
             frames, sample_weight=sample_weight
@@ -234,6 +237,36 @@ class SequenceDensity(_OfSequences):
         """Frames inside the border, words that training never saw as missing, and which sequences (n,) had one."""
         return known_rows(self.density_, self.frames(X))
 
+    def frame(self, y: Any) -> Any:
+        """One frame as the model takes it: a value, values in the order of `columns`, or a dict by column.
+
+        A word that training never saw is missing, as in `score_samples`.
+        """
+        cells = dict(y) if isinstance(y, Mapping) else dict(zip(self.columns, self._cells(y), strict=True))
+        odd = [name for name in cells if name not in self.columns]
+        if odd:
+            there = ", ".join(f'"{name}"' for name in self.columns)
+            raise DataError(
+                sentence(type(self).__name__, f"there must be a column {odd[0]!r}", remedy=f"there are {there}")
+            )
+        parts = {
+            name: np.array([cells.get(name)], dtype=object if kind == "category" else np.float64)
+            for name, kind in self.columns.items()
+        }
+        found = self.known(Ragged.of(Columns(parts), [1]))[0].values
+        return {name: part[0] for name, part in found.parts.items()} if isinstance(found, Columns) else found
+
+    def _cells(self, y: Any) -> list[Any]:
+        """The entries of one frame, in the order of the columns."""
+        found = [y] if np.ndim(y) == 0 else np.asarray(y, dtype=object).ravel().tolist()
+        if len(found) != len(self.columns):
+            expected = f"a frame must have {len(self.columns)} entries: {', '.join(self.columns)}"
+            raise DataError(sentence(type(self).__name__, expected, len(found)))
+        return found
+
+    def _live(self) -> LiveFrames:
+        return LiveFrames(self.model_, self)
+
     def score_samples(self, X: Any) -> Array:
         """log p of each sequence (n,); a word that training never saw counts as missing."""
         return self.model_.log_prob(self.known(X)[0])
@@ -258,6 +291,26 @@ class SequenceDensity(_OfSequences):
             sound = False
         if not sound:
             raise DataError(sentence("SequenceDensity", "columns, card and density must fit together"))
+
+
+class LiveFrames:
+    """A chain that is followed through the border of its estimator, so that live means what a batch means."""
+
+    def __init__(self, model: Any, density: SequenceDensity) -> None:
+        self.model, self.density = model, density
+
+    def initial(self) -> Any:
+        """The first state, before any frame."""
+        return self.model.initial()
+
+    def predict(self, belief: Any) -> Any:
+        """The state one frame on."""
+        return self.model.predict(belief)
+
+    def update(self, belief: Any, y: Any) -> tuple[Any, float]:
+        """The state once a frame is seen, and log p of what was observed in it."""
+        found: tuple[Any, float] = self.model.update(belief, self.density.frame(y))
+        return found
 
 
 # -------------------------------------------------------------------- inside the border
@@ -306,7 +359,7 @@ def _named(X: Any) -> tuple[Ragged, Any]:
     if isinstance(names, tuple) and isinstance(getattr(X, "x", None), Ragged):
         return X.x, names
     seqs = Ragged.of(X)
-    return seqs, list(seqs.values) if isinstance(seqs.values, Columns) else None
+    return seqs, list(seqs.values) if isinstance(seqs.values, Columns) else seqs.names
 
 
 def kinds_found(seqs: Ragged, names: Any) -> Kinds:

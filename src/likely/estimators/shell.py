@@ -18,12 +18,14 @@ from likely.core.blocks import Blocks
 from likely.core.engine import Threads
 from likely.core.learn import Stop, fit, gather, resolve_prior
 from likely.core.notes import said_once, tell, unheard
+from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.border import TAKES_TEXT, numeric_rows, row_weights
 from likely.estimators.fast import is_plain
 from likely.estimators.outward import filled_in
+from likely.estimators.sequence_border import refuse_other_y
 from likely.families.law import Law
 from likely.families.unseen import never_observed, nothing_seen, unseen_columns
 from likely.models.imputing import impute
@@ -87,7 +89,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d); `y` is ignored."""
         self._validate_params()
-        X, weight = self._checked(X, sample_weight, reset=True)
+        X, weight = self._checked(X, sample_weight, reset=True, y=y)
         with self._named_columns():
             self._look_for_gaps(Blocks.of(X, weight))
             report = fit(
@@ -102,7 +104,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         """Learn from more rows: their statistics are added to those of all rows before."""
         self._validate_params()
         first = not hasattr(self, "model_")
-        X, weight = self._checked(X, sample_weight, reset=first)
+        X, weight = self._checked(X, sample_weight, reset=first, y=y)
         model, known = (self._first(X, weight), None) if first else self._grown(self._learnt, self.stats_, X)
         new = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
         stats = new if known is None else known + new
@@ -118,7 +120,9 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         return self.model_.log_prob(self._rows(X, reset=False))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log p(x) of the rows."""
+        """Mean log p(x) of the rows; `y` is ignored."""
+        if y is not None and self._of_sequences:
+            self._heed_y(y, Ragged.of(X))
         return float(np.mean(self.score_samples(X)))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
@@ -171,6 +175,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
 
     _looks_once = True  # a first model needs a look at some rows only, not at all of them
     _hides_labels = False  # True where a start must tell parts apart, because nothing in the rows does
+    _of_sequences = False  # True where a row is a sequence, as in a Ragged
 
     def _first(self, X: Any, weight: Any) -> Any:
         """The model that learning begins with."""
@@ -231,14 +236,20 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------- inside
 
-    def _checked(self, X: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any]:
+    def _checked(self, X: Any, sample_weight: Any, reset: bool, y: Any = None) -> tuple[Any, Any]:
         X = self._rows(X, reset=reset)
+        self._heed_y(y, X)
         if sample_weight is not None:
             sample_weight = row_weights(sample_weight, X)
             counts = sample_weight > 0
             if not counts.all():  # a row without weight is a row that is not there: no level, no column's range
                 X, sample_weight = X[counts], sample_weight[counts]
         return X, sample_weight
+
+    def _heed_y(self, y: Any, rows: Any) -> None:
+        """Where rows are sequences, `y` is no place for their lengths; anywhere else, whatever it is is ignored."""
+        if y is not None and isinstance(rows, Ragged):
+            refuse_other_y(y, rows, type(self).__name__)
 
     def _adopt(self, report: FitReport) -> Self:
         self.report_ = report

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array, BadEntry, refuse_infinite
+from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.columns import Columns
 from likely.core.learn import Stop
@@ -20,13 +20,20 @@ from likely.core.report import FitReport
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.border import row_weights
 from likely.estimators.hmm import _known_states
+from likely.estimators.sequence_border import (
+    cut,
+    refuse_infinite_frames,
+    refuse_what_holds_none,
+    table_of_frames,
+    tell_of_empty,
+)
 from likely.estimators.shell import EM, DensityEstimator
 from likely.estimators.streaming import one_step
 from likely.estimators.switching_starts import guessed_regimes
 from likely.estimators.workload import seed_of
 from likely.models.covariates import COVARIATES, table, with_covariates
 from likely.models.decoding import is_one
-from likely.models.hmm import BadFrame, masks
+from likely.models.hmm import masks
 from likely.models.interacting import InteractingModels
 from likely.models.linear_starting import first_guess, free_form
 from likely.models.switching import SwitchingLinear
@@ -95,6 +102,7 @@ class SwitchingDensity(DensityEstimator):
     _model_types = (SwitchingLinear,)
     streamed_ = False  # files of earlier versions do not say so
     hard = False
+    _of_sequences = True
 
     # ----------------------------------------------------------------- learning
 
@@ -107,7 +115,7 @@ class SwitchingDensity(DensityEstimator):
         `given`: regimes that are known, for each frame its number, −1 where it is not.
         """
         self._validate_params()
-        frames, rows, weight = self._seen(X, sample_weight, inputs, lengths, reset=True)
+        frames, rows, weight = self._seen(X, y, sample_weight, inputs, lengths, reset=True)
         with np.errstate(all="ignore"):  # what leaves the range of numbers is said in words
             first = self._first_model(frames, weight, _width_of_inputs(rows))
             known = None if given is None else self._known_regimes(given, lengths, frames, first.n_regimes)
@@ -125,11 +133,11 @@ class SwitchingDensity(DensityEstimator):
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
         """
         if not hasattr(self, "model_"):
-            self.fit(X, None, sample_weight, inputs=inputs, lengths=lengths)
+            self.fit(X, y, sample_weight, inputs=inputs, lengths=lengths)
             self.streamed_ = True
             return self
         self._validate_params()
-        _, rows, weight = self._seen(X, sample_weight, inputs, lengths, reset=False)
+        _, rows, weight = self._seen(X, y, sample_weight, inputs, lengths, reset=False)
         with np.errstate(all="ignore"):
             report = one_step(self, rows, weight)
         return self._adopt(replace(report, model=report.model.model))
@@ -185,9 +193,10 @@ class SwitchingDensity(DensityEstimator):
 
     # ------------------------------------------------------------------- border
 
-    def _seen(self, X: Any, weight: Any, inputs: Any, lengths: Any, reset: bool) -> tuple[Ragged, Ragged, Any]:
+    def _seen(self, X: Any, y: Any, weight: Any, inputs: Any, lengths: Any, reset: bool) -> tuple[Ragged, Ragged, Any]:
         """Sequences to learn from, the same beside their inputs, and weights."""
-        frames = self._rows(_cut(X, lengths), reset=reset)
+        frames = self._rows(cut(X, lengths), reset=reset)
+        self._heed_y(y, frames)
         if weight is not None:
             weight = row_weights(weight, frames)
         counts = np.ones(len(frames.values)) if weight is None else np.asarray(frames.weights(weight))
@@ -199,37 +208,25 @@ class SwitchingDensity(DensityEstimator):
 
     def _rows(self, X: Any, reset: bool) -> Ragged:
         """Foreign sequences as the model takes them."""
-        sparse, complex_ = hasattr(X, "tocsr"), isinstance(X, np.ndarray) and X.dtype.kind == "c"
-        if X is None or sparse or complex_:
-            got = "None" if X is None else "a sparse matrix" if sparse else "complex numbers"
-            remedy = "Complex data not supported" if complex_ else ""
-            raise DataError(sentence(type(self).__name__, "sequences of frames are needed", got, remedy))
+        me = type(self).__name__
+        refuse_what_holds_none(X, me)
         seqs = Ragged.of(X)
         if not len(seqs) or not len(seqs.values):
             if reset:
                 expected, came = "at least one frame is needed", "0 sample(s)"
                 raise DataError(sentence(type(self).__name__, expected, came, "(shape=(0, 0))"))
             return seqs
-        frames = seqs.values
-        if isinstance(frames, np.ndarray) and frames.ndim == 1:
-            frames = self._column(frames, reset)
-        rows = super()._rows(X if hasattr(X, "columns") else frames, reset)
-        try:
-            refuse_infinite(rows, type(self).__name__)
-        except BadEntry as error:
-            raise BadFrame.of(error, seqs.offsets) from None
+        if reset:
+            tell_of_empty(seqs, me)
+        width = None if reset else self.n_features_in_
+        rows = super()._rows(table_of_frames(X, seqs, seqs.values, width, me), reset)
+        refuse_infinite_frames(rows, seqs.offsets, me)
         return Ragged.trusted(values=rows, offsets=seqs.offsets)
-
-    def _column(self, frames: Array, reset: bool) -> Array:
-        if not reset and self.n_features_in_ != 1:
-            expected = f"frames must have {self.n_features_in_} columns"
-            raise DataError(sentence(type(self).__name__, expected, "single values", "Reshape your data"))
-        return frames[:, None]
 
     def _ready(self, X: Any, inputs: Any, lengths: Any) -> tuple[Ragged, Any]:
         """Sequences, and their inputs, to answer about."""
         check_is_fitted(self)
-        rows = self._rows(_cut(X, lengths), reset=False)
+        rows = self._rows(cut(X, lengths), reset=False)
         return rows, None if inputs is None else Ragged.of(inputs, _lengths_for(inputs, lengths))
 
     def _blank(self, X: Any, members: int | None = None) -> Any:
@@ -256,8 +253,10 @@ class SwitchingDensity(DensityEstimator):
         return self.model_.log_prob(rows, known)
 
     def score(self, X: Any, y: Any = None, inputs: Any = None, lengths: Any = None) -> float:
-        """Mean log p of the sequences."""
-        return float(np.mean(self.score_samples(X, inputs, lengths)))
+        """Mean log p per sequence; `y` is ignored."""
+        rows, known = self._ready(X, inputs, lengths)
+        self._heed_y(y, rows)
+        return float(np.mean(self.model_.log_prob(rows, known)))
 
     def predict_proba(self, X: Any, inputs: Any = None, lengths: Any = None, live: bool = False) -> Any:
         """p(regime | sequence) of each frame: (T, K), or a Ragged; `live`: from the frames up to it alone."""
@@ -306,10 +305,6 @@ def sticky(K: int) -> Array:
     [[0.95, 0.05], [0.05, 0.95]]
     """
     return np.where(np.eye(K, dtype=bool), STAY, round(1.0 - STAY, 12) / max(K - 1, 1)) if K > 1 else np.ones((1, 1))
-
-
-def _cut(X: Any, lengths: Any) -> Any:
-    return X if lengths is None or X is None else Ragged.of(X, lengths)
 
 
 def _lengths_for(inputs: Any, lengths: Any) -> Any:

@@ -94,6 +94,7 @@ class Law(Value):
         """How learning from here went; without a `stop`, a law that knows a shorter way to the same end takes it."""
         return fit(self, blocks, prior=prior, engine=engine, stop=stop or usual)
 
+    of_sequences: ClassVar[bool] = False  # True where a row is a sequence of frames
     _rest_tells: ClassVar[bool] = False  # what is missing in a row follows from the rest: a column of gaps is learnt
     _mean_is_all: ClassVar[bool] = False  # the mean gives the law, so its best estimate is unbiased and by moments too
 

@@ -43,6 +43,11 @@ class Several(Law):
         self._set(parts=parts)
 
     @property
+    def of_sequences(self) -> bool:  # type: ignore[override]
+        """Whether a row is a sequence, as the parts have it."""
+        return bool(getattr(self.parts[0], "of_sequences", False))
+
+    @property
     def members(self) -> int:
         """Number of members K."""
         return len(self.parts)

@@ -60,6 +60,11 @@ class Shared(Law):
             raise DomainError(sentence("Shared", expected, f"members {j} and {k} that differ", "start them alike"))
 
     @property
+    def of_sequences(self) -> bool:  # type: ignore[override]
+        """Whether a row is a sequence, as the parts have it."""
+        return bool(getattr(self.parts, "of_sequences", False))
+
+    @property
     def members(self) -> int:
         """Number of members K."""
         return len(self.index)

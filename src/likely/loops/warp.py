@@ -161,8 +161,8 @@ def by_rule(local, moves, weights, counts, start, gaps, bare_a, bare_b, lo, hi, 
     """Accumulated costs by a table of steps: the slow twin of `three`, and the way of all other rules.
 
     Rule s is a chain of counts[s] steps moves[s, t] = (di, dj) with weights[s, t], the last of which arrives. Points
-    outside the band, and those of infinite cost, may not be touched. `codes` (n, m) gets the rule by which each
-    point was reached, len(counts) for the start.
+    outside the band, and those of infinite cost, may not be matched: a step of weight 0 only passes through, and may.
+    `codes` (n, m) gets the rule by which each point was reached, len(counts) for the start.
     """
     table[:] = np.inf
     rules = len(counts)
@@ -170,18 +170,19 @@ def by_rule(local, moves, weights, counts, start, gaps, bare_a, bare_b, lo, hi, 
         for j in range(lo[i], hi[i]):
             best, code = np.inf, -1
             begins = (j == 0 and not free) or (free and not (gaps and bare_b[j]))
-            if i == 0 and begins and local[i, j] < np.inf:
-                best, code = start * local[i, j], rules
+            if i == 0 and begins and (start == 0.0 or local[i, j] < np.inf):
+                best, code = start * local[i, j] if start > 0.0 else 0.0, rules
             for s in range(rules):
                 p, q, added, allowed = i, j, 0.0, True
                 for t in range(counts[s] - 1, -1, -1):
                     di, dj = moves[s, t, 0], moves[s, t, 1]
-                    if q < lo[p] or q >= hi[p] or local[p, q] == np.inf:
+                    if gaps and ((di == 0 and bare_a[p]) or (dj == 0 and bare_b[q])):
                         allowed = False
-                    elif gaps and ((di == 0 and bare_a[p]) or (dj == 0 and bare_b[q])):
-                        allowed = False
-                    else:
-                        added += weights[s, t] * local[p, q]
+                    elif weights[s, t] > 0.0:
+                        if q < lo[p] or q >= hi[p] or local[p, q] == np.inf:
+                            allowed = False
+                        else:
+                            added += weights[s, t] * local[p, q]
                     p, q = p - di, q - dj
                     if p < 0 or q < 0 or not allowed:
                         allowed = False
@@ -642,20 +643,21 @@ def _sum_to(tree, at):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_along(path, count, x, scale, total, weight):  # type: ignore[no-untyped-def]
+def add_along(path, worth, x, scale, total, weight):  # type: ignore[no-untyped-def]
     """Add frames of x to the frames of an average that they are matched with: total, weight (T, D).
 
-    A frame with gaps counts D / seen times in the cost, and so it does here; `scale` is the series' own weight.
+    Points count by the weight of their step, `worth`. A frame with gaps counts D / seen times in the cost, and so it
+    does here; `scale` is the series' own weight.
     """
     D = x.shape[1]
-    for p in range(count):
+    for p in range(len(path)):
         i, j = path[p, 0], path[p, 1]
         seen = 0
         for d in range(D):
             seen += 1 if x[j, d] == x[j, d] else 0
-        if seen == 0:
+        if seen == 0 or worth[p] == 0.0:
             continue
-        w = scale * D / seen
+        w = scale * worth[p] * D / seen
         for d in range(D):
             if x[j, d] == x[j, d]:
                 total[i, d] += w * x[j, d]

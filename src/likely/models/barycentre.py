@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.warp_bands import Band, band_of
 from likely.models.warp_costs import SQUARED
 from likely.models.warp_frames import Series, all_series
-from likely.models.warp_grid import NOTHING, Grid
+from likely.models.warp_grid import NOTHING, Grid, Route
 from likely.models.warp_pairs import Rules, distances
-from likely.models.warp_steps import THREE
+from likely.models.warp_steps import Steps, rule_named
 
 
 @final
@@ -41,17 +41,20 @@ class Barycentre(Value):
 
 
 def barycentre(
-    seqs: Any, *, weight: Any = None, start: Any = None, length: int | None = None, band: Any = None,
-    max_iter: int = 100, tol: float = 1e-5,
+    seqs: Any, *, weight: Any = None, start: Any = None, length: int | None = None, cost: Any = "squared",
+    steps: Any = "three", band: Any = None, max_iter: int = 100, tol: float = 1e-5,
 ) -> Barycentre:  # fmt: skip
     """The series with the least weighted sum of squared warping distances, to be found by averaging (Petitjean 2011).
 
-    A pass matches every series to the average (squared cost, three steps), then each frame of the average becomes the
-    mean of all frames matched with it. Neither half can raise the inertia; it ends in a minimum that may be local.
+    A pass matches every series to the average, then each frame of the average becomes the mean of all frames matched
+    with it, each as often as its step weighs. Neither half can raise the inertia; it ends in a minimum that may be
+    local.
 
     - **weight** (n,): a series of weight k is k series. **gaps**: NaN is "not observed".
     - **start** (T, D), or **length**: frames of the average. By default it begins as that series which is nearest to
       the mean of all series stretched to one length (their median).
+    - **steps, band**: as in `dtw`, where the average is the first series. **cost**: "squared", for a mean has the least
+      squared cost; of other costs it has not, and they are refused.
     - **tol**: a pass must lower the inertia by this share to go on.
 
     >>> b = barycentre([[0, 1, 2, 2], [0, 1, 1, 2], [0, 0, 1, 2]])
@@ -62,11 +65,12 @@ def barycentre(
     given = weights(weight, len(series), "barycentre")
     w = np.ones(len(series)) if given is None else given
     _check(w, max_iter, tol)
-    limits = band_of(band, "barycentre")
+    how = _How(rule_named(steps, "barycentre"), band_of(band, "barycentre"))
+    _refuse_without_mean(cost)
     mean = _start(series, w, start, length)
-    trace, converged, reason = [_Pass.of(series, w, mean, limits)], False, f"{max_iter} passes, all that were allowed"
+    trace, converged, reason = [_Pass.of(series, w, mean, how)], False, f"{max_iter} passes, all that were allowed"
     for _ in range(max_iter):
-        new = _Pass.of(series, w, trace[-1].next, limits)
+        new = _Pass.of(series, w, trace[-1].next, how)
         if not new.inertia < trace[-1].inertia:
             converged, reason = True, "inertia fell no more"
             break
@@ -80,6 +84,13 @@ def barycentre(
     return Barycentre.trusted(mean=trace[-1].mean.copy(), trace=inertia, converged=converged, reason=reason)
 
 
+class _How(NamedTuple):
+    """How series are matched to the average."""
+
+    steps: Steps
+    band: Band
+
+
 @dataclass(frozen=True, eq=False)
 class _Pass:
     """An average, what it costs, and the mean of what is matched with it."""
@@ -89,35 +100,35 @@ class _Pass:
     next: Array
 
     @classmethod
-    def of(cls, series: Series, w: Array, mean: Array, band: Band) -> _Pass:
+    def of(cls, series: Series, w: Array, mean: Array, how: _How) -> _Pass:
         total, weight, inertia = np.zeros(mean.shape), np.zeros(mean.shape), 0.0
         jobs = [i for i in range(len(series)) if w[i] > 0]
-        for i, (cost, path, scale) in zip(
-            jobs, ordered_map(lambda i: _matched(series, i, mean, band), jobs, cores()), strict=True
+        for i, (cost, route, scale) in zip(
+            jobs, ordered_map(lambda i: _matched(series, i, mean, how), jobs, cores()), strict=True
         ):
-            _add(path, series.one(i), w[i] * scale, total, weight)
+            _add(route, series.one(i), w[i] * scale, total, weight)
             inertia += w[i] * cost
         with np.errstate(invalid="ignore"):
             better = np.where(weight > 0, total / weight, mean)  # what nobody saw stays
         return cls(mean, inertia, better)
 
 
-def _matched(series: Series, i: int, mean: Array, band: Band) -> tuple[float, Any, float]:
+def _matched(series: Series, i: int, mean: Array, how: _How) -> tuple[float, Route, float]:
     """Scaled cost of one series against the average, the path, and the scale."""
     none = np.zeros(len(mean), dtype=bool)
-    grid = Grid(mean, series.one(i), none, series.bare_of(i), series.gaps, SQUARED, NOTHING, THREE, band, False, False,
+    grid = Grid(mean, series.one(i), none, series.bare_of(i), series.gaps, SQUARED, NOTHING, *how, False, False,
                 f"barycentre (sequence {i})")  # fmt: skip
     last = grid.last_row()
     if not np.isfinite(last[-1]):
         raise DomainError(grid.complaint())
     scale = grid.seen_scale()
-    return float(last[-1]) * scale, grid.route(len(last) - 1).path, scale
+    return float(last[-1]) * scale, grid.route(len(last) - 1), scale
 
 
-def _add(path: Any, x: Array, scale: float, total: Array, weight: Array) -> None:
+def _add(route: Route, x: Array, scale: float, total: Array, weight: Array) -> None:
     from likely.loops import warp
 
-    warp.add_along(path, len(path), x, scale, total, weight)
+    warp.add_along(route.path, route.weight, x, scale, total, weight)
 
 
 # ---------------------------------------------------------------------- a start
@@ -163,6 +174,14 @@ def _median_length(series: Series, w: Array) -> int:
 
 
 # ------------------------------------------------------------------------ checks
+
+
+def _refuse_without_mean(cost: Any) -> None:
+    if not isinstance(cost, str) or cost != "squared":
+        got = "a function" if callable(cost) else repr(cost)
+        expected = 'cost must be "squared": a mean minimizes squared costs alone'
+        remedy = "average by squared costs, and compare by others with dtw_matrix"
+        raise DomainError(sentence("barycentre", expected, got, remedy))
 
 
 def _check(w: Array, max_iter: Any, tol: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index
+from likely.core.notes import unheard
 from likely.core.ragged import Ragged
 from likely.errors import DataError, ShapeError, sentence
 
@@ -50,7 +51,8 @@ def clocks(times: Any, series: Ragged, whose: str) -> Ragged:
         raise DataError(sentence(whose, "at least one series is needed", "none"))
     if is_one_clock(times, whose):
         times = [moments(times, whose)] * len(series)
-    told = Ragged.of(times)
+    with unheard():  # times may be series with an index of their own
+        told = Ragged.of(times)
     if len(told) != len(series) or (told.lengths != series.lengths).any():
         expected = f"one time for each frame of {len(series)} sequences"
         raise ShapeError(sentence(whose, expected, f"{told.lengths[:5].tolist()} for {series.lengths[:5].tolist()}"))

@@ -12,6 +12,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, parameter, rows
 from likely.core.engine import cores, one_blas_thread, ordered_map
+from likely.core.notes import unheard
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
@@ -214,7 +215,8 @@ class ContinuousLinear(ReadyContinuous, Value):
 
     def _series(self, y: Any) -> Ragged:
         """Series as a Ragged of frames (T, p)."""
-        return Ragged.of(y).map(lambda frames: rows(frames, self.dim, WHOSE))
+        with unheard():  # an uneven time index is what this model is for
+            return Ragged.of(y).map(lambda frames: rows(frames, self.dim, WHOSE))
 
     def _at_moments(
         self, y: Any, times: Any, at: Any, ask: Callable[[LinearGaussian, Any], Any], ahead: bool = False

@@ -42,7 +42,7 @@ def with_covariates(x: Any, covariates: Any) -> Ragged:
         expected = f"sequence {i} must have one row for each of its {frames.lengths[i]} frames"
         raise ShapeError(sentence(WHOSE, expected, int(u.lengths[i])))
     parts = {FRAMES: frames.values, COVARIATES: table(u.values)}
-    return Ragged.trusted(values=Columns(parts), offsets=frames.offsets)
+    return Ragged.trusted(values=Columns(parts), offsets=frames.offsets, names=frames.names)
 
 
 def table(values: Any) -> Array:
@@ -61,7 +61,7 @@ def apart(x: Any, covariates: Any = None, lengths: Any = None) -> Driven:
     if not (isinstance(both.values, Columns) and {FRAMES, COVARIATES} <= set(both.values)):
         remedy = "give covariates=, or put both together with with_covariates(x, covariates)"
         raise DataError(sentence(WHOSE, "every frame needs its covariates", "frames alone", remedy))
-    frames = Ragged.trusted(values=both.values[FRAMES], offsets=both.offsets)
+    frames = Ragged.trusted(values=both.values[FRAMES], offsets=both.offsets, names=both.names)
     return Driven(frames, table(both.values[COVARIATES]))
 
 

@@ -13,6 +13,7 @@ from likely.core.arrays import Array, Index
 from likely.core.blocks import runs
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.joining import is_list_of_sequences
+from likely.core.notes import tell
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, sentence
@@ -22,6 +23,7 @@ from likely.models.mixture import Mixture
 from likely.models.state_paths import best_paths
 
 LEAST = -460.0  # log of how likely frames ahead may be before logarithms are needed: 1e-200
+PIECE = 1024  # frames that are filtered at a time where some are impossible
 LONG = 2**18  # frames of a sequence from which scores are found piece by piece, and only back-pointers are kept
 
 
@@ -124,6 +126,7 @@ def smoothed(model: Any, x: Any, lag: int | None) -> Any:
 
 def _smoothed(model: Any, seqs: Ragged, lag: int | None, total: Array) -> Array:
     way, out = model.chains[0].summed, np.empty((len(seqs.values), model.states))
+    passed: list[PassedOver] = []
 
     def fill(edges: tuple[int, int]) -> None:
         a, b = edges
@@ -132,13 +135,18 @@ def _smoothed(model: Any, seqs: Ragged, lag: int | None, total: Array) -> Array:
             if b - a == 1 and len(part.values) > LONG and _in_pieces(model, part.values, lag, a, out, seqs, total):
                 return
             logs, view = model.scores(part, a), out[seqs.offsets[a] : seqs.offsets[b]]
-            if lag is not None:
-                view[:] = _with_lag(way, logs, part, lag, a)
-                return
-            total[a:b] = trellis.smoothed(way, logs, part.offsets, view, partial(model.scores, part, a))
-            _refuse_impossible(np.isneginf(total[a:b]), a)
+            if lag is None:
+                total[a:b] = trellis.smoothed(way, logs, part.offsets, view, partial(model.scores, part, a))
+                bad = np.isneginf(total[a:b])
+            else:
+                view[:], bad = _with_lag(way, logs, part, lag)
+            for i in np.flatnonzero(bad & (part.lengths > 0)).tolist():
+                at = slice(part.offsets[i], part.offsets[i + 1])
+                view[at], over = _passing_over(way, model.scores(part[i : i + 1], a + i), lag, a + i)
+                passed.append(over)
 
     _in_runs(fill, seqs)
+    tell_of_passed(passed, "HMM.posterior")
     return out
 
 
@@ -147,26 +155,98 @@ def _in_pieces(model: Any, values: Any, lag: int | None, a: int, out: Array, seq
     view = out[seqs.offsets[a] : seqs.offsets[a + 1]]
     if lag is None:
         total[a] = long_chains.smooth(model, values, view)
-        _refuse_impossible(np.isneginf(total[a : a + 1]), a)
-        return True
+        return not np.isneginf(total[a])
     if lag == 0:
-        _refuse_impossible(np.array([not long_chains.filtered(model, values, view)]), a)
-        return True
+        return bool(long_chains.filtered(model, values, view))
     return bool(long_chains.lagged(model, values, lag, view, _fixed_lag))
 
 
-def _with_lag(way: Any, logs: Array, seqs: Ragged, lag: int, before: int) -> Array:
+def _with_lag(way: Any, logs: Array, seqs: Ragged, lag: int) -> tuple[Array, Any]:
+    """p(s_t | x_1 … x_{t + lag}) (T, K), and in which sequences (n,) some frame is impossible after those before."""
     alpha, news = trellis.filtered(way, logs, seqs.offsets)
     bad, there = np.zeros(len(seqs), dtype=bool), seqs.lengths > 0
     bad[there] = np.logical_or.reduceat(~np.isfinite(news), seqs.offsets[:-1][there])
-    _refuse_impossible(bad, before)
-    return alpha if lag == 0 else _fixed_lag(way, logs, alpha, seqs, lag)
+    if lag and not bad.all():
+        alpha = _fixed_lag(way, logs, alpha, seqs, lag)
+    return alpha, bad
 
 
-def _refuse_impossible(bad: Any, before: int) -> None:
-    if bad.any():
-        whose = f"sequence {before + int(np.argmax(bad))} is impossible under the model"
-        raise DataError(sentence("HMM.posterior", "the states of what cannot be are not defined", whose))
+# --------------------------------------------------------------- frames that cannot be
+
+
+class PassedOver(NamedTuple):
+    """What was passed over in one sequence."""
+
+    sequence: int
+    frames: list[int]  # impossible after what came before
+    ends: bool  # the sequence cannot end where it does
+    over: int | None  # from this frame on no state is possible: the chain must have ended
+
+
+class _GoingOn(NamedTuple):
+    """Scores in which impossible frames count as not observed, the filter over them, and which they are."""
+
+    logs: Array  # (T, K)
+    alpha: Array  # (T, K)
+    frames: list[int]
+    end: int  # frames up to which the chain can go on
+
+
+def _passing_over(way: Any, logs: Array, lag: int | None, sequence: int) -> tuple[Array, PassedOver]:
+    """The posterior (T, K) of one sequence in which frames that cannot be are passed over, as `lk.step` does."""
+    found = _going_on(way.logs, logs)
+    end, out, free = found.end, np.zeros_like(logs), False
+    kept = found.logs[:end]
+    if end and lag is None:
+        view, cut = np.empty_like(kept), np.array([0, end])
+        total = trellis.smoothed(way, kept.copy(), cut, view, kept.copy)[0]
+        if end == len(logs) and np.isneginf(total):
+            free = True
+        if np.isneginf(total):  # the end is not observed, either
+            trellis.smoothed(way._replace(ends=np.ones(len(way.ends))), kept.copy(), cut, view, kept.copy)
+        out[:end] = view
+    elif end:
+        one = Ragged.trusted(values=kept, offsets=np.array([0, end]))
+        out[:end] = _fixed_lag(way, kept, found.alpha[:end], one, lag) if lag else found.alpha[:end]
+    return out, PassedOver(sequence, found.frames, free, end if end < len(logs) else None)
+
+
+def _going_on(way: Any, logs: Array) -> _GoingOn:
+    """A filter of one sequence, in logarithms, that is not stopped by frames that cannot be."""
+    logs, alpha = logs.copy(), np.zeros_like(logs)
+    odd = np.isneginf(logs).all(axis=1)
+    logs[odd] = 0.0
+    frames, a, enter = np.flatnonzero(odd).tolist(), 0, way.starts
+    while a < len(logs) and not np.isneginf(enter).all():
+        piece, scale = trellis.forward_logs(way._replace(starts=enter), logs[a : a + PIECE].copy())
+        stops = np.flatnonzero(~np.isfinite(scale))
+        sound = int(stops[0]) if len(stops) else len(scale)
+        shares = np.exp(piece[:sound])
+        alpha[a : a + sound] = shares / shares.sum(axis=1, keepdims=True)
+        if sound:
+            enter = np.logaddexp.reduce(piece[sound - 1][:, None] + way.moves, axis=0)
+        a += sound
+        if len(stops) and not np.isneginf(enter).all():
+            logs[a] = 0.0
+            frames.append(a)
+    return _GoingOn(logs, alpha, sorted(t for t in frames if t < a), a)
+
+
+def tell_of_passed(passed: list[PassedOver], whose: str) -> None:
+    """One note on all frames that were passed over."""
+    if not passed:
+        return
+    first = min(passed, key=lambda over: over.sequence)
+    if first.frames:
+        told = f"frame {first.frames[0]} of sequence {first.sequence} is impossible after those before it"
+    elif first.over is not None:
+        told = f"sequence {first.sequence} goes on at frame {first.over}, where the chain must have ended"
+    else:
+        told = f"sequence {first.sequence} cannot end where it does"
+    many = sum(len(over.frames) for over in passed)
+    where = f"in {len(passed)} sequences" if len(passed) > 1 else "in all"
+    more = f" ({many} frames {where})" if many > 1 or len(passed) > 1 else ""
+    tell(f"{whose}: {told}, and counts as not observed{more}: log_prob is -inf")
 
 
 def _fixed_lag(way: Any, logs: Array, alpha: Array, seqs: Ragged, lag: int) -> Array:
@@ -266,10 +346,12 @@ def _now(model: Any, x: Any) -> Array:
     """What is believed of the state at the end of a sequence, or already known as a belief (K,)."""
     if isinstance(x, Categorical):
         return belief_over(x, model.states)
-    seqs = one_sequence(x, "forecast")
+    seqs, way = one_sequence(x, "forecast"), model.chains[0].summed
     with np.errstate(all="ignore"):
-        alpha, news = trellis.filtered(model.chains[0].summed, model.scores(seqs), seqs.offsets)
-    _refuse_impossible(np.array([not np.isfinite(news).all()]), 0)
+        alpha, bad = _with_lag(way, model.scores(seqs), seqs, 0)
+        if bad.any():
+            alpha, passed = _passing_over(way, model.scores(seqs), 0, 0)
+            tell_of_passed([passed], "HMM.forecast")
     return np.asarray(alpha[-1])
 
 

@@ -17,7 +17,7 @@ from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models import driven_trellis as trellis
 from likely.models.covariates import COVARIATES, FRAMES, Driven
-from likely.models.decoding import Path
+from likely.models.decoding import PassedOver, Path, tell_of_passed
 from likely.models.driven_pieces import Look
 from likely.models.hmm import _one_frame
 
@@ -52,6 +52,7 @@ def log_probs(look: Look) -> Array:
 def smoothed(look: Look) -> tuple[Array, Array]:
     """p(s_t | x, u) of every frame (T, K), and log p(x | u) of each sequence (n,)."""
     out, total = np.empty((len(look.driven.covariates), look.model.states)), np.empty(len(look.driven.frames))
+    passed: list[PassedOver] = []
 
     def fill(a: int, b: int) -> None:
         at = slice(look.offsets[a], look.offsets[b])
@@ -61,9 +62,10 @@ def smoothed(look: Look) -> tuple[Array, Array]:
             part = look.whole(a, b)
             found = trellis.smoothed(look.model.starts, part.moves, part.logs, part.seqs.offsets)
             out[at], total[a:b] = found.states, found.log_prob
-        refuse_impossible(total[a:b], a)
+        passed.extend(_pass_over(look, a, total[a:b], None, out))
 
     in_stretches(look, fill)
+    tell_of_passed(passed, "DrivenHMM.posterior")
     return out, total
 
 
@@ -78,17 +80,18 @@ def _smooth_long(look: Look, i: int, way: trellis.Way, out: Array) -> float:
 
 def lagged(look: Look, lag: int) -> Array:
     """p(s_t | x_1 … x_{t + lag}, u) of every frame (T, K); a lag of 0 is the causal filter."""
-    out = np.empty((len(look.driven.covariates), look.model.states))
+    out, passed = np.empty((len(look.driven.covariates), look.model.states)), list[PassedOver]()
 
     def fill(a: int, b: int) -> None:
         at = slice(look.offsets[a], look.offsets[b])
         if look.is_cut(a, b):
-            total = trellis.either(lambda way: _lag_long(look, a, way, lag, out[at]))
-            refuse_impossible(np.array([total]), a)
+            total = np.array([trellis.either(lambda way: _lag_long(look, a, way, lag, out[at]))])
         else:
-            refuse_impossible(_lag_whole(look, a, b, lag, out[at]), a)
+            total = _lag_whole(look, a, b, lag, out[at])
+        passed.extend(_pass_over(look, a, total, lag, out))
 
     in_stretches(look, fill)
+    tell_of_passed(passed, "DrivenHMM.posterior")
     return out
 
 
@@ -116,6 +119,43 @@ def _lag_long(look: Look, i: int, way: trellis.Way, lag: int, out: Array) -> flo
         more = look.piece(i, a, min(z + lag, T))
         out[a:z] = trellis.lagged(passed, more.moves, more.logs, more.seqs.offsets, lag)
     return total
+
+
+def _pass_over(look: Look, before: int, log_prob: Array, lag: int | None, out: Array) -> list[PassedOver]:
+    """Posteriors of sequences that cannot be, into out (T, K): what is impossible counts as not observed."""
+    passed = []
+    for i in (before + np.flatnonzero(np.isneginf(log_prob))).tolist():
+        at = slice(look.offsets[i], look.offsets[i + 1])
+        out[at], over = _passing_over(look, i, lag)
+        passed.append(over)
+    return passed
+
+
+def _passing_over(look: Look, i: int, lag: int | None) -> tuple[Array, PassedOver]:
+    """The posterior (T, K) of one sequence in which frames that cannot be are passed over, as `lk.step` does."""
+    part, starts = look.whole(i, i + 1), look.model.starts
+    logs, T = part.logs.copy(), len(part.logs)
+    odd = np.isneginf(logs).all(axis=1)
+    logs[odd] = 0.0
+    frames, end = np.flatnonzero(odd).tolist(), T
+    while True:
+        alpha = trellis.filtered(starts, part.moves, logs, np.array([0, T]))[0]
+        stuck = np.flatnonzero(~np.isfinite(alpha).any(axis=1))
+        if not len(stuck):
+            break
+        if int(stuck[0]) in frames:  # not even an unseen frame can follow
+            end = int(stuck[0])
+            break
+        logs[stuck[0]] = 0.0
+        frames.append(int(stuck[0]))
+    out, moves, logs, cut = np.zeros((T, len(starts))), part.moves.at(np.arange(end)), logs[:end], np.array([0, end])
+    if end and lag is None:
+        out[:end] = trellis.smoothed(starts, moves, logs, cut).states
+    elif end and lag:
+        out[:end] = trellis.lagged(trellis.Logarithms(starts, moves, logs, cut), moves, logs, cut, lag)
+    elif end:
+        out[:end] = np.exp(alpha[:end])
+    return out, PassedOver(i, sorted(t for t in frames if t < end), False, None if end == T else end)
 
 
 def refuse_impossible(log_prob: Array, before: int) -> None:
@@ -212,13 +252,19 @@ def _drawn_long(look: Look, i: int, way: trellis.Way, uniform: Array) -> Index:
 def last_filter(look: Look) -> Array:
     """p(s_T | x, u) (K,) at the end of one sequence."""
 
-    def run(way: trellis.Way) -> Array:
+    def run(way: trellis.Way) -> Array | None:
         for _, passed in look.forwards(0, way):
-            refuse_impossible(passed.log_prob, 0)
+            if np.isneginf(passed.log_prob[0]):
+                return None
         return np.asarray(passed.filter[-1])
 
     with np.errstate(all="ignore"):
-        return np.asarray(trellis.either(run))
+        found = trellis.either(run)
+        if found is None:
+            shares, over = _passing_over(look, 0, 0)
+            tell_of_passed([over], "DrivenHMM.forecast")
+            return np.asarray(shares[-1])
+        return np.asarray(found)
 
 
 # ------------------------------------------------------------------------ live

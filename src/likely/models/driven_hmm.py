@@ -202,7 +202,8 @@ class DrivenHMM(Law):
     def posterior(self, x: Any, lag: int | None = None, covariates: Any = None) -> Any:
         """p(s_t | x, u) of every frame (T, K), a Ragged for many sequences; with a `lag`, from x_1 … x_{t + lag} only.
 
-        `lag=0` is the causal filter: what was known at the time. Covariates up to there are taken as known.
+        `lag=0` is the causal filter: what was known at the time. Covariates up to there are taken as known. Frames that
+        are impossible after those before them count as not observed, with a note, as in `HMM.posterior`.
         """
         whole = lag if lag is None else decoding.whole_lag(lag)
         driven = apart(x, covariates)
@@ -266,6 +267,7 @@ class DrivenHMM(Law):
 
     # --------------------------------------------------------------- learning
 
+    of_sequences = True
     hides_labels = True  # so that `fit(hard=True)` can take the best path of each sequence
 
     def collect(

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from likely.core.arrays import Array
+from likely.core.columns import Columns
 from likely.families.bernoulli import Bernoulli
 from likely.families.categorical import Categorical
 from likely.families.multinomial import Multinomial
@@ -20,7 +21,10 @@ from likely.families.product import Product
 from likely.families.several import Several
 from likely.families.shared import Shared, untied
 from likely.families.von_mises import VonMises
+from likely.models.covariates import FRAMES
 from likely.models.hmm import HMM
+from likely.models.linear_gaussian import LinearGaussian
+from likely.models.linear_learning import LinearLearner
 from likely.models.mixture import Mixture
 from likely.models.seeding import standardised
 
@@ -71,8 +75,24 @@ def _(law: Bernoulli, x: Any, weight: Array) -> Array:
 
 @embedded.register
 def _(law: HMM, x: Any, weight: Array) -> Array:
-    """A sequence by what its frames are like at the beginning, in the middle and at the end, and by its length."""
-    frames = embedded(untied(law.emissions), x.values, x.weights(weight))
+    """A sequence by what its frames are like, as the emissions see them."""
+    return _by_thirds(embedded(untied(law.emissions), x.values, x.weights(weight)), x, weight)
+
+
+@embedded.register(LinearGaussian)
+@embedded.register(LinearLearner)
+def _(law: Any, x: Any, weight: Array) -> Array:
+    """A sequence by its levels and by its steps: noise of the state and of the observation show there."""
+    values = x.values[FRAMES] if isinstance(x.values, Columns) else x.values
+    frames = _dense(values).reshape(len(values), -1)
+    steps = np.zeros_like(frames)
+    steps[1:] = np.abs(np.diff(frames, axis=0))
+    steps[x.offsets[:-1][x.lengths > 0]] = np.nan  # from one sequence to the next there is none
+    return _by_thirds(standardised(np.hstack([frames, np.sqrt(steps)]), x.weights(weight)), x, weight)
+
+
+def _by_thirds(frames: Array, x: Any, weight: Array) -> Array:
+    """Sequences by the means of their frames (T, e) at the beginning, in the middle and at the end, and by length."""
     whose = np.repeat(np.arange(len(x)), x.lengths)
     place = np.arange(len(frames)) - np.repeat(x.offsets[:-1], x.lengths)
     cell = whose * THIRDS + np.minimum(place * THIRDS // np.maximum(x.lengths[whose], 1), THIRDS - 1)

@@ -37,6 +37,11 @@ class Fixed(Law):
             raise DomainError(sentence("Fixed", "parts must be a stack", repr(self.parts)[:60], "use Several([...])"))
 
     @property
+    def of_sequences(self) -> bool:  # type: ignore[override]
+        """Whether a row is a sequence, as the parts have it."""
+        return bool(getattr(self.parts, "of_sequences", False))
+
+    @property
     def members(self) -> int:
         """Number of members K."""
         return int(self.parts.members)
@@ -135,7 +140,7 @@ def interpolate(densities: Any, x: Any, weight: Any = None, *, prior: Any = None
     parts = Several(tuple(densities)) if isinstance(densities, Sequence) else densities
     K = parts.members
     start = Mixture(np.full(K, 1.0 / K), Fixed(parts))
-    report = fit(start, Blocks.of(x, weight), prior=prior, stop=stop or Stop(2000, 1e-8))
+    report = fit(start, Blocks.of(x, weight, sequences=start.of_sequences), prior=prior, stop=stop or Stop(2000, 1e-8))
     if not report.converged:
         tell(f"interpolate: not converged: {report.reason}")
     return Mixture.trusted(weights=report.model.weights, parts=parts)

@@ -215,7 +215,9 @@ class HMM(Law):
     def posterior(self, x: Any, lag: int | None = None) -> Any:
         """p(s_t | x) of every frame (T, K), a Ragged for many sequences; with a `lag`, from x_1 … x_{t + lag} only.
 
-        `lag=0` is the causal filter: what was known at the time.
+        `lag=0` is the causal filter: what was known at the time. A frame that is impossible after those before it
+        counts as not observed, as in `lk.step`, and a note says which; so it changes nothing before it (with `lag=0`),
+        and in no other sequence. Where a chain must have ended, no state is possible: its shares are 0.
         """
         self._only_one("posterior")
         return smoothed(self, x, lag)
@@ -255,6 +257,7 @@ class HMM(Law):
 
     # --------------------------------------------------------------- learning
 
+    of_sequences = True
     hides_labels = True  # so that `fit(hard=True)` can take the best path of each sequence
     takes_parts = True  # `collect` cuts them for itself, at the ends of sequences
 

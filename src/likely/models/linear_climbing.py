@@ -56,14 +56,14 @@ def learnt(
     (True, True)
     """
     with said_once():
-        return _Run(start, Blocks.of(data), prior, stop, checkpoint).run()
+        return _Run(start, Blocks.of(data, sequences=True), prior, stop, checkpoint).run()
 
 
 def doubted(report: FitReport, data: Any, tol: float) -> FitReport:
     """A report of EM alone that does not call a variance settled which is only too near 0 to move."""
     if not report.converged:
         return report
-    look = _pairs(Blocks.of(data).whole(), report)
+    look = _pairs(Blocks.of(data, sequences=True).whole(), report)
     found = doubt(report.model.model, look, report.prior, report.model.structure, _worth(report, tol))
     if not found.lifts:
         return report

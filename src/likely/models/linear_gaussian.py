@@ -166,10 +166,11 @@ class LinearGaussian(ReadyMade, Law):
 
         An observation that cannot be makes it −inf   (de Jong 1991).
         """
-        series = series_of(self, y, inputs)
+        seqs = Ragged.of(y)
+        series = series_of(self, seqs, inputs)
         found = passes.in_parts(lambda part, _: passes.filtered(self, part, keeps=False).total, series)
         out = np.concatenate([np.empty(0), *found])
-        return out.astype(np.float32) if getattr(Ragged.of(y), "dtype", None) == np.float32 else out
+        return out.astype(np.float32) if seqs.dtype == np.float32 else out
 
     def sample(self, n: int, rng: Generator, length: Any = None, inputs: Any = None) -> Ragged:
         """n sequences of observations (a Ragged) of the given `length`, a number or one each."""
@@ -415,6 +416,7 @@ class LinearGaussian(ReadyMade, Law):
 
     # --------------------------------------------------------------- learning
 
+    of_sequences = True
     takes_parts = True  # `collect` cuts them for itself, at the ends of sequences
 
     def collect(self, y: Any, weight: Any = None, inputs: Any = None) -> LinearStats:

@@ -275,6 +275,7 @@ class LinearLearner(Value):
     model: Any
     structure: Structure
 
+    of_sequences = True
     takes_parts = True
     members = None
 

@@ -99,6 +99,11 @@ class Mixture(Law):
         return getattr(self.parts, "smallest_eigenvalue", None)
 
     @property
+    def of_sequences(self) -> bool:  # type: ignore[override]
+        """Whether a row is a sequence, as the parts have it."""
+        return bool(getattr(self.parts, "of_sequences", False))
+
+    @property
     def dim(self) -> int:
         """Number of columns of a row."""
         return int(self.parts.dim)
@@ -153,12 +158,20 @@ class Mixture(Law):
             raise DomainError(sentence("Mixture", expected, f"a stack of {self.members}", "take member(c) first"))
 
     def _over(self, x: Any, f: Callable[[Any], Array], columns: int | None, dtype: Any = None) -> Array:
-        x = _rows_like(x)
+        x = self._rows_like(x)
         x = sliceable(x, self.dim) if isinstance(x, np.ndarray | np.number) else x
         n = n_rows(x)
         if n > ROWS and isinstance(self.parts, Gaussian):
             self.parts.prepare(n)
         return map_rows(f, x, columns, dtype)
+
+    def _rows_like(self, x: Any) -> Any:
+        """Something with rows that can be sliced: sequences, where parts are densities of them, and else a table."""
+        if self.of_sequences:
+            return Ragged.of(x)
+        if hasattr(x, "shape") or isinstance(x, Ragged):
+            return x
+        return Columns.of(x) if isinstance(x, dict) else np.asarray(x, dtype=np.float64)
 
     def most_probable(self, block: Any) -> Index:
         """The part of the largest posterior for each row of a block (n,)."""
@@ -303,6 +316,7 @@ class Mixture(Law):
         each row to its most probable part. In a stack, `weight` (n, C) and `owner` speak of the mixtures, whose parts
         are hidden.
         """
+        x = Ragged.of(x) if self.of_sequences else x
         n = n_rows(x)
         w = weights(weight, n, "Mixture")
         self._check_weight(w, n)
@@ -582,10 +596,3 @@ def _in_double(block: Any) -> Any:
     if isinstance(block, Columns) and block.dtype == np.float32:
         return Columns({name: _in_double(part) for name, part in block.items()})
     return block.astype(np.float64) if isinstance(block, np.ndarray) and block.dtype == np.float32 else block
-
-
-def _rows_like(x: Any) -> Any:
-    """Something with rows that can be sliced: a plain dict or list is converted."""
-    if hasattr(x, "shape") or isinstance(x, Ragged):
-        return x
-    return Columns.of(x) if isinstance(x, dict) else np.asarray(x, dtype=np.float64)

@@ -9,7 +9,9 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Mask
 from likely.core.joining import is_list_of_sequences
+from likely.core.notes import unheard
 from likely.core.ragged import Ragged
+from likely.errors import DataError, sentence
 from likely.families.shared import untied
 from likely.models.decoding import is_one
 from likely.models.driven_hmm import DrivenHMM
@@ -47,9 +49,9 @@ def frame_shares(model: HMM, seqs: Ragged, shares: Array | None, rng: Generator 
 
 
 def _of_one(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
-    known = model.posterior(seqs).values  # refuses sequences that cannot be
+    known = _possible(model, seqs)
     if rng is None:
-        return np.asarray(known)
+        return known
     with np.errstate(all="ignore"):
         logs = model.scores(seqs)
     return np.eye(model.states)[path_draws(model.chains[0].summed, logs, seqs.offsets, rng)]
@@ -57,8 +59,20 @@ def _of_one(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
 
 def driven_shares(model: DrivenHMM, seqs: Ragged, rng: Generator | None) -> Array:
     """The same of a driven chain (T, K)."""
-    known = model.posterior(seqs).values
-    return np.asarray(known) if rng is None else np.eye(model.states)[model.drawn_states(seqs, rng)]
+    known = _possible(model, seqs)
+    return known if rng is None else np.eye(model.states)[model.drawn_states(seqs, rng)]
+
+
+def _possible(model: Any, seqs: Ragged) -> Array:
+    """p(state | sequence) of all frames (T, K), if all sequences can be."""
+    with unheard():  # what is impossible is an error here
+        found = model.smooth(seqs)
+    bad = np.flatnonzero(np.isneginf(found.log_prob))
+    if len(bad):
+        expected, remedy = "gaps are filled in sequences that are possible", "correct it, or leave it out"
+        got = f"sequence {bad[0]}, which is impossible under the model"
+        raise DataError(sentence(f"{type(model).__name__}.impute", expected, got, remedy))
+    return np.asarray(found.states.values)
 
 
 def as_given(filled: Ragged, x: Any) -> Any:

@@ -143,8 +143,9 @@ class SwitchingLinear(Law):
 
     def log_prob(self, y: Any, inputs: Any = None) -> Array:
         """log p(y) of each sequence (n,), by generalised pseudo-Bayes: approximate, see above."""
-        out = self._gpb2.log_prob(y, inputs)
-        return out.astype(np.float32) if getattr(Ragged.of(y), "dtype", None) == np.float32 else out
+        seqs = Ragged.of(y)
+        out = self._gpb2.log_prob(seqs, inputs)
+        return out.astype(np.float32) if seqs.dtype == np.float32 else out
 
     def sample(self, n: int, rng: Generator, length: Any = None, inputs: Any = None) -> Ragged:
         """n sequences of observations of the given `length`, a number or one each."""
@@ -203,6 +204,7 @@ class SwitchingLinear(Law):
 
     # --------------------------------------------------------------- learning
 
+    of_sequences = True
     takes_parts = True
 
     def collect(self, y: Any, weight: Any = None, given: Any = None, inputs: Any = None) -> SwitchingStats:

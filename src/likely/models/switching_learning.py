@@ -273,6 +273,7 @@ class SwitchingLearner(Value):
     structures: tuple[Structure, ...]
     chain: tuple[str, ...] = MOVES
 
+    of_sequences = True
     takes_parts = True
 
     @classmethod

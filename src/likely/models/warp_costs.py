@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, Mask, parameter
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.maths.spd import is_symmetric
 from likely.models.warp_frames import Series
@@ -24,31 +24,60 @@ class LocalCost(NamedTuple):
     kind: int
     rooted: bool
     prepare: Callable[[Series, str], Series]
+    function: Callable[[Array, Array], Any] | None = None  # of one's own: the matrix of costs of all pairs of frames
 
     def of_width(self, D: int) -> int:
         """The kind for frames of D entries: of one, √z² is |z|, which neither overflows nor vanishes."""
         return ABSOLUTE if self.kind == EUCLIDEAN and D == 1 else self.kind
 
+    def matrix(self, a: Array, b: Array, bare_a: Mask, bare_b: Mask, whose: str) -> Array:
+        """Costs (n, m) by a function of one's own; empty where the loops know the cost."""
+        if self.function is None:
+            return np.empty((0, 0))
+        out, seen = np.zeros((len(a), len(b))), (~bare_a, ~bare_b)  # a frame that was not observed costs nothing
+        x, y = a[seen[0]].copy(), b[seen[1]].copy()
+        found = np.asarray(self.function(x, y))
+        wanted = (len(x), len(y))
+        if found.shape != wanted or found.dtype.kind not in "biuf":
+            expected = f"a cost function must give numbers {wanted} for frames {x.shape} and {y.shape}"
+            remedy = 'one per pair of frames, as scipy\'s cdist(a, b, "cityblock") does'
+            raise ShapeError(sentence(whose, expected, f"{found.dtype} {found.shape}", remedy))
+        bad = np.argwhere(~(found > -np.inf))
+        if len(bad):
+            i, j = bad[0].tolist()
+            got = f"{found[i, j]} for frames {i} and {j}"
+            raise DataError(sentence(whose, "costs must be numbers", got, "infinity forbids a match"))
+        out[np.ix_(*seen)] = found
+        return out
+
 
 def local_cost(cost: Any, whose: str, name: str = "cost") -> LocalCost:
-    """The cost that is meant by "absolute" Σ|z|, "squared" Σz², "euclidean" √Σz², "cosine" 1 − cos, or
-    ("mahalanobis", covariance) √(zᵀ S⁻¹ z), where z is the difference of two frames.
+    """The cost that is meant by "absolute" Σ|z|, "squared" Σz², "euclidean" √Σz², "cosine" 1 − cos,
+    ("mahalanobis", covariance) √(zᵀ S⁻¹ z), where z is the difference of two frames, or a function of frames a (n, D)
+    and b (m, D) that gives the matrix (n, m).
 
     >>> local_cost("squared", "dtw").rooted
     True
     """
     if isinstance(cost, tuple | list) and len(cost) == 2 and isinstance(cost[0], str) and cost[0] == "mahalanobis":
         return _mahalanobis(cost[1], whose)
+    if callable(cost):
+        return LocalCost(ABSOLUTE, False, _whole, cost)
     if not isinstance(cost, str) or cost not in NAMES:
-        got = "a function" if callable(cost) else repr(cost)
-        remedy = "for a cost of your own pass its matrix: dtw(costs=matrix)" if callable(cost) else ""
         words = ", ".join(f'"{name}"' for name in NAMES)
-        raise DomainError(sentence(whose, f'{name} must be {words} or ("mahalanobis", covariance)', got, remedy))
+        expected = f'{name} must be {words}, ("mahalanobis", covariance) or a function of frames'
+        raise DomainError(sentence(whose, expected, repr(cost)))
     kind = {"absolute": ABSOLUTE, "euclidean": EUCLIDEAN}.get(cost, SQUARED)
     return LocalCost(kind, cost == "squared", _directions if cost == "cosine" else _unchanged)
 
 
 def _unchanged(series: Series, whose: str) -> Series:
+    return series
+
+
+def _whole(series: Series, whose: str) -> Series:
+    """A function of one's own sees whole frames."""
+    _refuse_partial(series, whose, "a cost function")
     return series
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index, Mask, numbers
+from likely.core.notes import unheard
 from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError, sentence
 
@@ -22,6 +23,7 @@ class Series:
     offsets: Index  # (n + 1,)
     gaps: bool  # some entry is NaN
     bare: Mask  # (all frames,): frames of which nothing was observed
+    names: tuple[str, ...] | None = None  # of the entries of a frame, where sequences came in data frames
 
     @property
     def lengths(self) -> Index:
@@ -58,7 +60,7 @@ def all_series(seqs: Any, whose: str) -> Series:
     if not len(seqs):
         raise DataError(sentence(whose, "at least one sequence is needed", "none"))
     if isinstance(seqs, Ragged) and (seqs.lengths > 0).all():
-        return _seen(_frames(seqs.values, whose), seqs.offsets, whose, _which)
+        return replace(_seen(_frames(seqs.values, whose), seqs.offsets, whose, _which), names=seqs.names)
     if isinstance(seqs, np.ndarray) and seqs.dtype != object and seqs.size:
         n, T = seqs.shape[:2]
         return _seen(_frames(seqs.reshape(n * T, -1), whose), np.arange(0, n * T + 1, T), whose, _which)
@@ -86,6 +88,9 @@ def flag(value: Any, name: str, whose: str) -> bool:
 def _listed(seqs: Any, whose: str) -> Any:
     if isinstance(seqs, Ragged):
         return seqs
+    if isinstance(seqs, list | tuple) and seqs and all(hasattr(s, "columns") for s in seqs):
+        with unheard():  # warping does without a clock
+            return Ragged.from_list(seqs)
     seqs = seqs.to_numpy() if hasattr(seqs, "to_numpy") else seqs
     if isinstance(seqs, np.ndarray) and seqs.dtype != object and seqs.ndim not in (2, 3):
         remedy = "pass rows of equal length (n, T), an array (n, T, D), or a list of arrays"

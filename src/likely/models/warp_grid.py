@@ -80,11 +80,11 @@ class Grid:
         With open ends and gaps the scaled total counts, of parts of which enough was seen: to be matched to nothing
         is no match.
         """
-        last = self.last_row()
         if not self.partly:
+            last = self.last_row()
             end = self.end_of(last)
             return float(last[end]), end, self.seen_scale()
-        starts = self._starts()
+        last, starts = self.ends()
         scale = place_scale(self.bare_a, self.bare_b, np.maximum(starts, 0), np.arange(1, len(last) + 1), SEEN)
         scale[(starts < 0) | (self.open_end & self.bare_b)] = 0.0
         last[scale == 0.0] = np.inf
@@ -119,7 +119,7 @@ class Grid:
         """What two frames cost that have no entry in common: as much as others do on the average."""
         from likely.loops import warp
 
-        if not self.gaps or self.a.shape[1] == 1:
+        if not self.gaps or self.local.size or self.a.shape[1] == 1:
             return 0.0
         return float(warp.typical_cost(self.a, self.b, self.kind))
 
@@ -152,14 +152,19 @@ class Grid:
         self._three(np.empty(self.shape[1]), codes, NOTHING)
         return codes
 
-    def _starts(self) -> Index:
-        """Where in b the best path to each column of the last row begins (m,); −1 where none leads."""
+    def ends(self) -> tuple[Array, Index]:
+        """Accumulated costs of the last row (m,), and where in b the best path to each column begins; −1: nowhere."""
         from likely.loops import warp
 
-        three = self.steps == THREE and self.band.mask is None  # open ends have no band, so codes are of all columns
-        codes, starts = self._codes() if three else self._accumulated()[1], np.empty(self.shape[1], dtype=np.int64)
+        last, starts = np.empty(self.shape[1]), np.empty(self.shape[1], dtype=np.int64)
+        if self.steps == THREE and self.band.mask is None:  # open ends have no band, so codes are of all columns
+            codes = np.empty(self.shape, dtype=np.int8)
+            self._three(last, codes, NOTHING)
+        else:
+            table, codes = self._accumulated()
+            last = table[-1]
         warp.starts_of(codes, *self.steps.compiled()[::2], starts)
-        return starts
+        return last, np.where(np.isfinite(last), starts, -1)
 
     def _three(self, last: Array, codes: Any, table: Array, limit: float = np.inf) -> bool:
         from likely.loops import warp
@@ -175,11 +180,15 @@ class Grid:
     def _accumulated(self) -> tuple[Array, Any]:
         from likely.loops import warp
 
-        lo, hi = self.rows()
+        lo, hi, local = *self.rows(), self.local_costs()
+        if self.steps.skips:  # what is outside the band is not matched, but a path may pass through
+            j = np.arange(self.shape[1])
+            local = np.where((j >= lo[:, None]) & (j < hi[:, None]), local, np.inf)
+            lo, hi = np.zeros_like(lo), np.full_like(hi, self.shape[1])
         table, codes = np.empty(self.shape), np.empty(self.shape, dtype=np.int8)
         rule = self.steps.compiled()
         warp.by_rule(
-            self.local_costs(), *rule, self.steps.start, self.gaps, self.bare_a, self.bare_b, lo, hi, self.open_begin,
+            local, *rule, self.steps.start, self.gaps, self.bare_a, self.bare_b, lo, hi, self.open_begin,
             table, codes,
         )  # fmt: skip
         return table, codes

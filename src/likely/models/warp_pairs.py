@@ -12,7 +12,7 @@ from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
 from likely.errors import DomainError, sentence
 from likely.models.warp_bands import Band, band_of, refuse_apart
-from likely.models.warp_costs import local_cost
+from likely.models.warp_costs import LocalCost, local_cost
 from likely.models.warp_frames import Series, all_series, flag, same_width
 from likely.models.warp_grid import NOTHING, Grid
 from likely.models.warp_steps import THREE, Steps, rule_named
@@ -33,23 +33,33 @@ class Rules:
     open_begin: bool = False
     open_end: bool = False
     whose: str = "dtw_matrix"
+    cost: LocalCost | None = None  # where it is a function of one's own
+
+    @classmethod
+    def of(cls, meant: LocalCost, width: int, **how: Any) -> Rules:
+        """Rules for a cost of frames with so many entries."""
+        return cls(meant.of_width(width), meant.rooted, cost=None if meant.function is None else meant, **how)
 
     @property
     def plain(self) -> bool:
         """True if lanes can do it."""
-        return self.steps == THREE and not (self.open_begin or self.open_end) and self.band.mask is None
+        ends = self.open_begin or self.open_end
+        return self.steps == THREE and self.cost is None and not ends and self.band.mask is None
 
     @property
     def even_handed(self) -> bool:
         """True if it does not matter which series comes first."""
-        return self.steps.even_handed and not (self.open_begin or self.open_end) and self.band.mask is None
+        ends = self.open_begin or self.open_end
+        return self.steps.even_handed and self.cost is None and not ends and self.band.mask is None
 
     def grid(self, one: Series, i: int, other: Series, j: int) -> Grid:
         """The grid of two of the series."""
         whose = f"{self.whose} (sequences {i} and {j})"
+        a, b, bare_a, bare_b = one.one(i), other.one(j), one.bare_of(i), other.bare_of(j)
+        local = NOTHING if self.cost is None else self.cost.matrix(a, b, bare_a, bare_b, whose)
         return Grid(
-            one.one(i), other.one(j), one.bare_of(i), other.bare_of(j), one.gaps or other.gaps, self.kind, NOTHING,
-            self.steps, self.band, self.open_begin, self.open_end, whose,
+            a, b, bare_a, bare_b, one.gaps or other.gaps, self.kind, local, self.steps, self.band, self.open_begin,
+            self.open_end, whose,
         )  # fmt: skip
 
 
@@ -77,7 +87,7 @@ def dtw_matrix(
     one = all_series(seqs, whose)
     other = one if others is None else all_series(others, f"{whose} (others)")
     same_width(one, other, whose)
-    rules = Rules(meant.of_width(one.values.shape[1]), meant.rooted, rule, limits, begin, end)
+    rules = Rules.of(meant, one.values.shape[1], steps=rule, band=limits, open_begin=begin, open_end=end)
     one = meant.prepare(one, whose)
     other = one if others is None else meant.prepare(other, whose)
     return distances(one, other, rules)

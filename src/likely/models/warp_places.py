@@ -10,9 +10,11 @@ import numpy as np
 from likely.core.arrays import Array, Index
 from likely.core.value import Value
 from likely.errors import DomainError, sentence
-from likely.models.warp_costs import local_cost
+from likely.models.warp_bands import Band
+from likely.models.warp_costs import LocalCost, local_cost
 from likely.models.warp_frames import Series, one_series, same_width
-from likely.models.warp_grid import SEEN, place_scale
+from likely.models.warp_grid import SEEN, Grid, place_scale
+from likely.models.warp_steps import THREE, Steps, rule_named
 
 
 @final
@@ -33,13 +35,16 @@ class Places(Value):
         return len(self.starts)
 
 
-def subsequence(query: Any, series: Any, k: int = 1, *, cost: Any = "absolute", most: float | None = None) -> Places:
+def subsequence(
+    query: Any, series: Any, k: int = 1, *, cost: Any = "absolute", steps: Any = "three", most: float | None = None
+) -> Places:
     """The k best places of a query (T, D) in a long series, which do not overlap; fewer if there are no more.
 
-    All of the query is matched to a part of the series, by three steps. The cheapest place comes first; then the
-    cheapest of those that do not touch it, and so on; each is the best of all that end where it ends. `most` leaves
-    out places of a larger distance. Memory is some numbers a frame of the series. Gaps are as in `dtw` with open ends:
-    a place neither begins nor ends on a missing frame, and half of its frames must have been observed.
+    All of the query is matched to a part of the series. The cheapest place comes first; then the cheapest of those that
+    do not touch it, and so on; each is the best of all that end where it ends. `most` leaves out places of a larger
+    distance. `cost` and `steps` are those of `dtw`. Memory is some numbers per frame of the series; for other steps
+    than three, and for a cost that is a function, it is the whole grid. Gaps are as in `dtw` with open ends: a place
+    neither begins nor ends on a missing frame, and half of its frames must have been observed.
 
     >>> p = subsequence([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], k=2)
     >>> p.starts, p.stops, p.distances
@@ -49,11 +54,15 @@ def subsequence(query: Any, series: Any, k: int = 1, *, cost: Any = "absolute", 
         raise DomainError(sentence("subsequence", "k must be a whole number from 1", k))
     if most is not None and not most >= 0:
         raise DomainError(sentence("subsequence", "most must be a distance, or None", most))
-    meant = local_cost(cost, "subsequence")
+    meant, rule = local_cost(cost, "subsequence"), rule_named(steps, "subsequence")
     one, other = one_series(query, "subsequence (query)"), one_series(series, "subsequence (series)")
     same_width(one, other, "subsequence")
     one, other = meant.prepare(one, "subsequence (query)"), meant.prepare(other, "subsequence (series)")
-    totals, starts = _ends(one, other, meant.of_width(one.values.shape[1]))
+    kind = meant.of_width(one.values.shape[1])
+    if rule == THREE and meant.function is None:
+        totals, starts = _ends(one, other, kind)
+    else:
+        totals, starts = _ends_of_grid(one, other, meant, rule)
     stops = np.arange(1, len(starts) + 1)
     scale = place_scale(one.bare, other.bare, starts, stops, SEEN)
     distances = np.where((scale > 0) & ~other.bare, totals * np.maximum(scale, 1.0), np.inf)
@@ -73,6 +82,18 @@ def _ends(query: Series, series: Series, kind: int) -> tuple[Array, Index]:
         remedy = "divide both by their size first"
         raise DomainError(sentence("subsequence", "costs must stay below the largest number", "infinity", remedy))
     return totals, starts
+
+
+def _ends_of_grid(query: Series, series: Series, meant: LocalCost, rule: Steps) -> tuple[Array, Index]:
+    """The same by any rule and cost, with the whole grid in memory."""
+    x, y, gaps = query.values, series.values, query.gaps or series.gaps
+    local = meant.matrix(x, y, query.bare, series.bare, "subsequence")
+    kind = meant.of_width(x.shape[1])
+    grid = Grid(x, y, query.bare, series.bare, gaps, kind, local, rule, Band(), True, True, "subsequence")
+    totals, starts = grid.ends()
+    if not np.isfinite(totals).any():
+        raise DomainError(grid.complaint())
+    return totals, np.maximum(starts, 0)
 
 
 def _blank(query: Series, series: Series, kind: int) -> float:

@@ -18,6 +18,7 @@ from likely.errors import DomainError, sentence
 from likely.models.warp_bands import band_rows, refuse_apart
 from likely.models.warp_frames import Series
 from likely.models.warp_pairs import SMALL, Rules, pair_totals
+from likely.models.warp_steps import THREE
 
 PART = 8  # queries that a thread takes at a time
 
@@ -90,13 +91,14 @@ def _turned(lo: Index, hi: Index) -> tuple[Index, Index]:
 
 
 def _brute(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool) -> Neighbours:
-    """All distances, sorted: for gaps and masks."""
+    """All distances, sorted: for gaps, masks, other steps, and costs that are functions."""
     totals = pair_totals(queries, known, rules)
-    _refuse_infinite(totals, rules)
     if leave_out:
         np.fill_diagonal(totals, np.inf)
     order = np.argsort(totals, axis=1, kind="stable")[:, :k]
-    return Neighbours(_final(np.take_along_axis(totals, order, 1), rules), order, 1.0)
+    near = np.take_along_axis(totals, order, 1)  # who cannot be reached by these steps is far
+    _refuse_infinite(near, rules)
+    return Neighbours(_final(near, rules), order, 1.0)
 
 
 def _final(totals: Array, rules: Rules) -> Array:
@@ -104,6 +106,12 @@ def _final(totals: Array, rules: Rules) -> Array:
 
 
 def _refuse_infinite(totals: Array, rules: Rules) -> None:
-    if not np.isfinite(totals).all():
-        remedy = "divide the series by their size, or widen the band"
-        raise DomainError(sentence(rules.whose, "distances must be finite", "infinity", remedy))
+    if np.isfinite(totals).all():
+        return
+    if rules.steps != THREE:
+        i = int((~np.isfinite(totals)).any(axis=1).argmax())
+        got = f"fewer for sequence {i}"
+        remedy = 'the lengths are too unlike for these steps: use steps="three", or a smaller k'
+        raise DomainError(sentence(rules.whose, f"{totals.shape[1]} neighbours must be within reach", got, remedy))
+    remedy = "divide the series by their size, or widen the band"
+    raise DomainError(sentence(rules.whose, "distances must be finite", "infinity", remedy))

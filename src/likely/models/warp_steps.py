@@ -54,6 +54,11 @@ class Steps:
         return Compiled(moves, weights, np.array([len(c) for c in self.chains], dtype=np.int64))
 
     @property
+    def skips(self) -> bool:
+        """True if some step weighs nothing: a path then passes through points that it does not match."""
+        return self.start == 0 or any(step[2] == 0 for chain in self.chains for step in chain)
+
+    @property
     def even_handed(self) -> bool:
         """True if exchanging the two series changes nothing."""
         mirrored = {tuple((dj, di, w) for di, dj, w in chain) for chain in self.chains}

@@ -15,7 +15,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.warp_bands import band_of
 from likely.models.warp_costs import local_cost
 from likely.models.warp_frames import flag, one_series, same_width
-from likely.models.warp_grid import NOTHING, Grid, Route, total_of
+from likely.models.warp_grid import Grid, Route, total_of
 from likely.models.warp_steps import rule_named
 
 
@@ -116,9 +116,11 @@ def dtw(
     """Match two series (T,) or (T, D) at least cost: TC(i, j) = C(i, j) + min TC of (i−1, j−1), (i−1, j), (i, j−1)
     (Herbst 9.3). Of equal steps the diagonal is preferred, then the one along a.
 
-    - **cost** of two frames: "absolute" Σ|z|, "squared" Σz², "euclidean" √Σz², "cosine", ("mahalanobis", covariance).
+    - **cost** of two frames: "absolute" Σ|z|, "squared" Σz², "euclidean" √Σz², "cosine", ("mahalanobis", covariance),
+      or a function that gives the matrix of costs (n, m) of frames a (n, D) and b (m, D), as SciPy's `cdist` does.
       `distance` is the total, for "squared" its root.
-    - **costs**: a matrix of local costs (n, m) instead of two series; infinity forbids a point.
+    - **costs**: a matrix of local costs (n, m) instead of two series; infinity forbids a match. A step of weight 0
+      matches nothing, and passes through.
     - **steps**: "three", or Sakoe and Chiba's "symmetric" and "asymmetric", with slope limits "symmetric 1/2", "… 1",
       "… 2", or a table of your own (`Steps`).
     - **band**: a share of the longer series (0.1), a radius in frames (5), "itakura", ("itakura", slope), a
@@ -156,7 +158,8 @@ def _of_series(a: Any, b: Any, cost: Any, how: tuple[Any, ...]) -> Warping:
     # copies: the path is found later, and the caller may change his arrays until then
     x, y, gaps = one.values.copy(), other.values.copy(), one.gaps or other.gaps
     kind = meant.of_width(x.shape[1])
-    return _solved(Grid(x, y, one.bare, other.bare, gaps, kind, NOTHING, *how), meant.rooted)
+    local = meant.matrix(x, y, one.bare, other.bare, "dtw")
+    return _solved(Grid(x, y, one.bare, other.bare, gaps, kind, local, *how), meant.rooted)
 
 
 def _solved(grid: Grid, rooted: bool) -> Warping:

@@ -12,6 +12,7 @@ import numpy as np
 from likely.core.arrays import Array, refuse_infinite, rows, weights
 from likely.core.notes import tell
 from likely.core.ragged import Ragged
+from likely.core.spacing import tell_of_uneven
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.recogniser import Recogniser
 from likely.models.fault_watch import FaultBelief, FaultWatch, Watched
@@ -148,6 +149,7 @@ class FaultMonitor(Recogniser):
         learnt, names = getattr(self, "feature_names_in_", None), _names(X)
         if learnt is not None and names is not None and names != list(learnt):
             raise DataError(sentence(ME, f"columns must be those of training, {list(learnt)}", names, "in this order"))
+        tell_of_uneven([(X, lambda: "the stretch")], ME)
         x = rows(X.to_numpy() if hasattr(X, "to_numpy") else X, self.n_features_in_, ME)
         refuse_infinite(x, ME)
         return x
@@ -209,7 +211,9 @@ def _names(X: Any) -> list[str] | None:
 
 
 def _stretches(X: Any, y: Any, sample_weight: Any, normal: Any) -> list[Stretch]:
-    X = X.to_numpy() if hasattr(X, "to_numpy") else X
+    if hasattr(X, "to_numpy"):
+        tell_of_uneven([(X, lambda: "the stretch")], ME)
+        X = X.to_numpy()
     if isinstance(X, np.ndarray) and X.ndim == 2 and y is not None and len(y) == len(X):
         X, y = _cut(X, np.asarray(y))
     listed = [rows(x, None, ME) for x in Ragged.of(X)]

@@ -1,0 +1,70 @@
+"""Time indices: frames count as equally spaced, so an index that says otherwise deserves a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.notes import tell
+
+KINDS = ("DatetimeIndex", "TimedeltaIndex", "PeriodIndex")  # of pandas: a polars frame has no index
+JITTER = 0.1  # share of the median step by which others may differ: clocks are not exact
+WAY_OUT = (
+    "frames count as equally spaced: x.asfreq(...) puts NaN where frames are missing, and for measurements at any"
+    " times there is ContinuousLinear"
+)
+
+
+def tell_of_uneven(sequences: Iterable[tuple[Any, Callable[[], str]]], whose: str) -> None:
+    """Warn of the first sequence whose time index has uneven steps; each comes with a function that names it.
+
+    Equal steps are even, up to a tenth, and so is any frequency that pandas can infer: month starts, business days.
+
+    >>> import pandas as pd, warnings
+    >>> day = pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-09"])
+    >>> with warnings.catch_warnings(record=True) as heard:
+    ...     warnings.simplefilter("always")
+    ...     tell_of_uneven([(pd.Series([1.0, 2.0, 1.0, 3.0], day), lambda: "x")], "test")
+    >>> str(heard[0].message)[:79]
+    'test: the time index of x is uneven: a step of 6 days 00:00:00 after 2024-01-03'
+    """
+    for s, which in sequences:
+        index: Any = getattr(s, "index", None)
+        if type(index).__name__ not in KINDS or len(index) < 3:
+            continue
+        odd = _odd_step(index)
+        if odd is not None:
+            told = _step_words(index, odd)
+            tell(f"{whose}: the time index of {which()} is uneven: {told}; {WAY_OUT}")
+            return
+
+
+def _odd_step(index: Any) -> int | None:
+    """The place of the step that is most unlike the usual one; None where the steps are even."""
+    if index.hasnans:
+        return int(np.flatnonzero(np.asarray(index.isna()))[0])
+    steps: Array = np.diff(np.asarray(index.asi8)).astype(np.float64)
+    if (steps <= 0).any():
+        return int(steps.argmin())
+    away = np.abs(steps - np.median(steps))
+    if (away <= JITTER * np.median(steps)).all() or _has_frequency(index):
+        return None
+    return int(away.argmax())
+
+
+def _has_frequency(index: Any) -> bool:
+    """Whether pandas finds a rule of the calendar."""
+    return type(index).__name__ == "DatetimeIndex" and type(index)(index, freq="infer").freq is not None
+
+
+def _step_words(index: Any, at: int) -> str:
+    before, after = index[at], index[min(at + 1, len(index) - 1)]
+    if before != before or after != after:  # NaT
+        return "a time is missing"
+    if after <= before:
+        return f"{after} comes after {before} (x.sort_index() puts it in order)"
+    step = after - before
+    return f"a step of {getattr(step, 'n', step)} after {before}"

@@ -1,0 +1,113 @@
+"""The border of estimators whose rows are sequences: how they are cut, what `y` may be, and the names of columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from likely.core.arrays import BadEntry, refuse_infinite
+from likely.core.notes import tell
+from likely.core.ragged import Ragged
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.models.hmm import BadFrame
+
+FEW_CODES = 20  # distinct whole numbers in a column that may be codes
+TIMES_EACH = 5  # how often each must come on average: a short series of measurements repeats few values
+
+
+def cut(X: Any, lengths: Any, whose: str = "", of_sequences: bool = True) -> Any:
+    """Sequences that `lengths` cut out of one array; without any, X as it is."""
+    if lengths is None:
+        return X
+    if not of_sequences:
+        expected = "lengths cut sequences out of one array, and this density is one of rows"
+        raise DomainError(sentence(whose, expected, "lengths", "leave them out, or use HMMDensity"))
+    return Ragged.of(X, lengths)
+
+
+def refuse_other_y(y: Any, seqs: Ragged, whose: str) -> None:
+    """Of `y`, which is not used, refuse what is not one entry per sequence, or per frame of a single one.
+
+    Other libraries take the lengths of sequences in its place.
+
+    >>> refuse_other_y([5, 3], Ragged.of(np.zeros((8, 1))), "HMMDensity")
+    Traceback (most recent call last):
+    ...
+    likely.errors.ShapeError: HMMDensity: y is not used, and must have one entry per sequence (1) or per frame of a \
+single one (8), got 2 entries: for lengths of sequences write lengths=.
+    """
+    if y is None:
+        return
+    entries = len(y) if hasattr(y, "__len__") and getattr(y, "shape", None) != () and not isinstance(y, str) else None
+    alone = len(seqs) == 1
+    if entries is not None and (entries == len(seqs) or (alone and entries == len(seqs.values))):
+        return
+    per_frame = f" or per frame of a single one ({len(seqs.values)})" if alone else ""
+    expected = f"y is not used, and must have one entry per sequence ({len(seqs)}){per_frame}"
+    got = repr(y) if entries is None else f"{entries} entries"
+    raise ShapeError(sentence(whose, expected, got, "for lengths of sequences write lengths="))
+
+
+def refuse_what_holds_none(X: Any, whose: str) -> None:
+    """None, sparse matrices and complex numbers hold no sequences of frames."""
+    sparse = not isinstance(X, Ragged) and hasattr(X, "tocsr")
+    complex_ = isinstance(X, np.ndarray) and X.dtype.kind == "c"
+    if X is None or sparse or complex_:
+        got = "None" if X is None else "a sparse matrix" if sparse else "complex numbers"
+        remedy = "Complex data not supported" if complex_ else ""
+        raise DataError(sentence(whose, "sequences of frames are needed", got, remedy))
+
+
+def tell_of_empty(seqs: Ragged, whose: str) -> None:
+    """Warn of sequences without frames: they are possible, their log p is 0, and nothing is learnt from them."""
+    empty = np.flatnonzero(seqs.lengths == 0)
+    if len(empty):
+        told = f"sequence {empty[0]} has no frames" if len(empty) == 1 else f"{len(empty)} sequences have no frames"
+        tell(f"{whose}: {told}: nothing is learnt from what is empty")
+
+
+def table_of_frames(X: Any, seqs: Ragged, frames: Any, width: int | None, whose: str) -> Any:
+    """All frames as rows of a table, of so many columns if that is known; names of columns count where X has some."""
+    if not isinstance(frames, np.ndarray):
+        return frames
+    if frames.ndim == 1:
+        if width not in (None, 1):
+            expected = f"frames must have {width} columns"
+            raise DataError(sentence(whose, expected, "single values", "Reshape your data"))
+        frames = frames[:, None]
+    if hasattr(X, "columns"):
+        return X
+    if seqs.names is None or len(seqs.names) != frames.shape[1]:
+        return frames
+    return pl.DataFrame(dict(zip(seqs.names, frames.T, strict=True)))
+
+
+def refuse_infinite_frames(rows: Any, offsets: Any, whose: str) -> None:
+    """Infinity is named by sequence, frame and column."""
+    if isinstance(rows, np.ndarray) and rows.dtype.kind == "f":
+        try:
+            refuse_infinite(rows, whose)
+        except BadEntry as error:
+            raise BadFrame.of(error, offsets) from None
+
+
+def tell_of_codes(frames: Any, whose: str) -> None:
+    """Warn where Gaussians that nobody asked for meet whole numbers that look like codes, or counts.
+
+    That is a column of integers from 0 on with at most 20 distinct values, each of which comes five times or more on
+    average. Measurements in whole numbers have more values, or are floats.
+    """
+    if not isinstance(frames, np.ndarray) or frames.dtype.kind not in "iub" or not frames.size:
+        return
+    table = frames[:, None] if frames.ndim == 1 else frames
+    for j, column in enumerate(table.T):
+        if column.dtype.kind == "i" and column.min() < 0:
+            continue
+        distinct = len(np.unique(column))
+        if 1 < distinct <= min(FEW_CODES, len(column) / TIMES_EACH):
+            told = f"column {j} holds {distinct} distinct whole numbers, and states have Gaussians for them"
+            remedy = "pass CategoricalDensity() as component for codes, PoissonDensity() for counts"
+            tell(f"{whose}: {told}; {remedy}, or GaussianDensity() if they are measurements")
+            return
