@@ -192,7 +192,7 @@ def affordable(rungs: Sequence[Rung], rows: float) -> tuple[list[Rung], str]:
 
 
 def without_gaps(rungs: Sequence[Rung], X: Any) -> tuple[list[Rung], str]:
-    """The rungs without those that need complete rows, where numbers of a Polars frame X are missing, and words on that.
+    """The rungs that take rows X, a Polars frame: where numbers are missing not all do, and words say who was left out.
 
     A full covariance cannot be integrated out in closed form where entries are missing.
 
