@@ -100,7 +100,7 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
     slow = ""
     if job.models == "all":
         rungs, slow = affordable(rungs, sum(len(split.train) for split in field.splits))
-        rungs, whole = without_gaps(rungs, X)
+        rungs, whole = without_gaps(rungs, kinds, X)
         slow = " ".join(words for words in (slow, whole) if words)
     if rivals_take_part(job, X, len(field.splits)):
         from likely.estimators.rivals import rivals

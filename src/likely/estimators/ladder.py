@@ -191,18 +191,19 @@ def affordable(rungs: Sequence[Rung], rows: float) -> tuple[list[Rung], str]:
     return [rung for rung in rungs if rung not in slow], f"{words} compares them."
 
 
-def without_gaps(rungs: Sequence[Rung], X: Any) -> tuple[list[Rung], str]:
+def without_gaps(rungs: Sequence[Rung], kinds: Kinds, X: Any) -> tuple[list[Rung], str]:
     """The rungs that take rows X, a Polars frame: where numbers are missing not all do, and words say who was left out.
 
     A full covariance cannot be integrated out in closed form where entries are missing.
 
     >>> import polars as pl
-    >>> rungs = ladder({"a": "real", "b": "real"})
-    >>> kept, words = without_gaps(rungs, pl.DataFrame({"a": [1.0, None], "b": [2.0, 3.0]}))
+    >>> kinds = {"a": "real", "b": "real"}
+    >>> rungs = ladder(kinds)
+    >>> kept, words = without_gaps(rungs, kinds, pl.DataFrame({"a": [1.0, None], "b": [2.0, 3.0]}))
     >>> [rung.key for rung in rungs if rung not in kept], words[:9]
     (['full-t'], 'Left out,')
     """
-    numbers = [name for name in X.columns if X[name].dtype.is_numeric()]
+    numbers = _numbers(kinds)[0]
     if not any(X[name].cast(float).fill_nan(None).null_count() for name in numbers):
         return list(rungs), ""
     kept = [rung for rung in rungs if rung.key not in WHOLE]
