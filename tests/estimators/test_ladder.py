@@ -16,7 +16,7 @@ from likely.estimators.calibrated import Calibrated
 from likely.estimators.contest import Field, compete, from_all_rows
 from likely.estimators.examples import wine
 from likely.estimators.frequencies import ClassFrequencies
-from likely.estimators.ladder import Rung, affordable, arranged, chosen_rungs, joint, ladder
+from likely.estimators.ladder import Rung, affordable, arranged, chosen_rungs, joint, ladder, without_gaps
 from likely.estimators.recalibrated import applied, recalibrated
 from likely.estimators.rivals import rivals
 from likely.estimators.table_classifier import TableClassifier
@@ -60,9 +60,17 @@ def test_every_rung_learns_its_columns(kinds):
         assert {"laplace", "student-t"} <= {rung.key for rung in rungs}
     assert [rung.rank for rung in rungs] == list(range(len(rungs))) and rungs[0].key == "frequencies"
     assert len({rung.key for rung in rungs}) == len(rungs)
+    able, words = without_gaps(rungs, kinds, X)
+    out = [rung.name for rung in rungs if rung not in able]
+    assert words == (f"Left out, for it needs rows without missing numbers: {out[0]}." if out else "")
     for rung in rungs:
-        P = clone(rung.estimator).fit(X, y).predict_proba(X)
-        np.testing.assert_allclose(P.sum(axis=1), 1.0)
+        if rung in able:
+            P = clone(rung.estimator).fit(X, y).predict_proba(X)
+            np.testing.assert_allclose(P.sum(axis=1), 1.0)
+        else:
+            with pytest.raises(lk.DomainError, match="needs complete rows"):
+                clone(rung.estimator).fit(X, y)
+    assert without_gaps(rungs, kinds, X.drop_nulls()) == (rungs, "")
 
 
 def test_distances_stand_where_all_columns_are_numbers():

@@ -77,10 +77,10 @@ def read_table(job: Job) -> Table:
 
 
 def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
-    """The field of the contest, who takes part, and words on who is too slow for it."""
+    """The field of the contest, who takes part, and words on who is too slow for it or needs complete rows."""
     from likely.estimators.contest import Field
     from likely.estimators.labels import encoded
-    from likely.estimators.ladder import affordable, chosen_rungs, ladder
+    from likely.estimators.ladder import affordable, chosen_rungs, ladder, without_gaps
     from likely.estimators.table_classifier import arranged_schema, laid_out
 
     schema = arranged_schema(table.schema())
@@ -100,6 +100,8 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
     slow = ""
     if job.models == "all":
         rungs, slow = affordable(rungs, sum(len(split.train) for split in field.splits))
+        rungs, whole = without_gaps(rungs, kinds, X)
+        slow = " ".join(words for words in (slow, whole) if words)
     if rivals_take_part(job, X, len(field.splits)):
         from likely.estimators.rivals import rivals
 

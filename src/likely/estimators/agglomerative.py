@@ -113,7 +113,8 @@ class Agglomerative(ClusterMixin, BaseEstimator):
 
     @property
     def _takes_gaps(self) -> bool:
-        return LINKS[self.link].join is not None and self.metric in ("euclidean", "cityblock", *ALIASES)
+        joins = LINKS[self.link].join is not None
+        return self.link == "ward" or (joins and self.metric in ("euclidean", "cityblock", *ALIASES))
 
     @property
     def _given_distances(self) -> bool:

@@ -179,7 +179,13 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             model, known = (self._learn(X, owner, weight).model if hidden else self._blank(X, weight)), None
         else:
             model, known = self._grown(X)
-        new = Threads().total(lambda block: gather(model, block, self._hard), self._data(X, owner, weight).whole())
+        new: Any = Threads().total(
+            lambda block: gather(model, block, self._hard), self._data(X, owner, weight).whole()
+        )
+        if first and not hidden and getattr(new, "filled", False):  # nothing is known yet to fill gaps by
+            with unheard():
+                learnt = self._learn(X, owner, weight)
+            model, new = learnt.model, learnt.stats
         stats = new if known is None else known + new
         with self._in_words():
             self._adopt(self._stepped(model, stats))

@@ -29,7 +29,8 @@ class GaussianDensity(DensityEstimator):
     - **blend**: how far the last two move, 0 … 1, or "leave-one-out": chosen class by class so that rows are best
       explained by the others of their class. It takes the place of the weak prior.
     - **predictive**: None plugs estimates in; "mean" integrates the mean out, a Gaussian that is wider where rows
-      were few; "all" the covariance too, a t law (Worksheet 6, Ney 3.8). Needs a prior.
+      were few; "all" the covariance too, a t law (Worksheet 6, Ney 3.8). Needs a prior. With missing entries, "mean"
+      counts for each column the rows that show it, and "all" needs a diagonal or spherical covariance.
     - **noise**: known covariance of an observation error at prediction that training did not have: a number, (d,) or
       (d, d).
     - **max_iter, tol**: of the EM iteration that gaps (NaN) make necessary for a full covariance.
@@ -129,6 +130,8 @@ class GaussianDensity(DensityEstimator):
 
     def _integrated(self, model: Gaussian, stats: Any, prior: Any) -> Any:
         """The law of the next row: the mean, or mean and covariance, integrated out."""
+        if stats.filled:
+            return self._integrated_mean(model, stats, prior)
         if prior is None or self.predictive == "all" or hasattr(prior, "belief"):  # the last knows its covariance
             suited = None if prior is None else model._suited_prior(prior)
             return predictive(model, model._suited(stats), suited, "GaussianDensity")
@@ -138,6 +141,23 @@ class GaussianDensity(DensityEstimator):
             return Gaussian.trusted(mean=model.mean, covariance=covariance, kind="full")
         grown = grown if grown.ndim == model.mean.ndim else grown[..., None]
         return Gaussian.trusted(mean=model.mean, covariance=model.variance * grown, kind="diagonal")
+
+    def _integrated_mean(self, model: Gaussian, stats: Any, prior: Any) -> Gaussian:
+        """The same from rows with gaps: Σ + GΣG, G = diag(κ + nⱼ)^-½, where nⱼ rows show column j.
+
+        With no gaps that is (1 + 1/(κ + n)) Σ. Entries of other columns, too, tell of a mean whose own entry is
+        missing, so that its variance is σⱼⱼ/(κ + nⱼ) at most: the law is a little too wide, never too narrow.
+        """
+        if self.predictive == "all" or hasattr(prior, "belief"):
+            expected = "integrating parameters of a full covariance out in closed form needs complete rows"
+            remedy = 'use predictive="mean" with prior="weak", or covariance="diagonal", or leave such rows out'
+            raise DomainError(sentence("GaussianDensity", expected, "missing entries", remedy))
+        if prior is None:
+            return predictive(model, stats, prior, "GaussianDensity")  # says what is missing
+        seen = np.asarray(prior.kappa)[..., None] + stats.observed
+        root = 1.0 / np.sqrt(seen)
+        covariance = model.covariance_matrix * (1.0 + root[..., :, None] * root[..., None, :])
+        return Gaussian.trusted(mean=model.mean, covariance=covariance, kind="full")
 
     @property
     def mean_(self) -> Any:

@@ -69,6 +69,7 @@ SHAPES: tuple[tuple[str, str, str, Any], ...] = (
         StudentTDensity("full", dof=4.0, **PATIENCE),  # learning the degrees takes seven times as long
     ),
 )  # fmt: skip
+WHOLE = ("full-t",)  # shapes that need complete rows
 INDEPENDENT = ("diagonal", "diagonal-t")  # naive Bayes where all columns are numbers
 LONE = ("spherical", *INDEPENDENT, "laplace", "student-t")  # shapes that differ where there is one column only
 AS_NUMBERS = ("pooled", "interpolated", "emphasised", "full")  # shapes that are tried with counts among the numbers
@@ -190,6 +191,26 @@ def affordable(rungs: Sequence[Rung], rows: float) -> tuple[list[Rung], str]:
     keys = ",".join(rung.key for rung in slow)
     words = f"Left out, for on so many rows they take longer than all other models together: --models {keys}"
     return [rung for rung in rungs if rung not in slow], f"{words} compares them."
+
+
+def without_gaps(rungs: Sequence[Rung], kinds: Kinds, X: Any) -> tuple[list[Rung], str]:
+    """The rungs that take rows X, a Polars frame: where numbers are missing not all do, and words say who was left out.
+
+    A full covariance cannot be integrated out in closed form where entries are missing.
+
+    >>> import polars as pl
+    >>> kinds = {"a": "real", "b": "real"}
+    >>> rungs = ladder(kinds)
+    >>> kept, words = without_gaps(rungs, kinds, pl.DataFrame({"a": [1.0, None], "b": [2.0, 3.0]}))
+    >>> [rung.key for rung in rungs if rung not in kept], words[:9]
+    (['full-t'], 'Left out,')
+    """
+    numbers = _numbers(kinds)[0]
+    if not any(X[name].cast(float).fill_nan(None).null_count() for name in numbers):
+        return list(rungs), ""
+    kept = [rung for rung in rungs if rung.key not in WHOLE]
+    names = ", ".join(rung.name for rung in rungs if rung.key in WHOLE)
+    return kept, f"Left out, for it needs rows without missing numbers: {names}." if names else ""
 
 
 def joint(kinds: Kinds, numbers: Any) -> Any:

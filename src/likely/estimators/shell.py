@@ -106,7 +106,12 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         first = not hasattr(self, "model_")
         X, weight = self._checked(X, sample_weight, reset=first, y=y)
         model, known = (self._first(X, weight), None) if first else self._grown(self._learnt, self.stats_, X)
-        new = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
+        new: Any = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
+        if first and getattr(new, "filled", False):  # nothing is known yet to fill gaps by: learn it from these rows
+            stop = Stop(self.max_iter, self.tol)
+            with unheard():
+                learnt = fit(model, Blocks.of(X, weight), prior=self._prior_rule(), stop=stop)
+            model, new = learnt.model, learnt.stats
         stats = new if known is None else known + new
         with self._named_columns():
             prior = resolve_prior(model, stats, self._prior_rule())

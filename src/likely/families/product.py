@@ -208,6 +208,11 @@ class ProductStats(Addable, Value):
         return all(stats.complete for _, stats in self.parts)
 
     @property
+    def filled(self) -> bool:
+        """True if a part filled gaps in."""
+        return any(getattr(stats, "filled", False) for _, stats in self.parts)
+
+    @property
     def total_weight(self) -> float:
         """Weight of the rows that any part saw."""
         return max(float(stats.total_weight) for _, stats in self.parts)

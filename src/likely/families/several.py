@@ -142,6 +142,11 @@ class SeveralStats(Addable, Value):
         return all(s.complete for s in self.parts)
 
     @property
+    def filled(self) -> bool:
+        """True if a member filled gaps in."""
+        return any(getattr(s, "filled", False) for s in self.parts)
+
+    @property
     def total_weight(self) -> float:
         """Weight over all members."""
         return sum(float(s.total_weight) for s in self.parts)

@@ -300,6 +300,11 @@ class TransformedStats(Addable, Value):
         return bool(self.parts.complete)
 
     @property
+    def filled(self) -> bool:
+        """True if parts filled gaps in."""
+        return bool(getattr(self.parts, "filled", False))
+
+    @property
     def total_weight(self) -> float:
         """Weight of the rows."""
         return float(self.parts.total_weight)

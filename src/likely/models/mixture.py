@@ -494,6 +494,11 @@ class MixtureStats(Addable, Value):
         return bool(self.seen and self.parts.complete)
 
     @property
+    def filled(self) -> bool:
+        """True if parts filled gaps in."""
+        return bool(getattr(self.parts, "filled", False))
+
+    @property
     def total_weight(self) -> float:
         """Weight of all rows."""
         return float(self.counts.sum())
