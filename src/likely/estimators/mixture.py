@@ -351,11 +351,13 @@ class MixtureDensity(DensityEstimator):
         if isinstance(model.parts, Shared):
             parts = self._finish_shared(model.parts, stats.parts, of_parts)
         else:
+            self.component_._look_again(model.parts, stats.parts, of_parts, None)
             parts = self.component_._finish(model.parts, stats.parts, of_parts)
         return model if parts is model.parts else Mixture.trusted(weights=model.weights, parts=parts)
 
     def _finish_shared(self, shared: Shared, stats: Any, prior: Any) -> Shared:
         if shared.what == "all":
+            self.component_._look_again(shared.parts, stats, prior, None)
             inner = self.component_._finish(shared.parts, stats, prior)
             return shared if inner is shared.parts else shared.replace(parts=inner)
         if (
