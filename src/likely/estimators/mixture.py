@@ -24,7 +24,7 @@ from likely.core.notes import tell
 from likely.core.report import FitReport
 from likely.decisions.partitions import adjusted_rand
 from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.estimators.gaussian import GaussianDensity
+from likely.estimators.gaussian import BLENDS, GaussianDensity
 from likely.estimators.mixture_rule import PriorOfMixture
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.estimators.streaming import one_step
@@ -40,6 +40,7 @@ from likely.models.starting import from_shares, grouped, grown, weights_by
 Sketcher = Callable[[], Sketch]
 
 STARTS = ("kmeans++", "random", "split")
+ONE_COVARIANCE = ("covariance", "covariance per class")  # ties of Gaussian parts
 COMPARED = 2000  # rows of the sketch on which the partitions of several starts are compared
 FEW = 5  # distinct rows a component from which a stream goes on step by step
 RESEEDS = 3  # times that dead components are set anew
@@ -52,8 +53,10 @@ class MixtureDensity(DensityEstimator):
       `FactorAnalysis`, categorical, multinomial, Poisson, Bernoulli, products of unlike parts, another mixture. None:
       `GaussianDensity()`.
     - **n_components**: number of parts K.
-    - **tie**: what the mixtures of different classes or states share, where several stand side by side: None,
-      "covariance" (one for all parts of all classes) or "all" (the parts themselves: only weights differ).
+    - **tie**: what parts share: None; "covariance": one covariance (full, diagonal or spherical, as the component's)
+      for all parts, those of all classes or states where several mixtures stand side by side; "covariance per class":
+      one for the parts of each mixture; "all": mixtures that stand side by side have the same parts, only weights
+      differ.
     - **prior**: "weak" keeps every part regular; None is maximum likelihood; a number a is a Dirichlet law over the
       weights, a fictitious a − 1 rows a part (below 1, also below 0: parts that explain less than 1 − a rows are
       emptied), with weak priors for the parts; a law of the weights alone (`Dirichlet`, `SparseWeights`) likewise. A
@@ -79,7 +82,7 @@ class MixtureDensity(DensityEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "component": [HasMethods(["fit", "score_samples", "_blank"]), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "tie": [StrOptions({"covariance", "all"}), None],
+        "tie": [StrOptions({*ONE_COVARIANCE, "all"}), None],
         "prior": [*PRIOR, Interval(Real, None, None, closed="neither")],
         "start": [StrOptions(set(STARTS)), HasMethods(["log_prob", "log_joint"]), "array-like"],
         "restarts": [Interval(Integral, 1, None, closed="left")],
@@ -323,22 +326,29 @@ class MixtureDensity(DensityEstimator):
     def _blank_for(self, X: Any, members: int | None, weight: Any) -> Mixture:
         K, C = self._size, members
         if C is None:
-            return Mixture.trusted(weights=np.full(K, 1.0 / K), parts=self.component_._blank_for(X, K, weight))
+            return Mixture.trusted(weights=np.full(K, 1.0 / K), parts=self._alone(X, K, weight))
         return Mixture.trusted(weights=np.full((C, K), 1.0 / K), parts=self._tied(X, C, K, weight))
+
+    def _alone(self, X: Any, size: int, weight: Any) -> Any:
+        """Parts of a lone mixture, or of several that share no part; with one covariance for all of them if tied."""
+        parts = self.component_._blank_for(X, size, weight)
+        if self.tie in ONE_COVARIANCE and not isinstance(parts, Gaussian):
+            got = type(self.component_).__name__
+            raise DomainError(sentence(type(self).__name__, f'tie="{self.tie}" needs Gaussian components', got))
+        if self.tie not in ONE_COVARIANCE:
+            return parts
+        if getattr(self.component_, "covariance", None) in BLENDS:
+            got = f"GaussianDensity({self.component_.covariance!r})"
+            expected = f'tie="{self.tie}" leaves nothing to move: components must be "full", "diagonal" or "spherical"'
+            raise DomainError(sentence(type(self).__name__, expected, got))
+        return Gaussian.blank(X[:4096], kind=parts.kind, members=size, tied=True)
 
     def _tied(self, X: Any, C: int, K: int, weight: Any) -> Any:
         """The parts of C mixtures, with what they share."""
         if self.tie == "all":
             return Shared(self.component_._blank_for(X, K, weight), np.tile(np.arange(K), C))
-        parts = self.component_._blank_for(X, C * K, weight)
-        if not isinstance(parts, Gaussian):
-            if self.tie == "covariance":
-                got = type(self.component_).__name__
-                raise DomainError(sentence(type(self).__name__, 'tie="covariance" needs Gaussian components', got))
-            return parts
-        if self.tie == "covariance":
-            return Gaussian.blank(X[:4096], kind=parts.kind, members=C * K, tied=True)
-        if not parts.tied:
+        parts = self._alone(X, C * K, weight)
+        if self.tie == "covariance" or not (isinstance(parts, Gaussian) and parts.tied):
             return parts
         alone = Gaussian.blank(X[:4096], kind=parts.kind, members=C * K)
         return Shared(alone, np.repeat(np.arange(C), K), "covariance")
