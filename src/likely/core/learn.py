@@ -68,6 +68,11 @@ def units(stats: Any) -> float:
     return float(getattr(stats, "units", stats.total_weight))
 
 
+def reached(model: Any, stats: Any, prior: Any) -> float:
+    """What `refit` maximizes: the model's objective, and the log prior of a smoothing that it does by itself."""
+    return float(model.objective(stats, prior) + getattr(model, "log_smoothing", 0.0))
+
+
 def resolve_prior(model: Any, stats: Any, prior: Any) -> Any:
     """A rule becomes a prior once there are statistics to scale it: `"weak"`, or a function of (model, stats)."""
     if isinstance(prior, str):
@@ -108,7 +113,7 @@ def iterate(
     while True:
         stats: Any = engine.total(partial(gather, model, hard=hard), blocks)
         prior = resolve_prior(model, stats, prior)
-        yield Step(model, stats, model.objective(stats, prior), prior)
+        yield Step(model, stats, reached(model, stats, prior), prior)
         model = model.refit(stats, prior)
 
 
@@ -347,7 +352,7 @@ def mean_log_prob(model: Any, data: Any) -> float:
 
 def _closed_form(step: Step) -> FitReport:
     model = step.model.refit(step.stats, step.prior)
-    objective = model.objective(step.stats, step.prior)
+    objective = reached(model, step.stats, step.prior)
     return FitReport(model, step.stats, step.prior, True, "closed form: nothing was hidden", [objective])
 
 

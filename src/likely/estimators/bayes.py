@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
+from likely.core.learn import Stop, best_of, fit, gather, reached, resolve_prior
 from likely.core.notes import said_once, tell, unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
@@ -198,7 +198,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         prior = resolve_prior(model, stats, self._prior_rule)
         model = model.refit(stats, prior)
         reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
-        return FitReport(model, stats, prior, stats.complete, reason, [model.objective(stats, prior)])
+        return FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)])
 
     def _learn(self, X: Any, owner: Index, weight: Any, max_iter: int | None = None) -> FitReport:
         """Learn from rows that have crossed the border."""

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
-from likely.core.learn import Stop, fit, gather, resolve_prior
+from likely.core.learn import Stop, fit, gather, reached, resolve_prior
 from likely.core.notes import said_once, tell, unheard
 from likely.core.report import FitReport
 from likely.core.value import Value
@@ -75,7 +75,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             prior = resolve_prior(model, stats, self._prior_rule())
             model = model.refit(stats, prior)
         reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
-        return self._adopt(FitReport(model, stats, prior, stats.complete, reason, [model.objective(stats, prior)]))
+        return self._adopt(FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)]))
 
     def score_samples(self, X: Any) -> Any:
         """log p(x) of each row (n,)."""

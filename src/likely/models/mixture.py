@@ -450,6 +450,11 @@ class Mixture(Law):
             return self
         return Mixture.trusted(weights=self.weights[alive] / self.weights[alive].sum(), parts=self.parts.some(alive))
 
+    @property
+    def log_smoothing(self) -> float:
+        """That of the parts."""
+        return float(getattr(self.parts, "log_smoothing", 0.0))
+
     def weak_prior(self, stats: MixtureStats) -> Any:
         """The parts' weak prior; the weights, which counts determine well, have none."""
         from likely.models.mixture_prior import MixturePrior
