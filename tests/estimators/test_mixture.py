@@ -333,6 +333,17 @@ def test_the_objective_is_finite_where_a_prior_empties_components(prior, given):
     assert np.isfinite(report.trace).all() and (np.diff(report.trace) > -1e-9).all() and report.converged
 
 
+@pytest.mark.parametrize("how", [{}, {"restarts": 3}, {"start": "random"}, {"tie": "covariance"}], ids=str)
+def test_names_and_order_of_classes_do_not_matter(how):
+    rng = np.random.default_rng(0)
+    x, y = np.concatenate([rng.normal(m, 1.0, (50, 2)) for m in range(3)]), np.repeat([0, 1, 2], 50)
+    other = np.array([2, 0, 1])
+    density = lk.MixtureDensity(lk.GaussianDensity(), 3, random_state=0, **how)
+    a = lk.BayesClassifier(density).fit(x, y).predict_proba(x)
+    b = lk.BayesClassifier(density).fit(x, other[y]).predict_proba(x)
+    np.testing.assert_allclose(b[:, other], a, atol=1e-8)
+
+
 def test_what_is_wrong_is_said():
     with pytest.raises(ValueError, match="n_components"):
         lk.MixtureDensity(n_components=0).fit(X)

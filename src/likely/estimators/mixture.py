@@ -28,7 +28,7 @@ from likely.estimators.gaussian import BLENDS, GaussianDensity
 from likely.estimators.mixture_rule import PriorOfMixture
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.estimators.streaming import one_step
-from likely.estimators.workload import evenly, keeper, seed_of
+from likely.estimators.workload import evenly, keeper, own_streams, seed_of
 from likely.families.gaussian import Gaussian
 from likely.families.shared import Shared, untied
 from likely.families.sparse_rows import tallied
@@ -407,16 +407,17 @@ class MixtureDensity(DensityEstimator):
             raise DomainError(sentence(type(self).__name__, f"{expected} {STARTS}", type(self.start).__name__))
         if self.tie == "all":
             return self._started_together(blank, X, owner, weight, rng)
-        sketches, groups = [], []
-        for c in range(len(blank.weights)):
-            mine = np.flatnonzero(owner == c)
-            sketch = Sketch.of(X[mine], None if weight is None else weight[mine])
-            if len(sketch):
-                sketches.append(sketch)
-                groups.append(c * self._size + grouped(blank.parts, sketch, self._size, rng, self.start))
-        if not sketches:
+        each = (np.flatnonzero(owner == c) for c in range(len(blank.weights)))
+        sketches = [Sketch.of(X[mine], None if weight is None else weight[mine]) for mine in each]
+        streams = own_streams(rng, [sketch.hashes for sketch in sketches])
+        groups = [
+            c * self._size + grouped(blank.parts, sketch, self._size, stream, self.start)
+            for c, (sketch, stream) in enumerate(zip(sketches, streams, strict=True))
+            if len(sketch)
+        ]
+        if not groups:
             raise DataError(sentence(type(self).__name__, "at least one row with weight is needed", "none"))
-        return self._from_groups(blank, *joined_rows(sketches), np.concatenate(groups), rng)
+        return self._from_groups(blank, *joined_rows([s for s in sketches if len(s)]), np.concatenate(groups), rng)
 
     def _started_together(self, blank: Mixture, X: Any, owner: Index, weight: Any, rng: Generator) -> Mixture:
         """Parts that all classes share are looked for in the rows of all; each class counts which are its own."""
