@@ -111,7 +111,7 @@ class _Held(NamedTuple):
 
     @classmethod
     def of(cls, counts: Array, cell: Any, cells: int, levels: int) -> _Held:
-        held = np.bincount(cell, counts, cells)
+        held = np.bincount(cell, counts, cells).astype(np.float64)
         return cls(held, counts, held[cell], np.minimum(counts, 1.0) if levels else counts)
 
 
