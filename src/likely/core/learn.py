@@ -70,6 +70,11 @@ def units(stats: Any) -> float:
     return float(getattr(stats, "units", stats.total_weight))
 
 
+def reached(model: Any, stats: Any, prior: Any) -> float:
+    """What `refit` maximizes: the model's objective, and the log prior of a smoothing that it does by itself."""
+    return float(model.objective(stats, prior) + getattr(model, "log_smoothing", 0.0))
+
+
 def resolve_prior(model: Any, stats: Any, prior: Any) -> Any:
     """A rule becomes a prior once there are statistics to scale it: `"weak"`, or a function of (model, stats)."""
     if isinstance(prior, str):
@@ -117,7 +122,7 @@ def iterate(
         yield step
         model, prior = step.model.refit(step.stats, step.prior), step.prior
         stats = collected(model)
-        step = Step(model, stats, model.objective(stats, prior), prior)
+        step = Step(model, stats, reached(model, stats, prior), prior)
 
 
 def _first_pass(model: Any, collected: Callable[[Any], Any], rule: Any, looks: int) -> Step:
@@ -129,13 +134,13 @@ def _first_pass(model: Any, collected: Callable[[Any], Any], rule: Any, looks: i
     """
     stats = collected(model)
     prior = resolve_prior(model, stats, rule)
-    objective = model.objective(stats, prior)
+    objective = reached(model, stats, prior)
     if (isinstance(rule, str) or callable(rule)) and getattr(stats, "filled", False):
         for _ in range(looks):
             model = model.refit(stats, prior)
             stats = collected(model)
-            before, prior = model.objective(stats, prior), resolve_prior(model, stats, rule)
-            objective = model.objective(stats, prior)
+            before, prior = reached(model, stats, prior), resolve_prior(model, stats, rule)
+            objective = reached(model, stats, prior)
             if not abs(objective - before) > ENOUGH * units(stats):
                 break
     return Step(model, stats, objective, prior)
@@ -377,7 +382,7 @@ def mean_log_prob(model: Any, data: Any) -> float:
 
 def _closed_form(step: Step) -> FitReport:
     model = step.model.refit(step.stats, step.prior)
-    objective = model.objective(step.stats, step.prior)
+    objective = reached(model, step.stats, step.prior)
     return FitReport(model, step.stats, step.prior, True, "closed form: nothing was hidden", [objective])
 
 

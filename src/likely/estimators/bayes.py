@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from copy import copy
+from copy import copy, deepcopy
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -14,9 +14,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, Mask, n_rows
-from likely.core.blocks import Blocks
+from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
+from likely.core.learn import Stop, best_of, fit, gather, reached, resolve_prior
 from likely.core.notes import said_once, tell, unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
@@ -123,7 +123,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         tell_of_labels(self.classes_, owner, type(self).__name__)
         with self._in_words():
             report = self._learn(X, owner, weight)
-            self._adopt(report)
+            self._adopt(report, self._seen_rows(X, owner, weight))
         if not (report.converged or report.stopped_early):
             tell(f"{type(self).__name__}: not converged: {report.reason}")
         for note in notes_on_classes(self, n_rows(X)):
@@ -225,9 +225,10 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             return Dirichlet.symmetric(len(self.classes_), float(self.class_prior))
         return self.class_prior if isinstance(self.class_prior, Dirichlet) else None
 
-    def _adopt(self, report: FitReport) -> None:
+    def _adopt(self, report: FitReport, rows: Block | None = None) -> None:
         self.report_, self.stats_, self.prior_ = report, report.stats, report.prior
         self.n_iter_ = max(report.iterations, 1)
+        self.density_._look_again(report.model.parts, report.stats.parts, report.prior.parts, rows)
         self.model_ = self._scoring(report, self.density_)
         self.__dict__.pop("learnt_", None)
         if self.model_ is not report.model:
@@ -246,7 +247,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         prior = resolve_prior(model, stats, self._prior_rule)
         model = model.refit(stats, prior)
         reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
-        return FitReport(model, stats, prior, stats.complete, reason, [model.objective(stats, prior)])
+        return FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)])
 
     def _learn(self, X: Any, owner: Index, weight: Any, max_iter: int | None = None) -> FitReport:
         """Learn from rows that have crossed the border."""
@@ -293,9 +294,17 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         shares = self._fixed_shares() if fixed else counts / counts.sum()
         return [Mixture.trusted(weights=np.array(shares), parts=p) for p in parts]
 
-    def _elsewhere(self, report: FitReport) -> Mixture:
-        """What would score had this been learnt: a copy of the density finishes, for it may note how."""
-        return self._scoring(report, copy(self.density_))
+    def _seen_rows(self, X: Any, owner: Index, weight: Any) -> Block | None:
+        """Rows for a second pass, where all labels are known."""
+        return None if (owner < 0).any() else Block(X, weight, owner=owner)
+
+    def _elsewhere(self, report: FitReport, rows: Block | None = None) -> Mixture:
+        """What would score had this been learnt; settings chosen after learning stay, or are chosen anew by `rows`."""
+        if rows is None or not self.density_._wants_rows:
+            return self._scoring(report, copy(self.density_))
+        density = deepcopy(self.density_)
+        density._look_again(report.model.parts, report.stats.parts, report.prior.parts, rows)
+        return self._scoring(report, density)
 
     def _final_weights(self, learnt: Mixture, stats: Any) -> Array:
         law = self._class_prior_law()

@@ -331,7 +331,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         inner = untied(model.emissions)
-        parts = self.component_._finish(inner, stats.parts, None if prior is None else prior.parts)
+        of_parts = None if prior is None else prior.parts
+        self.component_._look_again(inner, stats.parts, of_parts, None)
+        parts = self.component_._finish(inner, stats.parts, of_parts)
         if parts is inner:
             return model
         return model.replace(emissions=parts if inner is model.emissions else model.emissions.replace(parts=parts))

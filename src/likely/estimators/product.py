@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import validate_data
 
+from likely.core.blocks import Block
 from likely.core.columns import Columns
 from likely.core.learn import resolve_prior
 from likely.errors import DataError, DomainError, sentence
@@ -183,6 +185,16 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     def _started_once(self, blank: Any, X: Any, owner: Any, weight: Any, rng: Any) -> Any:
         each = ((name, part._started_once(blank[name], X[name], owner, weight, rng)) for name, part, _ in self.parts_)
         return Product.trusted(parts=tuple(each))
+
+    @property
+    def _wants_rows(self) -> bool:  # type: ignore[override]
+        return any(part._wants_rows for _, part, _ in self.parts_)
+
+    def _look_again(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
+        of = dict.fromkeys(model.names) if prior is None else prior
+        for name, part, _ in self.parts_:
+            mine = None if rows is None else replace(rows, x=rows.x[name])
+            part._look_again(model[name], stats[name], of[name], mine)
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         of = dict.fromkeys(model.names) if prior is None else prior

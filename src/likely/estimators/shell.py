@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.blocks import Blocks
+from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
-from likely.core.learn import Stop, fit, gather, resolve_prior
+from likely.core.learn import Stop, fit, gather, reached, resolve_prior
 from likely.core.notes import said_once, tell, unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
@@ -98,7 +98,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
             )  # fmt: skip
         if not report.converged:
             tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
-        return self._adopt(report)
+        return self._adopt(report, Block(X, weight))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows: their statistics are added to those of all rows before."""
@@ -117,7 +117,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
             prior = resolve_prior(model, stats, self._prior_rule())
             model = model.refit(stats, prior)
         reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
-        return self._adopt(FitReport(model, stats, prior, stats.complete, reason, [model.objective(stats, prior)]))
+        return self._adopt(FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)]))
 
     def score_samples(self, X: Any) -> Any:
         """log p(x) of each row (n,)."""
@@ -207,6 +207,11 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         """What statistics and prior `now` would teach, a little other than those `before`, which taught the model."""
         return model.refit(*now)
 
+    _wants_rows = False  # True where `_look_again` needs a second pass over the rows
+
+    def _look_again(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
+        """Before `_finish`: settings that are chosen after learning; `rows` is None where the rows are gone."""
+
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         """What scores: the model that was learnt, or one made of it and its statistics."""
         return model
@@ -256,10 +261,11 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         if y is not None and isinstance(rows, Ragged):
             refuse_other_y(y, rows, type(self).__name__)
 
-    def _adopt(self, report: FitReport) -> Self:
+    def _adopt(self, report: FitReport, rows: Block | None = None) -> Self:
         self.report_ = report
         self.stats_, self.prior_ = report.stats, report.prior
         self.n_iter_ = max(report.iterations, 1)
+        self._look_again(report.model, report.stats, report.prior, rows)
         self._keep(report.model, self._finish(report.model, report.stats, report.prior))
         return self
 

@@ -45,6 +45,11 @@ REMEDIES = {  # what to do where a law has no answer of its own
 class Law(Value):
     """A frozen density with parameters; a leading axis makes it a stack of K members."""
 
+    @property
+    def log_smoothing(self) -> float:
+        """Log prior density, up to a constant, of the smoothing that `refit` does even without a prior: 0 if none."""
+        return 0.0
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:

@@ -175,6 +175,11 @@ class Product(Law):
         """Objectives of independent parts add."""
         return sum(part.objective(stats[name], _of(prior, name)) for name, part in self.parts)
 
+    @property
+    def log_smoothing(self) -> float:
+        """That of the parts."""
+        return float(sum(getattr(part, "log_smoothing", 0.0) for _, part in self.parts))
+
     def weak_prior(self, stats: ProductStats) -> Any:
         """The weak prior of each part."""
         from likely.priors.product import ProductPrior

@@ -121,6 +121,11 @@ class Several(Law):
         terms = zip(self.parts, stats.parts, each(prior, self.members), strict=True)
         return sum(part.objective(s, p) for part, s, p in terms)
 
+    @property
+    def log_smoothing(self) -> float:
+        """That of the parts."""
+        return float(sum(getattr(part, "log_smoothing", 0.0) for part in self.parts))
+
     def weak_prior(self, stats: SeveralStats) -> tuple[Any, ...]:
         """Each member's weak prior, scaled by the statistics of all members of its kind together."""
         kinds = [(type(part), getattr(part, "kind", None)) for part in self.parts]

@@ -408,6 +408,11 @@ class HMM(Law):
             value += chain.expected_log(_uses_of(stats, c if self.members else None, chain.states))
         return value + (0.0 if prior is None else prior.log_density_of_arcs(self))
 
+    @property
+    def log_smoothing(self) -> float:
+        """That of the emissions."""
+        return float(getattr(self.emissions, "log_smoothing", 0.0))
+
     def weak_prior(self, stats: HMMStats) -> Any:
         """One fictitious way on from every state and from the entry, spread over all that are possible."""
         from likely.models.hmm_prior import HMMPrior
