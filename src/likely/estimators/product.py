@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -155,6 +156,11 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     def _blank_for(self, X: Columns, members: int | None, weight: Any) -> Product:
         return Product(tuple((name, part._blank_for(X[name], members, weight)) for name, part, _ in self.parts_))
+
+    def _as_chosen(self, model: Product) -> Self:
+        other = copy(self)
+        other.parts_ = [(name, part._as_chosen(model[name]), own) for name, part, own in self.parts_]
+        return other
 
     @property
     def _looks_once(self) -> bool:  # type: ignore[override]
