@@ -33,6 +33,8 @@ def left_out_frames(density: Any, X: Ragged, weight: Any) -> Array:
     `alarms`. Of very many frames the chain hardly knows any one: these it judges itself.
     """
     pieces = _pieces(density, X, weight)
+    if len(pieces) < 2:
+        return np.empty((3, 0))
     out, stretch = [np.empty((3, 0))], 0
     try:
         with unheard(), one_blas_thread():
