@@ -163,10 +163,11 @@ def _feed(model: str, file: str, told: dict[str, Any], talk: Talk) -> Feed:
     shaping = {name: told[name] for name in told if name not in ("replay", "every")}
     missing = MISSING | frozenset(told["missing"])
     whose = "standard input" if file == "-" else file
-    return Feed(subject, _rule(subject, told, model), told, missing, whose, own, fingerprint([own, shaping]), talk)
+    rule = _rule(subject, told, model, talk)
+    return Feed(subject, rule, told, missing, whose, own, fingerprint([own, shaping]), talk)
 
 
-def _rule(subject: Subject, told: dict[str, Any], path: str) -> Any:
+def _rule(subject: Subject, told: dict[str, Any], path: str, talk: Any) -> Any:
     from likely.app.follow_alarms import ByCost, BySurprise
 
     if subject.decides and (told["fault"] or told["false_alarm_every"]):
@@ -175,7 +176,7 @@ def _rule(subject: Subject, told: dict[str, Any], path: str) -> Any:
     if told["fault"]:
         return ByCost(subject, told["fault"], told["miss_cost"] or 1.0, told["alarm_cost"] or 1.0)
     if told["false_alarm_every"]:
-        return BySurprise(subject, told["false_alarm_every"], path)
+        return BySurprise(subject, told["false_alarm_every"], path, talk)
     return None
 
 

@@ -198,12 +198,13 @@ class Marked:
         import numpy as np
 
         from likely.data.table import Table
+        from likely.estimators.novelty import exceeds
         from likely.estimators.table_classifier import laid_out
 
         names = list(watch.schema)
         rows = laid_out(Table.like(watch.schema, frame, missing=missing, allow_missing=allow_missing).frame, names)
         look = watch.look(rows)
-        novel = look.surprise > level
+        novel = exceeds(look.surprise, level)
         ranked: list[dict[str, float]] = [{} for _ in novel]
         at = np.flatnonzero(novel)
         if len(at):

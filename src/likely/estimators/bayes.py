@@ -26,10 +26,10 @@ from likely.decisions.floor import Floor
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators import alarms
 from likely.estimators.border import foreign, row_weights
-from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
+from likely.estimators.deciding import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among, tell_of_labels
-from likely.estimators.novelty import alarm
+from likely.estimators.novelty import alarm, exceeds
 from likely.estimators.sequence_border import cut
 from likely.estimators.shell import ADensity, DefaultParts, tell_of_strangers
 from likely.estimators.small_classes import notes_on_classes
@@ -443,7 +443,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
         out = map_rows(used, rows, columns, dtype)
         if sum(lost) and self.novelty is None:
-            text = f"{sum(lost)} of {n_rows(rows)} rows lie where no class has a density: the class prior decides"
+            text = f"{sum(lost)} of {n_rows(rows)} rows {NO_DENSITY}"
             tell(f"{type(self).__name__}: {text}; use a density without ends, or novelty=")
         return out
 
@@ -529,7 +529,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         with unheard():  # what there is to say of these rows is said where they are decided
             rows = self.density_._rows(X, reset=False)
         found, strange = alarms.surprise_of(self, rows)
-        return found > limit, alarms.Why(found, limit, rate, strange)
+        return exceeds(found, limit), alarms.Why(found, limit, rate, strange)
 
     # -------------------------------------------------------------------- inside
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Mask
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.decisions.calibrators import Calibration
@@ -25,6 +25,7 @@ SATURATED = (
     "  the calibration is saturated here: it gives one posterior with and without each column; these log-odds are those"
     " before it"
 )
+IMPOSSIBLE = "  p(x) is 0: no class has a density here, and the class probabilities decide; novelty= calls it novel"
 SHOWN = 12  # columns that the text shows for each row
 NOTE = "Log-odds are what a column adds given all other columns: they need not add up."
 
@@ -53,6 +54,7 @@ class Explanation:
     without: NDArray[Any]  # (n, d): what would be decided without each column
     values: list[list[Any]]  # (n, d): the cells
     before: Array | None = None  # (n, d): log-odds before calibration, where there was one
+    impossible: Mask | None = None  # (n,): rows that no class has a density for, which `decide` calls novel if asked
 
     @classmethod
     def of(cls, clf: Any, X: Any, calibration: Calibration | None = None) -> Explanation:
@@ -79,7 +81,7 @@ class Explanation:
             clf._column_names(), clf.classes_[decided], clf.classes_[rival], P, clf.classes_,
             np.stack(odds, axis=1), prior[decided] - prior[rival], np.stack(change, axis=1),
             clf.classes_[np.stack(without, axis=1)], _cells(clf._told(rows)),
-            None if calibration is None else np.stack(before, axis=1),
+            None if calibration is None else np.stack(before, axis=1), np.isneginf(raw).all(axis=1),
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -108,6 +110,7 @@ class Explanation:
                 "decided": _plain(self.decided[i]), "rival": _plain(self.rival[i]),
                 "posterior": {str(c): float(p) for c, p in zip(self.classes, self.posterior[i], strict=True)},
                 "prior_log_odds": float(self.prior_log_odds[i]), "saturated": bool(self.saturated[i]),
+                "impossible": self.impossible is not None and bool(self.impossible[i]),
                 "columns": [
                     {
                         "column": self.columns[j], "value": _plain(self.values[i][j]),
@@ -137,6 +140,8 @@ class Explanation:
             lines.append(f"  … and {len(self.columns) - SHOWN} columns with less evidence")
         if self.saturated[i]:
             lines.append(SATURATED)
+        if self.impossible is not None and self.impossible[i]:
+            lines.append(IMPOSSIBLE)
         return "\n".join(lines)
 
 

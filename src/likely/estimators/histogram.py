@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -56,6 +57,14 @@ class HistogramDensity(DensityEstimator):
     def _blank_for(self, X: Any, members: int | None, weight: Any) -> Histogram:
         options = {"bins": self.bins, "joint": bool(self.joint), "count": float(self.count)}
         return Histogram.blank(X, members, weight=weight, **options)
+
+    def _as_chosen(self, model: Histogram) -> Self:
+        """As many cells a column as the model has, if a rule said how many; where they lie, rows decide."""
+        if not isinstance(self.bins, str):
+            return self
+        other, cells = copy(self), model._bins.tolist()
+        other.bins = cells if len(cells) > 1 else cells[0]
+        return other
 
     def _prior_rule(self) -> None:
         """There is `count`, and no other prior."""

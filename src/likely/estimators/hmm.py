@@ -20,6 +20,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm_rule import PriorOfHMM
 from likely.estimators.hmm_starts import STARTS, ChainStarts
+from likely.estimators.left_out_frames import left_out_frames
 from likely.estimators.sequence_border import (
     cut,
     refuse_infinite_frames,
@@ -115,7 +116,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self.hard = hard
         self.random_state = random_state
 
-    _saved = (*DensityEstimator._saved, "component_", "topology_", "streamed_", "lengths_")
+    _saved = (*DensityEstimator._saved, "component_", "topology_", "streamed_", "lengths_", "calm_")
     _model_types = (HMM,)
     _hides_labels = True
     _of_sequences = True
@@ -139,7 +140,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self._tell_of(report)
         self.streamed_ = False
         self._note_lengths(X, weight)
-        return self._adopt(report)
+        self._adopt(report)
+        self.calm_ = np.empty((3, 0)) if given is not None else left_out_frames(self, X, weight)
+        return self
 
     def _with_states(
         self, X: Any, y: Any, sample_weight: Any, given: Ragged | None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -170,6 +171,11 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     def _blank_for(self, X: Columns, members: int | None, weight: Any) -> Product:
         return Product(tuple((name, part._blank_for(X[name], members, weight)) for name, part, _ in self.parts_))
+
+    def _as_chosen(self, model: Product) -> Self:
+        other = copy(self)
+        other.parts_ = [(name, part._as_chosen(model[name]), own) for name, part, own in self.parts_]
+        return other
 
     @property
     def _looks_once(self) -> bool:  # type: ignore[override]

@@ -199,6 +199,10 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
             stats = blank.collect(X, weight, owner=owner)
             return blank.refit(stats, resolve_prior(blank, softened(stats, 1), other._prior_rule()))
 
+    def _as_chosen(self, model: Any) -> Self:
+        """An estimator that takes over what was chosen for a model: folds of its rows need not choose again."""
+        return self
+
     def _climbs(self) -> bool:
         """Whether learning is dear, and `_near` knows what a few rows fewer would have taught."""
         return False
