@@ -300,6 +300,15 @@ class ColumnLaw(Law):
             refuse_outside(z, self._support, type(self).__name__)
             raise
 
+    def _learnt(self, **parts: Array) -> Self:
+        """The law with these parameters; what data at the edge of the numbers made of them is refused."""
+        for name, part in parts.items():
+            sound = np.isfinite(part) & DOMAINS[self._domains[name]][0](part)
+            if not sound.all():
+                got = f"{name} = {float(part[~sound][0]):g}"
+                raise too_large(type(self).__name__, sound, got)
+        return self.replace(**parts)
+
     def _check(self, stats: Any) -> None:
         if not stats.total_weight > 0:
             me, remedy = type(self).__name__, "or give a prior"
@@ -320,6 +329,7 @@ class FeatureLaw(ColumnLaw):
     """
 
     _n_features: ClassVar[int]
+    _limits: ClassVar[dict[str, float]] = {}  # the largest value of a parameter that sums in double precision can tell
 
     _features: Callable[[Array], list[Array]]  # of entries
     _from_means: Callable[[list[Array]], dict[str, Array]]  # maximum-likelihood parameters for mean features
@@ -331,12 +341,16 @@ class FeatureLaw(ColumnLaw):
     def refit(self, stats: FeatureSums, prior: Any = None) -> Self:
         """The maximum-likelihood value, or with a prior the posterior mode; a column never seen stays as it was."""
         self._fits(stats)
+        if not (sound := np.isfinite(stats.sums).all(axis=-1)).all():
+            raise too_large(type(self).__name__, sound, "sums that overflow")
         if prior is not None:
             return prior.update(stats).point("mode")
         self._check(stats)
         seen = stats.weight > 0
         found = self._from_means(stats.means(self._plain(1)._features(np.full(1, self._harmless))))
-        return self.replace(**{name: np.where(seen, part, getattr(self, name)) for name, part in found.items()})
+        for name, most in self._limits.items():
+            tell_limits(seen & (found[name] >= most), name, most, type(self).__name__)
+        return self._learnt(**{name: np.where(seen, part, getattr(self, name)) for name, part in found.items()})
 
     def objective(self, stats: FeatureSums, prior: Any = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
@@ -378,7 +392,7 @@ class ValueLaw(ColumnLaw):
                 found = self._from_values(values, weight, **{name: float(part[cell]) for name, part in flat.items()})
                 for name, number in found.items():
                     flat[name][cell] = number
-        return self.replace(**parts)
+        return self._learnt(**parts)
 
     def _log_learnt(self, x: Array, **parts: Array) -> Array:
         """log p of values that were learnt from; laws of counts take expected counts too."""
@@ -451,6 +465,20 @@ def same_columns(law: Any, other: Any) -> None:
     if law.dim != other.dim or len({law.members, other.members} - {None}) > 1:
         got = [f"{one.dim} columns" + (f" and {one.members} members" if one.members else "") for one in (law, other)]
         raise ShapeError(sentence(f"{me}.kl", "both laws must have as many columns and members", " and ".join(got)))
+
+
+def too_large(whose: str, sound: Array, got: str) -> DataError:
+    """The refusal of a column whose values leave no parameters that are numbers; `sound` (..., d) says which are."""
+    column = int(np.argwhere(~sound)[0][-1])
+    expected = f"values of column {column} must be such that sums and parameters are finite"
+    return DataError(sentence(whose, expected, got, "rescale the column"))
+
+
+def tell_limits(held: Array, name: str, most: float, whose: str) -> None:
+    """Say of which columns a parameter is at the largest value that can be learnt."""
+    if held.any():
+        columns = listed(np.flatnonzero(held.reshape(-1, held.shape[-1]).any(axis=0)).tolist())
+        tell(f"{whose}: {columns} too narrow for {name} to be learnt: it is held at {most:.3g}")
 
 
 def refuse_options(options: dict[str, Any], whose: str, known: str = "") -> None:
