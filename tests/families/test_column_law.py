@@ -127,14 +127,17 @@ def test_numbers_that_are_too_large_to_learn_from_are_refused(law):
     ("law", "x", "said"),
     [
         (lk.Exponential, [0.0, 0.0], "Exponential: column 0 is 0 or next to 0 throughout"),
-        (lk.Beta, 0.3 + 1e-9 * np.arange(9), "Beta: column 0 is too narrow for b to be learnt: it is held at 1e\\+12"),
-        (lk.VonMises, 0.3 + 1e-10 * np.arange(9), "column 0 is too narrow for concentration to be learnt"),
+        (lk.Beta, 0.3 + 1e-9 * np.arange(9), "Beta: column 0 is too narrow for b to be learnt: b is held at 1e\\+12"),
+        (lk.VonMises, 0.3 + 1e-10 * np.arange(9), "column 0 is too narrow for the concentration to be learnt"),
     ],
 )
 def test_parameters_at_their_limit_are_told(law, x, said):
     for prior in (None, "weak"):
         with pytest.warns(FitWarning, match=said):
             law.fit(x, prior=prior)
+        estimator = getattr(lk, f"{law.__name__}Density")(prior=prior)
+        with pytest.warns(FitWarning, match=said.split("column")[-1].replace("0 is", "is")):
+            estimator.fit(np.reshape(x, (-1, 1)))
 
 
 @pytest.mark.filterwarnings("error")

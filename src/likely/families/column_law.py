@@ -47,6 +47,7 @@ class ColumnLaw(Law):
     _domains: ClassVar[dict[str, str]]  # of each parameter, a word of DOMAINS
     _counts_to: ClassVar[str | None] = None  # the parameter that entries are counts up to
     _spreads: ClassVar[bool] = False  # True where a column of one value leaves the law no width
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {}  # from where on a parameter was not learnt, and why
     _support: ClassVar[str] = "real"  # where entries may lie: "real", "positive" (> 0), "unsigned", "unit", "count"
 
     def __post_init__(self) -> None:
@@ -260,11 +261,21 @@ class ColumnLaw(Law):
     def _learnt_from(self, blocks: Blocks, prior: Any, *args: Any, **how: Any) -> FitReport:
         """How learning went; a column that leaves no width, where no prior gives one, is told of."""
         report = super()._learnt_from(blocks, prior, *args, **how)
-        if self._spreads and (prior is None or isinstance(prior, str)):
-            constant = constant_columns(blocks, type(self).__name__)
+        if prior is None or isinstance(prior, str):
+            constant = constant_columns(blocks, type(self).__name__) if self._spreads else ()
             if len(constant):
-                tell(f"{type(self).__name__}: {listed(constant.tolist())} {NARROW}")
+                tell(f"{type(self).__name__}: {listed(list(constant))} {NARROW}")
+            report.model._tell_limits(constant)
         return report
+
+    def _tell_limits(self, told: Any = ()) -> None:
+        """Say of which columns a parameter is as large as can be learnt; `told` are columns that need no more words."""
+        for name, (most, why) in self._limits.items():
+            part = np.atleast_2d(getattr(self, name))
+            held = np.setdiff1d(np.flatnonzero((part >= most).any(axis=0)), told)
+            if len(held):
+                got = f"{name} is held at {part[:, held].max():.0e}"
+                tell(f"{type(self).__name__}: {listed(held.tolist())} {why}: {got}")
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
@@ -329,7 +340,6 @@ class FeatureLaw(ColumnLaw):
     """
 
     _n_features: ClassVar[int]
-    _limits: ClassVar[dict[str, float]] = {}  # the largest value of a parameter that sums in double precision can tell
 
     _features: Callable[[Array], list[Array]]  # of entries
     _from_means: Callable[[list[Array]], dict[str, Array]]  # maximum-likelihood parameters for mean features
@@ -348,8 +358,6 @@ class FeatureLaw(ColumnLaw):
         self._check(stats)
         seen = stats.weight > 0
         found = self._from_means(stats.means(self._plain(1)._features(np.full(1, self._harmless))))
-        for name, most in self._limits.items():
-            tell_limits(seen & (found[name] >= most), name, most, type(self).__name__)
         return self._learnt(**{name: np.where(seen, part, getattr(self, name)) for name, part in found.items()})
 
     def objective(self, stats: FeatureSums, prior: Any = None) -> float:
@@ -472,13 +480,6 @@ def too_large(whose: str, sound: Array, got: str) -> DataError:
     column = int(np.argwhere(~sound)[0][-1])
     expected = f"values of column {column} must be such that sums and parameters are finite"
     return DataError(sentence(whose, expected, got, "rescale the column"))
-
-
-def tell_limits(held: Array, name: str, most: float, whose: str) -> None:
-    """Say of which columns a parameter is at the largest value that can be learnt."""
-    if held.any():
-        columns = listed(np.flatnonzero(held.reshape(-1, held.shape[-1]).any(axis=0)).tolist())
-        tell(f"{whose}: {columns} too narrow for {name} to be learnt: it is held at {most:.3g}")
 
 
 def refuse_options(options: dict[str, Any], whose: str, known: str = "") -> None:

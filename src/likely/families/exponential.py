@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.core.notes import tell
-from likely.families.column_law import FeatureLaw, listed, refuse_few
-from likely.families.feature_sums import FeatureSums
+from likely.families.column_law import FeatureLaw, refuse_few
 from likely.families.law import in_units, lone
 from likely.maths.special import deviance
-
-SHORTEST = 1e-280  # a mean wait below it is 0 for learning: one over it nears the largest number
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +27,7 @@ class Exponential(FeatureLaw):
     rate: Array  # (d,) or (K, d)
 
     _domains: ClassVar[dict[str, str]] = {"rate": "positive"}
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {"rate": (1e280, "0 or next to 0 throughout: no rate is best")}
     _support = "unsigned"
     _n_features = 1
 
@@ -96,20 +93,8 @@ class Exponential(FeatureLaw):
     def _features(self, x: Array) -> list[Array]:
         return [x]
 
-    def refit(self, stats: FeatureSums, prior: Any = None) -> Self:
-        """The maximum-likelihood value, or with a prior the posterior mode; a column never seen stays as it was.
-
-        Waits that are all 0 have no best rate: it is then as large as numbers allow, and that is told.
-        """
-        found = super().refit(stats, prior)
-        held = (stats.weight > 0) & (found.rate > 1.0 / SHORTEST)
-        if held.any():
-            columns = listed(np.flatnonzero(held.reshape(-1, held.shape[-1]).any(axis=0)).tolist())
-            why = f"no rate is the best, and {found.rate[held].max():.0e} stands for it"
-            tell(f"Exponential: {columns} 0 or next to 0 throughout: {why}")
-        return found
-
     def _from_means(self, means: list[Array]) -> dict[str, Array]:
+        # all zero: the likelihood has no maximum; as fast as numbers allow
         return {"rate": 1.0 / np.maximum(means[0], 1e-300)}
 
     def _expected_log(self, means: list[Array], rate: Array) -> Array:

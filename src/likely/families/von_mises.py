@@ -45,7 +45,9 @@ class VonMises(Centred, FeatureLaw):
     _spreads: ClassVar[bool] = True
     _support = "real"
     _n_features = 2
-    _limits: ClassVar[dict[str, float]] = {"concentration": 0.5 / GRAIN}
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {
+        "concentration": (0.5 / GRAIN, "too narrow for the concentration to be learnt")
+    }
     _harmless = 0.0
 
     def _log_pdf(self, x: Array, centre: Array, concentration: Array) -> Array:
@@ -78,6 +80,11 @@ class VonMises(Centred, FeatureLaw):
     def resultant(self) -> Array:
         """I₁(κ) / I₀(κ): the length of the mean unit vector."""
         return bessel_ratio(self.concentration)
+
+    @property
+    def _turn(self) -> tuple[float, float]:
+        """Where the law of the line lies, of one column."""
+        return float(self.centre[0] - np.pi), float(self.centre[0] + np.pi)
 
     def kl(self, other: VonMises, bits: bool = False) -> Any:
         """KL(self ‖ other) = log I₀(κ')/I₀(κ) + A(κ) (κ − κ' cos(μ − μ')); stacks go member by member."""

@@ -24,7 +24,9 @@ class BetaLearning(FeatureLaw):
     _spreads: ClassVar[bool] = True
     _support = "unit"
     _n_features = 2
-    _limits: ClassVar[dict[str, float]] = {"a": LARGEST * (1 - 1e-9), "b": LARGEST * (1 - 1e-9)}
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {
+        name: (LARGEST * (1 - 1e-9), f"too narrow for {name} to be learnt") for name in ("a", "b")
+    }
 
     @classmethod
     def _plain(cls, d: int) -> Self:
