@@ -391,7 +391,7 @@ class ValueLaw(ColumnLaw):
         """The maximum-likelihood value, or with a prior the posterior mode; a column never seen stays as it was."""
         self._fits(stats)
         if prior is not None:
-            return prior.update(stats).point("mode")
+            return self._mode(prior, stats)
         self._check(stats)
         parts = {name: np.array(part) for name, part in self.parameters.items()}
         flat = {name: part.reshape(-1) for name, part in parts.items()}

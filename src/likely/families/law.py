@@ -95,6 +95,11 @@ class Law(Value):
         """How learning from here went; without a `stop`, a law that knows a shorter way to the same end takes it."""
         return fit(self, blocks, prior=prior, engine=engine, stop=stop or usual)
 
+    def _mode(self, prior: Any, stats: Any) -> Any:
+        """The posterior mode; a search for it that earlier data make necessary begins here."""
+        found = prior.update(stats)
+        return (found.replace(law=self) if type(getattr(found, "law", None)) is type(self) else found).point("mode")
+
     _rest_tells: ClassVar[bool] = False  # what is missing in a row follows from the rest: a column of gaps is learnt
     _mean_is_all: ClassVar[bool] = False  # the mean gives the law, so its best estimate is unbiased and by moments too
 
