@@ -73,11 +73,17 @@ class ColumnDensity(DensityEstimator):
 
     def _warn_of_constants(self, X: Any) -> None:
         """A column of one value leaves some laws no width: say so."""
+        self._constant: Any = ()
         if not self._law._spreads or len(X) < 2:
             return
-        constant = constant_columns(Blocks.of(X), type(self).__name__)
-        if len(constant):
-            tell(f"{type(self).__name__}: {self._are(constant)} {NARROW}")
+        self._constant = constant_columns(Blocks.of(X), type(self).__name__)
+        if len(self._constant):
+            tell(f"{type(self).__name__}: {self._are(self._constant)} {NARROW}")
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        if isinstance(model, self._law):
+            model._tell_limits(getattr(self, "_constant", ()))
+        return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -102,4 +108,5 @@ class PredictingDensity(ColumnDensity):
         self.predictive = predictive
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        model = super()._finish(model, stats, prior)
         return predictive(model, stats, prior, type(self).__name__) if self.predictive else model

@@ -322,6 +322,10 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.families.feature_sums").FeatureSums, rows=numbers("*", 0),
         weight=numbers("* d", 0), sums=numbers("* d f"),
     ),
+    "PositiveSums": entry(
+        lambda: import_module("likely.families.positive_sums").PositiveSums, rows=numbers("*", 0),
+        weight=numbers("* d", 0), mean=numbers("* d", 0), lack=numbers("* d", 0),
+    ),
     "WeightedValues": entry(
         lambda: import_module("likely.families.weighted_values").WeightedValues, rows=numbers("*", 0),
         weight=numbers("* d", 0), cell=numbers("m", 0, np.intp), value=numbers("m"), each=numbers("m", 0),
