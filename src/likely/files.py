@@ -6,11 +6,10 @@ in `io.schema`), its fields are checked, and the class's own constructor has the
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -85,15 +84,6 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "TableClassifier": lambda: import_module("likely.estimators.table_classifier").TableClassifier,
 }
 
-REMEDIES = {
-    errno.ENOSPC: "make room and save again",
-    errno.EDQUOT: "make room and save again",
-    errno.ENOENT: "check the path, and that the folder exists",
-    errno.EACCES: "ask for permission, or choose another folder",
-    errno.EPERM: "ask for permission, or choose another folder",
-    errno.EROFS: "choose a folder that can be written",
-}
-
 Path = str | os.PathLike[str]
 ROUTINES = (FunctionType, BuiltinFunctionType, MethodType, partial)
 
@@ -114,8 +104,12 @@ def save(thing: Any, path: Path) -> None:
     >>> lk.load(path)
     Gaussian(mean=[0.0, 1.0], covariance=[2.0, 3.0], kind='diagonal')
     """
+    from likely.io.whole_files import whole_file
+
     with _speaking_of(path, "written"):
-        _write(path, _packed(thing))
+        data = _packed(thing)
+        with whole_file(path) as stream:
+            stream.write(data)
 
 
 def load(path: Path) -> Any:
@@ -219,6 +213,7 @@ class Checkpoint:
 def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
     """Every refusal and every complaint of the system becomes one sentence that names the file."""
     from likely.io.container import Refusal
+    from likely.io.whole_files import REMEDIES
 
     whose = os.fsdecode(path)
     try:
@@ -234,22 +229,13 @@ def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
 def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
     """A file open for reading, and its size; folders, pipes and devices are no model files."""
     from likely.io.container import Refusal
+    from likely.io.whole_files import real
 
-    kind = os.stat(_real(path)).st_mode
+    kind = os.stat(real(path)).st_mode
     if not stat.S_ISREG(kind):
         raise Refusal("this must be a file", "a folder" if stat.S_ISDIR(kind) else "something else")
-    with open(_real(path), "rb") as stream:
+    with open(real(path), "rb") as stream:
         yield stream, os.fstat(stream.fileno()).st_size
-
-
-def _real(path: Path) -> str:
-    """The path with links followed, so that saving to a link replaces what it points to."""
-    from likely.io.container import Refusal
-
-    try:
-        return os.path.realpath(os.fsdecode(path))
-    except ValueError as error:
-        raise Refusal("this must be the name of a file", error) from None
 
 
 # --------------------------------------------------------------- things ↔ bytes
@@ -390,44 +376,3 @@ def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
 @cache
 def _settings(cls: type) -> tuple[str, ...]:
     return tuple(signature(cls).parameters)
-
-
-# ------------------------------------------------------------- a file, or none
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Put a file in place at once: write another beside it, force it to the disk, rename it."""
-    from likely.io.container import Refusal
-
-    target = _real(path)
-    if os.path.exists(target) and not os.path.isfile(target):
-        raise Refusal("this must be a file, or the name of a new one", "a folder or a device")
-    beside = os.path.join(os.path.dirname(target), f".likely-{os.urandom(8).hex()}.tmp")
-    try:
-        with open(beside, "xb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(beside, target)
-    except BaseException:  # an interrupt too: the old file stays, the half one goes
-        with suppress(OSError):
-            os.unlink(beside)
-        raise
-    _sync_folder(os.path.dirname(target))
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the new name survive a power cut; not every system lets one ask for that."""
-    from likely.io.container import Refusal
-
-    if os.name == "nt":
-        return
-    with suppress(PermissionError):  # a folder may be writable and yet not readable
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-                raise Refusal("the new file is in place, but a power cut could undo that", error.strerror) from error
-        finally:
-            os.close(handle)

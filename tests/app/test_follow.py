@@ -557,3 +557,19 @@ def test_twenty_kills_leave_the_same_bytes(folder, tmp_path):
 @NEEDS_KILL
 def test_two_hundred_kills_leave_the_same_bytes(folder, tmp_path):
     survives(tmp_path, folder / "chain.likely", 200)
+
+
+# --------------------------------------------------------------------------- where it goes
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_names_the_file(folder):
+    done = run("follow", folder / "chain.likely", folder / "feed.csv", "--columns", "a,b", "-o", "/dev/full")
+    assert done.exit_code == 1 and "/dev/full: the file cannot be written, got No space left" in done.stderr
+
+
+def test_progress_is_not_kept_of_what_goes_into_a_device(folder, tmp_path):
+    asked = ("--columns", "a,b", "-o", os.devnull)
+    done = run("follow", folder / "chain.likely", folder / "feed.csv", *asked, "--keep", tmp_path / "kept")
+    assert done.exit_code == 3 and "with --keep the output must be a file" in done.stderr
+    assert run("follow", folder / "chain.likely", folder / "feed.csv", *asked).exit_code == 0
