@@ -86,8 +86,11 @@ def as_numbers(column: pl.Series, *, missing: tuple[str, ...] = (), strict: bool
         return _parsed(column, missing, strict)
     if (column.dtype == pl.Boolean and strict) or column.dtype == pl.Null:
         return column.cast(pl.Float64)
+    if column.dtype.is_integer():
+        whole = column.cast(pl.Int64, strict=False)
+        return whole if whole.null_count() == column.null_count() else column.cast(pl.Float64)
     if column.dtype.is_numeric():
-        return _finite(column.fill_nan(None) if column.dtype.is_float() else column, column)
+        return _finite(column.fill_nan(None), column)
     if strict:
         raise bad_cell(column, column.is_not_null(), "is not a number", as_kind(column.name, "category"))
     return None
@@ -116,7 +119,8 @@ def bad_cell(column: pl.Series, where: pl.Series, problem: str, *ways_out: str) 
     at = int(where.fill_null(False).arg_max() or 0)
     value = column[at]
     ways = ", or ".join(way for way in (*_as_missing(value), *ways_out) if way)
-    return at_row(at + 1, column.name, f'"{shown(value)}" {problem}. Use {ways}')
+    ways = f"Use {ways}" if ways.startswith("--") else ways[:1].upper() + ways[1:]
+    return at_row(at + 1, column.name, f'"{shown(value)}" {problem}. {ways}')
 
 
 def as_kind(name: str, kind: str) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from likely.data.delimited import Source, lines_of
+from likely.data.delimited import Source, lines_of, whole_lines
+from likely.data.json_text import MOST_LEVELS, parsed
 from likely.errors import DataError, sentence
 
 Record = dict[str, Any]
@@ -31,7 +32,7 @@ def read_json_lines(source: Source, whose: str) -> pl.DataFrame:
 def read_json(source: Source, whose: str) -> pl.DataFrame:
     """An array of objects, as most programs export."""
     try:
-        records = json.loads(_unpacked(source))
+        records = parsed(_unpacked(source))
     except (OSError, ValueError) as error:
         raise DataError(sentence(whose, "the file must hold JSON", str(error))) from error
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
@@ -41,8 +42,14 @@ def read_json(source: Source, whose: str) -> pl.DataFrame:
 
 
 def _regular(source: Source) -> pl.DataFrame | None:
-    """What Polars reads; None for NaN, Infinity, and lines that are wrong or (in older versions) became nothing."""
+    """What Polars reads; None for NaN, Infinity, and lines that are wrong or (in older versions) became nothing.
+
+    Lines that may be nested deeply are not given to it: at 1,000 levels it takes half a minute, or ends the process.
+    """
     try:
+        openings = whole_lines(source, None).str.count_matches(r"[\[{]").max()
+        if isinstance(openings, int) and openings > MOST_LEVELS:
+            return None
         frame = pl.read_ndjson(source, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError):
         return None
@@ -58,7 +65,7 @@ def _each_line(source: Source, whose: str) -> Iterator[Record]:
 
 def _record(line: str, number: int, whose: str) -> Record:
     try:
-        record = json.loads(line)
+        record = parsed(line)
     except ValueError as error:
         raise DataError(sentence(whose, f"line {number} must be JSON", str(error))) from error
     if not isinstance(record, dict):
