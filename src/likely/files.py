@@ -7,6 +7,7 @@ in `io.schema`), its fields are checked, and the class's own constructor has the
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, BinaryIO
 
 from likely._version import __version__
-from likely.errors import ModelFileError, sentence
+from likely.errors import LikelyError, ModelFileError, sentence
 
 FORMAT = 1  # of the files written here; every lower one can still be read
 
@@ -355,7 +356,7 @@ def _refuse_what_says_so(estimator: Any) -> None:
 
 def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
     from likely.io.container import Refusal
-    from likely.io.schema import same_names
+    from likely.io.schema import refuse_learnt, same_names
 
     try:
         cls = ESTIMATORS[name]()
@@ -364,13 +365,34 @@ def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
     parts = {**getattr(cls, "_added", {}), **parts}
     learnt = {n: parts.pop(n) for n in cls._saved if n in parts}
     same_names(parts, _settings(cls), name, where)
+    refuse_learnt(learnt, where)
     try:
         estimator = cls(**parts)
+        _refuse_settings(estimator, parts, where)
         vars(estimator).update(learnt)
         getattr(estimator, "_check_state", lambda: None)()
+    except Refusal:
+        raise
     except Exception as error:  # settings of a stranger: whatever they trip over, the file is to blame
         raise Refusal(f"{where} is no {name}", str(error).rstrip(".")) from error
     return estimator
+
+
+def _refuse_settings(estimator: Any, settings: dict[str, Any], where: str) -> None:
+    """Settings must be such as `fit` takes; scikit-learn's complaint says which is not."""
+    from likely.io.container import Refusal, short
+
+    if not hasattr(estimator, "_parameter_constraints"):  # then `_check_state` looks at them
+        return
+    try:
+        estimator._validate_params()
+    except LikelyError:
+        raise
+    except ValueError as error:
+        found = re.search(r"'(\w+)' parameter", str(error))
+        name = found[1] if found else ""
+        expected = f"{name or 'the settings'} of {where} must be such as {type(estimator).__name__} takes"
+        raise Refusal(expected, short(settings.get(name))) from None
 
 
 @cache
