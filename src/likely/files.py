@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from likely._version import __version__
 from likely.errors import LikelyError, ModelFileError, sentence
 
-FORMAT = 1  # of the files written here; every lower one can still be read
+FORMAT = 2  # the highest that is written here: 2 where the description is an array; every lower one can still be read
 
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
@@ -250,9 +250,10 @@ def _packed(thing: Any) -> bytes:
     if catalogue.take_apart(thing) is None:
         raise container.Refusal(*_no_file_for(thing))
     writer = nodes.Writer(catalogue)
-    content = writer.node(thing)
-    note = {"format": FORMAT, "likely": __version__, "crc": container.checksum(writer.arrays), "content": content}
-    data = container.pack(note, writer.arrays)
+    content, arrays = container.with_note(writer.node(thing), writer.arrays)
+    number = 2 if "note" in content else 1
+    note = {"format": number, "likely": __version__, "crc": container.checksum(arrays), "content": content}
+    data = container.pack(note, arrays)
     _thing(BytesIO(data), len(data))
     return data
 
@@ -279,6 +280,9 @@ def _thing(stream: BinaryIO, size: int) -> Any:
     content = _content(header.note)
     arrays = container.arrays(stream, header.tensors)
     reader = nodes.Reader(_Catalogue(), arrays)
+    if "note" in content:
+        content, size = _of_class(container.note_of(content, arrays)), arrays[-1].size
+        reader = nodes.Reader(_Catalogue(), arrays[:-1], max(nodes.MAX_NODES, size // 32))
     try:
         thing = reader.whole(content)
     except container.Refusal as refusal:
@@ -293,7 +297,10 @@ def _outline(stream: BinaryIO, size: int) -> dict[str, Any]:
     from likely.io import container, nodes
 
     note, tensors = container.header(stream, size)
-    return {**note, "content": nodes.outline(_content(note), tensors)}
+    content = _content(note)
+    if "note" in content:  # it stands behind the other arrays
+        content = _of_class(container.note_of(content, container.arrays(stream, tensors)))
+    return {**note, "content": nodes.outline(content, tensors)}
 
 
 def _content(note: dict[str, Any]) -> Any:
@@ -307,13 +314,19 @@ def _content(note: dict[str, Any]) -> Any:
         expected = f"likely {__version__} reads files up to format {FORMAT}"
         remedy = f"install likely {version!a} or later, or save the model again with an older one"
         raise Refusal(expected, f"format {number}, written by likely {version!a}", remedy)
-    content = note.get("content")
-    if (
-        set(note) - {"crc"} != {"format", "likely", "content"}
-        or not isinstance(content, dict)
-        or "class" not in content
-    ):
+    if set(note) - {"crc"} != {"format", "likely", "content"}:
         raise Refusal("the note must have a format, a version and a content of some class", short(list(note)))
+    content = note["content"]
+    return content if number > 1 and isinstance(content, dict) and "note" in content else _of_class(content)
+
+
+def _of_class(content: Any) -> dict[str, Any]:
+    """The description of a thing, which must begin with its class."""
+    from likely.io.container import Refusal, short
+
+    if not isinstance(content, dict) or "class" not in content:
+        expected = "the note must have a format, a version and a content of some class"
+        raise Refusal(expected, short(list(content) if isinstance(content, dict) else content))
     return content
 
 

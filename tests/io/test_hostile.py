@@ -884,9 +884,41 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused():
 
 
 def test_a_model_with_too_many_names_is_refused_when_it_is_saved():
-    many_names = lk.Categorical(np.full(90_000, 1 / 90_000), levels=[f"level {i}" for i in range(90_000)])
-    with pytest.raises(lk.ModelFileError, match="the header may take 1000000 bytes"):
-        files.dumps(many_names)
+    with pytest.raises(lk.ModelFileError, match="the description of a model may take 8000000 bytes"):
+        files.dumps(lk.Categorical([0.5, 0.5], levels=["a" * 9_000_000, "b"]))
+
+
+def test_a_description_longer_than_a_header_is_an_array(tmp_path):
+    many_names = lk.Categorical(np.full(60_000, 1 / 60_000), levels=[f"levél {i}" for i in range(60_000)])
+    data = files.dumps(many_names)
+    assert int.from_bytes(data[:8], "little") < 1000 and split(data)[1]["format"] == 2
+    again = files.loads(data)
+    assert again.levels.tolist() == many_names.levels.tolist() and files.dumps(again) == data
+    assert len(safetensors.deserialize(data)) == 2
+    (tmp_path / "m.likely").write_bytes(data)
+    assert files.describe(tmp_path / "m.likely")["content"]["class"] == "Categorical"
+    assert split(files.dumps(lk.Categorical([0.5, 0.5])))[1]["format"] == 1  # which older versions read
+
+
+@pytest.mark.parametrize(
+    ("content", "raw", "words"),
+    [
+        ({"note": 1}, b"{}", "a note must be the last array"), ({"note": 0, "class": "Poisson"}, b"{}", "last array"),
+        ({"note": True}, b"{}", "last array"), ({"note": 0}, b"[]", "the note must be a JSON object"),
+        ({"note": 0}, b"\xff\xfe", "must be text"), ({"note": 0}, b"{}", "a content of some class"),
+        ({"note": 0}, b'{"note": 0}', "a content of some class"), ({"note": 0}, b"[" * 2000, "nested so deeply"),
+        ({"note": 0}, b'{"class": "Poisson", "rate": {"array": 0, "shape": [2]}}', "one of 0 arrays"),
+        ({"note": 0}, b'{"class": "Several", "parts": [' + b"[]," * 70_000 + b"1]}", "lists and objects"),
+        ({"note": 0}, b'{"class": "Several", "parts": [' + b"0, " * 40_000 + b"1]}", "may have 30000 parts"),
+    ],
+)  # fmt: skip
+def test_a_description_in_an_array_is_checked_as_one_in_a_header(content, raw, words):
+    header = {"0": {"dtype": "U8", "shape": [len(raw)], "data_offsets": [0, len(raw)]}}
+    note = {"format": 2, "likely": "0", "content": content}
+    data = joined(header, note, raw)
+    with pytest.raises(lk.ModelFileError, match=words):
+        files.loads(data)
+    assert_memory(data)
 
 
 def test_a_constructor_that_trips_is_the_files_fault(monkeypatch):
