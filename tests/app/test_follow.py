@@ -620,3 +620,44 @@ def test_false_alarms_of_a_chain_that_learnt_from_few_rows_come_as_stated(tmp_pa
 def test_a_model_without_held_out_frames_says_so(folder):
     done = run("follow", folder / "chain.likely", folder / "feed.csv", "--columns", "a,b", "--false-alarm-every", 500)
     assert done.exit_code == 0 and "holds no frames that it had not learnt from" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "bad", ["9" * 400, "9" * 5000, "[" * 20_000, "[" * 20_000 + "]" * 20_000, '{"a": ' * 900 + "1" + "}" * 900]
+)
+def test_no_line_of_json_ends_a_feed(folder, bad):
+    text = '{"a": 1, "b": 2}\n{"a": ' + bad + ', "b": 2}\n{"a": 1, "b": 2}\n'
+    asked = ("follow", folder / "chain.likely", "-", "--columns", "a,b", "--json")
+    done = run(*asked, stdin=text)
+    assert done.exit_code == 3 and "standard input, line 2: " in done.stderr and len(done.stderr) < 300
+    done = run(*asked, "--skip-bad", stdin=text)
+    assert done.exit_code == 0 and done.stdout.count("\n") == 2 and "line 2" in done.stderr
+
+
+def test_an_infinite_name_is_a_name(folder):
+    text = '{"a": 1, "b": 2, "who": 1e999}\n{"a": 1, "b": 2, "who": ' + "9" * 400 + "}\n"
+    done = run("follow", folder / "chain.likely", "-", "--columns", "a,b", "--id", "who", stdin=text)
+    assert done.exit_code == 0 and [line.split(",")[0][:3] for line in done.stdout.split()[1:]] == ["inf", "999"]
+
+
+def test_headers_of_a_feed(folder):
+    asked = ("follow", folder / "chain.likely", "-", "--columns", "a,b")
+    assert run(*asked, stdin=",a,b\n7,1,2\n").exit_code == 0  # a table saved with its index
+    done = run(*asked, stdin="a\0,b\n1,2\n")
+    assert done.exit_code == 3 and r"control characters, got 'a\x00'" in done.stderr
+
+
+# --------------------------------------------------------------------------- where it goes
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_names_the_file(folder):
+    done = run("follow", folder / "chain.likely", folder / "feed.csv", "--columns", "a,b", "-o", "/dev/full")
+    assert done.exit_code == 1 and "/dev/full: the file cannot be written, got No space left" in done.stderr
+
+
+def test_progress_is_not_kept_of_what_goes_into_a_device(folder, tmp_path):
+    asked = ("--columns", "a,b", "-o", os.devnull)
+    done = run("follow", folder / "chain.likely", folder / "feed.csv", *asked, "--keep", tmp_path / "kept")
+    assert done.exit_code == 3 and "with --keep the output must be a file" in done.stderr
+    assert run("follow", folder / "chain.likely", folder / "feed.csv", *asked).exit_code == 0

@@ -202,3 +202,32 @@ def test_published_sizes():
 def test_huge_whole_numbers_stay_what_they_are():
     words = as_words(pl.Series("x", [1e20, 3e20, None]))
     assert words.null_count() == 1 and words.n_unique() == 3
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [str(10**40 + i * 10**38) for i in range(40)],
+        [f"1e{300 + i % 9}" for i in range(40)],
+        [f"{'-' * (i % 2)}{1 + i / 60:.3f}e308" for i in range(40)],
+        [str(2**63 + 4096 * (i % 5)) for i in range(40)],
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_64_bits_are_numbers(cells):
+    table = Table.of({"x": cells, "y": ["a", "b"] * 20}, target="y", kinds={"x": "real"})
+    assert table.frame["x"].to_list() == [float(cell) for cell in cells]
+    assert np.isfinite(table.columns[0].range).all()
+    assert judged(pl.Series("x", cells))[0] in ("real", "identifier", "category")
+    again = Table.like({"x": {"kind": "count"}}, {"x": cells})
+    assert again.frame["x"].to_list() == [float(cell) for cell in cells]  # none becomes missing
+
+
+def test_whole_numbers_of_any_type_are_numbers():
+    for dtype in (pl.UInt64, pl.Int128):
+        assert kind_of(pl.Series("x", [2**63 + 2048 * (i % 7) for i in range(40)], dtype=dtype)) == "real"
+
+
+def test_a_cell_too_long_to_repeat_has_a_way_out():
+    with pytest.raises(DataError, match=r"is not a finite number\. Correct the cell\."):
+        kind_of(pl.Series("x", ["1", "2", "9" * 400]))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from likely.app.outputs import check_outputs, whole_file
+from likely.app.outputs import check_outputs, write_text
 from likely.errors import ModelFileError, sentence
 
 NO_CARD = frozenset({
@@ -36,7 +36,7 @@ def card(model: str, out: str | None) -> None:
     if out is None:
         click.echo(text, nl=False)
     else:
-        whole_file(out, text)
+        write_text(out, text)
 
 
 def _refuse_no_card(thing: Any, path: str) -> None:

@@ -14,7 +14,7 @@ import click
 import numpy as np
 
 from likely._version import __version__
-from likely.app.outputs import check_outputs, whole_file
+from likely.app.outputs import check_outputs, write_text
 from likely.app.profiles import Trait, profile, told
 from likely.app.talk import Talk
 from likely.core.arrays import Array, Index
@@ -289,11 +289,11 @@ def write(c: Clusters) -> None:
     if job.model is not None:
         c.model.save(job.model)
     if page is not None and job.report is not None:
-        whole_file(job.report, page)
+        write_text(job.report, page)
     if job.out == "-":
         click.echo(rows, nl=False)
     else:
-        whole_file(job.out, rows)
+        write_text(job.out, rows)
 
 
 def title_of(job: ClusterJob) -> str:

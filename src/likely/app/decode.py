@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from likely.app import options
-from likely.app.outputs import check_outputs, whole_file
+from likely.app.outputs import check_outputs, write_text
 from likely.app.talk import Talk
 
 EPILOG = """\b
@@ -70,7 +70,7 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **t
         sys.stdout.write(text)
         sys.stdout.flush()
     else:
-        whole_file(out, text)
+        write_text(out, text)
 
 
 def decoded(model: str, files: tuple[str, ...], told: dict[str, Any], talk: Talk) -> str:

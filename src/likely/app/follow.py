@@ -20,6 +20,7 @@ from likely.app.follow_signals import Stops
 from likely.app.outputs import check_outputs
 from likely.app.talk import Talk
 from likely.errors import DataError, LikelyError, sentence
+from likely.io.whole_files import is_stream
 
 if TYPE_CHECKING:
     from likely.app.follow_models import Subject
@@ -101,6 +102,9 @@ def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool
 
 
 def _check_files(model: str, file: str, out: str | None, keep: str | None) -> None:
+    if keep is not None and out is not None and is_stream(out):
+        expected = "with --keep the output must be a file, which can be cut back to what was kept"
+        raise DataError(sentence(f"-o {out}", expected, "a device or a pipe", "leave -o or --keep out"))
     journal = None if keep is None else journal_of(keep)
     outputs = {"-o": out, "--keep": keep, "--keep, its journal": journal}
     check_outputs(outputs, (model, file), models=("--keep", "--keep, its journal"))

@@ -14,7 +14,7 @@ import numpy as np
 from likely._version import __version__
 from likely.app.costs import read_class_prior, read_cost
 from likely.app.job import Job, splitting_words
-from likely.app.outputs import check_outputs, whole_file
+from likely.app.outputs import check_outputs, write_text
 from likely.app.talk import Talk
 from likely.errors import DataError, DomainError, sentence
 
@@ -232,7 +232,7 @@ def write(journey: Journey) -> None:
         page = report_html(study_of(journey))
     journey.model.save(journey.job.out)
     if page is not None and journey.job.report is not None:
-        whole_file(journey.job.report, page)
+        write_text(journey.job.report, page)
 
 
 def _json(facts: dict[str, Any]) -> str:

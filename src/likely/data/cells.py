@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 import shlex
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from likely.errors import DataError, by_caller, sentence
@@ -89,8 +92,13 @@ def as_numbers(
         return _parsed(column, missing, strict, learnt)
     if (column.dtype == pl.Boolean and strict) or column.dtype == pl.Null:
         return column.cast(pl.Float64)
+    if column.dtype == pl.Int64 or (column.dtype == pl.Float64 and math.isfinite(column.sum() or 0.0)):
+        return column  # a sum that is finite has neither NaN nor infinity in it
+    if column.dtype.is_integer():
+        whole = column.cast(pl.Int64, strict=False)
+        return whole if whole.null_count() == column.null_count() else column.cast(pl.Float64)
     if column.dtype.is_numeric():
-        return _finite(column.fill_nan(None) if column.dtype.is_float() else column, column)
+        return _finite(column.fill_nan(None), column)
     if strict:
         raise _no_number(column, column.is_not_null(), learnt)
     return None
@@ -108,6 +116,9 @@ def clean_numbers(column: pl.Series) -> pl.Series:
 
 def are_codes(column: pl.Series) -> bool:
     """Whether digits are a code of fixed width with leading zeros (01067, 80331), not a measurement."""
+    first = next((cell for cell in column.head(100) if cell is not None), "0")
+    if not first.isdigit():
+        return False
     lengths = column.str.len_chars()
     if lengths.min() != lengths.max() or lengths.min() == 1:
         return False
@@ -119,7 +130,9 @@ def bad_cell(column: pl.Series, where: pl.Series, problem: str, *ways_out: str) 
     at = int(where.fill_null(False).arg_max() or 0)
     value = column[at]
     ways = ", or ".join(way for way in (*_as_missing(value), *ways_out) if way)
-    return at_row(at + 1, column.name, f'"{shown(value)}" {problem}' + (f". Use {ways}" if ways else ""))
+    if ways:
+        ways = f". Use {ways}" if re.match(r"--|\w+=", ways) else f". {ways[:1].upper()}{ways[1:]}"
+    return at_row(at + 1, column.name, f'"{shown(value)}" {problem}{ways}')
 
 
 def as_kind(name: str, kind: str) -> str:
@@ -156,14 +169,14 @@ def _no_number(column: pl.Series, where: pl.Series, learnt: bool) -> DataError:
 def _parsed(column: pl.Series, missing: tuple[str, ...], strict: bool, learnt: bool) -> pl.Series | None:
     present = len(column) - column.null_count()
     values = column.cast(pl.Float64, strict=False)
-    wrong = values.is_null() & column.is_not_null()
-    good = present - int(wrong.sum())
+    good = present - (values.null_count() - column.null_count())
     if not strict and not _meant_as_numbers(column, good, present):
         return None
     if good < present:
-        raise _no_number(column, wrong, learnt)
-    values = without_values(values.fill_nan(None), missing)
-    return _whole_if_written_so(column, _finite(values, column))
+        raise _no_number(column, values.is_null() & column.is_not_null(), learnt)
+    if not math.isfinite(values.sum() or 0.0):
+        values = _finite(values.fill_nan(None), column)
+    return _whole_if_written_so(column, without_values(values, missing))
 
 
 def _meant_as_numbers(column: pl.Series, good: int, present: int) -> bool:
@@ -194,13 +207,18 @@ def _finite(values: pl.Series, cells: pl.Series) -> pl.Series:
 
 def _whole_if_written_so(cells: pl.Series, values: pl.Series) -> pl.Series:
     """Int64 where every cell is written as a whole number, so that long keys keep their digits."""
+    if not is_whole(values):
+        return values
     whole = cells.set(values.is_null(), None).cast(pl.Int64, strict=False)
     return whole if whole.null_count() == values.null_count() else values
 
 
 def is_whole(values: pl.Series) -> bool:
     """Whether all present numbers are whole: 3 and 3.0, but not 3.5."""
-    return values.dtype.is_integer() or bool((values.drop_nulls() % 1 == 0).all())
+    if values.dtype.is_integer():
+        return True
+    numbers = values.cast(pl.Float64).to_numpy()  # gaps are NaN
+    return not (numbers != np.round(numbers))[~np.isnan(numbers)].any()
 
 
 def as_words(column: pl.Series, lower: bool = False) -> pl.Series:

@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from likely.core.notes import tell
-from likely.data.delimited import Source, lines_of
+from likely.data.delimited import Source, lines_of, whole_lines
+from likely.data.json_text import MOST_LEVELS, not_json, parsed
 from likely.errors import DataError, sentence
 
 Record = dict[str, Any]
@@ -33,7 +34,7 @@ def read_json_lines(source: Source, whose: str) -> pl.DataFrame:
 def read_json(source: Source, whose: str) -> pl.DataFrame:
     """An array of objects, as most programs export."""
     try:
-        records = json.loads(_unpacked(source))
+        records = parsed(_unpacked(source))
     except (OSError, ValueError) as error:
         raise DataError(sentence(whose, "the file must hold JSON", not_json(error))) from error
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
@@ -43,8 +44,14 @@ def read_json(source: Source, whose: str) -> pl.DataFrame:
 
 
 def _regular(source: Source) -> pl.DataFrame | None:
-    """What Polars reads; None for NaN, Infinity, unlike values in a column, lines that are wrong or became nothing."""
+    """What Polars reads; None for NaN, Infinity, unlike values in a column, lines that are wrong or became nothing.
+
+    Lines that may be nested deeply are not given to it: at 1,000 levels it takes half a minute, or ends the process.
+    """
     try:
+        openings = whole_lines(source, None).str.count_matches(r"[\[{]").max()
+        if isinstance(openings, int) and openings > MOST_LEVELS:
+            return None
         frame = pl.read_ndjson(source, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError):
         return None
@@ -66,24 +73,12 @@ def _each_line(source: Source, whose: str) -> Iterator[Record]:
 
 def _record(line: str, number: int, whose: str) -> Record:
     try:
-        record = json.loads(line)
+        record = parsed(line)
     except ValueError as error:
         raise DataError(sentence(whose, f"line {number} must be JSON", not_json(error))) from error
     if not isinstance(record, dict):
         raise DataError(sentence(whose, f"line {number} must be a record {{...}}", line[:40]))
     return record
-
-
-def not_json(error: Exception) -> str:
-    """Where a text stops being JSON, by what the reader of the standard library says.
-
-    >>> try: json.loads('{"a" 1}')
-    ... except ValueError as error: not_json(error)
-    'something else at line 1, character 6'
-    """
-    if isinstance(error, json.JSONDecodeError):
-        return f"something else at line {error.lineno}, character {error.colno}"
-    return "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else "what cannot be read"
 
 
 def _frame(records: list[Record]) -> pl.DataFrame:

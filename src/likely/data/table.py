@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,7 @@ class Table:
         classes, counts = np.unique(self.y, return_counts=True)
         return dict(zip(classes.tolist(), counts.tolist(), strict=True))
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """The fingerprint of measurements and labels."""
         y = [] if self.y is None else [pl.Series("target", self.y)]

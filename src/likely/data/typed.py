@@ -68,7 +68,8 @@ def settled(column: pl.Series, kind: str, levels: Iterable[str] = ()) -> pl.Seri
     numbers = as_numbers(column, strict=True)
     assert numbers is not None  # strict either gives numbers or raises
     if kind == "count" and not ((numbers % 1) != 0).any():
-        return numbers.cast(pl.Int64, strict=False)
+        whole = numbers.cast(pl.Int64, strict=False)
+        return whole if whole.null_count() == numbers.null_count() else numbers.cast(pl.Float64)  # beyond 2⁶³
     return numbers.cast(pl.Float64)
 
 

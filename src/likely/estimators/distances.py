@@ -290,6 +290,7 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
         sound = sound and bool(np.isfinite(self.centres_).all() and 0 < self.rate_ < np.inf)
         sound = sound and bool((self.sample_weight_ > 0).all() and np.isin(self.sample_[:, -1], np.arange(C)).all())
         sound = sound and not np.isinf(self.sample_).any() and len(np.atleast_1d(self.stats_.weight)) == C
+        sound = sound and bool(np.isfinite(self.spread_).all() and 0 < np.sum(self.stats_.total_weight) < np.inf)
         if not sound:
             raise DataError(sentence(type(self).__name__, "what was learnt must fit together"))
         if self._named in KINDS:

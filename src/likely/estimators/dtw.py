@@ -232,8 +232,10 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_state(self) -> None:
         """After a file was read: what was learnt must fit together."""
+        _ = self._meant
         if not hasattr(self, "frames_"):
             return
+        band_of(self.band_, "DTWClassifier")
         frames, owner, classes = self.frames_, self.owner_, self.classes_
         sound = all(isinstance(x, np.ndarray) for x in (frames, owner, classes, self.class_prior_))
         sound = sound and frames.dtype == np.float64 and frames.ndim == 2 and owner.dtype.kind == "i"

@@ -169,8 +169,13 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         return out
 
     def _of_complete(self, X: Any) -> Array:
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             joint = self.axes_.log_joint(X, np.log(self.class_prior_))
+        wrong = np.isnan(joint.max(axis=1)) | (joint.max(axis=1) == np.inf)
+        if wrong.any():
+            expected, remedy = "coordinates along the axes must stay finite", "rescale the columns"
+            got = f"an overflow in row {int(wrong.argmax())}"
+            raise DataError(sentence(type(self).__name__, expected, got, remedy))
         joint -= joint.max(axis=1, keepdims=True)
         return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
 

@@ -73,6 +73,8 @@ WHOLE = ("full-t",)  # shapes that need complete rows
 INDEPENDENT = ("diagonal", "diagonal-t")  # naive Bayes where all columns are numbers
 LONE = ("spherical", *INDEPENDENT, "laplace", "student-t")  # shapes that differ where there is one column only
 AS_NUMBERS = ("pooled", "interpolated", "emphasised", "full")  # shapes that are tried with counts among the numbers
+FULL = ("pooled", "pooled-mean", "interpolated", "emphasised", "full", "full-t", "student-t")  # d × d covariances
+WIDE = 1000  # columns: a covariance of so many is learnt in a second
 MOST_LEVELS, ALL_LEVELS = 50, 500  # of a column, and of all, that a tree takes: beyond, pairs are mostly never seen
 FEW_LEVELS = 20  # values up to which whole numbers may be levels
 
@@ -116,6 +118,7 @@ class Rung:
     estimator: Any
     rival: bool = False  # for comparison: cannot be written to a model file
     work: float = 0.0  # that a row makes, about 1.5 µs each; closed forms make none to speak of
+    carried: bool = True  # False where the rows are far too few for its covariances
 
 
 def ladder(
@@ -146,9 +149,12 @@ def ladder(
     ]
     found += _neighbours(kinds, rows, rules)
     return [
-        Rung(key, name, f"{what[0].upper()}{what[1:]}.", i, model, work=_work(key, kinds, rows or ()))
+        Rung(
+            key, name, f"{what[0].upper()}{what[1:]}.", i, model,
+            work=_work(key, kinds, rows or ()), carried=_carried(key, kinds, rows),
+        )
         for i, (key, name, what, model) in enumerate(found)
-    ]
+    ]  # fmt: skip
 
 
 def arranged(kinds: Kinds) -> list[str]:
@@ -185,12 +191,17 @@ def affordable(rungs: Sequence[Rung], rows: float) -> tuple[list[Rung], str]:
     >>> [rung.key for rung in rungs if rung not in kept][:1], words[:9]
     (['student-t'], 'Left out,')
     """
-    slow = [rung for rung in rungs if rung.work * rows > WORK]
-    if not slow:
-        return list(rungs), ""
-    keys = ",".join(rung.key for rung in slow)
-    words = f"Left out, for on so many rows they take longer than all other models together: --models {keys}"
-    return [rung for rung in rungs if rung not in slow], f"{words} compares them."
+    wide = [rung for rung in rungs if not rung.carried]
+    slow = [rung for rung in rungs if rung.work * rows > WORK and rung.carried]
+    reasons = {
+        "so few rows cannot carry full covariances of so many columns": wide,
+        "on so many rows they take longer than all other models together": slow,
+    }
+    words = [
+        f"Left out, for {why}: --models {','.join(rung.key for rung in left)} compares them."
+        for why, left in reasons.items() if left
+    ]  # fmt: skip
+    return [rung for rung in rungs if rung not in wide and rung not in slow], " ".join(words)
 
 
 def without_gaps(rungs: Sequence[Rung], kinds: Kinds, X: Any) -> tuple[list[Rung], str]:
@@ -269,6 +280,15 @@ def _neighbours(
     if not _of(kinds, *WORDS) and rows is not None and min(rows) >= ROWS_A_PARAMETER:
         what = "rows that are near in all columns are of the same class"
         yield "neighbours", "nearest neighbours", what, NearestNeighbours("leave-one-out", "scaled", **rules)
+
+
+def _carried(key: str, kinds: Kinds, rows: Sequence[float] | None) -> bool:
+    """Whether there are two rows for each column of a full covariance of more than a thousand columns.
+
+    With fewer, a covariance is almost all prior, and d³ operations for each class and split take minutes.
+    """
+    d = len(_of(kinds, "real", "count"))
+    return key.removesuffix("-counts") not in FULL or d <= WIDE or rows is None or sum(rows) >= ROWS_A_PARAMETER * d
 
 
 def _work(key: str, kinds: Kinds, rows: Sequence[float]) -> float:

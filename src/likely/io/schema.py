@@ -111,7 +111,7 @@ def items(kind: Kind) -> Kind:
 
 def perhaps(kind: Kind) -> Kind:
     """A tuple of any number of that kind, perhaps none."""
-    return Kind(f"a tuple, each {kind.words}", lambda x, sizes: x == () or items(kind).fits(x, sizes))
+    return Kind(f"a tuple, each {kind.words}", lambda x, sizes: _empty(x) or items(kind).fits(x, sizes))
 
 
 def pairs(kind: Kind) -> Kind:
@@ -129,13 +129,17 @@ def forms_of(*choices: str) -> Kind:
 
     def fits(x: Any, sizes: Sizes) -> bool:
         form = Kind("", lambda y, _: y in choices if isinstance(y, str) else _marks(y))
-        return x == () or pairs(form).fits(x, sizes)
+        return _empty(x) or pairs(form).fits(x, sizes)
 
     return Kind(f"a tuple of (name, one of {', '.join(choices)} or an array)", fits)
 
 
 def _marks(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype.kind in "bi" and x.size > 0
+
+
+def _empty(x: Any) -> bool:
+    return isinstance(x, tuple) and not x  # to ask an array whether it equals () would be an error
 
 
 def _all(x: Any) -> bool:
@@ -170,6 +174,17 @@ one_or_each = Kind(
 )
 rule_or_number = Kind("a text, or a number", lambda x, sizes: isinstance(x, str) or number(0).fits(x, sizes))
 count = Kind("a whole number from 0", lambda x, sizes: type(x) is int and x >= 0)
+positive = Kind("a whole number from 1", lambda x, sizes: type(x) is int and x >= 1)
+distinct = Kind(
+    "different labels in a row", lambda x, sizes: levels.fits(x, sizes) and len(set(x.tolist())) == len(x) > 0
+)
+names = Kind(
+    "texts in a row", lambda x, sizes: levels.fits(x, sizes) and all(isinstance(name, str) for name in x.tolist())
+)
+rows = Kind(
+    "float64 rows of numbers or gaps",
+    lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.float64 and x.ndim == 2 and not np.isinf(x).any(),
+)
 end = Kind("a number, perhaps infinite", lambda x, sizes: type(x) is float and x == x)
 streams = Kind("a tuple of streams", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, Following) for y in x))
 
@@ -177,6 +192,26 @@ ANNOTATED = {  # what an annotation says by itself
     "Array": numbers(), "Index": numbers(dtype=np.int64), "NDArray[np.intp]": numbers(dtype=np.int64),
     "bool": flag, "str": text(), "int": whole, "float": number(),
 }  # fmt: skip
+
+
+# What estimators learn, by the name of the attribute: the same name means the same everywhere. Attributes that are
+# not listed are values, which their own classes check, or are checked by the estimator that has them.
+LEARNT = {
+    "n_features_in_": positive, "n_covariates_in_": count, "n_clusters_": positive, "k_": positive, "n_iter_": count,
+    "feature_names_in_": names, "classes_": distinct, "class_prior_": numbers("C", 0), "class_count_": numbers("C", 0),
+    "rows_": rows, "frames_": rows, "sample_": rows, "sample_weight_": numbers("n", 0), "weight_": numbers("n", 0),
+    "owner_": numbers("n", 0, np.int64), "kept_": numbers("m", 0, np.int64), "order_": numbers("k", 0, np.int64),
+    "offsets_": numbers("o", 0, np.int64), "streamed_": flag, "takes_arrays_": flag, "method_": text(),
+    "schema_": text(), "card_": text(),
+}  # fmt: skip
+
+
+def refuse_learnt(learnt: Mapping[str, Any], where: str) -> None:
+    """Fitted attributes of an estimator must be what their names say; letters of shapes hold for all of them."""
+    sizes: Sizes = {}
+    for name, thing in learnt.items():
+        if name in LEARNT and not LEARNT[name].fits(thing, sizes):
+            raise Refusal(f"{name} of {where} must be {LEARNT[name].words}", _described(thing))
 
 
 # ---------------------------------------------------------- checks of whole values

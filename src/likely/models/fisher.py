@@ -22,6 +22,7 @@ RANK = 1e-12  # share of the largest variance of standardised columns below whic
 FLAT = 1e-10  # share of a direction's variance that lies within classes: below, classes do not vary along it at all
 LOST = 1e-14  # share beyond which a direction that is left out is more than a sum of other columns
 FILLED = 'fill them first, or use BayesClassifier(GaussianDensity("pooled")), which integrates missing entries out'
+LARGEST = 1e150  # of coordinates: what is larger cannot be squared
 NOTHING = 1e-12  # share between classes that is rounding
 
 
@@ -56,6 +57,8 @@ class FisherAxes(Value):
         within = parts["within"]
         if (within < 0).any() or (within > 1 + 1e-9).any() or (np.diff(within) < -1e-9).any():
             raise DomainError(sentence("FisherAxes", "within must be shares that rise", within.tolist()))
+        if np.abs(parts["centres"]).max() > LARGEST / np.sqrt(q):
+            raise DomainError(sentence("FisherAxes", "squared distances of centres must be finite", "an overflow"))
         self._set(**parts)
 
     @classmethod
