@@ -29,7 +29,40 @@ def test_leaderboard_says_who_won_and_by_how_much(wine_folder):
     assert chosen["behind"] <= chosen["behind_se"] and best["behind"] == 0
     simpler = {line["key"]: line for line in told["leaderboard"]}
     assert simpler["spherical"]["behind"] > simpler["spherical"]["behind_se"]
-    assert "wins" in text and "comparing 15 models: 5-fold stratified" in text and "alcohol" in text
+    assert "is chosen: it costs" in text and "s.e.: one standard error" in text and "behind: cost above" in text
+    assert "comparing 15 models: 5-fold stratified" in text and "alcohol" in text
+
+
+def test_ties_go_to_the_least_log_loss(tmp_path):
+    """Columns that lean on each other: naive Bayes decides as well as the pooled Gaussian, and is far too sure."""
+    rng = np.random.default_rng(3)
+    y = np.arange(120) % 2
+    common = rng.normal(0, 1.6, 120) + y
+    table = pl.DataFrame({f"x{j}": common + rng.normal(0, 0.05, 120) for j in range(6)})
+    path = write(table.with_columns(pl.Series("y", np.where(y, "a", "b"))), tmp_path / "t.csv")
+    asked = ("fit", path, "--target", "y", "--no-calibrate", "--models", "diagonal,pooled", "-o", tmp_path / "m.likely")
+    done = run(*asked, "--json")
+    lines = {line["key"]: line for line in json.loads(done.stdout)["leaderboard"]}
+    naive, pooled = lines["diagonal"], lines["pooled"]
+    assert "cost" in naive["ties"] and "log-loss" not in naive["ties"] and pooled["chosen"]
+    assert naive["log_loss"] > pooled["log_loss"] + 0.2
+    assert pooled["ties"] == ["cost", "log-loss"] and pooled["loss_behind"] == 0
+
+
+@pytest.mark.parametrize("by", ["log-loss", "error"])
+def test_the_first_measure_can_be_chosen(by, tmp_path):
+    path = write(mixed_frame(), tmp_path / "t.csv")
+    report, model = tmp_path / "r.html", tmp_path / "m.likely"
+    models = ("--models", "frequencies,naive-bayes,pooled", "--choose-by", by)
+    done = run("fit", path, "--target", "sick", *models, "-o", model, "--report", report, "--json")
+    told = json.loads(done.stdout)
+    values = [line["log_loss" if by == "log-loss" else "error"] for line in told["leaderboard"]]
+    assert values == sorted(values) and told["choose_by"] == by and f"--choose-by {by}" in told["command"]
+    assert f"Models whose {by} is within one standard error of the least" in told["rule"]
+    page = report.read_text(encoding="utf-8")
+    assert f"Difference to the least {by}" in page and told["rule"] in page
+    card = run("card", model).stdout
+    assert told["rule"] in card and f"By {by} on rows not seen" in card and "± is one standard error" in card
 
 
 def test_the_model_decides_with_its_costs(wine_folder):

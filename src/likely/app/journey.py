@@ -149,7 +149,7 @@ def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:
     if fits > MANY_FITS:
         talk(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(rungs)}")
     with talk.progress(fits) as done:
-        return compete(field, rungs, jobs=job.jobs, tell=lambda rung: done(rung.name))
+        return compete(field, rungs, choose_by=job.choose_by, jobs=job.jobs, tell=lambda rung: done(rung.name))
 
 
 # ----------------------------------------------------------------------------- after

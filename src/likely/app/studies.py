@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likely.app.facts import contender
+from likely.app.facts import contender, rule_words
 from likely.app.fisher import FisherPlane, axis_label, grid, regions
 from likely.app.importance import importance
 from likely.app.report import Case, ColumnFacts, Plane, Study, column_facts
@@ -39,7 +39,8 @@ def study_of(journey: Journey) -> Study:
         rows_unlabelled=table.unlabelled, columns=columns_of(table, field.owner, len(field.classes), field.weight),
         set_aside=tuple(table.set_aside.items()), hazards=journey.hazards,
         leaderboard=tuple(contender(s, s.rung is contest.winner.rung) for s in contest.standings), evaluation=e,
-        cv=journey.cv, importance=drivers, worst=worst_of(e, table, field.tested, first),
+        cv=journey.cv, choose_by=job.choose_by, rule=rule_words(job.choose_by), importance=drivers,
+        worst=worst_of(e, table, field.tested, first),
         plane=plane_of(journey.model, field.X, field.owner, e, field.tested, field.judging, job.seed),
         made=journey.made, command=job.command, fingerprint=table.fingerprint, seed=job.seed, model_file=job.out,
     )  # fmt: skip

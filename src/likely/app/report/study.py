@@ -40,6 +40,9 @@ class Contender:
     seconds: float | None = None
     chosen: bool = False
     note: str = ""  # why it failed, or what to know
+    behind: float | None = None  # paired difference to the best in the measure that was chosen by
+    behind_se: float | None = None  # its standard error
+    ties: tuple[str, ...] = ()  # measures in which it is within one standard error of the best
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,8 @@ class Study:
     leaderboard: tuple[Contender, ...] = ()
     evaluation: Evaluation | None = None  # of the winner, on rows that it had not seen
     cv: str = ""  # "5-fold stratified cross-validation"
+    choose_by: str = "cost"  # the first measure of the rule: cost, log-loss or error
+    rule: str = ""  # how the winner was chosen, in words
     importance: tuple[Driver, ...] = ()
     plane: Plane | None = None
     worst: tuple[Case, ...] = ()
