@@ -182,7 +182,7 @@ def test_the_number_of_states_is_chosen_by_sequences_left_out(tmp_path):
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     assert facts["choice"]["states"] == facts["states"] == 2 and facts["columns"] == {"symbol": "category"}
-    assert "nats a frame" in done.stderr and "chosen" in done.stderr
+    assert "nats per frame" in done.stderr and "paired difference to the best" in done.stderr
     (tmp_path / "new.txt").write_text("a b a c d d\na z c c\n")
     done = run("decode", tmp_path / "m.likely", tmp_path / "new.txt", "--each", "sequence")
     assert table(done.stdout).height == 2 and "never saw" in done.stderr and '"2"' in done.stderr

@@ -16,7 +16,7 @@ from likely.estimators.calibrated import Calibrated
 from likely.estimators.contest import Field, Standing, compete, from_all_rows, judged
 from likely.estimators.examples import wine
 from likely.estimators.frequencies import ClassFrequencies
-from likely.estimators.ladder import Rung, affordable, arranged, chosen_rungs, joint, ladder
+from likely.estimators.ladder import NAMES, Rung, affordable, arranged, chosen_rungs, joint, ladder, not_applicable
 from likely.estimators.recalibrated import applied, recalibrated
 from likely.estimators.rivals import rivals
 from likely.estimators.table_classifier import TableClassifier
@@ -108,8 +108,38 @@ def test_a_column_may_be_called_as_a_part():
         clone(rung.estimator).fit(X, [0, 0, 1, 1]).predict(X)
 
 
+TABLES = [
+    {"a": "real"}, {"a": "real", "b": "real"}, {"a": "count"}, {"a": "real", "b": "count"}, {"a": "category"},
+    {"a": "category", "b": "binary"}, {"a": "real", "b": "count", "c": "category", "d": "binary"},
+    {"a": "real", "b": "real", "c": "count", "d": "category"},
+]  # fmt: skip
+
+
+def rungs_for(kinds):
+    levels = {name: ["u", "v"] for name, kind in kinds.items() if kind in ("category", "binary")}
+    return ladder(kinds, None, dict.fromkeys(kinds, 5), [500, 500], levels) + rivals(kinds)
+
+
+def test_names_of_models_are_the_same_for_every_table():
+    keys = {rung.key for kinds in TABLES for rung in rungs_for(kinds)}
+    assert keys == set(NAMES)  # no table has a name of its own, and no name is without a table
+    for kinds in TABLES:
+        rungs = rungs_for(kinds)
+        for name in NAMES:
+            told = not_applicable(rungs, name)
+            if told:
+                with pytest.raises(DomainError, match="for these columns there are frequencies"):
+                    chosen_rungs(rungs, name)
+                assert f"{name} needs " in told and "needs nothing" not in told
+                both = chosen_rungs(rungs, f"frequencies,{name}")
+                assert [rung.key for rung in both] == ["frequencies"]
+            else:
+                assert len(chosen_rungs(rungs, name)) == 1
+        assert len(chosen_rungs(rungs, "naive-bayes")) == len(chosen_rungs(rungs, "diagonal")) == 1
+
+
 def test_unknown_models_are_refused_with_the_known_ones():
-    with pytest.raises(DomainError, match="there are frequencies, nearest-mean, spherical"):
+    with pytest.raises(DomainError, match=r"are frequencies, nearest-mean, naive-bayes.*got 'cubic'"):
         chosen_rungs(ladder({"a": "real", "b": "real"}), "spherical,cubic")
     assert [r.key for r in chosen_rungs(ladder({"a": "real", "b": "real"}), "full, pooled")] == ["pooled", "full"]
 
@@ -311,7 +341,7 @@ def test_ties_in_cost_go_to_the_least_log_loss_and_ties_in_that_to_the_simplest(
     contest = compete(wine_field(), rungs_of("all"))
     near = [s for s in contest.standings if s.behind.value <= s.behind.se]
     least = min(near, key=lambda s: s.evaluation.log_loss.value)
-    as_true = [s for s in near if s.loss_behind.value <= s.loss_behind.se]
+    as_true = [s for s in near if s.loss_behind.value <= max(s.loss_behind.se, 1e-3)]
     assert contest.truest.rung is least.rung and contest.winner.rung.rank == min(s.rung.rank for s in as_true)
     assert contest.best.behind.value == 0 and contest.standings[0].cost == contest.best.cost
     paid = [s.evaluation.costs.table[s.evaluation.decided, s.evaluation.truth] for s in (contest.winner, contest.best)]
@@ -353,6 +383,22 @@ def test_each_step_of_the_rule_by_hand():
     assert judged(field, standings, "error").winner.rung.key == contest.winner.rung.key
     with pytest.raises(DomainError, match="choose_by must be one of cost, log-loss, error"):
         judged(field, standings, "brier")
+
+
+def test_one_row_that_is_decided_otherwise_is_a_tie():
+    """Difference and standard error are both 1/n, for every n: the last bit must not choose."""
+    for n in (40, 56, 178, 250, 768):
+        field = two_class_field(n)
+        dearer = standing_of(field, 0, np.r_[0.49, np.full(n - 1, 0.9)])
+        contest = judged(field, [dearer, standing_of(field, 1, np.r_[0.51, np.full(n - 1, 0.9)])])
+        assert contest.best.rung.rank == 1 and contest.winner.rung.rank == 0
+
+
+def test_twins_that_differ_by_less_than_a_thousandth_are_tied():
+    field = two_class_field()
+    plain, truer = standing_of(field, 0, np.full(40, 0.9)), standing_of(field, 1, np.full(40, 0.9005))
+    assert judged(field, [plain, truer]).winner.rung.rank == 0  # better in every row, by 0.0006 nats
+    assert judged(field, [plain, standing_of(field, 1, np.full(40, 0.92))]).winner.rung.rank == 1
 
 
 def test_a_truth_held_impossible_is_no_tie_in_log_loss():

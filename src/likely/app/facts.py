@@ -63,8 +63,9 @@ def rule_words(choose_by: str = "cost") -> str:
     Models whose log-loss is within one standard error of the least are kept; the simplest of them is chosen
     """
     kept = f"Models whose {choose_by} is within one standard error of the least are kept"
-    then = "" if choose_by == "log-loss" else "; of these, those whose log-loss is within one of the least among them"
-    return f"{kept}{then}; the simplest of them is chosen. Standard errors are of paired differences, row by row."
+    if choose_by != "log-loss":
+        kept += "; of these, those whose log-loss is within one standard error of the least among them"
+    return f"{kept}; the simplest of them is chosen. Standard errors are of paired differences, row by row."
 
 
 def contender(standing: Standing, chosen: bool) -> Contender:
@@ -117,8 +118,9 @@ def _why_not_the_best(contest: Contest) -> Iterator[str]:
     winner, best, truest, by = contest.winner, contest.best, contest.truest, contest.choose_by
     assert winner.behind is not None and winner.loss_behind is not None  # only those tied are chosen
     title = "The cheapest" if by == "cost" else f"The one with the least {by}"
-    less = "costs less" if by == "cost" else "is better"
-    yield f"{title}, {best.rung.name}, {less} by {_amount(winner.behind)}, which is within one standard error."
+    less = f"{'costs less' if by == 'cost' else 'is better'} by {_amount(winner.behind)}"
+    near = f"{title}, {best.rung.name}, {less}, which is within one standard error."
+    yield near if winner.behind.value else f"{best.rung.name[0].upper()}{best.rung.name[1:]} is level with it."
     if by != "log-loss" and winner.rung is truest.rung:
         tied = f"Of the {sum(by in s.ties for s in contest.standings)} models that are so close"
         yield f"{tied}, the chosen has the least log-loss ({figure(winner.by('log-loss'))})."

@@ -20,9 +20,15 @@ Examples:
   likely fit digits/ --sequences -o digits.likely
 cost.csv: the header names true classes, the first column actions;
 rows beyond the classes are further actions, such as "ask an expert".
---models: frequencies, nearest-mean, spherical, naive-bayes, chow-tree, diagonal,
-laplace, pooled, interpolated, emphasised, full, student-t, mixture-diagonal-2,
-parzen, neighbours and more; a wrong name lists those for your columns.
+Names for --models, the same for every table, from simple to rich:
+  frequencies, nearest-mean, naive-bayes, naive-bayes-t, naive-bayes-levels,
+  chow-tree, spherical, diagonal, diagonal-t, laplace, pooled, pooled-mean,
+  interpolated, emphasised, full, full-t, student-t, diagonal-counts,
+  pooled-counts, interpolated-counts, emphasised-counts, full-counts,
+  mixture-diagonal-2, mixture-diagonal-4, mixture-full-2, mixture-tied,
+  mixture-full-4, parzen, neighbours; for comparison boosting, forest, logistic.
+-t: parameters integrated out. -counts: counts are taken as numbers.
+One that does not apply to the table is left out with a sentence.
 """
 
 

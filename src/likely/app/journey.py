@@ -51,12 +51,12 @@ def travel(job: Job, talk: Talk) -> Journey:
     check_outputs(outputs, (*job.files, job.cost, job.class_prior), models=("-o",))
     table = read_table(job)
     talk(table.describe())
-    field, rungs, slow = prepared(job, table)
-    if slow:
-        talk(f"\n{slow[0].lower()}{slow[1:]}")
+    field, rungs, left_out = prepared(job, table)
+    if left_out:
+        talk(f"\n{left_out[0].lower()}{left_out[1:]}")
     contest = compared(job, field, rungs, talk)
     model, hazards = learnt(table, field, contest)
-    hazards += (slow,) if slow else ()
+    hazards += (left_out,) if left_out else ()
     made = f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     journey = Journey(job, table, field, contest, model, hazards, made)
     write(journey)
@@ -77,10 +77,10 @@ def read_table(job: Job) -> Table:
 
 
 def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
-    """The field of the contest, who takes part, and words on who is too slow for it."""
+    """The field of the contest, who takes part, and words on who is left out."""
     from likely.estimators.contest import Field
     from likely.estimators.labels import encoded
-    from likely.estimators.ladder import affordable, chosen_rungs, ladder
+    from likely.estimators.ladder import affordable, chosen_rungs, ladder, not_applicable
     from likely.estimators.table_classifier import arranged_schema, laid_out
 
     schema = arranged_schema(table.schema())
@@ -105,13 +105,13 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
 
         rungs += rivals(kinds, rules, job.seed)
     try:
-        rungs = chosen_rungs(rungs, job.models)
+        rungs, left = chosen_rungs(rungs, job.models), not_applicable(rungs, job.models)
     except DomainError as error:
         raise click.UsageError(str(error)) from error
     if all(rung.rival for rung in rungs):
         remedy = "add one of likely's own to --models"
         raise DataError(sentence("--models", "one model must be able to go into a model file", job.models, remedy))
-    return field, rungs, slow
+    return field, rungs, " ".join(part for part in (slow, left) if part)
 
 
 def _fewest(field: Field) -> list[int]:

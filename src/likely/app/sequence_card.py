@@ -62,7 +62,6 @@ def confusion(table: Any, truths: Any, decided: Any) -> Iterator[str]:
 def _described(journey: Any) -> Iterator[str]:
     if journey.choice is not None:
         yield str(journey.choice)
-        yield "± is the standard error of the difference to the largest; the fewest states within it are chosen"
         yield ""
     told = journey.found.get("decoded")
     if told is not None:

@@ -185,12 +185,16 @@ MEASURES: dict[str, Callable[[Evaluation], Array]] = {  # by which models may be
 }
 
 
+RESOLUTION = 1e-3  # nats of log-loss per row that are worth nothing
+
+
 def judged(field: Field, standings: Sequence[Standing], choose_by: str = "cost") -> Contest:
     """Choose the simplest model of those that cannot be told from the best, first by `choose_by`, then by log-loss.
 
     1. Of all models that may win, keep those whose mean of `choose_by` ("cost", "log-loss" or "error") exceeds the
        least by no more than one standard error of the difference. The difference is paired: row by row.
-    2. Of these, keep those whose log-loss exceeds the least of these by no more than one standard error, paired too.
+    2. Of these, keep those whose log-loss exceeds the least of these by no more than one standard error, paired too,
+       or by no more than 0.001 nats: twins may be told apart by less, which is worth no richer model.
     3. Of these, take the simplest: the one of the lowest rank.
     """
     _refuse_unknown(choose_by)
@@ -204,8 +208,9 @@ def judged(field: Field, standings: Sequence[Standing], choose_by: str = "cost")
     near = [s for s in told if s.ties]
     truest = min(near, key=lambda s: (s.by("log-loss"), s.rung.rank))
     told = [s._replace(loss_behind=_behind(field, s, truest, "log-loss")) if s.ties else s for s in told]
-    told = [s._replace(ties=tuple(dict.fromkeys((*s.ties, "log-loss")))) if _tied(s.loss_behind) else s for s in told]
-    winner = min((s for s in told if _tied(s.loss_behind)), key=lambda s: s.rung.rank)
+    as_true = [id(s.rung) for s in told if _tied(s.loss_behind, RESOLUTION)]
+    told = [s._replace(ties=tuple(dict.fromkeys((*s.ties, "log-loss")))) if id(s.rung) in as_true else s for s in told]
+    winner = min((s for s in told if id(s.rung) in as_true), key=lambda s: s.rung.rank)
     order = sorted(told, key=lambda s: (s.by(choose_by), s.rung.rank))
     best, truest = (next(s for s in told if s.rung is one.rung) for one in (best, truest))
     return Contest(tuple(order), winner, best, truest, choose_by)
@@ -232,9 +237,14 @@ def _behind(field: Field, standing: Standing, best: Standing, measure: str) -> M
     return found if over is None or not np.isfinite(over) else found._replace(se=over)
 
 
-def _tied(behind: Mean | None) -> bool:
-    """Whether a difference to the best lies within one standard error."""
-    return behind is not None and bool(np.isfinite(behind.value)) and behind.value <= behind.se
+def _tied(behind: Mean | None, resolution: float = 0.0) -> bool:
+    """Whether a difference to the best lies within one standard error, or below what is worth telling apart.
+
+    Where one row alone is decided otherwise, difference and error are 1/n: a tie, whatever the last bit says.
+    """
+    if behind is None or not np.isfinite(behind.value):
+        return False
+    return bool(behind.value <= max(behind.se * (1 + 1e-9), resolution))
 
 
 class _Heat(NamedTuple):
@@ -296,7 +306,7 @@ def _measured(field: Field, rung: Rung, e: Evaluation, seconds: float) -> Standi
 
     def as_cheap(log_posterior: Array) -> bool:  # truer on average may be worse where decisions are made
         dearer = mean(paid(e.replace(log_posterior=log_posterior)) - paid(e), e.weight)
-        return bool(dearer.value <= dearer.se)
+        return _tied(dearer)
 
     found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight, as_cheap)
     if found is None:

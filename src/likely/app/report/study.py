@@ -67,6 +67,7 @@ class Plane:
     labels: tuple[str, str] = ("first direction", "second direction")  # which columns weigh most
     share: tuple[float, float] | None = None  # of the separation that each axis carries
     note: str = ""  # what the regions leave out
+    columns: int = 0  # of numbers, in which the plane lies
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ class Study:
     rule: str = ""  # how the winner was chosen, in words
     importance: tuple[Driver, ...] = ()
     plane: Plane | None = None
+    no_plane: str = ""  # why there is none
     worst: tuple[Case, ...] = ()
     made: str = ""  # version and date
     command: str = ""

@@ -56,7 +56,7 @@ def _reach(c: Contender) -> float:
 
 
 def _lines(order: Sequence[Contender], scale: Scale, study: Study) -> Iterator[list[object]]:
-    costs, losses = column([c.cost for c in order], 3), column([c.log_loss for c in order])
+    costs, losses = column([c.cost for c in order], 3), column([c.log_loss for c in order], 3)
     times = column([c.seconds for c in order], 1)
     for c, cost, loss, time in zip(order, costs, losses, times, strict=True):
         tied = "tied" if "log-loss" in c.ties and study.choose_by != "log-loss" else ""
