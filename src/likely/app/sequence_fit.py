@@ -227,7 +227,7 @@ def _of_classes(field: Any, contest: Any) -> list[str]:
     told += [f"{s.rung.name} failed: {s.failure}" for s in contest.standings if s.failure]
     return [
         *told,
-        *(text.replace("rows", "sequences").replace("a row", "a sequence") for text in _of_the_winner(contest)),
+        *(text.replace("rows", "sequences").replace("per row", "per sequence") for text in _of_the_winner(contest)),
     ]
 
 

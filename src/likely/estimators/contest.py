@@ -118,6 +118,7 @@ class Standing(NamedTuple):
     loss_behind: Mean | None = None  # of those tied in the first measure
     ties: tuple[str, ...] = ()  # measures in which it lies within one standard error of the best, in order
     calibration: Recalibration | None = None
+    gain: float = 0.0  # of log-loss, in nats per row, by the calibration
 
     @property
     def cost(self) -> float:
@@ -311,7 +312,9 @@ def _measured(field: Field, rung: Rung, e: Evaluation, seconds: float) -> Standi
     found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight, as_cheap)
     if found is None:
         return Standing(rung, e, seconds)
-    return Standing(rung, e.replace(log_posterior=found.log_posterior), seconds, calibration=found)
+    after = e.replace(log_posterior=found.log_posterior)
+    gain = float(e.log_loss.value - after.log_loss.value)
+    return Standing(rung, after, seconds, calibration=found, gain=gain)
 
 
 def _words(error: BaseException) -> str:
