@@ -162,7 +162,7 @@ def test_reasons_say_that_the_cost_decided():
     assert full.cost_decided(0) == words
     assert full.cost_decided(0) in full.reasons[0] and full.cost_decided(1) == ""
     asking = lk.decide([[0.6, 0.4]], cost=lk.Cost([[0, 9], [9, 0], [2, 2]], actions=["ask"]), full=True)
-    assert "but deciding ask costs less on average: 2 against 3.6" in asking.cost_decided(0)
+    assert "but deciding 2 costs less on average: 2 against 3.6" in asking.cost_decided(0)
     assert lk.decide([[0.6, 0.4]], reject_cost=0.1, full=True).cost_decided(0) == ""
 
 

@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from likely.core.arrays import Array, Index
+from likely.core.notes import tell as tell_of
 from likely.core.notes import unheard
+from likely.decisions.calibrators import Calibration
 from likely.decisions.cost import Cost
 from likely.decisions.evaluation import Evaluation
 from likely.decisions.intervals import Mean, mean
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.bayes import BayesClassifier
-from likely.estimators.foreign import fitted, log_posteriors, weight_argument
+from likely.estimators.foreign import checked_targets, fitted, log_posteriors, weight_argument
 from likely.estimators.ladder import Rung
 from likely.estimators.parallel import in_threads
 from likely.estimators.recalibrated import Recalibration, recalibrated
@@ -315,6 +317,19 @@ def _measured(field: Field, rung: Rung, e: Evaluation, seconds: float) -> Standi
     after = e.replace(log_posterior=found.log_posterior)
     gain = float(e.log_loss.value - after.log_loss.value)
     return Standing(rung, after, seconds, calibration=found, gain=gain)
+
+
+def calibration_of(estimator: Any, X: Any, y: Any, weight: Any = None, cv: Any = 5) -> Calibration | None:
+    """The map that out-of-fold posteriors of a model teach, as a contest learns it; None where none helps."""
+    classes, owner, weight = checked_targets(X, y, weight, estimator)
+    costs = {name: getattr(estimator, name, None) for name in ("cost", "reject_cost")}
+    field = Field.of(X, classes, owner, cv, weight=weight, **costs)
+    try:
+        found = compete(field, [Rung("own", "the model", "", 0, estimator)]).winner.calibration
+    except DataError as error:  # what a part of the rows cannot teach, all of them may
+        tell_of(sentence(type(estimator).__name__, "posteriors are not calibrated", remedy=str(error).rstrip(".")))
+        return None
+    return None if found is None else found.map
 
 
 def _words(error: BaseException) -> str:
