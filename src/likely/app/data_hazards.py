@@ -127,9 +127,9 @@ def odd_costs(cost: Cost, classes: Any) -> Iterator[str]:
     """What a table of costs says that may not be meant: gains, right decisions that are dear, useless actions."""
     table, names = cost.table, [str(name) for name in cost.names(classes).tolist()]
     truths = names[: cost.n_classes]
-    a, c = np.unravel_index(int(table.argmin()), table.shape)
-    if table[a, c] < 0:
-        told = f'deciding "{names[a]}" where "{truths[c]}" is true costs {table[a, c]:g}'
+    action, true = divmod(int(table.argmin()), cost.n_classes)
+    if table[action, true] < 0:
+        told = f'deciding "{names[action]}" where "{truths[true]}" is true costs {table[action, true]:g}'
         yield f"The table has a negative cost, which is a gain: {told}. Mean costs below 0 are then possible."
     everywhere = [i for i in range(len(names)) if (table[i] <= table).all()]
     if everywhere:

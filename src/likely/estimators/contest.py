@@ -132,7 +132,8 @@ class Standing(NamedTuple):
         if self.evaluation is None:
             return np.inf
         e = self.evaluation
-        return float({"cost": e.decision_cost, "log-loss": e.log_loss, "error": e.error}[measure].value)
+        value = e.error.value if measure == "error" else (e.decision_cost if measure == "cost" else e.log_loss).value
+        return float(value)
 
 
 class Contest(NamedTuple):
@@ -322,7 +323,7 @@ def _measured(field: Field, rung: Rung, e: Evaluation, seconds: float) -> Standi
 def calibration_of(estimator: Any, X: Any, y: Any, weight: Any = None, cv: Any = 5) -> Calibration | None:
     """The map that out-of-fold posteriors of a model teach, as a contest learns it; None where none helps."""
     classes, owner, weight = checked_targets(X, y, weight, estimator)
-    costs = {name: getattr(estimator, name, None) for name in ("cost", "reject_cost")}
+    costs: dict[str, Any] = {name: getattr(estimator, name, None) for name in ("cost", "reject_cost")}
     field = Field.of(X, classes, owner, cv, weight=weight, **costs)
     try:
         found = compete(field, [Rung("own", "the model", "", 0, estimator)]).winner.calibration

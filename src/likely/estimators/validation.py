@@ -42,7 +42,7 @@ def evaluate(
     >>> evaluate(GaussianNB(), *load_iris(return_X_y=True)).error.value < 0.08
     True
     """
-    costs = {
+    costs: dict[str, Any] = {
         "cost": getattr(estimator, "cost", None) if cost is None else cost,
         "reject_cost": getattr(estimator, "reject_cost", None) if reject_cost is None else reject_cost,
     }

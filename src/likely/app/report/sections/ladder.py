@@ -84,6 +84,6 @@ def _drawn(c: Contender, scale: Scale, by: str) -> object:
 
 
 def _error(c: Contender) -> Markup:
-    known = c.error_low is not None and c.error_high is not None
-    interval = f"({percent_range(c.error_low, c.error_high)})" if known else ""
-    return with_note(percent(c.error), interval)
+    if c.error_low is None or c.error_high is None:
+        return with_note(percent(c.error), "")
+    return with_note(percent(c.error), f"({percent_range(c.error_low, c.error_high)})")
