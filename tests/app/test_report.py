@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+import likely as lk
 from likely.app.report import Case, Contender, Driver, Plane, Study, column_facts, report_html, write_report
 from likely.app.report.axes import Frame, Scale, ticks
 from likely.app.report.bars import whisker_scale
@@ -261,6 +262,15 @@ def test_with_costs_the_verdict_begins_with_them():
     tiles = re.findall(r"<dt>(.*?)</dt>", text)
     assert tiles[:2] == ["cost per row", "right decisions"]
     assert "this shows the probabilities alone" in plain  # the calibration figure
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [({"reject_cost": 0.2}, "always refusing would cost 0.2"), ({}, "always choosing “ask” would cost 0.3")],
+)
+def test_the_best_single_action_need_not_be_an_answer(more, words):
+    cost = lk.Cost([[0, 8], [8, 0], [0.3, 0.3]], actions=["ask"])
+    assert words in Page(report_html(study(2, cost=cost, **more))).text
 
 
 def test_what_saves_nothing_is_not_called_a_saving():

@@ -144,7 +144,8 @@ def _line(standing: Any, won: bool) -> list[str]:
     if e is None:
         return [*name, *[""] * 6, f"{standing.seconds:.1f}", f"failed: {clipped(standing.failure, 90)}"]
     cost, behind, loss = e.decision_cost, standing.behind, e.log_loss.value
-    figures = [figure(cost.value), figure(cost.se), figure(behind.value), figure(behind.se)]
+    error = cost.se if cost.se > 1e-9 * abs(cost.value) else 0.0  # of one cost for all rows, rounding is left
+    figures = [figure(cost.value), figure(error), figure(behind.value), figure(behind.se)]
     figures += [f"{e.error.value:.4f}", f"{loss:.3f}", f"{standing.seconds:.1f}"]
     tied = f"tied in {', '.join(standing.ties)}" if standing.ties else ""
     return [*name, *figures, "for comparison" if rung.rival else tied]

@@ -26,7 +26,7 @@ def whisker_scale(lows: Sequence[float], highs: Sequence[float]) -> Scale:
     low, high = min([0.0, *lows]), max([*highs], default=1.0)
     usual = float(np.median(highs)) if len(highs) else 1.0
     most = low + 4 * (usual - low)
-    return Scale(*roomy(low, most if 0 < usual - low and high > most else high), 8, CELL[0] - 8)
+    return Scale(*roomy(low, most if 0 < usual - low and high > most else high), 12, CELL[0] - 8)
 
 
 def whisker(value: float, low: float, high: float, scale: Scale, label: str, shaded: bool = False) -> Markup:

@@ -52,7 +52,7 @@ def sentences(study: Study, e: Evaluation) -> Markup:
 def _saved_words(e: Evaluation) -> str:
     """The cost beside that of the best action that is always the same."""
     action, cost = best_single(e)
-    words = f"always answering “{_called(e, action)}” would cost {number(cost)}"
+    words = f"{_always(e, action)} would cost {number(cost)}"
     if cost <= 0 or e.decision_cost.value >= cost:
         return f"{words}, which is no more" if e.decision_cost.value >= cost else words
     return f"{words}: {_whole_percent(1 - e.decision_cost.value / cost)} saved"
@@ -130,6 +130,14 @@ def baseline(e: Evaluation) -> str:
     return f"{words}; the cheapest single answer, “{_called(e, cheapest)}”, would cost {number(least)} per row."
 
 
+def _always(e: Evaluation, action: int) -> str:
+    """The same action for every row, in words."""
+    if e.reject_cost is not None and action == len(e.costs.table) - 1:
+        return "always refusing"
+    verb = "answering" if action < len(e.classes) else "choosing"
+    return f"always {verb} “{_called(e, action)}”"
+
+
 def _called(e: Evaluation, action: int) -> str:
     return clipped(e.actions[action], 40)
 
@@ -138,7 +146,7 @@ def figures(e: Evaluation) -> Iterator[Markup]:
     """The numbers that a reader looks for first; where costs were given, these first."""
     if e.cost is not None:
         action, cost = best_single(e)
-        yield _cost_figure(e, f"always “{_called(e, action)}”: {number(cost)}")
+        yield _cost_figure(e, f"{_always(e, action)}: {number(cost)}")
     right = _interval(1 - e.error.high, 1 - e.error.low)
     yield _figure("right decisions", percent(1 - e.error.value), right)
     if e.cost is None and may_refuse(e):
