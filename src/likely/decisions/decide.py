@@ -117,6 +117,12 @@ def _named(at: Index, names: NDArray[Any], refusing: bool) -> NDArray[Any]:
     return table[at]
 
 
+def why_not_the_likeliest(top: Any, probability: float, decided: Any, cost: float, cost_of_top: float) -> str:
+    """That the costs decided, in words."""
+    likeliest = f"the most probable class is {top} ({probability:.4g})"
+    return f"{likeliest}, but deciding {decided} costs less on average: {cost:.4g} against {cost_of_top:.4g}"
+
+
 def _share(value: float | None, name: str) -> float | None:
     if value is not None and not 0 <= value <= 1:
         raise DomainError(sentence("decide", f"{name} must lie in 0 … 1", value))
@@ -191,7 +197,16 @@ class Decisions:
             top = self.posterior[i].argmax()
             share = f"{self.posterior[i, top]:.4g}, below {self.reject_below:.4g}"
             return f"refused: the most probable class, {self.classes[top]}, has {share}"
-        return f"expected cost {least:.4g}; the next best, {next_best}, {then:.4g}"
+        told = f"expected cost {least:.4g}; the next best, {next_best}, {then:.4g}"
+        return "; ".join(part for part in (told, self.cost_decided(i)) if part)
+
+    def cost_decided(self, i: int) -> str:
+        """Where the decision is not the most probable class, nor a refusal: by how much it is cheaper; else nothing."""
+        at, top = int(self.index[i]), int(self.posterior[i].argmax())
+        if at < 0 or at == top:
+            return ""
+        costs = self.expected[i, [at, top]]
+        return why_not_the_likeliest(self.classes[top], self.posterior[i, top], self.actions[at], *costs)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """One plain dict a row, for JSON."""

@@ -101,6 +101,21 @@ MIXTURES: tuple[tuple[str, str, str, str, int, bool], ...] = (
         "each class of four kinds of rows, a full covariance each", "full", 4, False,
     ),
 )  # fmt: skip
+TWINS = {
+    "diagonal": "naive-bayes", "diagonal-t": "naive-bayes-t", "naive-bayes": "diagonal", "naive-bayes-t": "diagonal-t",
+}  # one model under two names, where a ladder has one of them only  # fmt: skip
+_MIXED = "counts beside columns of words, and two columns of both"
+NAMES: dict[str, str] = {  # of all models, the same for every table → what a table must have for it
+    "frequencies": "nothing", "nearest-mean": "numbers alone", "naive-bayes": "nothing", "naive-bayes-t": "nothing",
+    "naive-bayes-levels": f"counts of at most {FEW_LEVELS} values",
+    "chow-tree": f"two columns of words, with at most {MOST_LEVELS} levels each",
+    **{key: "nothing" if key in INDEPENDENT else "two columns of numbers" for key, *_ in SHAPES},
+    **{f"{key}-counts": _MIXED for key in (INDEPENDENT[0], *AS_NUMBERS)},
+    **{key: "columns of numbers, and enough rows of each class for its parameters" for key, *_ in MIXTURES},
+    "parzen": "columns of numbers, and some rows of each class for each",
+    "neighbours": "numbers alone, and two rows of each class",
+    **dict.fromkeys(("boosting", "forest", "logistic"), "--rivals"),
+}
 ROWS_A_PARAMETER = 2  # that a class must have for each number that its mixture learns; fewer only learn the noise
 WORK = (
     10_000_000  # of one model in all splits together, about fifteen seconds of a core; who needs more waits to be named
@@ -167,18 +182,44 @@ def arranged(kinds: Kinds) -> list[str]:
 
 
 def chosen_rungs(rungs: Sequence[Rung], models: str) -> list[Rung]:
-    """The rungs that `--models` asks for: "all", or keys with commas between them."""
+    """The rungs that `--models` asks for: "all", or names (see `NAMES`) with commas between them.
+
+    Names are the same for every table. One that does not apply to this table is left out (`not_applicable` tells of
+    it); where none is left, that is an error.
+    """
     if models == "all":
         return list(rungs)
-    keys = [key.strip() for key in models.split(",") if key.strip()]
-    known = [rung.key for rung in rungs]
-    unknown = [key for key in keys if key not in known]
+    keys, known = _asked(models), [rung.key for rung in rungs]
+    unknown = [key for key in keys if key not in NAMES and key not in known]
     if unknown or not keys:
         got = repr(unknown[0] if unknown else models)
-        raise DomainError(
-            sentence(by_caller("--models", "models"), f"for these columns there are {', '.join(known)}", got)
-        )
-    return [rung for rung in rungs if rung.key in keys]
+        raise DomainError(sentence(by_caller("--models", "models"), f"names of models are {', '.join(NAMES)}", got))
+    wanted = {_known_as(key, known) for key in keys}
+    if not wanted & set(known):
+        expected, left = f"for these columns there are {', '.join(known)}", not_applicable(rungs, models).rstrip(".")
+        raise DomainError(sentence(by_caller("--models", "models"), expected, models, left))
+    return [rung for rung in rungs if rung.key in wanted]
+
+
+def not_applicable(rungs: Sequence[Rung], models: str) -> str:
+    """Which models that `--models` names do not apply to this table, and what each needs; empty where all do.
+
+    >>> not_applicable(ladder({"size": "real", "colour": "category"}), "naive-bayes,diagonal,neighbours")
+    'Left out, not for this table: neighbours needs numbers alone, and two rows of each class.'
+    """
+    known = [rung.key for rung in rungs]
+    left = [key for key in _asked(models) if key != "all" and _known_as(key, known) not in known]
+    told = "; ".join(f"{key} needs {NAMES[key]}" for key in left if key in NAMES)
+    return f"Left out, not for this table: {told}." if told else ""
+
+
+def _asked(models: str) -> list[str]:
+    return list(dict.fromkeys(key.strip() for key in models.split(",") if key.strip()))
+
+
+def _known_as(key: str, known: Sequence[str]) -> str:
+    """The key of a model in this ladder: diagonal Gaussians of numbers and naive Bayes are one model."""
+    return key if key in known else TWINS.get(key, key)
 
 
 def affordable(rungs: Sequence[Rung], rows: float) -> tuple[list[Rung], str]:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, Mask, unmasked
 from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.contest import calibration_of
 from likely.estimators.deciding import Deciding
 from likely.estimators.explain import Explanation
 from likely.estimators.ladder import WORDS, arranged, ladder
@@ -94,6 +95,8 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
 
     - **classifier**: a `BayesClassifier` or its like; None: naive Bayes with a law for each column's kind.
     - **kinds**: the user's word on columns, {name: "real", "count", "binary", "category" or "ignore"}.
+    - **calibrate**: whether `fit` calibrates posteriors on out-of-fold ones where that helps, as `likely fit` does. A
+      classifier that `likely fit` has calibrated has it set, so that copies of it are calibrated, too.
 
     >>> X = {"size": [1.0, 1.2, 3.0, 3.1], "colour": ["red", "red", "blue", None]}
     >>> clf = TableClassifier().fit(X, ["a", "a", "b", "b"])
@@ -102,14 +105,15 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "classifier": [HasMethods(["fit", "decide"]), None], "kinds": [dict, None],
+        "classifier": [HasMethods(["fit", "decide"]), None], "kinds": [dict, None], "calibrate": ["boolean"],
     }  # fmt: skip
     _saved: tuple[str, ...] = ("classifier_", "schema_", "columns_", "card_", "calibration_")
     calibration_: Calibration | None = None  # from the classifier's log-posteriors to those that it gives
 
-    def __init__(self, classifier: Any = None, kinds: Any = None) -> None:
+    def __init__(self, classifier: Any = None, kinds: Any = None, calibrate: bool = False) -> None:
         self.classifier = classifier
         self.kinds = kinds
+        self.calibrate = calibrate
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find out what the columns of X are, and learn from them with labels y (n,)."""
@@ -122,6 +126,8 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         model = naive_bayes(kinds) if self.classifier is None else clone(self.classifier)
         self.classifier_ = model.fit(laid_out(table.frame, list(schema)), y, sample_weight)
         self._know(schema, table.names)
+        frame = laid_out(table.frame, list(schema))
+        self.calibration_ = calibration_of(model, frame, y, sample_weight) if self.calibrate else None
         return self
 
     @classmethod
@@ -133,7 +139,7 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
 
         - **columns**: all columns of the training table in its order, if there were others or another order.
         """
-        made = cls(clone(classifier))
+        made = cls(clone(classifier), calibrate=calibration is not None)
         made.classifier_, made.calibration_ = classifier, calibration
         made._know(schema, columns)
         return made

@@ -34,6 +34,7 @@ SECTIONS = (
     ("worst", "Worst cases", worst),
     ("reproduce", "Reproduce", reproduce),
 )
+SIGNS = "Ranges of percentages are 95\u202f% confidence intervals; ± is one standard error."
 # no script runs and nothing is loaded from anywhere, whatever the data held
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -85,7 +86,7 @@ def _head(study: Study) -> Markup:
 def _footer(study: Study) -> Markup:
     return tag(
         "footer",
-        join(["Written by likely", f" ({study.made})" if study.made else "", ". All intervals are at 95\u202f%."]),
+        join(["Written by likely", f" ({study.made})" if study.made else "", f". {SIGNS}"]),
     )
 
 
