@@ -3,6 +3,11 @@
     python bench/tables.py                       all tables, all classifiers
     python bench/tables.py --only letter,wine    tables whose name contains one of these
     python bench/tables.py --markdown            for the documentation
+    python bench/tables.py --rules               only *chosen*, by the rule of `likely fit` and by the rule before it
+
+*chosen* is what `likely fit --no-rivals` chooses, calibration included: the models are compared anew inside the
+training rows of each fold. `--rules` sets it beside the older rule, by which the simplest of the models tied in cost
+won, with paired differences and their standard errors.
 
 Tables come from LIKELY_DATA, else from ../shared/data. A table with a test part is judged on that; the others by
 ten-fold cross-validation, the same folds for all. Published figures: [S] seen in a public source, [M] from memory.
@@ -16,7 +21,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +31,19 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.utils import check_random_state
 
 import likely as lk
+from likely.app.job import Job
+from likely.app.journey import prepared
+from likely.data.table import Table
+from likely.decisions.cost import Cost
+from likely.decisions.intervals import mean
+from likely.estimators.contest import compete, from_all_rows
+from likely.estimators.foreign import log_posteriors
+from likely.estimators.labels import encoded
+from likely.estimators.splits import Split, make_splits
+from likely.estimators.table_classifier import TableClassifier, arranged_schema
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data") / "tables"
 
@@ -40,6 +56,7 @@ class Problem:
     y: Any
     test: tuple[Any, Any] | None = None
     published: dict[str, str] | None = None  # by classifier, and "other": what else is known
+    cost: Any = None  # of decisions (rows) by true classes (columns); None: every mistake costs 1
 
 
 def frame(name: str) -> pl.DataFrame:
@@ -83,6 +100,12 @@ def adult() -> Problem:
     return Problem(*train, test, {"naive": "≈ 16 [M]", "other": "trees ≈ 14 [M]"})
 
 
+def german() -> Problem:
+    table = frame("german_keel.csv")
+    cost = [[0, 5], [1, 0]]  # calling a bad risk (2) good (1) costs five times as much as the reverse (Statlog)
+    return Problem(table.drop("label"), table["label"].to_numpy(), None, {"other": "costs 5 : 1 (Statlog)"}, cost)
+
+
 def oil_flow() -> Problem:
     z = np.load(DATA / "oil_flow.npz")
     return Problem(z["x_train"], z["y_train"], (z["x_test"], z["y_test"]), {})
@@ -111,6 +134,9 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "twonorm": whole("twonorm_keel.csv", {"other": "Bayes error 2.3 [M]"}),
     "ring": whole("ring_keel.csv", {"other": "Bayes error 1.3, CART 21.4 [S]"}),
     "glass": whole("forensic_glass.csv", {}, "type"),
+    "german": german,
+    "pima": whole("pima_keel.csv", {}),
+    "segment": whole("segment_keel.csv", {}),
     "crabs": whole("crabs.csv", {}, "sp", ("index", "sex")),
     "shuttle": whole("shuttle_trn.csv.gz", {
         "pooled": "4.8 (Statlog, other test) [M]", "full": "6.7 (Statlog, other test) [M]",
@@ -143,9 +169,60 @@ LARGE = 12_000  # rows beyond which the support vector machine is left out
 def judged(make: Callable[[], Any], problem: Problem) -> lk.Evaluation:
     """Out-of-sample posteriors of one classifier."""
     if problem.test is None:
-        return lk.evaluate(make(), problem.X, problem.y, cv=10)
+        return lk.evaluate(make(), problem.X, problem.y, cv=10, cost=problem.cost)
     clf = make().fit(problem.X, problem.y)
-    return lk.Evaluation.of(clf.predict_log_proba(problem.test[0]), problem.test[1], clf.classes_)
+    return lk.evaluate(clf, *problem.test, cv="prefit", cost=problem.cost)
+
+
+# ---------------------------------------------------------------------------- chosen
+
+
+def as_frame(X: Any) -> pl.DataFrame:
+    return X if isinstance(X, pl.DataFrame) else pl.DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])
+
+
+def chosen(problem: Problem) -> dict[str, lk.Evaluation]:
+    """What `likely fit --no-rivals` would choose, inside each training fold: by its rule, and by the one before it."""
+    X, y = as_frame(problem.X), np.asarray(problem.y)
+    classes, owner = encoded(y)
+    if problem.test is None:
+        seed = int(check_random_state(0).randint(2**31))  # the folds of `lk.evaluate`
+        splits = make_splits(X, owner, 10, seed=seed)
+    else:
+        X = pl.concat([X, as_frame(problem.test[0])], how="vertical_relaxed")
+        splits = [Split(np.arange(len(y)), np.arange(len(y), X.height))]
+        classes, owner = encoded(np.concatenate([y, problem.test[1]]))
+    found: dict[str, list[Any]] = {"chosen": [], "chosen, ties to the simplest": []}
+    for train, test in splits:
+        for name, model in chosen_from(X[train], classes[owner[train]], problem.cost).items():
+            found[name].append(log_posteriors(model, X[test], classes))
+    rows = np.concatenate([split.test for split in splits])
+    return {name: lk.Evaluation(np.concatenate(parts), owner[rows], classes, cost=problem.cost)
+            for name, parts in found.items()}  # fmt: skip
+
+
+def chosen_from(X: pl.DataFrame, y: Any, cost: Any) -> dict[str, Any]:
+    """The models that the two rules choose for these rows, learnt from all of them."""
+    table = Table.of(X.with_columns(pl.Series("the label", y)), target="the label")
+    field, rungs, _ = prepared(Job((), "the label", rivals=False), table)
+    field = replace(field, cost=None if cost is None else Cost.of(cost, field.classes))
+    contest = compete(field, rungs, jobs=1)
+    simplest = min((s for s in contest.standings if "cost" in s.ties), key=lambda s: s.rung.rank)
+    schema = arranged_schema(table.schema())
+
+    def learnt(s: Any) -> Any:
+        map = None if s.calibration is None else s.calibration.map
+        return TableClassifier.around(from_all_rows(s.rung.estimator, field), schema, map)
+
+    return {"chosen": learnt(contest.winner), "chosen, ties to the simplest": learnt(simplest)}
+
+
+def compared(found: dict[str, lk.Evaluation]) -> str:
+    """Cost and log-loss of the rule less those of the rule before it, row by row."""
+    new, old = found.values()
+    cost = mean(new.costs.table[new.decided, new.truth] - old.costs.table[old.decided, old.truth])
+    loss = mean(old.log_posterior_of_truth - new.log_posterior_of_truth)
+    return f"cost {cost.value:+.4f} ± {cost.se:.4f}, log-loss {loss.value:+.4f} ± {loss.se:.4f}"
 
 
 def able(name: str, problem: Problem) -> bool:
@@ -156,7 +233,7 @@ def able(name: str, problem: Problem) -> bool:
     return not mixed or name == "naive"
 
 
-def results(only: str | None) -> Iterator[list[str]]:
+def results(only: str | None, rules: bool = False) -> Iterator[list[str]]:
     words = only.split(",") if only else [""]
     for title, load in PROBLEMS.items():
         if not any(word in title for word in words):
@@ -164,20 +241,33 @@ def results(only: str | None) -> Iterator[list[str]]:
         problem = load()
         published = problem.published or {}
         how = "10-fold" if problem.test is None else f"{len(problem.y)} + {len(problem.test[1])}"
-        yield [f"**{title}** ({how})", "", "", "", "", published.get("other", "")]
-        for name, make in CLASSIFIERS.items():
+        yield [f"**{title}** ({how})", "", "", "", "", "", published.get("other", "")]
+        for name, make in {} if rules else CLASSIFIERS.items():
             if not able(name, problem):
                 continue
             start = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 done = judged(make, problem)
-            error, seconds = done.error, time.perf_counter() - start
-            figures = [f"{100 * error.value:.1f}", f"{100 * error.low:.1f}–{100 * error.high:.1f}"]
-            yield [name, *figures, f"{done.log_loss.value:.3f}", f"{seconds:.2f}", published.get(name, "")]
+            yield line(name, done, time.perf_counter() - start, published.get(name, ""))
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = chosen(problem)
+        for name, done in found.items():
+            if rules or name == "chosen":
+                beside = compared(found) if rules and name == "chosen" else ""
+                yield line(name, done, time.perf_counter() - start, beside)
 
 
-HEAD = ["classifier", "error %", "95 %", "log-loss", "seconds", "published"]
+def line(name: str, done: lk.Evaluation, seconds: float, words: str) -> list[str]:
+    """One line of the table; a cost where costs were given."""
+    error, cost = done.error, "" if done.cost is None else f"{done.mean_cost.value:.3f}"
+    figures = [f"{100 * error.value:.1f}", f"{100 * error.low:.1f}–{100 * error.high:.1f}"]
+    return [name, *figures, f"{done.log_loss.value:.3f}", cost, f"{seconds:.2f}", words]
+
+
+HEAD = ["classifier", "error %", "95 %", "log-loss", "cost", "seconds", "published"]
 
 
 def main() -> None:
@@ -185,18 +275,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="comma list: words that the names of tables contain")
     parser.add_argument("--markdown", action="store_true", help="as a table for the documentation")
+    parser.add_argument("--rules", action="store_true", help="only what is chosen, by two rules")
     options = parser.parse_args()
     if not DATA.is_dir():
         sys.exit(f"tables: no folder {DATA}: set LIKELY_DATA to the folder that holds tables/.")
     if options.markdown:
-        print("| " + " | ".join(HEAD) + " |\n|---|--:|--:|--:|--:|---|")
-    for row in results(options.only):
-        line = (
+        print("| " + " | ".join(HEAD) + " |\n|---|--:|--:|--:|--:|--:|---|")
+    for row in results(options.only, options.rules):
+        text = (
             "| " + " | ".join(row) + " |"
             if options.markdown
-            else "  ".join(c.ljust(w) for c, w in zip(row, (28, 8, 12, 9, 8, 1), strict=True))
+            else "  ".join(c.ljust(w) for c, w in zip(row, (28, 8, 12, 9, 7, 8, 1), strict=True))
         )
-        print(line, flush=True)
+        print(text, flush=True)
 
 
 if __name__ == "__main__":

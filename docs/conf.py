@@ -1,5 +1,7 @@
 """How Sphinx builds the documentation; nothing here reaches for the network."""
 
+import re
+
 from likely._version import __version__
 
 project = "likely"
@@ -34,3 +36,21 @@ html_theme_options = {
 }
 html_show_sourcelink = False
 html_sidebars = {"**": []}  # every chapter stands in the bar above
+
+
+def without_requests(app, what, name, obj, skip, options):
+    """Leave out `set_fit_request` and the like: scikit-learn adds them, and their docstrings refer to its own pages."""
+    return True if name.startswith("set_") and name.endswith("_request") else None
+
+
+def plain_bars(app, what, name, obj, options, lines):
+    """Keep |x − μ| in docstrings an absolute value: docutils would look for a substitution of that name."""
+    for at, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            pieces = re.split(r"(`+[^`]*`+)", line)
+            lines[at] = "".join(p if p.startswith("`") else p.replace("|", r"\|") for p in pieces)
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", without_requests)
+    app.connect("autodoc-process-docstring", plain_bars)

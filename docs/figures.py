@@ -1,4 +1,4 @@
-"""Draws every picture of the documentation into docs/_static; `./run docs` calls it before it builds."""
+"""Draws every picture of the documentation into docs/_static, or into the folder that is given as an argument."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from likely.plots.tracks import track
 from likely.plots.transcripts import words
 from likely.plots.trees import dendrogram
 
-STATIC = Path(__file__).parent / "_static"
+STATIC = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else Path(__file__).parent / "_static"
 
 
 def ney_3_8() -> None:
@@ -647,7 +647,7 @@ def report() -> None:
 
 
 if __name__ == "__main__":
-    STATIC.mkdir(exist_ok=True)
+    STATIC.mkdir(parents=True, exist_ok=True)
     ney_3_8()
     every_law()
     decisions()

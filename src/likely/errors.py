@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_from_shell: ContextVar[bool] = ContextVar("from_shell", default=False)
+
 
 class LikelyError(ValueError):
     """The base of every error that `likely` raises on purpose."""
@@ -45,3 +51,24 @@ def sentence(whose: str, expected: str, got: object = None, remedy: str = "") ->
     if remedy:
         text += f": {remedy}"
     return text if text.endswith("?") else text + "."
+
+
+@contextmanager
+def from_shell() -> Iterator[None]:
+    """Inside, whoever reads a message called a command: it speaks of options rather than of arguments."""
+    before = _from_shell.set(True)
+    try:
+        yield
+    finally:
+        _from_shell.reset(before)
+
+
+def by_caller(option: str, argument: str) -> str:
+    """An option of the command line where a command was called, and else what it is in Python.
+
+    >>> by_caller("--target", "target")
+    'target'
+    >>> with from_shell(): by_caller("--target", "target")
+    '--target'
+    """
+    return option if _from_shell.get() else argument

@@ -6,11 +6,11 @@ in `io.schema`), its fields are checked, and the class's own constructor has the
 
 from __future__ import annotations
 
-import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -20,9 +20,9 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, BinaryIO
 
 from likely._version import __version__
-from likely.errors import ModelFileError, sentence
+from likely.errors import LikelyError, ModelFileError, sentence
 
-FORMAT = 1  # of the files written here; every lower one can still be read
+FORMAT = 2  # the highest that is written here: 2 where the description is an array; every lower one can still be read
 
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
@@ -85,15 +85,6 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "TableClassifier": lambda: import_module("likely.estimators.table_classifier").TableClassifier,
 }
 
-REMEDIES = {
-    errno.ENOSPC: "make room and save again",
-    errno.EDQUOT: "make room and save again",
-    errno.ENOENT: "check the path, and that the folder exists",
-    errno.EACCES: "ask for permission, or choose another folder",
-    errno.EPERM: "ask for permission, or choose another folder",
-    errno.EROFS: "choose a folder that can be written",
-}
-
 Path = str | os.PathLike[str]
 ROUTINES = (FunctionType, BuiltinFunctionType, MethodType, partial)
 
@@ -114,8 +105,12 @@ def save(thing: Any, path: Path) -> None:
     >>> lk.load(path)
     Gaussian(mean=[0.0, 1.0], covariance=[2.0, 3.0], kind='diagonal')
     """
+    from likely.io.whole_files import whole_file
+
     with _speaking_of(path, "written"):
-        _write(path, _packed(thing))
+        data = _packed(thing)
+        with whole_file(path) as stream:
+            stream.write(data)
 
 
 def load(path: Path) -> Any:
@@ -219,6 +214,7 @@ class Checkpoint:
 def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
     """Every refusal and every complaint of the system becomes one sentence that names the file."""
     from likely.io.container import Refusal
+    from likely.io.whole_files import REMEDIES
 
     whose = os.fsdecode(path)
     try:
@@ -234,22 +230,13 @@ def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
 def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
     """A file open for reading, and its size; folders, pipes and devices are no model files."""
     from likely.io.container import Refusal
+    from likely.io.whole_files import real
 
-    kind = os.stat(_real(path)).st_mode
+    kind = os.stat(real(path)).st_mode
     if not stat.S_ISREG(kind):
         raise Refusal("this must be a file", "a folder" if stat.S_ISDIR(kind) else "something else")
-    with open(_real(path), "rb") as stream:
+    with open(real(path), "rb") as stream:
         yield stream, os.fstat(stream.fileno()).st_size
-
-
-def _real(path: Path) -> str:
-    """The path with links followed, so that saving to a link replaces what it points to."""
-    from likely.io.container import Refusal
-
-    try:
-        return os.path.realpath(os.fsdecode(path))
-    except ValueError as error:
-        raise Refusal("this must be the name of a file", error) from None
 
 
 # --------------------------------------------------------------- things ↔ bytes
@@ -263,9 +250,10 @@ def _packed(thing: Any) -> bytes:
     if catalogue.take_apart(thing) is None:
         raise container.Refusal(*_no_file_for(thing))
     writer = nodes.Writer(catalogue)
-    content = writer.node(thing)
-    note = {"format": FORMAT, "likely": __version__, "crc": container.checksum(writer.arrays), "content": content}
-    data = container.pack(note, writer.arrays)
+    content, arrays = container.with_note(writer.node(thing), writer.arrays)
+    number = 2 if "note" in content else 1
+    note = {"format": number, "likely": __version__, "crc": container.checksum(arrays), "content": content}
+    data = container.pack(note, arrays)
     _thing(BytesIO(data), len(data))
     return data
 
@@ -292,6 +280,9 @@ def _thing(stream: BinaryIO, size: int) -> Any:
     content = _content(header.note)
     arrays = container.arrays(stream, header.tensors)
     reader = nodes.Reader(_Catalogue(), arrays)
+    if "note" in content:
+        content, size = _of_class(container.note_of(content, arrays)), arrays[-1].size
+        reader = nodes.Reader(_Catalogue(), arrays[:-1], max(nodes.MAX_NODES, size // 32))
     try:
         thing = reader.whole(content)
     except container.Refusal as refusal:
@@ -306,7 +297,10 @@ def _outline(stream: BinaryIO, size: int) -> dict[str, Any]:
     from likely.io import container, nodes
 
     note, tensors = container.header(stream, size)
-    return {**note, "content": nodes.outline(_content(note), tensors)}
+    content = _content(note)
+    if "note" in content:  # it stands behind the other arrays
+        content = _of_class(container.note_of(content, container.arrays(stream, tensors)))
+    return {**note, "content": nodes.outline(content, tensors)}
 
 
 def _content(note: dict[str, Any]) -> Any:
@@ -320,13 +314,19 @@ def _content(note: dict[str, Any]) -> Any:
         expected = f"likely {__version__} reads files up to format {FORMAT}"
         remedy = f"install likely {version!a} or later, or save the model again with an older one"
         raise Refusal(expected, f"format {number}, written by likely {version!a}", remedy)
-    content = note.get("content")
-    if (
-        set(note) - {"crc"} != {"format", "likely", "content"}
-        or not isinstance(content, dict)
-        or "class" not in content
-    ):
+    if set(note) - {"crc"} != {"format", "likely", "content"}:
         raise Refusal("the note must have a format, a version and a content of some class", short(list(note)))
+    content = note["content"]
+    return content if number > 1 and isinstance(content, dict) and "note" in content else _of_class(content)
+
+
+def _of_class(content: Any) -> dict[str, Any]:
+    """The description of a thing, which must begin with its class."""
+    from likely.io.container import Refusal, short
+
+    if not isinstance(content, dict) or "class" not in content:
+        expected = "the note must have a format, a version and a content of some class"
+        raise Refusal(expected, short(list(content) if isinstance(content, dict) else content))
     return content
 
 
@@ -369,7 +369,7 @@ def _refuse_what_says_so(estimator: Any) -> None:
 
 def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
     from likely.io.container import Refusal
-    from likely.io.schema import same_names
+    from likely.io.schema import refuse_learnt, same_names
 
     try:
         cls = ESTIMATORS[name]()
@@ -378,56 +378,36 @@ def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
     parts = {**getattr(cls, "_added", {}), **parts}
     learnt = {n: parts.pop(n) for n in cls._saved if n in parts}
     same_names(parts, _settings(cls), name, where)
+    refuse_learnt(learnt, where)
     try:
         estimator = cls(**parts)
+        _refuse_settings(estimator, parts, where)
         vars(estimator).update(learnt)
         getattr(estimator, "_check_state", lambda: None)()
+    except Refusal:
+        raise
     except Exception as error:  # settings of a stranger: whatever they trip over, the file is to blame
         raise Refusal(f"{where} is no {name}", str(error).rstrip(".")) from error
     return estimator
 
 
+def _refuse_settings(estimator: Any, settings: dict[str, Any], where: str) -> None:
+    """Settings must be such as `fit` takes; scikit-learn's complaint says which is not."""
+    from likely.io.container import Refusal, short
+
+    if not hasattr(estimator, "_parameter_constraints"):  # then `_check_state` looks at them
+        return
+    try:
+        estimator._validate_params()
+    except LikelyError:
+        raise
+    except ValueError as error:
+        found = re.search(r"'(\w+)' parameter", str(error))
+        name = found[1] if found else ""
+        expected = f"{name or 'the settings'} of {where} must be such as {type(estimator).__name__} takes"
+        raise Refusal(expected, short(settings.get(name))) from None
+
+
 @cache
 def _settings(cls: type) -> tuple[str, ...]:
     return tuple(signature(cls).parameters)
-
-
-# ------------------------------------------------------------- a file, or none
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Put a file in place at once: write another beside it, force it to the disk, rename it."""
-    from likely.io.container import Refusal
-
-    target = _real(path)
-    if os.path.exists(target) and not os.path.isfile(target):
-        raise Refusal("this must be a file, or the name of a new one", "a folder or a device")
-    beside = os.path.join(os.path.dirname(target), f".likely-{os.urandom(8).hex()}.tmp")
-    try:
-        with open(beside, "xb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(beside, target)
-    except BaseException:  # an interrupt too: the old file stays, the half one goes
-        with suppress(OSError):
-            os.unlink(beside)
-        raise
-    _sync_folder(os.path.dirname(target))
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the new name survive a power cut; not every system lets one ask for that."""
-    from likely.io.container import Refusal
-
-    if os.name == "nt":
-        return
-    with suppress(PermissionError):  # a folder may be writable and yet not readable
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-                raise Refusal("the new file is in place, but a power cut could undo that", error.strerror) from error
-        finally:
-            os.close(handle)

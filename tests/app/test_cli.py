@@ -170,3 +170,28 @@ def test_completion_knows_commands_and_their_options():
 
     assert "plain,info" in complete("likely in", "1")
     assert "plain,--markdown" in complete("likely info --m", "2")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes streams")
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        ("fit - --target y <&-", 3, "likely: standard input: the stream must be open"),
+        ("--version >&-", 1, "likely: standard output: the stream must be open"),
+        ("fit /no/such.csv --target y 2>&-", 3, ""),
+        ("fit /no/such.csv --target y <&- >&-", 3, "likely: /no/such.csv: there is no such file"),
+        ("--version <&- 2>&-", 0, ""),
+    ],
+)
+def test_closed_streams_are_told_in_a_sentence(command, code, words):
+    ran = subprocess.run(["sh", "-c", f"{sys.executable} -m likely {command}"], capture_output=True, text=True)
+    assert ran.returncode == code and ran.stderr.startswith(words) and ran.stderr.count("\n") == bool(words)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes streams")
+def test_what_is_printed_to_a_closed_stream_gets_into_no_file(tmp_path):
+    code = "import sys; from likely.app import cli; cli._replace_closed_streams(); "
+    code += "print(open(sys.argv[1], 'w').fileno(), file=sys.stderr)"
+    command = f'{sys.executable} -c "{code}" {tmp_path / "x"} <&- >&-'
+    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert int(ran.stderr) > 2

@@ -28,6 +28,15 @@ def test_the_corner_may_be_empty_and_classes_may_be_numbers(tmp_path):
     assert read_cost(str(tmp_path / "c.csv"), np.array([1, 2])).table.tolist() == [[0, 5], [1, 0]]
 
 
+@pytest.mark.parametrize("spelt", [("-1.0", "1.0"), ("-1", "1"), ("-1.0", "+1")])
+def test_classes_that_are_numbers_may_be_spelt_otherwise(tmp_path, spelt):
+    a, b = spelt
+    (tmp_path / "c.csv").write_text(f"action,{a},{b}\n{a},0,5\n{b},1,0\nask,2,2\n")
+    found = read_cost(str(tmp_path / "c.csv"), np.array([-1.0, 1.0]))
+    assert found.table.tolist() == [[0, 5], [1, 0], [2, 2]] and found.actions == ("ask",)
+    assert read_class_prior(f"{b}=0.3,{a}=0.7", np.array([-1.0, 1.0])) == [0.7, 0.3]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -36,8 +45,8 @@ def test_the_corner_may_be_empty_and_classes_may_be_numbers(tmp_path):
         ("action,a,c\na,0,1\nb,1,0\n", '"c"'),
         ("action,a,b\na,0,1\n", 'a row for deciding "b"'),
         ("action,a,b\na,0,1\nb,1\n", 'row "b" must have a cost for each of 2 classes'),
-        ("action,a,b\na,0,much\nb,1,0\n", 'deciding "a" where "b" is true must be a number, got "much"'),
-        ("action,a,b\na,0,inf\nb,1,0\n", "must be a number"),
+        ("action,a,b\na,0,much\nb,1,0\n", 'deciding "a" where "b" is true must be a number, or inf, got "much"'),
+        ("action,a,b\na,0,-inf\nb,1,0\n", "must be a number"),
         ("action,a,b\na,0,1\nb,1,0\nb,2,0\n", '"b" twice'),
         ("action,a,b,b\na,0,1,1\nb,1,0,0\n", '"b" twice'),
         ("only words\n", "costs are a table"),

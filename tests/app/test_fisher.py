@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from scipy.linalg import eigh
 
-from likely.app.fisher import FisherPlane, regions
+from likely.app.fisher import FisherPlane, regions, separation
 from likely.app.importance import importance
 from likely.estimators.contest import Field
 from likely.estimators.examples import wine
@@ -31,6 +31,17 @@ def test_directions_are_those_of_the_generalised_problem():
         cosine = abs(ours @ within @ theirs) / np.sqrt((ours @ within @ ours) * (theirs @ within @ theirs))
         assert cosine > 1 - 1e-9
     np.testing.assert_allclose(plane.share, values[-1:-3:-1] / values[-2:].sum(), rtol=1e-6)
+
+
+def test_separation_is_the_trace_without_what_chance_gives():
+    X, y, _ = wine()
+    owner = np.unique(y, return_inverse=True)[1]
+    within, between = scatters(X, owner)
+    pillai = np.trace(np.linalg.solve(within + between, between))
+    assert abs(separation(X, owner, 3) - (pillai - 13 * 2 / 178)) < 1e-8
+    rng = np.random.default_rng(0)
+    noise = [separation(rng.normal(size=(200, 10)), rng.integers(0, 3, 200), 3) for _ in range(20)]
+    assert np.mean(noise) < 0.05  # 0.1 without the correction
 
 
 def test_back_and_forth():

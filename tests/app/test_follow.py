@@ -193,7 +193,7 @@ def test_alarms_by_cost(folder):
 
 def alarms(model: Any, x: np.ndarray, every: float) -> tuple[np.ndarray, np.ndarray]:
     """Where alarms come, and the increments before them."""
-    rule = BySurprise(subject_of(model, "model"), every, "model")
+    rule = BySurprise(subject_of(model, "model"), every, "model", print)
     state, belief, found, sums = rule.start, None, [], []
     for y in x:
         predicted = model.initial() if belief is None else model.predict(belief)
@@ -582,3 +582,82 @@ def test_a_symbol_that_training_never_saw_means_the_same_live_in_a_batch_and_on_
     kept = tmp_path / "live.likely"
     list(lk.follow(named, stream[:2], keep=kept))
     assert len(list(lk.follow(named, stream, keep=kept))) == 1
+
+
+# ------------------------------------------------------------------ stated false alarms
+
+
+def _moving(rng: np.random.Generator, T: int, d: int = 6) -> np.ndarray:
+    means, state = 2.0 * np.random.default_rng(5).normal(size=(4, d)), np.zeros(T, dtype=int)
+    for t in range(1, T):
+        state[t] = state[t - 1] if rng.random() < 0.92 else rng.integers(4)
+    return means[state] + rng.normal(size=(T, d))
+
+
+def test_false_alarms_of_a_chain_that_learnt_from_few_rows_come_as_stated(tmp_path):
+    """By the model's own law, alarms came every 41 lines where 200 were stated."""
+    rng, alarms = np.random.default_rng(0), 0
+    for _ in range(2):
+        h = lk.HMMDensity(lk.GaussianDensity("full"), states=4, random_state=0).fit(_moving(rng, 400))
+        lk.save(h, tmp_path / "m.likely")
+        text = lines(_moving(rng, 1500), "t,a,b,c,d,e,f")
+        columns = ("--columns", "a,b,c,d,e,f")
+        alarms += (
+            followed(tmp_path / "m.likely", *columns, "--false-alarm-every", 200, stdin=text)["alarm"] == "yes"
+        ).sum()
+    assert alarms < 2.0 * 3000 / 200
+    shifted = _moving(rng, 60) + np.where(np.arange(60) < 20, 0.0, 3.0)[:, None]
+    done = run(
+        "follow", tmp_path / "m.likely", *columns, "--false-alarm-every", 2000, stdin=lines(shifted, "t,a,b,c,d,e,f")
+    )
+    assert "tried on 400 frames" in done.stderr and "not in 2,000 (95 % confidence)" in done.stderr
+    heard = table(done.stdout)["alarm"].to_list()
+    assert "yes" not in heard[:20] and "yes" in heard[20:40]
+    shown = run("show", tmp_path / "m.likely").stdout
+    assert "tried on 400 frames left out: these support one false alarm in 133 lines" in shown
+
+
+def test_a_model_without_held_out_frames_says_so(folder):
+    done = run("follow", folder / "chain.likely", folder / "feed.csv", "--columns", "a,b", "--false-alarm-every", 500)
+    assert done.exit_code == 0 and "holds no frames that it had not learnt from" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "bad", ["9" * 400, "9" * 5000, "[" * 20_000, "[" * 20_000 + "]" * 20_000, '{"a": ' * 900 + "1" + "}" * 900]
+)
+def test_no_line_of_json_ends_a_feed(folder, bad):
+    text = '{"a": 1, "b": 2}\n{"a": ' + bad + ', "b": 2}\n{"a": 1, "b": 2}\n'
+    asked = ("follow", folder / "chain.likely", "-", "--columns", "a,b", "--json")
+    done = run(*asked, stdin=text)
+    assert done.exit_code == 3 and "standard input, line 2: " in done.stderr and len(done.stderr) < 300
+    done = run(*asked, "--skip-bad", stdin=text)
+    assert done.exit_code == 0 and done.stdout.count("\n") == 2 and "line 2" in done.stderr
+
+
+def test_an_infinite_name_is_a_name(folder):
+    text = '{"a": 1, "b": 2, "who": 1e999}\n{"a": 1, "b": 2, "who": ' + "9" * 400 + "}\n"
+    done = run("follow", folder / "chain.likely", "-", "--columns", "a,b", "--id", "who", stdin=text)
+    assert done.exit_code == 0 and [line.split(",")[0][:3] for line in done.stdout.split()[1:]] == ["inf", "999"]
+
+
+def test_headers_of_a_feed(folder):
+    asked = ("follow", folder / "chain.likely", "-", "--columns", "a,b")
+    assert run(*asked, stdin=",a,b\n7,1,2\n").exit_code == 0  # a table saved with its index
+    done = run(*asked, stdin="a\0,b\n1,2\n")
+    assert done.exit_code == 3 and r"control characters, got 'a\x00'" in done.stderr
+
+
+# --------------------------------------------------------------------------- where it goes
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_names_the_file(folder):
+    done = run("follow", folder / "chain.likely", folder / "feed.csv", "--columns", "a,b", "-o", "/dev/full")
+    assert done.exit_code == 1 and "/dev/full: the file cannot be written, got No space left" in done.stderr
+
+
+def test_progress_is_not_kept_of_what_goes_into_a_device(folder, tmp_path):
+    asked = ("--columns", "a,b", "-o", os.devnull)
+    done = run("follow", folder / "chain.likely", folder / "feed.csv", *asked, "--keep", tmp_path / "kept")
+    assert done.exit_code == 3 and "with --keep the output must be a file" in done.stderr
+    assert run("follow", folder / "chain.likely", folder / "feed.csv", *asked).exit_code == 0

@@ -150,6 +150,27 @@ def test_explain_says_which_columns_decide(wine_folder):
     assert {c["column"]: c["value"] for c in told["columns"]}["hue"] == wine_frame()["hue"][83]
 
 
+def test_explain_says_that_the_cost_decided_and_when_log_odds_add_up(tmp_path):
+    path = write(mixed_frame(), tmp_path / "t.csv")
+    (tmp_path / "cost.csv").write_text("action,ill,well\nill,0,1\nwell,20,0\n")
+    run("fit", path, "--target", "sick", "--no-calibrate", "-q", "--cost", tmp_path / "cost.csv",
+        "--models", "naive-bayes", "-o", tmp_path / "naive")  # fmt: skip
+    decided = pl.read_csv(run("predict", tmp_path / "naive", path).stdout.encode())
+    against = (decided["decision"] == "ill") & (decided["p(well)"] > 0.5)
+    assert against.any() and (decided["reason"].is_not_null() == against).all()
+    row = int(against.arg_true()[0])
+    words = "the most probable class is well"
+    reason = decided["reason"][row]
+    assert reason.startswith(words) and "but deciding ill costs less on average: 0." in reason
+    text = run("explain", tmp_path / "naive", path, "--row", row + 1).stdout
+    assert words in text and "need not add up" not in text  # naive Bayes: they do
+    (plain,) = run("explain", tmp_path / "naive", path, "--row", row + 1, "--json").stdout.splitlines()
+    told = json.loads(plain)
+    odds = told["prior_log_odds"] + sum(c["log_odds"] for c in told["columns"])
+    assert odds == pytest.approx(np.log(told["posterior"]["ill"] / told["posterior"]["well"]))
+    assert told["reason"].startswith(words)
+
+
 def test_explain_names_columns_of_all_kinds_rightly(mixed_folder):
     done = run("explain", mixed_folder / "model.likely", mixed_folder / "sick.csv", "--row", 2, "--json")
     values = {c["column"]: c["value"] for c in json.loads(done.stdout)["columns"]}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from likely.app.outputs import check_outputs
+from likely.app.outputs import check_outputs, write_text
 from likely.errors import DataError, LikelyError, ModelFileError
 from tests.app.tables import mixed_frame, run, write
 
@@ -88,3 +91,102 @@ def test_what_cannot_be_written_is_told_by_its_kind(tmp_path):
         check_outputs({"--model": str(tmp_path / "no" / "m")}, [], models=("--model",))
     with pytest.raises(LikelyError, match="a folder"):
         check_outputs({"-o": str(tmp_path)}, [])
+
+
+# ------------------------------------------------------------- devices and FIFOs
+
+needs_fifo = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+
+
+def read_behind(path: Path) -> tuple[Thread, list[bytes]]:
+    """Reads a FIFO until its writer closes it, beside the test."""
+    found: list[bytes] = []
+    reader = Thread(target=lambda: found.append(path.read_bytes()), daemon=True)
+    reader.start()
+    return reader, found
+
+
+@needs_fifo
+@pytest.mark.parametrize(
+    "command", ["predict m.likely a.csv -o", "card m.likely -o", "evaluate m.likely a.csv --report"]
+)
+def test_an_output_is_written_into_a_fifo(here, command):
+    os.mkfifo(here / "fifo")
+    reader, found = read_behind(here / "fifo")
+    done = run(*command.split(), "fifo")
+    reader.join(20)
+    assert done.exit_code == 0 and stat.S_ISFIFO(os.stat(here / "fifo").st_mode)
+    run(*command.split(), "file")
+    assert [text[:300] for text in found] == [(here / "file").read_bytes()[:300]]
+
+
+@needs_fifo
+def test_pictures_and_reports_go_into_a_fifo(tmp_path):
+    from likely.app.pictures import saved
+    from likely.app.report import Study, write_report
+
+    class Drawing:
+        def savefig(self, stream, dpi, format):
+            stream.write(f"{format} {dpi}".encode())
+
+    for write_it in (lambda p: saved(Drawing(), str(p)), lambda p: write_report(Study("x", "y", ("a", "b")), p)):
+        fifo = tmp_path / f"{len(list(tmp_path.iterdir()))}.svg"
+        os.mkfifo(fifo)
+        reader, found = read_behind(fifo)
+        write_it(fifo)
+        reader.join(20)
+        assert stat.S_ISFIFO(fifo.stat().st_mode) and found[0] and len(found) == 1
+
+
+@needs_fifo
+@pytest.mark.parametrize(
+    "command",
+    ["fit a.csv --target sick -o fifo", "cluster a.csv --model fifo", "novelty a.csv --train b.csv --save fifo"],
+)
+def test_a_model_is_not_written_into_a_fifo(here, command):
+    os.mkfifo(here / "fifo")
+    done = run(*command.split())
+    assert done.exit_code == 4 and "fifo: a model needs a file" in done.stderr
+    assert stat.S_ISFIFO(os.stat(here / "fifo").st_mode)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_device_is_named_and_stays_a_device(here):
+    done = run("predict", "m.likely", "a.csv", "-o", "/dev/full")
+    assert done.exit_code == 1 and "/dev/full: the file cannot be written, got No space left on device" in done.stderr
+    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+
+
+def test_nothing_is_lost_in_the_null_device(here):
+    check_outputs({"-o": os.devnull, "--report": os.devnull}, [os.devnull])
+    assert run("predict", "m.likely", "a.csv", "-o", os.devnull).exit_code == 0
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_a_text_is_forced_to_the_disk_before_it_replaces_a_file(tmp_path, monkeypatch):
+    log = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *a, name=name, real=real: (log.append(name), real(*a))[1])
+    write_text(str(tmp_path / "a.txt"), "é\n")
+    assert log == ["fsync", "replace", "fsync"] and (tmp_path / "a.txt").read_bytes() == "é\n".encode()
+
+
+def test_a_full_disk_leaves_the_old_text(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "a.txt").write_text("old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(LikelyError, match=r"a\.txt: the file cannot be written, got No space left .*: make room"):
+        write_text(str(tmp_path / "a.txt"), "new")
+    assert contents(tmp_path) == {str(tmp_path / "a.txt"): b"old"}
+
+
+def test_a_file_that_is_replaced_keeps_its_permissions_and_links(tmp_path):
+    (tmp_path / "a.txt").write_text("old")
+    (tmp_path / "a.txt").chmod(0o600)
+    (tmp_path / "link").symlink_to("a.txt")
+    write_text(str(tmp_path / "link"), "new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "a.txt").read_text() == "new"
+    assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o600

@@ -76,6 +76,28 @@ def test_other_costs_priors_and_thresholds(mixed_folder, tmp_path):
     assert decisions("--reject-cost", 0) == {"REJECT"}
 
 
+@pytest.mark.parametrize(("no", "yes"), [("-1.0", "1.0"), ("1", "2"), ("+1", "-1"), ('"no, thanks"', '"yes"')])
+def test_labels_keep_the_spelling_of_the_file(tmp_path, no, yes):
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 80)
+    rows = "".join(f"{x:.3f},{yes if c else no}\n" for x, c in zip(rng.normal(3.0 * y), y, strict=True))
+    (tmp_path / "t.csv").write_text(f"x,y\n{rows}")
+    (tmp_path / "c.csv").write_text(f"action,{no},{yes}\n{no},0,5\n{yes},1,0\n")
+    model, table = tmp_path / "m.likely", tmp_path / "t.csv"
+    done = run(
+        "fit", table, "--target", "y", "--cost", tmp_path / "c.csv", "--models", "diagonal", "--no-rivals", "-o", model
+    )
+    assert done.exit_code == 0, done.stderr
+    written = pl.read_csv(io.StringIO(run("predict", model, table, "--proba").stdout), infer_schema=False)
+    bare = [one.strip('"') for one in (no, yes)]
+    assert set(written["decision"]) == set(bare) and {f"p({one})" for one in bare} <= set(written.columns)
+    truth = pl.read_csv(table, infer_schema=False)["y"]
+    assert (written["decision"] == truth).mean() > 0.8  # the same texts as in the file
+    told = json.loads(run("evaluate", model, table, "--target", "y", "--json").stdout)
+    assert set(map(str, told["classes"])) == set(bare)
+    assert lk.load(model).score(pl.read_csv(table).drop("y"), lk.load(model).predict(pl.read_csv(table))) == 1.0
+
+
 def test_batches_equal_the_whole(mixed_folder, tmp_path, monkeypatch):
     frame = mixed_frame(500, 5)
     frame = frame.with_columns(pl.Series("note", ['a "quoted"\nline', "plain", "with, comma", None] * 125))

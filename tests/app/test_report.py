@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+import likely as lk
 from likely.app.report import Case, Contender, Driver, Plane, Study, column_facts, report_html, write_report
 from likely.app.report.axes import Frame, Scale, ticks
 from likely.app.report.bars import whisker_scale
@@ -237,14 +238,71 @@ def test_the_verdict_is_what_was_measured():
     shares = f"{100 * right:.1f} % of rows rightly and {100 * (1 - right - refused):.1f} % wrongly"
     assert f"simple decides {shares}, and refuses {100 * refused:.1f} %" in plain
     assert f"if it had to decide every row, {100 * (1 - e.error.value):.1f} % would be right" in plain
-    assert f"cost {number(e.decision_cost.value)} a row" in plain
+    assert f"cost {number(e.decision_cost.value)} per row" in plain
     share = np.bincount(e.truth) / len(e)
     assert f"“class {share.argmax()}” would be right in {100 * share.max():.1f} %" in plain
 
 
 def test_the_verdict_without_costs_speaks_of_errors_alone():
     text = Page(report_html(study(2))).text
-    assert "a row on average" not in text and "refuses" not in text
+    assert "per row on average" not in text and "refuses" not in text
+
+
+def test_with_costs_the_verdict_begins_with_them():
+    """Decisions that are often wrong may be cheap: the first sentence and the first figure say so."""
+    s = study(2, cost=[[0, 8], [1, 0]], n=400)
+    e, text = s.evaluation, report_html(s)
+    plain = Page(text).text.replace("\u202f", " ")
+    share = np.bincount(e.truth) / len(e)
+    single = np.array([8 * share[1], share[0]])
+    told = f"simple costs {number(e.decision_cost.value)} per row; always answering “class {single.argmin()}”"
+    saved = 1 - e.decision_cost.value / single.min()
+    assert f"{told} would cost {number(single.min())}: {100 * saved:.0f} % saved." in plain
+    assert plain.index("costs") < plain.index("of rows rightly (95 % interval")
+    tiles = re.findall(r"<dt>(.*?)</dt>", text)
+    assert tiles[:2] == ["cost per row", "right decisions"]
+    assert "this shows the probabilities alone" in plain  # the calibration figure
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [({"reject_cost": 0.2}, "always refusing would cost 0.2"), ({}, "always choosing “ask” would cost 0.3")],
+)
+def test_the_best_single_action_need_not_be_an_answer(more, words):
+    cost = lk.Cost([[0, 8], [8, 0], [0.3, 0.3]], actions=["ask"])
+    assert words in Page(report_html(study(2, cost=cost, **more))).text
+
+
+def test_what_saves_nothing_is_not_called_a_saving():
+    e = evaluation(2, 100, cost=[[0, 8], [1, 0]])
+    wrong = e.replace(log_posterior=e.log_posterior[:, ::-1])
+    plain = Page(report_html(replace(study(2), evaluation=wrong))).text
+    assert "which is no more" in plain and "saved" not in plain
+
+
+def test_signs_say_what_they_are():
+    plain = Page(report_html(study(3))).text.replace("\u202f", " ")
+    assert "Ranges of percentages are 95 % confidence intervals; ± is one standard error." in plain
+    assert "how often the most probable class was the true one, with 95 % intervals" in plain
+    assert "this shows the probabilities alone" not in plain  # without costs they decide
+
+
+def test_the_leaderboard_shades_who_is_tied():
+    ladder = (
+        Contender("best", cost=0.2, cost_se=0.03, behind=0.0, behind_se=0.0, ties=("cost",)),
+        Contender("tied", cost=0.21, cost_se=0.03, behind=0.01, behind_se=0.02, ties=("cost", "log-loss"), chosen=True),
+        Contender("near", cost=0.215, cost_se=0.03, behind=0.015, behind_se=0.001),  # within 0.03, but not by pairs
+    )
+    text = report_html(replace(study(), leaderboard=ladder, rule="The rule.")).split('id="leaderboard"')[1]
+    board = text.split("</section>")[0]
+    rows = re.findall(r"<tr.*?</tr>", board.split("<tbody>")[1].split("</tbody>")[0])
+    assert ["band" in row for row in rows] == [True, True, False] and "The rule." in board
+    assert [">tied</span>" in row for row in rows] == [False, True, False]
+
+
+def test_cells_that_are_not_shown_are_counted():
+    case = Case(1, "a", "b", 0.1, {f"x{j}": float(j) for j in range(20)})
+    assert "and 12 more" in report_html(replace(study(), worst=(case,)))
 
 
 def cells_of(text: str) -> np.ndarray:
@@ -537,7 +595,7 @@ def test_a_report_on_real_wines(tmp_path, data_dir):
         ({"reject_cost": 0.0}, "It decides no class at all"),
         ({"reject_cost": 5.0}, "It never had to refuse"),
         ({"cost": [[0, 9], [9, 0], [1, 1], [2, 0.1]]}, "and hands on"),
-        ({"cost": [[0, 3], [8, 0]]}, "Its decisions cost"),
+        ({"cost": [[0, 3], [8, 0]]}, "The cost has a standard error of"),
     ],
 )
 def test_every_kind_of_cost_has_its_words(costs, words):

@@ -63,7 +63,7 @@ def test_classes_are_told_apart_and_measured_out_of_fold(folder):
     assert facts["figures"]["error"]["value"] == 0 and facts["figures"]["rows"] == 24
     ground = next(line for line in facts["leaderboard"] if line["key"] == "frequencies")
     assert ground["cost"] >= 0.5
-    assert "error     0.0000 (0.0000–0.1425)" in text and "truth \\ decided" in text and "a sequence" in text
+    assert "error     0.0000 (0.0000–0.1425)" in text and "truth \\ decided" in text and "per sequence" in text
 
 
 def test_decode_gives_the_same_decisions_as_python(folder):
@@ -100,6 +100,17 @@ def test_the_number_of_states_is_chosen_where_nobody_says_it(folder, tmp_path):
     assert {"hmm-1", "hmm-2", "hmm-8"} <= {line["key"] for line in facts["leaderboard"]}
     assert "chosen on the same folds" in done.stderr
     assert "say little" in " ".join(facts["hazards"])  # y is noise
+
+
+def test_sequences_are_chosen_by_the_same_rule(folder, tmp_path):
+    asked = ("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--columns", "x", "-o", tmp_path / "m.likely")
+    done = run(*asked, "--cv", 2, "--topology", "ergodic", "--choose-by", "log-loss", "--json")
+    assert done.exit_code == 0, done.stderr
+    facts = json.loads(done.stdout)
+    tied = [line for line in facts["leaderboard"] if line["ties"] == ["log-loss"]]
+    assert all((line["behind"] <= line["behind_se"]) == (line in tied) for line in facts["leaderboard"])
+    assert any(line["chosen"] for line in tied) and "--choose-by log-loss" in facts["command"]
+    assert "log-loss" in facts["rule"] and "has a log-loss of" in facts["verdict"]
 
 
 def test_groups_stay_together(folder, tmp_path):
@@ -171,7 +182,7 @@ def test_the_number_of_states_is_chosen_by_sequences_left_out(tmp_path):
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     assert facts["choice"]["states"] == facts["states"] == 2 and facts["columns"] == {"symbol": "category"}
-    assert "nats a frame" in done.stderr and "chosen" in done.stderr
+    assert "nats per frame" in done.stderr and "paired difference to the best" in done.stderr
     (tmp_path / "new.txt").write_text("a b a c d d\na z c c\n")
     done = run("decode", tmp_path / "m.likely", tmp_path / "new.txt", "--each", "sequence")
     assert table(done.stdout).height == 2 and "never saw" in done.stderr and '"2"' in done.stderr

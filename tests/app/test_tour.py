@@ -18,7 +18,7 @@ def test_tour_writes_what_it_promises(tmp_path):
     assert (folder / "tour.png").stat().st_size > 20_000
     assert "color intensity" in (folder / "summary.html").read_text(encoding="utf-8")
     assert isinstance(lk.load(folder / "wine.likely"), lk.ProductDensity)
-    assert "From a table to a decision" in done.stdout and "wins: it costs" in done.stdout
+    assert "From a table to a decision" in done.stdout and "is chosen: it costs" in done.stdout
     assert lk.load(folder / "model.likely").classes_.tolist() == ["Barbera", "Barolo", "Grignolino"]
     assert "Barolo" in (folder / "report.html").read_text(encoding="utf-8")
     assert {p.name for p in tmp_path.iterdir()} == {"likely-tour"}

@@ -13,10 +13,13 @@ from likely.core.arrays import (
     frozen,
     like_input,
     n_rows,
+    numbers,
     owners,
     parameter,
     refuse_infinite,
     rows,
+    sliceable,
+    unmasked,
     weights,
 )
 
@@ -179,3 +182,54 @@ def test_only_float32_comes_back_as_float32():
     out = np.ones(2)
     assert like_input(out, np.zeros(2, np.float32)).dtype == np.float32
     assert like_input(out, np.zeros(2, np.int32)) is out and like_input(out, [1, 2]) is out
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (np.array([1.5, -999.0]), np.array([1.5, np.nan])),
+        (np.array([1.5, -999.0], np.float32), np.array([1.5, np.nan], np.float32)),
+        (np.array([3, -999]), np.array([3.0, np.nan])),
+        (np.array([True, False]), np.array([True, None], dtype=object)),
+        (np.array(["a", "b"]), np.array(["a", None], dtype=object)),
+    ],
+)
+def test_what_is_masked_is_missing(cells, expected):
+    out = unmasked(np.ma.masked_array(cells, [False, True]))
+    assert type(out) is np.ndarray and out.dtype == expected.dtype and repr(out.tolist()) == repr(expected.tolist())
+    assert unmasked(np.ma.masked_array(cells)).tolist() == cells.tolist()
+
+
+def test_masked_dates_are_not_a_time_and_other_things_pass():
+    when = np.ma.masked_array(np.array(["2024-01-01", "2024-01-02"], "datetime64[D]"), [True, False])
+    assert np.isnat(unmasked(when)).tolist() == [True, False]
+    x = [1.0]
+    assert unmasked(x) is x
+
+
+def test_masked_entries_cross_the_border_as_nan():
+    hidden = np.ma.masked_array([[1.0, -999.0], [2.0, 3.0]], [[False, True], [False, False]])
+    assert np.array_equal(rows(hidden, 2, "Gaussian"), [[1.0, np.nan], [2.0, 3.0]], equal_nan=True)
+    assert np.isnan(sliceable(hidden[:, 1], 1)).tolist() == [True, False]
+    with pytest.raises(DataError, match="finite and not negative, got nan at row 1"):
+        weights(np.ma.masked_array([1.0, 1.0], [False, True]), 2, "Gaussian")
+    with pytest.raises(DomainError, match="mean must be finite"):
+        parameter(np.ma.masked_array([1.0, 1.0], [False, True]), "Gaussian", "mean")
+    with pytest.raises(ShapeError, match="whole numbers"):
+        owners(np.ma.masked_array([0, 1], [False, True]), 2, 2, "Gaussian")
+
+
+class NAType:  # as pandas' own is called
+    def __float__(self):
+        raise TypeError("not a number")
+
+
+def test_objects_are_read_cell_by_cell():
+    cells = np.array([[1, NAType()], [None, 2.5]], dtype=object)
+    assert np.array_equal(numbers(cells, "Gaussian"), [[1.0, np.nan], [np.nan, 2.5]], equal_nan=True)
+    with pytest.raises(DataError, match=r"NaN where nothing was observed, got 'red' at row 1, column 0"):
+        numbers(np.array([[1.0, 2.0], ["red", 3.0]], dtype=object), "Gaussian")
+    with pytest.raises(DataError, match=r"got rows of unlike lengths\.$"):
+        numbers([[1.0, 2.0], [3.0]], "Gaussian")
+    with pytest.raises(DataError, match=r"weights must be numbers, got list\.$"):
+        weights(["a", "b"], 2, "Gaussian")

@@ -114,6 +114,25 @@ def test_the_weak_prior_is_resolved_once(gappy):
     assert not isinstance(first, str) and all(prior is first for prior in others)
 
 
+@pytest.mark.parametrize("rule", ["weak", lambda model, stats: model.weak_prior(stats)])
+def test_a_rule_is_applied_to_correlations_that_were_learnt(rule):
+    """Not to those of the first model, which knows none: its prior would pull what is learnt towards none."""
+    r = np.random.default_rng(0)
+    x = r.normal(size=(200, 1)) + 0.1 * r.normal(size=(200, 3))
+    x[r.random(x.shape) < 0.3] = np.nan
+    step = next(iterate(blank(x), x, prior=rule))
+    for covariance in (step.prior.point("mode").covariance, step.model.covariance):
+        size = np.sqrt(np.diagonal(covariance))
+        assert (covariance / size[:, None] / size).min() > 0.97
+
+
+def test_a_prior_that_asks_no_statistics_stands_at_once(gappy):
+    given = blank(gappy).weak_prior(blank(gappy).collect(gappy))
+    plain = iterate(blank(gappy), gappy, prior=given)
+    first, _, second = next(iterate(blank(gappy), gappy, prior=lambda *_: given)), next(plain), next(plain)
+    assert first.prior is given and first.objective == second.objective
+
+
 def test_with_a_prior_the_penalised_objective_never_falls(gappy):
     report = fit(blank(gappy), gappy, prior="weak", stop=Stop(100, 1e-10))
     assert (np.diff(report.trace) >= -1e-9).all()

@@ -14,7 +14,7 @@ import scipy.stats
 from likely.data.cells import as_words
 from likely.data.kinds import count_tail, is_count, is_name_of_key, judged, kind_of
 from likely.data.table import Table
-from likely.errors import DataError
+from likely.errors import DataError, from_shell
 
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 TABLES = DATA / "tables"
@@ -105,10 +105,13 @@ def test_kinds_of_typed_columns(kind, column):
 
 def test_a_mixed_column_is_named_by_row_and_column():
     cells = [*map(str, range(17)), "n/a!", "3"]
-    told = 'row 18, column "petal_width": "n/a!" is not a number. Use --missing "n/a!", or --as petal_width=category.'
+    told = 'row 18, column "petal_width": "n/a!" is not a number. Use '
     with pytest.raises(DataError) as caught:
         kind_of(pl.Series("petal_width", cells))
-    assert str(caught.value) == told
+    assert str(caught.value) == told + 'None in its place, or kinds={"petal_width": "category"}.'
+    with pytest.raises(DataError) as caught, from_shell():
+        kind_of(pl.Series("petal_width", cells))
+    assert str(caught.value) == told + '--missing "n/a!", or --as petal_width=category.'
 
 
 def test_below_four_fifths_numbers_it_is_words():
@@ -120,7 +123,7 @@ def test_below_four_fifths_numbers_it_is_words():
 
 @pytest.mark.parametrize("word", ["inf", "-Infinity", "1e999"])
 def test_infinity_is_named(word):
-    told = f'row 3, column "x": "{word}" is not a finite number. Use --missing "{word}"'
+    told = f'row 3, column "x": "{word}" is not a finite number. Use None in its place'
     with pytest.raises(DataError, match=told):
         kind_of(pl.Series("x", ["1", None, word]))
     with pytest.raises(DataError, match='row 2, column "x": "inf" is not a finite number'):
@@ -199,3 +202,32 @@ def test_published_sizes():
 def test_huge_whole_numbers_stay_what_they_are():
     words = as_words(pl.Series("x", [1e20, 3e20, None]))
     assert words.null_count() == 1 and words.n_unique() == 3
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [str(10**40 + i * 10**38) for i in range(40)],
+        [f"1e{300 + i % 9}" for i in range(40)],
+        [f"{'-' * (i % 2)}{1 + i / 60:.3f}e308" for i in range(40)],
+        [str(2**63 + 4096 * (i % 5)) for i in range(40)],
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_64_bits_are_numbers(cells):
+    table = Table.of({"x": cells, "y": ["a", "b"] * 20}, target="y", kinds={"x": "real"})
+    assert table.frame["x"].to_list() == [float(cell) for cell in cells]
+    assert np.isfinite(table.columns[0].range).all()
+    assert judged(pl.Series("x", cells))[0] in ("real", "identifier", "category")
+    again = Table.like({"x": {"kind": "count"}}, {"x": cells})
+    assert again.frame["x"].to_list() == [float(cell) for cell in cells]  # none becomes missing
+
+
+def test_whole_numbers_of_any_type_are_numbers():
+    for dtype in (pl.UInt64, pl.Int128):
+        assert kind_of(pl.Series("x", [2**63 + 2048 * (i % 7) for i in range(40)], dtype=dtype)) == "real"
+
+
+def test_a_cell_too_long_to_repeat_has_a_way_out():
+    with pytest.raises(DataError, match=r"is not a finite number\. Correct the cell\."):
+        kind_of(pl.Series("x", ["1", "2", "9" * 400]))

@@ -11,6 +11,7 @@ import random
 import shutil
 import subprocess
 import threading
+import warnings
 
 import numpy as np
 import polars as pl
@@ -19,7 +20,8 @@ import pytest
 from likely.data.cells import MISSING
 from likely.data.delimited import looks_like_data, sniffed
 from likely.data.reading import read, stem
-from likely.errors import DataError, DomainError, LikelyError
+from likely.data.table import Table
+from likely.errors import DataError, DomainError, FitWarning, LikelyError
 
 ROWS = [("1.5", "red"), ("2", None), (None, "blue, dark")]
 CSV = 'size,colour\n1.5,red\n2,\nNA,"blue, dark"\n'
@@ -97,8 +99,46 @@ def test_json_lines_and_arrays_agree(write):
 
 
 def test_json_with_what_only_python_reads(write):
-    frame = read(write("t.jsonl", '{"a": NaN, "b": 1}\n{"a": 2, "b": "x"}\n{"a": null, "b": [1]}\n'))
-    assert frame["a"].to_list() == [None, 2.0, None] and frame["b"].to_list() == ["1", '"x"', "[1]"]
+    with pytest.warns(
+        FitWarning, match='column "b": nested values, numbers and texts stand in it: all are read as texts'
+    ):
+        frame = read(write("t.jsonl", '{"a": NaN, "b": 1}\n{"a": 2, "b": "x"}\n{"a": null, "b": [1]}\n'))
+    assert frame["a"].to_list() == [None, 2.0, None] and frame["b"].to_list() == ["1", "x", "[1]"]
+
+
+@pytest.mark.parametrize("odd", ["{}", "7", "1.0", "true"])
+def test_one_odd_label_renames_no_other(write, odd):
+    lines = f'{{"a": 1, "y": "p"}}\n{{"a": 2, "y": "q"}}\n{{"a": 3, "y": {odd}}}\n'
+    with pytest.warns(FitWarning, match=r'column "y": .* and .* stand in it: all are read as texts'):
+        assert read(write("t.jsonl", lines))["y"].to_list() == ["p", "q", odd]
+    plain = '{"a": 1, "y": "p"}\n{"a": 2, "y": "7"}\n'
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read(write("t.jsonl", plain))["y"].to_list() == ["p", "7"]
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_json_numbers_of_any_length_keep_their_digits(write, digits):
+    one, two = "9" * digits, "8" * digits
+    records = [f'{{"a": {number}}}' for number in (one, two)]
+    for name, text in (("t.jsonl", "\n".join(records)), ("t.json", f"[{','.join(records)}]")):
+        assert read(write(name, text))["a"].to_list() == [one, two]
+
+
+def test_json_whole_numbers_beyond_64_bits(write):
+    path = write("t.jsonl", f'{{"a": {2**63}, "b": {10**40}}}\n{{"a": 1, "b": 2}}\n{{"a": 3, "b": 5}}\n')
+    table = Table.of(read(path), kinds={"a": "real", "b": "real"})
+    assert table.frame["a"].to_list() == [2.0**63, 1, 3] and table.frame["b"].to_list() == [1e40, 2, 5]
+
+
+def test_a_first_column_without_a_name_is_an_index(write):
+    rows = "".join(f"{7 * i % 100},{i / 8},{'ab'[i % 2]}\n" for i in range(20))
+    for head in (",x,y\n", '"",x,y\n'):
+        frame = read(write("t.csv", head + rows))
+        assert frame.columns == ["Unnamed: 0", "x", "y"] and frame.height == 20
+        table = Table.of(frame, target="y")
+        assert [c.name for c in table.used] == ["x"] and "has no name" in table.set_aside["Unnamed: 0"]
+    assert Table.of(frame, target="y", kinds={"Unnamed: 0": "real"}).frame.columns == ["Unnamed: 0", "x"]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +198,7 @@ def test_sql_over_files(write, tmp_path):
 @pytest.mark.parametrize(
     ("sql", "told"),
     [
-        ("selec x", r"--sql: sql parser error"),
+        ("selec x", r"^sql: sql parser error"),
         ("select nothing from t", r"the tables are t \(a\); data \(a\)"),
         ("select * from t where a > 5", "the query must give rows, got none"),
     ],
@@ -195,12 +235,25 @@ BAD = {
     "sixteen.csv": ("a,b\n1,é\n".encode("utf-16"), "must be UTF-8, line 1 is not"),
     "bad.parquet": (b"PAR1 not really", "the file must be Parquet"),
     "bad.jsonl": ('{"a": 1}\n\n{"a": \n', "line 3 must be JSON"),
+    "nested.jsonl": (
+        '{"a": 1}\n{"a": ' + "[" * 20_000 + "\n",
+        "line 2 must be JSON, got more than 100 levels of nesting",
+    ),
+    "brackets.jsonl": (
+        '{"a": ' + "[" * 20_000 + "]" * 20_000 + "}\n",
+        "line 1 must be JSON, got more than 100 levels of nesting",
+    ),
+    "objects.jsonl": ('{"a": ' * 1000 + "1" + "}" * 1000 + "\n", "line 1 must be JSON, got more than 100 levels"),
+    "objects.json": ("[" + '{"a": ' * 1000 + "1" + "}" * 1000 + "]", "must hold JSON, got more than 100 levels"),
+    "ragged.csv": ("a,b,c,y,9,9\n1,2,3,4,5,6\n", r"a header, got numbers in it \(9, 9\): give every column a name"),
+    "nul.csv": ("a\0b,y\n1,2\n", r"may not have control characters, got 'a\\x00b'"),
+    "escape.jsonl": ('{"a\\u001b[31m": 1}\n', r"may not have control characters, got 'a\\x1b"),
     "bare.jsonl": ('{"a": 1}\n7\n', "line 2 must be a record"),
     "none.jsonl": ("", "rows are needed"),
     "bad.json": ('{"a": [1, 2]}', "array of records"),
     "broken.json": ("[{", "the file must hold JSON"),
     "table.xlsx": (b"PK", "the ending must be one of .*export it as CSV"),
-    "table": ("a\n1\n", "the ending must be one of .*got none: say --format csv"),
+    "table": ("a\n1\n", 'the ending must be one of .*got none: pass format="csv"'),
 }
 
 
@@ -209,7 +262,11 @@ def test_bad_files(write, name):
     content, told = BAD[name]
     with pytest.raises(DataError, match=told) as caught:
         read(write(name, content))
-    assert name in str(caught.value) and str(caught.value).endswith(".") and "\n" not in str(caught.value)
+    assert (
+        (name in str(caught.value) or "table:" in str(caught.value))
+        and str(caught.value).endswith(".")
+        and "\n" not in str(caught.value)
+    )
 
 
 def test_no_file_a_folder_and_an_unknown_format(write, tmp_path):

@@ -122,6 +122,13 @@ def test_what_is_wrong_with_a_long_table_is_told(write, text, asked, told):
         read_sequences(write("t.csv", text), id="id", **asked)
 
 
+def test_an_index_without_a_name_is_left_out(write):
+    path = write("t.csv", ",who,x\n7,a,1\n3,a,2\n9,b,3\n")
+    with pytest.warns(UserWarning, match="the first column has no name"):
+        found = read_sequences(path, id="who")
+    assert [rows.tolist() for rows in found.x] == [[1.0, 2.0], [3.0]]
+
+
 def test_a_table_without_id_is_one_sequence(write):
     found = read_sequences(write("well.csv", "t,x\n2,1\n1,2\n"), time="t")
     assert found.ids.tolist() == ["well"] and found.labels is None

@@ -309,6 +309,13 @@ def test_gaps_stay_gaps_in_another_rate():
     np.testing.assert_allclose(y[far], tone(500)[far], atol=1e-2)
 
 
+def test_a_pair_the_wrong_way_round_is_told():
+    with pytest.raises(DataError, match=r"must be \(rate, samples\), got \(samples, rate\): pass \(8000, samples\)"):
+        list(Cepstra().signals([(tone(500), 8000)]))
+    with pytest.raises(DataError, match="samples must be real numbers, got unlike parts: pass an array"):
+        list(Cepstra().signals([([1.0, 2.0], [3.0], 8000)]))
+
+
 def test_what_a_low_rate_never_caught_is_missed():
     with pytest.raises(DataError, match=r"frequencies up to 8000 Hz need a rate of 16000 Hz, got 8000"):
         Cepstra(rate=16000)((8000, tone(500)))

@@ -15,7 +15,7 @@ from likely.data.fingerprint import fingerprint
 from likely.data.labels import labels
 from likely.data.table import Table
 from likely.data.typed import typed
-from likely.errors import DataError, DomainError, ShapeError
+from likely.errors import DataError, DomainError, FitWarning, ShapeError
 
 CSV = """id,size,colour,n,smokes,class,w,when,who
 a1,1.5,red,0,Yes,good,1,2024-01-03,anna
@@ -118,17 +118,34 @@ def test_names_may_be_anything():
     ("cells", "expected"),
     [
         (["1", "2", "1"], [1, 2, 1]),
-        (["-1.0", "1.0", "-1.0"], [-1, 1, -1]),
+        (["-1.0", "1.0", "-1.0"], [-1.0, 1.0, -1.0]),
+        (["+1", "-1", "+1"], ["+1", "-1", "+1"]),
+        (["01", "2", "01"], ["01", "2", "01"]),
         (["1", "2", "X"], ["1", "2", "X"]),
         (["007", "008", "007"], ["007", "008", "007"]),
         (["0.5", "1.5", "0.5"], ["0.5", "1.5", "0.5"]),
         ([True, False, True], ["true", "false", "true"]),
-        ([1.0, 2.0, 1.0], [1, 2, 1]),
+        ([1.0, 2.0, 1.0], [1.0, 2.0, 1.0]),
+        ([1, 2, 1], [1, 2, 1]),
     ],
 )
 def test_labels(cells, expected):
     got = Table.of({"x": [0.5, 1.5, 2.5], "y": cells}, target="y").y
-    assert got.tolist() == expected and got.dtype.kind in "iU"
+    assert list(map(str, got.tolist())) == list(map(str, expected)) and got.dtype.kind in "ifU"
+
+
+def test_a_number_written_in_several_ways_is_one_class():
+    with pytest.warns(FitWarning, match=r'column "y": 1 and 1.0 are the same number, and one label: 1'):
+        got = Table.of({"x": [0.5, 1.5, 2.5], "y": ["1", "1.0", "2"]}, target="y").y
+    assert got.tolist() == [1, 1, 2] and got.dtype.kind == "i"
+    with pytest.warns(FitWarning, match=r"0.5 and 0.50 are the same number, and one label: 0.5"):
+        assert Table.of({"x": [0.5, 1.5, 2.5], "y": ["0.5", "0.50", "2"]}, target="y").y.tolist() == [
+            "0.5",
+            "0.5",
+            "2.0",
+        ]
+    with pytest.raises(DataError, match="two classes or more are needed"):
+        Table.of({"x": [0.5, 1.5, 2.5], "y": ["1", "1.0", "1"]}, target="y")
 
 
 def test_labels_are_spelt_as_the_classes_that_were_learnt():
@@ -137,6 +154,10 @@ def test_labels_are_spelt_as_the_classes_that_were_learnt():
     assert labels(column, classes=np.array([1, 2])).tolist() == [1, 2, 1]
     assert labels(pl.Series("y", [0.5, 1.0]), classes=["0.5", "1"]).tolist() == ["0.5", "1"]
     assert labels(pl.Series("y", ["new"]), classes=["a", "b"]).tolist() == ["new"]
+    for spelt in (["1", "-1"], ["1.0", "-1.0"], [1, -1], [1.0, -1.0]):
+        assert str(labels(pl.Series("y", spelt), classes=[-1.0, 1.0]).tolist()) == "[1.0, -1.0]"
+        assert str(labels(pl.Series("y", spelt), classes=[-1, 1]).tolist()) == "[1, -1]"
+    assert labels(pl.Series("y", ["1", "7"]), classes=[-1.0, 1.0]).tolist() == [1.0, "7"]
 
 
 @pytest.mark.parametrize(
@@ -158,17 +179,17 @@ def test_targets_that_cannot_be_learnt(cells, told):
 
 def test_many_classes_are_learnt_if_the_user_insists():
     data = {"x": np.linspace(0, 1, 600), "y": np.repeat(np.arange(300), 2)}
-    with pytest.raises(DataError, match="insist with --as y=category"):
+    with pytest.raises(DataError, match=r'insist with kinds={"y": "category"}'):
         Table.of(data, target="y")
     assert len(Table.of(data, target="y", kinds={"y": "category"}).class_counts) == 300
 
 
 def test_a_target_that_is_not_there(path):
-    with pytest.raises(DataError, match='--target: there must be a column "Clas": did you mean "class"'):
+    with pytest.raises(DataError, match=r'^target: there must be a column "Clas": did you mean "class"'):
         Table.of(path, target="Clas")
     with pytest.raises(DataError, match=r'there must be a column "zzz": there are "id", "size"'):
         Table.of(path, target="zzz")
-    with pytest.raises(DataError, match='--weight: column "w" is the target already'):
+    with pytest.raises(DataError, match=r'^weight: column "w" is the target already'):
         Table.of(path, target="w", weight="w")
 
 
@@ -241,9 +262,12 @@ def test_the_user_has_the_last_word(path):
 @pytest.mark.parametrize(
     ("kinds", "told"),
     [
-        ({"colour": "real"}, 'row 1, column "colour": "red" is not a number. Use --missing "red", or --as colour=cat'),
-        ({"size": "count"}, 'row 1, column "size": "1.5" is not a count. Use .*--as size=real'),
-        ({"sise": "real"}, '--as: there must be a column "sise": did you mean "size"'),
+        (
+            {"colour": "real"},
+            'row 1, column "colour": "red" is not a number. Use None in its place, or kinds={"colour": "cat',
+        ),
+        ({"size": "count"}, 'row 1, column "size": "1.5" is not a count. Use .*kinds={"size": "real"}'),
+        ({"sise": "real"}, 'kinds: there must be a column "sise": did you mean "size"'),
     ],
 )
 def test_wishes_that_cannot_be(path, kinds, told):
@@ -311,7 +335,7 @@ def test_the_same_file_gives_the_same_rows(path, table):
 
 def test_new_data_may_lack_the_target_but_not_a_column(table):
     data = {"size": [1], "colour": ["red"], "smokes": ["no"]}
-    told = 'the model needs column "n": .*; --allow-missing takes it as missing throughout'
+    told = 'the model needs column "n": .*; add it, with None where it is not known'
     with pytest.raises(DataError, match=told):
         Table.like(table.schema(), data, target="class")
     new = Table.like(table.schema(), data, target="class", allow_missing=True)
@@ -320,7 +344,7 @@ def test_new_data_may_lack_the_target_but_not_a_column(table):
 
 def test_new_cells_that_are_no_numbers(table):
     data = {"size": ["1", "2", "big"], "colour": ["red"] * 3, "smokes": ["no"] * 3, "n": [1, 2, 3]}
-    with pytest.raises(DataError, match=r'row 3, column "size": "big" is not a number. Use --missing "big"'):
+    with pytest.raises(DataError, match=r'row 3, column "size": "big" is not a number. Use None in its place'):
         Table.like(table.schema(), data)
     assert np.isnan(Table.like(table.schema(), data, missing="big").rows()["size"][2])
     data["size"] = ["1", "inf", "3"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression, minimize
-from scipy.special import expit, log_softmax
+from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.calibration import _sigmoid_calibration
 
 import likely as lk
@@ -78,19 +78,43 @@ def test_two_classes_are_platt_as_scikit_learn_has_it(rng):
     np.testing.assert_allclose(p, expit(-(a * x + b)), rtol=2e-4)
 
 
-def test_temperature_is_the_best_of_all(rng):
+def lapsing_loss(z, owner, log_t, logit):
+    """Minus log-likelihood of a temperature and a lapse rate, with one fictitious lapse and one row without."""
+    lapse = expit(logit)
+    p = (1 - lapse) * softmax(z / np.exp(log_t), axis=1)[np.arange(len(z)), owner] + lapse / z.shape[1]
+    return -np.log(p).sum() - np.log(lapse) - np.log1p(-lapse)
+
+
+def test_temperature_is_one_standard_error_above_the_best(rng):
     z, owner = overconfident(rng)
-    n = len(owner)
-    targets = np.full((n, 3), 0.5 / (n + 2))
-    targets[np.arange(n), owner] = 1 - 1 / (n + 2)
-
-    def loss(log_t):
-        return -(targets * log_softmax(z / np.exp(log_t[0]), axis=1)).sum()
-
-    best = float(np.exp(minimize(loss, [0.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}).x[0]))
-    t = float(Temperature.fit(z, owner).temperature)
-    assert t == pytest.approx(best, rel=1e-5)
+    found = minimize(lambda t: lapsing_loss(z, owner, *t), [1.0, -5.0], method="Nelder-Mead",
+                     options={"xatol": 1e-9, "fatol": 1e-12})  # fmt: skip
+    fitted = Temperature.fit(z, owner)
+    t, lapse = float(fitted.temperature), float(fitted.lapse)
+    assert lapse == pytest.approx(expit(found.x[1]), rel=1e-3)
+    assert t > np.exp(found.x[0])
+    assert lapsing_loss(z, owner, np.log(t), logit(lapse)) == pytest.approx(found.fun + 0.5, abs=1e-4)
     assert 3 < t < 5.5  # the truth is 4
+
+
+def test_scores_far_off_do_not_set_the_temperature(rng):
+    """Two rows in a hundred whose score means nothing: with a lapse rate the others keep their temperature."""
+    z, owner = overconfident(rng, 2000)
+    clean = float(Temperature.fit(z, owner).temperature)
+    z[:40, :] = 0.0
+    z[np.arange(40), (owner[:40] + 1) % 3] = 1000.0
+    fitted = Temperature.fit(z, owner)
+    assert 0.7 * clean < float(fitted.temperature) < 1.3 * clean
+    assert 0.02 < float(fitted.lapse) < 0.25
+    np.testing.assert_allclose(np.exp(fitted.log_posterior(z)).sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_no_mistakes_give_confidence_of_their_number():
+    """Forty rows decided rightly by wide margins: neither certain nor modest."""
+    margin = np.linspace(100.0, 900.0, 40)
+    z, owner = np.stack([0 * margin, margin, 0 * margin, 0 * margin], axis=1), np.ones(40, dtype=int)
+    confidence = np.exp(Temperature.fit(z, owner).log_posterior(z)).max(axis=1).mean()
+    assert 0.93 < confidence < 0.985
 
 
 def test_matrix_map_is_at_the_bottom_of_its_bowl(rng):

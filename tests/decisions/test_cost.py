@@ -95,9 +95,9 @@ def test_numbers_as_classes():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ([[0, 1]], "a row for each class"),
+        ([[0, 1, 2]], "2 classes"),
         ([[0, 1, 2], [1, 0, 2], [2, 1, 0]], "2 classes"),
-        ([[0, np.inf], [1, 0]], "finite"),
+        ([[0, -np.inf], [1, 0]], "or \\+inf"),
         ([[0, "x"], [1, 0]], "numbers"),
         ({"a": {"a": 0, "c": 1}, "c": {"a": 1, "c": 0}}, "classes"),
         ({"a": {"a": 0, "b": 1}}, "each class needs one action"),
@@ -125,3 +125,53 @@ def test_all_small_cases():
         for quarter in range(5):
             p = np.array([[quarter / 4, 1 - quarter / 4]])
             assert lk.decide(p, cost=table)[0] == by_enumeration(table, p[0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_fewer_actions_than_classes_equal_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    table, P = rng.integers(0, 9, (2, 4)).astype(float), rng.dirichlet(np.ones(4), 30)
+    decided = lk.decide(P, cost=table)
+    assert decided.tolist() == [by_enumeration(table, p) for p in P]
+
+
+def test_actions_that_are_no_classes_in_a_classifier(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["sound", "worn", "broken"], 30)
+    X = rng.normal(size=(90, 2)) + np.repeat([[0.0, 0.0], [4.0, 0.0], [8.0, 0.0]], 30, axis=0)
+    costs = {"keep": {"sound": 0, "worn": 3, "broken": 9}, "repair": {"sound": 2, "worn": 0, "broken": 1}}
+    clf = lk.BayesClassifier(cost=costs).fit(X, y)
+    decided, P = clf.decide(X), clf.predict_proba(X)
+    table = np.array([[costs[a][c] for c in clf.classes_] for a in costs])
+    assert decided.tolist() == [list(costs)[i] for i in (P @ table.T).argmin(axis=1)]
+    assert (clf.predict(X) == clf.classes_[P.argmax(axis=1)]).all()  # no row decides for a class
+    lk.save(clf, tmp_path / "m.likely")
+    assert (lk.load(tmp_path / "m.likely").decide(X) == decided).all()
+    found = lk.evaluate(clf, X, y, cv=3)
+    assert found.decision_cost.value < 0.5 and np.isfinite(found.confusion_cost).all()
+    assert found.actions == ["broken", "sound", "worn", "keep", "repair"]
+
+
+def test_infinite_costs():
+    table = [[0, np.inf], [1, 0]]
+    P = np.array([[0.999, 0.001], [1.0, 0.0], [0.0, 1.0]])
+    assert lk.decide(P, cost=table).tolist() == [1, 0, 1]  # 0 times infinity is 0
+    full = lk.decide(P, cost=table, full=True)
+    assert full.expected.tolist() == [[np.inf, 0.999], [0.0, 1.0], [np.inf, 0.0]]
+    never = [[0, np.inf], [np.inf, 0]]
+    with pytest.raises(lk.DomainError, match="none for row 1"):
+        lk.decide(np.array([[1.0, 0.0], [0.5, 0.5]]), cost=never)
+    assert lk.decide(np.array([[1.0, 0.0], [0.5, 0.5]]), cost=never, reject_cost=3.0).tolist() == [0, -1]
+
+
+def test_a_class_that_must_never_be_decided():
+    cost = {"a": {"a": np.inf, "b": np.inf}, "b": {"a": 1, "b": 0}, "ask": {"a": 2, "b": 2}}
+    made = lk.Cost.of(cost, ["a", "b"])
+    assert made.predicted(np.array([[0.9, 0.1]])).tolist() == [1] and made.decide(np.log([[0.9, 0.1]])).tolist() == [1]
+    with pytest.raises(lk.DomainError, match="no action 'a'"):
+        lk.Cost.of({"b": {"a": 1, "b": 0}}, ["a", "b"])
+    with pytest.raises(lk.DomainError, match="costs must be finite here"):
+        lk.bayes_error(lk.Gaussian([0.0], 1.0), lk.Gaussian([2.0], 1.0), cost=[[0, np.inf], [1, 0]])
+    few = lk.bayes_error(*(lk.Gaussian([m], 1.0) for m in (0.0, 2.0, 2.0)), cost=[[0, 1, 1], [1, 0, 0]])
+    two = lk.bayes_error(lk.Gaussian([0.0], 1.0), lk.Gaussian([2.0], 1.0), class_prior=[1 / 3, 2 / 3])
+    assert abs(float(few) - float(two)) < 1e-6

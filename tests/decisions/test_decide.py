@@ -156,6 +156,16 @@ def test_an_action_is_not_a_class():
     assert len(set(twice.actions)) == 2
 
 
+def test_reasons_say_that_the_cost_decided():
+    full = lk.decide([[0.7, 0.3], [0.99, 0.01]], cost=[[0, 5], [1, 0]], full=True)
+    words = "the most probable class is 0 (0.7), but deciding 1 costs less on average: 0.7 against 1.5"
+    assert full.cost_decided(0) == words
+    assert full.cost_decided(0) in full.reasons[0] and full.cost_decided(1) == ""
+    asking = lk.decide([[0.6, 0.4]], cost=lk.Cost([[0, 9], [9, 0], [2, 2]], actions=["ask"]), full=True)
+    assert "but deciding 2 costs less on average: 2 against 3.6" in asking.cost_decided(0)
+    assert lk.decide([[0.6, 0.4]], reject_cost=0.1, full=True).cost_decided(0) == ""
+
+
 def test_reasons_of_many_rows_take_moments():
     P = np.random.default_rng(0).dirichlet(np.ones(3), 20_000)
     assert len(list(lk.decide(P, reject_cost=0.4, full=True).records())) == 20_000  # quadratic, it took a minute

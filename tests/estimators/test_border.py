@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import likely as lk
@@ -75,7 +76,7 @@ def test_a_column_that_is_not_there_is_named(rng):
 
 def test_a_part_with_a_constant_is_named(rng):
     frame = pd.DataFrame({"a": rng.normal(size=9), "b": np.full(9, 7.0)})
-    with pytest.warns(lk.FitWarning, match=r"part 'b': .*column 0 is constant") as said:
+    with pytest.warns(lk.FitWarning, match=r"part 'b': .*column 'b' is constant") as said:
         lk.ProductDensity(lk.GaussianDensity("diagonal")).fit(frame)
     assert not any("part 'a'" in str(w.message) for w in said)
 
@@ -99,3 +100,121 @@ def test_em_says_it_once(rng):
     texts = [str(w.message) for w in said]
     assert len(texts) == len(set(texts)) and any("singular" in t for t in texts)
     assert all(w.filename == __file__ or "law.py" in w.filename for w in said)
+
+
+# --------------------------------------------------------------------------- masked arrays
+
+
+def hidden(X, where):
+    """The same rows twice: with a mask over nonsense, and with NaN."""
+    X = np.asarray(X)
+    return np.ma.masked_array(np.where(where, np.asarray(-999, X.dtype), X), where), np.where(where, np.nan, X)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        lk.GaussianDensity("diagonal"), lk.LaplaceDensity(), lk.HistogramDensity(), lk.ParzenDensity(),
+        lk.ProductDensity(), lk.MixtureDensity(n_components=2, random_state=0), lk.PPCA(1), lk.StudentTDensity(),
+        lk.HMMDensity(states=2, random_state=0),
+    ],
+)  # fmt: skip
+def test_what_is_masked_was_not_observed(estimator, rng):
+    X = rng.normal(size=(60, 3))
+    masked, gaps = hidden(X, X > 1.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lk.FitWarning)
+        expected = clone(estimator).fit(gaps).score_samples(gaps)
+        np.testing.assert_allclose(clone(estimator).fit(masked).score_samples(masked), expected)
+
+
+def test_masked_counts_and_answers_were_not_observed(rng):
+    counts = rng.poisson(3.0, (60, 2))
+    masked, gaps = hidden(counts, counts > 5)
+    np.testing.assert_allclose(lk.PoissonDensity().fit(masked).rate_, lk.PoissonDensity().fit(gaps).rate_)
+    answers, where = rng.random((60, 2)) < 0.3, rng.random((60, 2)) < 0.2
+    expected = lk.BernoulliDensity().fit(np.where(where, np.nan, answers)).probs_
+    np.testing.assert_allclose(lk.BernoulliDensity().fit(np.ma.masked_array(answers, where)).probs_, expected)
+    words = np.ma.masked_array(np.where(answers, "yes", "no"), where)
+    told = lk.CategoricalDensity(prior=None).fit(words).model_["x0"].probs
+    np.testing.assert_allclose(told[1], answers[~where[:, 0], 0].mean())
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [lk.BayesClassifier(), lk.NaiveBayes(), lk.NearestNeighbours(), lk.DistanceClassifier(), lk.TableClassifier()],
+)
+def test_classifiers_see_no_masked_entries(classifier, rng):
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    masked, gaps = hidden(X, X > 1.2)
+    expected = clone(classifier).fit(gaps, y).predict_proba(gaps)
+    np.testing.assert_allclose(clone(classifier).fit(masked, y).predict_proba(masked), expected)
+
+
+def test_those_that_need_whole_rows_refuse_masked_ones(rng):
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    masked = hidden(X, X > 1.2)[0]
+    for learn in (lambda: lk.FisherDiscriminant().fit(masked, y), lambda: lk.Agglomerative(2, link="ward").fit(masked)):
+        with pytest.raises(lk.DataError, match="NaN at row"):
+            learn()
+
+
+def test_values_see_no_masked_entries(rng):
+    X = rng.normal(size=(60, 2))
+    masked, gaps = hidden(X, X > 1.0)
+    law = lk.Gaussian([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]])
+    np.testing.assert_allclose(law.log_prob(masked), law.log_prob(gaps))
+    np.testing.assert_allclose(lk.fit(law, masked).model.mean, lk.fit(law, gaps).model.mean)
+    np.testing.assert_allclose(law.collect(masked).mean, law.collect(gaps).mean)
+    np.testing.assert_allclose(lk.impute(law, masked), lk.impute(law, gaps))
+    np.testing.assert_allclose(lk.Laplace(0.0, 1.0).cdf(masked[:, 0]), lk.Laplace(0.0, 1.0).cdf(gaps[:, 0]))
+    np.testing.assert_allclose(lk.Ragged.of([masked, masked[:3]]).values, np.concatenate([gaps, gaps[:3]]))
+    np.testing.assert_allclose(lk.Columns(a=masked)["a"], gaps)
+
+
+@pytest.mark.parametrize("kind", [int, bool, str])
+def test_a_masked_label_is_missing_and_the_others_keep_their_kind(kind, rng):
+    X, y, where = rng.normal(size=(60, 2)), (np.arange(60) % 2).astype(kind), rng.random(60) < 0.3
+    clf = lk.BayesClassifier().fit(X, np.ma.masked_array(y, where))
+    expected = lk.BayesClassifier().fit(X, np.where(where, None, y.astype(object)))
+    assert clf.classes_.tolist() == expected.classes_.tolist() and isinstance(clf.classes_.tolist()[0], kind)
+    np.testing.assert_allclose(clf.predict_proba(X), expected.predict_proba(X))
+    with pytest.raises(lk.DataError, match="every row needs a label, got None at row"):
+        lk.NearestNeighbours().fit(X, np.ma.masked_array(y, where))
+
+
+def test_a_masked_weight_is_refused(rng):
+    weight = np.ma.masked_array(np.ones(9), np.arange(9) == 3)
+    with pytest.raises(ValueError, match="sample_weight contains NaN"):
+        lk.GaussianDensity().fit(rng.normal(size=(9, 2)), sample_weight=weight)
+
+
+# ------------------------------------------------------------------------- other containers
+
+
+@pytest.mark.parametrize("make", [lambda: lk.KMeans(2), lambda: lk.Agglomerative(2), lambda: lk.PCA(1)])
+def test_categories_are_named_by_column(make):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.Categorical(["u", "v", "u"])})
+    with pytest.raises(lk.DataError, match=r"column 'b' must be numbers, got 'u' at row 0"):
+        make().fit(frame)
+
+
+@pytest.mark.parametrize("make", [lambda: lk.GaussianDensity(), lambda: lk.HMMDensity(states=2, random_state=0),
+                                  lambda: lk.LinearGaussianDensity(states=1, max_iter=3)])  # fmt: skip
+def test_pandas_own_gaps_in_an_array_are_gaps(make, rng):
+    X = rng.normal(size=(20, 1)).astype(object)
+    gaps = X.copy()
+    X[3, 0], gaps[3, 0] = pd.NA, np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lk.FitWarning)
+        expected = make().fit(gaps.astype(float)).score(gaps.astype(float))
+        assert make().fit(X).score(X) == pytest.approx(expected)
+
+
+def test_a_lazy_frame_is_collected(rng):
+    frame, y = pl.DataFrame(rng.normal(size=(30, 2)), schema=["a", "b"]), np.arange(30) % 2
+    for clf in (lk.BayesClassifier(), lk.NaiveBayes(), lk.TableClassifier()):
+        learnt = clone(clf).fit(frame.lazy(), y)
+        assert np.array_equal(learnt.predict_proba(frame.lazy()), clone(clf).fit(frame, y).predict_proba(frame))
+    assert lk.GaussianDensity().fit(frame.lazy()).score(frame.lazy()) == lk.GaussianDensity().fit(frame).score(frame)
+    assert lk.evaluate(lk.BayesClassifier(), frame.lazy(), y).error == lk.evaluate(lk.BayesClassifier(), frame, y).error

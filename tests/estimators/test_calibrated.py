@@ -342,3 +342,68 @@ def test_what_the_estimator_inside_can_do(table, tmp_path):
     assert not hasattr(Calibrated(TREE), "explain")
     clf.save(tmp_path / "c.likely")
     assert np.array_equal(lk.load(tmp_path / "c.likely").predict_proba(X), clf.predict_proba(X))
+
+
+# ------------------------------------------------------------------- class probabilities, and the short form
+
+
+def test_other_class_probabilities_after_calibration():
+    X, y = load_breast_cancer(return_X_y=True)
+    clf = lk.Calibrated(GaussianNB(), method="temperature").fit(X[::2], y[::2])
+    other = clf.with_class_prior([0.9, 0.1])
+    expected = lk.change_prior(clf.predict_proba(X[1::2]), clf.class_prior_, [0.9, 0.1])
+    np.testing.assert_allclose(other.predict_proba(X[1::2]), expected, atol=1e-12)
+    assert (other.decide(X[1::2]) == clf.decide(X[1::2], class_prior=[0.9, 0.1])).all()
+    back = other.with_class_prior(clf.class_prior_)
+    np.testing.assert_allclose(back.predict_proba(X[1::2]), clf.predict_proba(X[1::2]), atol=1e-12)
+    assert np.allclose(other.fit(X[::2], y[::2]).predict_proba(X), clf.predict_proba(X))  # fit forgets it
+
+
+@pytest.mark.parametrize("kind", ["rows", "sequences"])
+def test_calibration_of_a_bayes_classifier_is_short_for_calibrated(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.array(["a", "b"] * 30)
+    if kind == "rows":
+        X = rng.normal(size=(60, 1)).repeat(4, axis=1) + 0.3 * rng.normal(size=(60, 4)) + (y == "b")[:, None]
+        make = lambda **how: lk.NaiveBayes(**how)  # noqa: E731
+    else:
+        slow = rng.normal(size=60)  # frames of a sequence share what a chain takes for independent
+        X = [(slow[i] + (y[i] == "b") + 0.3 * rng.normal(size=rng.integers(8, 20)))[:, None] for i in range(60)]
+        make = lambda **how: lk.BayesClassifier(lk.HMMDensity(states=1), **how)  # noqa: E731
+    short = make(calibration="temperature").fit(X, y)
+    long = lk.Calibrated(make(), method="temperature").fit(X, y)
+    assert float(short.calibration_.temperature) > 1.5
+    np.testing.assert_array_equal(short.log_posterior(X), long.log_posterior(X))
+    assert (short.predict(X) == make().fit(X, y).predict(X)).all()  # softened, not reordered
+    lk.save(short, tmp_path / "m.likely")
+    np.testing.assert_array_equal(lk.load(tmp_path / "m.likely").log_posterior(X), short.log_posterior(X))
+    shifted = short.with_class_prior([0.9, 0.1]).predict_proba(X)
+    np.testing.assert_allclose(shifted, lk.change_prior(short.predict_proba(X), [0.5, 0.5], [0.9, 0.1]), atol=1e-12)
+    costly = make(calibration="temperature", cost=[[0, 9], [1, 0]]).fit(X, y)
+    P = costly.predict_proba(X)
+    assert (costly.predict(X) == np.where(9 * P[:, 1] <= P[:, 0], "a", "b")).all()
+    with pytest.raises(lk.DomainError, match="all rows at once"):
+        make(calibration="temperature").partial_fit(X, y)
+
+
+def test_rows_without_a_label_have_no_say_in_the_calibration():
+    rng = np.random.default_rng(1)
+    y = np.array([0, 1] * 40)
+    X = rng.normal(size=(80, 2)) + y[:, None]
+    hidden = np.concatenate([y.astype(float), np.full(10, np.nan)])
+    clf = lk.BayesClassifier(calibration="temperature")
+    more = clf.fit(np.concatenate([X, rng.normal(size=(10, 2))]), hidden).calibration_.temperature
+    assert float(more) == float(clf.fit(X, y.astype(float)).calibration_.temperature)
+
+
+def test_a_reject_rule_on_plain_posteriors_of_sequences_is_noted():
+    rng = np.random.default_rng(0)
+    X, y = [rng.normal(i % 2, 1, (9, 1)) for i in range(40)], [str(i % 2) for i in range(40)]
+    clf = lk.BayesClassifier(lk.HMMDensity(states=1)).fit(X, y)
+    with pytest.warns(lk.FitWarning, match="too sure for a reject rule"):
+        clf.decide(X, reject_below=0.9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf.decide(X)
+        lk.BayesClassifier(lk.HMMDensity(states=1), calibration="temperature").fit(X, y).decide(X, reject_below=0.9)
+        lk.BayesClassifier().fit([x[0] for x in X], y).decide([x[0] for x in X], reject_below=0.9)

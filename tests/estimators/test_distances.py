@@ -10,6 +10,7 @@ from scipy.stats import laplace
 from sklearn.neighbors import NearestCentroid
 
 import likely as lk
+from likely.estimators.alarms import folds
 from likely.models.metrics import METRICS, Metric
 
 
@@ -169,3 +170,47 @@ def test_a_stream_with_gaps_says_that_it_is_approximate():
     X[:, 1] = 1.0
     with pytest.warns(lk.FitWarning, match="DistanceClassifier: column 1 is constant"):
         lk.DistanceClassifier("scaled").fit(X, y)
+
+
+def overlapping(n, d, seed):
+    rng = np.random.default_rng([seed, n, d])
+    y = np.arange(n) % 2
+    return rng.normal(size=(n, d)) + y[:, None], y
+
+
+@pytest.mark.parametrize("centre", ["mean", "median"])
+@pytest.mark.parametrize("metric", ["l2", "scaled", "mahalanobis", "l1", "linf", "lp", "correlation"])
+def test_usual_distances_are_those_of_rows_left_out(metric, centre):
+    """Each fold's distances are those of a classifier that was fitted to the other rows alone."""
+    X, y = overlapping(60, 4, 0)
+    m = lk.DistanceClassifier(metric, centre).fit(X, y)
+    rows, owner = m.sample_[:, :-1], m.sample_[:, -1]
+    fold, expected = folds(m.sample_), np.empty(len(rows))
+    for f in np.unique(fold):
+        other = lk.DistanceClassifier(metric, centre).fit(rows[fold != f], owner[fold != f])
+        expected[fold == f] = other.distances(rows[fold == f]).min(axis=1)
+    assert np.allclose(m._usual_distances(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("metric", "d"), [("mahalanobis", 20), ("scaled", 20), ("l2", 5)])
+def test_few_rows_raise_false_alarms_at_the_stated_rate(metric, d):
+    """In sample, mahalanobis raised 25 % here."""
+    rates = []
+    for seed in range(6):
+        X, y = overlapping(2120, d, seed)
+        m = lk.DistanceClassifier(metric, novelty=0.05).fit(X[:120], y[:120])
+        rates.append(np.mean(m.decide(X[120:]) == lk.NOVEL))
+    assert 0.05 / 1.7 < np.mean(rates) < 0.05 * 1.7
+
+
+def test_streams_and_gaps_keep_the_rate_of_novelty():
+    rates = []
+    for seed in range(4):
+        X, y = overlapping(2160, 12, seed)
+        X[np.random.default_rng(seed).random(X.shape) < 0.05] = np.nan
+        m = lk.DistanceClassifier("scaled")
+        for part in np.array_split(np.arange(160), 4):
+            m.partial_fit(X[part], y[part], classes=[0, 1])
+            m.decide(X[:1], novelty=0.05)  # what it keeps must not be what it knew then
+        rates.append(np.mean(m.decide(X[160:], novelty=0.05) == lk.NOVEL))
+    assert 0.03 < np.mean(rates) < 0.085

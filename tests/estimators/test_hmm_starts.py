@@ -158,3 +158,22 @@ def test_mixtures_of_chains_find_kinds_of_sequences_and_draw_some():
 def test_one_array_is_one_sequence_with_one_label():
     with pytest.raises(DataError, match="list of arrays"):
         lk.BayesClassifier(lk.HMMDensity()).fit(np.zeros((10, 2)), np.arange(10) % 2)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"topology": "ergodic"}, {"topology": "ergodic", "start": "random"}, {"start": "segments", "restarts": 2},
+        {"component": lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_names_and_order_of_classes_do_not_matter(how):
+    rng = np.random.default_rng(0)
+    x, y = [rng.normal(k % 3, 1.0, (20, 2)).cumsum(axis=0) * 0.1 for k in range(18)], np.arange(18) % 3
+    other = np.array([1, 2, 0])
+    density = lk.HMMDensity(states=2, random_state=0, max_iter=5, **how)
+    with pytest.warns(lk.FitWarning):
+        a = lk.BayesClassifier(density).fit(x, y).predict_proba(x)
+        b = lk.BayesClassifier(density).fit(x, other[y]).predict_proba(x)
+    np.testing.assert_allclose(b[:, other], a, atol=1e-8)

@@ -179,3 +179,26 @@ def test_streams_refuse_rows_without_any_entry():
     m = KMeans(3, random_state=0).partial_fit(X)
     with pytest.raises(DataError, match="nothing but NaN in 1: 1"):
         m.partial_fit([[0.0, 1.0], [np.nan, np.nan]])
+
+
+@pytest.mark.parametrize("start", ["kmeans++", "split"])
+@pytest.mark.parametrize("far", [1e16, 1e20, 1e100, 1e140])
+def test_an_outlier_takes_no_digits_from_the_other_rows(far, start):
+    """About a mean that one row has moved to 1e18, all other rows were one point, and the criterion was wrong."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([[[far, far]], rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 8.0])
+    found = KMeans(3, start=start, random_state=0).fit(X)
+    assert sorted(np.bincount(found.labels_).tolist()) == [1, 40, 40]
+    exact = sum(((X[a:b] - X[a:b].mean(axis=0)) ** 2).sum() for a, b in ((1, 41), (41, 81)))
+    assert found.inertia_ == pytest.approx(exact, rel=1e-9)
+    trace = np.array(found.report_.trace)
+    assert (np.diff(trace) >= -1e-9 * abs(trace[1:])).all()
+
+
+@pytest.mark.parametrize("far", [1e160, 1e200, 1e300])
+def test_an_outlier_beside_which_squares_vanish_is_refused(far):
+    X = np.concatenate([[[far, far]], np.random.default_rng(0).normal(size=(40, 2))])
+    with pytest.raises(DataError, match="squared distances must be numbers beside that of the farthest row"):
+        KMeans(3, random_state=0).fit(X)
+    alike = KMeans(2, random_state=0).fit(np.array([[far], [1.0], [1.0]]))
+    assert alike.inertia_ == 0.0 and sorted(np.bincount(alike.labels_)) == [1, 2]

@@ -158,7 +158,7 @@ def test_the_labels_that_are_there_are_still_checked():
     bad[np.flatnonzero(~HIDDEN)[1]] = np.inf
     with pytest.raises(ValueError, match="infinity"):
         lk.BayesClassifier().fit(X, bad)
-    with pytest.raises(lk.DataError, match="one label a row"):
+    with pytest.raises(lk.DataError, match="one label per row"):
         lk.BayesClassifier().fit(X, named(Y)[:-1])
 
 

@@ -288,6 +288,62 @@ def test_gaps_are_learnt_and_filled():
     assert (drawn[~gaps] == x[~gaps]).all() and np.isfinite(drawn).all() and (drawn[gaps] != filled[gaps]).all()
 
 
+@pytest.mark.parametrize("kind", ["full", "diagonal", "spherical"])
+@pytest.mark.parametrize("tie", ["covariance", "covariance per class"])
+def test_a_lone_mixture_can_have_one_covariance(kind, tie):
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(m, [1.0, 0.5], (80, 2)) for m in (-4.0, 0.0, 4.0)])
+    how = {"prior": None, "random_state": 0, "tol": 1e-12}
+    m = lk.MixtureDensity(lk.GaussianDensity(kind), 3, tie=tie, **how).fit(x)
+    assert m.model_.parts.tied and m.report_.converged
+    r = np.exp(m.model_.log_joint(x) - m.model_.log_prob(x)[:, None])
+    means = (r.T @ x) / r.sum(axis=0)[:, None]
+    z = x[:, None] - means
+    pooled = np.einsum("nk,nki,nkj->ij", r, z, z) / len(x)
+    wanted = {"full": pooled, "diagonal": np.diag(pooled), "spherical": np.trace(pooled) / 2}[kind]
+    np.testing.assert_allclose(m.model_.parts.covariance, wanted, rtol=1e-5)
+    if kind == "full":
+        peer = GaussianMixture(3, covariance_type="tied", tol=1e-10, random_state=0, max_iter=1000).fit(x)
+        assert m.score(x) == pytest.approx(peer.score(x), abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["full", "diagonal", "spherical"])
+def test_each_class_can_have_one_covariance_for_its_components(kind):
+    density = lk.MixtureDensity(lk.GaussianDensity(kind), 2, tie="covariance per class", random_state=0)
+    clf = lk.BayesClassifier(density).fit(X, LABELS)
+    found = clf.model_.parts.parts.parts.covariance
+    C = len(clf.classes_)
+    assert len(found) == 2 * C
+    for c in range(C):
+        np.testing.assert_array_equal(found[2 * c], found[2 * c + 1])
+    assert not np.allclose(found[0], found[2])
+    with pytest.raises(lk.DomainError, match="leaves nothing to move"):
+        lk.MixtureDensity(lk.GaussianDensity("emphasised"), 2, tie="covariance").fit(X)
+
+
+@pytest.mark.parametrize("prior", [0.5, 0.0, -1.0])
+@pytest.mark.parametrize("given", [False, True])
+def test_the_objective_is_finite_where_a_prior_empties_components(prior, given):
+    """More components than rows begin with a weight of 0, where a sparse prior has an infinite density."""
+    x = np.random.default_rng(0).normal(size=(5, 2))
+    start = "kmeans++"
+    if given:
+        start = lk.Mixture([0.5, 0.5, *[0.0] * 6], lk.Gaussian(np.tile(x, (2, 1))[:8], np.stack([np.eye(2)] * 8)))
+    report = lk.MixtureDensity(n_components=8, prior=prior, start=start, random_state=0).fit(x).report_
+    assert np.isfinite(report.trace).all() and (np.diff(report.trace) > -1e-9).all() and report.converged
+
+
+@pytest.mark.parametrize("how", [{}, {"restarts": 3}, {"start": "random"}, {"tie": "covariance"}], ids=str)
+def test_names_and_order_of_classes_do_not_matter(how):
+    rng = np.random.default_rng(0)
+    x, y = np.concatenate([rng.normal(m, 1.0, (50, 2)) for m in range(3)]), np.repeat([0, 1, 2], 50)
+    other = np.array([2, 0, 1])
+    density = lk.MixtureDensity(lk.GaussianDensity(), 3, random_state=0, **how)
+    a = lk.BayesClassifier(density).fit(x, y).predict_proba(x)
+    b = lk.BayesClassifier(density).fit(x, other[y]).predict_proba(x)
+    np.testing.assert_allclose(b[:, other], a, atol=1e-8)
+
+
 def test_what_is_wrong_is_said():
     with pytest.raises(ValueError, match="n_components"):
         lk.MixtureDensity(n_components=0).fit(X)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -69,6 +71,22 @@ def test_all_numbers_need_no_product():
     assert isinstance(lk.NaiveBayes().fit(X, y).model_.parts, lk.Gaussian)
     assert isinstance(lk.NaiveBayes("poisson").fit(np.abs(X).round(), y).model_.parts, lk.Poisson)
     assert isinstance(lk.NaiveBayes({0: "poisson"}).fit(np.abs(X).round(), y).model_.parts, lk.Product)
+
+
+def test_truth_values_are_categories_in_every_make_of_table():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = rng.random((200, 3)) < np.where(y[:, None] == 1, 0.7, 0.4)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    expected = lk.NaiveBayes().fit(frame, y).predict_proba(frame)
+    clf = lk.NaiveBayes().fit(X, y)
+    assert isinstance(clf.density_, lk.CategoricalDensity)
+    np.testing.assert_allclose(clf.predict_proba(X), expected, atol=1e-12)
+    hide = rng.random(X.shape) < 0.2
+    hidden = frame.astype(object).mask(hide)
+    expected = lk.NaiveBayes().fit(hidden, y).predict_proba(hidden)
+    masked = np.ma.masked_array(X, hide)
+    np.testing.assert_allclose(lk.NaiveBayes().fit(masked, y).predict_proba(masked), expected, atol=1e-12)
 
 
 def test_a_level_never_seen_counts_as_unobserved_and_is_novel(table):
@@ -176,3 +194,106 @@ def test_names_of_laws_stand_beside_each_other():
     lone = lk.BayesClassifier(lk.ExponentialDensity()).fit(X["wait"][:, None], y)
     others = {"angle": np.full(60, np.nan), "size": np.full(60, np.nan)}
     np.testing.assert_allclose(nb.predict_proba({**X, **others}), lone.predict_proba(X["wait"][:, None]), rtol=1e-9)
+
+
+# ----------------------------------------------------------------- laws that do not suit
+
+
+@pytest.fixture
+def patients() -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    age, bmi, change = rng.normal(40, 9, 40).round(), rng.normal(30, 5, 40).round(1), rng.normal(size=40).round(3)
+    return pd.DataFrame({"age": age, "bmi": bmi, "change": change}), np.arange(40) % 2
+
+
+@pytest.mark.parametrize(
+    ("column", "law", "expected"),
+    [
+        *(("bmi", law, "whole numbers") for law in ("poisson", "binomial", "negative-binomial")),
+        ("bmi", "bernoulli", "values must be 0 or 1"), ("bmi", "beta", "must lie between 0 and 1"),
+        *(("change", law, "Negative values") for law in ("exponential", "gamma", "chi-square", "poisson", "binomial")),
+    ],
+)  # fmt: skip
+def test_a_law_that_cannot_hold_a_column_is_refused_by_its_name(patients, column, law, expected):
+    X, y = patients
+    odd = X[column][X[column] < 0] if column == "change" else X[column]
+    came = rf"got {odd.iloc[0]:g} at row {odd.index[0]}, column '{column}': .*GaussianDensity.*\"gaussian\""
+    with pytest.raises(lk.DataError, match=rf"{expected}.*{came}"):
+        lk.NaiveBayes({column: law}).fit(X, y)
+    with pytest.raises(lk.DataError, match=rf"{expected}.*column 'x{list(X).index(column)}'"):
+        lk.NaiveBayes({list(X).index(column): law}).fit(X.to_numpy(), y)
+
+
+def test_a_law_for_all_columns_warns_by_name(patients):
+    X, y = patients
+    with pytest.warns(lk.FitWarning, match="PoissonDensity: bmi, change are not all whole numbers"):
+        lk.NaiveBayes("poisson").fit(X.abs(), y)
+
+
+def test_parts_name_the_columns_of_the_table(patients):
+    X, _ = patients
+    X = X.assign(same=3.0)
+    with pytest.raises(lk.DataError, match=r"whole numbers, got .* column 'bmi'"):
+        lk.ProductDensity([("counts", lk.PoissonDensity(), ["age", "bmi"])]).fit(X)
+    with pytest.warns(lk.FitWarning) as heard:
+        lk.ProductDensity([
+            ("counts", lk.GaussianDensity(), ["age", "same"]), ("up", lk.BernoulliDensity(), "change"),
+            ("bmi", lk.LaplaceDensity()),
+        ]).fit(X.assign(bmi=5.0))  # fmt: skip
+    told = " ".join(str(w.message) for w in heard)
+    assert "column 'same' is constant" in told and "change is not all 0 and 1" in told and "bmi is constant" in told
+    assert "x0" not in told and "column 0" not in told
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda frame: frame.to_numpy(), lambda frame: frame.to_dict("list")])
+def test_an_unknown_law_is_named_with_its_column(patients, make):
+    X, y = patients
+    X = make(X)
+    column = 1 if isinstance(X, np.ndarray) else "bmi"
+    with pytest.raises(
+        lk.DomainError, match=rf"the law of column {column!r} must be .*poisson.*did you mean \"student-t\""
+    ):
+        lk.NaiveBayes({column: "student"}).fit(X, y)
+    with pytest.raises(lk.DomainError, match=rf"the law of column {column!r} must be a density, got 3: pass a name"):
+        lk.NaiveBayes({column: 3}).fit(X, y)
+
+
+# ---------------------------------------------------------------------------- notes, once a call
+
+
+def notes_of(call) -> list[str]:
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        call()
+    return [str(w.message) for w in heard if issubclass(w.category, lk.FitWarning)]
+
+
+@pytest.mark.parametrize("make", [lk.NaiveBayes, lk.TableClassifier])
+def test_values_never_seen_are_told_of_once_a_call(table, make):
+    X = {"size": [1.0, 1.2, 3.0, 3.1] * 5, "colour": ["red", "red", "blue", None] * 5}
+    clf = make().fit(X, ["a", "a", "b", "b"] * 5)
+    new = {"size": [1.0, 2.0], "colour": ["green", "red"]}
+    for call in (clf.predict, clf.predict_proba, clf.decide, lambda X: clf.decide(X, full=True)):
+        assert [note.partition(": ")[2] for note in notes_of(lambda: call(new))] == [  # noqa: B023
+            "'colour' holds values that training never saw: they count as missing"
+        ]
+        assert notes_of(lambda: call(X)) == []  # noqa: B023
+
+
+@pytest.mark.parametrize("clf", [lk.NaiveBayes(), lk.NearestNeighbours(1), lk.DistanceClassifier()])
+def test_one_class_alone_is_told_of(clf):
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    (note,) = notes_of(lambda: clf.fit(X, ["a"] * 12))
+    assert note.startswith(f"{type(clf).__name__}: all labels are 'a', so every row will be decided for it; give rows")
+    assert notes_of(lambda: clf.fit(X, ["a", "b"] * 6)) == []
+
+
+def test_hidden_labels_are_told_of():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    notes = notes_of(lambda: lk.NaiveBayes().fit(X, [np.nan, 0.0, 1.0] * 4))
+    assert sum("4 of 12 rows have no label: it is hidden" in note for note in notes) == 1
+
+
+def test_named_columns_may_be_evaluated():
+    X = {"size": [1.0, 1.2, 3.0, 3.1] * 5, "colour": ["red", "red", "blue", None] * 5}
+    assert lk.evaluate(lk.NaiveBayes(), X, ["a", "a", "b", "b"] * 5, cv=2).error.value == 0.0

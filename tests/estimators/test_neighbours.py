@@ -209,9 +209,46 @@ def test_rows_with_nothing_in_common_do_not_vote():
     np.testing.assert_allclose(m.predict_proba([[0.0, np.nan]]), [[2.5 / 3, 0.5 / 3]])
     np.testing.assert_allclose(m.predict_proba([[np.nan, np.nan]]), [[0.5, 0.5]])
     with pytest.raises(lk.DataError, match="needs rows without gaps"):
-        lk.NearestNeighbours(1, "mahalanobis").fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0, 0, 1]).predict(
+        lk.NearestNeighbours(1, "correlation").fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0, 0, 1]).predict(
             [[np.nan, 0.0]]
         )
+
+
+@pytest.mark.filterwarnings("ignore:.*all rows vote")
+@pytest.mark.parametrize("trained", ["complete", "gaps"])
+def test_mahalanobis_neighbours_by_expected_squared_distances(trained, tmp_path):
+    """Against the mean over draws of what is missing, which dense conditional formulas give."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3))
+    y = (X[:, 0] > 0).astype(int)
+    holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    if trained == "gaps":
+        with pytest.warns(lk.FitWarning, match="NearestNeighbours: entries are missing: .* found by EM"):
+            m = lk.NearestNeighbours(4, "mahalanobis", weights="distance").fit(holes, y)
+    else:
+        m = lk.NearestNeighbours(4, "mahalanobis", weights="distance").fit(X, y)
+    known, mean, cov = holes if trained == "gaps" else X, m.law_.mean, m.law_.covariance
+    inverse = np.linalg.inv(m.scale_)
+
+    def conditional(x):
+        g, o = np.isnan(x), ~np.isnan(x)
+        filled, left = x.copy(), np.zeros((3, 3))
+        slope = cov[np.ix_(g, o)] @ np.linalg.inv(cov[np.ix_(o, o)])
+        filled[g] = mean[g] + slope @ (x[o] - mean[o])
+        left[np.ix_(g, g)] = cov[np.ix_(g, g)] - slope @ cov[np.ix_(o, g)]
+        return filled, float((left * inverse).sum())
+
+    a, b = [conditional(x) for x in holes], [conditional(x) for x in known]
+    squares = np.array([[(p - q) @ inverse @ (p - q) + s + t for q, t in b] for p, s in a])
+    away, _ = m._voters.search.nearest(holes, 4)
+    np.testing.assert_allclose(away, np.sqrt(np.sort(squares, axis=1)[:, :4]), rtol=1e-9)
+    if trained == "gaps":
+        np.fill_diagonal(squares, np.inf)
+        away, _ = m._voters.search.nearest_others(4)
+        np.testing.assert_allclose(away, np.sqrt(np.sort(squares, axis=1)[:, :4]), rtol=1e-9)
+    m.save(tmp_path / "m.likely")
+    np.testing.assert_array_equal(lk.load(tmp_path / "m.likely").predict_proba(holes), m.predict_proba(holes))
+    assert m.score(holes, y) > 0.7
 
 
 def test_all_vote_where_there_are_fewer_than_k():

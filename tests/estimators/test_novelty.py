@@ -112,3 +112,128 @@ def test_a_rate_finer_than_the_rows_is_said():
         clf.decide([[1.0]], novelty=0.001)
     with pytest.raises(lk.DomainError, match="rate"):
         clf.decide([[1.0]], novelty=1.5)
+
+
+def overlapping(rng, n, d=2):
+    y = np.arange(n) % 2
+    return rng.normal(size=(n, d)) + y[:, None], y
+
+
+@pytest.mark.parametrize("bins", ["doane", 6, "leave-one-out"])
+def test_histograms_keep_the_rate(bins):
+    """Left-out rows meet the edges of the others: those of all rows would hold them, and 8 to 13 % were novel here."""
+    rates = []
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 4])
+        clf = lk.BayesClassifier(lk.HistogramDensity(bins)).fit(*overlapping(rng, 150, 4))
+        rates.append(np.mean(clf.decide(overlapping(rng, 3000, 4)[0], novelty=0.08) == lk.NOVEL))
+    assert 0.08 / 1.5 < np.mean(rates) < 0.08 * 1.5
+
+
+def test_fold_histograms_span_the_other_rows_alone():
+    X = np.arange(20.0)[:, None]
+    clf = lk.BayesClassifier(lk.HistogramDensity(4)).fit(X, [0] * 20)
+    assert np.isposinf(clf.calm_[0]).sum() == 2  # the least and the largest lie beyond what the others span
+    fixed = lk.BayesClassifier(lk.HistogramDensity([0.0, 10.0, 20.0])).fit(X, [0] * 20)
+    assert np.isfinite(fixed.calm_[0]).all()  # given edges are everybody's
+
+
+def test_a_rate_that_rows_without_support_exceed_is_said():
+    rng = np.random.default_rng(0)
+    clf = lk.BayesClassifier(lk.HistogramDensity()).fit(*overlapping(rng, 60, 12))
+    kept = clf.calm_[0]
+    share = 100 * np.isposinf(kept).mean()
+    with pytest.warns(lk.FitWarning, match=f"0.05 cannot be held: {share:.2g} % of the training rows"):
+        done = clf.decide(overlapping(rng, 4000, 12)[0], novelty=0.05)
+    assert np.mean(done == lk.NOVEL) == pytest.approx(share / 100, rel=0.5)  # what is said holds
+
+
+def test_levels_of_one_row_are_novel_when_it_is_left_out():
+    """Names that come once: the next row has another one, and is novel. Rates below that cannot be held."""
+    names = np.array([[f"name {i}"] if i % 4 == 0 else ["a"] for i in range(80)], dtype=object)
+    clf = lk.BayesClassifier(lk.CategoricalDensity()).fit(names, np.arange(80) % 2)
+    assert np.isposinf(clf.calm_[0]).sum() == 20
+    with pytest.warns(lk.FitWarning, match="0.1 cannot be held: 25 % of the training rows"):
+        assert clf.decide([["a"], ["new"]], novelty=0.1)[1] is lk.NOVEL
+
+
+@pytest.mark.parametrize("density", [lk.ParzenDensity("epanechnikov"), lk.HistogramDensity(), lk.UniformDensity()])
+def test_rows_that_no_class_has_a_density_for_are_novel_at_any_rate(density):
+    rng = np.random.default_rng(0)
+    X, y = overlapping(rng, 60, 6)
+    for clf in (lk.BayesClassifier(density).fit(X, y), lk.Calibrated(lk.BayesClassifier(density)).fit(X, y)):
+        for rate in (1e-3, 0.05, 0.3):
+            done = clf.decide([[90.0] * 6, [0.5] * 6], novelty=rate, full=True)
+            assert done.choice[0] is lk.NOVEL
+            assert "no class has a density" in done.reasons[0]
+
+
+def test_a_law_that_cannot_hold_marks_what_it_excludes(recwarn):
+    """Poisson counts that are decimals have p = 0 under every class: training rows too."""
+    rng = np.random.default_rng(0)
+    frame = {"bmi": np.where(rng.random(200) < 0.9, rng.gamma(9.0, 3.0, 200), rng.poisson(27, 200))}
+    clf = lk.NaiveBayes({"bmi": "poisson"}).fit(frame, np.arange(200) % 2)
+    recwarn.clear()
+    done = clf.decide({"bmi": np.array([27.5, 28.0])}, novelty=0.01)
+    assert done[0] is lk.NOVEL and done[1] is not lk.NOVEL
+    said = [str(w.message) for w in recwarn]
+    assert any("0.01 cannot be held" in text for text in said)
+    assert not any("the class prior decides" in text for text in said)
+    assert "no class has a density here" in str(clf.explain({"bmi": np.array([27.5])}))
+    assert "no class has a density" not in str(clf.explain({"bmi": np.array([28.0])}))
+
+
+MAKES = {
+    "full": lambda: lk.BayesClassifier(lk.GaussianDensity("full")),
+    "pooled": lambda: lk.BayesClassifier(lk.GaussianDensity("pooled")),
+    "diagonal": lambda: lk.BayesClassifier(lk.GaussianDensity("diagonal")),
+    "t": lambda: lk.BayesClassifier(lk.StudentTDensity()),
+    "parzen": lambda: lk.BayesClassifier(lk.ParzenDensity()),
+    "neighbour density": lambda: lk.BayesClassifier(lk.NeighbourDensity()),
+    "mixture": lambda: lk.BayesClassifier(
+        lk.MixtureDensity(lk.GaussianDensity("full"), n_components=6, random_state=0)
+    ),
+    "neighbours": lambda: lk.NearestNeighbours(5),
+    "naive": lk.NaiveBayes,
+    "histogram": lambda: lk.BayesClassifier(lk.HistogramDensity()),
+    **{m: lambda m=m: lk.DistanceClassifier(m) for m in ("mahalanobis", "scaled", "l2", "l1", "linf")},
+}
+
+
+def correlated(rng, n, d):
+    y = np.arange(n) % 2
+    mixing = np.random.default_rng(99 + d).normal(size=(2, d, d)) / np.sqrt(d) + np.eye(d)
+    return np.einsum("nij,nj->ni", mixing[y], rng.normal(size=(n, d))) + 2.0 * y[:, None], y
+
+
+def share_novel(make, n, d, rates, seeds, new):
+    """Share of new rows called novel (len(rates),), the mean of several trainings with n rows of each class."""
+    out = []
+    for seed in range(seeds):
+        rng = np.random.default_rng([seed, n, d])
+        clf = make().fit(*correlated(rng, 2 * n, d))
+        Q = correlated(rng, new, d)[0]
+        out.append([np.mean(clf.decide(Q, novelty=rate) == lk.NOVEL) for rate in rates])
+    return np.mean(out, axis=0)
+
+
+@pytest.mark.parametrize("name", ["full", "mahalanobis", "naive", "parzen", "neighbours"])
+def test_every_model_keeps_the_rate(name):
+    found = share_novel(MAKES[name], 60, 8, [0.1], 4, 2000)
+    assert 0.1 / 1.6 < found[0] < 0.1 * 1.6
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", list(MAKES))
+@pytest.mark.parametrize("n", [60, 150, 400])
+@pytest.mark.parametrize("d", [2, 8, 20])
+def test_every_model_keeps_the_rate_over_many_trainings(name, n, d):
+    """Mean of 20 trainings × 10,000 new rows, wherever the stated rate × rows of a class is 3 or more."""
+    rates = [rate for rate in (0.01, 0.05, 0.1) if rate * n >= 3]
+    found = share_novel(MAKES[name], n, d, rates, 20, 10_000)
+    without_support = 1 - (1 - 2 / (2 * n + 1)) ** d if name == "histogram" else 0.0  # beyond the edges of some column
+    for rate, share in zip(rates, found, strict=True):
+        if rate < 1.2 * without_support:  # cannot be held, and is said
+            assert share == pytest.approx(max(rate, without_support), rel=0.5)
+        else:
+            assert rate / 1.5 < share < rate * 1.5, (rate, share)

@@ -105,13 +105,76 @@ def test_dependent_columns_are_no_reason_to_warn(rng):
     assert p.n_components_ == 3 and p.relative_error_ == pytest.approx(0, abs=1e-14)
 
 
-def test_gaps_point_to_ppca(X):
+def test_an_r_factor_needs_complete_rows(X):
+    stream = PCA(route="qr").partial_fit(X)
     X[7, 2] = np.nan
-    for learn in (PCA().fit, PCA().partial_fit, PCA(route="qr").fit):
-        with pytest.raises(DataError, match=r"NaN at row 7, column 2.*PPCA"):
+    for learn in (PCA(route="qr").fit, PCA(route="qr").partial_fit, stream.partial_fit):
+        with pytest.raises(DataError, match=r'NaN at row 7, column 2.*route="scatter".*PPCA'):
             learn(X)
-    with pytest.raises(DataError, match=r"row 7, column 2.*PPCA"):
-        PCA().fit(X[:7]).transform(X)
+
+
+def plain_em(X, passes=300):
+    """Mean and covariance of a Gaussian by maximum likelihood, row by row, from dense conditional formulas."""
+    mean, cov = np.nanmean(X, axis=0), np.diag(np.nanvar(X, axis=0))
+    for _ in range(passes):
+        filled, spread = np.array([expected(mean, cov, x) for x in X]), np.zeros_like(cov)
+        for x in X:
+            m, o = np.isnan(x), ~np.isnan(x)
+            spread[np.ix_(m, m)] += cov[np.ix_(m, m)] - cov[np.ix_(m, o)] @ np.linalg.solve(
+                cov[np.ix_(o, o)], cov[np.ix_(o, m)]
+            )
+        mean = filled.mean(axis=0)
+        cov = ((filled - mean).T @ (filled - mean) + spread) / len(X)
+    return mean, cov
+
+
+def expected(mean, cov, x):
+    """The row with E[missing | seen] in its gaps."""
+    m, o, out = np.isnan(x), ~np.isnan(x), x.copy()
+    out[m] = mean[m] + cov[np.ix_(m, o)] @ np.linalg.solve(cov[np.ix_(o, o)], x[o] - mean[o])
+    return out
+
+
+def test_axes_of_rows_with_gaps_are_those_of_a_gaussian_found_by_em():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 4)) + 0.3 * rng.normal(size=(150, 4)) + np.arange(4)
+    holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    holes = holes[~np.isnan(holes).all(axis=1)]
+    with pytest.warns(FitWarning, match="PCA: entries are missing: .* found by EM"):
+        p = PCA().fit(holes)
+    mean, cov = plain_em(holes)
+    values, vectors = np.linalg.eigh(cov)
+    np.testing.assert_allclose(p.mean_, mean, atol=2e-3)
+    np.testing.assert_allclose(p.explained_variance_, values[::-1], rtol=5e-3)
+    np.testing.assert_allclose(np.abs(np.sum(p.components_.T * vectors[:, ::-1], axis=0)), 1.0, atol=1e-4)
+    learnt = p.stats_.scatter / p.stats_.weight
+    want = np.array([p.components_ @ (expected(p.mean_, learnt, x) - p.mean_) for x in holes])
+    np.testing.assert_allclose(p.transform(holes), want, atol=1e-4)
+    whole = PCA(2).fit(X)  # also where training rows were complete, and only the new ones are not
+    covariance = np.cov(X.T, bias=True)
+    want = np.array([whole.components_ @ (expected(whole.mean_, covariance, x) - whole.mean_) for x in holes])
+    np.testing.assert_allclose(whole.transform(holes), want, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+def test_rows_with_gaps_in_streams_weights_and_extremes():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 5)) + 0.1 * rng.normal(size=(300, 5))
+    holes = np.where(rng.random(X.shape) < 0.15, np.nan, X)
+    whole, stream = PCA(2).fit(holes), PCA(2)
+    for i in range(0, 300, 100):
+        stream.partial_fit(holes[i : i + 100])
+    np.testing.assert_allclose(stream.explained_variance_, whole.explained_variance_, rtol=0.05)
+    w = rng.integers(1, 4, 300)
+    weighted, copies = PCA(2).fit(holes, sample_weight=w), PCA(2).fit(np.repeat(holes, w, axis=0))
+    np.testing.assert_allclose(weighted.explained_variance_, copies.explained_variance_, rtol=1e-6)
+    assert np.isfinite(PCA(3).fit(holes[:4]).transform(holes)).all()  # fewer rows than columns
+    np.testing.assert_allclose(whole.transform(np.full((1, 5), np.nan)), 0.0, atol=1e-12)
+    for bad, says in ((np.nan, "column 2 must be observed"), (np.inf, "row 0, column 2")):
+        spoilt = holes.copy()
+        spoilt[:, 2] = bad
+        with pytest.raises(DataError, match=says):
+            PCA(2).fit(spoilt)
 
 
 def test_whitening(X):

@@ -105,6 +105,9 @@ def test_what_does_not_fit_together_is_refused(mixed):
 def test_the_number_of_states_is_found(rng):
     truth = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [4.0]], 1.0))
     choice = choose_states(lk.HMMDensity(random_state=0), truth.sample(12, rng, length=60), (1, 2, 4))
+    text = str(choice)
+    assert "± is one standard error of the paired difference to the best" in text
+    assert text.count("the best\n") + text.count("the best  ") >= 1 and text.count(" ± ") == 2  # none for the best
     assert choice.best == 2 and choice.pieces == 12 and "chosen" in str(choice)
     assert choice.held_out[1] > choice.held_out[0]
 

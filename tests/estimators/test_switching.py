@@ -222,3 +222,18 @@ def test_the_nile_falls_in_1899() -> None:
     assert jumps.argmax() == 28 and jumps[28] > 0.5 and (np.delete(jumps, 28) < 0.5).all()
     late = RaoBlackwell(model, 200).run(y, keep=True).regime_smoothed(20)[:, 1]
     assert late.argmax() == 28 and late[28] > 0.5
+
+
+def test_regimes_of_few_frames_are_lifted_off_a_singular_observation():
+    """By maximum likelihood a regime explains few frames exactly; rounding must not make them impossible."""
+    singular = 0
+    for seed in range(12):
+        x = np.random.default_rng(seed).uniform(0, 20, (20, 5))
+        with warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always")
+            model = lk.SwitchingDensity(3, prior=None, max_iter=3, random_state=seed).fit([x]).model_
+        singular += any("is singular, its frames are too few" in str(note.message) for note in notes)
+        assert np.isfinite(model.log_prob([x])).all()
+        for one in model.regimes:
+            assert np.linalg.eigvalsh(one.observation).min() > 1e-11 * x.var()
+    assert singular >= 3

@@ -28,6 +28,18 @@ def lumps(n: int = 240, seed: int = 0, slant: float = 0.0) -> tuple[pl.DataFrame
     return pl.DataFrame(X, schema=["a", "b"]), k
 
 
+def test_arrays_are_read_in_the_order_of_the_training_table(tmp_path):
+    X, k = lumps(120)
+    X = X.with_columns(flag=pl.Series((k == 1) * 1.0), same=pl.lit(3.0)).select("flag", "same", "a", "b")
+    model = TableClusterer(3, restarts=1).fit(X)
+    assert model.feature_names_in_.tolist() == X.columns and list(model.schema) == ["a", "b", "flag"]
+    model.save(tmp_path / "m")
+    for one in (model, lk.load(tmp_path / "m"), TableClusterer(3, restarts=1).fit(X.to_numpy())):
+        np.testing.assert_allclose(one.predict_proba(X.to_numpy()), model.predict_proba(X), atol=1e-12)
+        with pytest.raises(DataError, match=r"the 4 columns of training, in that order: .* got shape"):
+            one.predict(X.drop("same").to_numpy())
+
+
 @pytest.mark.parametrize("by", ["bic", "held-out", "prior"])
 def test_every_way_finds_the_lumps(by):
     X, k = lumps()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, LeaveOneOut, RepeatedStratifiedKFold, ShuffleSplit, cross_val_predict
@@ -16,6 +19,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import likely as lk
+from likely.errors import DataError, DomainError
 from likely.estimators.calibrated import Calibrated
 from likely.estimators.validation import evaluate, out_of_fold
 
@@ -164,7 +168,7 @@ def test_bad_input_is_named():
         evaluate(SVC(), X, Y)
     with pytest.raises(lk.DomainError, match="cv must be"):
         evaluate(GaussianNB(), X, Y, cv="twice")
-    with pytest.raises(lk.DataError, match="one label a row"):
+    with pytest.raises(lk.DataError, match="one label per row"):
         evaluate(GaussianNB(), X, Y[:7])
     with pytest.raises(lk.DataError, match="label"):
         evaluate(GaussianNB(), X, np.where(Y == 1, np.nan, Y))
@@ -188,3 +192,63 @@ def test_a_table_of_cells_is_learnt_from_copies(rng):
     tree = DecisionTreeClassifier(random_state=0)
     assert evaluate(tree, rows, label[cell]).error.value < 0.01
     assert Calibrated(tree).fit(rows, label[cell]).predict_proba(rows).max(axis=1).mean() > 0.95
+
+
+# ------------------------------------------------------------- fitted already
+
+
+def test_a_fitted_model_is_measured_as_it_is():
+    train, test = np.arange(150) % 2 == 0, np.arange(150) % 2 == 1
+    clf = lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(X[train], NAMES[Y[train]])
+    e = evaluate(clf, X[test], NAMES[Y[test]], cv="prefit")
+    np.testing.assert_allclose(np.exp(e.log_posterior), clf.predict_proba(X[test]), rtol=1e-12)
+    assert len(e) == 75 and e.fold is None and e.truth.tolist() == Y[test].tolist()
+    assert e.error.value == pytest.approx((clf.predict(X[test]) != NAMES[Y[test]]).mean())
+    one = evaluate(clf, X[test][:5], NAMES[Y[test][:5]], cv="prefit", sample_weight=[1, 2, 1, 1, 1])
+    assert one.classes.tolist() == NAMES.tolist() and one.counts.sum() == 6  # classes that the rows lack stay
+    other = GaussianNB().fit(X[train], Y[train])
+    wrong = evaluate(other, X[test], Y[test], cv="prefit").error.value
+    assert wrong == pytest.approx(1 - other.score(X[test], Y[test]))
+    words = evaluate(other, X[test], Y[test].astype(str), cv="prefit")  # labels that read alike
+    assert words.truth.tolist() == Y[test].tolist()
+
+
+def test_prefit_refuses_what_is_not_fitted_and_labels_that_are_not_known():
+    with pytest.raises(DomainError, match="needs a fitted classifier, got GaussianNB"):
+        evaluate(GaussianNB(), X, Y, cv="prefit")
+    clf = GaussianNB().fit(X[Y < 2], Y[Y < 2])
+    with pytest.raises(DataError, match=r"among the classes \[0, 1\], got 2 at row 100"):
+        evaluate(clf, X, Y, cv="prefit")
+
+
+def test_folds_of_a_fitted_model_are_not_silent():
+    clf = lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(X, Y)
+    with pytest.warns(lk.FitWarning, match=r'fitted already, but copies of it.*cv="prefit" measures it as it is'):
+        silent = evaluate(clf, X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asked = evaluate(clf, X, Y, cv=5)
+        fresh = evaluate(lk.BayesClassifier(lk.GaussianDensity("pooled")), X, Y)
+    assert silent.error == asked.error == fresh.error
+
+
+def test_copies_of_a_calibrated_table_are_calibrated_inside_folds():
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    common = rng.normal(0, 1.6, 400) + y
+    frame = pl.DataFrame({f"x{j}": common + rng.normal(0, 0.05, 400) for j in range(6)})  # naive Bayes is far too sure
+    plain, softened = lk.TableClassifier().fit(frame, y), lk.TableClassifier(calibrate=True).fit(frame, y)
+    assert plain.calibration_ is None and softened.calibration_ is not None
+    around = lk.TableClassifier.around(softened.classifier_, softened.schema, softened.calibration_)
+    losses = {name: evaluate(clf, frame, y, cv=5).log_loss.value
+              for name, clf in {"plain": plain, "softened": softened, "around": around}.items()}  # fmt: skip
+    assert losses["softened"] == losses["around"] < losses["plain"] - 0.2
+    again = clone(softened)
+    assert again.calibrate and not hasattr(again, "classifier_")
+
+
+def test_copies_without_their_calibration_are_told_of():
+    clf = GaussianNB().fit(X, Y)
+    clf.calibration_ = "a map"
+    with pytest.warns(lk.FitWarning, match="copies of it are measured without calibration"):
+        evaluate(clf, X, Y, cv=5)

@@ -9,6 +9,7 @@ import scipy.optimize
 import scipy.stats
 
 import likely as lk
+from likely.families import beta_binomial
 
 EPS = float(np.finfo(float).eps)
 
@@ -178,3 +179,31 @@ def test_estimators():
     for density in (lk.BinomialDensity(trials=20), lk.BetaBinomialDensity(trials=20)):
         clf = lk.BayesClassifier(density).fit(X + y[:, None] * 0.0, y)
         assert clf.predict_proba(X).shape == (500, 2)
+
+
+def test_the_urn_is_learnt_in_few_steps_from_the_law_of_before(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.binomial(20, rng.beta([2.0, 6.0], [5.0, 2.0], (60, 2))).astype(float)
+    w = rng.random(60)
+    looks, hill = [], beta_binomial._hill
+    monkeypatch.setattr(beta_binomial, "_hill", lambda *at: looks.append(1) or hill(*at))
+    cold = lk.BetaBinomial.fit(x, w, trials=20)
+    assert len(looks) <= 120  # two columns, fitted at the first look and again: it was 260
+    stats, prior = cold.collect(x, w), cold.weak_prior(cold.collect(x, w))
+    for given in (None, prior):
+        looks.clear()
+        warm = cold.refit(stats, given)
+        assert len(looks) <= 20
+        assert warm.objective(stats, given) >= cold.objective(stats, given) - 1e-10
+    np.testing.assert_allclose([warm.a, warm.b], [cold.a, cold.b], rtol=1e-6)
+
+
+def test_heights_of_the_hill_differ_as_likelihoods_do():
+    rng = np.random.default_rng(1)
+    x, w = np.arange(13.0), rng.random(13)
+    plain = lk.BetaBinomial(12, 1.0, 1.0)
+    stats = plain.collect(x, w)
+    laws = np.array([[0.3, 2.0], [5.0, 7.0], [1e-5, 40.0], [3e6, 8e6], [3.1e6, 8.1e6]])
+    exact = [plain.replace(a=np.array([a]), b=np.array([b])).objective(stats) for a, b in laws]
+    ours = [beta_binomial._hill(np.log(law), x, w, 12.0).height for law in laws]
+    np.testing.assert_allclose(np.diff(ours), np.diff(exact), rtol=1e-9, atol=1e-11)

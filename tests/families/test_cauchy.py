@@ -46,6 +46,25 @@ def test_as_scipy_has_it(rng):
     np.testing.assert_allclose(law.quantile([0.25, 0.75]), [-1.0, 3.0])
 
 
+def test_one_outlier_pulls_alike_however_far_it_lies():
+    x = np.random.default_rng(3).normal(size=59)
+    near = lk.Cauchy.fit(np.append(x, 1e100))
+    for far in (1e160, 1e300, 1.7e308):
+        law = lk.Cauchy.fit(np.append(x, far))
+        np.testing.assert_allclose([law.centre, law.scale], [near.centre, near.scale], rtol=1e-12)
+        [last] = law.log_prob([far])
+        exact = -mpmath.log(mpmath.pi) - 2 * mpmath.log(far) + mpmath.log(float(law.scale[0]))
+        assert last == pytest.approx(float(exact), rel=1e-14)
+
+
+def test_learnt_in_any_unit():
+    x = np.random.default_rng(4).standard_cauchy(60)
+    law = lk.Cauchy.fit(x)
+    for unit in (1e-305, 1e304):
+        other = lk.Cauchy.fit(x * unit)
+        np.testing.assert_allclose([other.centre / unit, other.scale / unit], [law.centre, law.scale], rtol=1e-9)
+
+
 @pytest.mark.parametrize("n", [3, 4, 7, 30, 400])
 def test_maximum_likelihood_is_found(n):
     rng = np.random.default_rng(n)

@@ -94,6 +94,52 @@ def test_numbers_near_the_largest():
     assert lk.Laplace.moments_fit([1e150, -1e150]).scale == pytest.approx(1e150 / np.sqrt(2))
 
 
+BASE = np.random.default_rng(3).normal(size=59)
+FAR = {f"{size:g}": np.append(BASE, size) for size in (1e153, 1e160, 1e200, -1e300, 1e307)}
+TINY = {f"{size:g}": BASE * size for size in (1e-300, 1e-310, 1e-320, 5e-324)}
+MIXED = {"tiny and 1": np.append(1e-310 * BASE, 1.0), "tiny and 1e300": np.append(1e-310 * BASE, 1e300)}
+OTHERS = {"two of 5e-324": np.repeat([0.0, 5e-324], [29, 31]), "half": BASE[:, None] * [1, 1e300]}
+HAZARDS = {**FAR, **TINY, **MIXED, **OTHERS}
+
+
+@pytest.mark.parametrize("name", HAZARDS)
+@pytest.mark.parametrize("law", [lk.Cauchy, lk.Triangular, lk.Laplace, lk.Uniform, lk.Gamma, lk.Exponential])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_outliers_and_denormal_columns_get_finite_densities(law, name):
+    x = np.ravel(HAZARDS[name])
+    x = np.maximum(np.abs(x), 5e-324) if law in (lk.Gamma, lk.Exponential) else x
+    if law is lk.Gamma and np.median(x) < 1e-305 and x.max() < 1:  # its rate would be no number
+        with pytest.raises(DataError, match="got rate = inf: rescale the column"):
+            law.fit(x)
+        return
+    for prior in (None, "weak"):
+        logs = law.fit(x, prior=prior).log_prob(x)
+        assert np.isfinite(logs[np.abs(x) > 0]).all() and not np.isnan(logs).any() and not np.isposinf(logs).any()
+
+
+@pytest.mark.parametrize("law", [lk.Laplace, lk.Triangular, lk.Exponential, lk.ChiSquare])
+def test_numbers_that_are_too_large_to_learn_from_are_refused(law):
+    with pytest.raises(DataError, match=r"column 0 must be such that .*: rescale the column"):
+        law.fit(np.linspace(1.0, 17.0, 60) * 1e307 - (9e307 if law in (lk.Laplace, lk.Triangular) else 0.0) * 1.9)
+
+
+@pytest.mark.parametrize(
+    ("law", "x", "said"),
+    [
+        (lk.Exponential, [0.0, 0.0], "Exponential: column 0 is 0 or next to 0 throughout"),
+        (lk.Beta, 0.3 + 1e-9 * np.arange(9), "Beta: column 0 is too narrow for b to be learnt: b is held at 1e\\+12"),
+        (lk.VonMises, 0.3 + 1e-10 * np.arange(9), "column 0 is too narrow for the concentration to be learnt"),
+    ],
+)
+def test_parameters_at_their_limit_are_told(law, x, said):
+    for prior in (None, "weak"):
+        with pytest.warns(FitWarning, match=said):
+            law.fit(x, prior=prior)
+        estimator = getattr(lk, f"{law.__name__}Density")(prior=prior)
+        with pytest.warns(FitWarning, match=said.split("column")[-1].replace("0 is", "is")):
+            estimator.fit(np.reshape(x, (-1, 1)))
+
+
 @pytest.mark.filterwarnings("error")
 def test_moments_that_no_law_has():
     for law in (lk.Uniform, lk.Laplace):

@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 import scipy.stats
 
+import likely as lk
 from likely.errors import DataError, DomainError, ShapeError
+from likely.families import urn_learning
 from likely.families.dirichlet_multinomial import DirichletMultinomial
 from likely.families.multinomial import Multinomial, all_rows
 
@@ -88,3 +90,18 @@ def test_rows_that_are_nearly_certain(as_rows):
     assert np.exp(found[2]) == pytest.approx(5 * 3e-5 / 1e10, rel=1e-8)
     again = DirichletMultinomial([alpha, alpha]).log_prob(as_rows(x[:1]))
     assert again == pytest.approx(np.full((1, 2), found[0]), rel=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["values", "prior"])
+def test_a_refit_goes_on_from_the_law_of_before(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    x = np.array([rng.multinomial(30, rng.dirichlet([1, 2, 3, 4, 5])) for _ in range(60)], dtype=float)
+    law = lk.DirichletMultinomial.fit(x)
+    stats = law.collect(x)
+    prior = law.weak_prior(stats) if kind == "prior" else None
+    law = law.refit(stats, prior)
+    looks, hill = [], urn_learning._hill
+    monkeypatch.setattr(urn_learning, "_hill", lambda *at: looks.append(1) or hill(*at))
+    warm = law.refit(stats, prior)
+    assert len(looks) <= 5 and warm.objective(stats, prior) >= law.objective(stats, prior) - 1e-10
+    np.testing.assert_allclose(warm.alpha, law.alpha, rtol=1e-9)

@@ -46,6 +46,29 @@ def test_counts_against_scikit_learn():
     assert lk.mutual_information(counts).value == pytest.approx(plain - (6 - 2 - 3 + 1) / (2 * 117))  # Miller and Madow
 
 
+@pytest.mark.parametrize(
+    "counts", [[[5, 0], [0, 5]], [[1, 0], [0, 1]], [[5, 0, 0], [0, 5, 1], [0, 0, 1]], [[2, 0]] * 2]
+)
+def test_counts_say_no_more_than_the_entropy_of_either_side(counts):
+    shares = np.array(counts) / np.sum(counts)
+    most = min(entropy_of(shares.sum(axis=axis)) for axis in (0, 1))
+    value = lk.mutual_information(counts).value
+    assert 0 <= value <= most + 1e-12
+    rows, columns = np.nonzero(counts)
+    repeated = [np.repeat(side, np.array(counts)[rows, columns]) for side in (rows, columns)]
+    if len(repeated[0]) > 4:
+        few = [side.astype(float) for side in repeated]  # too rare to be counted: by neighbours
+        assert lk.mutual_information(*few).value <= most + 1e-12
+
+
+def test_few_labels_beside_numbers_say_no_more_than_their_entropy():
+    rng = np.random.default_rng(1)
+    for seed in range(5):
+        label = np.repeat([0.0, 1.0], 15 + seed)
+        x = 100 * label + rng.random(len(label))
+        assert lk.mutual_information(x, label).value <= np.log(2) + 1e-12
+
+
 def test_scattered_counts_are_no_dependence():
     """200 rows in 100 cells: the plain sum is 0.2 nats off."""
     rng = np.random.default_rng(4)

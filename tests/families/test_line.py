@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import likely as lk
 from likely.families.line import Atoms, Line, integral, is_discrete, look
@@ -51,3 +52,76 @@ def test_what_is_no_density_is_noticed():
             return rng.normal(size=(n, 1))
 
     assert integral(look(Half()), Half(), lambda x, logs: logs) is None
+
+
+def at(x):
+    return x[..., 0]
+
+
+NORMAL = lk.Gaussian([1.5], [[2.3]])
+SPREAD = stats.norm(1.5, np.sqrt(2.3))
+
+
+@pytest.mark.parametrize(
+    ("law", "g", "exact"),
+    [
+        (NORMAL, lambda x: at(x) ** 2, 4.55),
+        (NORMAL, lambda x: np.exp(at(x)), np.exp(1.5 + 1.15)),
+        (NORMAL, lambda x: np.abs(at(x) - 1.5), np.sqrt(4.6 / np.pi)),
+        (NORMAL, lambda x: (at(x) > 1) & (at(x) < 1.001), SPREAD.cdf(1.001) - SPREAD.cdf(1)),
+        (NORMAL, lambda x: 1e-30 * at(x) ** 2, 4.55e-30),
+        (lk.Cauchy(0, 1), lambda x: np.sqrt(np.abs(at(x))), np.sqrt(2)),
+        (lk.StudentT([0.0], [[1.0]], 5.0), lambda x: at(x) ** 4, 25.0),
+        (lk.Lomax(2.5, 1.0), lambda x: at(x) ** 2, 8 / 3),
+        (lk.Exponential(2.0), lambda x: np.log(at(x)), -np.euler_gamma - np.log(2)),
+        (lk.Exponential(2.0), lambda x: at(x) ** -0.5, np.sqrt(2 * np.pi)),
+        (lk.Beta(0.5, 0.5), at, 0.5),
+        (lk.VonMises(0.5, 2.0), lambda x: np.cos(at(x) - 0.5), float(lk.VonMises(0.5, 2.0).resultant[0])),
+        (lk.Mixture([0.5, 0.5], lk.Gaussian([[0.0], [9.0]], 1.0)), lambda x: at(x) ** 2, 41.5),
+        (lk.Uniform(0, 1), lambda x: at(x) > 0.9999, 1e-4),
+    ],
+)
+def test_expectations_lie_within_their_error(law, g, exact):
+    value, error = law.expect(g)
+    assert abs(value - exact) <= error <= 1e-4 * abs(exact)
+
+
+@pytest.mark.parametrize("p", [1e-4, 0.003, 0.3, 1 / 3, 0.5, 0.9, 0.999])
+def test_jumps_anywhere_within_a_panel(p):
+    """The edges of panels are near quantiles: jumps at many places between two of them."""
+    for share in (0.0, 0.2, 0.5, 0.998, 0.9999):
+        cut = SPREAD.ppf(p + share / 512 * (1 - p))
+        value, error = NORMAL.expect(lambda x, cut=cut: x[..., 0] > cut)
+        assert abs(value - SPREAD.sf(cut)) <= error <= 1e-9
+
+
+def test_expectations_of_vectors_and_stacks():
+    value, error = NORMAL.expect(lambda x: np.stack([at(x), at(x) ** 2], axis=-1))
+    np.testing.assert_allclose(value, [1.5, 4.55], rtol=1e-12)
+    assert error.shape == (2,) and error.max() < 1e-9
+    stack = lk.Laplace([[0.0], [3.0]], [[1.0], [2.0]])
+    np.testing.assert_allclose(stack.expect(lambda x: at(x) ** 2).value, [2.0, 17.0], rtol=1e-12)
+    np.testing.assert_allclose(stack.expect(lambda x: x).value, [[0.0], [3.0]], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("law", "g"),
+    [
+        (lk.Cauchy(0, 1), at), (lk.Cauchy(0, 1), lambda x: at(x) ** 2), (lk.Lomax(1.5, 1.0), lambda x: at(x) ** 2),
+        (NORMAL, lambda x: 1 / at(x)), (NORMAL, lambda x: np.exp(at(x) ** 2)),
+    ],
+)  # fmt: skip
+def test_expectations_that_do_not_exist_are_refused(law, g):
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(lk.DomainError, match="does not exist, or its integral does not conv"),
+    ):
+        law.expect(g)
+
+
+def test_functions_that_are_no_numbers_are_refused():
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(lk.DomainError, match=r"g must be a number wherever .*, got NaN at -"),
+    ):
+        NORMAL.expect(lambda x: np.log(at(x)))

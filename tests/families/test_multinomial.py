@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from itertools import product
 
 import mpmath as mp
@@ -13,7 +14,7 @@ import scipy.stats
 
 import likely as lk
 from likely.core.engine import Serial, Threads
-from likely.errors import DataError, DomainError, ShapeError
+from likely.errors import DataError, DomainError, FitWarning, ShapeError
 from likely.families.multinomial import Multinomial, WordCounts, all_rows
 from likely.families.sparse_rows import SparseRows, tallied
 from tests.laws import density, learnable, stats
@@ -374,3 +375,15 @@ def test_products_lose_no_more_than_the_probabilities_do(kind):
     p = [0.8642117472002523, 0.0009372059764590048, 0.1348510468232886]
     found = lk.Multinomial(np.array([p, p])).log_prob(kind([[14868.0, 113.0, 662.0]]))
     assert np.abs(found - -885.3054754560968).max() < 4e-16 * 15643
+
+
+@pytest.mark.parametrize("law", [lk.Multinomial, lk.DirichletMultinomial])
+def test_fractions_are_told_of_by_fit(law):
+    x = np.array([[1.0, 0.5, 2.0], [2.0, 1.0, 0.25]])
+    for rows in (x, sp.csr_array(x)):
+        with pytest.warns(FitWarning, match=f"{law.__name__}: columns 1, 2 are not all whole"):
+            law.fit(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rows in (2 * np.rint(x), sp.csr_array(2 * np.rint(x))):
+            law.fit(rows)

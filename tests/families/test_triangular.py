@@ -163,6 +163,25 @@ def test_hazards(x):
         assert law.low[0] < law.high[0] and np.isfinite(law.log_prob(x)).all()
 
 
+@pytest.mark.parametrize("size", [1e10, 1e100, 1e200, 1e300])
+def test_one_outlier_of_any_size(size):
+    x = np.append(np.random.default_rng(3).normal(size=59), size)
+    law = lk.Triangular.fit(x)
+    # mode at the low end, and b = (1 + 1/60) of the range: the best of 59 values at 0 and one at 1
+    best = 60 * (np.log(2) - np.log(61 / 60)) + np.log(1 / 61) - 60 * np.log(size)
+    assert law.log_prob(x).sum() == pytest.approx(best, rel=1e-9)
+
+
+def test_learnt_in_any_unit():
+    x = np.random.default_rng(3).normal(size=59)
+    law = lk.Triangular.fit(x)
+    for unit in (1e-300, 1e-305, 1e300):
+        other = lk.Triangular.fit(x * unit)
+        ours = [other.low / unit, other.mode / unit, other.high / unit]
+        np.testing.assert_allclose(ours, [law.low, law.mode, law.high], rtol=1e-8)
+        np.testing.assert_allclose(other.log_prob(x * unit) + np.log(unit), law.log_prob(x), rtol=1e-8)
+
+
 def test_no_short_cuts():
     with pytest.raises(lk.DomainError):
         lk.Triangular.unbiased_fit([1.0, 2.0, 4.0])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from likely.families.moments import ColumnMoments, Moments
+from likely.families.positive_sums import PositiveSums
 
 
 def arrays_of(value: Any) -> list[np.ndarray]:
@@ -38,6 +39,8 @@ def gap(a: Any, b: Any, model: Any = None) -> float:
     assert type(a) is type(b)
     if isinstance(a, Moments | ColumnMoments):
         return _moments_gap(a, b, spread(model))
+    if isinstance(a, PositiveSums):
+        return _positive_gap(a, b, spread(model))
     if is_dataclass(a):
         return largest(gap(getattr(a, f.name), getattr(b, f.name), model) for f in fields(a))
     if isinstance(a, tuple | list):
@@ -97,6 +100,13 @@ def _moments_gap(a: Any, b: Any, variance: Any) -> float:
     else:
         out.append(_in_units(a.rows - b.rows, np.maximum(a.rows, b.rows)))
     return largest(out)
+
+
+def _positive_gap(a: PositiveSums, b: PositiveSums, variance: Any) -> float:
+    """What mean logs lack is half a squared relative spread a row: that of the data, and the model's own."""
+    unit = a.lack + b.lack + a.weight * (variance / a.mean**2)
+    parts = [_in_units(getattr(a, n) - getattr(b, n), np.abs(getattr(a, n))) for n in ("rows", "weight", "mean")]
+    return largest([*parts, _in_units(a.lack - b.lack, unit)])
 
 
 def _in_units(difference: np.ndarray, unit: np.ndarray) -> float:

@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 
 from likely.errors import DataError, DomainError, FitWarning, ShapeError
 from likely.models import hierarchy, reciprocal, room
+from likely.models.expected_rows import em_moments, gaussian_of
 from likely.models.hierarchy import linkage
 from likely.models.links import LINKS
 
@@ -286,10 +287,32 @@ def test_pairs_without_a_common_column_get_the_mean_distance_and_are_told():
     np.testing.assert_allclose(tree.heights[1], (3 * s + 2.5 * s) / 2)
 
 
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+def test_ward_with_gaps_merges_by_what_is_expected(rng):
+    """As if each row had an axis of its own, as long as what is not known of it: SciPy's tree in so many columns."""
+    x = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 3))
+    x[rng.random(x.shape) < 0.25] = np.nan
+    x = x[~np.isnan(x).all(axis=1)]
+    law = gaussian_of(em_moments(x, None, "test"))
+    own, filled = np.zeros(len(x)), x.copy()
+    for i, row in enumerate(x):
+        g, o = np.isnan(row), ~np.isnan(row)
+        slope = law.covariance[np.ix_(g, o)] @ np.linalg.inv(law.covariance[np.ix_(o, o)])
+        filled[i, g] = law.mean[g] + slope @ (row[o] - law.mean[o])
+        own[i] = np.trace(law.covariance[np.ix_(g, g)] - slope @ law.covariance[np.ix_(o, g)])
+    wanted = scipy_hierarchy.linkage(np.hstack([filled, np.diag(np.sqrt(own))]), "ward")
+    np.testing.assert_allclose(linkage(x, "ward").heights, wanted[:, 2], rtol=1e-9)
+    w = rng.integers(1, 4, len(x))
+    weighted, copies = linkage(x, weight=w.astype(float)), linkage(np.repeat(x, w, axis=0))
+    np.testing.assert_allclose(weighted.heights, copies.heights[-len(x) + 1 :], rtol=1e-9)
+    with pytest.raises(DataError, match="needs an entry that was observed"):
+        linkage([[0.0, 1.0], [np.nan, np.nan], [1.0, np.nan]])
+
+
 # -------------------------------------------------------------------------- errors
 
 
-@pytest.mark.parametrize("link", ["ward", "centroid", "median", "coordinate-median", "likelihood"])
+@pytest.mark.parametrize("link", ["centroid", "median", "coordinate-median", "likelihood"])
 def test_links_by_means_refuse_gaps(link):
     with pytest.raises(DataError, match=r"needs complete rows, got NaN at row 1, column 0.*impute"):
         linkage([[0.0], [np.nan]], link)

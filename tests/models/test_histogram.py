@@ -165,6 +165,34 @@ def test_edges_of_weighted_rows_are_those_of_copies(rule):
     assert np.allclose(weighted.parts.edges, copied.parts.edges)
 
 
+def test_leaving_one_out_leaves_copies_out_together():
+    """Of 500 rows, 15 cells; with every weight 2, and with every row twice, there were 195."""
+    x = np.random.default_rng(0).normal(size=(500, 1))
+    once = edges_for(x, "leave-one-out")[0]
+    assert len(once) < 40
+    np.testing.assert_array_equal(edges_for(x, "leave-one-out", weight=np.full(500, 2.0))[0], once)
+    np.testing.assert_array_equal(edges_for(np.tile(x, (2, 1)), "leave-one-out")[0], once)
+    w = np.random.default_rng(1).integers(1, 4, 500)
+    weighted = edges_for(x, "leave-one-out", weight=w)[0]
+    np.testing.assert_array_equal(edges_for(np.repeat(x, w, axis=0), "leave-one-out")[0], weighted)
+    assert len(weighted) < 40
+
+
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_smoothing_is_part_of_what_em_climbs(joint, seed):
+    """The rows that `count` adds are a prior: steps with it stopped as "worse" where the objective left it out."""
+    rng = np.random.default_rng(seed)
+    x = np.concatenate([rng.normal(-1, 1, (60, 2)), rng.normal(2, 1.5, (40, 2))])
+    density = lk.MixtureDensity(lk.HistogramDensity(4, joint=joint), 2, random_state=0, max_iter=500).fit(x)
+    report = density.report_
+    assert report.converged and (np.diff(report.trace) > -1e-9 * abs(report.trace[-1])).all()
+    parts = density.model_.parts
+    assert report.objective == pytest.approx(density.model_.log_prob(x).sum() + parts.log_smoothing, abs=1e-6)
+    hmm = lk.HMMDensity(lk.HistogramDensity(4, joint=joint), 2, random_state=0, max_iter=500).fit([x[:50], x[50:]])
+    assert hmm.report_.converged and (np.diff(hmm.report_.trace) > -1e-9 * abs(hmm.report_.trace[-1])).all()
+
+
 def _inside(rule):
     """Densities that have a histogram somewhere inside."""
     h, g = lk.HistogramDensity(rule), lk.GaussianDensity()

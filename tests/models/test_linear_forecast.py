@@ -77,3 +77,13 @@ def test_what_cannot_be_foretold():
         short.forecast([1.0, 2.0, 3.0], 1)
     with pytest.raises(DomainError, match="does not change"):
         short.steady_state()
+
+
+def test_variances_stand_beside_standard_deviations():
+    model = lk.LinearGaussian.local_level(noise=1.0, observation=2.0)
+    y = np.array([[1.0], [2.0], [np.nan], [1.5]])
+    for found in (model.filter(y), model.smooth(y), model.forecast(y, 3)):
+        np.testing.assert_allclose(found.variance, found.std**2)
+        np.testing.assert_allclose(found.variance[..., 0], found.covariance[..., 0, 0])
+    both = model.smooth([y, y[:2]])
+    np.testing.assert_allclose(both.variance.values, both.std.values**2)

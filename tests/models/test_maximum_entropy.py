@@ -129,10 +129,10 @@ def test_scales_do_not_matter():
         ({"interval": (1.0, 0.0)}, "low below high"),
         ({"interval": LINE}, "hold the ends"),
         ({"interval": LINE, "expect": {"mean": 1.0}}, "hold the ends"),
-        ({"interval": LINE, "expect": {"mean": 0.0, "square": 1.0, "cube": 0.5}}, "cannot be met with the others"),
-        ({"interval": LINE, "expect": {"mean": 0.0, "square": 1.0, "fourth": 4.0}}, "cannot be met with the others"),
+        ({"interval": LINE, "expect": {"mean": 0.0, "square": 1.0, "cube": 0.5}}, "cannot be met together"),
+        ({"interval": LINE, "expect": {"mean": 0.0, "square": 1.0, "fourth": 4.0}}, "cannot be met together"),
         ({"interval": (0.0, 1.0), "expect": {"mean": 2.0}}, r"E\[mean\] must lie"),
-        ({"interval": (0.0, 1.0), "expect": {"mean": 0.5, "variance": 0.3}}, "cannot be met with the others"),
+        ({"interval": (0.0, 1.0), "expect": {"mean": 0.5, "variance": 0.3}}, "cannot be met together"),
     ],
 )
 def test_what_cannot_be_met_is_refused(asked, match):

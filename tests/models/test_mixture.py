@@ -14,6 +14,7 @@ from likely import (
     DomainError,
     Gaussian,
     Mixture,
+    MixturePrior,
     Poisson,
     Product,
     Serial,
@@ -342,3 +343,12 @@ def test_mixed_columns():
     found = fit(m, Blocks.of(x, owner=owner)).model
     assert np.abs(found.parts["visits"].rate.ravel() - [1.0, 6.0]).max() < 0.2
     assert (found.posterior(x).argmax(axis=1) == owner).mean() > 0.95
+
+
+@pytest.mark.parametrize(("given", "name"), [({"weights": None, "parts": "weak"}, "parts"),
+                                             ({"weights": [1.0, 2.0], "parts": None}, "weights")])  # fmt: skip
+def test_a_prior_of_no_prior_is_refused(given, name):
+    with pytest.raises(
+        DomainError, match=rf"{name} must be a prior or None, got .*pass a prior such as"
+    ):
+        MixturePrior(**given)

@@ -152,3 +152,64 @@ def test_weights_of_an_outlier_add_up_to_one(far):
     found = monte_carlo(lk.Gaussian([0.0], 1e-12), pieces=[lambda x: -0.5 * (x[:, 0] - far) ** 2], n=500, threshold=0)
     assert np.exp(found.belief.log_weights).sum() == pytest.approx(1.0, abs=1e-9)
     assert found.log_evidence == pytest.approx(-0.5 * far**2) and 1 <= found.ess[0] <= 500 + 1e-6
+
+
+# ------------------------------------------------------------------- spaces that grow
+
+
+def test_paths_that_grow_give_the_evidence_of_a_linear_model():
+    """f(x₁ … x_n) = p(x₁ … x_n, y₁ … y_n) with a proposal that sees y: Kalman's filter has the integral."""
+    model = lk.LinearGaussian([[0.9]], [[0.5]], [[1.0]], [[0.3]], [0.0], [[1.0]])
+    y = model.sample(1, np.random.default_rng(3), length=12)[0][:, 0]
+
+    def joint(x, k):
+        x = x[:, :, 0]
+        log = norm.logpdf(x[:, 0]) + norm.logpdf(y[:k], x, np.sqrt(0.3)).sum(axis=1)
+        return log + norm.logpdf(x[:, 1:], 0.9 * x[:, :-1], np.sqrt(0.5)).sum(axis=1)
+
+    def towards(mean, variance, seen):
+        gain = variance / (variance + 0.3)
+        return lk.Gaussian(mean + gain * (seen - mean), gain * 0.3)
+
+    targets = [lambda x, k=k: joint(x, k) for k in range(1, 13)]
+    found = lk.monte_carlo(
+        towards(np.zeros(1), 1.0, y[0]), targets, n=4000, seed=1,
+        proposal=lambda x: towards(0.9 * x[:, -1], 0.5, y[x.shape[1]]),
+    )  # fmt: skip
+    assert found.log_evidence == pytest.approx(float(model.log_prob([y[:, None]])[0]), abs=0.1)
+    assert found.paths.shape == (4000, 12, 1) and found.ess[0] == pytest.approx(4000)  # the best first draw
+    last = model.filter(y[:, None])
+    assert found.mean[0] == pytest.approx(last.mean[-1, 0], abs=0.05)
+    again = lk.monte_carlo(
+        towards(np.zeros(1), 1.0, y[0]), targets, n=4000, seed=1, moves=2,
+        proposal=lambda x: towards(0.9 * x[:, -1], 0.5, y[x.shape[1]]),
+    )  # fmt: skip
+    assert again.log_evidence == pytest.approx(float(model.log_prob([y[:, None]])[0]), abs=0.1)
+
+
+def test_self_avoiding_walks_are_counted():
+    """4, 12, 36, 100, 284, 780, 2172, 5916 walks of 1 … 8 steps on the square grid."""
+    way = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
+
+    def new_places(x):
+        places = np.cumsum(way[x[:, :, 0].astype(int)], axis=1) @ [1, 1000]
+        return np.where([len({0, *one}) == len(one) + 1 for one in places.tolist()], 0.0, -np.inf)
+
+    step = lk.Categorical(np.full(4, 0.25), levels=[0, 1, 2, 3])
+    found = lk.monte_carlo(step, [new_places] * 8, n=20_000, proposal=lambda x: step)
+    counted = np.exp(found.log_evidences.cumsum())
+    np.testing.assert_allclose(counted, [4, 12, 36, 100, 284, 780, 2172, 5916], rtol=0.05)
+    assert new_places(found.paths[:50]).max() == 0
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"proposal": lambda x: 3.0}, "a density of x must be given"),
+        ({"proposal": lambda x: lk.Gaussian(np.zeros((7, 1)), 1.0)}, r"one density per path \(50\)"),
+        ({"proposal": 3}, "function of paths"),
+    ],
+)
+def test_proposals_that_are_none(how, says):
+    with pytest.raises(lk.LikelyError, match=says):
+        lk.monte_carlo(lk.Gaussian([0.0], 1.0), [lambda x: x[:, 0, 0], lambda x: x[:, 1, 0]], n=50, **how)

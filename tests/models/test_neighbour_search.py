@@ -169,7 +169,7 @@ def test_bad_input_is_named():
     with pytest.raises(lk.DomainError, match="linf"):
         lk.NeighbourSearch.of([[0.0], [1.0]], "lp", p=1000.0)
     with pytest.raises(lk.DataError, match="without gaps"):
-        lk.NeighbourSearch.of([[0.0, np.nan], [1.0, 2.0]], "mahalanobis", scale=np.eye(2))
+        lk.NeighbourSearch.of([[0.0, 1.0], [1.0, 2.0]], "mahalanobis", scale=np.eye(2)).nearest([[0.0, np.nan]], 1)
     with pytest.raises(lk.ShapeError, match="covariance"):
         lk.NeighbourSearch.of([[0.0, 1.0]], "mahalanobis", scale=[1.0, 2.0])
     with pytest.raises(lk.DomainError, match="positive definite"):

@@ -620,3 +620,90 @@ def test_nothing_is_said_on_the_way():
         warnings.simplefilter("error")
         for proposal in ("bootstrap", "guided", "auxiliary"):
             ParticleFilter(level().laws(), 50, proposal=proposal).run([0.1, 400.0, np.nan, -1e6])
+
+
+# ------------------------------------------------------------------ running dry
+
+
+def wandering(T: int = 600) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return np.cumsum(0.3 * rng.normal(size=T)) + 0.7 * rng.normal(size=T)
+
+
+def forgetful() -> dict[str, StateSpace]:
+    """Models whose particles forget their ancestors: a level, one that is wide at first, and a volatility."""
+    step, look = (lambda x: lk.Gaussian(x, 0.1)), (lambda x: lk.Gaussian(x, 0.5))
+    return {
+        "level": StateSpace(lk.Gaussian([0.0], 1.0), step, look),
+        "wide": StateSpace(lk.Gaussian([0.0], 1e4), step, look),
+        "volatility": StateSpace(
+            lk.Gaussian([0.0], 0.8), lambda x: lk.Gaussian(0.97 * x, 0.04), lambda x: lk.Gaussian(0 * x, np.exp(x))
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["level", "wide", "volatility"])
+def test_states_that_forget_do_not_run_dry(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = ParticleFilter(forgetful()[name], 400, seed=1).run(wandering(), keep=False)
+    assert not run.impoverished.any()
+
+
+@pytest.mark.parametrize("noise", [1e-12, 1e-7])
+@pytest.mark.parametrize("proposal", ["bootstrap", "auxiliary"])
+def test_states_that_hardly_move_run_dry(noise, proposal):
+    """A coefficient that is all but constant: its particles soon have one ancestor, though many count."""
+
+    def transition(x):
+        moved = x.copy()
+        moved[:, 0] *= x[:, 1]
+        return lk.Gaussian(moved, np.array([0.3, noise]))
+
+    start = lk.Gaussian([0.0, 0.5], np.array([1.0, 0.1]))
+    model = StateSpace(start, transition, lambda x: lk.Gaussian(x[:, :1], 0.2))
+    y = np.random.default_rng(3).normal(size=400)
+    with pytest.warns(FitWarning, match=r"state 1 ran dry: all 300 particles descend from 10 or fewer"):
+        run = ParticleFilter(model, 300, proposal=proposal, seed=1).run(y, keep=False)
+    assert run.impoverished.tolist() == [False, True]
+    assert np.median(run.ess) > 50
+
+
+def test_what_never_varied_cannot_run_dry():
+    model = StateSpace(
+        lk.Gaussian([0.0, 2.0], np.array([1.0, 0.0])),
+        lambda x: lk.Gaussian(x, np.array([0.1, 0.0])),
+        lambda x: lk.Gaussian(x[:, :1], 0.5),
+    )
+    run = ParticleFilter(model, 300, seed=1).run(wandering(), keep=False)
+    assert not run.impoverished.any()
+
+
+def test_a_robot_whose_beacons_have_scales_of_their_own(data_dir):
+    """Plaza 1: the scales of beacons hardly move. Pose and heading do, and are told apart."""
+    z = np.load(data_dir / "tracking" / "plaza1.npz")
+    truth, odometry, beacons = z["ground_truth"], z["odometry"], z["beacons"]
+    T = 1500
+    ranges = np.full((len(truth), 4), np.nan)
+    for when, _, beacon, metres in z["ranges"]:
+        ranges[np.searchsorted(truth[:, 0], when), np.flatnonzero(beacons[:, 0] == beacon)[0]] = metres
+    inputs = np.concatenate([np.zeros((1, 2)), odometry[:, 1:]])
+
+    def transition(x, t, u):
+        moved, heading = x.copy(), x[:, 2] + u[1]
+        moved[:, 0] += u[0] * np.cos(heading)
+        moved[:, 1] += u[0] * np.sin(heading)
+        moved[:, 2] = heading
+        along = 0.0025 * abs(u[0]) + 1e-10
+        return lk.Gaussian(moved, np.concatenate([[along, along, 9e-6], np.full(4, 6e-10)]))
+
+    def observation(x):
+        d = np.hypot(x[:, :1] - beacons[:, 1], x[:, 1:2] - beacons[:, 2])
+        return lk.Gaussian(d * (1 + x[:, 3:]), 0.25)
+
+    start = lk.Gaussian([0.0, 0.0, truth[0, 3], 0, 0, 0, 0], np.array([0.01, 0.01, 0.01, *[0.0056] * 4]))
+    with pytest.warns(FitWarning, match="ran dry"):
+        run = ParticleFilter(StateSpace(start, transition, observation), 500, seed=1).run(
+            ranges[:T], inputs[:T], keep=False
+        )
+    assert not run.impoverished[:3].any() and run.impoverished[3:].sum() >= 2

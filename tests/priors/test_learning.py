@@ -154,3 +154,26 @@ def test_word_counts_in_bursts(rng):
     y = np.arange(300) % 2
     clf = lk.BayesClassifier(lk.DirichletMultinomialDensity()).fit(scipy.sparse.csr_array(x[:300]), y)
     assert clf.predict_proba(x[:5]).shape == (5, 2)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e8, 1e12])
+def test_narrow_gamma_columns_keep_their_variance(offset):
+    """Far from 0 the gamma law is a Gaussian: its variance is that of the rows, to 1 / offset."""
+    x = offset + np.array([1.0, 2.0, 4.0, 3.0])
+    law = lk.Gamma.fit(x)
+    np.testing.assert_allclose([law.mean[0] - offset, law.variance[0]], [2.5, 1.25], rtol=3 / offset + 1e-16 * offset)
+    plain = lk.Gamma(1.0, 1.0)
+    parts = plain.refit(plain.collect(x[:1]) + plain.collect(x[1:3]) + plain.collect(x[3:]))
+    weighed = lk.Gamma.fit(np.append(x, offset), weight=[2.0, 2.0, 2.0, 2.0, 0.0])
+    for other in (parts, weighed):
+        np.testing.assert_allclose(other.variance, law.variance, rtol=1e-4)
+
+
+def test_narrow_members_far_from_each_other_keep_their_variances():
+    x = np.concatenate([5 + 1e-9 * np.arange(5), 3e6 + np.arange(5)])
+    owner = np.repeat([0, 1], 5)
+    stack = lk.Gamma(np.ones((2, 1)), np.ones((2, 1)))
+    both = stack.refit(stack.collect(x, owner=owner))
+    np.testing.assert_allclose(both.variance[:, 0], [2e-18, 2.0], rtol=1e-5)
+    pooled = stack.collect(x, owner=owner).pooled()
+    np.testing.assert_allclose(pooled.means(), [[x.mean()], [np.log(x.mean()) - np.log(x).mean()]], rtol=1e-12)

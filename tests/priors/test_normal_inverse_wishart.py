@@ -190,3 +190,24 @@ def test_the_weak_priors_mode_is_the_pooled_covariance(rng, tied):
     assert prior.dof == 5.0 and prior.kappa == 0.01
     np.testing.assert_allclose(np.diagonal(mode), np.diagonal(within), rtol=1e-12)
     np.testing.assert_allclose(mode, within, rtol=1e-5)
+
+
+def test_a_column_that_is_seldom_seen_costs_the_others_none_of_their_correlations(rng):
+    """Each column's own count says how far its correlations shrink, and the shape stays positive definite."""
+    x = rng.normal(size=(500, 1)) + 0.1 * rng.normal(size=(500, 4))
+    x[6:, 3] = np.nan
+    model = Gaussian.fit(x, prior="weak")
+    shape = NormalInverseWishart.weak(model.collect(x)).point("mode").covariance
+    size = np.sqrt(np.diagonal(shape))
+    correlation = shape / size[:, None] / size
+    assert correlation[:3, :3].min() > 0.98 and np.abs(correlation[3, :3]).max() < 0.5
+    assert np.linalg.eigvalsh(correlation).min() > 0
+
+
+def test_without_gaps_the_shrunk_share_is_that_of_the_rows(rng):
+    x = rng.normal(size=(9, 3)) @ rng.normal(size=(3, 3))
+    stats = Gaussian.blank(x).collect(x)
+    mode = NormalInverseWishart.weak(stats).point("mode").covariance
+    want = stats.scatter / 9 * (1 - (3 / 8) ** 4)
+    want[np.diag_indices(3)] = np.diagonal(stats.scatter) / 9
+    np.testing.assert_allclose(mode, want, rtol=1e-12)

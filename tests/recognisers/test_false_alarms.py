@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.recognisers.false_alarms import allowed_share, exceeding, quantile, safe_threshold, tail, tempered
+from likely.recognisers.false_alarms import (
+    allowed_share,
+    exceeding,
+    quantile,
+    safe_threshold,
+    supported_rate,
+    tail,
+    tempered,
+)
 
 ONE = np.ones(1)
 
@@ -72,3 +80,17 @@ def test_a_part_is_tempered_by_the_others() -> None:
     (found,) = tempered(parts, ONE)
     shares = [float((f / z)[0, 0]) for f, z in zip(found, parts[0], strict=True)]
     assert shares[2] > 0.6 and max(np.delete(shares, 2)) < 0.3
+
+
+def test_the_supported_rate_is_an_upper_limit() -> None:
+    """Of 400 white frames with a true share of 2 %, the limit is below it in 5 % of samples, at most about."""
+    rng = np.random.default_rng(4)
+    limits = [supported_rate([rng.exponential(size=400)], ONE, np.log(50.0), 0.0) for _ in range(200)]
+    assert np.mean(np.array(limits) < 0.02) < 0.1
+    assert np.median(limits) < 0.06
+    still = [rng.exponential(size=400)]
+    assert abs(supported_rate(still, ONE, 99.0, 0.95) - 3.0 * 20 / 400) < 1e-3  # the rule of three, 20 frames each
+    assert supported_rate(still, ONE, 99.0, 1.0) == 1.0
+    np.testing.assert_allclose(
+        supported_rate(still, np.array([2.0]), 3.0, 0.0), supported_rate(2 * still, np.ones(2), 3.0, 0.0)
+    )

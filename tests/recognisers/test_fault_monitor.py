@@ -61,6 +61,48 @@ def test_false_alarms_plant_by_plant(rate: float, train: int) -> None:
     assert 0.15 < found.mean() < 1.2
 
 
+def drifting(seed: int, T: int, per_frame: float = 0.004) -> np.ndarray:
+    """A plant whose sensors move away by a share of their deviation in each frame."""
+    rng = np.random.default_rng([seed, T])
+    x = new_plant(rng, T)
+    return x + per_frame * np.arange(T)[:, None] * rng.normal(size=x.shape[1]) * x.std(axis=0)
+
+
+def test_a_drift_is_said_and_raises_the_threshold() -> None:
+    """400 frames that drift: judged between frames of training alone, 1 % was stated, and alarms stood in 20 %."""
+    shares, supported = [], []
+    for seed in range(4):
+        x = drifting(seed, 700)
+        with pytest.warns(lk.FitWarning, match="400 normal frames"):
+            monitor = FaultMonitor(false_alarm_rate=0.01).fit(x[:400])
+        shares.append(monitor.watch(x[400:]).alarm.mean())
+        supported.append(monitor.supported_rate_)
+        assert "are not excluded (95 % confidence)" in monitor.summary()
+    assert np.mean(shares) < np.mean(supported) and min(supported) > 0.03
+
+
+def test_later_halves_are_watched_by_the_earlier_ones() -> None:
+    """A step in the middle of training: cross-validated parts lie on both sides of it."""
+    rng = np.random.default_rng(1)
+    x = plant(rng, 600)
+    x[300:, 2] += 6.0
+    with pytest.warns(
+        lk.FitWarning, match=r"alarms stand in (9\d|100) % of the later half, not in 1 %: the level drifts"
+    ):
+        monitor = FaultMonitor(false_alarm_rate=0.01).fit(x)
+    assert monitor.supported_rate_ >= monitor.later_half_rate_ > 0.9
+    assert "alarms stand in" in monitor.summary()
+
+
+def test_frames_that_support_the_rate_say_nothing(recwarn) -> None:  # type: ignore[no-untyped-def]
+    monitor = FaultMonitor(false_alarm_rate=0.05).fit(plant(np.random.default_rng(0), 1500))
+    assert not [w for w in recwarn if "normal frames" in str(w.message)]
+    assert monitor.later_half_rate_ < 0.15 and monitor.supported_rate_ < 0.15
+    few = FaultMonitor(false_alarm_rate=0.001)
+    with pytest.warns(lk.FitWarning, match="too few to support a false-alarm rate of 0.1 %: up to"):
+        few.fit(plant(np.random.default_rng(2), 200))
+
+
 def test_a_plain_offset_is_found_at_once() -> None:
     """Four standard deviations of the sensor's noise; and eight."""
     rng = np.random.default_rng(93_000)

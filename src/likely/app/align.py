@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from likely.app import options
-from likely.app.outputs import STREAM, check_outputs, whole_file
+from likely.app.outputs import STREAM, check_outputs, write_text
 from likely.errors import DataError, sentence
 
 EPILOG = """\b
@@ -77,7 +77,7 @@ def align(
     done = dtw(a, b, **how)
     if out is not None:
         text = path_csv(done, a, b, names)
-        click.echo(text, nl=False) if out == STREAM else whole_file(out, text)
+        click.echo(text, nl=False) if out == STREAM else write_text(out, text)
     if plot is not None:
         from likely.plots.warping import warping_path
 

@@ -74,7 +74,9 @@ def _opened(path: Path, packed: bool) -> Iterator[IO[bytes]]:
     except (OSError, EOFError) as error:
         if isinstance(error, BrokenPipeError):
             raise
-        raise DataError(sentence(str(path), "the file cannot be read", error)) from error
+        from likely.data.delimited import why_unread
+
+        raise DataError(sentence(str(path), "the file cannot be read", why_unread(error))) from error
 
 
 def _of_parquet(path: Path) -> Iterator[pl.DataFrame]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from likely.app.outputs import check_outputs, whole_file
+from likely.app.outputs import check_outputs, write_text
 from likely.errors import ModelFileError, sentence
 
 NO_CARD = frozenset({
@@ -36,7 +36,7 @@ def card(model: str, out: str | None) -> None:
     if out is None:
         click.echo(text, nl=False)
     else:
-        whole_file(out, text)
+        write_text(out, text)
 
 
 def _refuse_no_card(thing: Any, path: str) -> None:
@@ -146,14 +146,21 @@ def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 def _chosen(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## How it was chosen"
     yield ""
-    yield f"By expected cost on rows not seen in training ({facts['cv']});"
-    yield "of the models within one standard error of the cheapest, the simplest."
+    yield f"By {facts.get('choose_by', 'cost')} on rows not seen in training ({facts['cv']})."
+    yield facts.get("rule") or "Of the models within one standard error of the cheapest, the simplest."  # older files
     yield facts["verdict"]
     yield ""
-    rows = [[("**" + line["name"] + "**") if line["chosen"] else line["name"], _number(line["cost"]),
-             _number(line["cost_se"]), _number(line["error"]), _number(line["log_loss"]), line["note"]]
+    yield "± is one standard error; “tied” means within one standard error of the best, by paired differences."
+    yield ""
+    rows = [[("**" + line["name"] + "**") if line["chosen"] else line["name"], _give_or_take(line, "cost", "cost_se"),
+             _give_or_take(line, "behind", "behind_se"), _number(line["error"]), _number(line["log_loss"]),
+             ", ".join(line.get("ties", ())), line["note"]]
             for line in facts["leaderboard"]]  # fmt: skip
-    yield from table(["model", "cost a row", "standard error", "error", "log-loss", "note"], rows)
+    yield from table(["model", "cost per row", "behind the best", "error", "log-loss", "tied in", "note"], rows)
+
+
+def _give_or_take(line: dict[str, Any], name: str, se: str) -> str:
+    return _number(line[name]) + ("" if line[name] is None or line[se] is None else f" ± {line[se]:.2g}")
 
 
 def _number(value: float | None) -> str:

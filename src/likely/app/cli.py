@@ -5,6 +5,7 @@ Data go to stdout and talk to stderr. Exit codes: 0 ok, 1 failed, 2 usage, 3 bad
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -16,6 +17,7 @@ from typing import Any, NoReturn
 import click
 
 from likely._version import __version__
+from likely.errors import from_shell
 
 # name: (module:function, summary); the summary stands here so that --help imports none of them
 COMMANDS = {
@@ -77,11 +79,44 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
-            done = super().invoke(ctx)
+            with from_shell():
+                done = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError as error:
             raise PipeClosed from error
         return done
+
+
+class ClosedStream(io.RawIOBase):
+    """Stands for a standard stream that was closed when the program began: whoever uses it gets a sentence."""
+
+    def __init__(self, name: str) -> None:
+        self.closed_name = name
+
+    def readable(self) -> bool:
+        """It can be asked, and refuses."""
+        return True
+
+    def writable(self) -> bool:
+        """It can be asked, and refuses."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """There is nothing to read."""
+        from likely.errors import DataError
+
+        raise DataError(self._complaint("redirect a file to it, or name the file"))
+
+    def write(self, data: Any) -> int:
+        """There is nowhere to write."""
+        from likely.errors import LikelyError
+
+        raise LikelyError(self._complaint("redirect it to a file, or use -o"))
+
+    def _complaint(self, remedy: str) -> str:
+        from likely.errors import sentence
+
+        return sentence(self.closed_name, "the stream must be open", "a closed one", remedy)
 
 
 @click.group(
@@ -107,6 +142,7 @@ def exit_code(error: Exception) -> int:
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; an error of ours becomes one line on stderr and an exit code."""
+    _replace_closed_streams()
     color = False if os.environ.get("NO_COLOR") else None
     warnings.showwarning = _warned
     try:
@@ -122,6 +158,25 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     except Exception as error:
         sys.exit(_told(error))
     sys.exit(done if isinstance(done, int) else 0)
+
+
+def _replace_closed_streams() -> None:
+    """Give the standard streams that are closed a substitute, and their numbers to the null device.
+
+    Otherwise the next file that is opened would get the number of standard output, and receive what is printed.
+    """
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(handle)
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(ClosedStream("standard input")))
+    if sys.stdout is None:
+        closed: Any = ClosedStream("standard output")
+        sys.stdout = io.TextIOWrapper(closed, write_through=True)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")
 
 
 def _warned(message: Warning | str, *where: Any, **more: Any) -> None:

@@ -16,6 +16,7 @@ class Clustered:
         """Probabilities of the clusters for a frame of cells; `how` may set an alarm for rows unlike all of them."""
         from likely.data.reading import chosen
         from likely.data.table import Table
+        from likely.estimators.novelty import exceeds
         from likely.estimators.table_classifier import Typed, laid_out
         from likely.estimators.watch import Watch
 
@@ -24,7 +25,7 @@ class Clustered:
         rows = laid_out(table.frame, list(model.schema))
         watch, rate = Watch.over(model), how.get("novelty")
         seen = watch.look(rows)
-        novel = seen.strange if rate is None else seen.strange | (seen.surprise > watch.level(rate))
+        novel = seen.strange if rate is None else seen.strange | exceeds(seen.surprise, watch.level(rate))
         reasons = [seen.why(i) if beyond else "" for i, beyond in enumerate(novel.tolist())]
         return cls(model.predict_proba(Typed(rows)), kept, novel, reasons)
 

@@ -14,7 +14,7 @@ import click
 import numpy as np
 
 from likely._version import __version__
-from likely.app.outputs import check_outputs, whole_file
+from likely.app.outputs import check_outputs, write_text
 from likely.app.profiles import Trait, profile, told
 from likely.app.talk import Talk
 from likely.core.arrays import Array, Index
@@ -172,8 +172,8 @@ def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Talk) -> 
         found = discover(frame, kinds, job.components, by=job.by, weight=table.weight, restarts=job.restarts,
                          most=most_clusters(frame, job.most, table.weight), seed=job.seed,
                          tell=lambda text: talk(f"  {text}"))  # fmt: skip
-        model = TableClusterer.around(found, schema, frame, table.weight, by=job.by, restarts=job.restarts,
-                                      most=job.most, random_state=job.seed)  # fmt: skip
+        model = TableClusterer.around(found, schema, frame, table.weight, table.names, by=job.by,
+                                      restarts=job.restarts, most=job.most, random_state=job.seed)  # fmt: skip
         shares = model.predict_proba(Typed(frame))
     rows, made = table.rows(), f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     traits = profile({name: rows[name] for name in kinds}, kinds, shares.argmax(axis=1), shares.shape[1], table.weight)
@@ -289,11 +289,11 @@ def write(c: Clusters) -> None:
     if job.model is not None:
         c.model.save(job.model)
     if page is not None and job.report is not None:
-        whole_file(job.report, page)
+        write_text(job.report, page)
     if job.out == "-":
         click.echo(rows, nl=False)
     else:
-        whole_file(job.out, rows)
+        write_text(job.out, rows)
 
 
 def title_of(job: ClusterJob) -> str:

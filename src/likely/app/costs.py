@@ -13,14 +13,16 @@ from likely.errors import DataError, sentence
 def read_cost(path: str, classes: Any) -> Any:
     """The `Cost` in a CSV file: the header names true classes, the first column actions, in any order.
 
-    Each class is an action too; rows beyond the classes are further actions, such as "ask an expert".
+    Each class is an action too; rows beyond the classes are further actions, such as "ask an expert". Where no class
+    has a row, all rows are such actions.
     """
+    from likely.data.labels import as_spelt
     from likely.decisions.cost import Cost
 
     header, *rows = cells_of(path)
-    columns, wanted = header[1:], [str(c) for c in classes.tolist()]
+    wanted = [str(c) for c in classes.tolist()]
+    columns, actions = as_spelt(header[1:], wanted), as_spelt([row[0] for row in rows], wanted)
     _same_classes(columns, wanted, path)
-    actions = [row[0] for row in rows]
     _rows_for(actions, wanted, path)
     table = [[_cost(cell, row[0], column, path) for column, cell in _paired(columns, row, path)] for row in rows]
     order = [columns.index(c) for c in wanted]
@@ -66,9 +68,9 @@ def _same_classes(columns: list[str], wanted: list[str], path: str) -> None:
 
 def _rows_for(actions: list[str], wanted: list[str], path: str) -> None:
     missing = [c for c in wanted if c not in actions]
-    if missing:
+    if missing and (len(missing) < len(wanted) or any(_near(action, wanted).startswith("did") for action in actions)):
         expected = f'there must be a row for deciding "{missing[0]}"'
-        remedy = "add it; rows with other names are further actions"
+        remedy = "add it, with inf if it must never be decided; rows with other names are further actions"
         raise DataError(sentence(path, expected, f"rows {', '.join(actions)}", remedy))
     _refuse_twice(actions, "row", path)
 
@@ -92,8 +94,8 @@ def _cost(cell: str, action: str, column: str, path: str) -> float:
         value = float(cell)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value):
-        expected = f'the cost of deciding "{action}" where "{column}" is true must be a number'
+    if math.isnan(value) or value == -math.inf:
+        expected = f'the cost of deciding "{action}" where "{column}" is true must be a number, or inf'
         raise DataError(sentence(path, expected, f'"{cell}"'))
     return value
 
@@ -116,10 +118,13 @@ def read_class_prior(given: str, classes: Any) -> list[float]:
     >>> read_class_prior("yes=0.1,no=0.9", np.array(["no", "yes"]))
     [0.9, 0.1]
     """
+    from likely.data.labels import as_spelt
+
     wanted = [str(c) for c in classes.tolist()]
     if given == "uniform":
         return [1.0 / len(wanted)] * len(wanted)
     pairs = _prior_of_file(given) if Path(given).is_file() else _prior_of_text(given, wanted)
+    pairs = dict(zip(as_spelt(list(pairs), wanted), pairs.values(), strict=True))
     unknown = [name for name in pairs if name not in wanted]
     missing = [name for name in wanted if name not in pairs]
     if unknown or missing:

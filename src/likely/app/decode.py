@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from likely.app import options
-from likely.app.outputs import check_outputs, whole_file
+from likely.app.outputs import check_outputs, write_text
 from likely.app.talk import Talk
 
 EPILOG = """\b
@@ -22,7 +22,8 @@ Columns for a hidden Markov model: sequence, frame (from 0), the time where
 there is one, state and its probability; with --each sequence one line for each: its log-probability, that
 of the best path, and the path.
 Columns for a classifier: sequence, decision (a class, a further action, REJECT
-or NOVEL), expected cost, p(class), log_prob and the reason of a refusal.
+or NOVEL), expected cost, p(class), log_prob and the reason of a refusal, or
+that the costs decided for another class than the most probable one.
 Columns for sounds: file and words, log_prob; with --each word the seconds in
 which each lies, from the beginning of the sound, and its confidence; with
 --single the decision about the one word, its probability and the reason.
@@ -70,7 +71,7 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **t
         sys.stdout.write(text)
         sys.stdout.flush()
     else:
-        whole_file(out, text)
+        write_text(out, text)
 
 
 def decoded(model: str, files: tuple[str, ...], told: dict[str, Any], talk: Talk) -> str:
@@ -119,7 +120,7 @@ def classes_csv(model: Any, found: Any, told: dict[str, Any]) -> str:
     import polars as pl
 
     done = model.decide(found, full=True, **_rules_of(model, told))
-    why = [done._reason(i) if done.index[i] < 0 else None for i in range(len(done))]
+    why = [done._reason(i) if done.index[i] < 0 else done.cost_decided(i) or None for i in range(len(done))]
     columns: list[pl.Series] = [
         pl.Series("sequence", [str(one) for one in found.ids.tolist()]), pl.Series("frames", found.x.lengths),
         pl.Series("decision", [str(choice) for choice in done.choice.tolist()]),
@@ -258,7 +259,7 @@ def _spoken(model: Any, files: tuple[str, ...], told: dict[str, Any]) -> str:
     _no_tables(told)
     if told["single"]:
         done = model.decide(list(files), full=True, **_rules_of(model, told))
-        why = [done._reason(i) if done.index[i] < 0 else None for i in range(len(done))]
+        why = [done._reason(i) if done.index[i] < 0 else done.cost_decided(i) or None for i in range(len(done))]
         decided = [str(choice) for choice in done.choice.tolist()]
         reasons = pl.Series(why, dtype=pl.String)
         return pl.DataFrame(

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from likely.app import options
-from likely.app.outputs import check_outputs, whole_file
+from likely.app.outputs import check_outputs, write_text
 from likely.app.talk import Talk
 from likely.errors import DataError, sentence
 
@@ -157,4 +157,4 @@ def _write_report(report: str, path: str, model: Any, table: Any, e: Any, files:
         "command": f"likely evaluate {path} {' '.join(files)} --target {target} --report {report}",
         "made": model.card.get("made", ""), "cv": "",
     }  # fmt: skip
-    whole_file(report, report_html(study_of_new(model, table, e, e.truth, facts)))
+    write_text(report, report_html(study_of_new(model, table, e, e.truth, facts)))

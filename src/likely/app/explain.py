@@ -28,7 +28,8 @@ def explain(
 ) -> None:  # fmt: skip
     """Say what each column adds to the odds of the decision, and what deciding without it would cost.
 
-    What a column adds is told given all other columns; these log-odds need not add up to those of the decision.
+    What a column adds is told given all other columns. In naive Bayes these log-odds add up to those of the decision;
+    where they do not, a note says so. Where costs made the decision, and not the most probable class, that is said.
     """
     from likely.app.models import table_model
     from likely.data.table import Table
@@ -47,14 +48,12 @@ def explain(
 
 
 def _text(found: Any, rows: tuple[int, ...], unseen: dict[str, Any]) -> str:
-    from likely.estimators.explain import NOTE
-
     pages = []
     for i, row in enumerate(rows):
         strange = [f'"{name}"' for name, mask in unseen.items() if mask[i]]
         note = f"\n  novel: a value of {', '.join(strange)} was not seen in training and counts as missing"
         pages.append(found._page(i).replace(f"row {i}:", f"row {row}:", 1) + (note if strange else ""))
-    return "\n\n".join(pages) + f"\n{NOTE}"
+    return "\n".join(["\n\n".join(pages), *filter(None, [found.note])])
 
 
 def _json(found: Any, rows: tuple[int, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from likely.app.report.study import Contender
@@ -10,6 +11,7 @@ from likely.app.talk import figure
 if TYPE_CHECKING:
     from likely.app.journey import Journey
     from likely.decisions.evaluation import Evaluation
+    from likely.decisions.intervals import Mean
     from likely.estimators.contest import Contest, Standing
 
 NOT_SAVED = "for comparison; cannot be written to a model file"
@@ -30,6 +32,7 @@ def card_of(journey: Journey) -> dict[str, Any]:
         "columns": [{k: v for k, v in c.items() if k != "levels"} for c in told["columns"] if c["used"]],
         "set_aside": table.set_aside, "hazards": list(journey.hazards), "cv": journey.cv,
         "chosen": journey.contest.winner.rung.key, "what": journey.contest.winner.rung.what,
+        "choose_by": job.choose_by, "rule": rule_words(job.choose_by),
         "verdict": verdict(journey.contest), "leaderboard": leaderboard(journey.contest),
         "figures": figures(e),
         "calibrated": calibrated and calibrated.words, "class_prior": job.class_prior,
@@ -53,53 +56,91 @@ def figures(e: Evaluation) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def rule_words(choose_by: str = "cost") -> str:
+    """How a model is chosen, in words (see `contest.judged`).
+
+    >>> print(rule_words("log-loss").partition(". ")[0])
+    Models whose log-loss is within one standard error of the least are kept; the simplest of them is chosen
+    """
+    kept = f"Models whose {choose_by} is within one standard error of the least are kept"
+    if choose_by != "log-loss":
+        kept += "; of these, those whose log-loss is within one standard error of the least among them"
+    return f"{kept}; the simplest of them is chosen. Standard errors are of paired differences, row by row."
+
+
 def contender(standing: Standing, chosen: bool) -> Contender:
     """A line of the leaderboard."""
     rung, e = standing.rung, standing.evaluation
     name = rung.name[0].upper() + rung.name[1:]
     note = " ".join(part for part in (NOT_SAVED if rung.rival else "", standing.failure) if part)
-    calibrated = f"{standing.calibration.words}; " if standing.calibration is not None else ""
     if e is None:
         return Contender(name, rung.what, seconds=standing.seconds, note=f"failed: {note}")
-    told = standing.behind
-    if told is not None and told.value != 0 and not rung.rival:
-        note = f"{figure(told.value)} (± {figure(told.se)}) dearer than the cheapest, row by row"
-    note = (calibrated + note).removesuffix("; ")
+    told = [standing.calibration.words if standing.calibration is not None else "", note]
+    behind = standing.behind
     return Contender(
         name, rung.what, e.decision_cost.value, e.decision_cost.se, *e.error, log_loss=e.log_loss.value,
-        seconds=standing.seconds, chosen=chosen, note=note,
+        seconds=standing.seconds, chosen=chosen, note="; ".join(part for part in told if part),
+        behind=None if behind is None else behind.value, behind_se=None if behind is None else behind.se,
+        ties=standing.ties,
     )  # fmt: skip
 
 
 def leaderboard(contest: Contest) -> list[dict[str, Any]]:
-    """The leaderboard as plain values, cheapest first."""
+    """The leaderboard as plain values, the best first."""
     from likely.decisions.summary import plain
 
     lines = []
     for s in contest.standings:
         told = vars(contender(s, s.rung is contest.winner.rung))
-        behind = {"behind": s.behind and s.behind.value, "behind_se": s.behind and s.behind.se}
-        lines.append(plain({"key": s.rung.key, **told, **behind, "rival": s.rung.rival, "failed": bool(s.failure)}))
+        above = s.loss_behind
+        loss = {"loss_behind": above and above.value, "loss_behind_se": above and above.se}
+        lines.append(plain({"key": s.rung.key, **told, **loss, "rival": s.rung.rival, "failed": bool(s.failure)}))
     return lines
 
 
 def verdict(contest: Contest) -> str:
-    """Which model won, by how much beside the next, and what the rivals reached."""
-    winner, best = contest.winner, contest.best
+    """Which model was chosen, why, and what the rivals reached."""
+    winner, by = contest.winner, contest.choose_by
     name, alone = f"{winner.rung.name[0].upper()}{winner.rung.name[1:]}", len(contest.standings) == 1
-    words = [f"{name} costs {_cost(winner)} a row." if alone else f"{name} wins: it costs {_cost(winner)} a row."]
-    if winner.rung is not best.rung and winner.behind is not None:
-        less = f"less by {figure(winner.behind.value)}, with a standard error of {figure(winner.behind.se)}"
-        words.append(f"The cheapest, {best.rung.name}, costs {_cost(best)}: {less}, so the simpler one is taken.")
+    words = [f"{name} {_measured(winner, by)}." if alone else f"{name} is chosen: it {_measured(winner, by)}."]
+    if winner.rung is not contest.best.rung:
+        words += _why_not_the_best(contest)
     elif (beside := contest.next) is not None and beside.behind is not None:
-        more = f"more by {figure(beside.behind.value)}, with a standard error of {figure(beside.behind.se)}"
-        words.append(f"The next, {beside.rung.name}, costs {more if beside.behind.value else 'the same'}.")
+        more = f"{'costs more' if by == 'cost' else 'is worse'} by {_amount(beside.behind)}"
+        words.append(f"The next, {beside.rung.name}, {more if beside.behind.value else 'is level'}.")
     if (rival := contest.rival) is not None:
-        words.append(f"For comparison, {rival.rung.name} costs {_cost(rival)}; it cannot be written to a model file.")
+        words.append(f"For comparison, {rival.rung.name} {_measured(rival, by)}; it cannot be written to a model file.")
     return " ".join(words)
 
 
-def _cost(standing: Standing) -> str:
+def _why_not_the_best(contest: Contest) -> Iterator[str]:
+    """Ties in the first measure, in the log-loss, and who is the simplest of them."""
+    winner, best, truest, by = contest.winner, contest.best, contest.truest, contest.choose_by
+    assert winner.behind is not None and winner.loss_behind is not None  # only those tied are chosen
+    title = "The cheapest" if by == "cost" else f"The one with the least {by}"
+    less = f"{'costs less' if by == 'cost' else 'is better'} by {_amount(winner.behind)}"
+    near = f"{title}, {best.rung.name}, {less}, which is within one standard error."
+    yield near if winner.behind.value else f"{best.rung.name[0].upper()}{best.rung.name[1:]} is level with it."
+    if by != "log-loss" and winner.rung is truest.rung:
+        tied = f"Of the {sum(by in s.ties for s in contest.standings)} models that are so close"
+        yield f"{tied}, the chosen has the least log-loss ({figure(winner.by('log-loss'))})."
+    elif by != "log-loss" and truest.rung is not best.rung:
+        least = f"Of the models that are so close, {truest.rung.name} has the least log-loss"
+        yield f"{least}, {_amount(winner.loss_behind)} below the chosen; the chosen is the simpler one."
+    else:
+        yield "The chosen is the simpler one."
+
+
+def _amount(difference: Mean) -> str:
+    return f"{figure(difference.value)} (standard error {figure(difference.se)})"
+
+
+def _measured(standing: Standing, by: str) -> str:
+    """The first measure of the rule with its standard error or interval."""
     e = standing.evaluation
     assert e is not None  # only those measured are compared
-    return f"{figure(e.decision_cost.value)} (± {figure(e.decision_cost.se)})"
+    if by == "error":
+        interval = f"95 % interval {figure(e.error.low)} to {figure(e.error.high)}"
+        return f"has an error of {figure(e.error.value)} ({interval})"
+    told, words = (e.decision_cost, "costs {} per row") if by == "cost" else (e.log_loss, "has a log-loss of {}")
+    return f"{words.format(figure(told.value))} (standard error {figure(told.se)})"

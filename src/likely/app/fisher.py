@@ -34,18 +34,10 @@ class FisherPlane:
     @classmethod
     def of(cls, X: Array, owner: Index, n_classes: int, weight: Array | None = None) -> FisherPlane | None:
         """The plane for rows X (n, d), NaN as missing, with classes owner (n,); None where rows have no plane."""
-        w = np.ones(len(X)) if weight is None else weight
-        w = w / w.sum()
-        mean, spread = column_moments(X, w)
-        Z = np.where(np.isnan(X), 0.0, (X - mean) / spread)  # a gap lies at the mean
-        between = _between(Z, owner, n_classes, w)
-        values, U = np.linalg.eigh((Z * w[:, None]).T @ Z)
-        kept = values > TINY * max(float(values[-1]), 1e-300)
-        if kept.sum() < 2:
+        mean, spread, size, U, inner = _whitened(X, owner, n_classes, weight)
+        if len(size) < 2:
             return None
-        size, U = np.sqrt(values[kept]), U[:, kept]
-        inner = (U / size).T @ between @ (U / size)
-        V, share = _axes((inner + inner.T) / 2, size, n_classes)
+        V, share = _axes(inner, size, n_classes)
         W = (U / size) @ V
         return cls(mean, W / spread[:, None], (U * size @ V).T * spread, share, W)
 
@@ -56,6 +48,32 @@ class FisherPlane:
     def returned(self, z: Array) -> Array:
         """Places of the plane (n, 2) in the space of the columns (n, d)."""
         return self.mean + z @ self.back
+
+
+def separation(X: Array, owner: Index, n_classes: int, weight: Array | None = None) -> float:
+    """tr S_t⁻¹ S_b of rows X (n, d), less what it would be by chance   (Pillai's trace).
+
+    It sums over directions the share of variance that lies between classes. Where columns say nothing of the class,
+    each of r directions has (C − 1)/n of it on average.
+    """
+    _, _, size, _, inner = _whitened(X, owner, n_classes, weight)
+    return max(float(np.trace(inner)) - len(size) * (n_classes - 1) / len(X), 0.0)
+
+
+def _whitened(
+    X: Array, owner: Index, n_classes: int, weight: Array | None
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Mean and spread of each column, roots and directions of S_t that are not flat, and S_b whitened by it."""
+    w = np.ones(len(X)) if weight is None else weight
+    w = w / w.sum()
+    mean, spread = column_moments(X, w)
+    Z = np.where(np.isnan(X), 0.0, (X - mean) / spread)  # a gap lies at the mean
+    between = _between(Z, owner, n_classes, w)
+    values, U = np.linalg.eigh((Z * w[:, None]).T @ Z)
+    kept = values > TINY * max(float(values[-1]), 1e-300)
+    size, U = np.sqrt(values[kept]), U[:, kept]
+    inner = (U / size).T @ between @ (U / size)
+    return mean, spread, size, U, (inner + inner.T) / 2
 
 
 def column_moments(X: Array, w: Array) -> tuple[Array, Array]:
@@ -84,7 +102,8 @@ def _axes(inner: Array, size: Array, n_classes: int) -> tuple[Array, tuple[float
         rest = np.eye(len(size)) - np.outer(V[:, 0], V[:, 0])
         V = np.column_stack([V[:, 0], np.linalg.eigh(rest * size**2 @ rest)[1][:, -1]])
     total = max(float(apart.sum()), 1e-300)
-    return V[:, :2], (float(apart[0] / total), float(apart[1] / total))
+    second = 0.0 if n_classes < 3 else float(apart[1] / total)
+    return V[:, :2], (float(apart[0] / total), second)
 
 
 def axis_label(name: str, weights: Array, columns: list[str]) -> str:

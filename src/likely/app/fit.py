@@ -20,9 +20,15 @@ Examples:
   likely fit digits/ --sequences -o digits.likely
 cost.csv: the header names true classes, the first column actions;
 rows beyond the classes are further actions, such as "ask an expert".
---models: frequencies, nearest-mean, spherical, naive-bayes, chow-tree, diagonal,
-laplace, pooled, interpolated, emphasised, full, student-t, mixture-diagonal-2,
-parzen, neighbours and more; a wrong name lists those for your columns.
+Names for --models, the same for every table, from simple to rich:
+  frequencies, nearest-mean, naive-bayes, naive-bayes-t, naive-bayes-levels,
+  chow-tree, spherical, diagonal, diagonal-t, laplace, pooled, pooled-mean,
+  interpolated, emphasised, full, full-t, student-t, diagonal-counts,
+  pooled-counts, interpolated-counts, emphasised-counts, full-counts,
+  mixture-diagonal-2, mixture-diagonal-4, mixture-full-2, mixture-tied,
+  mixture-full-4, parzen, neighbours; for comparison boosting, forest, logistic.
+-t: parameters integrated out. -counts: counts are taken as numbers.
+One that does not apply to the table is left out with a sentence.
 """
 
 
@@ -40,6 +46,8 @@ parzen, neighbours and more; a wrong name lists those for your columns.
 @options.sequences
 @click.option("--cv", type=options.CrossValidation(), help="Folds, loo, time, or the share of one hold-out.  [5]")
 @click.option("--models", default="all", metavar="all|NAMES", help="Rows: models to compare, with commas between.")
+@click.option("--choose-by", type=click.Choice(["cost", "log-loss", "error"]), default="cost", show_default=True,
+              help="What models are chosen by; ties go to the least log-loss, then to the simplest.")  # fmt: skip
 @click.option("--rivals/--no-rivals", default=None, help="Rows: compare with other libraries.  [small tables]")
 @click.option("--calibrate/--no-calibrate", default=True, help="Soften probabilities that are too sure.  [yes]")
 @click.option("-o", "--out", default="model.likely", show_default=True, help="The model file.")
@@ -51,9 +59,11 @@ parzen, neighbours and more; a wrong name lists those for your columns.
 def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **told: Any) -> None:
     """Compare models on a table, choose the simplest of the best, and write it to a file.
 
-    Columns are typed and what cannot be a measurement is set aside, both in words. Models are compared by their
-    expected cost on rows that they had not seen; the simplest within one standard error of the cheapest wins, and is
-    learnt once more from all rows.
+    Columns are typed and what cannot be a measurement is set aside, both in words. Models are compared on rows that
+    they had not seen: those whose cost is within one standard error of the cheapest's are tied; of these, those whose
+    log-loss is within one standard error of the least; the simplest of them is chosen, and learnt once more from all
+    rows. Standard errors are of paired differences, row by row. --choose-by puts log-loss or error in place of the
+    cost. Cost is what decisions cost by --cost and --reject-cost; without them each mistake costs 1.
 
     FILE is CSV, TSV, Parquet, JSON lines or "-" for standard input; several files with the same columns are stacked.
 
@@ -113,20 +123,32 @@ def tell(journey: Any, talk: Talk) -> None:
 
 
 def leaderboard_text(contest: Any) -> str:
-    """Aligned columns, cheapest first; the winner is marked, and so is who cannot win."""
-    rows = [["", "model", "cost", "± s.e.", "error", "log-loss", "seconds", ""]]
+    """Aligned columns, the best first; the chosen is marked, who is tied with the best, and who cannot win."""
+    rows = [["", "model", "cost", "± s.e.", "behind", "± s.e.", "error", "log-loss", "seconds", ""]]
     rows += [_line(s, s.rung is contest.winner.rung) for s in contest.standings]
-    return columns(rows, right=(2, 3, 4, 5, 6))
+    return f"{columns(rows, right=(2, 3, 4, 5, 6, 7, 8))}\n{_signs(contest)}"
+
+
+def _signs(contest: Any) -> str:
+    """What the columns and words of the leaderboard mean."""
+    best = {"cost": "the cheapest", "log-loss": "the least log-loss", "error": "the least error"}[contest.choose_by]
+    return (
+        f"*: chosen. s.e.: one standard error. behind: {contest.choose_by} above {best}, row by row.\n"
+        "tied: within one standard error of the best (in log-loss: of the best of those tied before)."
+    )
 
 
 def _line(standing: Any, won: bool) -> list[str]:
     rung, e = standing.rung, standing.evaluation
     name = ["*" if won else "", rung.name]
     if e is None:
-        return [*name, "", "", "", "", f"{standing.seconds:.1f}", f"failed: {clipped(standing.failure, 90)}"]
-    cost, loss = e.decision_cost, e.log_loss.value
-    figures = [figure(cost.value), figure(cost.se), f"{e.error.value:.4f}", f"{loss:.3f}", f"{standing.seconds:.1f}"]
-    return [*name, *figures, "for comparison" if rung.rival else ""]
+        return [*name, *[""] * 6, f"{standing.seconds:.1f}", f"failed: {clipped(standing.failure, 90)}"]
+    cost, behind, loss = e.decision_cost, standing.behind, e.log_loss.value
+    error = cost.se if cost.se > 1e-9 * abs(cost.value) else 0.0  # of one cost for all rows, rounding is left
+    figures = [figure(cost.value), figure(error), figure(behind.value), figure(behind.se)]
+    figures += [f"{e.error.value:.4f}", f"{loss:.3f}", f"{standing.seconds:.1f}"]
+    tied = f"tied in {', '.join(standing.ties)}" if standing.ties else ""
+    return [*name, *figures, "for comparison" if rung.rival else tied]
 
 
 def as_plain(journey: Any) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from likely.app.follow_signals import Stops
 from likely.app.outputs import check_outputs
 from likely.app.talk import Talk
 from likely.errors import DataError, LikelyError, sentence
+from likely.io.whole_files import is_stream
 
 if TYPE_CHECKING:
     from likely.app.follow_models import Subject
@@ -101,6 +102,9 @@ def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool
 
 
 def _check_files(model: str, file: str, out: str | None, keep: str | None) -> None:
+    if keep is not None and out is not None and is_stream(out):
+        expected = "with --keep the output must be a file, which can be cut back to what was kept"
+        raise DataError(sentence(f"-o {out}", expected, "a device or a pipe", "leave -o or --keep out"))
     journal = None if keep is None else journal_of(keep)
     outputs = {"-o": out, "--keep": keep, "--keep, its journal": journal}
     check_outputs(outputs, (model, file), models=("--keep", "--keep, its journal"))
@@ -163,10 +167,11 @@ def _feed(model: str, file: str, told: dict[str, Any], talk: Talk) -> Feed:
     shaping = {name: told[name] for name in told if name not in ("replay", "every")}
     missing = MISSING | frozenset(told["missing"])
     whose = "standard input" if file == "-" else file
-    return Feed(subject, _rule(subject, told, model), told, missing, whose, own, fingerprint([own, shaping]), talk)
+    rule = _rule(subject, told, model, talk)
+    return Feed(subject, rule, told, missing, whose, own, fingerprint([own, shaping]), talk)
 
 
-def _rule(subject: Subject, told: dict[str, Any], path: str) -> Any:
+def _rule(subject: Subject, told: dict[str, Any], path: str, talk: Any) -> Any:
     from likely.app.follow_alarms import ByCost, BySurprise
 
     if subject.decides and (told["fault"] or told["false_alarm_every"]):
@@ -175,7 +180,7 @@ def _rule(subject: Subject, told: dict[str, Any], path: str) -> Any:
     if told["fault"]:
         return ByCost(subject, told["fault"], told["miss_cost"] or 1.0, told["alarm_cost"] or 1.0)
     if told["false_alarm_every"]:
-        return BySurprise(subject, told["false_alarm_every"], path)
+        return BySurprise(subject, told["false_alarm_every"], path, talk)
     return None
 
 

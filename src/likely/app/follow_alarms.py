@@ -10,7 +10,10 @@ from likely.app.follow_models import REGIMES, Subject
 from likely.errors import DataError, ModelFileError, sentence
 
 CERTAIN = 1e-12  # correlation that is left of a combination of entries without any variance
-DRAWS = 4000  # from which the law of a chain's surprise is known
+ENOUGH = 20  # frames not learnt from, with fewer of which the model's own law is believed
+CONFIDENCE = 0.95  # with which more false alarms are excluded
+MUCH = 3.0  # times as many false alarms as stated: support for no fewer than that is said
+STEP = 1.05  # of a threshold that is raised
 
 
 class ByCost:
@@ -49,20 +52,70 @@ class BySurprise:
 
     u is the probability, under the model and given all before, of an observation at least as surprising. While the
     model is right u is uniform and −log u exponential with mean 1, whatever the model; the sum is that of
-    log-likelihood ratios against a mean of 2.
+    log-likelihood ratios against a mean of 2. Frames that a model had not learnt from say how −log u is distributed
+    where the model is not quite right, and how high the sum rises where they depend on each other.
     """
 
-    def __init__(self, subject: Subject, false_alarm_every: float, path: str) -> None:
+    def __init__(self, subject: Subject, false_alarm_every: float, path: str, talk: Any) -> None:
         from likely.decisions.cusum import Cusum
 
         self.tail = _tail_of(subject.plays, path)
+        self.held_out = HeldOut(subject.calm) if subject.calm.shape[1] >= ENOUGH else None
         self.start = Cusum.for_law(law_of_increments, false_alarm_every)
+        if self.held_out is None:
+            talk(
+                "The model holds no frames that it had not learnt from: false alarms come as rarely as stated only as "
+                "far as the model is right. An HMMDensity that was fitted to sequences holds some."
+            )
+            return
+        self.start, often = self.held_out.raised(self.start, false_alarm_every)
+        if often < false_alarm_every / MUCH:
+            tried = f"The model was tried on {self.held_out.frames:,} frames that it had not learnt from"
+            support = f"these support one false alarm in {often:,.0f} lines, not in {false_alarm_every:,.6g}"
+            talk(f"{tried}: {support} (95 % confidence). More frames of training support more.")
 
     def step(self, state: Any, predicted: Any, y: Any, news: float, belief: Any) -> tuple[Any, bool]:
         """The next state, and whether there is an alarm; what is not observed adds nothing."""
         u = self.tail(predicted, y, news)
-        after = state.step(0.0 if u is None else -np.log(max(u, 1e-300)) / 2 - np.log(2))
+        v = None if u is None else -np.log(max(u, 1e-300))
+        if v is not None and self.held_out is not None:
+            v = float(self.held_out.rarity(np.array([v]))[0])
+        after = state.step(0.0 if v is None else v / 2 - np.log(2))
         return after, after.alarm
+
+
+class HeldOut:
+    """Frames that a model had not learnt from: kept (3, m), as `left_out_frames` has them."""
+
+    def __init__(self, kept: Any) -> None:
+        from likely.recognisers.false_alarms import NAT, tail
+
+        self.kept, self.frames = kept, kept.shape[1]
+        found = tail([kept[0]], np.ones(1))
+        self.far = found._replace(excess=max(found.excess, NAT))  # no shorter a tail than under the model itself
+        self.sorted = np.sort(kept[0])
+
+    def rarity(self, v: Any) -> Any:
+        """−log P(as surprising a frame) (n,) by the held-out ones, beyond the rarest tenth by an exponential tail."""
+        as_odd = self.frames - np.searchsorted(self.sorted, v - 1e-12 * np.abs(v), side="left")
+        near = -np.log((1.0 + as_odd) / (1.0 + self.frames))
+        share = max(self.far.share, 1.0 / (1.0 + self.frames))
+        beyond = (v - self.far.border) / self.far.excess - np.log(share)
+        return np.where(v > self.far.border, np.maximum(beyond, 0.0), near)
+
+    def raised(self, watch: Any, false_alarm_every: float) -> tuple[Any, float]:
+        """A sum with so high a threshold that held-out frames agree, and how rarely these say that alarms come."""
+        from scipy.special import gammaincinv
+
+        increments = self.rarity(self.kept[0]) / 2 - np.log(2)
+        runs = np.split(increments, np.flatnonzero(np.diff(self.kept[2])) + 1)
+
+        def alarms(watch: Any) -> int:
+            return sum(len(watch.run(part)) for part in runs)
+
+        while alarms(watch) > self.frames / false_alarm_every:
+            watch = watch.replace(threshold=watch.threshold * STEP)
+        return watch, self.frames / float(gammaincinv(alarms(watch) + 1.0, CONFIDENCE))
 
 
 def law_of_increments(z: Any) -> Any:
@@ -72,6 +125,8 @@ def law_of_increments(z: Any) -> Any:
 
 def _tail_of(plays: Any, path: str) -> Any:
     if hasattr(plays, "emissions"):
+        from likely.estimators.chain_tail import ChainTail
+
         return ChainTail(plays)
     if hasattr(plays, "emission") and hasattr(plays, "observation"):
         return GaussianTail(plays)
@@ -126,63 +181,3 @@ def _surprise(spread: Any, residual: Any, news: float) -> tuple[float, int]:
 def _at(matrix: Any, belief: Any) -> Any:
     """A matrix at the time of a belief, where it varies."""
     return matrix if matrix.ndim == 2 else matrix[belief.time]
-
-
-class ChainTail:
-    """Of a hidden Markov model: frames drawn from each state, weighted by how probable the state is now."""
-
-    def __init__(self, plays: Any) -> None:
-        self.law, self.each = plays.emissions, max(DRAWS // plays.states, 100)
-        rng = np.random.default_rng(0)
-        self.drawn = [self.law.member(k).sample(self.each, rng) for k in range(plays.states)]
-        self.state = np.repeat(np.arange(plays.states), self.each)
-        self.scored: dict[Any, tuple[Any, Any]] = {}  # by which entries were seen
-
-    def __call__(self, predicted: Any, y: Any, news: float) -> float | None:
-        """P(a frame at least as surprising), with the same entries missing; None where nothing was seen."""
-        gaps = _gaps(y)
-        if all(_flat(gaps)):
-            return None
-        top, shares = self._scores(gaps)
-        with np.errstate(divide="ignore"):
-            logs = top + np.log(shares @ predicted.probs)
-        as_odd = logs <= news + 1e-9 * (1 + abs(news))
-        share = np.bincount(self.state[as_odd], minlength=len(predicted.probs)) @ predicted.probs / self.each
-        return float((share * self.each + 1) / (self.each + 1))  # the frame itself is one of them
-
-    def _scores(self, gaps: Any) -> tuple[Any, Any]:
-        """log of the best state's density of each draw (n,), and all relative to it (n, K)."""
-        if gaps not in self.scored:
-            logs = np.concatenate([self.law.log_prob(_with_gaps(x, gaps)) for x in self.drawn])
-            top = logs.max(axis=1)
-            self.scored[gaps] = top, np.exp(logs - top[:, None])
-        return self.scored[gaps]
-
-
-def _gaps(y: Any) -> Any:
-    """Which entries of a frame are missing, as a key."""
-    from likely.core.joining import is_gap
-
-    if isinstance(y, dict):
-        return tuple((name, _gaps(part)) for name, part in y.items())
-    return tuple(bool(is_gap(cell)) for cell in np.ravel(np.asarray(y)).tolist())
-
-
-def _flat(gaps: Any) -> list[bool]:
-    return [one for gap in gaps for one in ([gap] if isinstance(gap, bool) else _flat(gap[1]))]
-
-
-def _with_gaps(x: Any, gaps: Any) -> Any:
-    """Rows with the same entries missing."""
-    if not any(_flat(gaps)):
-        return x
-    if not isinstance(gaps[0], bool):
-        from likely.core.columns import Columns
-
-        return Columns({name: _with_gaps(np.asarray(x[name]), own) for name, own in gaps})
-    a = np.asarray(x)
-    a = a.astype(np.float64 if a.dtype.kind in "biuf" else object)
-    wide = a[:, None] if a.ndim == 1 else a
-    nothing: Any = np.nan if a.dtype.kind == "f" else None
-    wide = np.where(np.array(gaps), nothing, wide)
-    return wide[:, 0] if a.ndim == 1 else wide

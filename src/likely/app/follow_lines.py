@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from likely.data.json_text import not_json, parsed
 from likely.errors import DataError, sentence
 
 SEPARATORS = (",", ";", "\t", "|")
 MISSING = frozenset((  # those of data.cells, whose import would double the time until the first line
     "", "NA", "N/A", "n/a", "NaN", "nan", "null", "None", "?", "-", "NULL", "#N/A", "<NA>", "NaT",
 ))  # fmt: skip
+INDEX = "Unnamed: 0"  # that of data.delimited: the name of a first column that has none
 
 
 class BadLine(DataError):
@@ -58,6 +59,11 @@ def layout_of(first: str, nameless: bool) -> tuple[Layout, bool]:
     names = [name.strip() for name in fields(first, separator)]
     if nameless and all(is_number(name) or not name for name in names):
         return Layout(tuple(map(str, range(len(names)))), separator), False
+    if len(names) > 1 and not names[0]:
+        names[0] = INDEX
+    odd = next((name for name in names if any(ord(letter) < 32 or ord(letter) == 127 for letter in name)), None)
+    if odd is not None:
+        raise DataError(sentence("header", "a column name may not have control characters", ascii(odd), "rename it"))
     twice = [name for name in names if names.count(name) > 1]
     if twice or "" in names:
         got = f'"{twice[0]}" twice' if twice else "one without a name"
@@ -70,7 +76,7 @@ def fields(text: str, separator: str) -> list[str]:
     try:
         return next(csv.reader([text], delimiter=separator, skipinitialspace=separator != "\t", strict=True), [""])
     except csv.Error as error:
-        raise BadLine(sentence("fields", "quotes must be closed in the same line", error)) from error
+        raise BadLine(sentence("fields", "quotes must be closed in the same line")) from error
 
 
 def _of_fields(names: tuple[str, ...], cells: list[str]) -> dict[str, Any]:
@@ -83,9 +89,9 @@ def _of_fields(names: tuple[str, ...], cells: list[str]) -> dict[str, Any]:
 
 def _of_json(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        found = parsed(text)
     except ValueError as error:
-        raise BadLine(sentence("JSON", "each line must be one object", error)) from error
+        raise BadLine(sentence("JSON", "each line must be one object", not_json(error))) from error
     if isinstance(found, list):
         return Positions({str(j): cell for j, cell in enumerate(found)})
     if not isinstance(found, dict):
@@ -116,9 +122,9 @@ def number(cell: Any, column: str, missing: frozenset[str]) -> float:
         value = math.nan if cell is None else float(cell)
         if not math.isinf(value):
             return value
-    raise BadLine(
-        sentence(f'column "{column}"', "a finite number is needed", f'"{cell}"', "leave what is missing empty")
-    )
+    shown, remedy = str(cell), "leave what is missing empty"
+    shown = shown if len(shown) <= 40 else f"{shown[:39]}…"
+    raise BadLine(sentence(f'column "{column}"', "a finite number is needed", f'"{shown}"', remedy))
 
 
 def word(cell: Any, missing: frozenset[str]) -> str | None:
@@ -129,7 +135,7 @@ def word(cell: Any, missing: frozenset[str]) -> str | None:
     """
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return None
-    if isinstance(cell, float) and cell == int(cell):
+    if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     text = str(cell).strip()
     return None if text in missing else text

@@ -7,11 +7,14 @@ import json
 import math
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
-from likely.errors import DataError, LikelyError, sentence
+from likely.app.outputs import cannot_be_written
+from likely.errors import DataError, sentence
 
 if TYPE_CHECKING:
     from likely.core.following import FollowedLines
@@ -60,31 +63,43 @@ class Output:
     def write(self, text: str) -> None:
         """Write a line, whole, now."""
         raw = text.encode("utf-8", "surrogateescape")
-        self.stream.write(raw)
-        self.stream.flush()
+        with _naming(self.path):
+            self.stream.write(raw)
+            self.stream.flush()
         if self.path is not None:
             self._count(raw)
 
     def sync(self) -> None:
         """Force what was written to the disk, before progress says that it is there."""
         if self.path is not None:
-            os.fsync(self.stream.fileno())
+            with _naming(self.path):
+                os.fsync(self.stream.fileno())
 
     def close(self) -> None:
         """Let go of a file."""
         if self.path is not None:
-            self.stream.close()
+            with _naming(self.path):
+                self.stream.close()
+
+
+@contextmanager
+def _naming(path: str | None) -> Iterator[None]:
+    """A full disk and the like become a sentence that names the file; a closed pipe stays what it is."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise cannot_be_written(path, error) from error
 
 
 def _opened(path: str, kept: FollowedLines | None) -> IO[bytes]:
     try:
         return open(path, "wb" if kept is None else "r+b")
-    except FileNotFoundError as error:
-        if kept is None:
-            raise LikelyError(sentence(path, "the file cannot be written", error.strerror)) from error
-        raise _lost(path, kept, "no file") from error
     except OSError as error:
-        raise LikelyError(sentence(path, "the file cannot be written", error.strerror or error)) from error
+        if kept is not None and isinstance(error, FileNotFoundError):
+            raise _lost(path, kept, "no file") from error
+        raise cannot_be_written(path, error) from error
 
 
 def _lost(path: str | None, kept: FollowedLines, there: object) -> DataError:

@@ -30,6 +30,7 @@ class Job:
     cv: Any = None  # None: by time where there is one, else five folds
     calibrate: bool = True
     models: str = "all"
+    choose_by: str = "cost"
     rivals: bool | None = None  # None: where the table is small
     out: str = "model.likely"
     report: str | None = None
@@ -61,7 +62,7 @@ class Job:
         for name, kind in self.kinds.items():
             yield from ("--as", f"{name}={kind}")
         usual = Job((), "")
-        for name, flag in (("models", "--models"), ("out", "-o"), ("seed", "--seed")):
+        for name, flag in (("models", "--models"), ("choose_by", "--choose-by"), ("out", "-o"), ("seed", "--seed")):
             if getattr(self, name) != getattr(usual, name):
                 yield from (flag, str(getattr(self, name)))
         if not self.calibrate:

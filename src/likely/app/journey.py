@@ -13,8 +13,9 @@ import numpy as np
 
 from likely._version import __version__
 from likely.app.costs import read_class_prior, read_cost
+from likely.app.data_hazards import leaks, odd_costs, zeros
 from likely.app.job import Job, splitting_words
-from likely.app.outputs import check_outputs, whole_file
+from likely.app.outputs import check_outputs, write_text
 from likely.app.talk import Talk
 from likely.errors import DataError, DomainError, sentence
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 RIVAL_ROWS, RIVAL_CELLS = 20_000, 1_000_000  # up to which rivals take part unasked
 MANY_FITS = 5_000
+WORTH_TELLING = 0.01  # nats of log-loss per row that calibration must gain to be a hazard
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,12 @@ def travel(job: Job, talk: Talk) -> Journey:
     check_outputs(outputs, (*job.files, job.cost, job.class_prior), models=("-o",))
     table = read_table(job)
     talk(table.describe())
-    field, rungs, slow = prepared(job, table)
-    if slow:
-        talk(f"\n{slow[0].lower()}{slow[1:]}")
+    field, rungs, left_out = prepared(job, table)
+    if left_out:
+        talk(f"\n{left_out[0].lower()}{left_out[1:]}")
     contest = compared(job, field, rungs, talk)
     model, hazards = learnt(table, field, contest)
-    hazards += (slow,) if slow else ()
+    hazards += (left_out,) if left_out else ()
     made = f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     journey = Journey(job, table, field, contest, model, hazards, made)
     write(journey)
@@ -77,10 +79,10 @@ def read_table(job: Job) -> Table:
 
 
 def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
-    """The field of the contest, who takes part, and words on who is too slow for it."""
+    """The field of the contest, who takes part, and words on who is left out."""
     from likely.estimators.contest import Field
     from likely.estimators.labels import encoded
-    from likely.estimators.ladder import affordable, chosen_rungs, ladder
+    from likely.estimators.ladder import affordable, chosen_rungs, ladder, not_applicable, without_gaps
     from likely.estimators.table_classifier import arranged_schema, laid_out
 
     schema = arranged_schema(table.schema())
@@ -100,18 +102,20 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
     slow = ""
     if job.models == "all":
         rungs, slow = affordable(rungs, sum(len(split.train) for split in field.splits))
+        rungs, whole = without_gaps(rungs, kinds, X)
+        slow = " ".join(words for words in (slow, whole) if words)
     if rivals_take_part(job, X, len(field.splits)):
         from likely.estimators.rivals import rivals
 
         rungs += rivals(kinds, rules, job.seed)
     try:
-        rungs = chosen_rungs(rungs, job.models)
+        rungs, left = chosen_rungs(rungs, job.models), not_applicable(rungs, job.models)
     except DomainError as error:
         raise click.UsageError(str(error)) from error
     if all(rung.rival for rung in rungs):
         remedy = "add one of likely's own to --models"
         raise DataError(sentence("--models", "one model must be able to go into a model file", job.models, remedy))
-    return field, rungs, slow
+    return field, rungs, " ".join(part for part in (slow, left) if part)
 
 
 def _fewest(field: Field) -> list[int]:
@@ -149,7 +153,7 @@ def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:
     if fits > MANY_FITS:
         talk(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(rungs)}")
     with talk.progress(fits) as done:
-        return compete(field, rungs, jobs=job.jobs, tell=lambda rung: done(rung.name))
+        return compete(field, rungs, choose_by=job.choose_by, jobs=job.jobs, tell=lambda rung: done(rung.name))
 
 
 # ----------------------------------------------------------------------------- after
@@ -165,7 +169,8 @@ def learnt(table: Table, field: Field, contest: Contest) -> tuple[TableClassifie
         classifier = from_all_rows(contest.winner.rung.estimator, field)
     hazards = tuple(dict.fromkeys([*_hazards(table, field, contest), *(str(w.message) for w in caught)]))
     found = contest.winner.calibration
-    model = TableClassifier.around(classifier, arranged_schema(table.schema()), None if found is None else found.map)
+    map = None if found is None else found.map
+    model = TableClassifier.around(classifier, arranged_schema(table.schema()), map, table.names)
     return model, hazards
 
 
@@ -188,6 +193,8 @@ def _hazards(table: Table, field: Field, contest: Contest) -> Iterator[str]:
     for column in table.used:
         if column.n_missing > len(table) / 2:
             yield f'Column "{column.name}" is missing in {column.n_missing / len(table):.0%} of rows.'
+    yield from leaks(field)
+    yield from zeros(field, {column.name: column.kind for column in table.used})
     for standing in contest.standings:
         if standing.failure:
             yield f"{standing.rung.name} failed: {standing.failure}"
@@ -199,21 +206,31 @@ def _absent(field: Field, split: Any) -> list[Any]:
 
 
 def _of_the_winner(contest: Contest) -> Iterator[str]:
-    e = contest.winner.evaluation
+    winner, e = contest.winner, contest.winner.evaluation
     assert e is not None  # a winner was measured
-    if contest.winner.calibration is not None:
-        how = contest.winner.calibration.words
-        yield f"The winner's own probabilities did not keep their word; they were {how} on rows not seen in training."
+    constant = False
+    if e.cost is not None:
+        yield from odd_costs(e.costs, e.classes)
+        constant = any((row <= e.costs.table).all() for row in e.costs.table)
+    if winner.calibration is not None and winner.gain >= WORTH_TELLING:
+        own = f"The model's own probabilities were off (log-loss {e.log_loss.value + winner.gain:.3f} per row)"
+        how = f"they were {winner.calibration.words} on rows not seen in training"
+        yield f"{own}: {how}, which gives {e.log_loss.value:.3f}."
     verdict = e.calibration().verdict
     if "do not contradict" not in verdict and "too few rows" not in verdict:
         yield verdict
     rival = contest.rival
     if rival is not None and rival.behind is not None and rival.behind.value < -2 * rival.behind.se:
-        less = f"{rival.rung.name} costs {-rival.behind.value:.4f} a row less"
+        less = f"{rival.rung.name} costs {-rival.behind.value:.4f} less per row"
         yield f"{less[0].upper()}{less[1:]}: there is structure that none of likely's models has."
     ground = next((s for s in contest.standings if s.rung.key == "frequencies" and s.evaluation is not None), None)
-    if ground is not None and contest.winner.rung is ground.rung:
+    if constant or ground is None:
+        return
+    if winner.rung is ground.rung:
         yield "No model decides clearly cheaper than the class frequencies alone: the columns say little of the target."
+    elif "cost" in ground.ties:
+        always = "Always giving the same answer costs no more, within one standard error"
+        yield f"{always}: the columns improve the probabilities, hardly the decisions."
 
 
 def write(journey: Journey) -> None:
@@ -229,7 +246,7 @@ def write(journey: Journey) -> None:
         page = report_html(study_of(journey))
     journey.model.save(journey.job.out)
     if page is not None and journey.job.report is not None:
-        whole_file(journey.job.report, page)
+        write_text(journey.job.report, page)
 
 
 def _json(facts: dict[str, Any]) -> str:

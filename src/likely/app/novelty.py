@@ -118,7 +118,7 @@ def _learnt(train: tuple[str, ...], missing: Any, format: str | None, how: dict[
     with _notes(talk) as notes:
         most = most_clusters(frame, MOST)
         found = discover(frame, kinds, seed=how["seed"], density=True, most=most)
-        model = TableClusterer.around(found, schema, frame, random_state=how["seed"])
+        model = TableClusterer.around(found, schema, frame, columns=table.names, random_state=how["seed"])
     talk(f"\nordinary rows: a mixture of {_why(found)}\n")
     if how["save"] is not None:
         model.card_ = json.dumps(_facts(table, found, train, missing, format, how, notes.told))
@@ -198,12 +198,13 @@ class Marked:
         import numpy as np
 
         from likely.data.table import Table
+        from likely.estimators.novelty import exceeds
         from likely.estimators.table_classifier import laid_out
 
         names = list(watch.schema)
         rows = laid_out(Table.like(watch.schema, frame, missing=missing, allow_missing=allow_missing).frame, names)
         look = watch.look(rows)
-        novel = look.surprise > level
+        novel = exceeds(look.surprise, level)
         ranked: list[dict[str, float]] = [{} for _ in novel]
         at = np.flatnonzero(novel)
         if len(at):

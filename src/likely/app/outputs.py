@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 from likely.errors import DataError, LikelyError, ModelFileError, sentence
+from likely.io.container import Refusal
+from likely.io.whole_files import REMEDIES, is_stream, whole_file
 
 STREAM = "-"  # standard input or output: no file
 
@@ -23,13 +26,14 @@ def check_outputs(
     """
     asked = {flag: path for flag, path in outputs.items() if path is not None and path != STREAM}
     taken = {key: path for path in _files(inputs) for key in _keys(path)}
-    for flag, path in asked.items():
+    kept = {flag: path for flag, path in asked.items() if not is_stream(path)}  # nothing is lost in a device or a FIFO
+    for flag, path in kept.items():
         read = next((taken[key] for key in _keys(path) if key in taken), None)
         if read is not None:
             whose, known = f"{flag} {path}", "that file" if read == path else f"that file, as {read},"
             remedy = f"name another file with {flag}"
             raise DataError(sentence(whose, f"{known} is read and would be overwritten", remedy=remedy))
-    _refuse_twins(asked)
+    _refuse_twins(kept)
     for flag, path in asked.items():
         check_writable(path, ModelFileError if flag in models else LikelyError)
 
@@ -63,6 +67,13 @@ def check_writable(path: str, kind: type[LikelyError] = LikelyError) -> None:
     """A file must be writable there; said before hours of work rather than after."""
     target = Path(os.path.realpath(path))
     folder = target.parent
+    if is_stream(path):
+        if kind is ModelFileError:
+            expected, remedy = "a model needs a file, or the name of a new one", "name a file"
+            raise kind(sentence(path, expected, "a device or a pipe", remedy))
+        if os.access(path, os.W_OK):
+            return
+        raise kind(sentence(path, "the file cannot be written", "no permission", "choose another"))
     if target.is_dir():
         raise kind(sentence(path, "this must be a file, or the name of a new one", "a folder", "name a file in it"))
     if not folder.is_dir():
@@ -71,7 +82,7 @@ def check_writable(path: str, kind: type[LikelyError] = LikelyError) -> None:
         raise kind(sentence(path, "the file cannot be written", "no permission", "choose another folder"))
 
 
-def whole_file(path: str, text: str) -> None:
+def write_text(path: str, text: str) -> None:
     """Write a text, whole or not at all."""
     with written_whole(path) as stream:
         stream.write(text)
@@ -80,15 +91,26 @@ def whole_file(path: str, text: str) -> None:
 @contextmanager
 def written_whole(path: str) -> Iterator[IO[str]]:
     """A stream whose text becomes the file at the end; on any error, no file and nothing beside it."""
+    with bytes_written_whole(path) as raw:
+        yield codecs.getwriter("utf-8")(raw)
+
+
+@contextmanager
+def bytes_written_whole(path: str) -> Iterator[BinaryIO]:
+    """The same with bytes. They go into a device or a FIFO as they come, and a file is replaced at the end."""
     check_writable(path)
-    target = os.path.realpath(path)
-    beside = os.path.join(os.path.dirname(target), f".likely-{os.urandom(8).hex()}.tmp")
     try:
-        with open(beside, "x", encoding="utf-8", newline="") as stream:
-            yield stream
-        os.replace(beside, target)
+        with whole_file(path, streams=True) as raw:
+            yield raw
+    except BrokenPipeError:  # whoever read the FIFO has enough
+        raise
     except OSError as error:
-        raise LikelyError(sentence(path, "the file cannot be written", error.strerror or error)) from error
-    finally:
-        with suppress(OSError):
-            os.unlink(beside)
+        raise cannot_be_written(path, error) from error
+    except Refusal as refusal:
+        raise LikelyError(sentence(path, *refusal.args)) from refusal
+
+
+def cannot_be_written(path: str | None, error: OSError) -> LikelyError:
+    """The system's complaint about a file, or about standard output, as a sentence that names it."""
+    whose, remedy = path or "standard output", REMEDIES.get(error.errno or 0, "")
+    return LikelyError(sentence(whose, "the file cannot be written", error.strerror or error, remedy))

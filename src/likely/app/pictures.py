@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
-from likely.app.outputs import check_outputs
+from likely.app.outputs import bytes_written_whole, check_outputs
 from likely.errors import DataError, LikelyError, ModelFileError, sentence
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -33,16 +31,8 @@ def check_picture(path: str | None, flag: str = "--plot") -> None:
 
 def saved(figure: Any, path: str) -> None:
     """A figure as a file, whole or not at all."""
-    target = os.path.realpath(path)
-    beside = os.path.join(os.path.dirname(target), f".likely-{os.urandom(8).hex()}{Path(path).suffix.lower()}")
-    try:
-        figure.savefig(beside, dpi=130)
-        os.replace(beside, target)
-    except OSError as error:
-        raise LikelyError(sentence(path, "the file cannot be written", error.strerror or error)) from error
-    finally:
-        with suppress(OSError):
-            os.unlink(beside)
+    with bytes_written_whole(path) as stream:
+        figure.savefig(stream, dpi=130, format=Path(path).suffix[1:].lower())
 
 
 def draw_model(model: str, path: str) -> None:

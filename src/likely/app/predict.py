@@ -19,7 +19,8 @@ Examples:
   cat new.csv | likely predict model.likely - --json
 Columns: decision (a class, a further action, REJECT or NOVEL), expected cost,
 p(class) for each class, novel (a word that training never saw, or NOVEL),
-and the reason where the row was refused or is novel.
+and the reason where the row was refused, is novel, or the costs decided for
+another class than the most probable one.
 A model of `likely cluster` gives cluster, probability, p(cluster) and novel.
 """
 
@@ -142,12 +143,15 @@ class Decided:
         return np.logical_or.reduce([self.decisions.index == NOVEL.code, *self.unseen.values()])
 
     def reasons(self) -> list[str]:
-        """Why a row was refused or is novel; empty for the others."""
-        out = [""] * len(self.decisions)
+        """Why a row was refused, is novel, or is not decided for its most probable class; empty for the others."""
+        d = self.decisions
+        out = [""] * len(d)
+        for i in ((d.index >= 0) & (d.index != d.posterior.argmax(axis=1))).nonzero()[0].tolist():
+            out[i] = d.cost_decided(i)
         for i in (self.novel | (self.decisions.index < 0)).nonzero()[0].tolist():
             words = [f'"{name}"' for name, mask in self.unseen.items() if mask[i]]
             strange = f"a value of {', '.join(words)} was not seen in training: it counts as missing"
-            out[i] = self.decisions._reason(i) if self.decisions.index[i] < 0 else strange
+            out[i] = d._reason(i) if d.index[i] < 0 else "; ".join(part for part in (strange, out[i]) if part)
         return out
 
     def csv(self, proba: bool, header: bool) -> str:

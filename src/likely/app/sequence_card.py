@@ -28,7 +28,7 @@ def _classified(journey: Any) -> Iterator[str]:
     e = journey.contest.winner.evaluation
     yield leaderboard_text(journey.contest)
     yield ""
-    yield journey.found["verdict"].replace(" a row", " a sequence")
+    yield journey.found["verdict"].replace(" per row", " per sequence")
     if len([s for s in journey.contest.standings if s.rung.key != "frequencies"]) > 1:
         yield "(the number of states was chosen on the same folds: expect its figures to be slightly too good)"
     yield ""
@@ -62,7 +62,6 @@ def confusion(table: Any, truths: Any, decided: Any) -> Iterator[str]:
 def _described(journey: Any) -> Iterator[str]:
     if journey.choice is not None:
         yield str(journey.choice)
-        yield "± is the standard error of the difference to the largest; the fewest states within it are chosen"
         yield ""
     told = journey.found.get("decoded")
     if told is not None:

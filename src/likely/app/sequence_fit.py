@@ -120,7 +120,7 @@ def threads(job: SequenceJob, material: Material) -> int | None:
 
 
 def _classified(job: SequenceJob, material: Material, talk: Talk) -> SequenceJourney:
-    from likely.app.facts import figures, leaderboard, verdict
+    from likely.app.facts import figures, leaderboard, rule_words, verdict
     from likely.estimators.contest import from_all_rows
     from likely.estimators.sequence_tables import SequenceClassifier
 
@@ -134,6 +134,7 @@ def _classified(job: SequenceJob, material: Material, talk: Talk) -> SequenceJou
     model = SequenceClassifier.around(classifier, material.kinds, job.roles, None if map is None else map.map)
     found = {
         "cv": splitting_words(job.splitting, len(field.splits), job.group is not None), "verdict": verdict(contest),
+        "choose_by": job.choose_by, "rule": rule_words(job.choose_by),
         "leaderboard": leaderboard(contest), "figures": figures(contest.winner.evaluation),
         "calibrated": map and map.words, "classes": _sizes(field),
     }  # fmt: skip
@@ -174,7 +175,9 @@ def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str,
     doing = f"comparing {len(rungs)} models" if len(rungs) > 1 else f"judging one model, {rungs[0].name}"
     talk(f"\n{doing}, whole sequences left out: {how.replace('rows', 'sequences')}")
     with talk.progress(len(rungs) * len(field.splits)) as done:
-        contest = compete(field, rungs, jobs=threads(job, material), tell=lambda rung: done(rung.name))
+        contest = compete(
+            field, rungs, choose_by=job.choose_by, jobs=threads(job, material), tell=lambda rung: done(rung.name)
+        )
     _refuse_failed(contest)
     return contest
 
@@ -224,7 +227,7 @@ def _of_classes(field: Any, contest: Any) -> list[str]:
     told += [f"{s.rung.name} failed: {s.failure}" for s in contest.standings if s.failure]
     return [
         *told,
-        *(text.replace("rows", "sequences").replace("a row", "a sequence") for text in _of_the_winner(contest)),
+        *(text.replace("rows", "sequences").replace("per row", "per sequence") for text in _of_the_winner(contest)),
     ]
 
 

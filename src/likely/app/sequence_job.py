@@ -40,6 +40,7 @@ class SequenceJob:
     format: str | None = None
     cv: Any = None
     calibrate: bool = True
+    choose_by: str = "cost"
     out: str = "model.likely"
     seed: int = 0
     jobs: int | None = None
@@ -77,7 +78,7 @@ class SequenceJob:
         usual = SequenceJob(())
         for name in ("target", "id", "time", "states_column", "weight", "group", "topology", "states", "components",
                      "covariance", "durations", "order", "restarts", "cost", "reject_cost", "reject_below", "novelty",
-                     "class_prior", "format", "cv", "seed"):  # fmt: skip
+                     "class_prior", "format", "cv", "choose_by", "seed"):  # fmt: skip
             value = getattr(self, name)
             if value != getattr(usual, name):
                 told = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likely.app.facts import contender
-from likely.app.fisher import FisherPlane, axis_label, grid, regions
+from likely.app.facts import contender, rule_words
+from likely.app.fisher import FisherPlane, axis_label, grid, regions, separation
 from likely.app.importance import importance
 from likely.app.report import Case, ColumnFacts, Plane, Study, column_facts
 from likely.core.arrays import Array, Index
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 POINTS = 1500
 WORST = 12
-CELLS = 12  # columns that a worst case shows: those that drive decisions most
+LEAST = 0.5  # share of the classes' separation that columns of numbers must carry for a map of them to be drawn
+INDICATORS = 300  # levels of words, of all columns together, that are compared with the numbers
 NOTE = "Regions are the decisions at places of this plane, with all other directions at the mean"
 WORDLESS = "; columns of words are taken as not observed there"
 
@@ -32,15 +33,17 @@ def study_of(journey: Journey) -> Study:
     e = contest.winner.evaluation
     assert e is not None  # a winner was measured
     drivers = importance(field, contest.winner.rung.estimator, journey.model.calibration_, seed=job.seed, jobs=job.jobs)
-    first = [driver.column for driver in drivers][:CELLS]
+    plane, why = plane_of(journey.model, field.X, field.owner, e, field.tested, field.judging, job.seed)
+    order = list(dict.fromkeys([*(driver.column for driver in drivers), *field.X.columns]))
     return Study(
         title=f"Deciding “{job.target}” from {', '.join(Path(f).name for f in job.files)}", target=job.target,
         classes=_texts(field.classes), source=tuple(Path(f).name for f in job.files), rows=len(table),
         rows_unlabelled=table.unlabelled, columns=columns_of(table, field.owner, len(field.classes), field.weight),
         set_aside=tuple(table.set_aside.items()), hazards=journey.hazards,
         leaderboard=tuple(contender(s, s.rung is contest.winner.rung) for s in contest.standings), evaluation=e,
-        cv=journey.cv, importance=drivers, worst=worst_of(e, table, field.tested, first),
-        plane=plane_of(journey.model, field.X, field.owner, e, field.tested, field.judging, job.seed),
+        cv=journey.cv, choose_by=job.choose_by, rule=rule_words(job.choose_by), importance=drivers,
+        worst=worst_of(e, table, field.tested, order),
+        plane=plane, no_plane=why,
         made=journey.made, command=job.command, fingerprint=table.fingerprint, seed=job.seed, model_file=job.out,
     )  # fmt: skip
 
@@ -48,11 +51,12 @@ def study_of(journey: Journey) -> Study:
 def study_of_new(model: Any, table: Table, e: Evaluation, owner: Index, facts: Mapping[str, Any]) -> Study:
     """The study of `likely evaluate`: a model that exists, on rows that it may never have seen."""
     X, every = model.frame(table.frame), np.arange(len(owner))
+    plane, why = plane_of(model, X, owner, e, every, table.weight, 0)
     return Study(
         classes=_texts(e.classes), rows=len(table), rows_unlabelled=table.unlabelled, evaluation=e,
         columns=columns_of(table, owner, len(e.classes), table.weight), fingerprint=table.fingerprint,
-        plane=plane_of(model, X, owner, e, every, table.weight, 0),
-        worst=worst_of(e, table, every, list(X.columns)[:CELLS]), **facts,
+        plane=plane, no_plane=why,
+        worst=worst_of(e, table, every, list(X.columns)), **facts,
     )  # fmt: skip
 
 
@@ -85,25 +89,42 @@ def worst_of(e: Evaluation, table: Table, tested: Index, shown: list[str]) -> tu
 
 def plane_of(
     model: Any, X: Any, owner: Index, e: Evaluation, tested: Index, weight: Array | None, seed: int
-) -> Plane | None:
-    """The classes in the plane of two Fisher directions; None where there are fewer than two columns of numbers."""
+) -> tuple[Plane | None, str]:
+    """The classes in the plane of two Fisher directions of the columns of numbers; or None, and why there is none."""
     numbers = [name for name, entry in model.schema.items() if entry["kind"] in ("real", "count")]
     if len(numbers) < 2:
-        return None
+        return None, "There is no map: it takes two columns of numbers."
     table = X.select(numbers).to_numpy()
     plane = FisherPlane.of(table, owner, len(e.classes), weight)
     if plane is None:
-        return None
+        return None, "There is no map: it takes two columns of numbers that vary."
+    if len(numbers) < X.width:
+        own = separation(table, owner, len(e.classes), weight)
+        full = separation(np.column_stack([table, *_indicators(X, numbers)]), owner, len(e.classes), weight)
+        if own < LEAST * full:
+            told = f"the {len(numbers)} columns of numbers, in which it would lie, carry {own / full:.0%}"
+            return None, f"The map is left out: {told} of what separates the classes. The rest is in columns of words."
     seen = plane.seen(table[tested])
     xs, ys = grid(seen)
     some = np.sort(np.random.default_rng(seed).permutation(len(tested))[:POINTS])
     names = ("first direction", "second direction")
-    return Plane(
+    found = Plane(
         points=seen[some], truth=owner[tested][some], decided=_marks(e.decided[some], e), xs=xs, ys=ys,
         region=regions(plane, xs, ys, _decider(model, X, numbers, e)), share=plane.share,
         labels=(axis_label(names[0], plane.weights[:, 0], numbers), axis_label(names[1], plane.weights[:, 1], numbers)),
-        note=NOTE + (WORDLESS if len(numbers) < len(model.schema) else "") + ".",
+        note=NOTE + (WORDLESS if len(numbers) < len(model.schema) else "") + ".", columns=len(numbers),
     )  # fmt: skip
+    return found, ""
+
+
+def _indicators(X: Any, numbers: list[str]) -> Iterator[Array]:
+    """A column of 0 and 1 for each frequent level of each column of words; NaN where it is missing."""
+    words = [name for name in X.columns if name not in numbers]
+    for name in words:
+        column = X[name]
+        often = column.drop_nulls().value_counts(sort=True)[name][: max(2, INDICATORS // len(words))]
+        for level in often.to_list():
+            yield (column == level).cast(float).to_numpy()
 
 
 def _decider(model: Any, X: Any, numbers: list[str], e: Evaluation) -> Callable[[Array], Any]:

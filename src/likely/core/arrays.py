@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,35 @@ def frozen(a: NDArray[Any]) -> NDArray[Any]:
     return a
 
 
+def unmasked(x: Any) -> Any:
+    """The same with what a masked array hides as missing: NaN among numbers, None among anything else.
+
+    >>> unmasked(np.ma.masked_array([1, 2], [False, True]))
+    array([ 1., nan])
+    """
+    if not isinstance(x, np.ma.MaskedArray):
+        return x
+    hidden, cells = np.ma.getmaskarray(x), np.ma.getdata(x)
+    if not hidden.any() or cells.dtype.kind in "cV":
+        return cells
+    if cells.dtype.kind in "mM":
+        return np.where(hidden, np.array("NaT", cells.dtype), cells)
+    if cells.dtype.kind in "fiu":
+        return np.where(hidden, np.nan, cells).astype(cells.dtype if cells.dtype.kind == "f" else np.float64)
+    out: NDArray[Any] = cells.astype(object)
+    out[hidden] = None
+    return out
+
+
+def is_gap(cell: Any) -> bool:
+    """None, NaN, NaT and pandas' NA were not observed."""
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, Real) and cell != cell)
+
+
 def parameter(value: Any, whose: str, name: str) -> Array:
     """A model parameter as a fresh float64 array of finite numbers."""
     try:
-        a = np.array(value, dtype=np.float64, order="C")
+        a = np.array(unmasked(value), dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise ShapeError(sentence(whose, f"{name} must be numbers in a regular shape", type(value).__name__)) from error
     if not all_finite(a):
@@ -62,18 +88,35 @@ def sliceable(x: Any, columns: int | None) -> Any:
     >>> sliceable(3.0, 1), sliceable([3.0, 4.0], 1)
     (array([3.]), array([3., 4.]))
     """
-    x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+    x = unmasked(x) if hasattr(x, "shape") else numbers(x, "rows")
     return np.reshape(x, 1) if columns == 1 and x.shape == () else x
 
 
 def numbers(x: Any, whose: str) -> Array:
-    """Anything numeric as float64, C-contiguous; what is there already is not copied."""
+    """Anything numeric as float64, C-contiguous; what is there already is not copied, what is masked is NaN."""
+    x = unmasked(x)
     if getattr(getattr(x, "dtype", None), "kind", "") == "c":
         raise DataError(sentence(whose, "rows must be real numbers", "complex ones"))
     try:
         return np.asarray(x, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise DataError(sentence(whose, "rows must be numbers, NaN where nothing was observed", error)) from error
+        return _cell_by_cell(x, whose, error)
+
+
+def _cell_by_cell(x: Any, whose: str, error: Exception) -> Array:
+    """Numbers among objects, NaN where a cell is missing; the first that is neither is named."""
+    cells = np.asarray(x, dtype=object)
+    out = np.empty(cells.shape)
+    for at, cell in np.ndenumerate(cells):
+        try:
+            out[at] = np.nan if is_gap(cell) else float(cell)
+        except (TypeError, ValueError):
+            unlike = hasattr(cell, "__len__") and not isinstance(cell, str | bytes)
+            where = f"row {at[0]}, column {at[1]}" if len(at) > 1 else f"row {at[0]}" if at else "the only place"
+            got = "rows of unlike lengths" if unlike else f"{cell!r} at {where}"
+            expected = "rows must be numbers, NaN where nothing was observed"
+            raise DataError(sentence(whose, expected, got)) from error
+    return out
 
 
 def rows(x: Any, columns: int | None, whose: str) -> Array:
@@ -96,9 +139,9 @@ def weights(weight: Any, n: int, whose: str) -> Array | None:
     if weight is None:
         return None
     try:
-        w = np.asarray(weight, dtype=np.float64)
+        w = np.asarray(unmasked(weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(sentence(whose, "weights must be numbers", error)) from error
+        raise DataError(sentence(whose, "weights must be numbers", _kind_of(weight))) from error
     if w.ndim not in (1, 2) or len(w) != n:
         raise ShapeError(sentence(whose, f"weight must have one entry a row ({n})", w.shape))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -111,13 +154,19 @@ def weights(weight: Any, n: int, whose: str) -> Array | None:
 
 def owners(owner: Any, n: int, members: int, whose: str) -> Index:
     """The member that each of n rows belongs to (n,): 0 … members − 1, or −1 for nobody."""
-    o = np.asarray(owner)
+    o = np.asarray(unmasked(owner))
     if o.shape != (n,) or not (np.issubdtype(o.dtype, np.integer) or not n):
         raise ShapeError(sentence(whose, f"owner must be whole numbers, one a row ({n})", f"{o.dtype} {o.shape}"))
     if n and (o.min() < -1 or o.max() >= members):
         bad = o[(o < -1) | (o >= members)][0]
         raise DataError(sentence(whose, f"owner must lie in 0 … {members - 1}, or be −1 for nobody", bad))
     return o.astype(np.intp, copy=False)
+
+
+def _kind_of(given: Any) -> str:
+    """What somebody gave instead of numbers, in a word or two."""
+    dtype = getattr(given, "dtype", None)
+    return type(given).__name__ if dtype is None else f"an array of {dtype}"
 
 
 def _first_bad(w: Array) -> str:

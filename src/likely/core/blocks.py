@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, n_rows, weights
+from likely.core.arrays import Array, Index, n_rows, unmasked, weights
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.errors import DataError, ShapeError, sentence
@@ -96,6 +96,7 @@ class Blocks:
             x = Ragged.from_list(x)
         elif not hasattr(x, "__getitem__") or isinstance(x, list | tuple):
             x = _as_array(x)
+        x = unmasked(x)
         n = n_rows(x)
         block = Block(x, weights(weight, n, "Blocks"), _aligned(given, n, "given"), _aligned(owner, n, "owner"))
         edges = _edges(x, n, rows)
@@ -139,7 +140,7 @@ def _as_array(x: Any) -> Any:
     try:
         return np.asarray(x)
     except ValueError as error:
-        raise DataError(sentence("Blocks", "rows must be alike", error)) from error
+        raise DataError(sentence("Blocks", "rows must be alike", "rows of unlike lengths")) from error
 
 
 def _edges(x: Any, n: int, rows: int) -> list[int]:
@@ -167,7 +168,7 @@ def _cut(data: Block, a: int, b: int) -> Block:
 def _aligned(a: Any, n: int, name: str) -> Any:
     if a is None:
         return None
-    a = a if isinstance(a, Ragged) else np.asarray(a)
+    a = a if isinstance(a, Ragged) else np.asarray(unmasked(a))
     if len(a) != n:
         raise ShapeError(sentence("Blocks", f"{name} must have one entry a row ({n})", len(a)))
     return a

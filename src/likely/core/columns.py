@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import n_rows
+from likely.core.arrays import n_rows, unmasked
 from likely.errors import DataError, ShapeError, sentence
 
 
@@ -78,7 +78,9 @@ class Columns(Mapping[str, Any]):
 
 def _indexable(part: Any) -> Any:
     """Lists and data-frame columns become arrays; what already has rows stays as it is."""
-    if isinstance(part, np.ndarray | Columns) or hasattr(part, "offsets") or hasattr(part, "tocsr"):
+    if isinstance(part, np.ndarray):
+        return unmasked(part)
+    if isinstance(part, Columns) or hasattr(part, "offsets") or hasattr(part, "tocsr"):
         return part
     if hasattr(part, "to_numpy"):
         return np.asarray(part.to_numpy())

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.core.arrays import Index
+from likely.core.arrays import Index, is_gap, unmasked
 from likely.core.columns import Columns
 from likely.core.spacing import tell_of_uneven
 from likely.errors import DataError, ShapeError, sentence
@@ -85,7 +85,7 @@ def frames(s: Any, which: str) -> Frames:
         return Columns.of(s)
     if hasattr(s, "columns"):
         return side_by_side({str(name): cells(s[name]) for name in s.columns})
-    a = s if isinstance(s, np.ndarray) else _as_array(s, which)
+    a = unmasked(s) if isinstance(s, np.ndarray) else _as_array(s, which)
     if a.dtype.kind == "c":
         raise DataError(sentence(WHOSE, f"{which} must hold real numbers, categories or words", "complex numbers"))
     if a.ndim == 0:
@@ -115,11 +115,6 @@ def cells(column: Any) -> NDArray[Any]:
     if not isinstance(a, np.ndarray):
         a = np.array(a, dtype=object) if isinstance(a, list | tuple) else np.asarray(a)
     return _sorted_out(a) if a.dtype.kind in WORDS else a
-
-
-def is_gap(cell: Any) -> bool:
-    """None, NaN, NaT and pandas' NA were not observed."""
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, Real) and cell != cell)
 
 
 # ----------------------------------------------------------------- names of columns

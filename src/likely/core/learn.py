@@ -18,6 +18,8 @@ from likely.errors import DataError, DomainError, sentence
 
 FALLS = 1e-8  # of the objective's size: what rounding may take away; EM itself never does
 INTERRUPTED = "interrupted"
+LOOKS = 50  # steps of EM at most before a prior stands that is made of rows with gaps
+ENOUGH = 1e-4  # nats per row: where a step of EM changes what such a prior says by less, it stands
 PATIENCE = 3  # passes in which rows set aside may be explained no better before we stop
 
 
@@ -68,6 +70,11 @@ def units(stats: Any) -> float:
     return float(getattr(stats, "units", stats.total_weight))
 
 
+def reached(model: Any, stats: Any, prior: Any) -> float:
+    """What `refit` maximizes: the model's objective, and the log prior of a smoothing that it does by itself."""
+    return float(model.objective(stats, prior) + getattr(model, "log_smoothing", 0.0))
+
+
 def resolve_prior(model: Any, stats: Any, prior: Any) -> Any:
     """A rule becomes a prior once there are statistics to scale it: `"weak"`, or a function of (model, stats)."""
     if isinstance(prior, str):
@@ -92,12 +99,13 @@ def _suits(model: Any, prior: Any) -> None:
 
 
 def iterate(
-    model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, hard: bool = False
+    model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, hard: bool = False, looks: int = LOOKS
 ) -> Iterator[Step]:
     """Endless passes over re-iterable data: each yields the model with its statistics and objective.
 
     Progress bars, checkpoints and plots watch this iterator; `fit` is a loop over it. `hard` gives each row to the
-    one label that explains it best (the maximum approximation), for models with hidden labels.
+    one label that explains it best (the maximum approximation), for models with hidden labels. Where rows have gaps,
+    at most `looks` steps of EM come before the first pass, until a rule such as "weak" gives a prior that can stand.
     """
     if hard and not getattr(model, "hides_labels", False):
         expected = "hard=True is for models with hidden labels, such as mixtures"
@@ -105,11 +113,37 @@ def iterate(
     blocks, engine = Blocks.for_model(model, data), engine or Threads()
     if getattr(model, "takes_parts", False):
         blocks = blocks.whole()
+
+    def collected(model: Any) -> Any:
+        return engine.total(partial(gather, model, hard=hard), blocks)
+
+    step = _first_pass(model, collected, prior, looks)
     while True:
-        stats: Any = engine.total(partial(gather, model, hard=hard), blocks)
-        prior = resolve_prior(model, stats, prior)
-        yield Step(model, stats, model.objective(stats, prior), prior)
-        model = model.refit(stats, prior)
+        yield step
+        model, prior = step.model.refit(step.stats, step.prior), step.prior
+        stats = collected(model)
+        step = Step(model, stats, reached(model, stats, prior), prior)
+
+
+def _first_pass(model: Any, collected: Callable[[Any], Any], rule: Any, looks: int) -> Step:
+    """The first pass, with the prior that a rule makes of its statistics.
+
+    Where the model filled gaps in (`stats.filled`), the statistics are partly its own. A first model knows no
+    correlations, and a prior made of them would say that there are none. There the rule is applied again after each
+    step of EM, until the new prior says the same of the model as the one before, and stands from then on.
+    """
+    stats = collected(model)
+    prior = resolve_prior(model, stats, rule)
+    objective = reached(model, stats, prior)
+    if (isinstance(rule, str) or callable(rule)) and getattr(stats, "filled", False):
+        for _ in range(looks):
+            model = model.refit(stats, prior)
+            stats = collected(model)
+            before, prior = reached(model, stats, prior), resolve_prior(model, stats, rule)
+            objective = reached(model, stats, prior)
+            if not abs(objective - before) > ENOUGH * units(stats):
+                break
+    return Step(model, stats, objective, prior)
 
 
 def fit(
@@ -154,7 +188,8 @@ class _Climb:
 
     def run(self, data: Any, engine: Engine | None, hard: bool) -> FitReport:
         def passes(model: Any, prior: Any) -> Iterator[Step]:
-            return iterate(model, data, prior=prior, engine=engine, hard=hard)
+            looks = min(LOOKS, self.stop.max_iter)
+            return iterate(model, data, prior=prior, engine=engine, hard=hard, looks=looks)
 
         try:
             for step in passes(self.model, self.prior):
@@ -347,7 +382,7 @@ def mean_log_prob(model: Any, data: Any) -> float:
 
 def _closed_form(step: Step) -> FitReport:
     model = step.model.refit(step.stats, step.prior)
-    objective = model.objective(step.stats, step.prior)
+    objective = reached(model, step.stats, step.prior)
     return FitReport(model, step.stats, step.prior, True, "closed form: nothing was hidden", [objective])
 
 

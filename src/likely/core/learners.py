@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from likely.core.arrays import unmasked
 from likely.errors import DataError, DomainError, sentence
 
 
@@ -82,7 +83,7 @@ def _row(y: Any, dim: int | None = None) -> Any:
     """One row as a table of one; a table stays what it is, and a column of single values one."""
     if not isinstance(y, np.ndarray | list | tuple | int | float | str | np.generic):
         return y
-    a = np.asarray(y)
+    a = np.asarray(unmasked(y))
     return a[None] if a.ndim == 1 or (a.ndim == 0 and dim == 1) else a.reshape(1, 1) if a.ndim == 0 else a
 
 

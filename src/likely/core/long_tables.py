@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.core.arrays import Index, Mask
+from likely.core.arrays import Index, Mask, is_gap
 from likely.core.columns import Columns
-from likely.core.joining import NUMBERS, WORDS, Joined, cells, is_gap, side_by_side, usable_names
+from likely.core.joining import NUMBERS, WORDS, Joined, cells, side_by_side, usable_names
 from likely.errors import DataError, ShapeError, sentence
 
 WHOSE = "Ragged.from_table"

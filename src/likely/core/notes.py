@@ -43,11 +43,12 @@ def _frames_to_the_caller() -> int:
 
 @contextmanager
 def said_once(reworded: Callable[[str], str] = str) -> Iterator[None]:
-    """Inside, what is told is collected; at the end each distinct note is passed on, reworded."""
+    """Inside, what is told is collected; at the end each distinct note is passed on, reworded; not where that is ""."""
     with _listening() as heard:
         yield
     for text, category in dict.fromkeys(heard):
-        tell(reworded(text), category)
+        if other := reworded(text):
+            tell(other, category)
 
 
 @contextmanager

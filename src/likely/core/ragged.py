@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, Index, n_rows, weights
+from likely.core.arrays import Array, Index, n_rows, unmasked, weights
 from likely.core.columns import Columns
 from likely.core.joining import Frames, frames_of, from_iterable, joined
 from likely.core.long_tables import cut_by_id
@@ -35,7 +35,7 @@ class Ragged(Value):
         offsets = np.asarray(self.offsets, dtype=np.intp)
         if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
             raise ShapeError(sentence("Ragged", "offsets must rise from 0", offsets[:5].tolist()))
-        values = self.values if isinstance(self.values, Columns) else np.asarray(self.values)
+        values = self.values if isinstance(self.values, Columns) else np.asarray(unmasked(self.values))
         if values.shape == () or offsets[-1] != len(values):
             raise ShapeError(
                 sentence("Ragged", f"offsets must end at the number of frames {values.shape}", offsets[-1])

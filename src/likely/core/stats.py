@@ -31,5 +31,10 @@ class Stats(Protocol):
 class Addable:
     """Lets `sum([a, b, c])` add statistics: the 0 that it begins with is nothing."""
 
+    @property
+    def filled(self) -> bool:
+        """True if the model that looked filled gaps in, so that correlations in these statistics are partly its own."""
+        return False
+
     def __radd__(self, other: Any) -> Self:
         return self if type(other) is int and other == 0 else NotImplemented

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import re
 import shlex
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from likely.errors import DataError, sentence
+from likely.errors import DataError, by_caller, sentence
 
 # What people and programs write where nothing was measured; compared after blanks around the cell are gone.
 MISSING = (
@@ -71,11 +74,14 @@ def without_values(column: pl.Series, missing: tuple[str, ...]) -> pl.Series:
     return column.set(column.cast(pl.Float64).is_in(values.to_list()), None) if len(values) else column
 
 
-def as_numbers(column: pl.Series, *, missing: tuple[str, ...] = (), strict: bool = False) -> pl.Series | None:
+def as_numbers(
+    column: pl.Series, *, missing: tuple[str, ...] = (), strict: bool = False, learnt: bool = False
+) -> pl.Series | None:
     """A column as Int64 or Float64 with nulls, or None where it is no column of numbers.
 
     At least 80 % numbers (and five) mean numbers: the first cell that is none is then an error by row and column.
-    `strict` asks for numbers whatever their share. Infinity is always an error.
+    `strict` asks for numbers whatever their share; `learnt`: what the column is was settled when a model was learnt.
+    Infinity is always an error.
 
     >>> as_numbers(pl.Series("x", ["1", None, "2.5"])).to_list()
     [1.0, None, 2.5]
@@ -83,13 +89,18 @@ def as_numbers(column: pl.Series, *, missing: tuple[str, ...] = (), strict: bool
     True
     """
     if column.dtype == pl.String:
-        return _parsed(column, missing, strict)
+        return _parsed(column, missing, strict, learnt)
     if (column.dtype == pl.Boolean and strict) or column.dtype == pl.Null:
         return column.cast(pl.Float64)
+    if column.dtype == pl.Int64 or (column.dtype == pl.Float64 and math.isfinite(column.sum() or 0.0)):
+        return column  # a sum that is finite has neither NaN nor infinity in it
+    if column.dtype.is_integer():
+        whole = column.cast(pl.Int64, strict=False)
+        return whole if whole.null_count() == column.null_count() else column.cast(pl.Float64)
     if column.dtype.is_numeric():
-        return _finite(column.fill_nan(None) if column.dtype.is_float() else column, column)
+        return _finite(column.fill_nan(None), column)
     if strict:
-        raise bad_cell(column, column.is_not_null(), "is not a number", as_kind(column.name, "category"))
+        raise _no_number(column, column.is_not_null(), learnt)
     return None
 
 
@@ -105,6 +116,9 @@ def clean_numbers(column: pl.Series) -> pl.Series:
 
 def are_codes(column: pl.Series) -> bool:
     """Whether digits are a code of fixed width with leading zeros (01067, 80331), not a measurement."""
+    first = next((cell for cell in column.head(100) if cell is not None), "0")
+    if not first.isdigit():
+        return False
     lengths = column.str.len_chars()
     if lengths.min() != lengths.max() or lengths.min() == 1:
         return False
@@ -116,12 +130,14 @@ def bad_cell(column: pl.Series, where: pl.Series, problem: str, *ways_out: str) 
     at = int(where.fill_null(False).arg_max() or 0)
     value = column[at]
     ways = ", or ".join(way for way in (*_as_missing(value), *ways_out) if way)
-    return at_row(at + 1, column.name, f'"{shown(value)}" {problem}. Use {ways}')
+    if ways:
+        ways = f". Use {ways}" if re.match(r"--|\w+=", ways) else f". {ways[:1].upper()}{ways[1:]}"
+    return at_row(at + 1, column.name, f'"{shown(value)}" {problem}{ways}')
 
 
 def as_kind(name: str, kind: str) -> str:
-    """The option that says what a column is, as a shell takes it."""
-    return f"--as {shlex.quote(f'{name}={kind}')}"
+    """How a user says what a column is: an option as a shell takes it, or an argument."""
+    return by_caller(f"--as {shlex.quote(f'{name}={kind}')}", f'kinds={{"{name}": "{kind}"}}')
 
 
 def at_row(row: int, column: str, told: str) -> DataError:
@@ -130,7 +146,9 @@ def at_row(row: int, column: str, told: str) -> DataError:
 
 
 def _as_missing(value: Any) -> tuple[str, ...]:
-    return () if value is None or shown(value) != str(value) else (f'--missing "{value}"',)
+    if value is None or shown(value) != str(value):
+        return ()
+    return (by_caller(f'--missing "{value}"', "None in its place"),)
 
 
 def shown(value: Any) -> str:
@@ -143,17 +161,22 @@ def shown(value: Any) -> str:
     return text if len(text) <= 30 else text[:29].rstrip() + "…"
 
 
-def _parsed(column: pl.Series, missing: tuple[str, ...], strict: bool) -> pl.Series | None:
+def _no_number(column: pl.Series, where: pl.Series, learnt: bool) -> DataError:
+    ways = () if learnt else (as_kind(column.name, "category"),)
+    return bad_cell(column, where, "is not a number", *ways)
+
+
+def _parsed(column: pl.Series, missing: tuple[str, ...], strict: bool, learnt: bool) -> pl.Series | None:
     present = len(column) - column.null_count()
     values = column.cast(pl.Float64, strict=False)
-    wrong = values.is_null() & column.is_not_null()
-    good = present - int(wrong.sum())
+    good = present - (values.null_count() - column.null_count())
     if not strict and not _meant_as_numbers(column, good, present):
         return None
     if good < present:
-        raise bad_cell(column, wrong, "is not a number", as_kind(column.name, "category"))
-    values = without_values(values.fill_nan(None), missing)
-    return _whole_if_written_so(column, _finite(values, column))
+        raise _no_number(column, values.is_null() & column.is_not_null(), learnt)
+    if not math.isfinite(values.sum() or 0.0):
+        values = _finite(values.fill_nan(None), column)
+    return _whole_if_written_so(column, without_values(values, missing))
 
 
 def _meant_as_numbers(column: pl.Series, good: int, present: int) -> bool:
@@ -184,13 +207,18 @@ def _finite(values: pl.Series, cells: pl.Series) -> pl.Series:
 
 def _whole_if_written_so(cells: pl.Series, values: pl.Series) -> pl.Series:
     """Int64 where every cell is written as a whole number, so that long keys keep their digits."""
+    if not is_whole(values):
+        return values
     whole = cells.set(values.is_null(), None).cast(pl.Int64, strict=False)
     return whole if whole.null_count() == values.null_count() else values
 
 
 def is_whole(values: pl.Series) -> bool:
     """Whether all present numbers are whole: 3 and 3.0, but not 3.5."""
-    return values.dtype.is_integer() or bool((values.drop_nulls() % 1 == 0).all())
+    if values.dtype.is_integer():
+        return True
+    numbers = values.cast(pl.Float64).to_numpy()  # gaps are NaN
+    return not (numbers != np.round(numbers))[~np.isnan(numbers)].any()
 
 
 def as_words(column: pl.Series, lower: bool = False) -> pl.Series:

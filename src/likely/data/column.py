@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -64,7 +65,10 @@ def summary(values: pl.Series) -> Summary:
     if not len(present):
         return Summary(0, (), None)
     numbers = present.cast(pl.Float64).to_numpy()
-    return Summary(distinct, (), (float(numbers.min()), float(numbers.mean()), float(numbers.max())))
+    low, high = float(numbers.min()), float(numbers.max())
+    room = max(-low, high) < sys.float_info.max / len(numbers)  # for the sum
+    mean = numbers.mean() if room else (numbers / len(numbers)).sum()
+    return Summary(distinct, (), (low, float(mean), high))
 
 
 def in_order(levels: Sequence[str]) -> tuple[str, ...]:

@@ -50,7 +50,9 @@ def are_dates(words: pl.Series) -> bool:
 def are_packed_dates(numbers: pl.Series) -> bool:
     """Whether whole numbers are all dates such as 20241231."""
     present = numbers.drop_nulls()
-    return len(present) > 2 and bool(present.cast(pl.Int64).cast(pl.String).str.contains(PACKED_DATE).all())
+    if len(present) < 3 or not present.is_between(1900_01_01, 2099_12_31).all():
+        return False
+    return bool(present.cast(pl.Int64).cast(pl.String).str.contains(PACKED_DATE).all())
 
 
 def instants(column: pl.Series) -> NDArray[Any]:

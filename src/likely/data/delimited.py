@@ -20,6 +20,8 @@ SEPARATORS = (",", ";", "\t", "|")
 UNSPLIT = "\x1f"  # the unit separator of ASCII: nobody writes it, so lines stay whole
 SNIFFED_LINES = 100
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all control characters but tab and line ends
+INDEX = "Unnamed: 0"  # the first column where its name is missing, as pandas calls it: an index that was saved, too
 DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
 
@@ -49,16 +51,21 @@ def read_delimited(source: Source, whose: str, separator: str | None = None) -> 
 def lines_of(source: Source, whose: str, n: int | None = None) -> list[str]:
     """The first n lines (or all), unpacked if compressed; what is not UTF-8 is an error with its line."""
     try:
-        lines = _whole_lines(source, n)
+        lines = whole_lines(source, n)
     except pl.exceptions.NoDataError:
         return []
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(sentence(whose, "the file cannot be read", first_line(error))) from error
+        raise DataError(sentence(whose, "the file cannot be read", why_unread(error))) from error
     broken = lines.str.contains("\ufffd", literal=True)
     if broken.any():
         expected = f"text must be UTF-8, line {int(broken.arg_max() or 0) + 1} is not"
         raise DataError(sentence(whose, expected, remedy="save the file as UTF-8"))
     return lines.to_list()
+
+
+def why_unread(error: BaseException) -> str:
+    """What the system says of a file that it cannot read; of contents that nobody can, a word of our own."""
+    return getattr(error, "strerror", None) or "a damaged file, or one of another kind"
 
 
 def first_line(error: BaseException) -> str:
@@ -77,15 +84,19 @@ def sniffed(lines: list[str]) -> str:
 
 
 def header(lines: list[str], separator: str, whose: str) -> list[str]:
-    """The names of the first line: none empty, none twice, and not numbers."""
+    """The names of the first line: none empty but that of an index, none twice, and not numbers."""
     try:
         names = [name.strip() for name in next(_fields(lines, separator))]
     except csv.Error as error:  # a carriage return alone, as old Macintosh files have
         remedy = "save it with newlines at the ends of lines"
         raise DataError(sentence(whose, "the header must be a line", "a carriage return in it", remedy)) from error
     if looks_like_data(names):
-        expected = "the first line must be a header"
-        raise DataError(sentence(whose, expected, f"numbers ({', '.join(names[:3])} …)", "give it a header"))
+        numbers = [name for name in names if NUMBER.fullmatch(name)]
+        got = f"numbers in it ({', '.join(numbers[:3])}{' …' * (len(numbers) > 3)})"
+        remedy = "give it a header" if 2 * len(numbers) > len(names) else "give every column a name"
+        raise DataError(sentence(whose, "the first line must be a header", got, remedy))
+    if len(names) > 1 and not names[0]:
+        names[0] = INDEX
     refuse_names(names, whose)
     return names
 
@@ -100,11 +111,16 @@ def looks_like_data(names: list[str]) -> bool:
 
 
 def refuse_names(names: list[str], whose: str) -> None:
-    """Column names must be there, be different, and not be patterns to Polars, which would find no such column."""
+    """Column names must be there, be different, and be text that a terminal and Polars take as it is."""
     empty = [str(i + 1) for i, name in enumerate(names) if not name]
     if empty:
         expected, got = "every column needs a name", f"none for column {', '.join(empty)}"
         raise DataError(sentence(whose, expected, got, "name it"))
+    odd = [ascii(name) for name in names if UNPRINTABLE.search(name)]
+    if odd:
+        raise DataError(
+            sentence(whose, "a column name may not have control characters", ", ".join(odd[:3]), "rename it")
+        )
     patterns = [f'"{name}"' for name in names if name.startswith("^") and name.endswith("$")]
     if patterns:
         raise DataError(sentence(whose, "a column name may not have the form ^…$", ", ".join(patterns), "rename it"))
@@ -135,7 +151,8 @@ def _records(lines: Iterable[str], separator: str, width: int, whose: str) -> It
                 yield _of_width(fields or [""], width, begun + 1, separator, whose)
             begun = reader.line_num
     except csv.Error as error:
-        raise DataError(sentence(whose, f"line {begun + 1} cannot be read", str(error))) from error
+        remedy = "close every quote, and leave out characters that are no text"
+        raise DataError(sentence(whose, f"line {begun + 1} cannot be read", remedy=remedy)) from error
     finally:
         csv.field_size_limit(limit)
 
@@ -153,7 +170,8 @@ def _of_width(fields: list[str], width: int, line: int, separator: str, whose: s
     raise DataError(sentence(whose, expected, len(fields), remedy))
 
 
-def _whole_lines(source: Source, n: int | None) -> pl.Series:
+def whole_lines(source: Source, n: int | None) -> pl.Series:
+    """The first n lines (or all) as they are, unpacked if compressed."""
     frame = pl.read_csv(
         source, has_header=False, separator=UNSPLIT, quote_char=None, infer_schema=False, n_rows=n,
         encoding="utf8-lossy", truncate_ragged_lines=True, glob=False,
@@ -187,11 +205,12 @@ def _regular(source: Source, head: list[str], separator: str, width: int) -> pl.
         rows = pl.read_csv(source, separator=separator, infer_schema=False, glob=False)
     except (OSError, pl.exceptions.PolarsError):
         return None
-    if rows.width != width or not rows.columns[0].strip() or _holds_quotes(rows):
+    named = rows.columns[0].strip() or head[0].startswith((separator, f'""{separator}'))  # or a blank line is above
+    if rows.width != width or not named or _holds_quotes(rows):
         return None
     if width == 1 or not rows.to_series(-1).null_count():
         return rows
-    return _without_blank_lines(rows, _whole_lines(source, None), separator)
+    return _without_blank_lines(rows, whole_lines(source, None), separator)
 
 
 def _holds_quotes(rows: pl.DataFrame) -> bool:

@@ -33,7 +33,7 @@ def _contents(column: pl.Series) -> tuple[bytes, ...]:
     if column.dtype.is_integer():
         column = column.cast(pl.Float64)
     if column.dtype.is_float():
-        values = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        values = column.cast(pl.Float64).to_numpy()  # gaps are NaN
         values = np.where(np.isnan(values), np.nan, values + 0.0)  # one NaN, one zero
         return b"n", values.astype("<f8").tobytes()
     plain = column.dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)

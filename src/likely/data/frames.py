@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array, Index
 from likely.core.joining import side_by_side
 from likely.core.long_tables import in_order
+from likely.core.notes import tell
 from likely.core.ragged import Ragged
 from likely.data.cells import at_row, shown, tokens
 from likely.data.dates import are_dates, instants
-from likely.data.labels import Labels, label_numbers, labels
+from likely.data.delimited import INDEX
+from likely.data.labels import Labels, labels
 from likely.data.reading import require
 from likely.data.roles import refuse_gaps, weights
 from likely.data.typed import typed_column
@@ -50,6 +52,10 @@ class FrameRoles:
         for name in asked or ():
             require(name, frame.columns, "columns")
         chosen = list(asked) if asked is not None else [name for name in frame.columns if name not in taken]
+        if asked is None and INDEX in chosen:
+            why = "the first column has no name, as an index that was saved with the table"
+            tell(f"read_sequences: {why}: it is left out")
+            chosen.remove(INDEX)
         if not chosen:
             raise DataError(sentence("columns", "frames need at least one column", "none without a task"))
         return chosen
@@ -115,7 +121,7 @@ def names_or_gaps(column: pl.Series) -> Labels:
     if not column.null_count():
         return labels(column)
     present = labels(column.drop_nulls())
-    if label_numbers(column) is not None and present.dtype.kind in "iu":
+    if present.dtype.kind in "iu":
         out: Labels = np.full(len(column), np.nan)
     else:
         out = np.full(len(column), None, dtype=object)

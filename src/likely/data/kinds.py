@@ -11,6 +11,7 @@ from scipy.special import betainc, gammainc
 
 from likely.data.cells import as_numbers, is_whole, shown
 from likely.data.dates import are_dates, are_packed_dates
+from likely.data.delimited import INDEX
 
 Measurement = Literal["real", "count", "binary", "category"]
 Aside = Literal["date", "identifier", "text", "constant", "empty", "ignore"]
@@ -49,6 +50,8 @@ def judged(column: pl.Series) -> tuple[Kind, str]:
     present = column.drop_nulls()
     if not len(present):
         return "empty", "no cell has a value"
+    if column.name == INDEX:
+        return "identifier", "the first column has no name, as an index that was saved with the table"
     if column.dtype == pl.Boolean:
         return _constant(present) or ("binary", "true or false")
     if column.dtype.is_temporal():

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from likely.data.cells import are_codes, is_whole, printed, shown
+from likely.core.notes import tell
+from likely.data.cells import are_codes, as_kind, is_whole, printed, shown
 from likely.errors import DataError, sentence
 
 Labels = NDArray[Any]
@@ -29,26 +30,65 @@ def label_numbers(column: pl.Series) -> pl.Series | None:
 
 
 def labels(column: pl.Series, classes: Sequence[Any] | None = None) -> Labels:
-    """Labels without gaps as an array: whole numbers as int64, anything else as text.
+    """Labels without gaps as an array: numbers that print as they are written (1, -1.0), anything else as text.
 
-    `classes` of a learnt model decide where given: labels that spell one of them are that one.
+    Numbers that are written in several ways (1 and 1.0) are one class, and a note says so. `classes` of a learnt model
+    decide where given: labels that spell one of them are that one.
 
-    >>> labels(pl.Series(["1", "2.0"])).tolist(), labels(pl.Series(["a", "1"])).tolist()
-    ([1, 2], ['a', '1'])
+    >>> labels(pl.Series(["1", "2"])).tolist(), labels(pl.Series(["1.0", "2.0"])).tolist()
+    ([1, 2], [1.0, 2.0])
+    >>> labels(pl.Series(["+1", "-1"])).tolist(), labels(pl.Series(["a", "1"])).tolist()
+    (['+1', '-1'], ['a', '1'])
     """
-    if classes is not None and not all(isinstance(one, int | np.integer) for one in classes):
-        return _spelt(column, [str(one) for one in classes])
+    if classes is not None:
+        return _among(_text(column).tolist(), classes)
     numbers = label_numbers(column)
-    if numbers is None or not is_whole(numbers):
+    if numbers is None:
         return _text(column)
-    whole = numbers.cast(pl.Int64, strict=False)  # none where infinite, or beyond 64 bits
-    return _text(column) if whole.null_count() else whole.to_numpy().copy()
+    words, whole = column.cast(pl.String), _whole(numbers)
+    for found in () if whole is None else (whole, numbers.cast(pl.Float64)):
+        if (words == found.cast(pl.String)).all():
+            return found.to_numpy().copy()
+    if words.n_unique() == numbers.n_unique():
+        return _text(column)
+    values = numbers if whole is None else whole
+    _tell_of_spellings(words, values)
+    return _text(values) if whole is None else whole.to_numpy().copy()
+
+
+def _whole(numbers: pl.Series) -> pl.Series | None:
+    """Numbers as Int64, None where some are not whole, infinite or beyond 64 bits."""
+    whole = numbers.cast(pl.Int64, strict=False) if is_whole(numbers) else None
+    return None if whole is None or whole.null_count() else whole
+
+
+def _tell_of_spellings(words: pl.Series, values: pl.Series) -> None:
+    """Say which labels are the same number, written in several ways."""
+    ways: dict[Any, list[str]] = {}
+    for word, value in pl.DataFrame([words.alias("word"), values.alias("value")]).unique(maintain_order=True).rows():
+        ways.setdefault(value, []).append(word)
+    value, several = next((value, way) for value, way in ways.items() if len(way) > 1)
+    told = f"{' and '.join(several)} are the same number, and one label: {value}"
+    tell(sentence(f'column "{words.name}"', told, remedy="write each label in one way"))
+
+
+def as_spelt(names: Sequence[str], classes: Sequence[Any]) -> list[str]:
+    """Names of classes as the classes are spelt: a number that spells one of them another way is that one.
+
+    >>> as_spelt(["1", "-1.0", "x"], [-1.0, 1.0])
+    ['1.0', '-1.0', 'x']
+    """
+    known = [str(one) for one in classes]
+    values = [_value(one) for one in known]
+    by_value = {value: one for value, one in zip(values, known, strict=True) if values.count(value) == 1}
+    return [name if name in known else by_value.get(_value(name), name) for name in names]
 
 
 def refuse_unlearnable(column: pl.Series, whose: str, many: bool = False) -> None:
     """At least two classes, and not a measurement: `many` says that the user insists on categories."""
     present = column.drop_nulls()
-    distinct = present.n_unique()
+    numbers = label_numbers(present)
+    distinct = present.n_unique() if numbers is None else numbers.n_unique()
     if not len(present):
         raise DataError(sentence(whose, "labels are needed", "none: every cell is missing"))
     if distinct == 1:
@@ -65,17 +105,17 @@ def _refuse_measurement(present: pl.Series, distinct: int, whose: str) -> None:
         return
     kind = "a regression target" if numbers is not None else "an identifier or text"
     expected = f"classes are needed, with several rows each, and this looks like {kind}"
-    remedy = f"choose another target, or insist with --as {present.name}=category"
+    remedy = f"choose another target, or insist with {as_kind(present.name, 'category')}"
     raise DataError(sentence(whose, expected, f"{distinct} different values in {len(present)} rows", remedy))
 
 
-def _spelt(column: pl.Series, classes: list[str]) -> Labels:
-    """Text labels; a number that spells a class another way (2 for 2.0) becomes that class."""
-    by_value = {_value(one): one for one in classes}
-    text = _text(column)
-    known = set(classes)
-    new = {one: by_value.get(_value(one), one) for one in set(text.tolist()) - known}
-    return np.array([new.get(one, one) for one in text.tolist()], dtype=str) if new else text
+def _among(text: list[str], classes: Sequence[Any]) -> Labels:
+    """Labels as the classes that they spell; one that spells none stays text."""
+    own = np.asarray(classes).tolist()
+    known, words = {str(one): one for one in own}, list(dict.fromkeys(text))
+    meant = {word: known.get(name, name) for word, name in zip(words, as_spelt(words, own), strict=True)}
+    found = [meant[word] for word in text]
+    return np.array(found, dtype=object if len({type(one) for one in found}) > 1 else None)
 
 
 def _value(text: str) -> float | str:

@@ -13,9 +13,9 @@ from typing import Any
 import polars as pl
 
 from likely.data.cells import clean_numbers, tidy
-from likely.data.delimited import Source, first_line, read_delimited, refuse_names
+from likely.data.delimited import Source, first_line, read_delimited, refuse_names, why_unread
 from likely.data.records import read_json, read_json_lines
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, by_caller, sentence
 
 Named = str | Path
 Reader = Callable[[Source, str], pl.DataFrame]
@@ -32,7 +32,7 @@ def read_parquet(source: Source, whose: str) -> pl.DataFrame:
     try:
         frame = pl.read_parquet(opened, glob=False)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(sentence(whose, "the file must be Parquet", first_line(error))) from error
+        raise DataError(sentence(whose, "the file must be Parquet", why_unread(error))) from error
     if not frame.height or not frame.width:
         raise DataError(sentence(whose, "rows are needed", f"{frame.height} rows of {frame.width} columns"))
     return frame
@@ -112,7 +112,9 @@ def queried(sql: str, sources: Sequence[Named], format: str | None, missing: str
     for source in sources:
         name = stem(source)
         if name in tables:
-            raise DataError(sentence("--sql", "table names must differ", f'"{name}" twice', "rename a file"))
+            raise DataError(
+                sentence(by_caller("--sql", "sql"), "table names must differ", f'"{name}" twice', "rename a file")
+            )
         frame = tidy(stacked(list(_parts(source, format))), missing)
         tables[name] = frame.select(clean_numbers(column) for column in frame)
     if len(tables) == 1:
@@ -215,7 +217,8 @@ def _format_by_ending(path: Path) -> str:
     ending = endings[-1] if endings else ""
     if ending not in ENDINGS:
         expected = f"the ending must be one of .{', .'.join(ENDINGS)} (or those with .gz, .zst)"
-        remedy = "export it as CSV" if ending.startswith("xls") else "say --format csv if that is what it is"
+        say = by_caller("say --format csv", 'pass format="csv"')
+        remedy = "export it as CSV" if ending.startswith("xls") else f"{say} if that is what it is"
         raise DataError(sentence(str(path), expected, f'".{ending}"' if ending else "none", remedy))
     return ENDINGS[ending]
 
@@ -249,7 +252,9 @@ def _answer(sql: str, tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
         frame = pl.SQLContext(frames=tables).execute(sql, eager=True)
     except pl.exceptions.PolarsError as error:
         known = "; ".join(f"{name} ({', '.join(frame.columns)})" for name, frame in tables.items())
-        raise DataError(sentence("--sql", first_line(error), remedy=f"the tables are {known}")) from error
+        raise DataError(
+            sentence(by_caller("--sql", "sql"), first_line(error), remedy=f"the tables are {known}")
+        ) from error
     if not frame.height or not frame.width:
-        raise DataError(sentence("--sql", "the query must give rows", "none"))
+        raise DataError(sentence(by_caller("--sql", "sql"), "the query must give rows", "none"))
     return frame

@@ -10,10 +10,13 @@ from typing import Any
 
 import polars as pl
 
-from likely.data.delimited import Source, lines_of
+from likely.core.notes import tell
+from likely.data.delimited import Source, lines_of, whole_lines
+from likely.data.json_text import MOST_LEVELS, not_json, parsed
 from likely.errors import DataError, sentence
 
 Record = dict[str, Any]
+LITERAL = r"^(-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false|[\[{].*)$"  # JSON that is no text
 
 
 def read_json_lines(source: Source, whose: str) -> pl.DataFrame:
@@ -31,9 +34,9 @@ def read_json_lines(source: Source, whose: str) -> pl.DataFrame:
 def read_json(source: Source, whose: str) -> pl.DataFrame:
     """An array of objects, as most programs export."""
     try:
-        records = json.loads(_unpacked(source))
+        records = parsed(_unpacked(source))
     except (OSError, ValueError) as error:
-        raise DataError(sentence(whose, "the file must hold JSON", str(error))) from error
+        raise DataError(sentence(whose, "the file must hold JSON", not_json(error))) from error
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         expected = "JSON must be an array of records, [{...}, {...}]"
         raise DataError(sentence(whose, expected, remedy="or write one record a line and call it .jsonl"))
@@ -41,13 +44,25 @@ def read_json(source: Source, whose: str) -> pl.DataFrame:
 
 
 def _regular(source: Source) -> pl.DataFrame | None:
-    """What Polars reads; None for NaN, Infinity, and lines that are wrong or (in older versions) became nothing."""
+    """What Polars reads; None for NaN, Infinity, unlike values in a column, lines that are wrong or became nothing.
+
+    Lines that may be nested deeply are not given to it: at 1,000 levels it takes half a minute, or ends the process.
+    """
     try:
+        openings = whole_lines(source, None).str.count_matches(r"[\[{]").max()
+        if isinstance(openings, int) and openings > MOST_LEVELS:
+            return None
         frame = pl.read_ndjson(source, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError):
         return None
     nothing = frame.width and frame.select(pl.all_horizontal(pl.all().is_null()).any()).item()
-    return None if nothing else frame
+    return None if nothing or any(map(_may_be_mixed, frame.select(pl.col(pl.String)))) else frame
+
+
+def _may_be_mixed(words: pl.Series) -> bool:
+    """Whether some texts, but not all, may have been numbers, truth values or nested: Polars makes texts of them."""
+    alike = words.drop_nulls().str.contains(LITERAL)
+    return bool(alike.any() and not alike.all())
 
 
 def _each_line(source: Source, whose: str) -> Iterator[Record]:
@@ -58,9 +73,9 @@ def _each_line(source: Source, whose: str) -> Iterator[Record]:
 
 def _record(line: str, number: int, whose: str) -> Record:
     try:
-        record = json.loads(line)
+        record = parsed(line)
     except ValueError as error:
-        raise DataError(sentence(whose, f"line {number} must be JSON", str(error))) from error
+        raise DataError(sentence(whose, f"line {number} must be JSON", not_json(error))) from error
     if not isinstance(record, dict):
         raise DataError(sentence(whose, f"line {number} must be a record {{...}}", line[:40]))
     return record
@@ -68,18 +83,28 @@ def _record(line: str, number: int, whose: str) -> Record:
 
 def _frame(records: list[Record]) -> pl.DataFrame:
     names = list(dict.fromkeys(name for record in records for name in record))
-    return pl.DataFrame({name: _column([record.get(name) for record in records]) for name in names})
+    return pl.DataFrame({name: _column(name, [record.get(name) for record in records]) for name in names})
 
 
-def _column(values: list[Any]) -> pl.Series:
+def _column(name: str, values: list[Any]) -> pl.Series:
     """Words and numbers in one column become words, as in a CSV file; nested values become their JSON."""
-    if any(isinstance(value, list | dict) for value in values):
-        return pl.Series([None if value is None else json.dumps(value) for value in values], dtype=pl.String)
-    if any(isinstance(value, str) for value in values):
+    kinds = {type(value): _kind(value) for value in values if value is not None}
+    if {"nested values", "texts"} & set(kinds.values()):
+        told = sorted(set(kinds.values()))
+        if len(told) > 1:
+            both = f"{', '.join(told[:-1])} and {told[-1]}"
+            tell(sentence(f'column "{name}"', f"{both} stand in it: all are read as texts"))
         return pl.Series([_word(value) for value in values], dtype=pl.String)
     if all(isinstance(value, bool | None) for value in values):
         return pl.Series(values)
     return pl.Series(values, dtype=None if _all_whole(values) else pl.Float64, strict=False)
+
+
+def _kind(value: Any) -> str:
+    """What a JSON value is, in words."""
+    if isinstance(value, list | dict):
+        return "nested values"
+    return "texts" if isinstance(value, str) else "truth values" if isinstance(value, bool) else "numbers"
 
 
 def _word(value: Any) -> str | None:

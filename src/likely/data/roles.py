@@ -13,7 +13,7 @@ from likely.core.arrays import Array, Mask
 from likely.data.cells import at_row, shown
 from likely.data.dates import instants
 from likely.data.reading import require
-from likely.errors import DataError, sentence
+from likely.errors import DataError, by_caller, sentence
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Roles:
         """Every column named must exist, and have one task only."""
         taken: dict[str, str] = {}
         for role, name in self.named().items():
-            require(name, names, f"--{role}")
+            require(name, names, by_caller(f"--{role}", role))
             if name in taken:
-                raise DataError(sentence(f"--{role}", f'column "{name}" is the {taken[name]} already'))
+                raise DataError(sentence(by_caller(f"--{role}", role), f'column "{name}" is the {taken[name]} already'))
             taken[name] = role
 
     def others(self, frame: pl.DataFrame) -> list[pl.Series]:

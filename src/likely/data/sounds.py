@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, unmasked
 from likely.core.ragged import Ragged
 from likely.data.wav import read_wav
 from likely.errors import DataError, ShapeError, sentence
@@ -69,6 +69,9 @@ def signal(sound: Any, rate: int, high: float | None = None, whose: str = "sound
         own, samples = read_wav(sound)
     elif _is_pair(sound):
         own, samples = _whole_rate(sound[0], whose), sound[1]
+    elif isinstance(sound, tuple) and len(sound) == 2 and _is_pair(sound[::-1]):
+        remedy = f"pass ({sound[1]}, samples)"
+        raise DataError(sentence(whose, "a pair must be (rate, samples)", "(samples, rate)", remedy))
     x = _mono(samples, whose)
     return x if own == rate else resampled(x, own, rate, high, whose)
 
@@ -96,7 +99,11 @@ def resampled(x: Array, old: int, new: int, high: float | None = None, whose: st
 
 
 def _mono(samples: Any, whose: str) -> Array:
-    x = np.asarray(samples)
+    try:
+        x = np.asarray(unmasked(samples))
+    except ValueError as error:
+        got, remedy = "unlike parts", "pass an array, a pair (rate, samples) or a WAV file's name"
+        raise DataError(sentence(whose, "samples must be real numbers", got, remedy)) from error
     if x.dtype.kind not in "biuf":
         raise DataError(sentence(whose, "samples must be real numbers", x.dtype, "pass an array, or a WAV file's name"))
     if x.ndim not in (1, 2) or 0 in x.shape:

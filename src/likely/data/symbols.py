@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from likely.data.cells import clean_numbers, tidy, tokens
-from likely.data.delimited import first_line, lines_of
+from likely.data.delimited import lines_of, why_unread
 from likely.errors import DataError, sentence
 
 
@@ -28,7 +28,7 @@ def read_array(path: Path) -> Found:
     try:
         a = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise DataError(sentence(str(path), "the file must be a plain .npy array", first_line(error))) from error
+        raise DataError(sentence(str(path), "the file must be a plain .npy array", why_unread(error))) from error
     if not isinstance(a, np.ndarray) or a.ndim not in (1, 2) or a.dtype.kind not in "biufUS":
         got = f"{a.dtype} {a.shape}" if isinstance(a, np.ndarray) else "an archive of several"
         raise DataError(sentence(str(path), "a file must hold one sequence, numbers or words (T,) or (T, D)", got))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array
 from likely.core.columns import Columns
-from likely.data.cells import shown, tokens
+from likely.data.cells import as_numbers, shown, tokens
 from likely.data.column import Column, described, tell
 from likely.data.fingerprint import fingerprint
 from likely.data.kinds import MEASUREMENTS, is_constant, judged
@@ -21,7 +21,7 @@ from likely.data.labels import Labels, labels, refuse_unlearnable
 from likely.data.reading import did_you_mean
 from likely.data.roles import Roles, times, weights
 from likely.data.typed import as_frame, checked_wishes, settled, typed_column
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, by_caller, sentence
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 
@@ -76,7 +76,7 @@ class Table:
         roles = Roles(target, weight, group, time)
         roles.check(frame.columns)
         wishes = checked_wishes(kinds, frame.columns) | checked_wishes(
-            dict.fromkeys(drop, "ignore"), frame.columns, "--drop"
+            dict.fromkeys(drop, "ignore"), frame.columns, by_caller("--drop", "drop")
         )
         if target is not None:
             refuse_unlearnable(frame[target], f'target "{target}"', many=wishes.get(target) == "category")
@@ -157,6 +157,11 @@ class Table:
         return self.frame.height
 
     @property
+    def names(self) -> list[str]:
+        """All columns that could be a measurement, in the order of the source."""
+        return [column.name for column in self.columns]
+
+    @property
     def used(self) -> tuple[Column, ...]:
         """The columns that are measurements."""
         return tuple(column for column in self.columns if column.is_used)
@@ -174,7 +179,7 @@ class Table:
         classes, counts = np.unique(self.y, return_counts=True)
         return dict(zip(classes.tolist(), counts.tolist(), strict=True))
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """The fingerprint of measurements and labels."""
         y = [] if self.y is None else [pl.Series("target", self.y)]
@@ -239,10 +244,9 @@ def _as_learnt(
     """A column of new data in the form of a learnt one."""
     kind = entry["kind"]
     if kind in ("real", "count"):  # 2.5 where counts were learnt is for the model to judge
-        try:
-            column = typed_column(column, "real", tokens(missing))
-        except DataError as error:  # what a column is was settled when the model was learnt
-            raise DataError(re.sub(r",? or (use )?--as [^.]*", "", str(error))) from error
+        numbers = as_numbers(column, missing=tokens(missing), strict=True, learnt=True)
+        assert numbers is not None  # strict either gives numbers or raises
+        column = numbers
     values = column.filter(kept)
     values = settled(values, kind, entry.get("levels", ()))
     return described(values, kind, "as learnt"), values
@@ -258,7 +262,8 @@ def _with_columns_of(schema: Schema, frame: pl.DataFrame, allow_missing: bool) -
     absent = [name for name in schema if name not in frame.columns]
     if absent and not allow_missing:
         shown = ", ".join(f'"{name}"' for name in absent)
-        remedy = f"{did_you_mean(absent[0], frame.columns)}; --allow-missing takes it as missing throughout"
+        more = by_caller("--allow-missing takes it as missing throughout", "add it, with None where it is not known")
+        remedy = f"{did_you_mean(absent[0], frame.columns)}; {more}"
         raise DataError(sentence("table", f"the model needs column {shown}", remedy=remedy))
     return frame.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in absent)
 

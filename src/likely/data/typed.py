@@ -11,7 +11,7 @@ from likely.data.cells import as_kind, as_numbers, as_words, bad_cell, tidy, tok
 from likely.data.delimited import refuse_names
 from likely.data.kinds import WISHES, are_answers
 from likely.data.reading import read, require
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.errors import DataError, DomainError, ShapeError, by_caller, sentence
 
 
 def typed(
@@ -48,13 +48,13 @@ def refuse_no_counts(numbers: pl.Series) -> None:
         raise bad_cell(numbers, wrong, "is not a count", as_kind(numbers.name, "real"))
 
 
-def checked_wishes(kinds: Mapping[str, str] | None, names: list[str], option: str = "--as") -> dict[str, str]:
+def checked_wishes(kinds: Mapping[str, str] | None, names: list[str], whose: str = "") -> dict[str, str]:
     """The user's word on columns, about columns that exist and in words that we know."""
     for name, wish in (kinds or {}).items():
-        require(name, names, option)
+        require(name, names, whose or by_caller("--as", "kinds"))
         if wish not in WISHES:
             expected = f'column "{name}" can be one of {", ".join(WISHES)}'
-            raise DomainError(sentence("--as", expected, repr(wish)))
+            raise DomainError(sentence(by_caller("--as", "kinds"), expected, repr(wish)))
     return dict(kinds or {})
 
 
@@ -68,7 +68,8 @@ def settled(column: pl.Series, kind: str, levels: Iterable[str] = ()) -> pl.Seri
     numbers = as_numbers(column, strict=True)
     assert numbers is not None  # strict either gives numbers or raises
     if kind == "count" and not ((numbers % 1) != 0).any():
-        return numbers.cast(pl.Int64, strict=False)
+        whole = numbers.cast(pl.Int64, strict=False)
+        return whole if whole.null_count() == numbers.null_count() else numbers.cast(pl.Float64)  # beyond 2⁶³
     return numbers.cast(pl.Float64)
 
 

@@ -108,6 +108,7 @@ def _estimate(asked: Problem, sums: Any) -> Estimate:
     mean = first / count
     variance = np.maximum(second / count - mean**2, 0.0) / np.maximum(count - 1, 1)
     table = asked.cost.table
+    table = np.where(np.isinf(table), table.min(axis=0), table)  # actions that are never taken lose nothing
     unseen = float((asked.prior * (table.max(axis=0) - table.min(axis=0)) / count).max())
     error = float(np.hypot(np.sqrt(asked.prior**2 @ variance), unseen))
     return Estimate(float(asked.prior @ mean), error)

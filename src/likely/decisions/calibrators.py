@@ -7,7 +7,7 @@ values of discriminant functions; what is added to a whole row does not matter.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +17,7 @@ from likely.core.arrays import Array, Index, numbers, parameter, weights
 from likely.core.engine import one_blas_thread
 from likely.core.value import Value
 from likely.decisions.isotonic import rising_curve
-from likely.decisions.softmax import common_size, common_slope, platt, shrunken_matrix, smoothed_targets
+from likely.decisions.softmax import common_size, platt, shrunken_matrix, slope_and_lapse, smoothed_targets
 from likely.errors import DataError, DomainError, ShapeError, sentence
 
 
@@ -36,9 +36,10 @@ class Calibration(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Temperature(Value):
-    """One number sharpens or softens all posteriors alike: log p = log softmax(scores / temperature).
+    """One number sharpens or softens all posteriors alike: p = (1 − lapse) softmax(scores / temperature) + lapse / C.
 
-    The order of the classes in a row stays as it was (Guo et al., 2017).
+    The order of the classes in a row stays as it was (Guo et al., 2017). The lapse rate is the share of rows that the
+    scores say nothing about: without it a few rows whose score is far off would set the temperature of all.
 
     >>> np.exp(Temperature(2.0, 2).log_posterior([[0.0, 4.0]])).round(3)
     array([[0.119, 0.881]])
@@ -46,24 +47,31 @@ class Temperature(Value):
 
     temperature: Array  # ()
     classes: int
+    lapse: Array = field(default_factory=lambda: np.asarray(0.0))  # (), in 0 … 1
 
     def __post_init__(self) -> None:
         t = parameter(self.temperature, "Temperature", "temperature")
+        lapse = parameter(self.lapse, "Temperature", "lapse")
         if t.shape != () or t <= 0 or self.classes < 1:
             raise DomainError(sentence("Temperature", "one positive number and a number of classes are needed", t))
-        self._set(temperature=t, classes=int(self.classes))
+        if lapse.shape != () or not 0 <= lapse < 1:
+            raise DomainError(sentence("Temperature", "the lapse rate must lie in 0 … 1, below 1", lapse))
+        self._set(temperature=t, classes=int(self.classes), lapse=lapse)
 
     def log_posterior(self, scores: Any) -> Array:
-        """log softmax(scores / temperature) (n, C)."""
-        return _normalised(_scores(scores, self.classes, "Temperature") / self.temperature)
+        """log of (1 − lapse) softmax(scores / temperature) + lapse / C   (n, C)."""
+        out = _normalised(_scores(scores, self.classes, "Temperature") / self.temperature)
+        if self.lapse == 0:
+            return out
+        return np.logaddexp(np.log1p(-self.lapse) + out, np.log(self.lapse / self.classes))
 
     @classmethod
     def fit(cls, scores: Any, owner: Any, weight: Any = None) -> Temperature:
-        """The temperature of greatest likelihood; `owner` (n,) is the index of the true class."""
+        """The largest temperature within one standard error of the most likely; `owner` (n,) is the true class."""
         z, owner, w = _sample(scores, owner, weight, "Temperature")
         size, C = common_size(z, w), z.shape[1]
-        slope = common_slope(z / size, smoothed_targets(owner, w, C, shared=True), w)
-        return cls.trusted(temperature=np.asarray(size / slope), classes=C)
+        slope, lapse = slope_and_lapse(z / size, owner, w)
+        return cls.trusted(temperature=np.asarray(size / slope), classes=C, lapse=np.asarray(lapse))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, Index, parameter
+from likely.core.arrays import Array, Index
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
 
@@ -22,19 +22,27 @@ class Cost(Value):
     order of the columns; further rows are other actions, named by `actions` ("ask", "measure again", …).
     `classes` are the labels of the columns; None means whatever classes a posterior has, in its order.
 
+    A cost may be infinite: such an action is never taken where that class is possible (0 · ∞ = 0). A table with fewer
+    rows than classes has no row that decides for a class: all its rows are further actions, and the classes' own
+    rows are infinite.
+
     >>> Cost([[0, 9], [9, 0], [2, 2]], actions=["ask"]).decide(np.log([[0.95, 0.05], [0.5, 0.5]]))
     array([0, 2])
+    >>> Cost([[0, 1, 1], [1, 0, 0]], actions=["keep", "repair"]).names(["sound", "worn", "broken"])[3:].tolist()
+    ['keep', 'repair']
     """
 
-    table: Array  # (A, C)
+    table: Array  # (A, C): +inf where an action must never be taken
     actions: tuple[str, ...] = ()  # names of the rows beyond the classes
     classes: NDArray[Any] | None = None  # (C,)
 
     def __post_init__(self) -> None:
-        table = parameter(self.table, "Cost", "table")
-        if table.ndim != 2 or table.shape[0] < table.shape[1] or 0 in table.shape:
-            expected = "the table must have a column for each class, and a row for each class before any other action"
+        table = _costs(self.table)
+        if table.ndim != 2 or 0 in table.shape:
+            expected = "the table must have a row for each action and a column for each true class"
             raise ShapeError(sentence("Cost", expected, f"shape {table.shape}"))
+        if table.shape[0] < table.shape[1]:
+            table = np.concatenate([np.full((table.shape[1],) * 2, np.inf), table])
         extra = table.shape[0] - table.shape[1]
         actions = tuple(map(str, self.actions)) or tuple(f"action {i + 1}" for i in range(extra))
         if len(actions) != extra or len(set(actions)) < extra:
@@ -54,15 +62,22 @@ class Cost(Value):
 
     @classmethod
     def named(cls, actions: Any, classes: Any, table: Any) -> Cost:
-        """From a table with names at both edges, rows in any order: each class needs an action of its name."""
-        table, names = parameter(table, "Cost", "table"), [str(a) for a in actions]
+        """From a table with names at both edges, rows in any order.
+
+        Each class has an action of its name, or none has: then all rows are other actions.
+        """
+        table, names = _costs(table), [str(a) for a in actions]
         columns = labels(classes)
         if table.shape != (len(names), len(columns)):
             raise ShapeError(sentence("Cost", f"the table must be {len(names)} × {len(columns)}", f"{table.shape}"))
         missing = [str(c) for c in columns.tolist() if str(c) not in names]
+        if len(missing) == len(columns) and len(set(names)) == len(names):
+            never = np.full((len(columns),) * 2, np.inf)
+            return cls(np.concatenate([never, table]), tuple(names), columns)
         if missing or len(set(names)) < len(names):
             what = f"no action {missing[0]!r}" if missing else f"actions {names}"
-            raise DomainError(sentence("Cost", "each class needs one action of its name", what, "add that row"))
+            remedy = "add that row; its costs are inf if it must never be decided"
+            raise DomainError(sentence("Cost", "each class needs one action of its name", what, remedy))
         first = [names.index(str(c)) for c in columns.tolist()]
         rest = [i for i in range(len(names)) if i not in first]
         return cls(table[first + rest], tuple(names[i] for i in rest), columns)
@@ -103,6 +118,11 @@ class Cost(Value):
         """Number of classes C."""
         return int(self.table.shape[1])
 
+    @property
+    def decides_classes(self) -> bool:
+        """Whether some row decides for a class; else all that can be done are further actions."""
+        return bool(np.isfinite(self.table[: self.n_classes]).any())
+
     def names(self, classes: Any) -> NDArray[Any]:
         """What each row of the table is called (A,): the classes' labels, then the other actions."""
         classes = labels(classes)
@@ -126,8 +146,26 @@ class Cost(Value):
         return self.expected_of(np.exp(self._checked(log_posterior)))
 
     def expected_of(self, posterior: Array) -> Array:
-        """The same under posteriors that are probabilities."""
-        return posterior @ self.table.T
+        """The same under posteriors that are probabilities; infinite where an infinite cost is possible."""
+        never = np.isinf(self.table)
+        if not never.any():
+            return posterior @ self.table.T
+        R = posterior @ np.where(never, 0.0, self.table).T
+        R[(posterior > 0).astype(np.float64) @ never.T.astype(np.float64) > 0] = np.inf
+        lost = np.flatnonzero(np.isinf(R).all(axis=1))
+        if len(lost):
+            expected = "some action must have finite costs for all classes that are possible"
+            remedy = "add such an action, or reject_cost="
+            raise DomainError(sentence("Cost", expected, f"none for row {lost[0]}", remedy))
+        return R
+
+    def predicted(self, posterior: Array) -> Index:
+        """The class of least expected cost (n,); where none may be decided, the most probable one."""
+        C = self.n_classes
+        if len(self.table) == C:
+            return self.expected_of(posterior).argmin(axis=1)
+        R = self.expected_of(posterior)[:, :C]
+        return np.where(np.isinf(R).all(axis=1), posterior.argmax(axis=1), R.argmin(axis=1))
 
     def decide(self, log_posterior: Any) -> Index:
         """The action of least expected cost (n,): a row of the table; of equal ones the first."""
@@ -151,6 +189,20 @@ class Cost(Value):
         if a.ndim != 2 or a.shape[1] != self.n_classes:
             raise ShapeError(sentence("Cost", f"log-posteriors must have shape (n, {self.n_classes})", a.shape))
         return a
+
+
+def _costs(table: Any) -> Array:
+    """Costs as numbers, of which some may be +inf."""
+    try:
+        a = np.array(table, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        expected = "the table must be numbers in a regular shape"
+        raise ShapeError(sentence("Cost", expected, type(table).__name__)) from error
+    odd = np.argwhere(~(a > -np.inf))
+    if len(odd):
+        at = tuple(int(i) for i in odd[0])
+        raise DomainError(sentence("Cost", "costs must be numbers or +inf", f"{a[at]} at {at}"))
+    return a
 
 
 def labels(classes: Any) -> NDArray[Any]:

@@ -27,7 +27,8 @@ def decide(
 
     - **posterior**: an array of posteriors (n, C), which gives rows of the cost table (−1 where it refuses);
       or a fitted classifier, which gives labels, names of further actions and `lk.REJECT` or `lk.NOVEL`.
-    - **cost**: (A, C) costs, rows are actions, columns true classes; None: every mistake costs 1.
+    - **cost**: (A, C) costs, rows are actions, columns true classes; None: every mistake costs 1. The first C rows
+      decide for the classes; a table with fewer rows has other actions only. np.inf: never where that is possible.
     - **reject_cost**: refuse where that is cheaper than the cheapest action. **reject_below**: refuse to decide for a
       class where the largest posterior is smaller. **novelty**: a false-alarm rate; refuse rows unlike any in
       training (for models that know p(x)). **class_prior**: class probabilities other than those of training
@@ -96,8 +97,12 @@ def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: b
     if novel is not None:
         at[novel] = NOVEL.code
     refusing = below is not None or with_refusal is not cost or novelty is not None
-    names = np.arange(len(cost.table)) if indices else cost.names(classes)
-    choice = at if indices else _named(at, names, refusing)
+    if indices:  # rows of the table as it was given
+        first = 0 if cost.decides_classes else P.shape[1]
+        names, choice = np.arange(len(cost.table)) - first, np.where(at < 0, at, at - first)
+    else:
+        names = cost.names(classes)
+        choice = _named(at, names, refusing)
     if not full:
         return choice
     return Decisions(choice, at, names, P, R, rules["reject_cost"], below, why, np.asarray(classes))
@@ -110,6 +115,12 @@ def _named(at: Index, names: NDArray[Any], refusing: bool) -> NDArray[Any]:
     table = np.empty(len(names) + 2, dtype=object)
     table[:] = [*names.tolist(), NOVEL, REJECT]  # from the back: −1, −2
     return table[at]
+
+
+def why_not_the_likeliest(top: Any, probability: float, decided: Any, cost: float, cost_of_top: float) -> str:
+    """That the costs decided, in words."""
+    likeliest = f"the most probable class is {top} ({probability:.4g})"
+    return f"{likeliest}, but deciding {decided} costs less on average: {cost:.4g} against {cost_of_top:.4g}"
 
 
 def _share(value: float | None, name: str) -> float | None:
@@ -186,7 +197,16 @@ class Decisions:
             top = self.posterior[i].argmax()
             share = f"{self.posterior[i, top]:.4g}, below {self.reject_below:.4g}"
             return f"refused: the most probable class, {self.classes[top]}, has {share}"
-        return f"expected cost {least:.4g}; the next best, {next_best}, {then:.4g}"
+        told = f"expected cost {least:.4g}; the next best, {next_best}, {then:.4g}"
+        return "; ".join(part for part in (told, self.cost_decided(i)) if part)
+
+    def cost_decided(self, i: int) -> str:
+        """Where the decision is not the most probable class, nor a refusal: by how much it is cheaper; else nothing."""
+        at, top = int(self.index[i]), int(self.posterior[i].argmax())
+        if at < 0 or at == top:
+            return ""
+        costs = self.expected[i, [at, top]]
+        return why_not_the_likeliest(self.classes[top], self.posterior[i, top], self.actions[at], *costs)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """One plain dict a row, for JSON."""

@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from likely.core.arrays import Array, Index
 from likely.decisions.problem import Problem
 from likely.families.bernoulli import Bernoulli
-from likely.families.law import Estimate
+from likely.families.law import Estimate, Law
 from likely.families.poisson import Poisson
 
 STATES = 2**21  # rows of a sum
@@ -96,7 +96,7 @@ def _summed(law: Any, g: Any) -> float:
     parts: Any = getattr(law, "parts", None)
     if weights is not None and getattr(parts, "members", None):
         return float(sum(w * _summed(parts.member(k), g) for k, w in enumerate(weights.tolist()) if w > 0))
-    if not hasattr(law, "expect"):
+    if getattr(type(law), "expect", Law.expect) is Law.expect:  # no sums of its own
         raise _Drawn
     found = law.expect(g, 1, _NoDraws())
     if found.error > 0:

@@ -131,7 +131,7 @@ class Evaluation(Value):
     @cached_property
     def predicted(self) -> Index:
         """The class of least expected cost (n,), never a refusal; of equal ones the first."""
-        return self.expected_cost[:, : len(self.classes)].argmin(axis=1)
+        return self.costs.predicted(np.exp(self.log_posterior))
 
     @cached_property
     def decided(self) -> Index:
@@ -222,7 +222,8 @@ class Evaluation(Value):
     @property
     def confusion_cost(self) -> Array:
         """What each cell of `confusion` cost (C, A)."""
-        return self.confusion * self.costs.table.T
+        taken = self.confusion > 0
+        return np.where(taken, self.confusion * np.where(taken, self.costs.table.T, 0.0), 0.0)
 
     @cached_property
     def confusion_predicted(self) -> Array:

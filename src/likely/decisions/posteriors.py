@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, unmasked
 from likely.errors import DataError, DomainError, ShapeError, sentence
 
 ROWS_SUM_TO_ONE = 1e-6  # others compute in single precision
@@ -20,7 +20,7 @@ def posteriors(P: Any, whose: str) -> Array:
     array([[0.25, 0.75]])
     """
     try:
-        a = np.asarray(P, dtype=np.float64)
+        a = np.asarray(unmasked(P), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(sentence(whose, "posteriors must be numbers (n, C)", type(P).__name__)) from error
     if a.ndim != 2 or not a.shape[1]:

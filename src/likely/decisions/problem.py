@@ -116,7 +116,19 @@ def problem(given: tuple[Any, ...], class_prior: Any, cost: Any, whose: str) -> 
         cost = getattr(given[0], "cost", None)
     prior = _prior(class_prior, own, classes, whose)
     plain = tuple(law.gaussian if isinstance(law, FactorGaussian) else law for law in laws)
-    return Problem(plain, prior, Cost.of(cost, classes, named=named), classes)
+    return Problem(plain, prior, _finite(Cost.of(cost, classes, named=named), whose), classes)
+
+
+def _finite(cost: Cost, whose: str) -> Cost:
+    """Costs without the actions that are never taken; integrals over other infinite costs have no value here."""
+    table = cost.table
+    if not np.isinf(table).any():
+        return cost
+    used = ~np.isinf(table).all(axis=1)
+    if np.isinf(table[used]).any():
+        expected, remedy = "costs must be finite here", "take a large number"
+        raise DomainError(sentence(whose, expected, "an infinite cost of an action that may be taken", remedy))
+    return Cost.trusted(table=table[used], actions=cost.actions, classes=cost.classes)
 
 
 def _members(given: Any, whose: str) -> tuple[tuple[Any, ...], Any, Any]:

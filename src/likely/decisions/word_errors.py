@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, weights
-from likely.core.joining import is_gap
+from likely.core.arrays import Array, Index, is_gap, weights
 from likely.decisions.intervals import Interval, as_counts
 from likely.errors import DataError, DomainError, ShapeError, sentence
 

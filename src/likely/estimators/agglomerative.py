@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, refuse_infinite
 from likely.core.engine import map_rows
 from likely.errors import DataError, DomainError, sentence
-from likely.estimators.shell import refuse_dates
+from likely.estimators.border import numeric_rows, row_weights
 from likely.models.dendrogram import Dendrogram
 from likely.models.hierarchy import ALIASES, METRICS, linkage
 from likely.models.links import LINKS
@@ -113,7 +113,8 @@ class Agglomerative(ClusterMixin, BaseEstimator):
 
     @property
     def _takes_gaps(self) -> bool:
-        return LINKS[self.link].join is not None and self.metric in ("euclidean", "cityblock", *ALIASES)
+        joins = LINKS[self.link].join is not None
+        return self.link == "ward" or (joins and self.metric in ("euclidean", "cityblock", *ALIASES))
 
     @property
     def _given_distances(self) -> bool:
@@ -128,8 +129,7 @@ class Agglomerative(ClusterMixin, BaseEstimator):
             raise DomainError(sentence("Agglomerative", "likelihood is that of rows", "distances", remedy))
 
     def _rows(self, X: Any, reset: bool) -> Any:
-        refuse_dates(X, "Agglomerative")
-        X = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
+        X = numeric_rows(self, X, reset, dtype=np.float64, order="C")
         refuse_infinite(X, "Agglomerative")
         return X
 
@@ -203,7 +203,7 @@ def _squares(x: Array, centres: Array) -> Array:
 def _positive(sample_weight: Any, X: Array) -> Array:
     if sample_weight is None:
         return np.ones(len(X))
-    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return row_weights(sample_weight, X)
 
 
 def _by_weight(label: Index, weight: Array, centres: Array | None = None) -> Index:

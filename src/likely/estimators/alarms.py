@@ -6,6 +6,7 @@ They are kept as (3, m): surprise, weight, and how much the classifier had learn
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -38,14 +39,23 @@ def left_out(clf: Any, X: Any, owner: Index, weight: Any) -> Array:
     if n > (MANY if whole else MANY_WITH_GAPS):
         step = max(n // (SHOWN_WITH_GAPS if missing_entries(X[:KEPT]).any() else KEPT), 1)
         return _kept(surprise(clf.model_, X[::step]), w[::step] * (w.sum() / w[::step].sum()), w.sum())
-    fold = _folds(X, FOLDS_OF_SEQUENCES if isinstance(X, Ragged) else FOLDS)
+    fold = folds(X, FOLDS_OF_SEQUENCES if isinstance(X, Ragged) else FOLDS)
     scores = np.empty(n)
     with unheard(), one_blas_thread():  # what a fold lacks, the whole may have; and many small solves
-        for f, model in _without_each_fold(clf, X, owner, weight, fold):
-            scores[fold == f] = model.log_prob(X[fold == f])
+        for f, model, learnt in _without_each_fold(clf, X, owner, weight, fold):
+            scores[fold == f] = scores_of(clf.density_, model, learnt, X[fold == f])
     some = slice(None, None, max(n // SHOWN_WITH_GAPS, 1) if missing_entries(X).any() else 1)
     scale = w.sum() / w[some].sum()
     return _kept(surprise(clf.model_, X[some], scores[some]), w[some] * scale, w.sum())
+
+
+def scores_of(density: Any, model: Any, learnt: Any, X: Any) -> Array:
+    """log p(x) of rows (n,); −inf where a row has a level that `learnt` lacks."""
+    known, strange = density._known(X, learnt)
+    out = np.array(model.log_prob(known), dtype=np.float64)
+    for mask in strange.values():
+        out[mask] = -np.inf
+    return out
 
 
 def streamed(before: Array, found: Array, weight: Any, learnt_from: float) -> Array:
@@ -70,29 +80,33 @@ def _kept(found: Array, weight: Array, learnt_from: float) -> Array:
     return np.stack([found, weight, np.full(len(found), float(learnt_from))])
 
 
-def _folds(X: Any, folds: int = FOLDS) -> Index:
+def folds(X: Any, among: int = FOLDS) -> Index:
     """A fold for each row, dealt in an order that what they hold decides; so copies go to one after the other."""
     fold = np.empty(n_rows(X), dtype=np.intp)
-    fold[np.argsort(row_hashes(X), kind="stable")] = np.arange(len(fold)) % folds
+    fold[np.argsort(row_hashes(X), kind="stable")] = np.arange(len(fold)) % among
     return fold
 
 
-def _without_each_fold(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Iterator[tuple[int, Mixture]]:
-    """Each fold, and what the others alone would have given; where they hold too little, what all rows gave."""
-    folds = np.unique(fold)
-    learn = _way(clf, X)(clf, X, owner, weight, fold)
-    for f in folds:
+def _without_each_fold(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Iterator[tuple[int, Mixture, Any]]:
+    """Each fold, what would score and what would be learnt without it; where the others hold too little, with it."""
+    way = _way(clf, X)
+    learn, as_learnt = way(clf, X, owner, weight, fold), way is _anew or clf.density_._looks_once
+    for f in np.unique(fold):
         try:
-            yield f, clf._elsewhere(learn(f))
+            report = learn(f)
+            seen = report.model if as_learnt else clf._blank(X[fold != f])  # only the others' levels are known
+            yield f, clf._elsewhere(report), seen.parts
         except LikelyError:
-            yield f, clf.model_
+            yield f, clf.model_, clf._learnt.parts
 
 
 def _way(clf: Any, X: Any) -> Callable[[Any, Any, Index, Any, Index], Callable[[int], FitReport]]:
     """How to learn without a fold: as exactly as is cheap."""
     if clf.density_._climbs():
         return _nearby
-    return _added if clf.stats_.complete else _learnt_on if isinstance(X, Ragged) else _iterated
+    if isinstance(X, Ragged) and not clf.stats_.complete:
+        return _learnt_on
+    return _added if clf.stats_.complete and clf.density_._looks_once else _anew
 
 
 def _added(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
@@ -138,12 +152,17 @@ def _collected(clf: Any, model: Mixture, X: Any, owner: Index, weight: Any, some
     return Threads().total(partial(gather, model, hard=clf._hard), data.whole())
 
 
-def _iterated(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
-    """Without a fold, where entries are hidden: a few steps of EM on the other rows."""
+def _anew(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
+    """Without a fold, where entries are hidden, or the rows themselves set edges or levels: from the others alone.
+
+    Edges and levels of all rows would hold the left-out row too, as they do not hold a new one. Of EM a few steps do.
+    """
+    other = copy(clf)
+    other.density_ = clf.density_._as_chosen(clf._learnt.parts)
 
     def without(f: int) -> FitReport:
         rest = fold != f
-        return clf._learn(X[rest], owner[rest], None if weight is None else weight[rest], STEPS)
+        return other._learn(X[rest], owner[rest], None if weight is None else weight[rest], STEPS)
 
     return without
 
@@ -194,5 +213,7 @@ class Why:
         columns = [repr(name) for name, mask in self.strange.items() if mask[i]]
         if columns:
             return f"a value of {', '.join(columns)} was not seen in training"
+        if np.isposinf(self.surprise[i]):
+            return "p(x) is 0: no class has a density here"
         share = f"{100 * self.rate:g} % of training rows lie beyond {self.limit:.3g}"
         return f"p(x) is too small: its surprise is {self.surprise[i]:.3g}, {share}"

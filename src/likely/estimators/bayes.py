@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from copy import copy
+from copy import copy, deepcopy
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -11,23 +11,29 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, Mask, n_rows
-from likely.core.blocks import Blocks
+from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.learn import Stop, best_of, fit, gather, resolve_prior
+from likely.core.learn import Stop, best_of, fit, gather, reached, resolve_prior
 from likely.core.notes import said_once, tell, unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
+from likely.decisions.calibrators import Temperature
+from likely.decisions.combine import change_log_prior
+from likely.decisions.floor import Floor
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators import alarms
-from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
+from likely.estimators.border import foreign, row_weights
+from likely.estimators.deciding import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.gaussian import GaussianDensity
-from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among
-from likely.estimators.novelty import alarm
+from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among, tell_of_labels
+from likely.estimators.novelty import alarm, exceeds
 from likely.estimators.sequence_border import cut
+from likely.estimators.shell import ADensity, DefaultParts, tell_of_strangers
 from likely.estimators.small_classes import notes_on_classes
+from likely.estimators.tables import as_table, take_rows
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
 from likely.models.given_weights import GivenWeights
@@ -35,6 +41,8 @@ from likely.models.mixture import Mixture
 from likely.models.mixture_prior import MixturePrior
 from likely.models.sketch import Sketch
 from likely.priors.dirichlet import Dirichlet
+
+REJECT_RULES = ("reject_cost", "reject_below")
 
 
 def refuse_laws(density: Any, whose: str) -> None:
@@ -47,7 +55,7 @@ def refuse_laws(density: Any, whose: str) -> None:
     raise DomainError(sentence(whose, "density must be an estimator of densities", got, f"use {name}()"))
 
 
-class BayesClassifier(Deciding, BaseEstimator):
+class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     """Decide between classes, each with its own density: p(c | x) ∝ p(c) p(x | c)   (Ney 2, Herbst 4.2).
 
     - **density**: the estimator of p(x | c), any density; None: `GaussianDensity()`. `model_` is a `Mixture` with one
@@ -57,6 +65,9 @@ class BayesClassifier(Deciding, BaseEstimator):
     - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
       {action: {class: cost}} may name them. None: every mistake costs 1.
     - **reject_cost, reject_below, novelty**: when `decide` refuses (see there). `predict` never does.
+    - **calibration**: None: posteriors as Bayes' theorem gives them; "temperature": softened by one number that is
+      learnt from rows left out in five folds, as by `Calibrated(..., method="temperature")`. Sequences need it: their
+      frames depend on each other, which makes plain posteriors far too sure.
 
     >>> import likely as lk, numpy as np
     >>> X, y = [[0.0], [1.0], [9.0], [11.0], [np.nan]], ["low", "low", "high", "high", "high"]
@@ -65,23 +76,25 @@ class BayesClassifier(Deciding, BaseEstimator):
     (array(['low', 'high'], dtype=object), array([REJECT], dtype=object))
     """
 
+    _default_parts: ClassVar[dict[str, Any]] = {"density": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "density": [HasMethods(["fit", "score_samples", "_blank"]), None],
+        "density": [ADensity(), None],
         "class_prior": [
             StrOptions({"uniform"}), "array-like", dict, HasMethods(["update", "point"]),
             Interval(Real, 0, None, closed="neither"), None,
         ],
-        **RULES, **NOVELTY,
+        **RULES, **NOVELTY, "calibration": [StrOptions({"temperature"}), None],
     }  # fmt: skip
 
     _saved: tuple[str, ...] = (
         *("density_", "classes_", "model_", "learnt_", "stats_", "prior_", "calm_"),
-        *("n_iter_", "n_features_in_", "feature_names_in_"),
+        *("n_iter_", "n_features_in_", "feature_names_in_", "calibration_", "floor_", "calibration_prior_"),
     )
+    calibration_: Temperature | None = None  # from log-posteriors under `calibration_prior_` to those that it gives
 
     def __init__(
         self, density: Any = None, class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
-        reject_below: float | None = None, novelty: float | None = None,
+        reject_below: float | None = None, novelty: float | None = None, calibration: str | None = None,
     ) -> None:  # fmt: skip
         self.density = density
         self.class_prior = class_prior
@@ -89,6 +102,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         self.reject_cost = reject_cost
         self.reject_below = reject_below
         self.novelty = novelty
+        self.calibration = calibration
 
     # ----------------------------------------------------------------- learning
 
@@ -100,21 +114,41 @@ class BayesClassifier(Deciding, BaseEstimator):
         X is asked for.
         """
         self._validate_params()
-        X = self._cut(X, lengths)
+        X = self._cut(foreign(X), lengths)
         self.density_ = self._fresh_density(X)
         self.density_._validate_params()
+        given = X, y, sample_weight
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
         self.classes_, owner = encoded_with_gaps(y)
+        tell_of_labels(self.classes_, owner, type(self).__name__)
         with self._in_words():
             report = self._learn(X, owner, weight)
-            self._adopt(report)
+            self._adopt(report, self._seen_rows(X, owner, weight))
         if not (report.converged or report.stopped_early):
             tell(f"{type(self).__name__}: not converged: {report.reason}")
         for note in notes_on_classes(self, n_rows(X)):
             tell(f"{type(self).__name__}: {note}")
         self._check_cost()
         self.calm_ = alarms.left_out(self, X, owner, weight) if self._alarms else np.empty((3, 0))
+        self._learn_calibration(*given)
         return self
+
+    def _learn_calibration(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """The temperature from posteriors of rows that were left out; rows without a label have no say."""
+        for name in ("calibration_", "floor_", "calibration_prior_"):
+            self.__dict__.pop(name, None)
+        if self.calibration is None or len(self.classes_) < 2:
+            return
+        from likely.estimators.calibrated import Calibrated
+
+        labels = checked_labels(y, len(y), type(self).__name__, gaps=True)
+        X, there = as_table(X), np.flatnonzero(~missing_labels(labels))
+        if len(there) < len(labels):
+            X, y = take_rows(X, there), labels[there]
+            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[there]
+        wrapped = Calibrated(clone(self).set_params(calibration=None), method=self.calibration)
+        self.calibration_, self.floor_ = wrapped.learnt_map(X, y, sample_weight)
+        self.calibration_prior_ = np.array(self.class_prior_)
 
     def _validate_params(self) -> None:
         refuse_laws(getattr(self, "density", None), type(self).__name__)
@@ -127,8 +161,10 @@ class BayesClassifier(Deciding, BaseEstimator):
     ) -> Self:
         """Learn from more rows: statistics are added. The first call may name all `classes` that will ever come."""
         self._validate_params()
-        X = self._cut(X, lengths)
-        first = not hasattr(self, "model_")
+        if self.calibration is not None:
+            expected, remedy = "calibration needs all rows at once", 'use fit, or lk.Calibrated(…, cv="prefit")'
+            raise DomainError(sentence(type(self).__name__, expected, "partial_fit", remedy))
+        first, X = not hasattr(self, "model_"), self._cut(foreign(X), lengths)
         if first:
             self.density_ = self._fresh_density(X)
             self.density_._validate_params()
@@ -143,7 +179,13 @@ class BayesClassifier(Deciding, BaseEstimator):
             model, known = (self._learn(X, owner, weight).model if hidden else self._blank(X, weight)), None
         else:
             model, known = self._grown(X)
-        new = Threads().total(lambda block: gather(model, block, self._hard), self._data(X, owner, weight).whole())
+        new: Any = Threads().total(
+            lambda block: gather(model, block, self._hard), self._data(X, owner, weight).whole()
+        )
+        if first and not hidden and getattr(new, "filled", False):  # nothing is known yet to fill gaps by
+            with unheard():
+                learnt = self._learn(X, owner, weight)
+            model, new = learnt.model, learnt.stats
         stats = new if known is None else known + new
         with self._in_words():
             self._adopt(self._stepped(model, stats))
@@ -183,9 +225,10 @@ class BayesClassifier(Deciding, BaseEstimator):
             return Dirichlet.symmetric(len(self.classes_), float(self.class_prior))
         return self.class_prior if isinstance(self.class_prior, Dirichlet) else None
 
-    def _adopt(self, report: FitReport) -> None:
+    def _adopt(self, report: FitReport, rows: Block | None = None) -> None:
         self.report_, self.stats_, self.prior_ = report, report.stats, report.prior
         self.n_iter_ = max(report.iterations, 1)
+        self.density_._look_again(report.model.parts, report.stats.parts, report.prior.parts, rows)
         self.model_ = self._scoring(report, self.density_)
         self.__dict__.pop("learnt_", None)
         if self.model_ is not report.model:
@@ -204,7 +247,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         prior = resolve_prior(model, stats, self._prior_rule)
         model = model.refit(stats, prior)
         reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
-        return FitReport(model, stats, prior, stats.complete, reason, [model.objective(stats, prior)])
+        return FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)])
 
     def _learn(self, X: Any, owner: Index, weight: Any, max_iter: int | None = None) -> FitReport:
         """Learn from rows that have crossed the border."""
@@ -251,9 +294,17 @@ class BayesClassifier(Deciding, BaseEstimator):
         shares = self._fixed_shares() if fixed else counts / counts.sum()
         return [Mixture.trusted(weights=np.array(shares), parts=p) for p in parts]
 
-    def _elsewhere(self, report: FitReport) -> Mixture:
-        """What would score had this been learnt: a copy of the density finishes, for it may note how."""
-        return self._scoring(report, copy(self.density_))
+    def _seen_rows(self, X: Any, owner: Index, weight: Any) -> Block | None:
+        """Rows for a second pass, where all labels are known."""
+        return None if (owner < 0).any() else Block(X, weight, owner=owner)
+
+    def _elsewhere(self, report: FitReport, rows: Block | None = None) -> Mixture:
+        """What would score had this been learnt; settings chosen after learning stay, or are chosen anew by `rows`."""
+        if rows is None or not self.density_._wants_rows:
+            return self._scoring(report, copy(self.density_))
+        density = deepcopy(self.density_)
+        density._look_again(report.model.parts, report.stats.parts, report.prior.parts, rows)
+        return self._scoring(report, density)
 
     def _final_weights(self, learnt: Mixture, stats: Any) -> Array:
         law = self._class_prior_law()
@@ -286,7 +337,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         y = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, none=not reset)  # later, classes are known
         if sample_weight is None:
             return X, y, None
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = row_weights(sample_weight, X)
         counts = weight > 0
         if not counts.any():
             raise DataError(
@@ -305,8 +356,9 @@ class BayesClassifier(Deciding, BaseEstimator):
         """Foreign rows as the model takes them; what was never seen counts as unobserved."""
         if "model_" not in self.__dict__:  # asking scikit-learn costs as much as a decision
             check_is_fitted(self)
-        X = self.density_._rows(X, reset=False)
-        return self.density_._known(X, self._learnt.parts)[0]
+        rows, strange = self.density_._known(self.density_._rows(X, reset=False), self._learnt.parts)
+        tell_of_strangers(strange, type(self).__name__)
+        return rows
 
     def _told(self, rows: Any) -> Any:
         return self.density_._told(rows)
@@ -322,16 +374,31 @@ class BayesClassifier(Deciding, BaseEstimator):
     def log_posterior(self, X: Any, lengths: Any = None) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         rows = self._rows(self._cut(X, lengths))
+        if self.calibration_ is not None:
+            return self._calibrated(rows, self.calibration_)
+        return self._plain_log_posterior(rows)
+
+    def _plain_log_posterior(self, rows: Any) -> Array:
         if self._certain:
             return self.model_.log_posterior(rows)
         return self._of_joint(rows, self.model_._settled, len(self.classes_), np.float64)
 
+    def _calibrated(self, rows: Any, calibration: Temperature) -> Array:
+        """Calibrated under the class probabilities of training, and only then under other ones."""
+        trained, now = self.calibration_prior_, self.class_prior_
+        if np.array_equal(trained, now):
+            return calibration.log_posterior(self.floor_.applied(self._plain_log_posterior(rows)))
+        raw = self.with_class_prior(trained)._plain_log_posterior(rows)
+        return change_log_prior(calibration.log_posterior(self.floor_.applied(raw)), trained, now)
+
     def predict_log_proba(self, X: Any, lengths: Any = None) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
-        return self.log_posterior(self._cut(X, lengths))
+        return self.log_posterior(X, lengths)
 
     def predict_proba(self, X: Any, lengths: Any = None) -> Array:
         """p(c | x) of each row (n, C), columns in the order of `classes_`."""
+        if self.calibration_ is not None:
+            return np.exp(self.log_posterior(X, lengths))
         rows = self._rows(self._cut(X, lengths))
         if self._certain:
             return self.model_.posterior(rows)
@@ -339,16 +406,18 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def predict(self, X: Any, lengths: Any = None) -> Any:
         """The class of least expected cost among the classes (n,): it never refuses; `decide` may."""
-        rows, table = self._rows(self._cut(X, lengths)), self._cost_of(None)
+        if self.calibration_ is not None:
+            return super().predict(self._cut(X, lengths))
+        rows, cost = self._rows(self._cut(X, lengths)), self._cost_of(None)
 
         def best(block: Any) -> Index:
-            if table is None:
+            if cost is None:
                 return self.model_.most_probable(block)
-            return (self.model_._shares(self.model_._joint(block)) @ table.T).argmin(axis=1)
+            return cost.predicted(self.model_._shares(self.model_._joint(block)))
 
         def cheapest(joint: Array) -> Index:
-            if table is not None:
-                return (self.model_._shares(joint) @ table.T).argmin(axis=1)
+            if cost is not None:
+                return cost.predicted(self.model_._shares(joint))
             top = joint.argmax(axis=1)
             top[np.isneginf(joint.max(axis=1))] = self.model_.weights.argmax()
             return top
@@ -374,16 +443,20 @@ class BayesClassifier(Deciding, BaseEstimator):
 
         out = map_rows(used, rows, columns, dtype)
         if sum(lost) and self.novelty is None:
-            text = f"{sum(lost)} of {n_rows(rows)} rows lie where no class has a density: the class prior decides"
+            text = f"{sum(lost)} of {n_rows(rows)} rows {NO_DENSITY}"
             tell(f"{type(self).__name__}: {text}; use a density without ends, or novelty=")
         return out
 
     def decide(self, X: Any, *, class_prior: Any = None, lengths: Any = None, **how: Any) -> Any:
         """The cheapest action for each row, or a refusal: see `Deciding.decide`; a `class_prior` changes p(x), too."""
+        check_is_fitted(self)
         X = self._cut(X, lengths)
         if class_prior is not None:
-            check_is_fitted(self)
             return self.with_class_prior(class_prior).decide(X, **how)
+        rules = [how.get(name) if how.get(name) is not None else getattr(self, name) for name in REJECT_RULES]
+        if any(rule is not None for rule in rules) and self.calibration_ is None and self.density_._of_sequences:
+            text = "posteriors of sequences are too sure for a reject rule"
+            tell(f"{type(self).__name__}: {text}; set calibration=\"temperature\", or wrap it in lk.Calibrated")
         return super().decide(X, **how)
 
     def score_samples(self, X: Any, lengths: Any = None) -> Array:
@@ -423,7 +496,7 @@ class BayesClassifier(Deciding, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
         """Share of rows that are decided rightly; rows whose label is missing have no say."""
-        X = self._cut(X, lengths)
+        X = self._cut(foreign(X), lengths)
         labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True)
         there = np.flatnonzero(~missing_labels(labels))
         if len(there) == len(labels):
@@ -437,7 +510,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         from likely.estimators.explain import Explanation
 
         check_is_fitted(self)
-        return Explanation.of(self, X)
+        return Explanation.of(self, X, self.calibration_)
 
     @property
     def class_prior_(self) -> Array:
@@ -456,7 +529,7 @@ class BayesClassifier(Deciding, BaseEstimator):
         with unheard():  # what there is to say of these rows is said where they are decided
             rows = self.density_._rows(X, reset=False)
         found, strange = alarms.surprise_of(self, rows)
-        return found > limit, alarms.Why(found, limit, rate, strange)
+        return exceeds(found, limit), alarms.Why(found, limit, rate, strange)
 
     # -------------------------------------------------------------------- inside
 
@@ -489,6 +562,11 @@ class BayesClassifier(Deciding, BaseEstimator):
         counts: Any = getattr(self.stats_, "counts", 0.0)
         sound = sound and self.density_._fits(learnt.parts, width, C) and np.shape(counts) == (C,)
         sound = sound and isinstance(calm, np.ndarray) and calm.ndim == 2 and len(calm) == 3
+        if self.calibration_ is not None:
+            map: Any = self.calibration_
+            prior: Any = self.__dict__.get("calibration_prior_")
+            sound = sound and isinstance(map, Temperature) and map.classes == C
+            sound = sound and isinstance(self.__dict__.get("floor_"), Floor) and np.shape(prior) == (C,)
         try:
             with np.errstate(all="ignore"):
                 sound = sound and isinstance(learnt.objective(self.stats_), float)

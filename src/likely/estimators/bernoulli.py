@@ -10,6 +10,7 @@ import scipy.sparse
 from sklearn.utils._param_validation import Interval
 
 from likely.errors import DataError, sentence
+from likely.estimators.columns import OTHER_LAWS
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
 from likely.estimators.sparse_border import checked_sparse, odd_columns, tell_of_columns
 from likely.families.bernoulli import Bernoulli, is_binary
@@ -65,6 +66,11 @@ class BernoulliDensity(DensityEstimator):
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
+        if reset and self.threshold is None and not scipy.sparse.issparse(X):
+            odd = ~is_binary(X) & np.isfinite(X)
+            if odd.any():
+                remedy = f"give a threshold above which a number is 1, or {OTHER_LAWS}"
+                raise self._unsuited(X, odd, "values must be 0 or 1", remedy)
         return X if self.threshold is None else self._binary(X, float(self.threshold), reset)
 
     def _binary(self, X: Any, threshold: float, reset: bool) -> Any:

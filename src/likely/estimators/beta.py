@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likely.core.arrays import BadEntry
 from likely.errors import DomainError, sentence
-from likely.estimators.columns import ColumnDensity
+from likely.estimators.columns import OTHER_LAWS, ColumnDensity
 from likely.estimators.gamma import without_edges
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.priors.beta import Beta
@@ -46,7 +45,7 @@ class BetaDensity(ColumnDensity):
         self.outside = outside
 
     def _rows(self, X: Any, reset: bool) -> Any:
-        X = DensityEstimator._rows(self, X, reset)
+        X = given = DensityEstimator._rows(self, X, reset)
         if not self.low < self.high:
             raise DomainError(sentence("BetaDensity", "low must be below high", (self.low, self.high)))
         if (self.low, self.high) != (0, 1):
@@ -54,16 +53,20 @@ class BetaDensity(ColumnDensity):
         if reset:
             self._warn_of_unseen(X)  # before what lies outside is left out, of which a note of its own tells
         with np.errstate(invalid="ignore"):
-            edge = ((X <= 0) | (X >= 1)) & np.isfinite(X)
+            edge, beyond = ((X <= 0) | (X >= 1)) & np.isfinite(X), ((X < 0) | (X > 1)) & np.isfinite(X)
+        if reset and self._chosen and beyond.any():
+            raise self._unsuited(given, beyond, self._expected, f"set low and high, or {OTHER_LAWS}")
         if self.outside == "missing":
             X = without_edges(self, X, edge, f"what is not between {self.low:g} and {self.high:g}", reset)
         elif reset and edge.any():
-            i, j = (int(k) for k in np.argwhere(edge)[0])
-            expected = f"values must lie between {self.low:g} and {self.high:g}"
-            raise BadEntry("BetaDensity", expected, X[i, j], i, j, 'or outside="missing"')
+            raise self._unsuited(given, edge, self._expected, 'set outside="missing" to leave it out')
         if reset:
             self._warn_of_constants(X)
         return X
+
+    @property
+    def _expected(self) -> str:
+        return f"values must lie between {self.low:g} and {self.high:g}"
 
     def _look_for_gaps(self, data: Any) -> None:
         """Rows were looked at before what lies outside was left out: a table of nothing else is left to the prior."""

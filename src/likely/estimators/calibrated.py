@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, Index
 from likely.core.notes import said_once, tell
 from likely.decisions.calibrators import METHODS, Temperature, calibrate, choose_method
+from likely.decisions.combine import change_log_prior
 from likely.decisions.floor import Floor
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.deciding import RULES, Deciding
@@ -70,7 +72,7 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
     }
 
     _saved: tuple[str, ...] = (
-        *("estimator_", "calibration_", "floor_", "method_", "classes_", "class_prior_"),
+        *("estimator_", "calibration_", "floor_", "method_", "classes_", "class_prior_", "trained_prior_"),
         *("n_features_in_", "feature_names_in_"),
     )
 
@@ -89,29 +91,58 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn from rows X and labels y; rows of one group are never on both sides of a split."""
         self._validate_params()
+        self.__dict__.pop("trained_prior_", None)
         X = as_table(X)
         classes, owner, weight = checked_targets(X, y, sample_weight, self)
         with said_once():
             if isinstance(self.cv, str):
                 self._adopt(self.estimator, *self._seen_classes(classes, owner))
-                held_out = self._own_scores(X, owner, weight, groups)
-                self._learn_map(held_out, owner, weight)
+                self._learn_map(self._own_scores(X, owner, weight, groups), owner, weight)
             else:
                 self._refuse_pairwise()
                 estimator = one_score_a_class(self.estimator)
                 self._note_weights(estimator, weight)
-                copies = Copies(X, owner, weight, groups).written_out(self.cv)
-                held_out = self._cross_scores(estimator, copies.X, classes, copies.owner, copies.weight, copies.groups)
                 self._adopt(fitted(estimator, X, classes[owner], weight), classes, owner)
-                self._learn_map(held_out, copies.owner, copies.weight)
+                self._learn_map(*self._left_out(estimator, X, classes, owner, weight, groups))
         self.class_prior_ = _shares(owner, weight, len(self.classes_))
         return self
+
+    def learnt_map(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Floor]:
+        """What `fit` learns from rows left out, the map and the floor of scores, without the estimator of all rows."""
+        X = as_table(X)
+        classes, owner, weight = checked_targets(X, y, sample_weight, self)
+        self._adopt(self.estimator, classes, owner)
+        with said_once():
+            self._learn_map(*self._left_out(self.estimator, X, classes, owner, weight, None))
+        return self.calibration_, self.floor_
+
+    def _left_out(
+        self, estimator: Any, X: Any, classes: NDArray[Any], owner: Index, weight: Array | None, groups: Any
+    ) -> tuple[HeldOut, Index, Array | None]:
+        """Scores of rows left out, with true classes and weights of the rows that they speak of."""
+        copies = Copies(X, owner, weight, groups).written_out(self.cv)
+        found = self._cross_scores(estimator, copies.X, classes, copies.owner, copies.weight, copies.groups)
+        return found, copies.owner, copies.weight
 
     def log_posterior(self, X: Any) -> Array:
         """Calibrated log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         check_is_fitted(self)
         raw = raw_scores(self.estimator_, X, self.classes_, response_of(self.estimator_))
-        return self.calibration_.log_posterior(self.floor_.applied(raw))
+        found = self.calibration_.log_posterior(self.floor_.applied(raw))
+        trained, now = self._trained_prior, self.class_prior_
+        return found if trained is now else change_log_prior(found, trained, now)
+
+    def with_class_prior(self, class_prior: Any) -> Self:
+        """A copy that expects classes with other probabilities; everything else stays as it was learnt."""
+        check_is_fitted(self)
+        other = copy(self)
+        other.class_prior_ = self._prior_for(class_prior)
+        other.trained_prior_ = self._trained_prior
+        return other
+
+    @property
+    def _trained_prior(self) -> Array:
+        return self.__dict__.get("trained_prior_", self.class_prior_)
 
     # ------------------------------------------------- what the estimator can do
 
@@ -165,7 +196,7 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
 
         def scored(split: Split) -> Array:
             _tell_of_absent(split, owner, classes)
-            model = fitted(estimator, X, y, weight, split.train)
+            model = fitted(estimator, X, y, weight, split.train, posteriors_only=True)
             return raw_scores(model, take_rows(X, split.test), classes, response)
 
         splits = [split for split in splits if len(split.test)]

@@ -12,8 +12,9 @@ from sklearn.utils.validation import validate_data
 from likely.core.columns import Columns
 from likely.core.notes import tell
 from likely.errors import DataError, sentence
+from likely.estimators.border import foreign, refuse_dates
 from likely.estimators.outward import filled_in
-from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive, refuse_dates
+from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
 from likely.families.categorical import UNKNOWN, Categorical, LevelCounts, found_levels, is_missing
 from likely.families.product import Product, ProductStats
 
@@ -93,6 +94,7 @@ class CategoricalDensity(DensityEstimator):
         return self.prior
 
     def _rows(self, X: Any, reset: bool) -> Any:
+        X = foreign(X)
         refuse_dates(X, "CategoricalDensity")
         X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         for j in range(X.shape[1]) if X.dtype == object else ():

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from likely.errors import DataError
 from likely.estimators.columns import ColumnDensity
 from likely.estimators.gamma import without_edges
 from likely.estimators.shell import DensityEstimator
 from likely.families.chi_square import ChiSquare
-from likely.families.column_law import refuse_outside
 
 
 class ChiSquareDensity(ColumnDensity):
@@ -31,10 +27,7 @@ class ChiSquareDensity(ColumnDensity):
     def _rows(self, X: Any, reset: bool) -> Any:
         X = DensityEstimator._rows(self, X, reset)
         if reset:
-            try:
-                refuse_outside(np.asarray(X, dtype=np.float64), "unsigned", "ChiSquareDensity")
-            except DataError as error:
-                raise self._worded(error) from error
+            self._refuse_outside(X, "unsigned")
         X = without_edges(self, X, X == 0, "0", reset)
         if reset:
             self._warn_of_unseen(X)

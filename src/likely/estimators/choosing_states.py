@@ -18,6 +18,10 @@ from likely.estimators.parallel import in_threads
 from likely.estimators.sequence_tables import known_rows
 from likely.estimators.splits import Split, make_splits
 
+PLUS_MINUS = (
+    "± is one standard error of the paired difference to the best, sequence by sequence. "
+    "The fewest states within it are chosen."
+)
 PIECES = 20  # into which few long sequences are cut, so that some can be left out
 
 
@@ -48,13 +52,13 @@ class StateChoice:
         return self.numbers[int(near.argmax())]
 
     def __str__(self) -> str:
-        lines = [f"{'states':>6} {'held-out, nats a frame':>24}"]
+        top = float(np.where(np.isfinite(self.held_out), self.held_out, -np.inf).max())
+        lines = [f"{'states':>6} {'held-out, nats per frame':>25}  {'below the best':<17}"]
         for k, value, error in zip(self.numbers, self.held_out.tolist(), self.error.tolist(), strict=True):
-            told = self.failures.get(k) or (
-                "impossible for some" if np.isneginf(value) else f"{value:.4f} ± {error:.4f}"
-            )
-            lines.append(f"{k:>6} {told:>24}{'  chosen' if k == self.best else ''}")
-        return "\n".join(lines)
+            told = self.failures.get(k) or ("impossible for some" if np.isneginf(value) else f"{value:.4f}")
+            below = "the best" if value == top else f"{top - value:.4f} ± {error:.4f}" if np.isfinite(value) else ""
+            lines.append(f"{k:>6} {told:>25}  {below:<17}{'  chosen' if k == self.best else ''}".rstrip())
+        return "\n".join([*(line.rstrip() for line in lines), PLUS_MINUS])
 
 
 class _Tested(NamedTuple):

@@ -11,7 +11,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from likely.core.notes import tell
-from likely.estimators.shell import EM, PRIOR, DensityEstimator, refuse_dates
+from likely.estimators.border import foreign, refuse_dates
+from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.estimators.sparse_border import checked_sparse
 from likely.estimators.word_codes import coded, refuse_unlike_words, worded
 from likely.families.chow_tree import ChowTree
@@ -91,6 +92,7 @@ class ChowTreeDensity(DensityEstimator):
     def _coded(self, X: Any, reset: bool) -> Any:
         """Words as their places in the vocabulary."""
         refuse_unlike_words(self.words, "ChowTreeDensity")
+        X = foreign(X)
         refuse_dates(X, "ChowTreeDensity")
         cells = validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
         return coded(cells, self.words, "ChowTreeDensity")

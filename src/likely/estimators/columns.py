@@ -8,11 +8,12 @@ import numpy as np
 
 from likely.core.blocks import Blocks
 from likely.core.notes import tell
-from likely.errors import DataError
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
-from likely.families.column_law import ColumnLaw, refuse_outside
+from likely.families.column_law import ColumnLaw, outside
 from likely.families.constants import NARROW, constant_columns
 from likely.families.unseen import nothing_seen
+
+OTHER_LAWS = 'use a law of real numbers: GaussianDensity or HistogramDensity (in NaiveBayes "gaussian" or "histogram")'
 
 
 class ColumnDensity(DensityEstimator):
@@ -39,10 +40,7 @@ class ColumnDensity(DensityEstimator):
     def _rows(self, X: Any, reset: bool) -> Any:
         X = super()._rows(X, reset)
         if reset:
-            try:
-                refuse_outside(np.asarray(X, dtype=np.float64), self._law._support, type(self).__name__)
-            except DataError as error:
-                raise self._worded(error) from error
+            self._refuse_outside(X, self._law._support)
             self._warn_of_constants(X)
             self._warn_of_unseen(X)
         return X
@@ -53,7 +51,8 @@ class ColumnDensity(DensityEstimator):
         if not unseen.any() or not len(X):
             return
         if unseen.all():
-            raise nothing_seen(type(self).__name__)
+            where = "" if self._titles is None else f" ({', '.join(self._titles)})"
+            raise nothing_seen(f"{type(self).__name__}{where}")
         names, were = self._are(np.flatnonzero(unseen)).rsplit(" ", 1)
         verb = "was" if were == "is" else "were"
         tell(f"{type(self).__name__}: {names} {verb} never observed: the law found there means nothing")
@@ -62,18 +61,29 @@ class ColumnDensity(DensityEstimator):
         """Names of columns with their verb: "x1 is", "x1, x2 are"."""
         return f"{', '.join(self._column_names()[j] for j in columns)} {'is' if len(columns) == 1 else 'are'}"
 
-    def _worded(self, error: DataError) -> DataError:
-        """A complaint of a negative value, with the words that scikit-learn's checks look for."""
-        negative = self._law._support in ("positive", "unsigned", "count") and "got -" in str(error)
-        return DataError(f"{error} (Negative values in data)") if negative else error
+    def _refuse_outside(self, X: Any, support: str) -> None:
+        """Refuse what the law cannot hold; of a negative value with the words that scikit-learn's checks look for."""
+        found = outside(np.asarray(X, dtype=np.float64), support)
+        if found is None:
+            return
+        bad, expected = found
+        negative = X[tuple(np.argwhere(bad)[0])] < 0 and support != "unit"
+        expected += " (Negative values in data)" if negative else ""
+        raise self._unsuited(X, bad, expected, f"correct it, replace it by NaN, or {OTHER_LAWS}")
 
     def _warn_of_constants(self, X: Any) -> None:
         """A column of one value leaves some laws no width: say so."""
+        self._constant: Any = ()
         if not self._law._spreads or len(X) < 2:
             return
-        constant = constant_columns(Blocks.of(X), type(self).__name__)
-        if len(constant):
-            tell(f"{type(self).__name__}: {self._are(constant)} {NARROW}")
+        self._constant = constant_columns(Blocks.of(X), type(self).__name__)
+        if len(self._constant):
+            tell(f"{type(self).__name__}: {self._are(self._constant)} {NARROW}")
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        if isinstance(model, self._law):
+            model._tell_limits(getattr(self, "_constant", ()))
+        return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -98,4 +108,5 @@ class PredictingDensity(ColumnDensity):
         self.predictive = predictive
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        model = super()._finish(model, stats, prior)
         return predictive(model, stats, prior, type(self).__name__) if self.predictive else model

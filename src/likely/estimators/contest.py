@@ -1,4 +1,4 @@
-"""Who decides cheapest on rows not seen before: the same folds for all, and the simplest of the near-best wins."""
+"""Models compared by cross-validation with the same folds for all, and the rule by which one of them is chosen."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from likely.core.arrays import Array, Index
+from likely.core.notes import tell as tell_of
 from likely.core.notes import unheard
+from likely.core.ragged import Ragged
+from likely.decisions.calibrators import Calibration
 from likely.decisions.cost import Cost
 from likely.decisions.evaluation import Evaluation
 from likely.decisions.intervals import Mean, mean
-from likely.errors import DataError, sentence
+from likely.errors import DataError, DomainError, sentence
 from likely.estimators.bayes import BayesClassifier
-from likely.estimators.foreign import fitted, log_posteriors, weight_argument
+from likely.estimators.foreign import checked_targets, fitted, log_posteriors, weight_argument
 from likely.estimators.ladder import Rung
 from likely.estimators.parallel import in_threads
 from likely.estimators.recalibrated import Recalibration, recalibrated
@@ -104,48 +107,67 @@ class Field:
 
 
 class Standing(NamedTuple):
-    """How one model fared; `behind` is how much dearer it was than the best of those that may win."""
+    """How one model fared beside the others.
+
+    `behind` is the paired difference, row by row, of the first measure of the rule to the best of those that may win.
+    `loss_behind` is that of the log-loss to the least of those that are tied in the first measure.
+    """
 
     rung: Rung
     evaluation: Evaluation | None
     seconds: float
     failure: str = ""
     behind: Mean | None = None
+    loss_behind: Mean | None = None  # of those tied in the first measure
+    ties: tuple[str, ...] = ()  # measures in which it lies within one standard error of the best, in order
     calibration: Recalibration | None = None
+    gain: float = 0.0  # of log-loss, in nats per row, by the calibration
 
     @property
     def cost(self) -> float:
         """Mean cost of what was decided; infinite where the model failed."""
-        return np.inf if self.evaluation is None else self.evaluation.decision_cost.value
+        return self.by("cost")
+
+    def by(self, measure: str) -> float:
+        """The mean of a measure (see `MEASURES`); infinite where the model failed."""
+        if self.evaluation is None:
+            return np.inf
+        e = self.evaluation
+        value = e.error.value if measure == "error" else (e.decision_cost if measure == "cost" else e.log_loss).value
+        return float(value)
 
 
 class Contest(NamedTuple):
-    """All standings, cheapest first, and the one that was chosen."""
+    """All standings, the best in the first measure first, and the one that was chosen."""
 
     standings: tuple[Standing, ...]
     winner: Standing
-    best: Standing  # the cheapest of those that may win
+    best: Standing  # in the first measure, of those that may win
+    truest: Standing  # with the least log-loss of those tied in the first measure
+    choose_by: str = "cost"
 
     @property
     def rival(self) -> Standing | None:
-        """The cheapest model that takes part for comparison only."""
+        """The best model that takes part for comparison only."""
         found = [s for s in self.standings if s.rung.rival and s.evaluation is not None]
         return found[0] if found else None
 
     @property
     def next(self) -> Standing | None:
-        """The cheapest of the others that could have won."""
+        """The best of the others that could have won."""
         found = [s for s in self.standings if s is not self.winner and not s.rung.rival and s.evaluation is not None]
         return found[0] if found else None
 
 
 def compete(
-    field: Field, rungs: Sequence[Rung], *, jobs: int | None = None, tell: Callable[[Rung], None] = lambda rung: None
-) -> Contest:
-    """Fit every model in every split, in parallel, and choose; `tell` hears of each fit that is done.
+    field: Field, rungs: Sequence[Rung], *, choose_by: str = "cost", jobs: int | None = None,
+    tell: Callable[[Rung], None] = lambda rung: None,
+) -> Contest:  # fmt: skip
+    """Fit every model in every split, in parallel, and choose (see `judged`); `tell` hears of each fit that is done.
 
     A model that fails is shown with its reason; it does not end the contest.
     """
+    _refuse_unknown(choose_by)
     tasks = [(rung, split) for rung in rungs for split in field.splits]
 
     def run(task: tuple[Rung, Split]) -> _Heat:
@@ -158,38 +180,76 @@ def compete(
         heats = in_threads(run, tasks, jobs)
         of_rung = [(rung, heats[i * size : (i + 1) * size]) for i, rung in enumerate(rungs)]
         standings = in_threads(lambda pair: _joined(field, *pair), of_rung, jobs)
-    return judged(field, standings)
+    return judged(field, standings, choose_by)
 
 
-def judged(field: Field, standings: Sequence[Standing]) -> Contest:
-    """The simplest model whose cost beside the best's, row by row, is within one standard error of the difference."""
+MEASURES: dict[str, Callable[[Evaluation], Array]] = {  # by which models may be chosen: a value for each row (n,)
+    "cost": lambda e: e.costs.table[e.decided, e.truth],
+    "log-loss": lambda e: -e.log_posterior_of_truth,
+    "error": lambda e: e.wrong.astype(np.float64),
+}
+
+
+RESOLUTION = 1e-3  # nats of log-loss per row that are worth nothing
+
+
+def judged(field: Field, standings: Sequence[Standing], choose_by: str = "cost") -> Contest:
+    """Choose the simplest model of those that cannot be told from the best, first by `choose_by`, then by log-loss.
+
+    1. Of all models that may win, keep those whose mean of `choose_by` ("cost", "log-loss" or "error") exceeds the
+       least by no more than one standard error of the difference. The difference is paired: row by row.
+    2. Of these, keep those whose log-loss exceeds the least of these by no more than one standard error, paired too,
+       or by no more than 0.001 nats: twins may be told apart by less, which is worth no richer model.
+    3. Of these, take the simplest: the one of the lowest rank.
+    """
+    _refuse_unknown(choose_by)
     able = [s for s in standings if s.evaluation is not None and not s.rung.rival]
     if not able:
         reasons = "; ".join(f"{s.rung.key}: {s.failure or NOT_OURS}" for s in standings)
         raise DataError(sentence("fit", "at least one model must learn these data", reasons))
-    best = min(able, key=lambda s: (s.cost, s.rung.rank))
-    told = [s if s.evaluation is None else s._replace(behind=_behind(field, s, best)) for s in standings]
-    near = [s for s in told if s.behind is not None and not s.rung.rival and s.behind.value <= s.behind.se]
-    winner = min(near, key=lambda s: s.rung.rank)
-    order = sorted(told, key=lambda s: (s.cost, s.rung.rank))
-    return Contest(tuple(order), winner, next(s for s in told if s.rung is best.rung))
+    best = min(able, key=lambda s: (s.by(choose_by), s.rung.rank))
+    told = [s._replace(behind=_behind(field, s, best, choose_by)) for s in standings]
+    told = [s._replace(ties=(choose_by,)) if _tied(s.behind) and not s.rung.rival else s for s in told]
+    near = [s for s in told if s.ties]
+    truest = min(near, key=lambda s: (s.by("log-loss"), s.rung.rank))
+    told = [s._replace(loss_behind=_behind(field, s, truest, "log-loss")) if s.ties else s for s in told]
+    as_true = [id(s.rung) for s in told if _tied(s.loss_behind, RESOLUTION)]
+    told = [s._replace(ties=tuple(dict.fromkeys((*s.ties, "log-loss")))) if id(s.rung) in as_true else s for s in told]
+    winner = min((s for s in told if id(s.rung) in as_true), key=lambda s: s.rung.rank)
+    order = sorted(told, key=lambda s: (s.by(choose_by), s.rung.rank))
+    best, truest = (next(s for s in told if s.rung is one.rung) for one in (best, truest))
+    return Contest(tuple(order), winner, best, truest, choose_by)
 
 
 NOT_OURS = "cannot be written to a model file"
 
 
-def _behind(field: Field, standing: Standing, best: Standing) -> Mean:
-    """Mean difference of costs to the best with its standard error, over clusters where rows come in some."""
-    assert standing.evaluation is not None and best.evaluation is not None
-    paid, least = _paid(standing.evaluation), _paid(best.evaluation)
+def _refuse_unknown(choose_by: str) -> None:
+    if choose_by not in MEASURES:
+        raise DomainError(sentence("compete", f"choose_by must be one of {', '.join(MEASURES)}", repr(choose_by)))
+
+
+def _behind(field: Field, standing: Standing, best: Standing, measure: str) -> Mean | None:
+    """Mean paired difference to the best with its standard error, over clusters where rows come in some."""
+    if standing.evaluation is None or best.evaluation is None:
+        return None
+    own, least = MEASURES[measure](standing.evaluation), MEASURES[measure](best.evaluation)
+    with np.errstate(invalid="ignore"):
+        more = np.where(own == least, 0.0, own - least)  # two truths that were held impossible are level
     cluster = None if field.cluster is None else field.cluster[field.tested]
-    found = mean(paid - least, best.evaluation.weight, cluster)
+    found = mean(more, best.evaluation.weight, cluster)
     over = found.se_folds
     return found if over is None or not np.isfinite(over) else found._replace(se=over)
 
 
-def _paid(e: Evaluation) -> Array:
-    return e.costs.table[e.decided, e.truth]
+def _tied(behind: Mean | None, resolution: float = 0.0) -> bool:
+    """Whether a difference to the best lies within one standard error, or below what is worth telling apart.
+
+    Where one row alone is decided otherwise, difference and error are 1/n: a tie, whatever the last bit says.
+    """
+    if behind is None or not np.isfinite(behind.value):
+        return False
+    return bool(behind.value <= max(behind.se * (1 + 1e-9), resolution))
 
 
 class _Heat(NamedTuple):
@@ -247,14 +307,31 @@ def _measured(field: Field, rung: Rung, e: Evaluation, seconds: float) -> Standi
     if rung.rival or not field.calibrate or rung.key == "frequencies":
         return Standing(rung, e, seconds)
 
-    def as_cheap(log_posterior: Array) -> bool:  # truer on average may be worse where decisions are made
-        dearer = mean(_paid(e.replace(log_posterior=log_posterior)) - _paid(e), e.weight)
-        return bool(dearer.value <= dearer.se)
+    paid = MEASURES["cost"]
 
-    found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight, as_cheap)
+    def as_cheap(log_posterior: Array) -> bool:  # truer on average may be worse where decisions are made
+        dearer = mean(paid(e.replace(log_posterior=log_posterior)) - paid(e), e.weight)
+        return _tied(dearer)
+
+    found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight, as_cheap, isinstance(field.X, Ragged))
     if found is None:
         return Standing(rung, e, seconds)
-    return Standing(rung, e.replace(log_posterior=found.log_posterior), seconds, calibration=found)
+    after = e.replace(log_posterior=found.log_posterior)
+    gain = float(e.log_loss.value - after.log_loss.value)
+    return Standing(rung, after, seconds, calibration=found, gain=gain)
+
+
+def calibration_of(estimator: Any, X: Any, y: Any, weight: Any = None, cv: Any = 5) -> Calibration | None:
+    """The map that out-of-fold posteriors of a model teach, as a contest learns it; None where none helps."""
+    classes, owner, weight = checked_targets(X, y, weight, estimator)
+    costs: dict[str, Any] = {name: getattr(estimator, name, None) for name in ("cost", "reject_cost")}
+    field = Field.of(X, classes, owner, cv, weight=weight, **costs)
+    try:
+        found = compete(field, [Rung("own", "the model", "", 0, estimator)]).winner.calibration
+    except DataError as error:  # what a part of the rows cannot teach, all of them may
+        tell_of(sentence(type(estimator).__name__, "posteriors are not calibrated", remedy=str(error).rstrip(".")))
+        return None
+    return None if found is None else found.map
 
 
 def _words(error: BaseException) -> str:

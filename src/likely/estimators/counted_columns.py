@@ -8,20 +8,21 @@ import numpy as np
 
 from likely.core.notes import tell
 from likely.errors import DataError, sentence
-from likely.estimators.columns import ColumnDensity
+from likely.estimators.columns import OTHER_LAWS, ColumnDensity
+from likely.estimators.sparse_border import tell_of_columns
 from likely.families.known_trials import largest_counts
 
 
 class CountDensity(ColumnDensity):
-    """Learn laws of counts; numbers that are not whole have probability 0, and a warning says so."""
+    """Learn laws of counts; numbers that are not whole have probability 0.
+
+    A warning says so; where the law was chosen for certain columns they are refused.
+    """
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = super()._rows(X, reset)
-        with np.errstate(invalid="ignore"):
-            broken = np.flatnonzero(((X != np.floor(X)) & np.isfinite(X)).any(axis=0))
-        if reset and len(broken):
-            which = self._are(broken)
-            tell(f"{type(self).__name__}: {which} not all whole numbers: the others have probability 0")
+        if reset:
+            look_for_fractions(self, X)
         return X
 
 
@@ -44,3 +45,13 @@ class TrialsDensity(CountDensity):
             expected = f"trials must be one number, or one for each of the {X.shape[1]} columns"
             raise DataError(sentence(type(self).__name__, expected, trials.shape))
         return trials
+
+
+def look_for_fractions(estimator: Any, X: Any) -> None:
+    """Counts are whole: say which columns are not, or refuse them where the law was chosen for certain columns."""
+    with np.errstate(invalid="ignore"):
+        broken = (X != np.floor(X)) & np.isfinite(X)
+    if estimator._chosen and broken.any():
+        raise estimator._unsuited(X, broken, "counts must be whole numbers", f"round it, or {OTHER_LAWS}")
+    what = "is not all whole numbers: the others have probability 0"
+    tell_of_columns(broken.any(axis=0), estimator._column_names(), type(estimator).__name__, what)

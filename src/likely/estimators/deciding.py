@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask
+from likely.core.notes import said_once
 from likely.decisions.combine import change_log_prior
 from likely.decisions.cost import Cost
 from likely.decisions.decide import settled
@@ -22,6 +23,7 @@ RULES = {  # constraints of the settings that say how to decide
     "reject_cost": [Interval(Real, 0, None, closed="left"), None],
     "reject_below": [Interval(Real, 0, 1, closed="both"), None],
 }
+NO_DENSITY = "lie where no class has a density: the class prior decides"  # but for rows that are called novel
 NOVELTY = {"novelty": [Interval(Real, 0, 1, closed="neither"), None]}  # of those that know p(x)
 
 
@@ -47,8 +49,8 @@ class Deciding(ClassifierMixin):
         """The class of least expected cost among the classes (n,): it never refuses; `decide` may."""
         check_is_fitted(self)
         P = self.predict_proba(X)
-        table = self._cost_of(None)
-        return self.classes_[P.argmax(axis=1) if table is None else (P @ table.T).argmin(axis=1)]
+        cost = self._cost_of(None)
+        return self.classes_[P.argmax(axis=1) if cost is None else cost.predicted(P)]
 
     def decide(
         self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
@@ -57,9 +59,10 @@ class Deciding(ClassifierMixin):
         """The cheapest action for each row: a label, the name of a further action, `lk.REJECT` or `lk.NOVEL`.
 
         What is None is as the classifier was built. It refuses only if `reject_cost` (refusing is cheaper than the
-        cheapest action), `reject_below` (the largest posterior is smaller) or `novelty` (p(x) is smaller than
-        that share of training rows would have) is given. `class_prior` replaces the class probabilities
-        of training. `full` adds expected costs, runner-up and reasons (`Decisions`).
+        cheapest action), `reject_below` (the largest posterior is smaller) or `novelty` (a false-alarm rate: p(x) is
+        smaller than for all but that share of training rows that were left out of learning) is given. With `novelty`,
+        a row that no class has a density for (p(x) = 0) is always `lk.NOVEL`. `class_prior` replaces the class
+        probabilities of training. `full` adds expected costs, runner-up and reasons (`Decisions`).
         """
         check_is_fitted(self)
         cost = getattr(self, "cost", None) if cost is None else cost
@@ -67,10 +70,11 @@ class Deciding(ClassifierMixin):
         reject_below = getattr(self, "reject_below", None) if reject_below is None else reject_below
         novelty = getattr(self, "novelty", None) if novelty is None else novelty
         novel, why = (None, None) if novelty is None else self._novel(X, novelty)
-        if class_prior is None:
-            P = self.predict_proba(X).astype(np.float64, copy=False)
-        else:
-            P = np.exp(change_log_prior(self.log_posterior(X), self.class_prior_, self._prior_for(class_prior)))
+        with said_once(reworded=str if novelty is None else _decided_elsewhere):
+            if class_prior is None:
+                P = self.predict_proba(X).astype(np.float64, copy=False)
+            else:
+                P = np.exp(change_log_prior(self.log_posterior(X), self.class_prior_, self._prior_for(class_prior)))
         return settled(
             P, self.classes_, cost=cost, reject_cost=reject_cost, reject_below=reject_below, novel=novel,
             why_novel=why, full=full,
@@ -108,10 +112,10 @@ class Deciding(ClassifierMixin):
         remedy = "use BayesClassifier, or leave novelty out"
         raise DomainError(sentence(type(self).__name__, "novelty needs a model of p(x)", remedy=remedy))
 
-    def _cost_of(self, cost: Any) -> Any:
-        """The classes' rows of the cost table (C, C), None where every mistake costs the same."""
+    def _cost_of(self, cost: Any) -> Cost | None:
+        """The costs for these classes, None where every mistake costs the same."""
         cost = getattr(self, "cost", None) if cost is None else cost
-        return None if cost is None else Cost.of(cost, self.classes_).table[: len(self.classes_)]
+        return None if cost is None else Cost.of(cost, self.classes_)
 
     def _prior_for(self, class_prior: Any) -> Array:
         return class_probabilities(class_prior, self.classes_, type(self).__name__)
@@ -129,6 +133,11 @@ def class_probabilities(given: Any, classes: Any, whose: str) -> Array:
             raise DomainError(sentence(whose, f"class_prior must name each class {classes.tolist()}", list(given)))
         given = [given[c] for c in classes.tolist()]
     return class_shares(given, len(classes), whose)
+
+
+def _decided_elsewhere(text: str) -> str:
+    """A note, but for the one on rows that the class prior would decide: these are novel."""
+    return "" if NO_DENSITY in text else text
 
 
 def _has_text_keys(setting: Any) -> bool:

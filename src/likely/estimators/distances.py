@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -12,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, Mask
 from likely.core.blocks import Blocks
-from likely.core.engine import Threads, map_rows
+from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.learn import Stop, fit, gather
-from likely.core.notes import said_once, tell
+from likely.core.notes import said_once, tell, unheard
 from likely.errors import DataError, sentence
+from likely.estimators.alarms import folds
 from likely.estimators.deciding import NOVELTY, RULES
-from likely.estimators.labels import checked_labels, encoded, owners_among
-from likely.estimators.novelty import alarm
+from likely.estimators.labels import checked_labels, encoded, owners_among, tell_of_labels
+from likely.estimators.novelty import alarm, exceeds
 from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.families.gaussian import Gaussian
@@ -26,6 +28,7 @@ from likely.families.moments import ColumnMoments, Moments
 from likely.models.metrics import METRICS, SYNONYMS, Metric, plain_name
 from likely.models.prototypes import Prototypes, laplace_rate, softmax_rate, weighted_medians
 from likely.models.sketch import Sketch
+from likely.models.taking_away import Cancelled, without
 
 KINDS = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}  # distances that stand for Gaussians
 
@@ -39,7 +42,7 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
     - **class_prior**: "uniform", so that distances alone decide; None: relative frequencies; numbers, or a dict by
       label.
     - **cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if it is farther from its
-      nearest centre than all but that share of training rows.
+      nearest centre than all but that share of training rows are, each from centres and widths learnt without it.
 
     Every distance stands for a density, whose width is learnt: l2 for Gaussians with one variance, scaled for one
     variance a column, mahalanobis for one covariance, l1 for Laplace laws of one width. These give posteriors, and
@@ -90,6 +93,7 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
         """Learn centres and widths from rows X (n, d) with labels y (n,)."""
         x, labels, w = self._checked(X, y, sample_weight, reset=True)
         self.classes_, owner = encoded(labels)
+        tell_of_labels(self.classes_, owner, type(self).__name__)
         blank = self._blank(x)
         with self._in_own_name():
             report = fit(blank, Blocks.of(x, w, owner=owner), prior="weak", stop=Stop(100, 1e-6))
@@ -147,6 +151,7 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
             self.spread_ = _about(self.spread_, middle - self.centres_, self.class_count_)
             self.centres_ = middle
         self.rate_ = self._rate(x, owner, w)
+        self.__dict__.pop("_usual", None)
         self._check_priors()
         return self
 
@@ -236,12 +241,37 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
         return self._prototypes(self.rate_).scores(x)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
-        prototypes = self._prototypes(self.rate_)
-        usual = prototypes.distances(self.sample_[:, :-1]).min(axis=1)
-        limit = alarm(np.stack([usual, self.sample_weight_]), rate, type(self).__name__)
-        away = prototypes.distances(plain_rows(self, X, reset=False)).min(axis=1)
+        limit = alarm(np.stack([self._usual_distances(), self.sample_weight_]), rate, type(self).__name__)
+        away = self._prototypes(self.rate_).distances(plain_rows(self, X, reset=False)).min(axis=1)
         text = f"its nearest centre is {{:.3g}} away, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
-        return away > limit, lambda i: text.format(away[i])
+        return exceeds(away, limit), lambda i: text.format(away[i])
+
+    def _usual_distances(self) -> Array:
+        """Distance of each row of the sample (m,) to the nearest centre, by what the other rows would have taught."""
+        if "_usual" not in self.__dict__:
+            fold, usual = folds(self.sample_), np.empty(len(self.sample_))
+            with unheard(), one_blas_thread():  # what a fold lacks, the whole may have
+                for f in np.unique(fold):
+                    here = fold == f
+                    usual[here] = self._without(here)._prototypes(1.0).distances(self.sample_[here, :-1]).min(axis=1)
+            self._usual = usual
+        return self._usual
+
+    def _without(self, some: Mask) -> Self:
+        """What would have been learnt without some rows of the sample: statistics are taken away."""
+        rest, law, other = ~some, self._learnt(), copy(self)
+        try:
+            stats = without(self.stats_, self._collected(law, some))
+        except Cancelled:
+            stats = self._collected(law, rest)
+        if not (rest.any() and stats.total_weight > 0):
+            return self
+        law = law.refit(stats, law.weak_prior(stats))
+        return other._adopt(law, stats, Sketch.of(self.sample_[rest], self.sample_weight_[rest]))
+
+    def _collected(self, law: Gaussian, some: Mask) -> Any:
+        owner = self.sample_[some, -1].astype(np.intp)
+        return law.collect(self.sample_[some, :-1], self.sample_weight_[some], owner)
 
     def _check_state(self) -> None:
         """After a file was read: what was learnt must fit together."""
@@ -260,6 +290,7 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
         sound = sound and bool(np.isfinite(self.centres_).all() and 0 < self.rate_ < np.inf)
         sound = sound and bool((self.sample_weight_ > 0).all() and np.isin(self.sample_[:, -1], np.arange(C)).all())
         sound = sound and not np.isinf(self.sample_).any() and len(np.atleast_1d(self.stats_.weight)) == C
+        sound = sound and bool(np.isfinite(self.spread_).all() and 0 < np.sum(self.stats_.total_weight) < np.inf)
         if not sound:
             raise DataError(sentence(type(self).__name__, "what was learnt must fit together"))
         if self._named in KINDS:

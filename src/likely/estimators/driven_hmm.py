@@ -6,8 +6,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array
 from likely.core.learn import Stop, fit
@@ -15,11 +15,13 @@ from likely.core.notes import tell, unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.errors import DomainError, sentence
+from likely.estimators.border import row_weights
+from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm import HMMDensity
 from likely.estimators.hmm_starts import STARTS
 from likely.estimators.sequence_border import tell_of_codes
 from likely.estimators.sequence_outward import filled_sequences
-from likely.estimators.shell import EM, DensityEstimator
+from likely.estimators.shell import EM, ADensity, DensityEstimator
 from likely.estimators.workload import evenly, keeper
 from likely.models.covariates import Driven, apart, features, with_covariates
 from likely.models.decoding import Forecast, is_one
@@ -58,8 +60,9 @@ class DrivenHMMDensity(DensityEstimator):
     True
     """
 
+    _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "component": [HasMethods(["fit", "score_samples", "_blank"]), None],
+        "component": [ADensity(), None],
         "states": [Interval(Integral, 1, None, closed="left")],
         "topology": [str, "array-like", Topology],
         "prior": [StrOptions({"weak"}), Interval(Real, 0, None, closed="neither"), DrivenPrior, None],
@@ -148,7 +151,7 @@ class DrivenHMMDensity(DensityEstimator):
             masks(known, driven.frames, self.states)  # refuses what does not fit, before sequences are left out
         if sample_weight is None:
             return driven, None, known
-        weight = _check_sample_weight(sample_weight, driven.frames, dtype=np.float64, ensure_non_negative=True)
+        weight = row_weights(sample_weight, driven.frames)
         keep = np.flatnonzero(weight > 0)
         both = with_covariates(driven.frames, _like(driven))[keep]
         return apart(both), weight[keep], None if known is None else known[keep]

@@ -15,7 +15,7 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.ragged import Ragged
 from likely.decisions.decide import settled
 from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.estimators.labels import checked_labels, encoded
+from likely.estimators.labels import checked_labels, encoded, tell_of_labels
 from likely.estimators.novelty import alarm
 from likely.models.warp_bands import band_of
 from likely.models.warp_costs import LocalCost, local_cost
@@ -82,6 +82,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         if series.names is not None:
             self.feature_names_in_ = np.array(series.names, dtype=object)
         self.classes_, self.owner_ = encoded(checked_labels(y, len(series), "DTWClassifier"))
+        tell_of_labels(self.classes_, self.owner_, "DTWClassifier")
         if self.k > len(series):
             expected = f"k must not be above the number of sequences ({len(series)})"
             raise DomainError(sentence("DTWClassifier", expected, self.k))
@@ -231,8 +232,10 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_state(self) -> None:
         """After a file was read: what was learnt must fit together."""
+        _ = self._meant
         if not hasattr(self, "frames_"):
             return
+        band_of(self.band_, "DTWClassifier")
         frames, owner, classes = self.frames_, self.owner_, self.classes_
         sound = all(isinstance(x, np.ndarray) for x in (frames, owner, classes, self.class_prior_))
         sound = sound and frames.dtype == np.float64 and frames.ndim == 2 and owner.dtype.kind == "i"

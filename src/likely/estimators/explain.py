@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Mask
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.decisions.calibrators import Calibration
 from likely.decisions.cost import Cost
+from likely.decisions.decide import why_not_the_likeliest
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.recalibrated import applied
 from likely.families.gaussian import Gaussian
@@ -25,6 +26,7 @@ SATURATED = (
     "  the calibration is saturated here: it gives one posterior with and without each column; these log-odds are those"
     " before it"
 )
+IMPOSSIBLE = "  p(x) is 0: no class has a density here, and the class probabilities decide; novelty= calls it novel"
 SHOWN = 12  # columns that the text shows for each row
 NOTE = "Log-odds are what a column adds given all other columns: they need not add up."
 
@@ -53,6 +55,8 @@ class Explanation:
     without: NDArray[Any]  # (n, d): what would be decided without each column
     values: list[list[Any]]  # (n, d): the cells
     before: Array | None = None  # (n, d): log-odds before calibration, where there was one
+    impossible: Mask | None = None  # (n,): rows that no class has a density for, which `decide` calls novel if asked
+    expected: Array | None = None  # (n, C): what deciding for each class would cost on average
 
     @classmethod
     def of(cls, clf: Any, X: Any, calibration: Calibration | None = None) -> Explanation:
@@ -60,10 +64,10 @@ class Explanation:
         rows, told = clf._rows(X), clf.class_prior_
         raw, cost = clf._log_joint(rows), Cost.of(clf.cost, clf.classes_)
         joint = applied(calibration, raw)
-        classes_only = cost.table[: cost.n_classes]
+        cost = cost if cost.decides_classes else Cost.zero_one(cost.n_classes)  # what classes are compared by
         prior = applied(calibration, np.log(np.maximum(told, 1e-300))[None])[0]
         P = _shares(joint, told)
-        expected = P @ classes_only.T
+        expected = cost.expected_of(P)[:, : cost.n_classes]
         (decided, rival), least = _best_two(expected), expected.min(axis=1)
         odds, before, change, without = [], [], [], []
         conditional = _conditional(clf, rows) if calibration is None else None
@@ -72,14 +76,14 @@ class Explanation:
             hidden = applied(calibration, less)
             odds.append(_gained(joint, hidden, decided, rival))
             before.append(odds[-1] if calibration is None else _gained(raw, less, decided, rival))
-            blind = _shares(hidden, told) @ classes_only.T
+            blind = cost.expected_of(_shares(hidden, told))[:, : cost.n_classes]
             change.append(blind.min(axis=1) - least)
             without.append(blind.argmin(axis=1))
         return cls(
             clf._column_names(), clf.classes_[decided], clf.classes_[rival], P, clf.classes_,
             np.stack(odds, axis=1), prior[decided] - prior[rival], np.stack(change, axis=1),
             clf.classes_[np.stack(without, axis=1)], _cells(clf._told(rows)),
-            None if calibration is None else np.stack(before, axis=1),
+            None if calibration is None else np.stack(before, axis=1), np.isneginf(raw).all(axis=1), expected,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -97,6 +101,26 @@ class Explanation:
         """What the columns of row i say (d,), before a calibration that hides it."""
         return self.before[i] if self.before is not None and self.saturated[i] else self.log_odds[i]
 
+    @property
+    def note(self) -> str:
+        """What must be known to read the log-odds; nothing where they add up to the log-odds of the posterior."""
+        places = {c: k for k, c in enumerate(self.classes.tolist())}
+        at = np.arange(len(self))
+        ours, theirs = ([places[c] for c in side.tolist()] for side in (self.decided, self.rival))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            odds = np.log(self.posterior[at, ours]) - np.log(self.posterior[at, theirs])
+        total = self.prior_log_odds + self.log_odds.sum(axis=1)
+        return "" if np.allclose(total, odds, rtol=1e-6, atol=NOTHING) else NOTE
+
+    def cost_decided(self, i: int) -> str:
+        """Where the decision is not the most probable class: by how much it is cheaper; else nothing."""
+        names, top = self.classes.tolist(), int(self.posterior[i].argmax())
+        decided = names.index(self.decided[i])
+        if self.expected is None or decided == top:
+            return ""
+        costs = self.expected[i, [decided, top]]
+        return why_not_the_likeliest(names[top], self.posterior[i, top], names[decided], *costs)
+
     def ranking(self, i: int) -> Index:
         """Columns of row i by the size of their evidence, largest first."""
         return np.argsort(-np.abs(self._evidence(i)), kind="stable")
@@ -108,6 +132,8 @@ class Explanation:
                 "decided": _plain(self.decided[i]), "rival": _plain(self.rival[i]),
                 "posterior": {str(c): float(p) for c, p in zip(self.classes, self.posterior[i], strict=True)},
                 "prior_log_odds": float(self.prior_log_odds[i]), "saturated": bool(self.saturated[i]),
+                "impossible": self.impossible is not None and bool(self.impossible[i]),
+                "reason": self.cost_decided(i) or None,
                 "columns": [
                     {
                         "column": self.columns[j], "value": _plain(self.values[i][j]),
@@ -120,11 +146,12 @@ class Explanation:
             }  # fmt: skip
 
     def __str__(self) -> str:
-        return "\n\n".join(self._page(i) for i in range(len(self))) + f"\n{NOTE}"
+        return "\n".join(["\n\n".join(self._page(i) for i in range(len(self))), *filter(None, [self.note])])
 
     def _page(self, i: int) -> str:
         share = self.posterior[i, self.classes.tolist().index(self.decided[i])]
         lines = [f"row {i}: {self.decided[i]} (posterior {share:.4g}), against {self.rival[i]}"]
+        lines += [f"  {reason}" for reason in [self.cost_decided(i)] if reason]
         width = max(len(name) for name in [*self.columns, "class probabilities"])
         lines.append(f"  {'column':<{width}}  {'value':>12}  {'log-odds':>9}  {'cost without':>12}  decision without")
         lines.append(f"  {'class probabilities':<{width}}  {'':>12}  {self.prior_log_odds[i]:>+9.3f}")
@@ -137,6 +164,8 @@ class Explanation:
             lines.append(f"  … and {len(self.columns) - SHOWN} columns with less evidence")
         if self.saturated[i]:
             lines.append(SATURATED)
+        if self.impossible is not None and self.impossible[i]:
+            lines.append(IMPOSSIBLE)
         return "\n".join(lines)
 
 

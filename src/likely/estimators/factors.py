@@ -15,9 +15,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, refuse_infinite, rows
-from likely.core.blocks import Blocks
+from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
-from likely.core.learn import FALLS, Stop, fit, gather, resolve_prior
+from likely.core.learn import FALLS, LOOKS, Stop, fit, gather, iterate, resolve_prior
 from likely.core.notes import said_once, tell, unheard
 from likely.core.report import FitReport
 from likely.errors import DataError, sentence
@@ -201,8 +201,8 @@ class PPCA(FactorDensity):
     def _by_em(self, X: Any, weight: Any) -> FitReport:
         """EM that treats factors, and gaps, as hidden."""
         blocks, model = Blocks.of(X, weight), self._first(X, weight)
-        stats: Any = Threads().total(partial(gather, model), blocks)
-        prior = resolve_prior(model, stats, self._prior_rule())
+        first = next(iterate(model, blocks, prior=self._prior_rule(), looks=min(LOOKS, self.max_iter)))
+        stats, prior = first.stats, first.prior
         model = self._start(model, stats)
         stats = _seen_by(model, stats, blocks)
         trace = [model.objective(stats, prior)]
@@ -256,11 +256,11 @@ class FactorAnalysis(FactorDensity):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _adopt(self, report: FitReport) -> Self:
+    def _adopt(self, report: FitReport, rows: Block | None = None) -> Self:
         """Only without factors there is a closed form."""
         if report.stats.complete and report.model.factors:
             report = replace(report, reason="nothing was missing: one search by Newton's method over all noise")
-        return super()._adopt(report)
+        return super()._adopt(report, rows)
 
 
 def first_look(X: Any, weight: Any, kind: str) -> Gaussian:

@@ -10,19 +10,22 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
 from likely.errors import DataError, sentence
+from likely.estimators.border import row_weights
 from likely.estimators.deciding import RULES, Deciding, class_probabilities
 from likely.estimators.labels import checked_labels, encoded, owners_among
 from likely.estimators.shell import DensityEstimator
 from likely.families.gaussian import Gaussian
 from likely.families.moments import Moments
-from likely.models.fisher import FILLED, FisherAxes
-from likely.models.principal import refuse_gaps
+from likely.models.expected_rows import any_missing, em_moments, gaussian_of
+from likely.models.fisher import FisherAxes
+from likely.models.imputing import impute
+from likely.models.mixture import Mixture
 
 
 class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -43,7 +46,10 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
       wise.
     - **class_prior, cost, reject_cost, reject_below**: how `decide` decides, as in `BayesClassifier`.
 
-    `stats_` are the moments of each class: they add, so `partial_fit` equals the batch. Gaps are refused.
+    `stats_` are the moments of each class: they add, so `partial_fit` equals the batch. Rows may have missing entries
+    (NaN): the moments are then those of Gaussians of one covariance, found by EM (in a stream, by what the chunks
+    before told). `transform` gives such a row the coordinates that are expected given what was observed of it, and
+    decisions integrate what is missing out.
 
     >>> X, y = [[0, 0], [1, 2], [2, 0], [4, 1], [5, 3], [6, 1]], ["a", "a", "a", "b", "b", "b"]
     >>> f = FisherDiscriminant().fit(X, y)
@@ -102,7 +108,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         y = checked_labels(y, len(X), type(self).__name__)
         if sample_weight is None:
             return X, y, None
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = row_weights(sample_weight, X)
         counts = weight > 0
         if not counts.any():
             raise DataError(
@@ -117,14 +123,17 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
             expected, remedy = "at least two classes are needed", "check the labels"
             raise DataError(sentence(type(self).__name__, expected, f"{K} class", remedy))
         whose = type(self).__name__
+        gaps = any_missing(X)
+        if gaps and known is None:
+            refuse_infinite(X, whose)
+            return em_moments(X, weight, whose, owner, K)
         with np.errstate(all="ignore"):
-            law = Gaussian.blank(X[:256], members=K)
+            law = gaussian_of(self.stats_) if gaps else Gaussian.blank(X[:256], members=K)
 
         def collect(block: Block) -> Any:
             x = rows(block.x, d, whose)
             if not np.isfinite(x.sum()):
                 refuse_infinite(x, whose)
-                refuse_gaps(x, whose, FILLED)
             return law.collect(x, block.weight, owner=block.owner)
 
         return Threads().total(collect, Blocks.of(X, weight, owner=owner))
@@ -144,17 +153,46 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
     # ----------------------------------------------------------------------- use
 
     def transform(self, X: Any) -> Any:
-        """Coordinates along the axes (n, q)."""
+        """Coordinates along the axes (n, q); of a row with missing entries, those that are expected of it."""
         check_is_fitted(self)
-        return self.axes_.project(self._rows(X, reset=False))
+        X = self._rows(X, reset=False)
+        return self.axes_.project(impute(self._mixture, X) if any_missing(X) else X)
 
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         check_is_fitted(self)
-        with np.errstate(divide="ignore"):
-            joint = self.axes_.log_joint(self._rows(X, reset=False), np.log(self.class_prior_))
+        X = self._rows(X, reset=False)
+        if not any_missing(X):
+            return self._of_complete(X)
+        out, gaps = np.empty((len(X), len(self.classes_))), np.isnan(X).any(axis=1)
+        out[gaps], out[~gaps] = self._mixture.log_posterior(X[gaps]), self._of_complete(X[~gaps])
+        return out
+
+    def _of_complete(self, X: Any) -> Array:
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            joint = self.axes_.log_joint(X, np.log(self.class_prior_))
+        wrong = np.isnan(joint.max(axis=1)) | (joint.max(axis=1) == np.inf)
+        if wrong.any():
+            expected, remedy = "coordinates along the axes must stay finite", "rescale the columns"
+            got = f"an overflow in row {int(wrong.argmax())}"
+            raise DataError(sentence(type(self).__name__, expected, got, remedy))
         joint -= joint.max(axis=1, keepdims=True)
         return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
+
+    @property
+    def _mixture(self) -> Mixture:
+        """Gaussians of one covariance W, of which complete rows get the same posteriors as in the coordinates.
+
+        Their means differ along the axes only: m + WBᵀ(BWBᵀ)⁻¹B (m_k − m).
+        """
+        law, B = gaussian_of(self.stats_), self.axes_.axes
+        W = (1.0 - self.shrinkage) * law.covariance + self.shrinkage * np.diag(law.variance[0])
+        onto = np.linalg.lstsq(B @ W @ B.T, B, rcond=None)[0] if len(B) else B
+        away = np.where(self.stats_.weight[:, None] > 0, self.stats_.mean - self.axes_.mean, 0.0)
+        means = self.axes_.mean + away @ onto.T @ (B @ W)
+        return Mixture.trusted(
+            weights=np.array(self.class_prior_), parts=Gaussian.trusted(mean=means, covariance=W, kind="full")
+        )
 
     def with_class_prior(self, class_prior: Any) -> Self:
         """A copy that expects classes with other probabilities; the axes stay."""
@@ -189,6 +227,11 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         return len(self.axes_.axes)
 
     _rows: Any = DensityEstimator._rows  # the border is that of the densities
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def _check_state(self) -> None:
         """After a file was read: axes, moments and classes must fit together."""

@@ -7,12 +7,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from likely.core.arrays import Array, Mask
 from likely.errors import DataError, sentence
+from likely.estimators.border import row_weights
 from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
-from likely.estimators.labels import checked_labels, encoded
+from likely.estimators.labels import checked_labels, encoded, tell_of_labels
 
 
 class ClassFrequencies(Deciding, BaseEstimator):
@@ -47,11 +48,12 @@ class ClassFrequencies(Deciding, BaseEstimator):
         """Count labels y (n,); of X only the number of rows matters."""
         self._validate_params()
         labels = checked_labels(y, _num_samples(X), type(self).__name__)
-        weight = _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
+        weight = row_weights(sample_weight, labels)
         labels, weight = labels[weight > 0], weight[weight > 0]
         if not len(labels):
             raise DataError(sentence(type(self).__name__, "some row must have a weight above 0", "none"))
         self.classes_, owner = encoded(labels)
+        tell_of_labels(self.classes_, owner, type(self).__name__)
         self.class_count_ = np.bincount(owner, weight).astype(np.float64)
         self.class_prior_ = self.class_count_ / self.class_count_.sum()
         if self.class_prior is not None:

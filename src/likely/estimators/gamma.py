@@ -8,10 +8,8 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from likely.core.notes import tell
-from likely.errors import DataError
 from likely.estimators.columns import ColumnDensity
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
-from likely.families.column_law import refuse_outside
 from likely.priors.gamma import Gamma
 
 
@@ -40,10 +38,7 @@ class GammaDensity(ColumnDensity):
         X = DensityEstimator._rows(self, X, reset)
         if reset:
             support = "unsigned" if self.zeros == "missing" else "positive"
-            try:
-                refuse_outside(np.asarray(X, dtype=np.float64), support, "GammaDensity")
-            except DataError as error:
-                raise self._worded(error) from error
+            self._refuse_outside(X, support)
         X = without_edges(self, X, X == 0, "0", reset) if self.zeros == "missing" else X
         if reset:
             self._warn_of_constants(X)

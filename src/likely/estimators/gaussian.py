@@ -8,13 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from likely.core.blocks import Block, Blocks
+from likely.core.engine import Threads
 from likely.errors import DomainError, ShapeError, sentence
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
-from likely.families.blends import blended, pooled_covariance, shares_by_leaving_one_out
-from likely.families.floors import column_floor
+from likely.families.blends import Blend, pooled_covariance
 from likely.families.gaussian import Gaussian
+from likely.models.distinct_rows import DistinctRows
 
 BLENDS = ("interpolated", "emphasised")
+EXACT, APPROXIMATE, GIVEN = "leave-one-out", "approximate leave-one-out, from statistics", "given"
 
 
 class GaussianDensity(DensityEstimator):
@@ -26,10 +29,15 @@ class GaussianDensity(DensityEstimator):
     - **prior**: "weak" keeps the covariance regular and leaves well-determined estimates as they are
       (`NormalInverseWishart.weak`); None is maximum likelihood; or a `Prior`.
     - **pooling**: what the pooled covariance is: the mean over "observation"s, or over "class"es.
-    - **blend**: how far the last two move, 0 … 1, or "leave-one-out": chosen class by class so that rows are best
-      explained by the others of their class. It takes the place of the weak prior.
+    - **blend**: how far the last two move, 0 … 1, or "leave-one-out": chosen class by class so that each row is best
+      explained by the others; equal rows are left out together. `fit` finds this weight exactly, in a second pass over
+      the rows. Where the rows are gone (`partial_fit`), have missing entries or belong to hidden components, it is an
+      approximation from the statistics, best for Gaussian rows. The ends, 0 and 1, are what the same prior gives for
+      "full" and for "pooled" (or the diagonal of "full"). `shares_` holds the weights, `shares_by_` how they were
+      found.
     - **predictive**: None plugs estimates in; "mean" integrates the mean out, a Gaussian that is wider where rows
-      were few; "all" the covariance too, a t law (Worksheet 6, Ney 3.8). Needs a prior.
+      were few; "all" the covariance too, a t law (Worksheet 6, Ney 3.8). Needs a prior. With missing entries, "mean"
+      counts for each column the rows that show it, and "all" needs a diagonal or spherical covariance.
     - **noise**: known covariance of an observation error at prediction that training did not have: a number, (d,) or
       (d, d).
     - **max_iter, tol**: of the EM iteration that gaps (NaN) make necessary for a full covariance.
@@ -79,7 +87,7 @@ class GaussianDensity(DensityEstimator):
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         self._refuse_contradictions()
         if self.covariance in BLENDS:
-            model = self._blended(model, stats)
+            model = self._blended(model, stats, prior)
         elif self.covariance == "pooled" and model.members and not model.tied:
             shared = pooled_covariance(model.covariance, stats.weight, "class")
             model = Gaussian.trusted(mean=model.mean, covariance=shared, kind="full")
@@ -93,42 +101,46 @@ class GaussianDensity(DensityEstimator):
             expected, remedy = f'predictive="all" has no closed form with {what}', 'use predictive="mean"'
             raise DomainError(sentence("GaussianDensity", expected, remedy=remedy))
 
-    def _blended(self, model: Gaussian, stats: Any) -> Gaussian:
+    def _look_again(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
+        """Choose how far each class's covariance moves: by the rows where they are at hand, else by the statistics."""
+        if self.covariance not in BLENDS or (self.covariance == "interpolated" and model.members is None):
+            self.__dict__.pop("shares_", None)
+            return
+        blend = self._ends(stats, prior)
+        if self.blend != "leave-one-out":
+            self.shares_, self.shares_by_ = np.where(blend.weight > 1, float(self.blend), 1.0), GIVEN
+        elif rows is None or not stats.complete:
+            self.shares_, self.shares_by_ = blend.by_statistics(), APPROXIMATE
+        else:
+            whole = Blocks.of(rows.x, rows.weight, owner=rows.owner)
+            distinct = Threads().total(lambda b: DistinctRows.of(b.x, b.weight, b.owner, model.members), whole.whole())
+            edges = np.array([0, len(distinct)]) if distinct.edges is None else distinct.edges
+            self.shares_, self.shares_by_ = blend.by_rows(distinct.rows, distinct.weight, edges), EXACT
+
+    @property
+    def _wants_rows(self) -> bool:  # type: ignore[override]
+        return self.covariance in BLENDS and self.blend == "leave-one-out"
+
+    def _ends(self, stats: Any, prior: Any) -> Blend:
+        """What covariances lie between."""
+        stats = _as_stack(stats) if stats.shift.ndim == 1 else stats
+        return Blend.of(stats, prior, "none" if self.covariance == "emphasised" else self.pooling, self.prior == "weak")
+
+    def _blended(self, model: Gaussian, stats: Any, prior: Any) -> Gaussian:
         """Each class's own covariance, moved towards the pooled one or towards its diagonal."""
         alone = model.members is None
         if alone and self.covariance == "interpolated":
             return model  # there is nothing else to lean on
-        stats = _as_stack(stats) if alone else stats
-        own = stats.scatter / np.maximum(stats.weight, 1e-300)[:, None, None]
-        target, kept = self._target(own, stats)
-        if self.blend == "leave-one-out":
-            share = shares_by_leaving_one_out(stats, target, kept)
-        else:
-            share = np.where(stats.weight > 1, float(self.blend), 1.0)
-        self.shares_ = share
-        covariance = blended(own, target, share)
+        blend = self._ends(stats, prior)
+        covariance = blend.at(np.where(blend.weight > 0, self.shares_, 1.0))
         base = Gaussian.trusted(mean=np.atleast_2d(model.mean), covariance=covariance, kind="full")
-        lifted = base._regular(covariance, stats)
-        lifted = np.where((stats.weight > 0)[:, None, None], lifted, target)
+        lifted = base._regular(covariance, _as_stack(stats) if alone else stats)
         return Gaussian.trusted(mean=model.mean, covariance=np.array(lifted[0] if alone else lifted), kind="full")
-
-    def _target(self, own: Any, stats: Any) -> tuple[Any, Any]:
-        """What covariances move towards (K, d, d), and how much of a row the target holds (K,)."""
-        floor = column_floor(stats.pooled())[0]
-        n, eye = stats.weight, np.eye(own.shape[-1])
-        if self.covariance == "emphasised":
-            diagonal = np.maximum(np.diagonal(own, axis1=1, axis2=2), floor)
-            pooled = np.maximum(np.diagonal(pooled_covariance(own, n, "observation")), floor)
-            diagonal = np.where((n > 1)[:, None], diagonal, pooled)  # one row has no spread of its own
-            return diagonal[:, None, :] * eye, np.full(len(n), -1.0)
-        one = pooled_covariance(own, n, self.pooling)
-        one[np.diag_indices(len(one))] = np.maximum(np.diagonal(one), floor)
-        one = _regular(one)
-        kept = n / n.sum() if self.pooling == "observation" else np.full(len(n), 1.0 / max((n > 0).sum(), 1))
-        return np.broadcast_to(one, own.shape), kept
 
     def _integrated(self, model: Gaussian, stats: Any, prior: Any) -> Any:
         """The law of the next row: the mean, or mean and covariance, integrated out."""
+        if stats.filled:
+            return self._integrated_mean(model, stats, prior)
         if prior is None or self.predictive == "all" or hasattr(prior, "belief"):  # the last knows its covariance
             suited = None if prior is None else model._suited_prior(prior)
             return predictive(model, model._suited(stats), suited, "GaussianDensity")
@@ -138,6 +150,23 @@ class GaussianDensity(DensityEstimator):
             return Gaussian.trusted(mean=model.mean, covariance=covariance, kind="full")
         grown = grown if grown.ndim == model.mean.ndim else grown[..., None]
         return Gaussian.trusted(mean=model.mean, covariance=model.variance * grown, kind="diagonal")
+
+    def _integrated_mean(self, model: Gaussian, stats: Any, prior: Any) -> Gaussian:
+        """The same from rows with gaps: Σ + GΣG, G = diag(κ + nⱼ)^-½, where nⱼ rows show column j.
+
+        With no gaps that is (1 + 1/(κ + n)) Σ. Entries of other columns, too, tell of a mean whose own entry is
+        missing, so that its variance is σⱼⱼ/(κ + nⱼ) at most: the law is a little too wide, never too narrow.
+        """
+        if self.predictive == "all" or hasattr(prior, "belief"):
+            expected = "integrating parameters of a full covariance out in closed form needs complete rows"
+            remedy = 'use predictive="mean" with prior="weak", or covariance="diagonal", or leave such rows out'
+            raise DomainError(sentence("GaussianDensity", expected, "missing entries", remedy))
+        if prior is None:
+            return predictive(model, stats, prior, "GaussianDensity")  # says what is missing
+        seen = np.asarray(prior.kappa)[..., None] + stats.observed
+        root = 1.0 / np.sqrt(seen)
+        covariance = model.covariance_matrix * (1.0 + root[..., :, None] * root[..., None, :])
+        return Gaussian.trusted(mean=model.mean, covariance=covariance, kind="full")
 
     @property
     def mean_(self) -> Any:
@@ -154,18 +183,6 @@ def _as_stack(stats: Any) -> Any:
     """One law's moments as a stack of one."""
     names = ("weight", "shift", "scatter", "entropy")
     return stats.replace(**{name: getattr(stats, name)[None] for name in names}, seen=None)
-
-
-def _regular(covariance: Any) -> Any:
-    """A pooled covariance that can be a target: correlations shrink until it is positive definite."""
-    from likely.maths import spd
-
-    for share in (0.0, 1e-9, 1e-6, 1e-3, 1e-1, 1.0):
-        candidate = (1 - share) * covariance
-        candidate[np.diag_indices(len(candidate))] = np.diagonal(covariance)
-        if spd.cholesky(np.ascontiguousarray(candidate[None])) is not None:
-            break
-    return candidate
 
 
 def _noisy(model: Any, noise: Any) -> Gaussian:

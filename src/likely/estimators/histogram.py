@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -17,11 +18,12 @@ class HistogramDensity(DensityEstimator):
     """Learn a histogram: `model_` is a `Histogram` (Herbst 2.5).
 
     - **bins**: cells of a column: "doane", "sturges", "knuth" (the most probable number, given the rows),
-      "leave-one-out" (rows that were left out are most likely), a number, numbers (one a column), or edges: of all
-      columns, or a list of them. "doane" and "sturges" look at the distinct values of a column, the other two at how
-      many rows each cell holds; they cut nothing finer than values were rounded.
+      "leave-one-out" (rows that were left out, copies together, are most likely), a number, numbers (one a column), or
+      edges: of all columns, or a list of them. "doane" and "sturges" look at the distinct values of a column, the other
+      two at how many rows each cell holds; they cut nothing finer than values were rounded.
     - **joint**: True counts combinations on a grid, False each column by itself, as if they were independent.
-    - **count**: rows added to each cell, so that no cell is impossible; 0 for relative frequencies.
+    - **count**: rows added to each cell, so that no cell is impossible; 0 for relative frequencies. They are a
+      Dirichlet prior of the masses, and part of the objective where labels are hidden.
 
     Edges are fixed by the first look, also of a stream: what comes later and lies outside has p = 0, and is told of;
     give edges for a stream. A classifier's classes share their edges. NaN is not observed; training a grid refuses it.
@@ -55,6 +57,14 @@ class HistogramDensity(DensityEstimator):
     def _blank_for(self, X: Any, members: int | None, weight: Any) -> Histogram:
         options = {"bins": self.bins, "joint": bool(self.joint), "count": float(self.count)}
         return Histogram.blank(X, members, weight=weight, **options)
+
+    def _as_chosen(self, model: Histogram) -> Self:
+        """As many cells a column as the model has, if a rule said how many; where they lie, rows decide."""
+        if not isinstance(self.bins, str):
+            return self
+        other, cells = copy(self), model._bins.tolist()
+        other.bins = cells if len(cells) > 1 else cells[0]
+        return other
 
     def _prior_rule(self) -> None:
         """There is `count`, and no other prior."""

@@ -20,6 +20,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm_rule import PriorOfHMM
 from likely.estimators.hmm_starts import STARTS, ChainStarts
+from likely.estimators.left_out_frames import left_out_frames
 from likely.estimators.sequence_border import (
     cut,
     refuse_infinite_frames,
@@ -29,7 +30,7 @@ from likely.estimators.sequence_border import (
     tell_of_empty,
 )
 from likely.estimators.sequence_outward import filled_sequences
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimators.streaming import one_step
 from likely.estimators.workload import evenly, keeper, seed_of
 from likely.families.categorical import is_missing
@@ -75,8 +76,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
     True
     """
 
+    _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "component": [HasMethods(["fit", "score_samples", "_blank"]), None],
+        "component": [ADensity("GaussianDensity() in HMMDensity(GaussianDensity(), states=3)"), None],
         "states": [Interval(Integral, 1, None, closed="left")],
         "topology": [str, "array-like", Topology],
         "ends": ["boolean", None],
@@ -114,7 +116,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self.hard = hard
         self.random_state = random_state
 
-    _saved = (*DensityEstimator._saved, "component_", "topology_", "streamed_", "lengths_")
+    _saved = (*DensityEstimator._saved, "component_", "topology_", "streamed_", "lengths_", "calm_")
     _model_types = (HMM,)
     _hides_labels = True
     _of_sequences = True
@@ -138,7 +140,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self._tell_of(report)
         self.streamed_ = False
         self._note_lengths(X, weight)
-        return self._adopt(report)
+        self._adopt(report)
+        self.calm_ = np.empty((3, 0)) if given is not None else left_out_frames(self, X, weight)
+        return self
 
     def _with_states(
         self, X: Any, y: Any, sample_weight: Any, given: Ragged | None
@@ -330,7 +334,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         inner = untied(model.emissions)
-        parts = self.component_._finish(inner, stats.parts, None if prior is None else prior.parts)
+        of_parts = None if prior is None else prior.parts
+        self.component_._look_again(inner, stats.parts, of_parts, None)
+        parts = self.component_._finish(inner, stats.parts, of_parts)
         if parts is inner:
             return model
         return model.replace(emissions=parts if inner is model.emissions else model.emissions.replace(parts=parts))

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Index
+from likely.core.hashing import row_hashes
 from likely.core.joining import joined
 from likely.core.ragged import Ragged
 from likely.errors import DomainError, ShapeError, sentence
 from likely.estimators.sequence_starts import arcs_by_path, by_clusters, by_segments, densities_on_moves, goes_forward
-from likely.estimators.workload import seed_of
+from likely.estimators.workload import own_streams, seed_of
 from likely.families.shared import Shared, untied
 from likely.models.hmm import HMM
 from likely.models.topology import Topology
@@ -85,8 +86,10 @@ class ChainStarts:
         if not isinstance(self.start, str):
             expected = f"in a classifier, or inside another model, start must be one of {STARTS}"
             raise DomainError(sentence(type(self).__name__, expected, type(self.start).__name__))
+        own = [np.flatnonzero(owner == c) for c in range(len(blank.starts))]
+        streams = own_streams(rng, [row_hashes(X[mine]) for mine in own] if len(own) > 1 else own)
         pieces = [
-            self._dealt(blank, X, np.flatnonzero(owner == c), weight, rng, run, given) for c in range(len(blank.starts))
+            self._dealt(blank, X, mine, weight, stream, run, given) for mine, stream in zip(own, streams, strict=True)
         ]
         emissions = self._first_emissions(blank, pieces, rng)
         if all(piece.arcs is None for piece in pieces):

@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from likely.core.learn import Stop
 from likely.core.notes import tell
 from likely.core.report import FitReport
 from likely.errors import DataError, sentence
+from likely.estimators.border import numeric_rows, row_weights
 from likely.estimators.fast import is_plain
-from likely.estimators.shell import refuse_dates
 from likely.models.assigning import Table, refuse_empty_rows
 from likely.models.centres import Centres, CentreStats
 from likely.models.kmeans import kmeans
@@ -166,13 +166,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _rows(self, X: Any, reset: bool) -> Any:
         if not reset and is_plain(X, self):
             return X
-        refuse_dates(X, "KMeans")
-        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], order="C", ensure_all_finite=False)
+        return numeric_rows(self, X, reset, order="C")
 
     def _checked(self, X: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any]:
         X = self._rows(X, reset=reset)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            sample_weight = row_weights(sample_weight, X)
         return X, sample_weight
 
     def _adopt(self, found: Partition) -> Self:

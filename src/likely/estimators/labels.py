@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from likely.core.arrays import Index
+from likely.core.arrays import Index, unmasked
+from likely.core.notes import tell
 from likely.errors import DataError, sentence
 from likely.families.categorical import is_missing
 
@@ -23,10 +24,10 @@ def checked_labels(y: Any, n: int, whose: str, gaps: bool = False, none: bool = 
     if y is None:
         raise DataError(f"{whose} requires y to be passed, but the target y is None.")
     y = y.to_numpy() if hasattr(y, "to_numpy") else y
-    y = column_or_1d(_kept_apart(y), warn=True)
+    y = y.astype(object) if isinstance(y, np.ma.MaskedArray) else y  # so that a label keeps its kind beside gaps
+    y = column_or_1d(_kept_apart(unmasked(y)), warn=True)
     if len(y) != n:
-        text = f"Found input variables with inconsistent numbers of samples: [{n}, {len(y)}]"
-        raise DataError(sentence(whose, "one label a row is needed", text))
+        raise DataError(sentence(whose, "y must have one label per row of X", f"{len(y)} labels for {n} rows"))
     if gaps:
         there = ~missing_labels(y)
         if not there.all():
@@ -49,6 +50,17 @@ def missing_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([is_missing(label) for label in y], dtype=bool) if y.dtype == object else np.zeros(len(y), bool)
 
 
+def tell_of_labels(classes: NDArray[Any], owner: Index, whose: str) -> None:
+    """Say what labels (n,) leave open: those that are missing (−1) are hidden, and one class alone decides nothing."""
+    hidden = int((owner < 0).sum())
+    if hidden:
+        told = f"{hidden} of {len(owner)} rows have no label: it is hidden, and they are shared among the classes"
+        tell(f"{whose}: {told}; leave these rows out to learn from the others alone")
+    if len(classes) == 1:
+        told = f"all labels are {classes.tolist()[0]!r}, so every row will be decided for it"
+        tell(f"{whose}: {told}; give rows of another class")
+
+
 def _with_gaps(y: NDArray[Any], there: NDArray[np.bool_], whose: str) -> NDArray[Any]:
     """Labels of which some are missing, as objects: those that are there are checked, the others are None."""
     if not there.any():
@@ -56,7 +68,7 @@ def _with_gaps(y: NDArray[Any], there: NDArray[np.bool_], whose: str) -> NDArray
         got = "none (Input y contains NaN or None only)"
         raise DataError(sentence(whose, "at least one row needs a label", got, remedy))
     seen = checked_labels(y[there], int(there.sum()), whose)
-    if seen.dtype.kind == "f" and (seen == np.floor(seen)).all():
+    if y.dtype.kind == "f" and (seen == np.floor(seen)).all():
         seen = seen.astype(np.int64)  # whole numbers that became fractions for the sake of NaN
     out = np.full(len(y), None, dtype=object)
     out[there] = seen.tolist()

@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from likely.errors import DomainError, sentence
+from likely.errors import DomainError, by_caller, sentence
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.categorical import CategoricalDensity
 from likely.estimators.chow_tree import ChowTreeDensity
@@ -69,9 +69,12 @@ SHAPES: tuple[tuple[str, str, str, Any], ...] = (
         StudentTDensity("full", dof=4.0, **PATIENCE),  # learning the degrees takes seven times as long
     ),
 )  # fmt: skip
+WHOLE = ("full-t",)  # shapes that need complete rows
 INDEPENDENT = ("diagonal", "diagonal-t")  # naive Bayes where all columns are numbers
 LONE = ("spherical", *INDEPENDENT, "laplace", "student-t")  # shapes that differ where there is one column only
 AS_NUMBERS = ("pooled", "interpolated", "emphasised", "full")  # shapes that are tried with counts among the numbers
+FULL = ("pooled", "pooled-mean", "interpolated", "emphasised", "full", "full-t", "student-t")  # d × d covariances
+WIDE = 1000  # columns: a covariance of so many is learnt in a second
 MOST_LEVELS, ALL_LEVELS = 50, 500  # of a column, and of all, that a tree takes: beyond, pairs are mostly never seen
 FEW_LEVELS = 20  # values up to which whole numbers may be levels
 
@@ -98,6 +101,21 @@ MIXTURES: tuple[tuple[str, str, str, str, int, bool], ...] = (
         "each class of four kinds of rows, a full covariance each", "full", 4, False,
     ),
 )  # fmt: skip
+TWINS = {
+    "diagonal": "naive-bayes", "diagonal-t": "naive-bayes-t", "naive-bayes": "diagonal", "naive-bayes-t": "diagonal-t",
+}  # one model under two names, where a ladder has one of them only  # fmt: skip
+_MIXED = "counts beside columns of words, and two columns of both"
+NAMES: dict[str, str] = {  # of all models, the same for every table → what a table must have for it
+    "frequencies": "nothing", "nearest-mean": "numbers alone", "naive-bayes": "nothing", "naive-bayes-t": "nothing",
+    "naive-bayes-levels": f"counts of at most {FEW_LEVELS} values",
+    "chow-tree": f"two columns of words, with at most {MOST_LEVELS} levels each",
+    **{key: "nothing" if key in INDEPENDENT else "two columns of numbers" for key, *_ in SHAPES},
+    **{f"{key}-counts": _MIXED for key in (INDEPENDENT[0], *AS_NUMBERS)},
+    **{key: "columns of numbers, and enough rows of each class for its parameters" for key, *_ in MIXTURES},
+    "parzen": "columns of numbers, and some rows of each class for each",
+    "neighbours": "numbers alone, and two rows of each class",
+    **dict.fromkeys(("boosting", "forest", "logistic"), "--rivals"),
+}
 ROWS_A_PARAMETER = 2  # that a class must have for each number that its mixture learns; fewer only learn the noise
 WORK = (
     10_000_000  # of one model in all splits together, about fifteen seconds of a core; who needs more waits to be named
@@ -115,6 +133,7 @@ class Rung:
     estimator: Any
     rival: bool = False  # for comparison: cannot be written to a model file
     work: float = 0.0  # that a row makes, about 1.5 µs each; closed forms make none to speak of
+    carried: bool = True  # False where the rows are far too few for its covariances
 
 
 def ladder(
@@ -145,9 +164,12 @@ def ladder(
     ]
     found += _neighbours(kinds, rows, rules)
     return [
-        Rung(key, name, f"{what[0].upper()}{what[1:]}.", i, model, work=_work(key, kinds, rows or ()))
+        Rung(
+            key, name, f"{what[0].upper()}{what[1:]}.", i, model,
+            work=_work(key, kinds, rows or ()), carried=_carried(key, kinds, rows),
+        )
         for i, (key, name, what, model) in enumerate(found)
-    ]
+    ]  # fmt: skip
 
 
 def arranged(kinds: Kinds) -> list[str]:
@@ -160,16 +182,44 @@ def arranged(kinds: Kinds) -> list[str]:
 
 
 def chosen_rungs(rungs: Sequence[Rung], models: str) -> list[Rung]:
-    """The rungs that `--models` asks for: "all", or keys with commas between them."""
+    """The rungs that `--models` asks for: "all", or names (see `NAMES`) with commas between them.
+
+    Names are the same for every table. One that does not apply to this table is left out (`not_applicable` tells of
+    it); where none is left, that is an error.
+    """
     if models == "all":
         return list(rungs)
-    keys = [key.strip() for key in models.split(",") if key.strip()]
-    known = [rung.key for rung in rungs]
-    unknown = [key for key in keys if key not in known]
+    keys, known = _asked(models), [rung.key for rung in rungs]
+    unknown = [key for key in keys if key not in NAMES and key not in known]
     if unknown or not keys:
         got = repr(unknown[0] if unknown else models)
-        raise DomainError(sentence("--models", f"for these columns there are {', '.join(known)}", got))
-    return [rung for rung in rungs if rung.key in keys]
+        raise DomainError(sentence(by_caller("--models", "models"), f"names of models are {', '.join(NAMES)}", got))
+    wanted = {_known_as(key, known) for key in keys}
+    if not wanted & set(known):
+        expected, left = f"for these columns there are {', '.join(known)}", not_applicable(rungs, models).rstrip(".")
+        raise DomainError(sentence(by_caller("--models", "models"), expected, models, left))
+    return [rung for rung in rungs if rung.key in wanted]
+
+
+def not_applicable(rungs: Sequence[Rung], models: str) -> str:
+    """Which models that `--models` names do not apply to this table, and what each needs; empty where all do.
+
+    >>> not_applicable(ladder({"size": "real", "colour": "category"}), "naive-bayes,diagonal,neighbours")
+    'Left out, not for this table: neighbours needs numbers alone, and two rows of each class.'
+    """
+    known = [rung.key for rung in rungs]
+    left = [key for key in _asked(models) if key != "all" and _known_as(key, known) not in known]
+    told = "; ".join(f"{key} needs {NAMES[key]}" for key in left if key in NAMES)
+    return f"Left out, not for this table: {told}." if told else ""
+
+
+def _asked(models: str) -> list[str]:
+    return list(dict.fromkeys(key.strip() for key in models.split(",") if key.strip()))
+
+
+def _known_as(key: str, known: Sequence[str]) -> str:
+    """The key of a model in this ladder: diagonal Gaussians of numbers and naive Bayes are one model."""
+    return key if key in known else TWINS.get(key, key)
 
 
 def affordable(rungs: Sequence[Rung], rows: float) -> tuple[list[Rung], str]:
@@ -182,12 +232,37 @@ def affordable(rungs: Sequence[Rung], rows: float) -> tuple[list[Rung], str]:
     >>> [rung.key for rung in rungs if rung not in kept][:1], words[:9]
     (['student-t'], 'Left out,')
     """
-    slow = [rung for rung in rungs if rung.work * rows > WORK]
-    if not slow:
+    wide = [rung for rung in rungs if not rung.carried]
+    slow = [rung for rung in rungs if rung.work * rows > WORK and rung.carried]
+    reasons = {
+        "so few rows cannot carry full covariances of so many columns": wide,
+        "on so many rows they take longer than all other models together": slow,
+    }
+    words = [
+        f"Left out, for {why}: --models {','.join(rung.key for rung in left)} compares them."
+        for why, left in reasons.items() if left
+    ]  # fmt: skip
+    return [rung for rung in rungs if rung not in wide and rung not in slow], " ".join(words)
+
+
+def without_gaps(rungs: Sequence[Rung], kinds: Kinds, X: Any) -> tuple[list[Rung], str]:
+    """The rungs that take rows X, a Polars frame: where numbers are missing not all do, and words say who was left out.
+
+    A full covariance cannot be integrated out in closed form where entries are missing.
+
+    >>> import polars as pl
+    >>> kinds = {"a": "real", "b": "real"}
+    >>> rungs = ladder(kinds)
+    >>> kept, words = without_gaps(rungs, kinds, pl.DataFrame({"a": [1.0, None], "b": [2.0, 3.0]}))
+    >>> [rung.key for rung in rungs if rung not in kept], words[:9]
+    (['full-t'], 'Left out,')
+    """
+    numbers = _numbers(kinds)[0]
+    if not any(X[name].cast(float).fill_nan(None).null_count() for name in numbers):
         return list(rungs), ""
-    keys = ",".join(rung.key for rung in slow)
-    words = f"Left out, for on so many rows they take longer than all other models together: --models {keys}"
-    return [rung for rung in rungs if rung not in slow], f"{words} compares them."
+    kept = [rung for rung in rungs if rung.key not in WHOLE]
+    names = ", ".join(rung.name for rung in rungs if rung.key in WHOLE)
+    return kept, f"Left out, for it needs rows without missing numbers: {names}." if names else ""
 
 
 def joint(kinds: Kinds, numbers: Any) -> Any:
@@ -246,6 +321,15 @@ def _neighbours(
     if not _of(kinds, *WORDS) and rows is not None and min(rows) >= ROWS_A_PARAMETER:
         what = "rows that are near in all columns are of the same class"
         yield "neighbours", "nearest neighbours", what, NearestNeighbours("leave-one-out", "scaled", **rules)
+
+
+def _carried(key: str, kinds: Kinds, rows: Sequence[float] | None) -> bool:
+    """Whether there are two rows for each column of a full covariance of more than a thousand columns.
+
+    With fewer, a covariance is almost all prior, and d³ operations for each class and split take minutes.
+    """
+    d = len(_of(kinds, "real", "count"))
+    return key.removesuffix("-counts") not in FULL or d <= WIDE or rows is None or sum(rows) >= ROWS_A_PARAMETER * d
 
 
 def _work(key: str, kinds: Kinds, rows: Sequence[float]) -> float:

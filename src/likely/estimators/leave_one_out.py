@@ -20,7 +20,8 @@ def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = Non
     """Log-posteriors (n, C) of rows under a classifier learnt from all the others; classes; true places (n,).
 
     A whole weight of k is k rows, and one of them is left out; of other weights the whole row is. Without gaps no row
-    is learnt from twice; with gaps, or where subtraction would leave too few digits, a row costs a fit.
+    is learnt from twice; with gaps, with settings that are chosen by the rows (the weight of a blend), or where
+    subtraction would leave too few digits, a row costs a fit.
     """
     with unheard(), one_blas_thread():  # what is to be said of the whole, `fit` says; and many small solves
         whole = clone(clf).fit(X, y, sample_weight=sample_weight)
@@ -36,7 +37,7 @@ def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = Non
 def _judged(whole: BayesClassifier, rows: Any, owner: Index, weight: Array, i: int) -> Array:
     """Log-posteriors (1, C) of row i under a model of the others."""
     unit = 1.0 if weight[i] == round(weight[i]) else weight[i]
-    if whole.stats_.complete:
+    if whole.stats_.complete and not whole.density_._wants_rows:
         try:
             return _by_statistics(whole, rows, owner, unit, i)
         except Cancelled:
@@ -55,7 +56,8 @@ def _by_statistics(whole: BayesClassifier, rows: Any, owner: Index, unit: float,
 def _by_fitting(whole: BayesClassifier, rows: Any, owner: Index, weight: Array, i: int) -> Array:
     keep = weight > 0
     report = whole._learn(rows[keep], owner[keep], weight[keep])
-    return whole._elsewhere(report).log_posterior(rows[i : i + 1])
+    others = whole._seen_rows(rows[keep], owner[keep], weight[keep])
+    return whole._elsewhere(report, others).log_posterior(rows[i : i + 1])
 
 
 def _alike(rows: Any, owner: Index, weight: Array) -> list[Index]:

@@ -11,7 +11,7 @@ from likely.core.arrays import Array, n_rows
 from likely.core.engine import one_blas_thread
 from likely.core.notes import tell, unheard
 from likely.errors import LikelyError
-from likely.estimators.alarms import MANY, _folds, _kept
+from likely.estimators.alarms import MANY, _kept, folds, scores_of
 from likely.estimators.novelty import surprise
 from likely.estimators.tables import take_rows
 
@@ -33,7 +33,7 @@ def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
         some = counted[:: max(len(counted) // 4096, 1)]
         return _kept(surprise(density.model_, rows[some]), w[some] * (w.sum() / w[some].sum()), w.sum())
     scores = np.full(n, np.nan)
-    fold = _folds(rows)
+    fold = folds(rows)
     with unheard(), one_blas_thread():  # what a fold lacks, the whole may have
         for f in np.unique(fold[counted]):
             mine = np.flatnonzero((fold == f) & (w > 0))
@@ -53,10 +53,10 @@ def _score_without(density: Any, X: Any, w: Array, rest: Any, mine: Any, scores:
     fewer = {name: value for name, value in (("max_iter", STEPS), ("restarts", 1)) if name in settings}
     try:
         other = clone(density).set_params(**fewer).fit(take_rows(X, rest), sample_weight=w[rest])
-        known = other._known(other._rows(take_rows(X, mine), reset=False), other._learnt)[0]
+        rows = other._rows(take_rows(X, mine), reset=False)
     except LikelyError:
         return
-    scores[mine] = other.model_.log_prob(known)
+    scores[mine] = scores_of(other, other.model_, other._learnt, rows)
 
 
 def _say_so(lost: int, n: int) -> None:

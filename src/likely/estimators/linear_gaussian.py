@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array
+from likely.core.blocks import Block
 from likely.core.columns import Columns
 from likely.core.learn import Stop, fit, resolve_prior
 from likely.core.notes import tell, unheard
@@ -188,8 +189,8 @@ class LinearGaussianDensity(DensityEstimator):
         self._refuse_nothing(X)
         return self._adopt(one_step(self, X, weight))
 
-    def _adopt(self, report: FitReport) -> Self:
-        return super()._adopt(replace(report, model=report.model.model))
+    def _adopt(self, report: FitReport, rows: Block | None = None) -> Self:
+        return super()._adopt(replace(report, model=report.model.model), rows)
 
     @property
     def _learnt(self) -> LinearLearner:

@@ -24,12 +24,12 @@ from likely.core.notes import tell
 from likely.core.report import FitReport
 from likely.decisions.partitions import adjusted_rand
 from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.estimators.gaussian import GaussianDensity
+from likely.estimators.gaussian import BLENDS, GaussianDensity
 from likely.estimators.mixture_rule import PriorOfMixture
 from likely.estimators.sequence_border import cut
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimators.streaming import one_step
-from likely.estimators.workload import evenly, keeper, seed_of
+from likely.estimators.workload import evenly, keeper, own_streams, seed_of
 from likely.families.gaussian import Gaussian
 from likely.families.shared import Shared, untied
 from likely.families.sparse_rows import tallied
@@ -41,6 +41,7 @@ from likely.models.starting import from_shares, grouped, grown, weights_by
 Sketcher = Callable[[], Sketch]
 
 STARTS = ("kmeans++", "random", "split")
+ONE_COVARIANCE = ("covariance", "covariance per class")  # ties of Gaussian parts
 COMPARED = 2000  # rows of the sketch on which the partitions of several starts are compared
 FEW = 5  # distinct rows a component from which a stream goes on step by step
 RESEEDS = 3  # times that dead components are set anew
@@ -53,8 +54,10 @@ class MixtureDensity(DensityEstimator):
       `FactorAnalysis`, categorical, multinomial, Poisson, Bernoulli, products of unlike parts, another mixture. None:
       `GaussianDensity()`.
     - **n_components**: number of parts K.
-    - **tie**: what the mixtures of different classes or states share, where several stand side by side: None,
-      "covariance" (one for all parts of all classes) or "all" (the parts themselves: only weights differ).
+    - **tie**: what parts share: None; "covariance": one covariance (full, diagonal or spherical, as the component's)
+      for all parts, those of all classes or states where several mixtures stand side by side; "covariance per class":
+      one for the parts of each mixture; "all": mixtures that stand side by side have the same parts, only weights
+      differ.
     - **prior**: "weak" keeps every part regular; None is maximum likelihood; a number a is a Dirichlet law over the
       weights, a fictitious a − 1 rows a part (below 1, also below 0: parts that explain less than 1 − a rows are
       emptied), with weak priors for the parts; a law of the weights alone (`Dirichlet`, `SparseWeights`) likewise. A
@@ -77,10 +80,11 @@ class MixtureDensity(DensityEstimator):
     (array([0.5, 0.5]), True)
     """
 
+    _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "component": [HasMethods(["fit", "score_samples", "_blank"]), None],
+        "component": [ADensity("GaussianDensity() in MixtureDensity(GaussianDensity(), n_components=3)"), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "tie": [StrOptions({"covariance", "all"}), None],
+        "tie": [StrOptions({*ONE_COVARIANCE, "all"}), None],
         "prior": [*PRIOR, Interval(Real, None, None, closed="neither")],
         "start": [StrOptions(set(STARTS)), HasMethods(["log_prob", "log_joint"]), "array-like"],
         "restarts": [Interval(Integral, 1, None, closed="left")],
@@ -333,6 +337,7 @@ class MixtureDensity(DensityEstimator):
         if reset:
             self.component_ = GaussianDensity() if self.component is None else clone(self.component)
             self.component_._validate_params()
+        self.component_._titles, self.component_._chosen = self._titles, self._chosen
         X = self.component_._rows(X, reset)
         if reset:
             self.n_features_in_ = self.component_.n_features_in_
@@ -347,22 +352,29 @@ class MixtureDensity(DensityEstimator):
     def _blank_for(self, X: Any, members: int | None, weight: Any) -> Mixture:
         K, C = self._size, members
         if C is None:
-            return Mixture.trusted(weights=np.full(K, 1.0 / K), parts=self.component_._blank_for(X, K, weight))
+            return Mixture.trusted(weights=np.full(K, 1.0 / K), parts=self._alone(X, K, weight))
         return Mixture.trusted(weights=np.full((C, K), 1.0 / K), parts=self._tied(X, C, K, weight))
+
+    def _alone(self, X: Any, size: int, weight: Any) -> Any:
+        """Parts of a lone mixture, or of several that share no part; with one covariance for all of them if tied."""
+        parts = self.component_._blank_for(X, size, weight)
+        if self.tie in ONE_COVARIANCE and not isinstance(parts, Gaussian):
+            got = type(self.component_).__name__
+            raise DomainError(sentence(type(self).__name__, f'tie="{self.tie}" needs Gaussian components', got))
+        if self.tie not in ONE_COVARIANCE:
+            return parts
+        if getattr(self.component_, "covariance", None) in BLENDS:
+            got = f"GaussianDensity({self.component_.covariance!r})"
+            expected = f'tie="{self.tie}" leaves nothing to move: components must be "full", "diagonal" or "spherical"'
+            raise DomainError(sentence(type(self).__name__, expected, got))
+        return Gaussian.blank(X[:4096], kind=parts.kind, members=size, tied=True)
 
     def _tied(self, X: Any, C: int, K: int, weight: Any) -> Any:
         """The parts of C mixtures, with what they share."""
         if self.tie == "all":
             return Shared(self.component_._blank_for(X, K, weight), np.tile(np.arange(K), C))
-        parts = self.component_._blank_for(X, C * K, weight)
-        if not isinstance(parts, Gaussian):
-            if self.tie == "covariance":
-                got = type(self.component_).__name__
-                raise DomainError(sentence(type(self).__name__, 'tie="covariance" needs Gaussian components', got))
-            return parts
-        if self.tie == "covariance":
-            return Gaussian.blank(X[:4096], kind=parts.kind, members=C * K, tied=True)
-        if not parts.tied:
+        parts = self._alone(X, C * K, weight)
+        if self.tie == "covariance" or not (isinstance(parts, Gaussian) and parts.tied):
             return parts
         alone = Gaussian.blank(X[:4096], kind=parts.kind, members=C * K)
         return Shared(alone, np.repeat(np.arange(C), K), "covariance")
@@ -375,11 +387,13 @@ class MixtureDensity(DensityEstimator):
         if isinstance(model.parts, Shared):
             parts = self._finish_shared(model.parts, stats.parts, of_parts)
         else:
+            self.component_._look_again(model.parts, stats.parts, of_parts, None)
             parts = self.component_._finish(model.parts, stats.parts, of_parts)
         return model if parts is model.parts else Mixture.trusted(weights=model.weights, parts=parts)
 
     def _finish_shared(self, shared: Shared, stats: Any, prior: Any) -> Shared:
         if shared.what == "all":
+            self.component_._look_again(shared.parts, stats, prior, None)
             inner = self.component_._finish(shared.parts, stats, prior)
             return shared if inner is shared.parts else shared.replace(parts=inner)
         if (
@@ -419,16 +433,17 @@ class MixtureDensity(DensityEstimator):
             raise DomainError(sentence(type(self).__name__, f"{expected} {STARTS}", type(self.start).__name__))
         if self.tie == "all":
             return self._started_together(blank, X, owner, weight, rng)
-        sketches, groups = [], []
-        for c in range(len(blank.weights)):
-            mine = np.flatnonzero(owner == c)
-            sketch = Sketch.of(X[mine], None if weight is None else weight[mine])
-            if len(sketch):
-                sketches.append(sketch)
-                groups.append(c * self._size + grouped(blank.parts, sketch, self._size, rng, self.start))
-        if not sketches:
+        each = (np.flatnonzero(owner == c) for c in range(len(blank.weights)))
+        sketches = [Sketch.of(X[mine], None if weight is None else weight[mine]) for mine in each]
+        streams = own_streams(rng, [sketch.hashes for sketch in sketches])
+        groups = [
+            c * self._size + grouped(blank.parts, sketch, self._size, stream, self.start)
+            for c, (sketch, stream) in enumerate(zip(sketches, streams, strict=True))
+            if len(sketch)
+        ]
+        if not groups:
             raise DataError(sentence(type(self).__name__, "at least one row with weight is needed", "none"))
-        return self._from_groups(blank, *joined_rows(sketches), np.concatenate(groups), rng)
+        return self._from_groups(blank, *joined_rows([s for s in sketches if len(s)]), np.concatenate(groups), rng)
 
     def _started_together(self, blank: Mixture, X: Any, owner: Index, weight: Any, rng: Generator) -> Mixture:
         """Parts that all classes share are looked for in the rows of all; each class counts which are its own."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from likely.core.columns import Columns
 from likely.errors import DataError, DomainError, sentence
@@ -29,6 +30,7 @@ from likely.estimators.laplace import LaplaceDensity
 from likely.estimators.negative_binomial import NegativeBinomialDensity
 from likely.estimators.poisson import PoissonDensity
 from likely.estimators.product import ProductDensity
+from likely.estimators.shell import ADensity
 from likely.estimators.student_t import StudentTDensity
 from likely.estimators.triangular import TriangularDensity
 from likely.estimators.uniform import UniformDensity
@@ -38,7 +40,7 @@ LAWS: dict[str, Callable[[], Any]] = {
     "gaussian": lambda: GaussianDensity("diagonal"),
     "poisson": PoissonDensity,
     "categorical": CategoricalDensity,
-    "bernoulli": BernoulliDensity,
+    "bernoulli": lambda: BernoulliDensity(threshold=None),
     "beta": BetaDensity,
     "binomial": BinomialDensity,
     "cauchy": CauchyDensity,
@@ -72,14 +74,15 @@ class NaiveBayes(BayesClassifier):
     array(['a'], dtype=object)
     """
 
+    _default_parts: ClassVar[dict[str, Any]] = {}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "laws": [StrOptions({"auto", *LAWS}), dict, HasMethods(["fit", "score_samples", "_blank"])],
+        "laws": [StrOptions({"auto", *LAWS}), dict, ADensity()],
         **{name: kinds for name, kinds in BayesClassifier._parameter_constraints.items() if name != "density"},
     }
 
     def __init__(
         self, laws: Any = "auto", class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
-        reject_below: float | None = None, novelty: float | None = None,
+        reject_below: float | None = None, novelty: float | None = None, calibration: str | None = None,
     ) -> None:  # fmt: skip
         self.laws = laws
         self.class_prior = class_prior
@@ -87,6 +90,7 @@ class NaiveBayes(BayesClassifier):
         self.reject_cost = reject_cost
         self.reject_below = reject_below
         self.novelty = novelty
+        self.calibration = calibration
 
     def _fresh_density(self, X: Any) -> Any:
         """One law for all columns where that will do, which is faster than one each; else a product."""
@@ -97,14 +101,17 @@ class NaiveBayes(BayesClassifier):
         default = "auto" if isinstance(self.laws, dict) else self.laws
         unknown = [c for c in chosen if c not in kinds]
         if unknown:
-            raise DataError(
-                sentence("NaiveBayes", f"laws must name columns of X: {list(kinds)[:20]}", repr(unknown[0]))
-            )
+            expected = f"laws must name columns of X: {list(kinds)[:20]}"
+            raise DataError(sentence("NaiveBayes", expected, repr(unknown[0])))
         laws = {name: chosen.get(name, default) for name in kinds}
+        for name, law in chosen.items():
+            refuse_unknown(law, f"the law of column {name!r}")
         plain = {_plain(law, kinds[name]) for name, law in laws.items() if isinstance(law, str)}
         alike = len(plain) <= 1 and all(isinstance(law, str) for law in laws.values())
         if alike and not isinstance(X, dict | Columns):  # named parts of any width need a product
-            return LAWS[plain.pop() if plain else "gaussian"]()
+            density = LAWS[plain.pop() if plain else "gaussian"]()
+            density._chosen = bool(chosen)
+            return density
         return ProductDensity([(str(name), _law(law, kinds[name]), [name]) for name, law in laws.items()])
 
     def __sklearn_tags__(self) -> Any:
@@ -133,13 +140,19 @@ def _plain(law: str, kind: str) -> str:
 
 
 def _law(law: Any, kind: str) -> Any:
-    if not isinstance(law, str):
-        return clone(law)
-    if law != "auto" and law not in LAWS:
-        raise DomainError(
-            sentence("NaiveBayes", f"a law must be a density or one of auto, {', '.join(LAWS)}", repr(law))
-        )
-    return LAWS[_plain(law, kind)]()
+    refuse_unknown(law, "a law")
+    return LAWS[_plain(law, kind)]() if isinstance(law, str) else clone(law)
+
+
+def refuse_unknown(law: Any, whose: str) -> None:
+    """A law is an estimator of densities, or known by name."""
+    if isinstance(law, str) and law != "auto" and law not in LAWS:
+        near = get_close_matches(law, LAWS, n=1, cutoff=0.5)
+        expected = f"{whose} must be a density or one of auto, {', '.join(LAWS)}"
+        raise DomainError(sentence("NaiveBayes", expected, repr(law), f'did you mean "{near[0]}"?' if near else ""))
+    if not isinstance(law, str) and not ADensity().is_satisfied_by(law):
+        remedy = 'pass a name such as "gaussian", or an estimator such as GaussianDensity()'
+        raise DomainError(sentence("NaiveBayes", f"{whose} must be a density", repr(law), remedy))
 
 
 def _kinds(X: Any) -> dict[Any, str]:
@@ -152,7 +165,7 @@ def _kinds(X: Any) -> dict[Any, str]:
         return {name: _kind(X[name].to_numpy()) for name in X.columns}
     a = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
     width = a.shape[1] if getattr(a, "ndim", 2) == 2 else 1
-    if a.dtype.kind in "biufc" or getattr(a, "ndim", 2) != 2 or not hasattr(a, "__getitem__"):
+    if a.dtype.kind in "iufc" or getattr(a, "ndim", 2) != 2 or not hasattr(a, "__getitem__"):
         return dict.fromkeys(range(width), "number")
     return {j: _kind(a[:, j]) for j in range(width)}
 

@@ -16,10 +16,11 @@ from likely.core.notes import said_once, tell
 from likely.decisions.cost import Cost
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.deciding import NOVELTY, RULES
-from likely.estimators.labels import checked_labels, encoded, owners_among
+from likely.estimators.labels import checked_labels, encoded, owners_among, tell_of_labels
 from likely.estimators.novelty import alarm
 from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
+from likely.families.gaussian import Gaussian
 from likely.models.editing import condense, edit
 from likely.models.metrics import METRICS, SYNONYMS, Metric
 from likely.models.neighbour_search import NeighbourSearch
@@ -55,7 +56,8 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
       neighbours are farther away than those of all but that share of training rows.
 
     NaN is "not observed": two rows are compared over the columns that both have, and the sum is scaled to all columns;
-    neighbours with no column in common have no vote. "mahalanobis" and "correlation" need complete rows.
+    neighbours with no column in common have no vote. Squared Mahalanobis distances are those that are expected under
+    one Gaussian of all rows, found by EM; "correlation" needs complete rows.
 
     >>> import likely as lk
     >>> m = lk.NearestNeighbours(3, metric="l1").fit([[0.0], [1.0], [2.0], [8.0], [9.0]], ["a", "a", "a", "b", "b"])
@@ -78,7 +80,7 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
     _keeps_rows = True
     _saved: tuple[str, ...] = (
         "rows_", "owner_", "weight_", "classes_", "kept_", "k_", "left_out_scores_", "scale_",
-        "n_features_in_", "feature_names_in_",
+        "law_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
     def __init__(
@@ -113,6 +115,7 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         w = row_weights(self, sample_weight, x)
         here = w > 0
         self.classes_, owner = encoded(y[here])
+        tell_of_labels(self.classes_, owner, type(self).__name__)
         return self._remember(x[here], owner, w[here])
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -137,9 +140,12 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         self.rows_, self.owner_, self.weight_ = x, owner.astype(np.int64), weight
         with said_once(reworded=lambda text: text.replace("Gaussian", type(self).__name__, 1)):
             metric = Metric.learnt(self.metric, x, weight, owner, p=self.p, scale=self.scale)
-        self.__dict__.pop("scale_", None)
+        for name in ("scale_", "law_"):
+            self.__dict__.pop(name, None)
         if metric.scale is not None:
             self.scale_ = np.array(metric.scale)
+        if metric.law is not None:
+            self.law_ = metric.law
         self.kept_ = self._chosen(metric)
         self._build(metric)
         self._check_priors()
@@ -317,7 +323,7 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         sound = sound and type(smoothing) in (int, float) and 0 < smoothing < np.inf
         if not sound:
             raise DataError(sentence(type(self).__name__, "settings must be what they are in code"))
-        if not whole_state(self, "left_out_scores_", "scale_"):
+        if not whole_state(self, "left_out_scores_", "scale_", "law_"):
             return
         arrays: list[NDArray[Any]] = [self.rows_, self.owner_, self.weight_, self.kept_, self.classes_]
         sound = all(isinstance(a, np.ndarray) and a.ndim for a in arrays) and self.rows_.dtype == np.float64
@@ -329,14 +335,16 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         sound = sound and bool(0 <= self.owner_.min() and self.owner_.max() < len(self.classes_))
         sound = sound and self.kept_.ndim == 1 and 0 < len(self.kept_) and type(self.k_) is int and self.k_ > 0
         sound = sound and bool(0 <= self.kept_.min() and self.kept_.max() < n and (np.diff(self.kept_) > 0).all())
+        law = getattr(self, "law_", None)
+        sound = sound and (law is None or (isinstance(law, Gaussian) and law.mean.shape == (self.n_features_in_,)))
         if not sound:
             raise DataError(sentence(type(self).__name__, "what was learnt must fit together"))
-        self._build(Metric(self.metric, self.p, getattr(self, "scale_", None)))
+        self._build(Metric(self.metric, self.p, getattr(self, "scale_", None), law))
         self._check_priors()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.metric not in ("mahalanobis", "correlation")
+        tags.input_tags.allow_nan = self.metric != "correlation"
         return tags
 
 

@@ -21,6 +21,10 @@ from likely.families.categorical import is_missing
 
 DRAWS, WITH_GAPS = 2048, 96  # rows drawn from the model to know what it finds ordinary, whole and with gaps
 PATTERNS = 4096  # of gaps that are remembered
+WITHOUT_SUPPORT = (  # what is wrong with rows that are novel at any rate, and the remedy
+    "have p(x) = 0 under a model learnt without them, or a level that the others lack, and such rows are always novel; "
+    "use a density without ends, or give more rows"
+)
 
 
 def surprise(model: Any, X: Any, log_prob: Array | None = None) -> Array:
@@ -73,21 +77,31 @@ class Ordinary:
 def alarm(kept: Array, rate: float, whose: str) -> float:
     """The surprise that new rows exceed at that rate, by kept surprises and their weights (2 or more rows, m).
 
-    Of n exchangeable rows the next one exceeds the k-th largest with probability k / (n + 1).
+    Of n exchangeable rows the next one exceeds the k-th largest with probability k / (n + 1). Rows of infinite surprise
+    are novel at any rate (`exceeds`): where more of those were kept than the rate allows, it cannot be held, and that
+    is said.
     """
     if not 0 < rate < 1:
         raise DomainError(sentence(whose, "novelty is a false-alarm rate between 0 and 1", rate))
     value, weight = kept[0], kept[1]
     if not len(value):
         raise DomainError(sentence(whose, "novelty needs rows to set its alarm by", "none", "fit first"))
-    allowed = rate * (weight.sum() + 1)
-    if allowed < 1:
-        n = weight.sum()
+    n, impossible = weight.sum(), weight[np.isposinf(value)].sum()
+    allowed = rate * (n + 1)
+    if impossible > allowed:
+        text = f"a false-alarm rate of {rate:g} cannot be held: {100 * impossible / n:.2g} % of the training rows"
+        tell(f"{whose}: {text} {WITHOUT_SUPPORT}")
+    elif allowed < 1:
         text = f"a false-alarm rate of {rate:g} is finer than {n:.0f} rows can set; {1 / (n + 1):.2g} is used"
         tell(f"{whose}: {text}")
     order = np.argsort(value)[::-1]
     k = int(np.searchsorted(np.cumsum(weight[order]), allowed * (1 + 1e-12), side="right"))
     return float(value[order[max(k - 1, 0)]])
+
+
+def exceeds(surprise: Array, limit: float) -> Mask:
+    """Which rows are novel (n,): those beyond the limit, and always those of infinite surprise."""
+    return np.asarray((surprise > limit) | np.isposinf(surprise))
 
 
 def quartiles(scores: Array) -> tuple[float, float]:

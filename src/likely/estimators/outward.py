@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.core.arrays import unmasked
 from likely.families.sparse_rows import is_sparse
 from likely.models.imputing import gaps
 
@@ -27,7 +28,7 @@ def filled_in(like: Any, table: Any, columns: Sequence[int] | None = None) -> An
         return filled_columns(like, {column: table[:, j] for j, column in enumerate(like.columns)})
     if not hasattr(like, "shape"):
         return table
-    values = np.asarray(like)
+    values = np.asarray(unmasked(like))
     out = np.array(values, copy=True)
     part = np.s_[:, columns] if columns is not None else ...
     cells = _filled(out[part], np.reshape(table, out[part].shape))

@@ -18,6 +18,7 @@ from likely.errors import DataError, DomainError, sentence
 from likely.estimators.shell import DensityEstimator
 from likely.families import moments
 from likely.families.scatter_root import ScatterRoot, centred_rows, root_of_rows
+from likely.models.expected_rows import any_missing, em_moments, expected_rows, gaussian_of
 from likely.models.principal import (
     ROOTED,
     Principal,
@@ -49,6 +50,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     `singular_values_` are the same). `partial_fit` adds statistics: chunks equal the batch, by the route of the first
     chunk; a stream cannot go back to its rows, so it warns where the scatter may have lost an axis.
 
+    Rows may have missing entries (NaN), except with route="qr": mean and scatter are then those of a Gaussian, found by
+    EM, and `transform` gives such a row the coordinates that are expected given what was observed of it. In a stream
+    with missing entries, each chunk is filled by what the chunks before it told. A model of the noise, and a
+    likelihood, has `PPCA`.
+
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(1000, 3)) * [5.0, 1.0, 0.1]
     >>> p = PCA(2).fit(X)
@@ -75,6 +81,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n, d = X.shape
         self._refuse_too_many(min(n, d))
         self.__dict__.pop("stats_", None)
+        if any_missing(X):
+            stats = self._expected(X, weight)
+            return self._adopt(stats, axes_of(stats, spectrum(stats, self.n_components), self.n_components), "scatter")
         wide = self.route == "auto" and n <= d
         way = "gram" if wide else "qr" if self.route == "qr" else "scatter"
         stats = self._gathered(X, weight, way)
@@ -94,7 +103,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._refuse_too_many(X.shape[1])
         rooted = self.route == "qr" if first else isinstance(self.stats_, ScatterRoot)
         way = "qr" if rooted else "scatter"
-        new = self._gathered(X, weight, way)
+        new = self._expected(X, weight) if any_missing(X) else self._gathered(X, weight, way)
         stats = new if first else self.stats_ + new
         found = spectrum(stats, self.n_components)
         wanted = min(self.n_components, len(found.values)) if _whole(self.n_components) else self.n_components
@@ -104,9 +113,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._adopt(stats, axes_of(stats, found, wanted), way)
 
     def transform(self, X: Any) -> Any:
-        """Coordinates along the axes (n, q)."""
+        """Coordinates along the axes (n, q); of a row with missing entries, those that are expected of it."""
         check_is_fitted(self)
         X = self._rows(X, reset=False)
+        if any_missing(X):
+            refuse_infinite(X, "PCA")
+            X = expected_rows(gaussian_of(self.stats_), X)[0].astype(X.dtype)
         return self.principal_.whiten(X) if self.whiten else self.principal_.project(X)
 
     def inverse_transform(self, X: Any) -> Any:
@@ -175,6 +187,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             expected = f"n_components must be at most {most}, the smaller of rows and columns"
             raise DomainError(sentence("PCA", expected, self.n_components))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.route != "qr"
+        return tags
+
     def _sees_all(self, stats: Any, found: Spectrum, X: Any) -> bool:
         """True if all axes are wanted, and rows have nothing more in the directions that products do not show."""
         if self.n_components is not None:
@@ -209,6 +226,17 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return collect(Block(X, weight))
         blocks = Blocks.of(X, weight, blocks=PART)
         return Threads().total(collect, blocks.whole() if way == "scatter" else blocks)
+
+    def _expected(self, X: Any, weight: Any) -> Any:
+        """Statistics of rows with missing entries: by EM, or in a stream by what is known so far."""
+        refuse_infinite(X, "PCA")
+        known = getattr(self, "stats_", None)
+        if self.route == "qr" or isinstance(known, ScatterRoot):
+            refuse_gaps(X, "PCA", 'use route="scatter", which estimates the scatter by EM, or PPCA')
+        if known is None:
+            return em_moments(X, weight, "PCA")
+        law = gaussian_of(known)
+        return Threads().total(lambda block: law.collect(block.x, block.weight), Blocks.of(X, weight))
 
     def _check_state(self) -> None:
         """After a file was read: axes and statistics must be of one width."""

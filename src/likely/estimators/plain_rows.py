@@ -5,26 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from likely.core.arrays import Array, refuse_infinite
 from likely.errors import DataError, sentence
-from likely.estimators.shell import _text_among, refuse_dates
+from likely.estimators import border
+from likely.estimators.border import numeric_rows
 from likely.models.metrics import METRICS, plain_name
 
 
 def plain_rows(estimator: Any, X: Any, reset: bool) -> Array:
     """Foreign rows as float64 (n, d), contiguous; infinity is named by row and column."""
-    whose = type(estimator).__name__
-    refuse_dates(X, whose)
-    try:
-        x = validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
-    except ValueError as error:
-        if "could not convert" in str(error):
-            raise _text_among(X, whose) from error
-        raise
-    x = np.ascontiguousarray(x, dtype=np.float64)
-    refuse_infinite(x, whose)
+    x = np.ascontiguousarray(numeric_rows(estimator, X, reset), dtype=np.float64)
+    refuse_infinite(x, type(estimator).__name__)
     return x
 
 
@@ -53,7 +45,7 @@ def row_weights(estimator: Any, sample_weight: Any, X: Array) -> Array:
     """Weights (n,) of rows, ones without any; some must be above 0."""
     if sample_weight is None:
         return np.ones(len(X))
-    w: Array = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    w = border.row_weights(sample_weight, X)
     if not (w > 0).any():
         expected = "some row must have a weight above 0"
         raise DataError(sentence(type(estimator).__name__, expected, "sample_weight all zero"))

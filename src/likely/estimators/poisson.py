@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from likely.core.notes import tell
-from likely.errors import DataError, sentence
+from likely.estimators.columns import OTHER_LAWS
+from likely.estimators.counted_columns import look_for_fractions
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
 from likely.families.poisson import Poisson
 
@@ -57,17 +57,12 @@ class PoissonDensity(DensityEstimator):
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = super()._rows(X, reset)
-        with np.errstate(invalid="ignore"):
-            broken = np.flatnonzero(((X != np.floor(X)) & np.isfinite(X)).any(axis=0))
-        if reset and len(broken):
-            which = ", ".join(self._column_names()[j] for j in broken)
-            text = f"PoissonDensity: {which} is not all whole numbers: the others have probability 0"
-            tell(text)
-        with np.errstate(invalid="ignore"):
-            low = np.argwhere(X < 0) if reset and X.size and np.nanmin(X, initial=0.0) < 0 else np.empty((0, 2), int)
-        if len(low):
-            got = f"{X[tuple(low[0])]:g} at row {low[0][0]}, column {low[0][1]}"
-            raise DataError(sentence("PoissonDensity", "counts are needed (Negative values in data)", got))
+        if reset:
+            with np.errstate(invalid="ignore"):
+                low = X < 0
+            if low.any():
+                raise self._unsuited(X, low, "counts are needed (Negative values in data)", OTHER_LAWS)
+            look_for_fractions(self, X)
         return X
 
     @property

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from copy import copy
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import validate_data
 
+from likely.core.blocks import Block
 from likely.core.columns import Columns
 from likely.core.learn import resolve_prior
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.border import foreign, refuse_dates
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.outward import filled_columns, filled_in
-from likely.estimators.shell import EM, PRIOR, DensityEstimator, refuse_dates
+from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
 from likely.families.product import Product, ProductStats, told_of_part
 from likely.priors.product import ProductPrior
 
@@ -40,7 +44,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "parts": [list, tuple, HasMethods(["fit", "score_samples"]), None], "prior": PRIOR, **EM,
+        "parts": [list, tuple, ADensity(), None], "prior": PRIOR, **EM,
     }  # fmt: skip
 
     def __init__(self, parts: Any = None, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
@@ -86,10 +90,19 @@ class ProductDensity(DensityEstimator, _BaseComposition):
                 part._validate_params()
         if hasattr(X, "columns"):
             refuse_dates(X, "ProductDensity", [column for _, _, own in self.parts_ for column in own])
-        return Columns({name: part._rows(_taken(X, at), reset) for name, part, at in self.parts_})
+        return Columns({name: self._rows_of(part, at, X, reset) for name, part, at in self.parts_})
+
+    def _rows_of(self, part: Any, own: list[Any], X: Any, reset: bool) -> Any:
+        """The columns of one part as it takes them; its messages call them as they are called here."""
+        cells = _taken(X, own)
+        width = 1 if isinstance(cells, Columns) else int(np.shape(cells)[-1])
+        part._titles = self._called(own) if width == len(own) else None  # a named part may be of many columns
+        part._chosen = isinstance(self.parts, list | tuple)
+        return part._rows(cells, reset)
 
     def _table(self, X: Any, reset: bool) -> Any:
         """The input with named parts or numbered columns, its names and width noted or compared."""
+        X = foreign(X)
         named = isinstance(X, Mapping) and not issparse(X)  # a dictionary of keys is a sparse matrix, and a Mapping
         X = Columns.of(X) if named else X
         if named and reset:
@@ -117,8 +130,11 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     def _column_names(self) -> list[str]:
         """The columns in the order of the parts, which is that of the rows inside."""
+        return self._called([column for _, _, columns in self.parts_ for column in columns])
+
+    def _called(self, own: list[Any]) -> list[str]:
+        """Names of columns that are given by name or number."""
         outside = super()._column_names()
-        own = [column for _, _, columns in self.parts_ for column in columns]
         return [outside[c] if isinstance(c, int | np.integer) and not isinstance(c, bool) else str(c) for c in own]
 
     def _own(self, part: Any, i: int, names: list[Any] | None, width: int) -> list[Any]:
@@ -156,6 +172,11 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     def _blank_for(self, X: Columns, members: int | None, weight: Any) -> Product:
         return Product(tuple((name, part._blank_for(X[name], members, weight)) for name, part, _ in self.parts_))
 
+    def _as_chosen(self, model: Product) -> Self:
+        other = copy(self)
+        other.parts_ = [(name, part._as_chosen(model[name]), own) for name, part, own in self.parts_]
+        return other
+
     @property
     def _looks_once(self) -> bool:  # type: ignore[override]
         return all(part._looks_once for _, part, _ in self.parts_)
@@ -170,6 +191,16 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     def _started_once(self, blank: Any, X: Any, owner: Any, weight: Any, rng: Any) -> Any:
         each = ((name, part._started_once(blank[name], X[name], owner, weight, rng)) for name, part, _ in self.parts_)
         return Product.trusted(parts=tuple(each))
+
+    @property
+    def _wants_rows(self) -> bool:  # type: ignore[override]
+        return any(part._wants_rows for _, part, _ in self.parts_)
+
+    def _look_again(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
+        of = dict.fromkeys(model.names) if prior is None else prior
+        for name, part, _ in self.parts_:
+            mine = None if rows is None else replace(rows, x=rows.x[name])
+            part._look_again(model[name], stats[name], of[name], mine)
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         of = dict.fromkeys(model.names) if prior is None else prior
@@ -206,7 +237,17 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         return self.prior if isinstance(own, str) else own
 
     def _in_names(self, text: str) -> str:
-        return text  # columns are numbered within their part, and the part is named
+        """Columns are numbered within their part, and the part is named: say which columns of the table they are."""
+        part = re.match(r"part '(.*?)': ", text)
+        own = next((self._called(own) for name, _, own in self.parts_ if part and name == part[1]), [])
+
+        def named(found: re.Match[str]) -> str:
+            at = [int(i) for i in found[2].split(",")]
+            if max(at) >= len(own):
+                return found[0]
+            return f"{found[1]} {', '.join(repr(own[i]) for i in at)} {found[3]}"
+
+        return re.sub(r"(columns?) ([\d, ]+) (is|are|was|were)\b", named, text)
 
     def _told(self, rows: Columns) -> Columns:
         return Columns({name: part._told(rows[name]) for name, part, _ in self.parts_})

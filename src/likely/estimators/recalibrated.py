@@ -19,7 +19,7 @@ from likely.decisions.intervals import mean
 FLOOR = -1000.0  # what stands for a log-posterior of −∞, or of a row that no class explains
 FOLDS = 5  # of tested rows, where the splits themselves are too few or too many for it
 MOST = 50_000  # rows to learn a map from: a handful of numbers need no more
-FEWEST = 50  # rows from which a map can be learnt
+FEWEST = 20  # rows from which a map can be learnt
 ENOUGH = 1000  # rows from which steps beat a line (Niculescu-Mizil and Caruana, 2005)
 
 
@@ -39,19 +39,21 @@ class Recalibration(NamedTuple):
 
 def recalibrated(
     log_posterior: Array, owner: Index, fold: Index | None, weight: Array | None,
-    allowed: Callable[[Array], bool] = lambda log_posterior: True,
+    allowed: Callable[[Array], bool] = lambda log_posterior: True, sequences: bool = False,
 ) -> Recalibration | None:  # fmt: skip
     """A map that makes posteriors (n, C) truer: their log-loss falls by more than its standard error; else None.
 
     Temperature, logistic and isotonic are tried, each on folds that it was not learnt from; of those that help and
-    whose posteriors are `allowed`, the simplest within one standard error of the best is taken.
+    whose posteriors are `allowed`, the simplest within one standard error of the best is taken. Of `sequences` there
+    are few, and frames that depend on each other make all posteriors too sure alike: there temperature alone is tried.
     """
     n, C = log_posterior.shape
     fold = _folds(fold, n)
     if n < FEWEST or C < 2 or any(len(np.unique(owner[fold != k])) < C for k in np.unique(fold)):
         return None
     scores = floored(log_posterior)
-    tried = {method: _cross_fitted(scores, owner, fold, weight, method) for method in _methods(min(n, MOST), C)}
+    methods = ["temperature"] if sequences else _methods(min(n, MOST), C)
+    tried = {method: _cross_fitted(scores, owner, fold, weight, method) for method in methods}
     helpful = {name: lp for name, lp in tried.items() if _gains(lp, scores, owner, weight) and allowed(lp)}
     if not helpful:
         return None

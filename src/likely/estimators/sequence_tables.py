@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods
 
-from likely.core.arrays import Array, Index, Mask
+from likely.core.arrays import Array, Index, Mask, is_gap
 from likely.core.columns import Columns
-from likely.core.joining import is_gap
 from likely.core.ragged import Ragged
 from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.errors import DataError, sentence
@@ -72,7 +71,7 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def _has(self, name: str) -> Any:
         """What was learnt, or a word on how to learn it."""
         if name not in vars(self):
-            remedy = f"{type(self).__name__}.around(fitted, columns), or `likely fit --sequences`, makes one"
+            remedy = f"{type(self).__name__}.around(fitted, columns), or `likely fit`, makes one"
             raise DataError(sentence(type(self).__name__, "a fitted model is needed", "settings alone", remedy))
         return vars(self)[name]
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from copy import copy
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from likely.core.blocks import Blocks
+from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
-from likely.core.learn import Stop, fit, gather, resolve_prior
+from likely.core.learn import Stop, fit, gather, reached, resolve_prior
 from likely.core.notes import said_once, tell, unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.border import TAKES_TEXT, numeric_rows, row_weights
 from likely.estimators.fast import is_plain
 from likely.estimators.outward import filled_in
 from likely.estimators.sequence_border import refuse_other_y
@@ -29,7 +31,22 @@ from likely.families.unseen import never_observed, nothing_seen, unseen_columns
 from likely.models.imputing import impute
 from likely.models.softening import softened
 
-TAKES_TEXT = "leave the column out, or use NaiveBayes or CategoricalDensity, which take categories"
+
+class ADensity(HasMethods):
+    """The constraint of a setting that must be an estimator of densities, made and not the class; with an example."""
+
+    def __init__(self, example: str = "GaussianDensity()") -> None:
+        super().__init__(["fit", "score_samples", "_blank"])
+        self.example = example
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Whether a value is one."""
+        return not isinstance(val, type) and bool(super().is_satisfied_by(val))
+
+    def __str__(self) -> str:
+        return f"an estimator of densities, such as {self.example},"
+
+
 PRIOR = [StrOptions({"weak"}), HasMethods(["update", "point"]), None]
 EM = {
     "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -37,7 +54,25 @@ EM = {
 }
 
 
-class DensityEstimator(DensityMixin, BaseEstimator):
+class DefaultParts:
+    """For estimators with a setting that is an estimator, None for a default: parameters of the default can be set.
+
+    `set_params(density__covariance="pooled")` of one whose density is None first makes that density the default one,
+    so that a search may go over its settings.
+    """
+
+    _default_parts: ClassVar[dict[str, Callable[[], Any]]] = {}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also nested ones; those of a default estimator as well."""
+        for name, make in self._default_parts.items():
+            if params.get(name, getattr(self, name)) is None and any(key.startswith(f"{name}__") for key in params):
+                params[name] = make()
+        super().set_params(**params)  # type: ignore[misc]
+        return self
+
+
+class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     """Learns a density: `model_` is the value, `stats_` what was learnt, `report_` how it went.
 
     A subclass gives `_blank` (a first model for some rows) and may refine `_rows` (the border), `_prior_rule` and
@@ -63,7 +98,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             )  # fmt: skip
         if not report.converged:
             tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
-        return self._adopt(report)
+        return self._adopt(report, Block(X, weight))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows: their statistics are added to those of all rows before."""
@@ -71,13 +106,18 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         first = not hasattr(self, "model_")
         X, weight = self._checked(X, sample_weight, reset=first, y=y)
         model, known = (self._first(X, weight), None) if first else self._grown(self._learnt, self.stats_, X)
-        new = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
+        new: Any = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
+        if first and getattr(new, "filled", False):  # nothing is known yet to fill gaps by: learn it from these rows
+            stop = Stop(self.max_iter, self.tol)
+            with unheard():
+                learnt = fit(model, Blocks.of(X, weight), prior=self._prior_rule(), stop=stop)
+            model, new = learnt.model, learnt.stats
         stats = new if known is None else known + new
         with self._named_columns():
             prior = resolve_prior(model, stats, self._prior_rule())
             model = model.refit(stats, prior)
         reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
-        return self._adopt(FitReport(model, stats, prior, stats.complete, reason, [model.objective(stats, prior)]))
+        return self._adopt(FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)]))
 
     def score_samples(self, X: Any) -> Any:
         """log p(x) of each row (n,)."""
@@ -159,6 +199,10 @@ class DensityEstimator(DensityMixin, BaseEstimator):
             stats = blank.collect(X, weight, owner=owner)
             return blank.refit(stats, resolve_prior(blank, softened(stats, 1), other._prior_rule()))
 
+    def _as_chosen(self, model: Any) -> Self:
+        """An estimator that takes over what was chosen for a model: folds of its rows need not choose again."""
+        return self
+
     def _climbs(self) -> bool:
         """Whether learning is dear, and `_near` knows what a few rows fewer would have taught."""
         return False
@@ -166,6 +210,11 @@ class DensityEstimator(DensityMixin, BaseEstimator):
     def _near(self, model: Any, now: tuple[Any, Any], before: tuple[Any, Any]) -> Any:
         """What statistics and prior `now` would teach, a little other than those `before`, which taught the model."""
         return model.refit(*now)
+
+    _wants_rows = False  # True where `_look_again` needs a second pass over the rows
+
+    def _look_again(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
+        """Before `_finish`: settings that are chosen after learning; `rows` is None where the rows are gone."""
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         """What scores: the model that was learnt, or one made of it and its statistics."""
@@ -195,13 +244,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         """Foreign rows as the model takes them; infinities are refused later, by row and column."""
         if not reset and is_plain(X, self):
             return X
-        refuse_dates(X, type(self).__name__)
-        try:
-            return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
-        except ValueError as error:
-            if "could not convert" in str(error):
-                raise _text_among(X, type(self).__name__, getattr(self, "_for_text", TAKES_TEXT)) from error
-            raise
+        return numeric_rows(self, X, reset, getattr(self, "_for_text", TAKES_TEXT))
 
     _for_text = TAKES_TEXT  # what to do with words
 
@@ -211,7 +254,7 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         X = self._rows(X, reset=reset)
         self._check_y(y, X)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            sample_weight = row_weights(sample_weight, X)
             counts = sample_weight > 0
             if not counts.all():  # a row without weight is a row that is not there: no level, no column's range
                 X, sample_weight = X[counts], sample_weight[counts]
@@ -222,10 +265,11 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         if y is not None and isinstance(rows, Ragged):
             refuse_other_y(y, rows, type(self).__name__)
 
-    def _adopt(self, report: FitReport) -> Self:
+    def _adopt(self, report: FitReport, rows: Block | None = None) -> Self:
         self.report_ = report
         self.stats_, self.prior_ = report.stats, report.prior
         self.n_iter_ = max(report.iterations, 1)
+        self._look_again(report.model, report.stats, report.prior, rows)
         self._keep(report.model, self._finish(report.model, report.stats, report.prior))
         return self
 
@@ -267,9 +311,21 @@ class DensityEstimator(DensityMixin, BaseEstimator):
 
     _model_types: Any = (Law,)
 
+    _titles: list[str] | None = None  # what its columns are called outside, where it is a part of something
+    _chosen = False  # True where it was chosen for certain columns: then what its law cannot hold is refused
+
     def _column_names(self) -> list[str]:
+        if self._titles is not None:
+            return self._titles
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(n) for n in names]
+
+    def _unsuited(self, X: Any, odd: Any, expected: str, remedy: str = "") -> DataError:
+        """The error of the first entry (i, j) that the law cannot hold, by the name of its column."""
+        i, j = (int(k) for k in np.argwhere(odd)[0])
+        numbered = self._titles is None and not hasattr(self, "feature_names_in_")
+        column = j if numbered else repr(self._column_names()[j])
+        return DataError(sentence(type(self).__name__, expected, f"{X[i, j]:g} at row {i}, column {column}", remedy))
 
     def _named_columns(self) -> AbstractContextManager[None]:
         """Warnings speak of columns by number, and of the law: say the columns' names, and whose it is."""
@@ -289,38 +345,20 @@ class DensityEstimator(DensityMixin, BaseEstimator):
         return tags
 
 
+def tell_of_strangers(strange: Mapping[str, Any], whose: str) -> None:
+    """Say in which columns there were levels that training never saw."""
+    if strange:
+        verb = "holds" if len(strange) == 1 else "hold"
+        told = f"{', '.join(map(repr, strange))} {verb} values that training never saw: they count as missing"
+        tell(f"{whose}: {told}")
+
+
 def predictive(model: Any, stats: Any, prior: Any, whose: str) -> Any:
     """The law of the next row with the parameters integrated out."""
     if prior is None:
         remedy = 'give one, or prior="weak"'
         raise DomainError(sentence(whose, "integrating the parameters out needs a prior", "None", remedy))
     return prior.update(stats).predictive()
-
-
-def refuse_dates(X: Any, whose: str, columns: Any = None) -> None:
-    """Dates and durations are no numbers, whatever a library would make of them."""
-    if hasattr(X, "columns"):
-        kinds = {str(c): str(X[c].dtype) for c in (X.columns if columns is None else columns) if c in X.columns}
-    else:
-        kinds = {"X": str(getattr(X, "dtype", ""))}
-    for name, kind in kinds.items():
-        if kind.lower().startswith(("date", "time", "duration")):
-            remedy = "leave it out, or turn it into a number that means something"
-            raise DataError(sentence(whose, f"column {name!r} must be numbers", kind, remedy))
-
-
-def _text_among(X: Any, whose: str, remedy: str = TAKES_TEXT) -> DataError:
-    """Which cell is no number."""
-    frame = hasattr(X, "columns")
-    names = [str(c) for c in X.columns] if frame else None
-    table = np.asarray(X, dtype=object)
-    for (i, j), cell in np.ndenumerate(table):
-        try:
-            float(cell)
-        except (TypeError, ValueError):
-            where = repr(names[j]) if names else j
-            return DataError(sentence(whose, f"column {where} must be numbers", f"{cell!r} at row {i}", remedy))
-    return DataError(sentence(whose, "rows must be numbers", "text"))
 
 
 def _renamed(whose: re.Pattern[str], name: str, text: str) -> str:

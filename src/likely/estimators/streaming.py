@@ -6,7 +6,7 @@ from typing import Any
 
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads
-from likely.core.learn import gather, resolve_prior
+from likely.core.learn import gather, reached, resolve_prior
 from likely.core.report import FitReport
 
 FORGETTING = 0.7  # how soon a stream forgets its first, bad guesses: η = (share of new rows)^0.7 (Cappé and Moulines)
@@ -31,4 +31,4 @@ def one_step(estimator: Any, X: Any, weight: Any) -> FitReport:
         prior = resolve_prior(model, stats, estimator._prior_rule())
         model = model.refit(stats, prior)
     reason = "one step of EM for each call of partial_fit"
-    return FitReport(model, stats, prior, False, reason, [model.objective(stats, prior)], streaming=True)
+    return FitReport(model, stats, prior, False, reason, [reached(model, stats, prior)], streaming=True)

@@ -41,7 +41,7 @@ class Summary:
         n, k, fit = float(stats.total_weight), model.n_parameters, float(model.objective(stats))
         facts: dict[str, Any] = {
             _counted(model): int(n) if n == int(n) else n, "columns": estimator.n_features_in_, "parameters": k,
-            **settings(model), **_goodness(model, fit, n), "prior": _prior(estimator.prior_),
+            **settings(model), **_moved(estimator), **_goodness(model, fit, n), "prior": _prior(estimator.prior_),
         }  # fmt: skip
         if report is not None:
             facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"
@@ -129,7 +129,9 @@ def _notes(estimator: Any, model: Any, rows: list[Row], with_prior: bool) -> Ite
         yield "Entries were missing: intervals count the entries that were seen, column by column."
     if told and with_prior and not isinstance(model, Mixture | HMM):
         yield "Intervals are those of the data alone; estimates include the prior."
-    if model is not estimator.model_:
+    if model is not estimator.model_ and _moved(estimator):
+        yield "Parameters are those before the covariance was moved: scores use the moved one, `covariance_`."
+    elif model is not estimator.model_:
         yield f"Scores integrate the parameters out: their law is {_kind(estimator.model_)}."
 
 
@@ -159,6 +161,12 @@ def settings(law: Any) -> dict[str, str]:
         units = "columns in their deviations" if law.scaled else "columns as they are"
         return {"k": f"{law.k:g}", "metric": f"{law.metric}, {units}"}
     return {}
+
+
+def _moved(estimator: Any) -> dict[str, str]:
+    """How far a covariance was moved towards its diagonal, and how that was chosen."""
+    shares = getattr(estimator, "shares_", None)
+    return {} if shares is None else {"covariance moved by": f"{shares[0]:.3g} ({estimator.shares_by_})"}
 
 
 def _prior(prior: Any) -> str:

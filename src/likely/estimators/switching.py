@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
@@ -18,6 +18,7 @@ from likely.core.notes import tell
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.estimators.border import row_weights
 from likely.estimators.hmm import _known_states
 from likely.estimators.sequence_border import (
     cut,
@@ -197,7 +198,7 @@ class SwitchingDensity(DensityEstimator):
         frames = self._rows(cut(X, lengths), reset=reset)
         self._check_y(y, frames)
         if weight is not None:
-            weight = _check_sample_weight(weight, frames, dtype=np.float64, ensure_non_negative=True)
+            weight = row_weights(weight, frames)
         counts = np.ones(len(frames.values)) if weight is None else np.asarray(frames.weights(weight))
         if np.isnan(np.asarray(frames.values, dtype=np.float64)[counts > 0]).all():
             expected = "at least one entry of one frame must have been observed"

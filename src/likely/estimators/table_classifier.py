@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,25 +12,91 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array, Mask, unmasked
 from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.contest import calibration_of
 from likely.estimators.deciding import Deciding
 from likely.estimators.explain import Explanation
 from likely.estimators.ladder import WORDS, arranged, ladder
 from likely.estimators.recalibrated import applied
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
+SHOWN = 20  # names of columns in a message
 
 
-class TableClassifier(Deciding, BaseEstimator):
+class TableModel:
+    """What models of a table share: the columns of training by name, and new rows in the form that was learnt.
+
+    Frames and dicts give columns by name. An array has no names: its columns are those of the training table, in its
+    order, with those that training set aside.
+    """
+
+    schema_: str  # JSON: kind and levels of each column in use, in the order of the model inside
+    columns_: str  # JSON: names of all columns of the training table, in its order
+    card_: str = ""  # JSON: how it came about
+
+    @property
+    def schema(self) -> Schema:
+        """Kind of each column, and levels of those that are words."""
+        check_is_fitted(self, "schema_")
+        found: Schema = json.loads(self.schema_)
+        return found
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """How the model came about, as plain values: data, choice, figures."""
+        found: dict[str, Any] = json.loads(self.card_ or "{}")
+        return found
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The columns of the training table in its order, with those that were set aside."""
+        check_is_fitted(self, "schema_")
+        return np.array(json.loads(self.columns_), dtype=object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of the training table: those that an array must have."""
+        return len(self.feature_names_in_)
+
+    def frame(self, X: Any) -> Any:
+        """Rows as the model inside takes them: a Polars frame of the learnt columns, numbers and words."""
+        from likely.data.table import Table
+
+        if isinstance(X, Typed):
+            return X.frame
+        named = with_names(X, self.feature_names_in_.tolist(), type(self).__name__)
+        return laid_out(Table.like(self.schema, named).frame, list(self.schema))
+
+    def _know(self, schema: Schema, columns: Sequence[str] | None) -> None:
+        """Note the columns in use, and all columns of the training table; None: the former are all."""
+        self.schema_, self.columns_ = json.dumps(schema), json.dumps(list(schema if columns is None else columns))
+
+    def _sound_columns(self) -> bool:
+        """After a file was read: whether schema, columns and card are what `_know` writes."""
+        try:
+            schema, columns, card = (json.loads(one) for one in (self.schema_, self.columns_, self.card_ or "{}"))
+        except (AttributeError, TypeError, ValueError):
+            return False
+        sound = isinstance(schema, dict) and bool(schema) and isinstance(card, dict) and _are_texts(columns)
+        sound = sound and set(schema) <= set(columns) and len(set(columns)) == len(columns)
+        kinds = ("real", "count", *WORDS)
+        sound = sound and all(isinstance(e, dict) and e.get("kind") in kinds for e in schema.values())
+        return sound and all(_are_texts(e.get("levels")) for e in schema.values() if e["kind"] in WORDS)
+
+
+class TableClassifier(TableModel, Deciding, BaseEstimator):
     """Decide about rows of a table with named columns: a data frame, a dict of columns, a file.
 
-    Columns may come in any order, others are ignored, cells may be missing. A word that training never saw counts as
+    Columns may come in any order, others are ignored, cells may be missing. An array has no names: its columns must be
+    `feature_names_in_`, all columns of the training table in its order. A word that training never saw counts as
     missing, and `unseen` tells of it. This is what `likely fit` writes.
 
     - **classifier**: a `BayesClassifier` or its like; None: naive Bayes with a law for each column's kind.
     - **kinds**: the user's word on columns, {name: "real", "count", "binary", "category" or "ignore"}.
+    - **calibrate**: whether `fit` calibrates posteriors on out-of-fold ones where that helps, as `likely fit` does. A
+      classifier that `likely fit` has calibrated has it set, so that copies of it are calibrated, too.
 
     >>> X = {"size": [1.0, 1.2, 3.0, 3.1], "colour": ["red", "red", "blue", None]}
     >>> clf = TableClassifier().fit(X, ["a", "a", "b", "b"])
@@ -39,51 +105,46 @@ class TableClassifier(Deciding, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "classifier": [HasMethods(["fit", "decide"]), None], "kinds": [dict, None],
+        "classifier": [HasMethods(["fit", "decide"]), None], "kinds": [dict, None], "calibrate": ["boolean"],
     }  # fmt: skip
-    _saved: tuple[str, ...] = ("classifier_", "schema_", "card_", "calibration_")
-    card_: str = ""  # JSON: how it came about
+    _saved: tuple[str, ...] = ("classifier_", "schema_", "columns_", "card_", "calibration_")
     calibration_: Calibration | None = None  # from the classifier's log-posteriors to those that it gives
 
-    def __init__(self, classifier: Any = None, kinds: Any = None) -> None:
+    def __init__(self, classifier: Any = None, kinds: Any = None, calibrate: bool = False) -> None:
         self.classifier = classifier
         self.kinds = kinds
+        self.calibrate = calibrate
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find out what the columns of X are, and learn from them with labels y (n,)."""
         from likely.data.table import Table
 
         self._validate_params()
-        table = Table.of(_named(X, None), kinds=self.kinds)
+        table = Table.of(with_names(X, None, "TableClassifier"), kinds=self.kinds)
         schema = arranged_schema(table.schema())
         kinds = {name: entry["kind"] for name, entry in schema.items()}
         model = naive_bayes(kinds) if self.classifier is None else clone(self.classifier)
         self.classifier_ = model.fit(laid_out(table.frame, list(schema)), y, sample_weight)
-        self.schema_ = json.dumps(schema)
+        self._know(schema, table.names)
+        frame = laid_out(table.frame, list(schema))
+        self.calibration_ = calibration_of(model, frame, y, sample_weight) if self.calibrate else None
         return self
 
     @classmethod
-    def around(cls, classifier: Any, schema: Schema, calibration: Calibration | None = None) -> Self:
-        """A fitted classifier together with the columns that it was fitted to, in that order."""
-        made = cls(clone(classifier))
-        made.classifier_, made.schema_ = classifier, json.dumps(schema)
-        made.calibration_ = calibration
+    def around(
+        cls, classifier: Any, schema: Schema, calibration: Calibration | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Self:  # fmt: skip
+        """A fitted classifier together with the columns that it was fitted to, in that order.
+
+        - **columns**: all columns of the training table in its order, if there were others or another order.
+        """
+        made = cls(clone(classifier), calibrate=calibration is not None)
+        made.classifier_, made.calibration_ = classifier, calibration
+        made._know(schema, columns)
         return made
 
     # ----------------------------------------------------------------------- facts
-
-    @property
-    def schema(self) -> Schema:
-        """Kind of each column, and levels of those that are words."""
-        check_is_fitted(self, "classifier_")
-        found: Schema = json.loads(self.schema_)
-        return found
-
-    @property
-    def card(self) -> dict[str, Any]:
-        """How the model came about, as plain values: data, ladder, figures, costs."""
-        found: dict[str, Any] = json.loads(self.card_ or "{}")
-        return found
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -96,25 +157,7 @@ class TableClassifier(Deciding, BaseEstimator):
         """Class probabilities (C,)."""
         return self.classifier_.class_prior_
 
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """The columns that it needs."""
-        return np.array(list(self.schema), dtype=object)
-
-    @property
-    def n_features_in_(self) -> int:
-        """How many columns it needs."""
-        return len(self.schema)
-
     # ------------------------------------------------------------------------- use
-
-    def frame(self, X: Any) -> Any:
-        """Rows as the classifier takes them: a Polars frame of the learnt columns, numbers and words."""
-        from likely.data.table import Table
-
-        if isinstance(X, Typed):
-            return X.frame
-        return laid_out(Table.like(self.schema, _named(X, list(self.schema))).frame, list(self.schema))
 
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
@@ -163,17 +206,13 @@ class TableClassifier(Deciding, BaseEstimator):
         """After a file was read: texts are JSON, and the classifier is one for these columns."""
         if not hasattr(self, "classifier_"):
             return
-        schema, card = _json(self.schema_, "schema_"), _json(self.card_ or "{}", "card_")
-        kinds = ("real", "count", *WORDS)
-        sound = bool(schema) and isinstance(card, dict) and isinstance(self.classifier_, Deciding)
-        sound = sound and all(isinstance(e, dict) and e.get("kind") in kinds for e in schema.values())
-        sound = sound and all(_are_texts(e.get("levels")) for e in schema.values() if e["kind"] in WORDS)
+        sound = self._sound_columns() and isinstance(self.classifier_, Deciding)
         map = self.calibration_
         known = isinstance(map, Temperature | LogisticMap | IsotonicMap)
         sound = sound and (map is None or (known and map.classes == len(self.classifier_.classes_)))
         for learnt in (self.classifier_, getattr(self.classifier_, "density_", None)):
             names = getattr(learnt, "feature_names_in_", None)
-            sound = sound and (names is None or list(names) == list(schema))
+            sound = sound and (names is None or list(names) == list(self.schema))
         if not sound:
             raise DataError(sentence("TableClassifier", "schema, card and classifier must fit together"))
 
@@ -204,28 +243,27 @@ def laid_out(frame: Any, names: list[str]) -> Any:
     return frame.select(names).with_columns(cs.numeric().cast(pl.Float64))
 
 
-def _named(X: Any, names: list[str] | None) -> Any:
-    """Arrays get names for their columns; `Columns` and dicts and frames have them."""
+def with_names(X: Any, names: list[str] | None, whose: str) -> Any:
+    """Columns of arrays by name, in that order, or as x0, x1, …; frames, dicts and `Columns` have names."""
     parts = getattr(X, "parts", None)
     if isinstance(parts, Mapping):
         return dict(parts)
     if isinstance(X, list | np.ndarray) and not (isinstance(X, list) and all(isinstance(x, str) for x in X)):
-        a = np.asarray(X, dtype=object if isinstance(X, list) else None)
+        a = np.asarray(unmasked(X), dtype=object if isinstance(X, list) else None)
         if a.ndim != 2 or (names is not None and a.shape[1] != len(names)):
-            expected = "rows must be a table with named columns" if names is None else f"rows need columns {names}"
-            raise DataError(sentence("TableClassifier", expected, f"an array {a.shape}", "pass a data frame"))
+            raise _without_names(a, names, whose)
         return {name: a[:, j] for j, name in enumerate(names or [f"x{j}" for j in range(a.shape[1])])}
     return X
 
 
-def _json(text: Any, name: str) -> Any:
-    try:
-        found = json.loads(text)
-    except (TypeError, ValueError) as error:
-        raise DataError(sentence("TableClassifier", f"{name} must be JSON", str(error))) from error
-    if not isinstance(found, dict):
-        raise DataError(sentence("TableClassifier", f"{name} must be a JSON object", type(found).__name__))
-    return found
+def _without_names(a: NDArray[Any], names: list[str] | None, whose: str) -> DataError:
+    """An array whose columns cannot be told apart."""
+    remedy = "pass a data frame, whose columns have names"
+    if names is None:
+        return DataError(sentence(whose, "an array must have rows and columns", f"shape {a.shape}", remedy))
+    more = f" … {names[-1]}" if len(names) > SHOWN else ""
+    expected = f"an array must have the {len(names)} columns of training, in that order: {', '.join(names[:SHOWN])}"
+    return DataError(sentence(whose, expected + more, f"shape {a.shape}", remedy))
 
 
 def _are_texts(levels: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -13,20 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index
 from likely.errors import DataError, sentence
-from likely.estimators.ladder import WORDS
 from likely.estimators.left_out import left_out_surprises
 from likely.estimators.mixture import MixtureDensity
-from likely.estimators.table_classifier import Schema, Typed, _are_texts, _named, arranged_schema, laid_out
+from likely.estimators.shell import tell_of_strangers
+from likely.estimators.table_classifier import Schema, TableModel, Typed, arranged_schema, laid_out, with_names
 from likely.estimators.table_mixture import BY, MOST, Found, discover
 
 ROWS_A_CLUSTER = 3  # distinct rows that a cluster must be worth where their number is chosen: fewer are no group
 
 
-class TableClusterer(ClusterMixin, BaseEstimator):
+class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
     """Find clusters among rows of a table with named columns: a data frame, a dict of columns, a file.
 
     Real columns have a joint Gaussian in each cluster, counts are Poisson, words have a law of levels; cells may be
-    missing. Clusters are numbered from 1, the largest first. This is what `likely cluster` writes.
+    missing. An array has no names: its columns must be `feature_names_in_`, in that order. Clusters are numbered from
+    1, the largest first. This is what `likely cluster` writes.
 
     - **n_components**: number of clusters; None chooses it.
     - **by**: how it is chosen: "bic", "held-out" (likelihood of rows not learnt from) or "prior" (a sparse law over
@@ -46,8 +47,7 @@ class TableClusterer(ClusterMixin, BaseEstimator):
         "most": [Interval(Integral, 1, None, closed="left")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }  # fmt: skip
-    _saved: tuple[str, ...] = ("mixture_", "schema_", "card_", "order_", "calm_")
-    card_: str = ""  # JSON: how it came about
+    _saved: tuple[str, ...] = ("mixture_", "schema_", "columns_", "card_", "order_", "calm_")
 
     def __init__(
         self, n_components: int | None = None, *, by: str = "bic", kinds: Any = None, restarts: int = 3,
@@ -65,7 +65,7 @@ class TableClusterer(ClusterMixin, BaseEstimator):
         from likely.data.table import Table
 
         self._validate_params()
-        table = Table.of(_named(X, None), kinds=self.kinds)
+        table = Table.of(with_names(X, None, "TableClusterer"), kinds=self.kinds)
         schema = arranged_schema(table.schema())
         frame = laid_out(table.frame, list(schema))
         self.found_ = discover(
@@ -73,36 +73,27 @@ class TableClusterer(ClusterMixin, BaseEstimator):
             weight=sample_weight, restarts=self.restarts, most=most_clusters(frame, self.most, sample_weight),
             seed=self.random_state,
         )  # fmt: skip
-        self._adopt(self.found_, schema, frame, sample_weight)
+        self._adopt(self.found_, schema, table.names, frame, sample_weight)
         self.labels_ = self.predict(Typed(frame))
         return self
 
     @classmethod
-    def around(cls, found: Found, schema: Schema, frame: Any, weight: Any = None, **settings: Any) -> Self:
-        """What was found in a frame of typed columns, together with these columns."""
+    def around(
+        cls, found: Found, schema: Schema, frame: Any, weight: Any = None, columns: Sequence[str] | None = None,
+        **settings: Any,
+    ) -> Self:  # fmt: skip
+        """What was found in a frame of typed columns, together with these; `columns` are those of the whole table."""
         made = cls(int(found.mixture.model_.size), **settings)
-        made._adopt(found, schema, frame, weight)
+        made._adopt(found, schema, columns, frame, weight)
         return made
 
-    def _adopt(self, found: Found, schema: Schema, frame: Any, weight: Any) -> None:
-        self.mixture_, self.schema_ = found.mixture, json.dumps(schema)
+    def _adopt(self, found: Found, schema: Schema, columns: Sequence[str] | None, frame: Any, weight: Any) -> None:
+        self.mixture_ = found.mixture
+        self._know(schema, columns)
         self.order_ = np.argsort(-found.mixture.model_.weights, kind="stable").astype(np.int64)
         self.calm_ = left_out_surprises(found.mixture, frame, weight)
 
     # ----------------------------------------------------------------------- facts
-
-    @property
-    def schema(self) -> Schema:
-        """Kind of each column, and levels of those that are words."""
-        check_is_fitted(self, "mixture_")
-        found: Schema = json.loads(self.schema_)
-        return found
-
-    @property
-    def card(self) -> dict[str, Any]:
-        """How the clusters came about, as plain values."""
-        found: dict[str, Any] = json.loads(self.card_ or "{}")
-        return found
 
     @property
     def n_components_(self) -> int:
@@ -116,18 +107,12 @@ class TableClusterer(ClusterMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------- use
 
-    def frame(self, X: Any) -> Any:
-        """Rows as the mixture takes them: a Polars frame of the learnt columns, numbers and words."""
-        from likely.data.table import Table
-
-        if isinstance(X, Typed):
-            return X.frame
-        return laid_out(Table.like(self.schema, _named(X, list(self.schema))).frame, list(self.schema))
-
     def rows(self, X: Any) -> Any:
         """Rows inside the border, words that training never saw as missing."""
         mixture = self.mixture_
-        return mixture._known(mixture._rows(self.frame(X), reset=False), mixture._learnt)[0]
+        rows, strange = mixture._known(mixture._rows(self.frame(X), reset=False), mixture._learnt)
+        tell_of_strangers(strange, "TableClusterer")
+        return rows
 
     def predict_proba(self, X: Any) -> Array:
         """p(cluster | x) of each row (n, K), the largest cluster first."""
@@ -154,13 +139,10 @@ class TableClusterer(ClusterMixin, BaseEstimator):
         if not hasattr(self, "mixture_"):
             return
         try:
-            schema, card = json.loads(self.schema_), json.loads(self.card_ or "{}")
-            sound = bool(schema) and isinstance(schema, dict) and isinstance(card, dict)
-            sound = sound and all(e["kind"] in ("real", "count", *WORDS) for e in schema.values())
-            sound = sound and all(_are_texts(e.get("levels")) for e in schema.values() if e["kind"] in WORDS)
+            sound = self._sound_columns()
             sound = sound and isinstance(self.mixture_, MixtureDensity) and self.calm_.shape[0] == 3
             sound = sound and sorted(self.order_.tolist()) == list(range(self.mixture_.model_.size))
-            sound = sound and list(self.mixture_.feature_names_in_) == list(schema)
+            sound = sound and list(self.mixture_.feature_names_in_) == list(self.schema)
         except (AttributeError, KeyError, TypeError, ValueError):
             sound = False
         if not sound:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, by_caller, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.ladder import joint
 from likely.estimators.mixture import MixtureDensity
@@ -244,6 +244,5 @@ def _refuse_more_than_rows(number: int | None, rows: float) -> None:
     if not rows:
         raise DataError(sentence("clusters", "some row must have a weight above 0", "none"))
     if number is not None and number > rows:
-        raise DataError(
-            sentence("--components", f"there are {rows:.0f} rows to make clusters of", number, "ask for fewer")
-        )
+        whose = by_caller("--components", "n_components")
+        raise DataError(sentence(whose, f"there are {rows:.0f} rows to make clusters of", number, "ask for fewer"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,13 @@ from likely.core.arrays import Index
 from likely.core.columns import Columns
 from likely.core.hashing import row_hashes
 from likely.core.ragged import Ragged
+from likely.estimators.border import foreign
 
 
 def as_table(X: Any) -> Any:
     """The same rows as something that can be cut: sparse matrices by rows, what has no index as an array."""
+    X = foreign(X)
+    X = Columns.of(X) if isinstance(X, Mapping) and not issparse(X) else X
     return X.tocsr() if issparse(X) else X if hasattr(X, "__getitem__") else np.asarray(X)
 
 

@@ -13,22 +13,27 @@ from sklearn.utils import check_random_state
 from likely.core.arrays import Array, Index
 from likely.core.notes import said_once, tell
 from likely.decisions.evaluation import Evaluation
-from likely.errors import DataError, sentence
-from likely.estimators.foreign import aligned_to, checked_targets, fitted, log_posteriors
+from likely.errors import DataError, DomainError, sentence
+from likely.estimators.foreign import aligned_to, checked_targets, fitted, log_posteriors, rows_of
+from likely.estimators.labels import checked_labels
 from likely.estimators.parallel import in_threads
 from likely.estimators.splits import Copies, Split, make_splits
 from likely.estimators.tables import as_table, equal_rows, take_rows
 
 
 def evaluate(
-    estimator: Any, X: Any, y: Any, *, cv: Any = 5, groups: Any = None, time: Any = None, cost: Any = None,
+    estimator: Any, X: Any, y: Any, *, cv: Any = None, groups: Any = None, time: Any = None, cost: Any = None,
     reject_cost: float | None = None, sample_weight: Any = None, random_state: Any = 0, n_jobs: int | None = None,
 ) -> Evaluation:  # fmt: skip
     """How good a classifier is on rows that it was not trained on   (Ney 2.5: error rates are measured on test data).
 
+    With `cv="prefit"` a fitted classifier is measured as it is: X and y are then test rows that it was not fitted to.
+    Otherwise copies of it are fitted to parts of X, and each is tested on the rest; the classifier itself is not used.
+
     - **estimator**: any classifier with probabilities; `lk.Calibrated` gives them to the others. It is not changed.
     - **cv**: a number of stratified folds (by `groups` where given), "leave-one-out", "time" (each block is tested by
-      what came before it in the order of `time`, or of the rows), a share between 0 and 1 (hold-out), or a splitter.
+      what came before it in the order of `time`, or of the rows), a share between 0 and 1 (hold-out), a splitter, or
+      "prefit": no copy is fitted. None: 5 folds, with a warning where the classifier is fitted already.
     - **cost**, **reject_cost**: None: those of the estimator, if it has any.
     - **n_jobs**: threads; None: one a core.
 
@@ -37,15 +42,58 @@ def evaluate(
     >>> evaluate(GaussianNB(), *load_iris(return_X_y=True)).error.value < 0.08
     True
     """
+    costs: dict[str, Any] = {
+        "cost": getattr(estimator, "cost", None) if cost is None else cost,
+        "reject_cost": getattr(estimator, "reject_cost", None) if reject_cost is None else reject_cost,
+    }
+    if isinstance(cv, str) and cv == "prefit":
+        return _as_it_is(estimator, X, y, sample_weight, costs)
+    _tell_of_copies(estimator, cv)
     held = out_of_fold(
-        estimator, X, y, cv=cv, groups=groups, time=time, sample_weight=sample_weight, random_state=random_state,
-        n_jobs=n_jobs,
+        estimator, X, y, cv=5 if cv is None else cv, groups=groups, time=time, sample_weight=sample_weight,
+        random_state=random_state, n_jobs=n_jobs,
     )  # fmt: skip
     return Evaluation(
-        held.log_posterior, held.truth, held.classes, weight=held.weight, fold=held.fold, score=held.score,
-        cost=getattr(estimator, "cost", None) if cost is None else cost,
-        reject_cost=getattr(estimator, "reject_cost", None) if reject_cost is None else reject_cost,
-    )  # fmt: skip
+        held.log_posterior, held.truth, held.classes, weight=held.weight, fold=held.fold, score=held.score, **costs
+    )
+
+
+def _as_it_is(estimator: Any, X: Any, y: Any, sample_weight: Any, costs: dict[str, Any]) -> Evaluation:
+    """A fitted classifier on rows with labels among its classes."""
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        expected, remedy = 'cv="prefit" needs a fitted classifier', "fit it first, or pass a number of folds"
+        raise DomainError(sentence("evaluate", expected, type(estimator).__name__, remedy))
+    classes = np.asarray(classes)
+    truth = _places(checked_labels(y, rows_of(X), type(estimator).__name__), classes)
+    tested = _tested(estimator, X, classes)
+    return Evaluation(tested.log_posterior, truth, classes, weight=sample_weight, score=tested.score, **costs)
+
+
+def _places(labels: NDArray[Any], classes: NDArray[Any]) -> Index:
+    """The place of each label among the classes; numbers and words that read alike are the same."""
+    names, known = labels.tolist(), classes.tolist()
+    place = {str(c): i for i, c in enumerate(known)} | {c: i for i, c in enumerate(known)}
+    at = [place.get(label, place.get(str(label), -1)) for label in names]
+    if -1 in at:
+        row = at.index(-1)
+        expected, got = f"labels must be among the classes {known[:12]}", f"{names[row]!r} at row {row}"
+        raise DataError(sentence("evaluate", expected, got, "leave such rows out"))
+    return np.array(at, dtype=np.intp)
+
+
+def _tell_of_copies(estimator: Any, cv: Any) -> None:
+    """A classifier that is fitted already is not what is measured: copies are, and not all of them are calibrated."""
+    if getattr(estimator, "classes_", None) is None:
+        return
+    name = type(estimator).__name__
+    if cv is None:
+        told = f"this {name} is fitted already, but copies of it, fitted to parts of these rows, are measured"
+        remedy = 'cv="prefit" measures it as it is, cv=5 measures copies without this warning'
+        tell(sentence("evaluate", told, remedy=remedy))
+    if getattr(estimator, "calibration_", None) is not None and not getattr(estimator, "calibrate", False):
+        told = f"the probabilities of this {name} are calibrated; copies of it are measured without calibration"
+        tell(sentence("evaluate", told, remedy='cv="prefit" measures it as it is'))
 
 
 class OutOfFold(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Mask
 from likely.core.engine import one_blas_thread
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, by_caller, sentence
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.novelty import Ordinary, _patterns, alarm
 from likely.estimators.shell import DensityEstimator
@@ -73,7 +73,10 @@ class Watch:
             return cls(model.schema, model.classifier_, model.classifier_.calm_)
         if isinstance(model, DensityEstimator) and hasattr(model, "model_") and schema is not None:
             return cls(schema, model, None)
-        expected, remedy = "a model is needed that knows how likely a row is", "train one with --train"
+        expected, remedy = (
+            "a model is needed that knows how likely a row is",
+            by_caller("train one with --train", "fit one"),
+        )
         raise DataError(sentence("novelty", expected, type(model).__name__, remedy))
 
     def look(self, frame: Any) -> Look:

@@ -43,6 +43,18 @@ def keeper(checkpoint: Any, run: int, runs: int) -> Any:
     return Checkpoint(checkpoint) if runs == 1 else Checkpoint(f"{checkpoint}.{run}")
 
 
+def own_streams(rng: np.random.Generator, contents: list[Any]) -> list[np.random.Generator]:
+    """A random stream for each of several sets of rows, given by their hashes: what a set holds decides, not its place.
+
+    So neither the order nor the names of classes matter. A set on its own takes the stream as it is.
+    """
+    if len(contents) == 1:
+        return [rng]
+    seed = int(rng.integers(2**63))
+    keys = (int(np.bitwise_xor.reduce(np.unique(hashes), initial=np.uint64(0))) for hashes in contents)
+    return [np.random.default_rng([seed, key]) for key in keys]
+
+
 def seed_of(random_state: Any) -> Any:
     """What NumPy's generator takes: an old RandomState gives it a number."""
     return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state

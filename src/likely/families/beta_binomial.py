@@ -19,7 +19,7 @@ from likely.families.counts import exact_expectation
 from likely.families.known_trials import KnownTrials, given_trials, largest_counts
 from likely.families.law import Estimate, in_units, lone
 from likely.maths.climbing import Spot, climb
-from likely.maths.special import digamma_gap
+from likely.maths.special import digamma_gap, gamma_excess
 from likely.maths.urns import log_two_colours, nearly_certain
 
 LONGEST = 1 << 24  # trials of a law whose probabilities are summed one by one
@@ -147,7 +147,7 @@ class BetaBinomial(KnownTrials, ValueLaw):
         return between_counts(x, **{{"trials": "n"}.get(name, name): part for name, part in parts.items()})
 
     def _from_values(self, values: Array, weight: Array, trials: float, a: float, b: float) -> dict[str, float]:
-        return fitted(values, weight, trials)
+        return fitted(values, weight, trials, (a, b))
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any, trials: Any) -> BetaBinomial:  # type: ignore[override]
@@ -211,8 +211,11 @@ def _mean_log(law: tuple[Any, ...], other: tuple[Any, ...]) -> float:
     return float(p @ np.where(p > 0, logs, 0.0))
 
 
-def fitted(x: Array, w: Array, n: float) -> dict[str, float]:
-    """a and b of maximum likelihood for counts with weights, by Newton's steps for their logarithms."""
+def fitted(x: Array, w: Array, n: float, old: tuple[float, float] = (1.0, 1.0)) -> dict[str, float]:
+    """a and b of maximum likelihood for counts with weights, by Newton's steps for their logarithms.
+
+    Steps begin at the law of before or at that of the moments, whichever is better.
+    """
     total = float(w.sum())
     mean = float(w @ x) / total / n
     if mean <= 0 or mean >= 1 or n == 1:  # all or nothing, or coins, whose spread says nothing: a law worth one row
@@ -223,22 +226,31 @@ def fitted(x: Array, w: Array, n: float) -> dict[str, float]:
         whole = LARGEST / max(mean, 1 - mean)
         return {"a": mean * whole, "b": (1 - mean) * whole}
     whole = min(max((1 - spread) / max(spread - 1 / n, 1e-6), 1e-3), 1e4)
-    start = np.log(np.clip([mean * whole, (1 - mean) * whole], SMALLEST, LARGEST))
-    a, b = np.exp(climb(lambda t: _hill(t, x, w, n), start, np.log(SMALLEST), np.log(LARGEST)))
+    starts = [np.log(np.clip(one, SMALLEST, LARGEST)) for one in (old, (mean * whole, (1 - mean) * whole))]
+
+    def hill(logs: Array) -> Spot:
+        return _hill(logs, x, w, n)
+
+    best = max(starts, key=lambda logs: hill(logs).height)
+    a, b = np.exp(climb(hill, best, np.log(SMALLEST), np.log(LARGEST)))
     return {"a": float(a), "b": float(b)}
 
 
 def _hill(logs: Array, x: Array, w: Array, n: float) -> Spot:
-    """Log-likelihood of log a and log b, its slope and curvature."""
-    a, b = np.exp(logs)
-    whole, total, size = a + b, float(w.sum()), np.array([a, b])
-    common = total * _rise(whole, n)
-    slope = np.array([w @ _rise(a, x) - common, w @ _rise(b, n - x) - common]) * size
-    lift = total * float(polygamma(1, whole) - polygamma(1, whole + n))
-    own = np.array([w @ (polygamma(1, a) - polygamma(1, a + x)), w @ (polygamma(1, b) - polygamma(1, b + n - x))])
-    return Spot(float(w @ between_counts(x, n, a, b)), slope, own * size**2 - slope, lift, size)
+    """Log-likelihood of log a and log b, but for what they do not touch, its slope and curvature."""
+    size = np.exp(logs)
+    whole, total = float(size.sum()), float(w.sum())
+    law = np.concatenate([np.repeat(size, len(x)), [whole]])
+    drawn = np.concatenate([x, n - x, [n]])
 
+    def summed(each: Array) -> tuple[Array, float]:
+        """Σ w over the counts of either colour, and over those of both."""
+        return each[:-1].reshape(2, -1) @ w, total * float(each[-1])
 
-def _rise(a: Any, x: Any) -> Any:
-    """ψ(a + x) − ψ(a)."""
-    return np.log1p(x / a) + digamma_gap(a) - digamma_gap(a + x)
+    excess, all_excess = summed(gamma_excess(law, drawn))
+    rise, common = summed(np.log1p(drawn / law) + digamma_gap(law) - digamma_gap(law + drawn))
+    own, lift = summed(polygamma(1, law) - polygamma(1, law + drawn))
+    counted = np.array([w @ x, w @ (n - x)])
+    height = float(counted @ np.log(size / whole) + excess.sum() - all_excess)
+    slope = (rise - common) * size
+    return Spot(height, slope, own * size**2 - slope, lift, size)

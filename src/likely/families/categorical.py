@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import rel_entr, xlogy
 
-from likely.core.arrays import Array, Index, n_rows, parameter, weights
+from likely.core.arrays import Array, Index, n_rows, parameter, unmasked, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Engine, Threads, map_rows
 from likely.core.learn import Stop, fit
@@ -453,6 +453,7 @@ def _count_if_codes(levels: NDArray[Any]) -> NDArray[Any] | int:
 
 def one_column_of(x: Any) -> NDArray[Any]:
     """Values (n,) of any kind; a list keeps its texts, numbers and gaps apart."""
+    x = unmasked(x)
     a = np.asarray(x)
     if a.dtype.kind in "US" and not hasattr(x, "dtype"):
         a = np.asarray(x, dtype=object)  # ["a", nan] would have become texts

@@ -14,7 +14,7 @@ from likely.families.cauchy_fit import best_cauchy
 from likely.families.centred import Centred
 from likely.families.column_law import ValueLaw
 from likely.families.law import in_units, lone
-from likely.maths.special import LOG_PI, log_ratio
+from likely.maths.special import LOG_2, LOG_PI
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,13 @@ class Cauchy(Centred, ValueLaw):
     def _log_pdf(self, x: Array, centre: Array, scale: Array) -> Array:
         away = np.abs(x - centre)
         spread = np.pi * (scale + away * (away / scale))
-        far = LOG_PI + 2 * log_ratio(np.where(away > 0, away, 1.0), scale) + np.log(scale)
-        return -np.where((spread > 0) & (spread < np.inf), np.log(spread), far)
+        inside = (spread > 0) & (spread < np.inf)
+        if np.all(inside):
+            return np.asarray(-np.log(spread))
+        # in logarithms, and in halves where the difference itself overflows
+        log_away = np.where(np.isinf(away), LOG_2 + np.log(np.abs(0.5 * x - 0.5 * centre)), np.log(away))
+        far = LOG_PI + np.logaddexp(np.log(scale), 2 * log_away - np.log(scale))
+        return -np.where(inside, np.log(spread), far)
 
     def _cdf(self, x: Array, centre: Array, scale: Array) -> Array:
         return np.arctan2(scale, centre - x) / np.pi

@@ -9,6 +9,7 @@ from likely.families.grain import grain
 from likely.families.laplace_law import weighted_median
 
 STEPS = 200
+FAR = 1e130  # units from the middle: a value beyond pulls as one there, by less than rounding
 FLOOR = 3e-5  # of the median distance of the other values: the scale where half of the weight is one value
 
 
@@ -22,13 +23,18 @@ def best_cauchy(values: Array, weight: Array) -> tuple[float, float]:
     heaviest = int(share.argmax())
     if share[heaviest] > 0.5 - 1e-12 and not (len(values) == 2 and abs(share[heaviest] - 0.5) <= 1e-12):
         return float(values[heaviest]), _least(values, share, heaviest)
+    smaller = 0.25 if np.abs(values[[0, -1]]).max() > 4e307 else 1.0  # differences must not overflow
+    values = values * smaller
     middle = weighted_median(values, share)
     away = np.abs(values - middle)
     order = np.argsort(away, kind="stable")
     unit = weighted_median(away[order], share[order])
     unit = unit if unit > 0 else float(away[order][away[order] > 0][0])
-    centre, log_scale = _climbed((values - middle) / unit, share)
-    return middle + unit * centre, float(unit * np.exp(log_scale))
+    with np.errstate(over="ignore"):
+        z = np.clip((values - middle) / unit, -FAR, FAR)
+    centre, log_scale = _climbed(z, share)
+    scale = max(float(unit * np.exp(log_scale)), float(np.finfo(np.float64).smallest_subnormal))
+    return (middle + unit * centre) / smaller, scale / smaller
 
 
 def _least(values: Array, share: Array, at: int) -> float:

@@ -14,7 +14,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, BadEntry, Index, n_rows, parameter, refuse_infinite, rows, sliceable, weights
+from likely.core.arrays import (
+    Array,
+    BadEntry,
+    Index,
+    Mask,
+    n_rows,
+    parameter,
+    refuse_infinite,
+    rows,
+    sliceable,
+    weights,
+)
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.notes import tell
@@ -47,6 +58,7 @@ class ColumnLaw(Law):
     _domains: ClassVar[dict[str, str]]  # of each parameter, a word of DOMAINS
     _counts_to: ClassVar[str | None] = None  # the parameter that entries are counts up to
     _spreads: ClassVar[bool] = False  # True where a column of one value leaves the law no width
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {}  # from where on a parameter was not learnt, and why
     _support: ClassVar[str] = "real"  # where entries may lie: "real", "positive" (> 0), "unsigned", "unit", "count"
 
     def __post_init__(self) -> None:
@@ -260,11 +272,21 @@ class ColumnLaw(Law):
     def _learnt_from(self, blocks: Blocks, prior: Any, *args: Any, **how: Any) -> FitReport:
         """How learning went; a column that leaves no width, where no prior gives one, is told of."""
         report = super()._learnt_from(blocks, prior, *args, **how)
-        if self._spreads and (prior is None or isinstance(prior, str)):
-            constant = constant_columns(blocks, type(self).__name__)
+        if prior is None or isinstance(prior, str):
+            constant = constant_columns(blocks, type(self).__name__) if self._spreads else ()
             if len(constant):
-                tell(f"{type(self).__name__}: {listed(constant.tolist())} {NARROW}")
+                tell(f"{type(self).__name__}: {listed(list(constant))} {NARROW}")
+            report.model._tell_limits(constant)
         return report
+
+    def _tell_limits(self, told: Any = ()) -> None:
+        """Say of which columns a parameter is as large as can be learnt; `told` are columns that need no more words."""
+        for name, (most, why) in self._limits.items():
+            part = np.atleast_2d(getattr(self, name))
+            held = np.setdiff1d(np.flatnonzero((part >= most).any(axis=0)), told)
+            if len(held):
+                got = f"{name} is held at {part[:, held].max():.0e}"
+                tell(f"{type(self).__name__}: {listed(held.tolist())} {why}: {got}")
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
@@ -300,6 +322,15 @@ class ColumnLaw(Law):
             refuse_outside(z, self._support, type(self).__name__)
             raise
 
+    def _learnt(self, **parts: Array) -> Self:
+        """The law with these parameters; what data at the edge of the numbers made of them is refused."""
+        for name, part in parts.items():
+            sound = np.isfinite(part) & DOMAINS[self._domains[name]][0](part)
+            if not sound.all():
+                got = f"{name} = {float(part[~sound][0]):g}"
+                raise too_large(type(self).__name__, sound, got)
+        return self.replace(**parts)
+
     def _check(self, stats: Any) -> None:
         if not stats.total_weight > 0:
             me, remedy = type(self).__name__, "or give a prior"
@@ -331,12 +362,14 @@ class FeatureLaw(ColumnLaw):
     def refit(self, stats: FeatureSums, prior: Any = None) -> Self:
         """The maximum-likelihood value, or with a prior the posterior mode; a column never seen stays as it was."""
         self._fits(stats)
+        if not (sound := np.isfinite(stats.sums).all(axis=-1)).all():
+            raise too_large(type(self).__name__, sound, "sums that overflow")
         if prior is not None:
             return prior.update(stats).point("mode")
         self._check(stats)
         seen = stats.weight > 0
         found = self._from_means(stats.means(self._plain(1)._features(np.full(1, self._harmless))))
-        return self.replace(**{name: np.where(seen, part, getattr(self, name)) for name, part in found.items()})
+        return self._learnt(**{name: np.where(seen, part, getattr(self, name)) for name, part in found.items()})
 
     def objective(self, stats: FeatureSums, prior: Any = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
@@ -369,7 +402,7 @@ class ValueLaw(ColumnLaw):
         """The maximum-likelihood value, or with a prior the posterior mode; a column never seen stays as it was."""
         self._fits(stats)
         if prior is not None:
-            return prior.update(stats).point("mode")
+            return self._mode(prior, stats)
         self._check(stats)
         parts = {name: np.array(part) for name, part in self.parameters.items()}
         flat = {name: part.reshape(-1) for name, part in parts.items()}
@@ -378,7 +411,7 @@ class ValueLaw(ColumnLaw):
                 found = self._from_values(values, weight, **{name: float(part[cell]) for name, part in flat.items()})
                 for name, number in found.items():
                     flat[name][cell] = number
-        return self.replace(**parts)
+        return self._learnt(**parts)
 
     def _log_learnt(self, x: Array, **parts: Array) -> Array:
         """log p of values that were learnt from; laws of counts take expected counts too."""
@@ -431,16 +464,22 @@ _OUTSIDE: dict[str, tuple[Any, str]] = {
 }
 
 
-def refuse_outside(z: Array, support: str, whose: str) -> None:
-    """Rows to learn from must lie where the law can; the first that does not is named by row and column."""
+def outside(z: Array, support: str) -> tuple[Mask, str] | None:
+    """Which entries (n, d) do not lie where the law can, and what is expected instead; None where all do."""
     if support not in _OUTSIDE:
-        return
+        return None
     beyond, expected = _OUTSIDE[support]
     with np.errstate(invalid="ignore"):
-        bad = np.argwhere(beyond(z))
-    if len(bad):
-        i, j = (int(k) for k in bad[0])
-        raise BadEntry(whose, expected, z[i, j], i, j, "correct it, or replace it by NaN")
+        bad = beyond(z)
+    return (bad, expected) if bad.any() else None
+
+
+def refuse_outside(z: Array, support: str, whose: str) -> None:
+    """Rows to learn from must lie where the law can; the first that does not is named by row and column."""
+    found = outside(z, support)
+    if found is not None:
+        i, j = (int(k) for k in np.argwhere(found[0])[0])
+        raise BadEntry(whose, found[1], z[i, j], i, j, "correct it, or replace it by NaN")
 
 
 def same_columns(law: Any, other: Any) -> None:
@@ -451,6 +490,13 @@ def same_columns(law: Any, other: Any) -> None:
     if law.dim != other.dim or len({law.members, other.members} - {None}) > 1:
         got = [f"{one.dim} columns" + (f" and {one.members} members" if one.members else "") for one in (law, other)]
         raise ShapeError(sentence(f"{me}.kl", "both laws must have as many columns and members", " and ".join(got)))
+
+
+def too_large(whose: str, sound: Array, got: str) -> DataError:
+    """The refusal of a column whose values leave no parameters that are numbers; `sound` (..., d) says which are."""
+    column = int(np.argwhere(~sound)[0][-1])
+    expected = f"values of column {column} must be such that sums and parameters are finite"
+    return DataError(sentence(whose, expected, got, "rescale the column"))
 
 
 def refuse_options(options: dict[str, Any], whose: str, known: str = "") -> None:

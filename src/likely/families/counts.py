@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, parameter
+from likely.core.arrays import Array, Index, numbers, parameter
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
@@ -179,6 +179,6 @@ def draw_counts(rate: Array, rng: Generator) -> Array:
 
 def one_column(x: Any, members: int | None) -> Array:
     """Values for a law of one column: (n,) or (n, 1) as (n,), with a last axis to meet a stack's members."""
-    z = np.asarray(x, dtype=np.float64)
+    z = numbers(x, "cdf")
     z = z[..., 0] if z.ndim > 1 and z.shape[-1] == 1 else z
     return z[..., None] if members else z

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -14,7 +14,13 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law
-from likely.families.multinomial import Multinomial, count_rows, refuse_negative, seen_counts
+from likely.families.multinomial import (
+    Multinomial,
+    count_rows,
+    refuse_negative,
+    seen_counts,
+    tell_fractional_counts,
+)
 from likely.families.sparse_rows import SparseRows, row_products, row_sums, shares_of
 from likely.families.urn_counts import UrnCounts, urn_counts
 from likely.families.urn_learning import fitted_alpha
@@ -135,6 +141,12 @@ class DirichletMultinomial(Law):
         like = Multinomial.blank(x, members)
         return cls.trusted(alpha=np.ones(like.probs.shape), length=like.length)
 
+    @classmethod
+    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+        """The maximum-likelihood value for weighted rows (or the posterior mode); fractions are told of."""
+        tell_fractional_counts(x, cls.__name__)
+        return super().fit(x, weight, **options)
+
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> UrnCounts:
         """How often each count came in each column of rows (n, d), dense or sparse, and each total of a row.
 
@@ -161,7 +173,7 @@ class DirichletMultinomial(Law):
         """The maximum-likelihood α, or with a prior the posterior mode; a member never seen stays as it was."""
         self._learns_from(stats)
         if prior is not None:
-            return prior.update(stats).point("mode")
+            return self._mode(prior, stats)
         if not stats.total_weight > 0:
             expected = "at least one row with weight is needed"
             raise DataError(sentence("DirichletMultinomial", expected, "none", "or give a prior"))
@@ -170,7 +182,7 @@ class DirichletMultinomial(Law):
         for k in range(len(alpha)):
             mine = member == k
             if (column[mine] == self.dim).any():  # rows without any count say nothing
-                alpha[k] = fitted_alpha(column[mine], stats.value[mine], stats.each[mine], width)
+                alpha[k] = fitted_alpha(column[mine], stats.value[mine], stats.each[mine], width, alpha[k])
         return self.replace(alpha=alpha.reshape(self.alpha.shape))
 
     def objective(self, stats: UrnCounts, prior: Any = None) -> float:

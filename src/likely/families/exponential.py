@@ -27,6 +27,7 @@ class Exponential(FeatureLaw):
     rate: Array  # (d,) or (K, d)
 
     _domains: ClassVar[dict[str, str]] = {"rate": "positive"}
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {"rate": (1e280, "0 or next to 0 throughout: no rate is best")}
     _support = "unsigned"
     _n_features = 1
 

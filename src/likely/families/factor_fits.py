@@ -9,6 +9,7 @@ from scipy.linalg import eigh
 
 from likely.core.arrays import Array, Mask
 from likely.maths import spd
+from likely.maths.eigenspaces import TIED, settled, upright
 
 STEPS = 100  # Newton's method needs 5 to 10 from nothing, 2 from the last round of EM, 20 where a noise vanishes
 ACTIVE = 1e-12  # slope below which a noise is as good as it gets
@@ -28,7 +29,7 @@ class Factors(NamedTuple):
 def leading(a: Array, q: int) -> tuple[Array, Array]:
     """The q largest eigenvalues of a symmetric matrix, falling, with their vectors as columns (d, q).
 
-    The entry of largest size in each vector is positive.
+    Vectors of equal eigenvalues, and all signs, are chosen by a rule (`settled`), not by rounding.
 
     >>> values, vectors = leading(np.array([[2.0, 1.0], [1.0, 2.0]]), 1)
     >>> values.round(6), vectors.round(4).ravel()
@@ -41,16 +42,11 @@ def leading(a: Array, q: int) -> tuple[Array, Array]:
         values, vectors = np.linalg.eigh(a)
     else:
         values, vectors = eigh(a, subset_by_index=(d - q, d - 1), check_finite=False)
-    return values[-q:][::-1].copy(), upright(vectors[:, -q:][:, ::-1])
-
-
-def upright(vectors: Array) -> Array:
-    """Columns with the sign at which their entry of largest size is positive."""
-    size = np.abs(vectors)
-    # of entries that agree to rounding the first decides, so that rounding does not
-    first = (size >= size.max(axis=0) * (1.0 - 1e-9)).argmax(axis=0)
-    signs = np.sign(vectors[first, np.arange(vectors.shape[1])])
-    return np.ascontiguousarray(vectors * np.where(signs == 0, 1.0, signs))
+    values, vectors = values[::-1], vectors[:, ::-1]
+    last = q  # a space that is cut is settled whole
+    while last < len(values) and values[last - 1] - values[last] <= TIED * values[0]:
+        last += 1
+    return values[:q].copy(), settled(values[:last], vectors[:, :last])[:, :q]
 
 
 # ------------------------------------------------------- one noise for all columns
@@ -234,5 +230,5 @@ def em_start(covariance: Array, q: int, rng: np.random.Generator) -> tuple[Array
 
 
 __all__ = [
-    "Factors", "em_start", "em_step", "factor_analysis", "leading", "power_of_two", "principal_factors", "upright",
+    "Factors", "em_start", "em_step", "factor_analysis", "leading", "power_of_two", "principal_factors"
 ]  # fmt: skip

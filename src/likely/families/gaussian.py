@@ -260,7 +260,7 @@ class Gaussian(Algebra):
 
     def _standard(self, x: Any) -> Array:
         mean, deviation = self._one_column()
-        z = np.asarray(x, dtype=np.float64)
+        z = numbers(x, "Gaussian")
         z = z[..., 0] if z.ndim > 1 and z.shape[-1] == 1 else z
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             away = (z[..., None] if self.members else z) - mean

@@ -16,6 +16,7 @@ from likely.core.notes import said_once, tell
 from likely.core.report import FitReport
 from likely.core.value import Value
 from likely.errors import DomainError, sentence
+from likely.families.line import expectation
 from likely.families.unseen import tell_unseen
 from likely.maths.special import LOG_2
 
@@ -44,6 +45,11 @@ REMEDIES = {  # what to do where a law has no answer of its own
 
 class Law(Value):
     """A frozen density with parameters; a leading axis makes it a stack of K members."""
+
+    @property
+    def log_smoothing(self) -> float:
+        """Log prior density, up to a constant, of the smoothing that `refit` does even without a prior: 0 if none."""
+        return 0.0
 
     if not TYPE_CHECKING:
 
@@ -94,6 +100,11 @@ class Law(Value):
         """How learning from here went; without a `stop`, a law that knows a shorter way to the same end takes it."""
         return fit(self, blocks, prior=prior, engine=engine, stop=stop or usual)
 
+    def _mode(self, prior: Any, stats: Any) -> Any:
+        """The posterior mode; a search for it that earlier data make necessary begins here."""
+        found = prior.update(stats)
+        return (found.replace(law=self) if type(getattr(found, "law", None)) is type(self) else found).point("mode")
+
     of_sequences: ClassVar[bool] = False  # True where a row is a sequence of frames
     _rest_tells: ClassVar[bool] = False  # what is missing in a row follows from the rest: a column of gaps is learnt
     _mean_is_all: ClassVar[bool] = False  # the mean gives the law, so its best estimate is unbiased and by moments too
@@ -113,15 +124,39 @@ class Law(Value):
         raise DomainError(sentence(cls.__name__, "there is no unbiased estimate that is known", remedy="use fit"))
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
-        """E[g(x)] with its standard error, by n draws (laws that can sum or integrate exactly do so).
+        """E[g(x)] with its error: laws of counts sum, laws of one real number integrate, others average n draws.
+
+        g takes rows (m, d), or (m, K, d) of a stack, and gives (m, ...). The error is a bound for an integral, and the
+        standard error for draws. An integral that does not converge is refused. Jumps and kinks of g cost no accuracy;
+        what g does where the law has less than 1e-5 of its weight may go unseen.
 
         >>> import likely as lk
         >>> value, error = lk.Gaussian([0.0], 1.0).expect(lambda x: x[..., 0] ** 2)
-        >>> bool(abs(value - 1.0) < 5 * error)
+        >>> bool(abs(value - 1.0) <= error < 1e-9)
         True
         """
+        found = self._integrated(g)
+        if found is not None:
+            return found
         values = np.asarray(g(self.sample(n, rng or np.random.default_rng(0))), dtype=np.float64)  # type: ignore[attr-defined]
         return Estimate(values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(n))
+
+    def _integrated(self, g: Callable[[Any], Array]) -> Estimate | None:
+        """E[g(x)] by quadrature, member by member; None where rows are not one real number each."""
+        if getattr(self, "dim", None) != 1:
+            return None
+        members: int | None = getattr(self, "members", None)
+        if members is None:
+            found = expectation(self, g)
+            return None if found is None else Estimate(*found)
+
+        def of(k: int) -> Callable[[Array], Array]:
+            return lambda x: np.asarray(g(np.repeat(x[:, None], members, axis=1)))[:, k]
+
+        each = [expectation(self.member(k), of(k)) for k in range(members)]  # type: ignore[attr-defined]
+        if any(one is None for one in each):
+            return None
+        return Estimate(*(np.stack([one[i] for one in each if one is not None]) for i in (0, 1)))
 
 
 def no_option(whose: str, name: str) -> DomainError:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
+from likely.errors import DomainError, sentence
 from likely.maths.quadrature import integrate
 
 LOOK = 512  # draws that tell what kind of law this is
@@ -17,6 +18,10 @@ FARTHEST = 150.0  # x = centre + scale · sinh(t) up to this t: 10⁶⁵ scales 
 LISTED = 1 << 20  # values that are listed one by one
 LEFT_OUT = 1e-13  # probability that a list may leave out
 POINT = 1e-10  # probability below which a set is a few points
+MANY, PANELS = 100_000, 512  # draws that an expectation looks at, and panels
+STEEP = 128  # pairs of neighbouring draws between which a function changes most
+HIDDEN = 1e-3  # probability that poles may hide from an expectation: it counts as error
+ROUNDING = 1e-12  # of an integral, at least
 SLOW = 0.999  # a tail that falls by less from one t to the next has no integral that could be found
 
 
@@ -111,20 +116,24 @@ def _listed(law: Any, draws: Array) -> Atoms | None:
     return None
 
 
-def _line(draws: Array) -> Line:
-    """Panels that begin and end at quantiles of the draws, and go on to both sides."""
-    marks = np.quantile(draws, np.linspace(0, 1, 65))
-    centre = float(marks[32])
-    scale = float(marks[48] - marks[16]) / 2 or float(np.ptp(draws)) or abs(centre) or 1.0
+def _line(draws: Array, panels: int = 64, ends: Any = ()) -> Line:
+    """Panels that begin and end at quantiles of the draws and known ends, and go on to both sides."""
+    marks = np.quantile(draws, np.linspace(0, 1, panels + 1))
+    centre = float(marks[panels // 2])
+    scale = float(marks[3 * panels // 4] - marks[panels // 4]) / 2 or float(np.ptp(draws)) or abs(centre) or 1.0
     far = np.concatenate([np.arange(0.0, 12.0, 0.5), np.arange(12.0, FARTHEST + 1, 6.0)])
     beyond = float(np.ptp(draws)) * 0.5 ** np.arange(40.0)  # a law may end anywhere just outside of its draws
-    marks = np.concatenate([marks, marks[0] - beyond, marks[-1] + beyond])
+    marks = np.concatenate([marks, marks[0] - beyond, marks[-1] + beyond, ends])
     edges = np.unique(np.concatenate([-far, far, np.arcsinh((marks - centre) / scale)]))
     return Line(centre, scale, edges)
 
 
-def integral(line: Line, law: Any, g: Callable[[Array, Array], Array]) -> tuple[float, float] | None:
+def integral(
+    line: Line, law: Any, g: Callable[[Array, Array], Array], missing: float = 1e-8, most: float = 1.0
+) -> tuple[float, float] | None:
     """∫ p(x) g(x, log p(x)) dx and its error; ±inf where it diverges; None where p itself does not integrate to 1.
+
+    `missing` is the probability that poles may hide between numbers, and `most` how large g is there.
 
     >>> import likely as lk
     >>> cauchy = lk.StudentT([0.0], [1.0], 1.0)
@@ -152,7 +161,7 @@ def integral(line: Line, law: Any, g: Callable[[Array, Array], Array]) -> tuple[
 
     with np.errstate(all="ignore"):
         mass, lost = integrate(lambda t: weighted(t)[2], line.edges)
-        if not abs(mass - 1) <= 1e-8 + lost:
+        if not abs(mass - 1) <= missing + lost:
             return None
         for sign in (1.0, -1.0):  # g may be infinite at single points, which do not count, or where p has weight
             if integrate(endless(sign), line.edges)[0] > POINT:
@@ -160,7 +169,76 @@ def integral(line: Line, law: Any, g: Callable[[Array, Array], Array]) -> tuple[
         value, error = integrate(finite, line.edges)
         size = abs(value)
         tails = [_tail(finite, side, size) + _unseen(line, weighted, values, side, size) for side in (-1.0, 1.0)]
-    return value + sum(tails), error + abs(1 - mass) * (1 + abs(value)) + sum(abs(t) for t in tails if math.isfinite(t))
+    error += abs(1 - mass) * (most + abs(value)) + sum(abs(t) for t in tails if math.isfinite(t))
+    return value + sum(tails), error
+
+
+class Within(NamedTuple):
+    """A law of angles as a law of the line: one turn, and nothing beyond."""
+
+    law: Any
+    low: float
+    high: float
+
+    def log_prob(self, x: Array) -> Array:
+        """log p within the turn, −inf beyond it."""
+        inside = (x[:, 0] >= self.low) & (x[:, 0] <= self.high)
+        return np.where(inside, self.law.log_prob(x), -np.inf)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws of the law."""
+        return np.asarray(self.law.sample(n, rng))
+
+
+def expectation(law: Any, g: Callable[[Array], Array]) -> tuple[Array, Array] | None:
+    """E[g(x)] of a law of one real number, and a bound of its error; None where the law is none, or no line.
+
+    g takes rows (m, 1) and gives (m, ...). Panels end at quantiles of draws and next to draws between which g
+    changes most, so that a jump on either side of a single draw is seen. What is no number where the law has
+    weight, and what does not converge, is refused.
+    """
+    if not isinstance(look(law), Line):
+        return None
+    whose = f"{type(law).__name__}.expect"
+    on_line = Within(law, *law._turn) if hasattr(law, "_turn") else law
+    x = np.sort(np.ravel(law.sample(MANY, np.random.default_rng(0))))
+    line = _line(x, PANELS, ends=getattr(law, "_turn", ()))
+    with np.errstate(all="ignore"):
+        values = np.asarray(g(x[:, None]), dtype=np.float64)
+    found = [_entry(line, on_line, g, j, x, column, whose) for j, column in enumerate(values.reshape(len(x), -1).T)]
+    if any(one is None for one in found):
+        return None
+    parts = np.array(found, dtype=np.float64).reshape(*values.shape[1:], 2)
+    if not np.isfinite(parts).all():
+        raise DomainError(sentence(whose, "the expectation does not exist, or its integral does not converge"))
+    return parts[..., 0][()], parts[..., 1][()]
+
+
+def _entry(line: Line, law: Any, g: Any, j: int, x: Array, seen: Array, whose: str) -> tuple[float, float] | None:
+    """E of entry j of g, with its values `seen` at draws x in order; in units of these, as tolerances are absolute."""
+    sizes = np.abs(seen[np.isfinite(seen)])
+    unit = float(np.median(sizes[sizes > 0])) if (sizes > 0).any() else 1.0
+
+    def entry(at: Array, logs: Array) -> Array:
+        values = np.asarray(g(at[:, None]), dtype=np.float64).reshape(len(at), -1)[:, j]
+        lost = np.isnan(values)
+        if lost.any():
+            heights = np.where(lost, log_density(law, at[:, None]), -np.inf)
+            if heights.max() > math.log(np.finfo(np.float64).tiny):
+                got = f"NaN at {at[heights.argmax()]:g}"
+                raise DomainError(sentence(whose, "g must be a number wherever the law has weight", got))
+        return np.where(lost, 0.0, values) / unit
+
+    with np.errstate(all="ignore"):
+        change = np.nan_to_num(np.abs(np.diff(seen)))
+    steep = np.argpartition(-change, STEEP)[:STEEP]
+    edges = np.arcsinh((x[np.unique(np.concatenate([steep, steep + 1]))] - line.centre) / line.scale)
+    line = line._replace(edges=np.unique(np.concatenate([line.edges, edges])))
+    found = integral(line, law, entry, HIDDEN, float(sizes.max(initial=0.0)) / unit)
+    if found is None:
+        return None
+    value, error = found
+    return unit * value, unit * (error + ROUNDING * (1 + abs(value)))
 
 
 def _tail(integrand: Callable[[Array], Array], side: float, size: float) -> float:

@@ -37,6 +37,11 @@ class Moments(Addable, Value):
     seen: Array | None = None  # (..., d): weight of the entries that were seen, where some were not
 
     @property
+    def filled(self) -> bool:
+        """True if gaps were filled by the model that looked."""
+        return not self.complete
+
+    @property
     def observed(self) -> Array:
         """Weight of the entries of each column that were seen (..., d)."""
         return np.broadcast_to(self.weight[..., None], self.shift.shape) if self.seen is None else self.seen

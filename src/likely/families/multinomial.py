@@ -15,6 +15,7 @@ from scipy.special import rel_entr, xlogy
 from likely.core.arrays import Array, BadEntry, Index, Mask, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
+from likely.core.notes import tell
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
@@ -38,7 +39,8 @@ class Multinomial(Law):
     total* N = Σ xⱼ: how long a text is says nothing here, so probabilities add up to one over the rows of
     each total. `length` is the total of rows that `sample` makes, and that `mean` and `entropy` speak of.
 
-    Fractions (expected counts) are scored by the same formula; a negative count has probability 0. Where
+    Fractions (expected counts, tf-idf weights) are scored by the same formula, which is then no probability: `fit` says
+    so, and `log_prob` does not, as EM asks it about expected counts. A negative count has probability 0. Where
     entries are NaN, the row is that of the seen columns given *their* total, with probabilities p / Σ p of
     those columns. Sparse rows (SciPy's matrices) stay sparse; they cannot have gaps.
 
@@ -240,6 +242,12 @@ class Multinomial(Law):
         shape = (width,) if members is None else (members, width)
         return cls.trusted(probs=np.full(shape, 1.0 / width), length=np.asarray(length))
 
+    @classmethod
+    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+        """The maximum-likelihood value for weighted rows (or the posterior mode); fractions are told of."""
+        tell_fractional_counts(x, cls.__name__)
+        return super().fit(x, weight, **options)
+
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> WordCounts:
         """How much was counted in each column of rows (n, d), dense or sparse, and in how many rows.
 
@@ -390,6 +398,25 @@ def seen_counts(block: Any, columns: int, whose: str) -> tuple[Array, Any, Any]:
     counts = np.where(seen, z, 0.0)
     possible: Mask = np.all(counts >= 0, axis=1)
     return np.where(possible[:, None], counts, 0.0), seen, possible
+
+
+def tell_fractional_counts(x: Any, whose: str) -> None:
+    """Say that numbers which are not whole are taken for expected counts; of rows that can be looked at twice."""
+    if is_sparse(x):
+        matrix = SparseRows.of(x, None, whose).matrix
+        broken = np.bincount(matrix.indices[matrix.data != np.floor(matrix.data)], minlength=matrix.shape[1]) > 0
+    elif hasattr(x, "__len__"):
+        z = rows(x, None, whose)
+        with np.errstate(invalid="ignore"):
+            broken = ((z != np.floor(z)) & np.isfinite(z)).any(axis=0)
+    else:
+        return
+    columns = np.flatnonzero(broken).tolist()
+    if columns:
+        more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
+        one, names = len(columns) == 1, ", ".join(map(str, columns[:5]))
+        what = f"column{'' if one else 's'} {names}{more} {'is' if one else 'are'} not all whole numbers"
+        tell(f"{whose}: {what}: the others are scored as expected counts")
 
 
 def refuse_negative(counts: Array, whose: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import digamma
+from scipy.special import digamma, entr
 
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.notes import tell
@@ -33,7 +33,8 @@ def neighbour_information(x: Any, y: Any, neighbours: int = 4) -> Estimate:
     The error joins, by squares, the standard error of the mean term, times what overlapping neighbourhoods cost, with
     what twice as many neighbours and half as many rows would change: a bias shows there. Where half of the rows know
     much less than all of them, one side looks like a function of the other, and that is told. Of rows with themselves
-    it is infinite, unless they repeat. Rows with a gap are left out. The value may be a little below 0.
+    it is infinite, unless they repeat. Of a side whose values repeat, the value never exceeds the entropy. Rows with a
+    gap are left out. The value may be a little below 0.
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=(2000, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
@@ -54,6 +55,7 @@ def _with_error(a: Array, b: Array, k: int) -> Estimate:
     table = _as_table(a, b)
     if table is not None:
         return table_information(table / len(a), float(len(a)))
+    most = min(_entropy(a), _entropy(b))
     a, b = _spread_out(a, 0), _spread_out(b, 1)
     terms = _terms(a, b, k)
     value, n = float(terms.mean()), len(terms)
@@ -64,7 +66,14 @@ def _with_error(a: Array, b: Array, k: int) -> Estimate:
         tell(sentence(ME, "the value should not grow with the rows", got, "one side may be a function of the other"))
     # each row takes part in about k neighbourhoods, whose terms lean on one another
     chance = float(terms.std(ddof=1)) * _overlap(k) / math.sqrt(n)
-    return Estimate(value, max(math.hypot(chance, value - fewer, value - wider), 1 / n))
+    return Estimate(min(value, most), max(math.hypot(chance, value - fewer, value - wider), 1 / n))
+
+
+def _entropy(a: Array) -> float:
+    """The entropy of the rows as they were counted; infinite unless every column has values that repeat."""
+    if not all(_repeats(column[:, None]) for column in a.T):
+        return math.inf
+    return float(entr(np.unique(a, axis=0, return_counts=True)[1] / len(a)).sum())
 
 
 def _repeats(a: Array) -> bool:

@@ -175,6 +175,11 @@ class Product(Law):
         """Objectives of independent parts add."""
         return sum(part.objective(stats[name], _of(prior, name)) for name, part in self.parts)
 
+    @property
+    def log_smoothing(self) -> float:
+        """That of the parts."""
+        return float(sum(getattr(part, "log_smoothing", 0.0) for _, part in self.parts))
+
     def weak_prior(self, stats: ProductStats) -> Any:
         """The weak prior of each part."""
         from likely.priors.product import ProductPrior
@@ -206,6 +211,11 @@ class ProductStats(Addable, Value):
     def complete(self) -> bool:
         """True if no part hid anything."""
         return all(stats.complete for _, stats in self.parts)
+
+    @property
+    def filled(self) -> bool:
+        """True if a part filled gaps in."""
+        return any(getattr(stats, "filled", False) for _, stats in self.parts)
 
     @property
     def total_weight(self) -> float:

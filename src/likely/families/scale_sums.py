@@ -40,6 +40,11 @@ class ScaleSums(Addable, Value):
     complete = False
 
     @property
+    def filled(self) -> bool:
+        """True if gaps were filled by the model that looked; laws without correlations leave them out."""
+        return isinstance(self.moments, Moments) and bool(self.seen[..., 1:-1].any())
+
+    @property
     def rows(self) -> Array:
         """Weight of the rows of which anything was seen (...)."""
         return np.asarray(self.seen[..., 1:].sum(axis=-1))

@@ -121,6 +121,11 @@ class Several(Law):
         terms = zip(self.parts, stats.parts, each(prior, self.members), strict=True)
         return sum(part.objective(s, p) for part, s, p in terms)
 
+    @property
+    def log_smoothing(self) -> float:
+        """That of the parts."""
+        return float(sum(getattr(part, "log_smoothing", 0.0) for part in self.parts))
+
     def weak_prior(self, stats: SeveralStats) -> tuple[Any, ...]:
         """Each member's weak prior, scaled by the statistics of all members of its kind together."""
         kinds = [(type(part), getattr(part, "kind", None)) for part in self.parts]
@@ -140,6 +145,11 @@ class SeveralStats(Addable, Value):
     def complete(self) -> bool:
         """True if no member hid anything."""
         return all(s.complete for s in self.parts)
+
+    @property
+    def filled(self) -> bool:
+        """True if a member filled gaps in."""
+        return any(getattr(s, "filled", False) for s in self.parts)
 
     @property
     def total_weight(self) -> float:

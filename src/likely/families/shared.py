@@ -171,6 +171,11 @@ class Shared(Law):
         groups = (np.flatnonzero(self.index == g) for g in np.unique(self.index))
         return sum(self._group(g).objective(stats.member(g), prior) for g in groups)
 
+    @property
+    def log_smoothing(self) -> float:
+        """That of the parts, each once."""
+        return float(getattr(self.parts, "log_smoothing", 0.0))
+
     def weak_prior(self, stats: Any) -> Any:
         """The parts' weak prior."""
         return self.parts.weak_prior(stats)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import rel_entr
+from scipy.special import entr, rel_entr
 
 from likely.core.arrays import Array
 from likely.families.law import Estimate
@@ -15,7 +15,9 @@ def table_information(p: Array, total: float | None) -> Estimate:
     """Σ p log p / (p_a p_b) of probabilities (A, B); of `total` counted rows, what it says of the table behind them.
 
     Counts scatter, which looks like dependence: Miller and Madow (1955) take (cells seen − rows seen − columns seen
-    + 1) / 2N off, about the mean of the χ² law that 2N I follows without dependence. The error joins by squares the
+    + 1) / 2N off, about the mean of the χ² law that 2N I follows without dependence. That may be negative where cells
+    are empty, and add: what is given never exceeds the smaller of the two entropies of the table, as I[a; b] ≤ H[a] and
+    I[a; b] ≤ H[b] hold for every table. The error joins by squares the
     delta method's √(Var[log ratio] / N), which vanishes at independence, the spread √(2 ν) / 2N of that χ² law with
     ν = (A − 1)(B − 1); what cells that were possible but not seen leave open is added.
 
@@ -30,6 +32,7 @@ def table_information(p: Array, total: float | None) -> Estimate:
     delta = max(0.0, float((p * ratio**2).sum()) - value**2) / total
     cells, rows, columns = (int((t > 0).sum()) for t in (p, p.sum(axis=1), p.sum(axis=0)))
     free = (rows - 1) * (columns - 1)
-    least = max(0.0, value - (cells - rows - columns + 1) / (2 * total))
+    most = min(float(entr(p.sum(axis=axis)).sum()) for axis in (0, 1))
+    least = min(max(0.0, value - (cells - rows - columns + 1) / (2 * total)), most)
     open_ = (rows * columns - cells) / (2 * total)
     return Estimate(least, math.sqrt(delta + 2 * free / (2 * total) ** 2) + open_)

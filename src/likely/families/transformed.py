@@ -282,6 +282,11 @@ class Transformed(Law):
         """Log-likelihood of the rows as they came (+ log prior)."""
         return float(self.law.objective(stats.parts, prior)) - float(np.sum(stats.slope))
 
+    @property
+    def log_smoothing(self) -> float:
+        """That of the law before the change."""
+        return float(getattr(self.law, "log_smoothing", 0.0))
+
     def weak_prior(self, stats: TransformedStats) -> Any:
         """That of the law inside."""
         return self.law.weak_prior(stats.parts)
@@ -298,6 +303,11 @@ class TransformedStats(Addable, Value):
     def complete(self) -> bool:
         """Whether those inside are."""
         return bool(self.parts.complete)
+
+    @property
+    def filled(self) -> bool:
+        """True if parts filled gaps in."""
+        return bool(getattr(self.parts, "filled", False))
 
     @property
     def total_weight(self) -> float:

@@ -69,29 +69,45 @@ def best_of_all(x: Array, w: Array, low: float | None, high: float | None) -> Tr
         value, first, second = _all_slopes(sides, w, at)
         leader = int(value.argmax()) if len(value) else 0
         floor = max(best.score, float(value[leader]) if len(value) else best.score)
-        gain = np.where(free, np.where(first > 0, first * (top - at), -first * at), 0.0).sum(axis=1)
+        gain = np.where(free, np.where(first > 0, first * (top / at - 1), -first), 0.0).sum(axis=1)
         keep = (value + gain > floor) & (gain > 1e-12)
         if len(value) and value[leader] > best.score:
-            best = with_mode(x, w, int(modes[leader]), low, high)
+            best = max(best, with_mode(x, w, int(modes[leader]), low, high), key=lambda one: one.score)
         if not keep.any():
             break
         modes, sides, at, top = modes[keep], sides[keep], at[keep], top[keep]
-        at = _stepped(sides, w, at, top, value[keep], _steps(first[keep], second[keep], free))
+        step = _inside(at, top, first[keep], at * _steps(first[keep], second[keep], free))
+        at = _stepped(sides, w, at, value[keep], step)
     return best
 
 
 def _steps(first: Array, second: Array, free: Array) -> Array:
-    """Newton's steps (R, 2) of what is free."""
-    if free.all():
-        return np.asarray(-np.linalg.solve(second, first[..., None])[..., 0])
-    return np.where(free, -first / np.diagonal(second, axis1=1, axis2=2), 0.0)
-
-
-def _stepped(sides: Array, w: Array, at: Array, top: Array, value: Array, step: Array) -> Array:
-    """Steps that stay inside 0 … 1 / the farthest value, halved until none goes down."""
+    """Newton's steps (R, 2) of what is free, as shares of s and t."""
+    own, cross = np.diagonal(second, axis1=1, axis2=2), second[:, :1, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
+        alone = np.where(free & (own < 0), -first / own, 0.0)
+        if not free.all():
+            return alone
+        determinant = own.prod(axis=1, keepdims=True) - cross**2
+        return np.where(determinant > 0, (cross * first[:, ::-1] - own[:, ::-1] * first) / determinant, alone)
+
+
+def _inside(at: Array, top: Array, first: Array, step: Array) -> Array:
+    """Steps (R, 2) that stay inside 0 … top: each side is cut for itself where that goes up, else both alike.
+
+    A side that is nearly flat asks for a step of any size: it must not hold the other one back.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         room = 0.99 * np.where(step > 0, top - at, at) / np.abs(step)
-    size = np.minimum(1.0, np.where(step == 0, 1.0, room).min(axis=1))
+        size = np.minimum(1.0, np.where(step == 0, 1.0, room))
+        cut = size * step
+        up = (first * (cut / at)).sum(axis=1, keepdims=True) > 0
+        return np.where(up, cut, size.min(axis=1, keepdims=True) * step)
+
+
+def _stepped(sides: Array, w: Array, at: Array, value: Array, step: Array) -> Array:
+    """Steps that are halved until none goes down."""
+    size = np.ones(len(at))
     for _ in range(40):
         new = at + size[:, None] * step
         down = ~(_all_scores(sides, w, new) >= value - 1e-15 * np.abs(value))
@@ -107,13 +123,13 @@ def _all_scores(sides: Array, w: Array, at: Array) -> Array:
 
 
 def _all_slopes(sides: Array, w: Array, at: Array) -> tuple[Array, Array, Array]:
-    """Scores (R,), gradients (R, 2) and Hessians (R, 2, 2) in (s, t)."""
-    both = at.sum(axis=1)
-    pull = sides / (1 - sides * at[..., None])
-    first = 1 / at - 1 / both[:, None] - pull @ w
-    second = np.repeat(1 / both[:, None, None] ** 2, 4, axis=1).reshape(-1, 2, 2)
-    second[:, (0, 1), (0, 1)] -= 1 / at**2 + pull**2 @ w
-    return _all_scores(sides, w, at), first, second
+    """Scores (R,), gradients (R, 2) and Hessians (R, 2, 2) in (s, t), times s and t, which may be of any size."""
+    rest = at[:, ::-1] / at.sum(axis=1, keepdims=True)  # 1 − s/(s + t), without its rounding
+    lost = sides * at[..., None]
+    pull = lost / (1 - lost)
+    second = np.repeat(rest.prod(axis=1), 4).reshape(-1, 2, 2)
+    second[:, (0, 1), (0, 1)] = -rest * (2 - rest) - pull**2 @ w
+    return _all_scores(sides, w, at), rest - pull @ w, second
 
 
 def _thinned(x: Array, w: Array) -> tuple[Array, Array]:
@@ -183,19 +199,12 @@ def _steepness(mode: float, known: float | None, farthest: float, guess: float |
 def _newton(away: tuple[Array, Array], w: tuple[Array, Array], at: Array, free: Array) -> tuple[float, float, float]:
     """Damped Newton steps for (s, t), those that are free; infinite where a side has no width."""
     value = _score(away, w, at)
+    top = np.array([1.0 / d.max() if is_free else np.inf for d, is_free in zip(away, free, strict=True)])
     for _ in range(STEPS):
         first, second = _slopes(away, w, at)
-        step: Array = np.zeros(2)
-        if free.all():
-            step = np.asarray(-np.linalg.solve(second, first), dtype=np.float64)
-        elif free.any():
-            j = int(free.argmax())
-            step[j] = -first[j] / second[j, j]
+        step = np.where(free, at, 0.0) * _steps(first[None], second[None], free)[0]
+        step = np.where(free, _inside(at[None], top[None], first[None], step[None])[0], 0.0)
         size = 1.0
-        for j in np.flatnonzero(free).tolist():  # stay inside 0 … 1 / the farthest value
-            edge = 1.0 / away[j].max()
-            room = (edge - at[j]) if step[j] > 0 else at[j]
-            size = min(size, 0.99 * room / abs(step[j])) if step[j] else size
         while size > 1e-12 and not (found := _score(away, w, at + size * step)) >= value - 1e-15 * abs(value):
             size *= 0.5
         if size <= 1e-12:
@@ -214,11 +223,12 @@ def _score(away: tuple[Array, Array], w: tuple[Array, Array], at: Array) -> floa
 
 
 def _slopes(away: tuple[Array, Array], w: tuple[Array, Array], at: Array) -> tuple[Array, Array]:
-    """Gradient and Hessian in (s, t); rows of what is infinite are not used."""
-    both = at.sum()
-    first, second = np.empty(2), np.full((2, 2), 1 / both**2)
+    """Gradient and Hessian in (s, t), times s and t; rows of what is infinite are not used."""
+    rest = 1 / (1 + at / at[::-1])  # 1 − s/(s + t), without its rounding
+    first, second = np.empty(2), np.full((2, 2), rest.prod())
     for j, (d, v, c) in enumerate(zip(away, w, at, strict=True)):
-        pull = d / (1 - d * c) if len(d) and np.isfinite(c) else np.zeros(len(d))
-        first[j] = 1 / c - 1 / both - v @ pull
-        second[j, j] = 1 / both**2 - 1 / c**2 - v @ pull**2
+        lost = d * c if len(d) and np.isfinite(c) else np.zeros(len(d))
+        pull = lost / (1 - lost)
+        first[j] = rest[j] - v @ pull
+        second[j, j] = -rest[j] * (2 - rest[j]) - v @ pull**2
     return first, second

@@ -17,9 +17,10 @@ from likely.families.triangle_fit import best_triangle
 from likely.families.triangle_moments import STEEPEST, corners, corners_beyond, standard_moments, tell_steep
 from likely.families.uniform import log_width
 from likely.families.weighted_values import WeightedValues
-from likely.maths.special import LOG_2
+from likely.maths.special import LOG_2, log_ratio
 
 KNOWN = ("", "low", "high", "both")
+NEAREST = 1e-290  # of the range, from the lowest value: nearer ones are taken for it, as slopes must be numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +53,12 @@ class Triangular(ValueLaw):
     def _log_pdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
         unit = small_enough(low, high)
         x, low, mode, high = x * unit, low * unit, mode * unit, high * unit
-        left = ((x - low) / (high - low)) / (mode - low)
-        right = ((high - x) / (high - low)) / (high - mode)
-        height = np.where(x < mode, left, np.where(x > mode, right, 1 / (high - low)))
-        return np.where((x >= low) & (x <= high), np.log(height) + LOG_2 + np.log(unit), -np.inf)
+        left, right = x < mode, x > mode
+        # shares of the height first: one over a denormal width is no number
+        along = np.where(left, x - low, np.where(right, high - x, 1.0))
+        whole = np.where(left, mode - low, np.where(right, high - mode, 1.0))
+        height = log_ratio(along, whole) - np.log(high - low)
+        return np.where((x >= low) & (x <= high), height + LOG_2 + np.log(unit), -np.inf)
 
     def _cdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
         unit = small_enough(low, high)
@@ -199,16 +202,21 @@ class Triangular(ValueLaw):
             least = float(grain(centre))
             a, b = centre - least if a is None else a, centre + least if b is None else b
             return {"low": a, "mode": centre, "high": b if b > a else a + least}
-        unit = float(values[-1] - values[0])
+        with np.errstate(over="ignore"):
+            unit = float(values[-1] - values[0])
+        if not np.isfinite(unit):  # the ends would lie beyond all numbers
+            return {"low": -np.inf, "mode": centre, "high": np.inf}
         low_end, high_end = (None if end is None else (end - centre) / unit for end in (a, b))
         z = (values - centre) / unit
-        tried = (old["low"] - centre) / unit, (old["high"] - centre) / unit
-        best = best_triangle(z, weight, low_end, high_end, tried)
-        low, high = (
-            end if end is not None else found
-            for end, found in ((a, centre + unit * best.low), (b, centre + unit * best.high))
-        )
-        mode = float(values[best.mode])
+        start = np.flatnonzero(np.diff(np.where(z < NEAREST, 0.0, z), prepend=-1.0))
+        with np.errstate(over="ignore"):
+            tried = (old["low"] - centre) / unit, (old["high"] - centre) / unit
+        best = best_triangle(z[start], np.add.reduceat(weight, start), low_end, high_end, tried)
+        mode, last = float(values[start[best.mode]]), float(values[-1])
+        # an end that rounding put on a value would leave it no density
+        low = min(centre + unit * best.low, float(np.nextafter(centre, -np.inf)) if mode > centre else mode)
+        high = max(centre + unit * best.high, float(np.nextafter(last, np.inf)) if mode < last else mode)
+        low, high = low if a is None else a, high if b is None else b
         return {"low": min(low, mode), "mode": mode, "high": max(high, mode)}
 
     def weak_prior(self, stats: WeightedValues) -> Any:

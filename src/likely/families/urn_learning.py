@@ -7,16 +7,17 @@ from scipy.special import polygamma
 
 from likely.core.arrays import Array, Index
 from likely.maths.climbing import Spot, climb
-from likely.maths.special import digamma_gap, log_gamma_ratio
+from likely.maths.special import digamma_gap, gamma_excess
 
 SMALLEST, LARGEST = 1e-8, 1e8  # α that is looked for
 STARTS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # concentrations of which the best is climbed from
 
 
-def fitted_alpha(cell: Index, value: Array, each: Array, width: int) -> Array:
+def fitted_alpha(cell: Index, value: Array, each: Array, width: int, old: Array) -> Array:
     """α (d,) for counts `value` > 0 of columns `cell`, d = width − 1; the last column holds totals of rows.
 
-    log p = Σ w [log Γ(αⱼ + x)/Γ(αⱼ)] − Σ w [log Γ(α₀ + N)/Γ(α₀)] and what α does not touch (Minka 2000).
+    log p = Σ w [log Γ(αⱼ + x)/Γ(αⱼ)] − Σ w [log Γ(α₀ + N)/Γ(α₀)] and what α does not touch (Minka 2000). Steps begin
+    at the α of before, or at the shares of all counts, whichever is best.
     """
     d = width - 1
     last = cell == d
@@ -27,20 +28,25 @@ def fitted_alpha(cell: Index, value: Array, each: Array, width: int) -> Array:
     def hill(logs: Array) -> Spot:
         return _hill(logs, *counts, value[last], each[last])
 
-    starts = [np.log(np.clip(share * size, SMALLEST, LARGEST)) for size in STARTS]
-    best = max(starts, key=lambda logs: hill(logs).height)
+    starts = [np.log(np.clip(one, SMALLEST, LARGEST)) for one in (old, *(share * size for size in STARTS))]
+    best = max(starts, key=lambda logs: _height(np.exp(logs), *counts, value[last], each[last]))
     return np.asarray(np.exp(climb(hill, best, np.log(SMALLEST), np.log(LARGEST))))
 
 
 def _hill(logs: Array, at: Index, x: Array, w: Array, totals: Array, rows: Array) -> Spot:
     alpha = np.exp(logs)
     whole, a = float(alpha.sum()), alpha[at]
-    height = float(w @ log_gamma_ratio(a, x) - rows @ log_gamma_ratio(whole, totals))
     common = float(rows @ _rise(np.asarray(whole), totals))
     slope = np.asarray((np.bincount(at, w * _rise(a, x), len(alpha)) - common) * alpha, dtype=np.float64)
     own = np.bincount(at, w * (polygamma(1, a) - polygamma(1, a + x)), len(alpha))
     lift = float(rows @ (polygamma(1, whole) - polygamma(1, whole + totals)))
-    return Spot(height, slope, own * alpha**2 - slope, lift, alpha)
+    return Spot(_height(alpha, at, x, w, totals, rows), slope, own * alpha**2 - slope, lift, alpha)
+
+
+def _height(alpha: Array, at: Index, x: Array, w: Array, totals: Array, rows: Array) -> float:
+    """The log-likelihood: Γ(a + x)/Γ(a) is a^x times what is near 1 for large a, and of powers only shares are left."""
+    whole, a = float(alpha.sum()), alpha[at]
+    return float(w @ (x * np.log(a / whole) + gamma_excess(a, x)) - rows @ gamma_excess(whole, totals))
 
 
 def _rise(a: Array, x: Array) -> Array:

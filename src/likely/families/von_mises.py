@@ -32,6 +32,7 @@ class VonMises(Centred, FeatureLaw):
     conjugate prior of μ with κ known is a von Mises law again: `DirectionPrior`. `log_prob`, `cdf` and `quantile` keep
     their digits up to κ = 1e15, where the law is a Gaussian's. What is *learnt* is the length of a mean unit vector, in
     double precision: κ is good to about 2e-16 κ of itself, which is 2e-6 at a spread of 1e-5 radians and 2e-4 at 1e-6.
+    Beyond κ = 5e14 it is held there, and that is told.
 
     >>> VonMises(0.0, 2.0).log_prob([0.0, np.pi, 4 * np.pi]).round(4)
     array([-0.6619, -4.6619, -0.6619])
@@ -44,6 +45,9 @@ class VonMises(Centred, FeatureLaw):
     _spreads: ClassVar[bool] = True
     _support = "real"
     _n_features = 2
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {
+        "concentration": (0.5 / GRAIN, "too narrow for the concentration to be learnt")
+    }
     _harmless = 0.0
 
     def _log_pdf(self, x: Array, centre: Array, concentration: Array) -> Array:
@@ -76,6 +80,11 @@ class VonMises(Centred, FeatureLaw):
     def resultant(self) -> Array:
         """I₁(κ) / I₀(κ): the length of the mean unit vector."""
         return bessel_ratio(self.concentration)
+
+    @property
+    def _turn(self) -> tuple[float, float]:
+        """Where the law of the line lies, of one column."""
+        return float(self.centre[0] - np.pi), float(self.centre[0] + np.pi)
 
     def kl(self, other: VonMises, bits: bool = False) -> Any:
         """KL(self ‖ other) = log I₀(κ')/I₀(κ) + A(κ) (κ − κ' cos(μ − μ')); stacks go member by member."""

@@ -49,7 +49,7 @@ class VonMisesSum(Centred, ColumnLaw):
     def _draw(
         self, shape: tuple[int, ...], rng: Generator, centre: Array, concentration: Array, belief: Array
     ) -> Array:
-        turn = rng.vonmises(0.0, concentration, shape) + rng.vonmises(0.0, belief, shape)
+        turn = rng.vonmises(0.0, concentration + 0.0, shape) + rng.vonmises(0.0, belief + 0.0, shape)  # −0 is none
         return np.asarray(centre + np.angle(np.exp(1j * turn)))
 
     def _entropy(self, centre: Array, concentration: Array, belief: Array) -> Array:

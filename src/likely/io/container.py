@@ -2,8 +2,10 @@
 
 The layout is that of safetensors: 8 bytes give the length of a JSON header, the header names each array with
 its type, shape and place, the bytes of the arrays follow without a hole. Our own text is one JSON string in
-the header's `__metadata__`, under the key "likely". The safetensors package writes the file and can open it;
-reading is done here, because that package does not hand out the metadata of bytes, and because we are stricter.
+the header's `__metadata__`, under the key "likely". A description too long for a header (the names of thousands of
+columns) is the last array, as the bytes of its JSON, and the note says so: {"note": 12}. The safetensors package writes
+the file and can open it; reading is done here, because that package does not hand out the metadata of bytes, and
+because we are stricter.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ KEY = "likely"
 MAX_HEADER = 1_000_000  # bytes; safetensors itself would take 100 million
 MAX_OBJECTS = 60_000  # lists and objects in a header: 1 MB of nothing else would take 30 MB of memory
 MAX_ITEMS = 100_000  # commas in it: 1 MB of nothing else would take a second
+MAX_NOTE = 8_000_000  # bytes of a description in an array
+LONG_NOTE = 600_000  # characters from which a description goes into an array: escaped, it could fill the header
 MAX_RANK = 8
 LARGEST = 2**63 - 1
 DTYPES: dict[str, np.dtype[Any]] = {
@@ -69,8 +73,9 @@ def parse(text: str) -> Any:
     >>> parse('{"a": [1, 2.5, null]}')
     {'a': [1, 2.5, None]}
     """
-    if text.count("[") + text.count("{") > MAX_OBJECTS or text.count(",") > MAX_ITEMS:
-        raise Refusal(f"the header may have {MAX_OBJECTS} lists and objects and {MAX_ITEMS} items", "more")
+    objects, items = max(MAX_OBJECTS, len(text) // 32), max(MAX_ITEMS, len(text) // 16)
+    if text.count("[") + text.count("{") > objects or text.count(",") > items:
+        raise Refusal(f"the header may have {objects} lists and objects and {items} items", "more")
     try:
         return _DECODER.decode(text)
     except RecursionError:
@@ -130,6 +135,26 @@ def pack(note: dict[str, Any], arrays: Iterable[NDArray[Any]]) -> bytes:
         remedy = "arrays may have any size, but names and settings must be fewer"
         raise Refusal(f"the header may take {MAX_HEADER} bytes", length, remedy)
     return data
+
+
+def with_note(content: dict[str, Any], arrays: list[NDArray[Any]]) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """The description as the header holds it: itself, or where it is long, the number of the array that is it."""
+    text = json.dumps(content, allow_nan=False, ensure_ascii=False)
+    if len(text) <= LONG_NOTE:
+        return content, arrays
+    raw = text.encode("utf-8")
+    if len(raw) > MAX_NOTE:
+        remedy = "arrays may have any size, but names and settings must be fewer"
+        raise Refusal(f"the description of a model may take {MAX_NOTE} bytes", len(raw), remedy)
+    return {"note": len(arrays)}, [*arrays, np.frombuffer(raw, np.uint8)]
+
+
+def note_of(content: dict[str, Any], arrays: list[NDArray[Any]]) -> dict[str, Any]:
+    """The description that the last array holds."""
+    array = arrays[-1] if arrays else np.empty(0)
+    if content != {"note": len(arrays) - 1} or array.dtype != np.uint8 or array.ndim != 1 or array.size > MAX_NOTE:
+        raise Refusal(f"a note must be the last array, of at most {MAX_NOTE} bytes", short(content))
+    return _object(parse(_text(array.tobytes())), "the note")
 
 
 def checksum(arrays: Iterable[NDArray[Any]]) -> int:

@@ -22,6 +22,7 @@ from likely.io.container import DTYPES, LARGEST, MAX_RANK, Refusal, Tensor, shor
 
 MAX_DEPTH = 32
 MAX_NODES = 30_000  # about 1 MB of header, and 30 ms of reading
+LONGEST = 250_000  # nodes of the longest description: 32 bytes each
 MAX_TEXTS = 4_000_000  # characters of an array of texts, in which each takes as much room as the longest
 NATIVE = {dtype.newbyteorder("=") for dtype in DTYPES.values()}
 WIDER = {"int8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64", "float16": "float32"}
@@ -45,10 +46,10 @@ class Catalogue(Protocol):
 class Walk:
     """A way through a tree that knows where it is, so that a refusal can say so."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, most: int = MAX_NODES) -> None:
         self.catalogue = catalogue
         self.path: list[str | int] = []
-        self.count = 0
+        self.count, self.most = 0, most
 
     @property
     def where(self) -> str:
@@ -60,9 +61,9 @@ class Walk:
         """Go one level down, if the tree may be that deep and have that many nodes."""
         self.path.append(step)
         self.count += 1
-        if len(self.path) > MAX_DEPTH or self.count > MAX_NODES:
+        if len(self.path) > MAX_DEPTH or self.count > self.most:
             self.path.clear()
-            raise Refusal(f"a file may have {MAX_NODES} parts, nested {MAX_DEPTH} levels deep", "more")
+            raise Refusal(f"a file may have {self.most} parts, nested {MAX_DEPTH} levels deep", "more")
 
     def proper(self, text: str) -> str:
         """The same text, if it can be written as UTF-8: half a surrogate pair cannot."""
@@ -79,7 +80,7 @@ class Writer(Walk):
     """Turns things into nodes and keeps the arrays that the nodes mention."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        super().__init__(catalogue)
+        super().__init__(catalogue, LONGEST)
         self.arrays: list[NDArray[Any]] = []
 
     def node(self, x: Any) -> Any:
@@ -159,8 +160,8 @@ def _remedy(x: Any) -> str:
 class Reader(Walk):
     """Turns nodes back into things: each array is used once, and nothing is left over."""
 
-    def __init__(self, catalogue: Catalogue, arrays: list[NDArray[Any]]) -> None:
-        super().__init__(catalogue)
+    def __init__(self, catalogue: Catalogue, arrays: list[NDArray[Any]], most: int = MAX_NODES) -> None:
+        super().__init__(catalogue, most)
         self.arrays: list[NDArray[Any] | None] = [*arrays]
 
     def whole(self, node: Any) -> Any:

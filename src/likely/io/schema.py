@@ -35,8 +35,10 @@ class Kind(NamedTuple):
     fits: Callable[[Any, Sizes], bool]
 
 
-def numbers(shapes: str = "?", low: float = -np.inf, dtype: type = np.float64) -> Kind:
-    """An array of finite numbers from `low` on, in one of some shapes.
+def numbers(
+    shapes: str = "?", low: float = -np.inf, dtype: type = np.float64, high: float = np.nextafter(np.inf, 0)
+) -> Kind:
+    """An array of finite numbers from `low` on, in one of some shapes; `high` may be +inf.
 
     "* d d" is (d, d), or (K, d, d) for a stack; "* d | d" leaves a choice; "" is one number; "?" is anything.
     """
@@ -45,7 +47,7 @@ def numbers(shapes: str = "?", low: float = -np.inf, dtype: type = np.float64) -
     def fits(x: Any, sizes: Sizes) -> bool:
         if not isinstance(x, np.ndarray) or x.dtype != dtype:
             return False
-        return (shapes == "?" or any(_matches(x.shape, form, sizes) for form in forms)) and _bounded(x, low)
+        return (shapes == "?" or any(_matches(x.shape, form, sizes) for form in forms)) and _bounded(x, low, high)
 
     words = f"finite {np.dtype(dtype)} numbers" + (f" from {low:g}" if low > -np.inf else "")
     return Kind(words if shapes == "?" else f"{words} in shape {' or '.join(map(_shown, forms))}", fits)
@@ -55,11 +57,11 @@ def _shown(form: list[str]) -> str:
     return f"({', '.join('...' if letter == '*' else letter for letter in form)})"
 
 
-def _bounded(x: Array, low: float) -> bool:
+def _bounded(x: Array, low: float, high: float) -> bool:
     if not x.size:
         return True
     least, most = x.min(), x.max()
-    return bool(least >= low and least > -np.inf and most < np.inf)  # NaN fails each
+    return bool(least >= low and least > -np.inf and most <= high)  # NaN fails each
 
 
 def _matches(shape: tuple[int, ...], form: list[str], sizes: Sizes) -> bool:
@@ -109,7 +111,7 @@ def items(kind: Kind) -> Kind:
 
 def perhaps(kind: Kind) -> Kind:
     """A tuple of any number of that kind, perhaps none."""
-    return Kind(f"a tuple, each {kind.words}", lambda x, sizes: x == () or items(kind).fits(x, sizes))
+    return Kind(f"a tuple, each {kind.words}", lambda x, sizes: _empty(x) or items(kind).fits(x, sizes))
 
 
 def pairs(kind: Kind) -> Kind:
@@ -127,13 +129,17 @@ def forms_of(*choices: str) -> Kind:
 
     def fits(x: Any, sizes: Sizes) -> bool:
         form = Kind("", lambda y, _: y in choices if isinstance(y, str) else _marks(y))
-        return x == () or pairs(form).fits(x, sizes)
+        return _empty(x) or pairs(form).fits(x, sizes)
 
     return Kind(f"a tuple of (name, one of {', '.join(choices)} or an array)", fits)
 
 
 def _marks(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype.kind in "bi" and x.size > 0
+
+
+def _empty(x: Any) -> bool:
+    return isinstance(x, tuple) and not x  # to ask an array whether it equals () would be an error
 
 
 def _all(x: Any) -> bool:
@@ -168,6 +174,17 @@ one_or_each = Kind(
 )
 rule_or_number = Kind("a text, or a number", lambda x, sizes: isinstance(x, str) or number(0).fits(x, sizes))
 count = Kind("a whole number from 0", lambda x, sizes: type(x) is int and x >= 0)
+positive = Kind("a whole number from 1", lambda x, sizes: type(x) is int and x >= 1)
+distinct = Kind(
+    "different labels in a row", lambda x, sizes: levels.fits(x, sizes) and len(set(x.tolist())) == len(x) > 0
+)
+names = Kind(
+    "texts in a row", lambda x, sizes: levels.fits(x, sizes) and all(isinstance(name, str) for name in x.tolist())
+)
+rows = Kind(
+    "float64 rows of numbers or gaps",
+    lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.float64 and x.ndim == 2 and not np.isinf(x).any(),
+)
 end = Kind("a number, perhaps infinite", lambda x, sizes: type(x) is float and x == x)
 streams = Kind("a tuple of streams", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, Following) for y in x))
 
@@ -175,6 +192,26 @@ ANNOTATED = {  # what an annotation says by itself
     "Array": numbers(), "Index": numbers(dtype=np.int64), "NDArray[np.intp]": numbers(dtype=np.int64),
     "bool": flag, "str": text(), "int": whole, "float": number(),
 }  # fmt: skip
+
+
+# What estimators learn, by the name of the attribute: the same name means the same everywhere. Attributes that are
+# not listed are values, which their own classes check, or are checked by the estimator that has them.
+LEARNT = {
+    "n_features_in_": positive, "n_covariates_in_": count, "n_clusters_": positive, "k_": positive, "n_iter_": count,
+    "feature_names_in_": names, "classes_": distinct, "class_prior_": numbers("C", 0), "class_count_": numbers("C", 0),
+    "rows_": rows, "frames_": rows, "sample_": rows, "sample_weight_": numbers("n", 0), "weight_": numbers("n", 0),
+    "owner_": numbers("n", 0, np.int64), "kept_": numbers("m", 0, np.int64), "order_": numbers("k", 0, np.int64),
+    "offsets_": numbers("o", 0, np.int64), "streamed_": flag, "takes_arrays_": flag, "method_": text(),
+    "schema_": text(), "card_": text(),
+}  # fmt: skip
+
+
+def refuse_learnt(learnt: Mapping[str, Any], where: str) -> None:
+    """Fitted attributes of an estimator must be what their names say; letters of shapes hold for all of them."""
+    sizes: Sizes = {}
+    for name, thing in learnt.items():
+        if name in LEARNT and not LEARNT[name].fits(thing, sizes):
+            raise Refusal(f"{name} of {where} must be {LEARNT[name].words}", _described(thing))
 
 
 # ---------------------------------------------------------- checks of whole values
@@ -319,6 +356,10 @@ TABLE: dict[str, Entry] = {
     "FeatureSums": entry(
         lambda: import_module("likely.families.feature_sums").FeatureSums, rows=numbers("*", 0),
         weight=numbers("* d", 0), sums=numbers("* d f"),
+    ),
+    "PositiveSums": entry(
+        lambda: import_module("likely.families.positive_sums").PositiveSums, rows=numbers("*", 0),
+        weight=numbers("* d", 0), mean=numbers("* d", 0), lack=numbers("* d", 0),
     ),
     "WeightedValues": entry(
         lambda: import_module("likely.families.weighted_values").WeightedValues, rows=numbers("*", 0),
@@ -562,7 +603,8 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.families.categorical").LevelCounts, counts=numbers("* L", 0), rows=numbers("*", 0)
     ),
     "Cost": entry(
-        lambda: import_module("likely.decisions.cost").Cost, table=numbers("A C"), actions=texts, classes=labels
+        lambda: import_module("likely.decisions.cost").Cost, table=numbers("A C", high=np.inf), actions=texts,
+        classes=labels,
     ),
     "Mixture": entry(lambda: import_module("likely.models.mixture").Mixture, weights=numbers("* K", 0), parts=density),
     "HMM": entry(
@@ -813,7 +855,8 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.decisions.calibrators").LogisticMap, slope=numbers("C C"), offset=numbers("C")
     ),
     "Temperature": entry(
-        lambda: import_module("likely.decisions.calibrators").Temperature, temperature=numbers("", 0), classes=whole
+        lambda: import_module("likely.decisions.calibrators").Temperature, None, {"lapse": np.asarray(0.0)},
+        temperature=numbers("", 0), classes=whole, lapse=numbers("", 0),
     ),
     "ProbabilityTable": entry(
         lambda: import_module("likely.families.probability_table").ProbabilityTable, finite_table,

@@ -10,6 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, Mask
 
 ROUNDS = 200
+SETTLED = 1e-9  # a Newton step of this size, a tenth of the one before: what is left is a hundredth of it or less
 LONGEST = 2.0  # of a step, in each coordinate: these are logarithms of parameters
 GRAIN = 1e-13  # of a height, by which it may fall: below it, rounding decides
 
@@ -31,7 +32,7 @@ def climb(hill: Callable[[Array], Spot], start: Array, low: float, high: float) 
     >>> climb(hill, np.array([0.0, 0.3]), -9.0, 0.5), climb(hill, np.zeros(2), -9.0, 9.0)
     (array([0.5, 0.5]), array([1., 1.]))
     """
-    at = np.clip(start, low, high)
+    at, before = np.clip(start, low, high), np.inf
     spot = hill(at)
     for _ in range(ROUNDS):
         free = ~(((at <= low) & (spot.slope <= 0)) | ((at >= high) & (spot.slope >= 0)))
@@ -40,8 +41,10 @@ def climb(hill: Callable[[Array], Spot], start: Array, low: float, high: float) 
         there, found = _stepped(hill, at, spot, _uphill(spot, free), low, high)
         moved = float(np.abs(there - at).max())
         at, spot = there, found
-        if moved <= 1e-15 * (1 + float(np.abs(at).max())):
-            break
+        size = 1 + float(np.abs(at).max())
+        if moved <= 1e-15 * size or (moved <= SETTLED * size and not 0.1 * before < moved < 0.5 * before):
+            break  # steps square their errors, until rounding moves them about
+        before = moved
     return at
 
 

@@ -237,7 +237,8 @@ def _low_density(x: Array, a: Array, b: Array, y: Array) -> Array:
     """By its formula; below ½ with Γ(1 + a), which is not large, for Γ(a)."""
     small = a < 0.5
     head, power = np.where(small, -gammaln(1 + a), np.log(b) - gammaln(a)), np.where(small, a, a - 1)
-    out = power * -log_ratio(1 / b, x)
+    within = (y > 1e-290) & (y < 1e290)
+    out = power * (np.log(y) if np.all(within) else np.where(within, np.log(y), np.log(x) + np.log(b)))
     out -= y
     out += head
     return np.where(small, out + log_ratio(a, x), out) if small.any() else out

@@ -34,7 +34,7 @@ class Asked:
             if known[-1] is not None or not self.knows_inputs:
                 raise
             expected, remedy = "it takes inputs u, and none were given", "pass inputs=, one row a frame"
-            raise DataError(sentence(self.whose, expected, f'"{error}"', remedy)) from error
+            raise DataError(sentence(self.whose, expected, remedy=remedy)) from error
 
 
 def asked(function: Callable[..., Any], known: tuple[str, ...], whose: str) -> Asked:

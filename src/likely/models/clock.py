@@ -36,7 +36,7 @@ def moments(times: Any, whose: str) -> Array:
     try:
         t = t.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(sentence(whose, "times must be numbers", error)) from error
+        raise DataError(sentence(whose, "times must be numbers", f"an array of {t.dtype}")) from error
     if t.ndim != 1:
         raise ShapeError(sentence(whose, "times must have shape (T,)", t.shape))
     if not np.isfinite(t).all():

@@ -329,6 +329,11 @@ class DrivenHMM(Law):
             return value
         return value + float(prior.log_density_of_moves(self.starts, self.coefficients, self._possible))
 
+    @property
+    def log_smoothing(self) -> float:
+        """That of the emissions."""
+        return float(getattr(self.emissions, "log_smoothing", 0.0))
+
     def weak_prior(self, stats: DrivenStats) -> DrivenPrior:
         """Effects that are not enormous, one fictitious move from each state, and the emissions' weak prior."""
         return DrivenPrior.weak(stats.curvature, untied(self.emissions).weak_prior(self.for_prior(stats)))

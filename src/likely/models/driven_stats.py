@@ -41,6 +41,11 @@ class DrivenStats(Addable, Value):
         return False
 
     @property
+    def filled(self) -> bool:
+        """True if parts filled gaps in."""
+        return bool(getattr(self.parts, "filled", False))
+
+    @property
     def total_weight(self) -> float:
         """Weight of all frames."""
         return float(self.counts.sum())

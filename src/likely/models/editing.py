@@ -189,7 +189,8 @@ def _owners(labels: Any, whose: str) -> Index:
     try:
         return np.unique(labels, return_inverse=True)[1].astype(np.intp)
     except TypeError as error:
-        raise DataError(sentence(whose, "labels must be of one kind", error)) from error
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
+        raise DataError(sentence(whose, "labels must be of one kind", kinds)) from error
 
 
 def _once(x: Array, owner: Index, w: Array, at: Index) -> tuple[Array, Index, Array, Index]:

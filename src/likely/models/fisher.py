@@ -13,6 +13,7 @@ from likely.core.notes import tell
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.moments import Moments
+from likely.maths.eigenspaces import settled, upright
 from likely.maths.spd import symmetric
 from likely.models.principal import refuse_gaps
 
@@ -21,6 +22,7 @@ RANK = 1e-12  # share of the largest variance of standardised columns below whic
 FLAT = 1e-10  # share of a direction's variance that lies within classes: below, classes do not vary along it at all
 LOST = 1e-14  # share beyond which a direction that is left out is more than a sum of other columns
 FILLED = 'fill them first, or use BayesClassifier(GaussianDensity("pooled")), which integrates missing entries out'
+LARGEST = 1e150  # of coordinates: what is larger cannot be squared
 NOTHING = 1e-12  # share between classes that is rounding
 
 
@@ -55,6 +57,8 @@ class FisherAxes(Value):
         within = parts["within"]
         if (within < 0).any() or (within > 1 + 1e-9).any() or (np.diff(within) < -1e-9).any():
             raise DomainError(sentence("FisherAxes", "within must be shares that rise", within.tolist()))
+        if np.abs(parts["centres"]).max() > LARGEST / np.sqrt(q):
+            raise DomainError(sentence("FisherAxes", "squared distances of centres must be finite", "an overflow"))
         self._set(**parts)
 
     @classmethod
@@ -146,6 +150,7 @@ class _Frame(NamedTuple):
     between: Array
     within: Array  # (r, r)
     variances: Array  # (r,): of the standardised columns, along each direction
+    columns: Array  # (c, r): U for the c columns that vary, in units of their standard deviations
 
 
 def _whitened(W: Array, between: Array, mean: Array) -> _Frame:
@@ -166,7 +171,7 @@ def _whitened(W: Array, between: Array, mean: Array) -> _Frame:
     root = vectors[:, keep] / np.sqrt(values[keep])
     U = np.zeros((len(variance), int(keep.sum())))
     U[used] = root / scale[:, None]
-    return _Frame(U, Bn @ root, symmetric(root.T @ Wn @ root), values[keep])
+    return _Frame(U, Bn @ root, symmetric(root.T @ Wn @ root), values[keep], root)
 
 
 def _chosen(frame: _Frame, components: int | None, K: int, beyond: bool) -> tuple[Array, Array]:
@@ -182,12 +187,11 @@ def _chosen(frame: _Frame, components: int | None, K: int, beyond: bool) -> tupl
         why = "rows vary" if beyond else f"{K} classes differ"
         expected = f"at most {most} axes: {why} in no more directions"
         raise DomainError(sentence("FisherAxes", expected, q, remedy))
-    turns = np.concatenate([turns[:rank], _by_variance(turns[rank:], frame.variances)])[: max(q, 1)]
+    first = settled(shares[:rank] ** 2, turns[:rank].T, frame=frame.columns).T
+    turns = np.concatenate([first, _by_variance(turns[rank:], frame)])[: max(q, 1)]
     inner = np.einsum("qi,ij,qj->q", turns, frame.within, turns)
-    inner = np.where(inner > FLAT, np.minimum(inner, 1.0), 0.0)
-    order = np.argsort(inner, kind="stable")
-    axes = (turns @ frame.U.T)[order] / np.sqrt(np.maximum(inner[order], FLAT))[:, None]
-    return np.ascontiguousarray(_upright(axes)), inner[order]
+    inner = np.maximum.accumulate(np.where(inner > FLAT, np.minimum(inner, 1.0), 0.0))  # falling ratios, up to rounding
+    return np.ascontiguousarray(upright(frame.U @ turns.T).T / np.sqrt(np.maximum(inner, FLAT))[:, None]), inner
 
 
 def _had_so_far(frame: _Frame, components: int | None, beyond: bool) -> int:
@@ -197,15 +201,9 @@ def _had_so_far(frame: _Frame, components: int | None, beyond: bool) -> int:
     return max(min(rank if components is None else int(components), most), 1)
 
 
-def _by_variance(rest: Array, variances: Array) -> Array:
+def _by_variance(rest: Array, frame: _Frame) -> Array:
     """Directions (m, r) in which classes do not differ, turned so that they have falling variances of the columns."""
     if not len(rest):
         return rest
-    _, vectors = np.linalg.eigh((rest * variances) @ rest.T)
-    return np.asarray(vectors[:, ::-1].T @ rest)
-
-
-def _upright(axes: Array) -> Array:
-    """Each axis with its largest entry (in size) positive."""
-    at = np.abs(axes).argmax(axis=1)
-    return axes * np.where(axes[np.arange(len(axes)), at] < 0, -1.0, 1.0)[:, None]
+    values, vectors = np.linalg.eigh((rest * frame.variances) @ rest.T)
+    return settled(values[::-1], rest.T @ vectors[:, ::-1], frame=frame.columns).T

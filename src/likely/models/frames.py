@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 
-SAMPLE = 1024  # rows whose mean is near enough to the centre of all
+SAMPLE = 1024  # rows whose median is near enough to the center of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +26,7 @@ class Frame:
         low, high = np.where(low <= high, low, 0.0), np.where(low <= high, high, 0.0)  # a column never seen
         coarse = _inverse(max(abs(low).max(initial=0.0), abs(high).max(initial=0.0)))
         some = np.asarray(x[:: max(1, len(x) // SAMPLE)], dtype=np.float64) * coarse
-        seen = ~np.isnan(some)
-        origin = np.where(seen, some, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+        origin = medians(some)  # not the mean: one row of 1e20 would take it so far away that all others are one point
         origin = np.where(low == high, low * coarse, origin)  # a constant column has no spread, not even by rounding
         fine = _inverse(max((high * coarse - origin).max(initial=0.0), (origin - low * coarse).max(initial=0.0)))
         return cls(coarse * fine, origin * fine)
@@ -39,6 +38,14 @@ class Frame:
     def outside(self, u: Array) -> Array:
         """And back."""
         return (u + self.origin) / self.unit
+
+
+def medians(x: Array) -> Array:
+    """A value of each column (d,) that half of those seen do not exceed, 0 where none was."""
+    seen = (~np.isnan(x)).sum(axis=0)
+    ordered = np.sort(x, axis=0)  # NaN comes last
+    middle = ordered[np.maximum(seen - 1, 0) // 2, np.arange(x.shape[1])] if len(x) else np.zeros(x.shape[1])
+    return np.where(seen > 0, middle, 0.0)
 
 
 def _inverse(size: float) -> float:

@@ -13,9 +13,10 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.loops import hierarchy as loops
 from likely.models.assigning import refuse_empty_rows
 from likely.models.dendrogram import Dendrogram
+from likely.models.expected_rows import em_moments, expected_rows, gaussian_of
 from likely.models.greedy import Diagonals, Gaussians, Medians, by_centres, greedy
 from likely.models.links import Link, link_named
-from likely.models.reciprocal import Growing, by_points, empty_matrix, rounds, share, ward
+from likely.models.reciprocal import Growing, by_points, empty_matrix, rounds, share, ward, ward_of_squares
 
 METRICS = (
     "euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation", "canberra", "braycurtis",
@@ -40,11 +41,13 @@ def linkage(
     - **metric**: Euclidean, or a name SciPy's `cdist` knows; the last four links and "centroid" are Euclidean.
     - **weight**: (n,), positive; a row of weight w is w copies that were merged at height 0.
     - **NaN**: for links of distances (euclidean, cityblock) distances are taken over columns that both rows have, and
-      scaled by d / d_seen (pairs without such a column get the mean distance; rows without any entry are refused). The
-      others need complete rows.
+      scaled by d / d_seen (pairs without such a column get the mean distance). "ward" takes the squared distances that
+      are expected under one Gaussian of all rows, found by EM, and says so. Rows without any entry are refused. The
+      other links need complete rows.
 
-    Ward, single and the links by centres take memory for n rows; other links for up to n² distances. "likelihood"
-    begins as Ward does, and says so, above 2,000 rows (5,000 for "diagonal"), or fewer where n² d³ is above 10¹⁰.
+    Ward (without NaN), single and the links by centres take memory for n rows; other links for up to n² distances.
+    "likelihood" begins as Ward does, and says so, above 2,000 rows (5,000 for "diagonal"), or fewer where n² d³ is
+    above 10¹⁰.
 
     >>> linkage([[0.0], [1.0], [5.0], [5.5]], "average").heights
     array([0.5 , 1.  , 4.75])
@@ -93,12 +96,33 @@ def _merged(x: Array, w: Array, kind: Link, link: str, metric: str, covariance: 
     """Merges of distinct rows with weights."""
     if len(x) == 1:
         return Growing(1).tree()
+    if link == "ward" and np.isnan(x).any():
+        return _ward_of_expected(x, w)
     if metric != "euclidean" or np.isnan(x).any():
         return _by_matrix(_distances(x, metric), w, kind)
     z, unit = _in_range(x)
     if link == "likelihood":
         return _by_likelihood(z, w, covariance)
     merges, heights = _by_link(z, w, kind, link)
+    return merges, heights * unit
+
+
+def _ward_of_expected(x: Array, w: Array) -> tuple[Index, Array]:
+    """Ward's merges of rows with missing entries, by squared distances that are expected under one Gaussian of all.
+
+    E ‖x − y‖² = ‖x̂ − ŷ‖² + tr Cov[x | seen] + tr Cov[y | seen]: as if each row had an axis of its own, so that what
+    merging adds to the squared error is what it is expected to add.
+    """
+    from scipy.spatial.distance import cdist
+
+    filled, spread = expected_rows(gaussian_of(em_moments(x, w, "linkage")), x)
+    z, unit = _in_range(filled)
+    spread = spread / unit**2
+    out = empty_matrix(len(z))
+    for start in range(0, len(z), 256):
+        part = slice(start, start + 256)
+        out[part] = cdist(z[part], z, "sqeuclidean") + spread[part, None] + spread
+    merges, heights = ward_of_squares(out, w)
     return merges, heights * unit
 
 
@@ -286,7 +310,7 @@ def _refuse_gaps(x: Array, kind: Link, link: str, metric: str) -> None:
     if not len(gaps):
         return
     where = f"NaN at row {gaps[0][0]}, column {gaps[0][1]}"
-    if kind.join is None:
+    if kind.join is None and link != "ward":
         remedy = 'impute first (GaussianDensity, PPCA), or use link="average", which compares what both rows have'
         raise DataError(sentence("linkage", f'link "{link}" needs complete rows', where, remedy))
     if metric not in WITH_GAPS:

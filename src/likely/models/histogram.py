@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator
+from scipy.special import xlogy
 
 from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
@@ -354,8 +355,7 @@ class Histogram(Law):
         masses = np.array(np.atleast_2d(self.masses))
         counts = np.atleast_2d(stats.counts)
         for a, b in [(0, counts.shape[1])] if self.kind == "grid" else list(pairwise(self._starts)):
-            even = self._volumes[a:b] / self._volumes[a:b].sum()
-            new = counts[:, a:b] + self.count * (b - a) * even
+            new = counts[:, a:b] + self._added(a, b)
             total = new.sum(axis=1, keepdims=True)
             seen = (counts[:, a:b].sum(axis=1, keepdims=True) > 0) & (total > 0)
             masses[:, a:b] = np.where(seen, new / np.where(seen, total, 1.0), masses[:, a:b])
@@ -369,6 +369,16 @@ class Histogram(Law):
         logs = np.where(np.atleast_2d(self.masses) > 0, self._log_heights, 0.0)
         impossible = (np.atleast_2d(stats.counts) > 0) & ~(np.atleast_2d(self.masses) > 0)
         return -np.inf if impossible.any() else float((np.atleast_2d(stats.counts) * logs).sum())
+
+    @property
+    def log_smoothing(self) -> float:
+        """Σ a log mass of the rows a that `count` adds to each cell: with the objective, what `refit` maximizes."""
+        spans = [(0, self.masses.shape[-1])] if self.kind == "grid" else list(pairwise(self._starts))
+        return float(sum(xlogy(self._added(a, b), np.atleast_2d(self.masses)[:, a:b]).sum() for a, b in spans))
+
+    def _added(self, a: int, b: int) -> Array:
+        """Rows that `count` adds to each of the cells a … b of a column or grid."""
+        return np.asarray(self.count * (b - a) * self._volumes[a:b] / self._volumes[a:b].sum())
 
     def weak_prior(self, stats: BinCounts) -> None:
         """Nothing beyond `count`."""

@@ -2,12 +2,14 @@
 
 Doane's and Sturges' rules look at the distinct values of a column. "knuth" and "leave-one-out" score how many rows each
 cell holds, and no cell is narrower than the grain of the values: numbers that were rounded say nothing within it.
+"leave-one-out" leaves equal values out together, whether they come as copies or as a weight: a copy would keep the cell
+of its own value full. Of numbers that were rounded, where equal values are no copies, it leaves out one row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -85,22 +87,37 @@ def _doane(values: Array) -> int:
     return int(np.ceil(1 + np.log2(n) + np.log2(1 + skew / unit)))
 
 
-def _best(values: Array, counts: Array, score: Callable[[Array, float], float]) -> Array:
+def _best(values: Array, counts: Array, score: Callable[[_Held, float], float]) -> Array:
     """The edges with the best score; of equals the fewest cells."""
-    tried = list(_tried(values, counts))
-    held = (np.histogram(values, edges, weights=counts)[0] for edges in tried)
+    span, gap = float(values[-1] - values[0]), float(np.diff(values).min())
+    if not (np.isfinite(span) and gap > 0):
+        return _even(values, 1)
+    levels = _levels(values, counts)
+    tried = list(_tried(values, levels))
     width = [float((edges[-1] - edges[0]) / (len(edges) - 1)) for edges in tried]
+    cells = (np.clip(np.searchsorted(e, values, side="right") - 1, 0, len(e) - 2) for e in tried)
+    held = (_Held.of(counts, c, len(e) - 1, levels) for c, e in zip(cells, tried, strict=True))
     scores = [score(h, w / width[0]) for h, w in zip(held, width, strict=True)]
     return tried[int(np.argmax(scores))]
 
 
-def _tried(values: Array, counts: Array) -> Iterator[Array]:
+class _Held(NamedTuple):
+    """Rows in each cell; and for each value its rows, those of its cell, and how many of them are left out with one."""
+
+    cells: Array  # (C,)
+    rows: Array  # (m,)
+    here: Array  # (m,)
+    out: Array  # (m,)
+
+    @classmethod
+    def of(cls, counts: Array, cell: Any, cells: int, levels: int) -> _Held:
+        held = np.bincount(cell, counts, cells).astype(np.float64)
+        return cls(held, counts, held[cell], np.minimum(counts, 1.0) if levels else counts)
+
+
+def _tried(values: Array, levels: int) -> Iterator[Array]:
     """Edges with more and more cells of one width; of rounded values, as many in each cell."""
     span, gap = float(values[-1] - values[0]), float(np.diff(values).min())
-    if not (np.isfinite(span) and gap > 0):
-        yield _even(values, 1)
-        return
-    levels = _levels(values, counts)
     if levels:
         grain = span / (levels - 1)
         sizes = {-(-levels // q): q for q in range(levels, 0, -1)}  # of equal numbers of cells the finest
@@ -123,19 +140,20 @@ def _levels(values: Array, counts: Array) -> int:
     return round(float(steps[-1])) + 1 if (np.abs(steps - np.rint(steps)) < 1e-3).all() else 0
 
 
-def _knuth(counts: Array, width: float) -> float:
+def _knuth(held: _Held, width: float) -> float:
     """Log posterior of a number of cells (Knuth 2006), but for a constant."""
-    n, cells = counts.sum(), len(counts)
+    counts, n, cells = held.cells, held.cells.sum(), len(held.cells)
     value = -n * np.log(width) + gammaln(0.5 * cells) - cells * gammaln(0.5) - gammaln(n + 0.5 * cells)
     return float(value + gammaln(counts + 0.5).sum())
 
 
-def _left_out(counts: Array, width: float) -> float:
-    """Σ log p of each row under the others, half a row in each cell; but for a constant."""
-    n, here = counts.sum(), counts[counts > 0]
-    others = np.maximum(here - 1, 0.0) + HALF
-    return float(here @ np.log(others / (max(n - 1, 0.0) + HALF * len(counts))) - n * np.log(width))
+def _left_out(held: _Held, width: float) -> float:
+    """Σ log p of each row under the others, half of what is left out in each cell; but for a constant."""
+    n, half = held.cells.sum(), HALF * held.out.mean()
+    others = np.maximum(held.here - held.out, 0.0) + half
+    total = np.maximum(n - held.out, 0.0) + half * len(held.cells)
+    return float(held.rows @ np.log(others / total) - n * np.log(width))
 
 
 RULES: dict[str, Callable[[Array], int]] = {"doane": _doane, "sturges": _sturges}
-SCORES: dict[str, Callable[[Array, float], float]] = {"knuth": _knuth, "leave-one-out": _left_out}
+SCORES: dict[str, Callable[[_Held, float], float]] = {"knuth": _knuth, "leave-one-out": _left_out}

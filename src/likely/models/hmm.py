@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, BadEntry, Index, owners, parameter, weights
+from likely.core.arrays import Array, BadEntry, Index, owners, parameter, unmasked, weights
 from likely.core.blocks import BLOCKS, Blocks, runs
 from likely.core.engine import Threads, cores, one_blas_thread, ordered_map
 from likely.core.ragged import Ragged
@@ -408,6 +408,11 @@ class HMM(Law):
             value += chain.expected_log(_uses_of(stats, c if self.members else None, chain.states))
         return value + (0.0 if prior is None else prior.log_density_of_arcs(self))
 
+    @property
+    def log_smoothing(self) -> float:
+        """That of the emissions."""
+        return float(getattr(self.emissions, "log_smoothing", 0.0))
+
     def weak_prior(self, stats: HMMStats) -> Any:
         """One fictitious way on from every state and from the entry, spread over all that are possible."""
         from likely.models.hmm_prior import HMMPrior
@@ -524,8 +529,8 @@ def _updated_by_logs(belief: Categorical, logs: Array) -> tuple[Categorical, flo
 def _one_frame(y: Any, dim: int) -> Any:
     """One frame as one row."""
     if isinstance(y, dict):
-        return {name: np.asarray(part)[None] for name, part in y.items()}
-    a = np.asarray(y)
+        return {name: np.asarray(unmasked(part))[None] for name, part in y.items()}
+    a = np.asarray(unmasked(y))
     row = a[None] if a.ndim == 0 or (a.ndim == 1 and dim > 1) else a
     if len(row) != 1 or row.ndim > 2:
         raise ShapeError(sentence("HMM", f"one frame of {dim} columns is needed", a.shape, "pass frames one by one"))

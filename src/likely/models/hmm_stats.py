@@ -39,6 +39,11 @@ class HMMStats(Addable, Value):
         return bool(self.seen and self.parts.complete)
 
     @property
+    def filled(self) -> bool:
+        """True if parts filled gaps in."""
+        return bool(getattr(self.parts, "filled", False))
+
+    @property
     def total_weight(self) -> float:
         """Weight of all frames."""
         return float(self.counts.sum())

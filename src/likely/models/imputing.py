@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, Mask, n_rows, refuse_infinite, rows
+from likely.core.arrays import Array, Index, Mask, n_rows, refuse_infinite, rows, unmasked
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.errors import DomainError, sentence
@@ -56,7 +56,7 @@ def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
         raise DomainError(sentence("impute", "one density is needed", f"a stack of {members}", remedy))
     if is_of_sequences(model):
         return as_given(_filled(model, Ragged.of(x), None, rng), x)
-    x = x if hasattr(x, "shape") or isinstance(x, Mapping) else _listed(x)
+    x = unmasked(x) if hasattr(x, "shape") or isinstance(x, Mapping) else _listed(x)
     if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim == 2:
         refuse_infinite(x, "impute")
     at = np.flatnonzero(_gappy(model, x))
@@ -84,7 +84,7 @@ def gaps(x: Any) -> Mask:
     >>> gaps(np.array([["a", None], ["b", "c"]], dtype=object)).tolist()
     [[False, True], [False, False]]
     """
-    a = np.asarray(x)
+    a = np.asarray(unmasked(x))
     if a.dtype.kind == "f":
         return np.isnan(a)
     if a.dtype != object:

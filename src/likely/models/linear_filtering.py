@@ -36,9 +36,12 @@ class States(NamedTuple):
     @property
     def std(self) -> Any:
         """Standard deviations (T, d)."""
-        if isinstance(self.covariance, Ragged):
-            return self.covariance.map(_deviations)
-        return _deviations(self.covariance)
+        return _by_frame(_deviations, self.covariance)
+
+    @property
+    def variance(self) -> Any:
+        """Variances (T, d)."""
+        return _by_frame(_variances, self.covariance)
 
     def __repr__(self) -> str:
         return states_words("States", self.mean, self.log_prob)
@@ -46,6 +49,15 @@ class States(NamedTuple):
 
 def _deviations(covariance: Array) -> Array:
     return np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
+
+
+def _variances(covariance: Array) -> Array:
+    return np.array(np.diagonal(covariance, axis1=-2, axis2=-1))
+
+
+def _by_frame(f: Callable[[Array], Array], covariance: Any) -> Any:
+    """f of the covariances of one sequence, or of each of several."""
+    return covariance.map(f) if isinstance(covariance, Ragged) else f(covariance)
 
 
 class Smoothed(NamedTuple):
@@ -59,7 +71,12 @@ class Smoothed(NamedTuple):
     @property
     def std(self) -> Any:
         """Standard deviations (T, d)."""
-        return States(self.mean, self.covariance, self.log_prob).std
+        return _by_frame(_deviations, self.covariance)
+
+    @property
+    def variance(self) -> Any:
+        """Variances (T, d)."""
+        return _by_frame(_variances, self.covariance)
 
     def __repr__(self) -> str:
         return states_words("Smoothed", self.mean, self.log_prob)

@@ -61,7 +61,12 @@ class StateForecast(Value):
     @property
     def std(self) -> Array:
         """Standard deviation of each observed column (steps, p)."""
-        return np.sqrt(np.diagonal(self.covariance, axis1=1, axis2=2))
+        return np.sqrt(self.variance)
+
+    @property
+    def variance(self) -> Array:
+        """Variance of each observed column (steps, p)."""
+        return np.array(np.diagonal(self.covariance, axis1=1, axis2=2))
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Low and high ends (steps, p) between which each column lies with this probability."""

@@ -172,7 +172,18 @@ class _Run:
             self.reseeded += 1
         return mean
 
+    def _refuse_vanished(self) -> None:
+        """Distances whose squares are no numbers beside that of the farthest row say nothing of a criterion."""
+        if -self.trace[-1] > VANISHED:
+            return
+        away = abs(self.table.x - self.model.mean[self.labels])
+        if (away > 1e-12 * abs(self.table.x)).any():
+            expected = "squared distances must be numbers beside that of the farthest row"
+            got = f"rows of up to {float(np.nanmax(abs(self.table.x))):.3g} beside others that are 1e-140 of that"
+            raise DataError(sentence("k-means", expected, got, "leave the farthest rows out, or rescale the columns"))
+
     def _partition(self, converged: bool, reason: str) -> Partition:
+        self._refuse_vanished()
         stats = self.table.stats(self.model, self.labels)
         unit = self.table.frame.unit
         with np.errstate(over="ignore"):

@@ -24,7 +24,7 @@ from likely.families.maximum_entropy_law import (
 )
 from likely.families.uniform import Uniform
 from likely.families.von_mises import VonMises
-from likely.maths.exponential_dual import Dual, dual_value, solve_dual
+from likely.maths.exponential_dual import dual_value, solve_dual
 from likely.priors.beta import Beta
 from likely.priors.gamma import Gamma
 
@@ -116,7 +116,8 @@ def _of_values(known: Known, cells: Any) -> Array:
         else:
             found = np.asarray(feature, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DomainError(sentence(ME, f"{known.name} must be a number for every value", error)) from error
+        got, remedy = f"a {type(error).__name__} from it", "check it on one value"
+        raise DomainError(sentence(ME, f"{known.name} must be a number for every value", got, remedy)) from error
     if found.shape != cells.shape or not np.isfinite(found).all():
         expected = f"{known.name} must be a finite number for each of {len(cells)} values"
         raise DomainError(sentence(ME, expected, found.shape if found.shape != cells.shape else "NaN or infinity"))
@@ -158,13 +159,13 @@ def _probabilities(features: Array, known: list[Known]) -> Array:
     none = np.empty(0, dtype=np.intp)
     found = solve_dual(features, np.zeros(len(features)), targets, units, np.zeros(len(known)), none)
     if not found.settled:
-        _refuse_together(features, targets, units, known, found)
+        _refuse_together(features, targets, units, known)
     logs = features @ found.multipliers
     p = np.exp(logs - logs.max())
     return np.asarray(p / p.sum())
 
 
-def _refuse_together(features: Array, targets: Array, units: Array, known: list[Known], found: Dual) -> None:
+def _refuse_together(features: Array, targets: Array, units: Array, known: list[Known]) -> None:
     """Each can be met alone: say by how much all together cannot, or that only the edge meets them."""
     from scipy.optimize import linprog
 
@@ -174,9 +175,9 @@ def _refuse_together(features: Array, targets: Array, units: Array, known: list[
     total = np.append(np.ones(m), 0.0)[None]
     best = linprog(np.append(np.zeros(m), 1.0), rows, np.zeros(2 * k), total, [1.0], method="highs")
     names = ", ".join(f"E[{one.name}] = {one.value:g}" for one in known)
-    worst = known[int(np.abs(found.missed).argmax())].name
     if best.fun is not None and best.fun > 1e-9:
-        raise DomainError(sentence(ME, f"{names} must be possible together", f"none that comes near E[{worst}]"))
+        got = f"none: some expectation is always off by at least {best.fun:.2g} of its range"
+        raise DomainError(sentence(ME, f"{names} must be possible together", got))
     expected = f"{names} must leave some room"
     raise DomainError(sentence(ME, expected, "values at the very edge of what is possible", "move them inwards"))
 
@@ -234,7 +235,7 @@ def _solved(low: float, high: float, known: list[Known]) -> MaximumEntropyLaw:
     start = _start(features, base, targets, units, ends)
     found = solve_dual(features, base, targets, units, start, ends)
     if not found.settled:
-        _refuse(known, found, low, high)
+        _refuse(known, low, high)
     law = MaximumEntropyLaw(tuple(k.feature for k in known), found.multipliers, low, high, centre, scale)
     for one, unit in zip(known, units, strict=True):
         _check(law, one, float(unit))
@@ -316,11 +317,10 @@ def _only(k: int, j: int, size: float) -> Array:
     return lam
 
 
-def _refuse(known: list[Known], found: Dual, low: float, high: float) -> None:
+def _refuse(known: list[Known], low: float, high: float) -> None:
     names = ", ".join(f"E[{one.name}] = {one.value:g}" for one in known)
-    worst = known[int(np.abs(found.missed).argmax())].name
     expected = f"some law on ({low:g}, {high:g}) must have {names}, and one of them the largest entropy"
-    raise DomainError(sentence(ME, expected, f"none: E[{worst}] cannot be met with the others", "take one of them out"))
+    raise DomainError(sentence(ME, expected, "none: they cannot be met together", "take one of them out"))
 
 
 def _recognised(law: MaximumEntropyLaw, named: dict[str, float]) -> Any:

@@ -8,15 +8,16 @@ from typing import Any, Self
 import numpy as np
 
 from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows
+from likely.core.notes import unheard
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.maths.spd import cholesky, inverse_factor
+from likely.models.expected_rows import any_missing, em_moments, expected_rows, gaussian_of
 
 METRICS = ("l1", "l2", "linf", "lp", "scaled", "mahalanobis", "correlation")
 SYNONYMS = {"euclidean": "l2", "manhattan": "l1", "cityblock": "l1", "chebyshev": "linf", "minkowski": "lp"}
 LEARNT = ("scaled", "mahalanobis")  # these need to know how rows spread
-WHOLE = ("mahalanobis", "correlation")  # these need complete rows
 HIGHEST = 64.0  # powers beyond leave the range of numbers; the limit is linf
 
 
@@ -26,8 +27,9 @@ class Metric(Value):
 
     l1, l2, linf and lp are the plain ones; "scaled" divides columns by `scale` (d,); "mahalanobis" whitens rows by a
     covariance `scale` (d, d); "correlation" is 1 − r, half the squared distance of rows brought to mean 0 and
-    length 1. A row without spread has no correlation: its r with others is 0. The names "euclidean", "manhattan",
-    "cityblock", "chebyshev" and "minkowski" mean l2, l1, l1, linf and lp.
+    length 1. A row without spread has no correlation: its r with others is 0. Squared Mahalanobis distances of rows
+    with missing entries (NaN) are those expected under a Gaussian `law` of all rows, if there is one. The names
+    "euclidean", "manhattan", "cityblock", "chebyshev" and "minkowski" mean l2, l1, l1, linf and lp.
 
     >>> Metric("lp", p=3.0).between([[0.0, 0.0]], [[1.0, 1.0], [2.0, 0.0]]).round(3)
     array([[1.26, 2.  ]])
@@ -36,6 +38,8 @@ class Metric(Value):
     name: str = "l2"
     p: float = 2.0
     scale: Array | None = None  # (d,) of "scaled", (d, d) of "mahalanobis"
+    law: Gaussian | None = None  # of all rows: what "mahalanobis" expects in gaps
+    unsure: bool = False  # whether known rows have gaps: one more column then says how unsure each is
 
     def __post_init__(self) -> None:
         name = plain_name(self.name)
@@ -56,15 +60,21 @@ class Metric(Value):
         """The metric for rows x (n, d): what "scaled" and "mahalanobis" need is their spread, within classes if these
         are known (`owner`), as `GaussianDensity("pooled")` estimates it."""
         name = plain_name(name)
+        gaps, law = name == "mahalanobis" and any_missing(x), None
+        if gaps or (name == "mahalanobis" and scale is None):
+            stats = em_moments(x, weight, "Gaussian") if gaps else Gaussian.blank(x).collect(x, weight)
+            law = gaussian_of(stats)
         if name in LEARNT and scale is None:
             scale = _spread(x, weight, owner, "diagonal" if name == "scaled" else "full")
-        return cls(name, p, scale if name in LEARNT else None)
+        return cls(name, p, scale if name in LEARNT else None, law, gaps)
 
     def prepare(self, x: Any, whose: str, *, asked: bool = False) -> Array:
         """Rows in coordinates of which the plain distance is meant; of queries (`asked`) or of known rows."""
         z = rows(x, None if self.scale is None else len(self.scale), whose)
         refuse_infinite(z, whose)
-        if self.name in WHOLE and np.isnan(z).any():
+        if self.name == "mahalanobis" and self.law is not None:
+            return self._expected(z, asked)
+        if self.name in ("mahalanobis", "correlation") and np.isnan(z).any():
             remedy = 'use metric="scaled", or fill them in first (GaussianDensity().impute)'
             raise DataError(sentence(whose, f'metric="{self.name}" needs rows without gaps', "NaN", remedy))
         if self.name == "scaled":
@@ -72,6 +82,21 @@ class Metric(Value):
         if self.name == "mahalanobis":
             return self._whitened(z)
         return _standing(z, asked) if self.name == "correlation" else z
+
+    def _expected(self, z: Array, asked: bool) -> Array:
+        """Rows as they are expected to be, whitened; with gaps among known rows, √tr of what is unsure beside them."""
+        z, spread = self._filled(z)
+        out = self._whitened(z)
+        return np.column_stack([out, np.sqrt(0.0 * spread if asked else spread)]) if self.unsure else out
+
+    def uncertainty(self, x: Array) -> Array:
+        """tr Σ⁻¹Cov[x | seen] of queries (n,): what squared distances from them are larger by; 0 without gaps."""
+        return np.zeros(len(x)) if self.law is None or not any_missing(x) else self._filled(x)[1]
+
+    def _filled(self, z: Array) -> tuple[Array, Array]:
+        assert self.law is not None
+        white = inverse_factor(self._root())
+        return expected_rows(self.law, z, white.T @ white)
 
     def distances(self, sums: Array) -> Array:
         """Distances from sums Σ|z|^p of prepared rows."""
@@ -85,14 +110,20 @@ class Metric(Value):
         """All distances of rows a (m, d) to rows b (n, d), one by one (m, n): for few rows, and as an oracle."""
         za, zb = self.prepare(a, "Metric", asked=True), self.prepare(b, "Metric")
         with np.errstate(over="ignore"):  # what is too far for numbers is infinitely far
-            return self.distances(np.stack([sums(zb, z, self.p) for z in za])) if len(za) else np.empty((0, len(zb)))
+            more = self.uncertainty(rows(a, None, "Metric"))
+            each = [sums(zb, z, self.p) + t for z, t in zip(za, more, strict=True)]
+            return self.distances(np.stack(each)) if each else np.empty((0, len(zb)))
 
-    def _whitened(self, z: Array) -> Array:
+    def _root(self) -> Array:
         root = cholesky(np.asarray(self.scale))
         if root is None:
             expected = "covariance must be positive definite"
             raise DomainError(sentence("Metric", expected, "one that is not", 'use metric="scaled"'))
-        return np.einsum("ij,kj->ik", z, inverse_factor(root))  # no BLAS: the same bits in whatever company a row comes
+        return root
+
+    def _whitened(self, z: Array) -> Array:
+        # no BLAS: the same bits in whatever company a row comes
+        return np.einsum("ij,kj->ik", z, inverse_factor(self._root()))
 
 
 def plain_name(name: Any) -> Any:
@@ -136,6 +167,9 @@ def _spread(x: Array, weight: Array | None, owner: Index | None, kind: str) -> A
     """Deviations (d,) or covariance (d, d) of rows, within classes if these are known; never singular."""
     members = None if owner is None else int(owner.max()) + 1
     blank = Gaussian.blank(x, kind=kind, members=members, tied=members is not None)
+    if kind == "full" and any_missing(x):
+        with unheard():
+            return np.array(gaussian_of(em_moments(x, weight, "Gaussian", owner, members)).covariance)
     stats = blank.collect(x, weight) if owner is None else blank.collect(x, weight, owner=owner)
     law = blank.refit(stats, blank.weak_prior(stats))
     return np.sqrt(law.covariance) if kind == "diagonal" else np.array(law.covariance)

@@ -452,7 +452,8 @@ class Mixture(Law):
         value = float(xlogy(stats.counts, self.weights).sum() + stats.entropy.sum())
         value += float(self.parts.objective(stats.parts, of_parts))
         if prior is not None and prior.weights is not None:
-            value += float(np.sum(prior.weights.log_density(categorical(self.weights))))
+            edge = np.where(np.asarray(getattr(prior.weights, "alpha", 1.0)) < 1, FLOOR, 0.0)  # as in `weights_mode`
+            value += float(np.sum(prior.weights.log_density(categorical(np.maximum(self.weights, edge)))))
         return value
 
     def pruned(self, least: float = EMPTY) -> Mixture:
@@ -462,6 +463,11 @@ class Mixture(Law):
         if len(alive) == self.size:
             return self
         return Mixture.trusted(weights=self.weights[alive] / self.weights[alive].sum(), parts=self.parts.some(alive))
+
+    @property
+    def log_smoothing(self) -> float:
+        """That of the parts."""
+        return float(getattr(self.parts, "log_smoothing", 0.0))
 
     def weak_prior(self, stats: MixtureStats) -> Any:
         """The parts' weak prior; the weights, which counts determine well, have none."""
@@ -492,6 +498,11 @@ class MixtureStats(Addable, Value):
     def complete(self) -> bool:
         """True if neither labels nor entries were hidden."""
         return bool(self.seen and self.parts.complete)
+
+    @property
+    def filled(self) -> bool:
+        """True if parts filled gaps in."""
+        return bool(getattr(self.parts, "filled", False))
 
     @property
     def total_weight(self) -> float:

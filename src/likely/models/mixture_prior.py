@@ -26,6 +26,14 @@ class MixturePrior(Value):
     weights: Dirichlet | None
     parts: Any
 
+    def __post_init__(self) -> None:
+        for name in ("weights", "parts"):
+            given = getattr(self, name)
+            if given is not None and (isinstance(given, type) or not hasattr(given, "update")):
+                example = "Dirichlet([2.0, 2.0])" if name == "weights" else "a NormalInverseWishart"
+                remedy = f'pass a prior such as {example}; prior="weak" is for the whole mixture'
+                raise DomainError(sentence("MixturePrior", f"{name} must be a prior or None", repr(given)[:60], remedy))
+
     def update(self, stats: Any) -> MixturePrior:
         """The posterior of weights and parts."""
         weights = None if self.weights is None else self.weights.update(level_counts(stats.counts))

@@ -2,7 +2,9 @@
 
 Targets γ_0 = initial, γ_1, …, γ_K are densities up to a constant. At each step particles are weighted by
 γ_k / γ_{k−1}; when few of them count they are drawn anew and moved by Markov steps that leave γ_k alone. The mean
-weights multiply to an estimate of ∫γ_K: the evidence   (Del Moral, Doucet, Jasra 2006; Chopin 2002).
+weights multiply to an estimate of ∫γ_K: the evidence   (Del Moral, Doucet, Jasra 2006; Chopin 2002). Targets may live
+on spaces that grow, γ_k(x₁ … x_k): each step then draws x_k from a proposal, and the weights divide by its density
+(sequential importance sampling with resampling; Doucet, de Freitas and Gordon 2001).
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.errors import DataError, DomainError, LikelyError, sentence
+from likely.errors import DataError, DomainError, LikelyError, ShapeError, sentence
+from likely.families.each import draw_each, log_prob_each
 from likely.maths import spd
 from likely.models.particle_belief import MOVE, ParticleBelief, keyed, normalised, share, whole_number
 from likely.models.proposals import is_poor
@@ -43,6 +46,7 @@ class MonteCarlo:
     ess: Array  # (K,): effective number of particles, before they were drawn anew
     accepted: Array  # (K,): share of Markov steps that were accepted; NaN where none were made
     temperatures: Array | None  # (K,): exponents of the likelihood, where that was tempered
+    paths: Array | None = None  # (N, K, d): x₁ … x_K of each particle, where the space grew; weights: belief.weights
 
     @property
     def log_evidence(self) -> float:
@@ -65,8 +69,8 @@ class MonteCarlo:
 
 def monte_carlo(
     initial: Any, targets: Iterable[Log] | None = None, n: int = 1000, *, likelihood: Log | None = None,
-    pieces: Iterable[Log] | None = None, temperatures: Any = None, moves: Any = 10, resample: str = "systematic",
-    threshold: float = 0.5, seed: int = 0,
+    pieces: Iterable[Log] | None = None, temperatures: Any = None, moves: Any = None, resample: str = "systematic",
+    threshold: float = 0.5, seed: int = 0, proposal: Callable[[Array], Any] | None = None,
 ) -> MonteCarlo:  # fmt: skip
     """Particles of the last of some targets, and its evidence. What they are is said in one of three ways:
 
@@ -75,27 +79,52 @@ def monte_carlo(
       `threshold` allows, or by given **temperatures**.
     - **pieces**: functions x → log p(y_k | x, y before): one more observation a step.
 
-    `initial` is a density. `moves` is the number of random-walk Metropolis steps after particles were drawn anew, with
-    2.38² / d times their own covariance, scaled to accept about 30 %; or a function (x, log_target, rng) → x that
-    leaves the target alone. With a kernel that learns from the particles the evidence is consistent, not unbiased.
+    With a **proposal** the space grows: target k is a function of paths x (N, k, d) → log γ_k(x₁ … x_k) (N,). `initial`
+    is the density from which x₁ is drawn, and `proposal` a function of paths (N, k − 1, d) that gives the density of
+    x_k: a stack of N, one per path, or one for all. The paths are `found.paths`, and `found.belief` is of x_k alone.
+
+    `initial` is a density. `moves` is the number of random-walk Metropolis steps after particles were drawn anew (None:
+    10, and 0 where the space grows), with 2.38² / d times their own covariance, scaled to accept about 30 %; or a
+    function (x, log_target, rng) → x that leaves the target alone. With a kernel that learns from the particles the
+    evidence is consistent, not unbiased.
 
     >>> import likely as lk, numpy as np
     >>> seen = lambda x: -0.5 * (x[:, 0] - 1.0) ** 2 - 0.5 * np.log(2 * np.pi)
     >>> found = monte_carlo(lk.Gaussian([0.0], 1.0), likelihood=seen, n=4000)
     >>> round(found.log_evidence, 1), found.mean.round(1).tolist()  # N(1 | 0, 2) and the posterior's mean
     (-1.5, [0.5])
+
+    Walks on a square grid that never return to a place, 12 of two steps and 36 of three:
+
+    >>> way = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
+    >>> def new_places(x):  # (N, k, 1) directions; −inf where a place comes twice
+    ...     places = np.cumsum(way[x[:, :, 0].astype(int)], axis=1) @ [1, 1000]
+    ...     return np.log([float(len({0, *one}) == len(one) + 1) for one in places.tolist()])
+    >>> step = lk.Categorical(np.full(4, 0.25), levels=[0, 1, 2, 3])
+    >>> with np.errstate(divide="ignore"):
+    ...     found = monte_carlo(step, [new_places] * 3, n=4000, proposal=lambda x: step)
+    >>> abs(np.exp(found.log_evidences.cumsum()) - [4, 12, 36]).max() < 1
+    np.True_
     """
     if sum(given is not None for given in (targets, likelihood, pieces)) != 1:
         raise DomainError(sentence(WHOSE, "one of targets, likelihood, pieces must be given", "none or several"))
     if temperatures is not None and likelihood is None:
         raise DomainError(sentence(WHOSE, "temperatures temper a likelihood", "none", "pass likelihood="))
+    if proposal is not None and (targets is None or not callable(proposal)):
+        expected = "proposal must be a function of paths, with targets that grow"
+        raise DomainError(sentence(WHOSE, expected, type(proposal).__name__, "pass targets="))
     scheme(resample, WHOSE)
+    moves = (10 if proposal is None else 0) if moves is None else moves
     rule = _Rule(_checked_moves(moves), resample, _checked_threshold(threshold, likelihood, temperatures))
     cloud = _Cloud.first(initial, whole_number(n, WHOSE, "n", 1), whole_number(seed, WHOSE, "seed"))
     if likelihood is not None:
         return _tempered(cloud, likelihood, rule, temperatures)
-    steps = _added(cloud, pieces) if pieces is not None else _given(cloud, targets or ())
-    return _report(cloud, [cloud.step(increments, log, rule) for increments, log in steps], None)
+    if proposal is not None:
+        steps = _grown(cloud, targets or (), proposal)
+    else:
+        steps = _added(cloud, pieces) if pieces is not None else _given(cloud, targets or ())
+    done = [cloud.step(increments, log, rule) for increments, log in steps]
+    return _report(cloud, done, None, grown=proposal is not None)
 
 
 @dataclass(frozen=True)
@@ -158,11 +187,11 @@ class _Cloud:
             self.scale *= float(np.exp((yes.mean() - GOOD) / np.sqrt(k + 1)))
         return taken / (n * moves)
 
-    @property
-    def belief(self) -> ParticleBelief:
-        """What the particles say now."""
+    def belief(self, last: int | None = None) -> ParticleBelief:
+        """What the particles say now; of paths, about the last place, of `last` entries."""
+        states = self.states if last is None else np.ascontiguousarray(self.states[:, -last:])
         return ParticleBelief.trusted(
-            states=self.states, log_weights=self.logs, time=self.time, seed=self.seed, seen=True, before=None,
+            states=states, log_weights=self.logs, time=self.time, seed=self.seed, seen=True, before=None,
             ancestors=None,
         )  # fmt: skip
 
@@ -185,6 +214,40 @@ def _added(cloud: _Cloud, pieces: Iterable[Log]) -> Iterator[tuple[Array, Log]]:
     for k, piece in enumerate(pieces, 1):
         taken.append(_checked(piece, f"piece {k}"))
         yield taken[-1](cloud.states), _summed([prior, *taken])
+
+
+def _grown(cloud: _Cloud, targets: Iterable[Log], proposal: Callable[[Array], Any]) -> Iterator[tuple[Array, Log]]:
+    """Each target has one more variable, which is drawn from the proposal; states are whole paths, end to end."""
+    n, d = cloud.states.shape
+    before: Log = lambda x: np.zeros(len(x))  # noqa: E731  nothing is known of no variable
+    drawn, old = _checked(cloud.initial.log_prob, "initial")(cloud.states), np.zeros(n)
+    for k, target in enumerate(targets, 1):
+        if k > 1:
+            paths = cloud.states.reshape(n, k - 1, d)
+            old = before(cloud.states)
+            new, drawn = _proposed(proposal(paths), n, d, k, keyed(cloud.seed, k))
+            cloud.states = np.concatenate([paths, new[:, None]], axis=1).reshape(n, k * d)
+        before = _of_paths(target, k, d)
+        yield _difference(before(cloud.states), old) - drawn, before
+
+
+def _of_paths(target: Any, k: int, d: int) -> Log:
+    """A target of paths (N, k, d) as a function of states (N, k d)."""
+    return _checked(lambda x: target(x.reshape(len(x), k, d)) if callable(target) else target, f"target {k}")
+
+
+def _proposed(law: Any, n: int, d: int, k: int, rng: Generator) -> tuple[Array, Array]:
+    """x_k (N, d) drawn from the proposal's density, and its log-density (N,)."""
+    whose = f"{WHOSE}: proposal at step {k}"
+    if not (hasattr(law, "log_prob") and hasattr(law, "sample")):
+        raise DomainError(sentence(whose, "a density of x must be given", type(law).__name__))
+    members = getattr(law, "members", None)
+    if members not in (None, n):
+        raise ShapeError(sentence(whose, f"one density per path ({n}) is needed, or one for all", members))
+    draw = law.sample(n, rng) if members is None else draw_each(law, rng)
+    new = as_states(draw, n, whose, d)
+    log = law.log_prob(draw) if members is None else log_prob_each(law, draw)
+    return new, np.asarray(log, dtype=np.float64)
 
 
 def _summed(parts: list[Log]) -> Log:
@@ -251,7 +314,8 @@ def _checked(f: Any, name: str) -> Log:
         except LikelyError:
             raise
         except (TypeError, ValueError) as error:
-            raise DataError(sentence(WHOSE, f"{name} must give log-densities of states {x.shape}", error)) from error
+            expected, got = f"{name} must give log-densities of states {x.shape}", f"a {type(error).__name__} from it"
+            raise DataError(sentence(WHOSE, expected, got, "try it on an array of that shape")) from error
         out = out.reshape(1) if out.ndim == 0 and len(x) == 1 else out
         if out.shape != (len(x),):
             expected = f"{name} must give one log-density for each of the {len(x)} states"
@@ -295,6 +359,11 @@ def _checked_temperatures(temperatures: Any) -> list[float]:
     return betas
 
 
-def _report(cloud: _Cloud, steps: list[tuple[float, float, float]], betas: Array | None) -> MonteCarlo:
+def _report(
+    cloud: _Cloud, steps: list[tuple[float, float, float]], betas: Array | None, grown: bool = False
+) -> MonteCarlo:
     news, ess, accepted = np.array(steps).reshape(-1, 3).T.copy()
-    return MonteCarlo(cloud.belief, news, ess, accepted, betas)
+    if not grown:
+        return MonteCarlo(cloud.belief(), news, ess, accepted, betas)
+    n, d = len(cloud.states), cloud.states.shape[1] // max(len(steps), 1)
+    return MonteCarlo(cloud.belief(d), news, ess, accepted, betas, cloud.states.reshape(n, -1, d))

@@ -7,10 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, weights
+from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, sentence
+from likely.models.expected_rows import any_missing
 from likely.models.metrics import Metric, sums
 
 TRIED = 48  # queries that show how much of the tree is looked at
@@ -26,7 +27,7 @@ class NeighbourSearch(Value):
 
     A row x with missing entries (NaN), or a query with some, is compared over the columns that both have, and the sum
     of terms is scaled to all columns, d / (columns in common); with none in common it is infinitely far. That is
-    done row by row, without a tree.
+    done row by row, without a tree. Squared Mahalanobis distances are the expected ones (see `Metric`).
 
     >>> found = NeighbourSearch.of([[0.0], [1.0], [5.0]]).nearest([[1.2]], 2)
     >>> found[0].round(1), found[1]
@@ -44,14 +45,14 @@ class NeighbourSearch(Value):
         owner: Index | None = None, whose: str = "NeighbourSearch",
     ) -> Self:  # fmt: skip
         """For rows x (n, d) and a metric: a name or a `Metric`; spreads are learnt from x (see `Metric.learnt`)."""
-        from likely.core.arrays import refuse_infinite, rows
-
         z = rows(x, None, whose)
         refuse_infinite(z, whose)
         if not z.size:
             raise DataError(sentence(whose, "at least one row and one column are needed", z.shape))
         w = weights(weight, len(z), whose)
         meant = metric if isinstance(metric, Metric) else Metric.learnt(metric, z, w, owner, p=p, scale=scale)
+        if meant.law is not None and any_missing(z):
+            meant = meant.replace(unsure=True)
         points = meant.prepare(z, whose)
         unit = _unit(points, meant.p)
         points = np.ascontiguousarray(points / unit)
@@ -68,27 +69,29 @@ class NeighbourSearch(Value):
         """Distances and row numbers (m, k) of the k nearest rows, nearest first."""
         k = self._sound(k, len(self), whose)
         z = self._asked(x, whose) / self.unit
-        return self._found(np.ascontiguousarray(z), np.full(len(z), -1), k)
+        more = self.metric.uncertainty(rows(x, None, whose)) / self.unit**2 if self.metric.law is not None else None
+        return self._found(np.ascontiguousarray(z), np.full(len(z), -1), k, more)
 
     def nearest_others(self, k: int, of: Any = None, whose: str = "NeighbourSearch") -> tuple[Array, Index]:
         """The same for rows that are known themselves, or those numbered `of` (m,): each among all the others."""
         k = self._sound(k, len(self) - 1, whose)
         at = np.arange(len(self)) if of is None else np.asarray(of, dtype=np.intp)
-        return self._found(self._as_queries(at), at, k)
+        more = self.points[at, -1] ** 2 if self.metric.unsure else None
+        return self._found(self._as_queries(at), at, k, more)
 
     # ------------------------------------------------------------------- inside
 
     def _asked(self, x: Any, whose: str) -> Array:
         """Queries in the coordinates of the points: of as many columns, or none can be compared."""
-        from likely.core.arrays import rows
-
-        extra = 2 if self.metric.name == "correlation" else 0
+        extra = 2 if self.metric.name == "correlation" else int(self.metric.unsure)
         return self.metric.prepare(rows(x, self.points.shape[1] - extra, whose), whose, asked=True)
 
     def _as_queries(self, at: Index) -> Array:
         z = np.ascontiguousarray(self.points[at])
         if self.metric.name == "correlation":  # rows without spread correlate with nobody, not even with each other
             z[:, [-2, -1]] = z[:, [-1, -2]]
+        if self.metric.unsure:
+            z[:, -1] = 0.0
         return z
 
     def _sound(self, k: Any, most: int, whose: str) -> int:
@@ -96,7 +99,8 @@ class NeighbourSearch(Value):
             raise DomainError(sentence(whose, f"k must be a whole number from 1 to {most}", k))
         return int(k)
 
-    def _found(self, z: Array, own: Index, k: int) -> tuple[Array, Index]:
+    def _found(self, z: Array, own: Index, k: int, more: Array | None = None) -> tuple[Array, Index]:
+        """Distances and rows of the nearest; `more` (m,) is added to the squared distances of each query."""
         away, rows = np.empty((len(z), k)), np.empty((len(z), k), dtype=np.int64)
         own = own.astype(np.int64)
         far = ~(np.abs(np.where(np.isnan(z), 0.0, z)).max(axis=1, initial=0.0) <= self._reach)
@@ -107,6 +111,7 @@ class NeighbourSearch(Value):
         with np.errstate(over="ignore"):
             factor = 1.0 if self.metric.name == "correlation" else self.unit
             away[far] = 0.0
+            away = away if more is None else away + more[:, None]
             away = self.metric.distances(away) * factor
             for at in np.flatnonzero(far):
                 away[at], rows[at] = self._plainly(z[at], own[at], k)

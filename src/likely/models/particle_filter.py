@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Mask, is_gap, unmasked
 from likely.core.columns import Columns
-from likely.core.joining import is_gap
 from likely.core.notes import tell
 from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.each import log_prob_each
 from likely.models.decoding import is_one
 from likely.models.frame_noise import FrameNoise, draw_at
+from likely.models.impoverishment import Descent
 from likely.models.particle_belief import (
     CHOOSE,
     ParticleBelief,
@@ -47,7 +47,8 @@ class ParticleFilter:
 
     The evidence grows by Σ_i W_i α_i a frame, with W the normalised weights before it: exp(log_evidence) is unbiased
     whatever the resampling. Frames of NaN change no weight. Where no particle can explain a frame, its increment is
-    −inf (also an unbiased estimate: of a number near 0), the belief stays that before it, and a warning says so.
+    −inf (also an unbiased estimate: of a number near 0), the belief stays that before it, and a warning says so. States
+    that hardly move run dry where all particles soon descend from a few: a warning names them, `run` marks them.
 
     >>> import likely as lk, numpy as np
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
@@ -149,17 +150,19 @@ class ParticleFilter:
     def _run(self, frames: Any, inputs: Any, seed: int, keep: bool) -> ParticleRun:
         first = self._initial(seed)
         news, beliefs, moments = [], [], []
-        belief = first
+        belief, descent = first, Descent(first)
         for belief, increment in self._follow(first, frames, inputs):
+            descent.step(belief)
             news.append(increment)
             moments.append((belief.ess, belief.mean, belief.covariance))
             if keep:
                 beliefs.append(belief)
+        descent.tell(len(first))
         d = first.states.shape[1]
         ess, mean, covariance = (list(part) for part in zip(*moments, strict=True)) if moments else ([], [], [])
         return ParticleRun(
             np.array(news), np.reshape(mean, (-1, d)), np.reshape(covariance, (-1, d, d)), np.array(ess), belief,
-            tuple(beliefs) if keep else None,
+            tuple(beliefs) if keep else None, descent.impoverished,
         )  # fmt: skip
 
     def _follow(self, belief: ParticleBelief, frames: Any, inputs: Any) -> Iterator[tuple[ParticleBelief, float]]:
@@ -213,6 +216,7 @@ class ParticleRun:
     ess: Array  # (T,): effective number of particles
     belief: ParticleBelief  # the last one: `predict` and `update` go on from it
     beliefs: tuple[ParticleBelief, ...] | None  # all of them, if they were kept
+    impoverished: Mask  # (d,): states that particles no longer tell apart: spreads and the evidence are too small
 
     @property
     def log_evidence(self) -> float:
@@ -273,8 +277,8 @@ def one_frame(y: Any) -> Any:
     if isinstance(y, Columns):
         return y
     if isinstance(y, dict):
-        return Columns.of({name: np.asarray(part)[None] for name, part in y.items()})
-    a = np.asarray(y)
+        return Columns.of({name: np.asarray(unmasked(part))[None] for name, part in y.items()})
+    a = np.asarray(unmasked(y))
     if a.dtype.kind in "USO":
         return a.reshape(1) if a.size == 1 else a.reshape(1, -1)
     if a.ndim > 2 or (a.ndim == 2 and len(a) != 1):

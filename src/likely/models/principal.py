@@ -11,9 +11,10 @@ from likely.core.arrays import Array, BadEntry, numbers, parameter, refuse_infin
 from likely.core.engine import map_rows
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.families.factor_fits import leading, upright
+from likely.families.factor_fits import leading
 from likely.families.moments import Moments
 from likely.families.scatter_root import ScatterRoot
+from likely.maths.eigenspaces import settled
 
 CONSTANT = 1e-14  # share of a column's size: a standard deviation of less is what sums leave of a constant
 SQUARED = 1e-13  # share of the largest variance below which eigenvalues of a scatter or Gram matrix are rounding
@@ -156,7 +157,7 @@ def _of_root(root: Array) -> Spectrum:
     unit = float(np.abs(root).max(initial=0.0)) or 1.0
     _, values, axes = np.linalg.svd(root / unit, full_matrices=False)
     squares = (values * unit) ** 2
-    return Spectrum(squares, upright(axes.T), float(squares.sum()), ROOTED)
+    return Spectrum(squares, settled(squares, axes.T, ROOTED), float(squares.sum()), ROOTED)
 
 
 def _of_gram(root: Array, components: Any) -> Spectrum:
@@ -165,7 +166,9 @@ def _of_gram(root: Array, components: Any) -> Spectrum:
     values, left = leading(small @ small.T, _counted(components, len(root)))
     values = np.maximum(values, 0.0)
     vectors = small.T @ (left / np.sqrt(np.where(values > 0, values, 1.0)))
-    return Spectrum(values * unit**2, upright(vectors), float((root**2).sum()), SQUARED)
+    seen = int((values > SQUARED * values.max(initial=0.0)).sum())  # beyond, a product with the root is no direction
+    vectors = np.concatenate([settled(values[:seen], vectors[:, :seen], SQUARED), vectors[:, seen:]], axis=1)
+    return Spectrum(values * unit**2, vectors, float((root**2).sum()), SQUARED)
 
 
 def dependent(stats: Moments) -> tuple[int, Array]:

@@ -208,3 +208,33 @@ def _fold(matrix: Array, m: int, join: int | None, kept: Index, partner: Index) 
     merged, columns, rows = np.flatnonzero(partner >= 0), loops.fold_columns, loops.fold_rows
     share(lambda part: columns(matrix, m, join, kept, merged, partner, *part), m, m * m)
     share(lambda part: rows(matrix, join, kept, partner, *part), len(kept), m * m)
+
+
+def ward_of_squares(squares: Array, w: Array) -> tuple[Index, Array]:
+    """Ward's merges of rows with weights w (n,) from their squared distances (n, n), which are used up.
+
+    Distances join by the formula of Lance and Williams (1967); the next pair is found by a chain of nearest neighbours.
+
+    >>> merges, heights = ward_of_squares(np.array([[0.0, 1.0, 25.0], [1.0, 0.0, 16.0], [25.0, 16.0, 0.0]]), np.ones(3))
+    >>> merges.tolist(), heights.round(4).tolist()
+    ([[0, 1], [2, 3]], [1.0, 5.1962])
+    """
+    size, growing, chain = w.copy(), Growing(len(w)), [0]
+    for i in range(len(w)):
+        squares[i] *= 2.0 * w[i] * w / (w[i] + w)
+        squares[i, i] = np.inf
+    while growing.made < 2 * len(w) - 1:
+        row = squares[chain[-1]]
+        near = int(np.argmin(row))
+        if len(chain) < 2 or row[near] < row[chain[-2]]:
+            chain.append(near)
+            continue
+        a, b = sorted((chain.pop(), chain.pop()))
+        height = squares[a, b]
+        joined = (size + size[a]) * squares[a] + (size + size[b]) * squares[b] - size * height
+        squares[a] = squares[:, a] = joined / (size + size[a] + size[b])
+        squares[b] = squares[:, b] = squares[a, a] = np.inf
+        size[a] += size[b]
+        growing.merge(np.array([a]), np.array([b]), np.sqrt([height]))
+        chain = chain or [a]
+    return growing.tree()

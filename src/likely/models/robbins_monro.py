@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, n_rows, weights
+from likely.core.arrays import Array, Index, n_rows, unmasked, weights
 from likely.core.notes import tell, unheard
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, LikelyError, sentence
@@ -323,7 +323,7 @@ class RobbinsMonro(Value):
         """One row, or several, as a table."""
         if not isinstance(y, np.ndarray | list | tuple | int | float | str | np.generic):
             return y
-        a = np.asarray(y)
+        a = np.asarray(unmasked(y))
         dim = getattr(self.law, "dim", None)
         if a.ndim == 0:
             return a.reshape(1)
@@ -406,7 +406,7 @@ def _plain(x: Any) -> Any:
     if isinstance(x, list | tuple):
         return np.asarray(x)
     if not hasattr(x, "iloc"):
-        return x
+        return unmasked(x)
     a = np.asarray(x)
     return a if a.dtype.kind in "biuf" else x
 

@@ -9,6 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
 from likely.core.engine import one_blas_thread
 from likely.errors import DataError, DomainError, sentence
+from likely.models.frames import medians
 
 NEAR = 1e-6  # squared distances below that share of |x|² + |c|² are measured anew, from differences
 
@@ -113,7 +114,7 @@ def _comparable(x: Array) -> Array:
     if not x.size:
         return x
     x = x / power_of_two(abs(x).max())
-    x = x - x.mean(axis=0)
+    x = x - medians(x)
     return np.asarray(x / power_of_two(abs(x).max()))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from likely.core.arrays import Array, weights
 from likely.core.learn import Stop, fit
+from likely.core.notes import tell
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.core.value import Value
@@ -189,17 +190,42 @@ def refitted(
 ) -> Any:
     """The M-step: each regime from its share, and moves and starts from counts."""
     priors = (None,) * model.n_regimes if prior is None else prior.regimes
-    parts: dict[str, Any] = {
-        "regimes": tuple(
-            linear_learning.refitted(m, s, p, w)
-            for m, s, p, w in zip(model.regimes, stats.regimes, priors, what, strict=True)
-        )
-    }
+    regimes = [
+        linear_learning.refitted(m, s, p, w)
+        for m, s, p, w in zip(model.regimes, stats.regimes, priors, what, strict=True)
+    ]
+    parts: dict[str, Any] = {"regimes": tuple(regimes if prior is not None else _off_singular(regimes, stats, what))}
     for name in chain:
         counts = getattr(stats, name) + (0.0 if prior is None else getattr(prior, name))
         total = counts.sum(axis=-1, keepdims=True)
         parts[name] = np.where(total > 0, counts / np.where(total > 0, total, 1.0), getattr(model, name))
     return model.replace(**parts)
+
+
+FLOOR = 1e-9  # of a column's residual variance over all regimes, as in `families.floors`
+
+
+def _off_singular(regimes: list[Any], stats: SwitchingStats, what: tuple[Structure, ...]) -> list[Any]:
+    """Regimes whose learnt observation covariance is not singular.
+
+    By maximum likelihood a regime with few frames explains them exactly. Under such a model its own frames would be
+    possible or impossible by rounding alone, and so would the whole sequence.
+    """
+    scatter = np.sum([np.diagonal(s.observed) for s in stats.regimes], axis=0)
+    floor = FLOOR * scatter / max(sum(float(s.seen) for s in stats.regimes), 1e-300)
+    unit = 1 / np.sqrt(np.where(floor > 0, floor, 1.0))
+    out = []
+    for k, (m, structure) in enumerate(zip(regimes, what, strict=True)):
+        S, form = m.observation, structure.form.get("observation", "full")
+        free = "observation" in structure.learn and S.ndim == 2 and isinstance(form, str) and form != "scale"
+        if free and (floor > 0).any() and np.linalg.eigvalsh(unit[:, None] * S * unit).min() < 1:
+            tell(
+                f"{ME}: the observation covariance of regime {k} is singular, its frames are too few: "
+                f"{FLOOR:g} of each column's variance was added; a prior avoids this"
+            )
+            m = m.replace(observation=S + np.diag(floor if form != "spherical" else np.full_like(floor, floor.max())))
+        out.append(m)
+    return out
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from likely.families.feature_sums import FeatureSums
 from likely.families.moments import ColumnMoments, Moments
 from likely.families.multinomial import WordCounts
 from likely.families.pair_counts import PairCounts
+from likely.families.positive_sums import PositiveSums, log_lack
 from likely.families.product import ProductStats
 from likely.families.several import SeveralStats
 from likely.families.sign_sums import SignSums
@@ -97,6 +98,18 @@ def _(stats: FeatureSums, part: Any) -> Any:
     left, sums = parts["weight"][..., None] > 0, stats.sums - part.sums
     _refuse_cancelled(np.abs(stats.sums), np.abs(sums), left)
     return stats.replace(**parts, sums=np.where(left, sums, 0.0))
+
+
+@without.register
+def _(stats: PositiveSums, part: Any) -> Any:
+    parts = {name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in ("rows", "weight")}
+    left = parts["weight"] > 0
+    n = np.where(left, parts["weight"], 1.0)
+    mean = np.where(left, stats.mean + (part.weight / n) * (stats.mean - part.mean), 1.0)
+    mean = np.where(mean > 0, mean, 1.0)
+    lack = np.where(left, stats.lack - part.lack_about(stats.mean) - n * log_lack(mean, stats.mean), 0.0)
+    _refuse_cancelled(stats.lack, np.maximum(lack, 0.0), left & (n > 1))
+    return stats.replace(**parts, mean=mean, lack=np.maximum(lack, 0.0))
 
 
 @without.register

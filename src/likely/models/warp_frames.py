@@ -118,7 +118,7 @@ def _as_given(x: Any, whose: str) -> NDArray[Any]:
     try:
         return np.asarray(x)
     except ValueError as error:
-        raise ShapeError(sentence(whose, "frames must have the same number of entries each", error)) from error
+        raise ShapeError(sentence(whose, "frames must have the same number of entries each", "others")) from error
 
 
 def _checked(parts: list[Array], whose: str, which: Callable[[int], str]) -> Series:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, numbers
 from likely.decisions.boundary import boundary
 from likely.decisions.decide import decide, foreign_posterior
 from likely.decisions.refusals import NOVEL, REJECT
@@ -83,10 +83,7 @@ def decision_map(
 
 
 def _numbers(X: Any) -> Array:
-    try:
-        rows = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(sentence("decision_map", "columns of numbers are needed", error)) from error
+    rows = numbers(X.to_numpy() if hasattr(X, "to_numpy") else X, "decision_map")
     if rows.ndim != 2 or not len(rows):
         raise ShapeError(sentence("decision_map", "rows must have shape (n, d)", rows.shape))
     return rows

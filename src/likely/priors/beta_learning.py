@@ -10,19 +10,23 @@ from likely.core.arrays import Array, BadEntry, n_rows, rows
 from likely.errors import DomainError, ShapeError, sentence
 from likely.families.column_law import FeatureLaw
 from likely.families.feature_sums import FeatureSums
-from likely.maths.shapes import dirichlet_height, dirichlet_shapes
+from likely.maths.shapes import LARGEST, dirichlet_height, dirichlet_shapes
 
 
 class BetaLearning(FeatureLaw):
     """Maximum likelihood of a and b by Newton's steps for their logarithms, to rounding, for shapes from 10⁻⁸ to 10¹².
 
-    0 and 1 have no logarithms: learning refuses them, by row and column.
+    0 and 1 have no logarithms: learning refuses them, by row and column. A column so narrow that shapes would exceed
+    10¹² is told of: sums of logarithms cannot tell them there.
     """
 
     _domains: ClassVar[dict[str, str]] = {"a": "positive", "b": "positive"}
     _spreads: ClassVar[bool] = True
     _support = "unit"
     _n_features = 2
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {
+        name: (LARGEST * (1 - 1e-9), f"too narrow for {name} to be learnt") for name in ("a", "b")
+    }
 
     @classmethod
     def _plain(cls, d: int) -> Self:

@@ -11,11 +11,12 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index, Mask, parameter
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.floors import column_floor, warn_of_constants
+from likely.families.floors import warn_of_constants
 from likely.families.gaussian import Gaussian
 from likely.families.law import lone
 from likely.families.moments import Moments, refuse_others
 from likely.maths import spd
+from likely.priors.shrinking import shrunk_within
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +69,7 @@ class EarlierRows(Value):
         if not pooled.total_weight > 0:
             raise DomainError(sentence("EarlierRows.weak", "statistics of at least one row are needed", "none"))
         warn_of_constants(pooled, "spherical" if kind == "spherical" else "full")
-        d = len(pooled.shift)
-        within = stats.scatter.reshape(-1, d, d).sum(axis=0) / pooled.weight
-        n = max(float(pooled.weight) - stats.weight.size, 0.0)
-        share = min(max(min((factors + 1) / n, 1.0) ** 4 if n > 0 else 1.0, 0.01), 1.0)
-        shape = within * (1.0 - share)
-        shape[np.diag_indices(d)] = np.maximum(np.diagonal(within), column_floor(pooled)[0])
+        shape = shrunk_within(stats, pooled, factors + 1, lambda n: 0.01)
         never = ~(pooled.observed > 0)
         shape[never], shape[:, never] = 0.0, 0.0
         c = factors + 4.0

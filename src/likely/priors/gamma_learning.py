@@ -1,4 +1,4 @@
-"""The gamma law as a density that learns: from the mean and the mean logarithm of each column."""
+"""The gamma law as a density that learns: from the mean of each column, and what its mean logarithm lacks."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.errors import DomainError, sentence
 from likely.families.column_law import FeatureLaw
+from likely.families.positive_sums import PositiveSums, positive_sums
 from likely.maths.shapes import gamma_shape
-from likely.maths.special import deviance, peak
+from likely.maths.special import deviance, log_ratio, peak
 
-GRAIN = 1e-15  # what the log of a mean exceeds a mean log by, of one value alone, by rounding
+GRAIN = 1e-15  # what the log of a mean exceeds a mean log by, where all values are one
+ONE_VALUE = 1e-33  # a gap that is rounding alone
 
 
 class GammaLearning(FeatureLaw):
     """Maximum likelihood of shape and rate: log a − ψ(a) = log x̄ − mean log x, and b = a / x̄ (Minka's Newton steps).
 
-    A 0 has no logarithm: learning refuses it, by row and column. A constant column gets the largest shape that the
-    sums can tell from infinity.
+    A 0 has no logarithm: learning refuses it, by row and column. A constant column gets a spread of 4e-8 of its value.
     """
 
     _domains: ClassVar[dict[str, str]] = {"shape": "positive", "rate": "positive"}
@@ -35,17 +36,20 @@ class GammaLearning(FeatureLaw):
     def _features(self, x: Array) -> list[Array]:
         return [x, np.log(x)]
 
+    def _collected(self, z: Array, shares: Any) -> PositiveSums:  # type: ignore[override]
+        return positive_sums(z, shares, self.members)  # type: ignore[attr-defined]
+
     def _from_means(self, means: list[Array]) -> dict[str, Array]:
-        mean, log = means
-        gap = np.log(mean) - log
-        shape = np.minimum(gamma_shape(np.maximum(gap, GRAIN * (1 + np.abs(log)))), 1e290 * np.minimum(mean, 1.0))
-        return {"shape": shape, "rate": shape / mean}
+        mean, gap = means
+        shape = gamma_shape(np.where(gap > ONE_VALUE, gap, GRAIN * (1 + np.abs(np.log(mean)))))
+        with np.errstate(over="ignore"):
+            return {"shape": shape, "rate": shape / mean}
 
     def _expected_log(self, means: list[Array], shape: Array, rate: Array) -> Array:
-        mean, log = means
-        gap = np.maximum(np.log(mean) - log, 0.0)
+        mean, gap = means
         with np.errstate(over="ignore"):
-            return np.asarray(peak(shape) + np.log(shape) - log - deviance(shape, rate * mean) - shape * gap)
+            height = peak(shape) + log_ratio(shape, mean) + gap
+            return np.asarray(height - deviance(shape, rate * mean) - shape * gap)
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> Self:

@@ -59,7 +59,8 @@ class NormalInverseGamma(Value):
             kappa = np.array(np.broadcast_to(kappa, mean.shape))
             scale, dof = (np.array(np.broadcast_to(a, shape)) for a in (scale, dof))
         except ValueError as error:
-            raise ShapeError(sentence(me, f"kappa, scale and dof must fit the mean {mean.shape}", error)) from error
+            shapes = ", ".join(str(np.shape(a)) for a in (self.kappa, self.scale, self.dof))
+            raise ShapeError(sentence(me, f"kappa, scale and dof must fit the mean {mean.shape}", shapes)) from error
         self._set(mean=mean, kappa=kappa, scale=scale, dof=dof)
 
     @classmethod

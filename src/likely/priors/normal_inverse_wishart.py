@@ -13,7 +13,7 @@ from scipy.special import chdtri, digamma, multigammaln
 from likely.core.arrays import Array, parameter
 from likely.core.value import Value
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.floors import column_floor, warn_of_constants
+from likely.families.floors import warn_of_constants
 from likely.families.gaussian import Gaussian
 from likely.families.law import in_units, lone
 from likely.families.matrix_law import matrix_constant, matrix_deviance
@@ -21,6 +21,7 @@ from likely.families.moments import Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
 from likely.maths import spd
 from likely.maths.special import LOG_2PI, LOG_PI
+from likely.priors.shrinking import shrunk_within
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +84,8 @@ class NormalInverseWishart(Value):
             )
         warn_of_constants(pooled)
         d = len(pooled.shift)
-        scatter = stats.scatter.reshape(-1, d, d).sum(axis=0)
-        within = scatter / pooled.weight
-        c, n = 2.0 * d + 3.0 + means, max(float(pooled.weight) - stats.weight.size, 0.0)
-        share = min(max(min(d / n, 1.0) ** 4 if n > 0 else 1.0, 1e-9 * (n + c) / c), 1.0)
-        shape = within * (1.0 - share)
-        shape[np.diag_indices(d)] = np.maximum(np.diagonal(within), column_floor(pooled)[0])
+        c = 2.0 * d + 3.0 + means
+        shape = shrunk_within(stats, pooled, d, lambda n: 1e-9 * (n + c) / c)
         return cls.trusted(
             mean=pooled.mean,
             kappa=np.asarray(0.01),

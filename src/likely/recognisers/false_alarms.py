@@ -7,6 +7,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from likely.core.arrays import Array, Mask
 
@@ -14,7 +15,9 @@ WINDOW = 10  # frames whose evidence is counted together, as neighbours repeat e
 ERRORS = 2.0  # standard errors that a mean over windows may be too low by
 TAIL = 0.1  # share of frames from which rarer ones are foretold
 FEW = 10  # runs of frames beyond a threshold, with fewer of which the tail is fitted
+SOME = 3  # runs whose mean length is believed
 NAT = 1.0  # mean excess of log-odds where all is as the model says
+CONFIDENCE = 0.95  # with which a larger share is excluded
 NEAR = 1e-12  # rounding of sums of weights
 
 
@@ -65,10 +68,39 @@ def exceeding(series: Sequence[Array], w: Array, threshold: float) -> float:
     """The share of values above a threshold; where only few runs of them are, by the tail."""
     found = tail(series, w)
     above = [x > threshold for x in series]
-    many = sum(v * runs(flags) for v, flags in zip(w, above, strict=True)) >= FEW
-    if threshold > found.border and not many:
+    if threshold > found.border and _run_count(series, w, threshold) < FEW:
         return found.beyond(threshold)
     return float(sum(v * flags.sum() for v, flags in zip(w, above, strict=True)) / (w @ [len(x) for x in series]))
+
+
+def supported_rate(odds: Sequence[Array], w: Array, threshold: float, memory: float) -> float:
+    """The largest share of normal frames above a threshold that held-out stretches of log-odds do not exclude.
+
+    Runs of alarms come as Poisson events; and what the slowest motion keeps a share `memory` of from frame to frame
+    takes 1 / (1 − memory) frames to show anything new. Both are upper limits at a confidence of 95 %.
+
+    >>> odds, one = [np.random.default_rng(0).exponential(size=3000)], np.ones(1)
+    >>> [round(supported_rate(odds, one, np.log(100.0), memory), 3) for memory in (0.0, 0.99)]
+    [0.016, 0.1]
+    """
+    frames = float(w @ [len(x) for x in odds])
+    seen = _run_count(odds, w, threshold)
+    by_runs = float(gammaincinv(seen + 1.0, CONFIDENCE)) * _run_length(odds, w, threshold) / frames
+    by_motion = -float(np.log(1.0 - CONFIDENCE)) / max(1.0 - memory, 1.0 / frames) / frames
+    return min(max(by_runs, by_motion), 1.0)
+
+
+def _run_length(series: Sequence[Array], w: Array, threshold: float) -> float:
+    """Mean length of runs of values above a threshold, or above the highest border below it with some runs."""
+    borders = [threshold, *(quantile(series, w, TAIL / 2**i) for i in range(6, -1, -1))]
+    some = [b for b in borders if b <= threshold and _run_count(series, w, b) >= SOME]
+    border = some[0] if some else min(borders)
+    above = float(sum(v * (x > border).sum() for x, v in zip(series, w, strict=True)))
+    return max(above / max(_run_count(series, w, border), 1.0), 1.0)
+
+
+def _run_count(series: Sequence[Array], w: Array, threshold: float) -> float:
+    return float(sum(v * runs(x > threshold) for x, v in zip(series, w, strict=True)))
 
 
 def quantile(series: Sequence[Array], w: Array, rate: float) -> float:

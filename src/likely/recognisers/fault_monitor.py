@@ -17,7 +17,15 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.recogniser import Recogniser
 from likely.models.fault_watch import FaultBelief, FaultWatch, Watched
 from likely.models.sensor_dynamics import Chosen, SensorDynamics, chosen, filled
-from likely.recognisers.false_alarms import allowed_shares, edges, exceeding, safe_threshold, tempered
+from likely.recognisers.false_alarms import (
+    allowed_shares,
+    edges,
+    exceeding,
+    quantile,
+    safe_threshold,
+    supported_rate,
+    tempered,
+)
 
 ME = "FaultMonitor"
 KINDS = (  # memory and size of unknown faults: blows, and pushes that stay
@@ -26,6 +34,7 @@ KINDS = (  # memory and size of unknown faults: blows, and pushes that stay
 ENTRY = 20  # frames before a held-out part, in which offsets settle
 SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # of the evidence which fault it is
 FAINT = -30.0  # a log-posterior below this is as wrong as can be
+MUCH = 3.0  # times the stated rate: support for no less than that is said
 FEWEST = 20  # frames of normal operation
 SHORTEST = 10  # frames of the longest stretch of a label: two in each part that is left out
 UNITS = 1e-9  # share of its mean by which a sensor must move, or it is constant
@@ -38,7 +47,9 @@ class FaultMonitor(Recogniser):
     - **unknown**: share of faults that are of no kind that was learnt, where some were
     - **false_alarm_rate**: share of normal frames in which an alarm may stand; the threshold comes from held-out parts
       of the normal frames (see `safe_threshold`). `false_alarm_rate_` is the share that these parts lead to expect,
-      where costs decide too
+      where costs decide too; `later_half_rate_` the share of the later halves of normal stretches in which alarms stand
+      when only the earlier halves were learnt: if it is above three times the stated rate, the later halves set the
+      threshold, too. `supported_rate_` is the share that the frames do not exclude (95 % confidence)
     - **cost_false, cost_missed**: what a false alarm costs a frame, and a fault that nobody notices: there is an alarm
       where P(fault) cost_missed > P(normal) cost_false. Both or none
     - **normal**: the label of normal stretches, where labels are given
@@ -46,9 +57,9 @@ class FaultMonitor(Recogniser):
     A rate is only as good as the normal frames that it was stated from: alarms come in runs, and slow motions make few
     independent ones. In simulated plants of many kinds the share of new normal frames in alarm was about half of the
     stated one on average (1 % and 5 % were stated); with 3,000 frames of training it was above 1.5 times that in one
-    plant of thirty or fewer, with 1,500 in one of ten. With fewer frames, and for rates of which they show
-    less than some ten runs, expect more. `normal` frames must show all that is normal: a slow drift that training
-    never saw is an alarm, and rightly so.
+    plant of thirty or fewer, with 1,500 in one of ten. Where the frames support no less than three times the stated
+    rate, because they are few, slow, or drift, `fit` says so. `normal` frames must show all that is normal: a slow
+    drift that training never saw is an alarm, and rightly so.
 
     What was learnt is a `FaultWatch`, `model_`; `classes_` are the labels of known faults. Rows may have gaps (NaN); a
     sensor that never moved in training is an alarm when it does.
@@ -62,7 +73,10 @@ class FaultMonitor(Recogniser):
     (41, 1)
     """
 
-    _saved = ("model_", "classes_", "false_alarm_rate_", "n_features_in_", "feature_names_in_", "ridge_", "shrunk_")
+    _saved = (
+        "model_", "classes_", "false_alarm_rate_", "supported_rate_", "later_half_rate_",
+        "n_features_in_", "feature_names_in_", "ridge_", "shrunk_",
+    )  # fmt: skip
 
     def __init__(
         self, *, hazard: float = 1e-3, repair: float = 1e-2, unknown: float = 0.5, false_alarm_rate: float = 0.01,
@@ -98,8 +112,9 @@ class FaultMonitor(Recogniser):
         units = [s._replace(frames=filled((s.frames[:, moving] - mean[moving]) / scale[moving])) for s in stretches]
         laws = {label: _learnt(units, label) for label in [self.normal, *self.classes_.tolist()]}
         self.ridge_, self.shrunk_ = laws[self.normal].ridge, laws[self.normal].shrunk
-        watch, self.false_alarm_rate_ = self._calibrated(usual, self._watch(laws, mean, scale, count), laws)
+        watch = self._calibrated(usual, self._watch(laws, mean, scale, count), laws[self.normal])
         self.model_ = _between_kinds(watch, units, laws, self.classes_.tolist())
+        self._tell_what_is_supported()
         return self
 
     def _watch(self, laws: dict[Any, Chosen], mean: Array, scale: Array, count: float) -> FaultWatch:
@@ -111,19 +126,58 @@ class FaultMonitor(Recogniser):
             self.hazard, self.repair, self.unknown if faults else 1.0, 0.0, count,
         )  # fmt: skip
 
-    def _calibrated(
-        self, usual: Sequence[Stretch], watch: FaultWatch, laws: dict[Any, Chosen]
-    ) -> tuple[FaultWatch, float]:
-        """The watch whose evidence and threshold held-out parts of the normal frames agree with."""
-        parts = [_held_out(watch, s.frames, laws[self.normal].left_out) for s in usual]
+    def _calibrated(self, usual: Sequence[Stretch], watch: FaultWatch, normal: Chosen) -> FaultWatch:
+        """The watch whose evidence and threshold held-out parts of the normal frames agree with.
+
+        Parts with frames of training on both sides show what stays as it is, the later halves what does not: where
+        far too many alarms stand in these, evidence and threshold are such that the later halves allow them, too.
+        """
         w = np.array([s.weight for s in usual])
-        everything = watch.replace(shares=np.ones(len(watch.shares)))
-        odds = [everything.odds_of(np.concatenate(stretch)) for stretch in tempered(parts, w)]
-        threshold = safe_threshold(odds, w, self.false_alarm_rate)
+        parts = [_held_out(watch, s.frames, normal.left_out) for s in usual]
+        shares, odds = _judged(watch, parts, w)
+        later, beyond = self._later_halves(usual, watch), -np.inf
+        self.later_half_rate_ = 0.0 if later is None else later.in_alarm
+        if later is not None and later.in_alarm > MUCH * self.false_alarm_rate:
+            shares = np.minimum(shares, allowed_shares([[z] for z in later.ratios], w))
+            odds = [_odds(watch, shares * np.concatenate(stretch)) for stretch in parts]
+            beyond = quantile([_odds(watch, shares * z) for z in later.ratios], w, self.false_alarm_rate)
+        threshold = max(safe_threshold(odds, w, self.false_alarm_rate), beyond)
         if self.cost_false is not None and self.cost_missed is not None:
             threshold = float(np.log(self.cost_false / self.cost_missed))
-        watch = watch.replace(shares=allowed_shares(parts, w), threshold=threshold)
-        return watch, exceeding(odds, w, threshold)
+        self.false_alarm_rate_ = exceeding(odds, w, threshold)
+        self.supported_rate_ = max(supported_rate(odds, w, threshold, _slowest(watch.normal)), self.later_half_rate_)
+        return watch.replace(shares=shares, threshold=threshold)
+
+    def _later_halves(self, usual: Sequence[Stretch], watch: FaultWatch) -> LaterHalves | None:
+        """The later half of each stretch, watched by what the earlier halves alone have taught; None of too few."""
+        early = [s._replace(frames=s.frames[: len(s.frames) // 2]) for s in usual]
+        lengths, w = [len(s.frames) for s in early], np.array([s.weight for s in usual])
+        if sum(lengths) < FEWEST or max(lengths) < SHORTEST:
+            return None
+        moving = watch.sensors
+        law = chosen([filled((s.frames[:, moving] - watch.mean[moving]) / watch.scale[moving]) for s in early], w)
+        first = watch.replace(normal=law.law)
+        shares, odds = _judged(first, [_held_out(first, s.frames, law.left_out) for s in early], w)
+        threshold, ratios = safe_threshold(odds, w, self.false_alarm_rate), []
+        for s, half in zip(usual, lengths, strict=True):
+            before = min(half, ENTRY)
+            ratios.append(first.ratios_of(s.frames[half - before :])[before:])
+        above = sum(v * (_odds(first, shares * z) > threshold).sum() for z, v in zip(ratios, w, strict=True))
+        return LaterHalves(ratios, float(above / (w @ [len(z) for z in ratios])))
+
+    def _tell_what_is_supported(self) -> None:
+        """Say which rate of false alarms the normal frames support, where it is far above the stated one."""
+        if self.cost_false is not None or self.supported_rate_ <= MUCH * self.false_alarm_rate:
+            return
+        n, stated = f"{self.model_.learnt_from:g} normal frames", f"{100 * self.false_alarm_rate:g} %"
+        if self.later_half_rate_ > MUCH * self.false_alarm_rate:
+            share = f"{_percent(self.later_half_rate_)} of the later half, not in {stated}"
+            text = f"learnt from the earlier half of {n}, alarms stand in {share}: the level drifts, or slow motions"
+            tell(f"{ME}: {text} were not all seen; expect such a share or more, and fit again as time goes on")
+            return
+        limit = f"up to {_percent(self.supported_rate_)} cannot be excluded"
+        text = f"{n} are too few to support a false-alarm rate of {stated}: {limit} (slowest motion"
+        tell(f"{ME}: {text} {_slowest(self.model_.normal):.2f} per frame); give more of them")
 
     # ------------------------------------------------------------------------ use
 
@@ -163,13 +217,24 @@ class FaultMonitor(Recogniser):
         self._check_fitted()
         m = self.model_
         still = [self._name(int(i)) for i in np.flatnonzero(m.scale == 0)]
-        memory = np.abs(np.linalg.eigvals(m.normal.moves)).max()
+        memory = _slowest(m.normal)
         lines = [
             f"{self.n_features_in_} sensors, {m.learnt_from:g} normal frames; slowest motion {memory:.2f} a frame.",
             f"Alarm above log-odds {m.threshold:.2f}: {100 * self.false_alarm_rate_:.2g} % of normal frames held out.",
+            *self._support(),
             f"Known faults: {', '.join(map(str, self.classes_.tolist())) or 'none'}.",
         ]
         return "\n".join(lines + [f"Never moved: {', '.join(still)}."] * bool(still))
+
+    def _support(self) -> list[str]:
+        """Which rate the normal frames support, in a sentence; nothing in files of before it was known."""
+        if not hasattr(self, "supported_rate_"):
+            return []
+        limit = f"up to {_percent(self.supported_rate_)} of normal frames"
+        line = f"By so many frames, alarms in {limit} are not excluded (95 % confidence)."
+        if self.later_half_rate_ > MUCH * self.false_alarm_rate:
+            line += f" By their earlier half alone, alarms stand in {_percent(self.later_half_rate_)} of the later."
+        return [line]
 
     # --------------------------------------------------------------------- inside
 
@@ -198,6 +263,17 @@ class Stretch(NamedTuple):
     frames: Array
     label: Any
     weight: float
+
+
+class LaterHalves(NamedTuple):
+    """Later halves of normal stretches, watched by what the earlier halves have taught."""
+
+    ratios: list[Array]  # log-likelihood ratios (T, J + K), faults against normal, for each stretch
+    in_alarm: float  # share of frames above the threshold that the earlier halves have set
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
 
 
 def _real(value: Any) -> bool:
@@ -274,6 +350,22 @@ def _learnt(units: Sequence[Stretch], label: Any) -> Chosen:
 
 
 # ----------------------------------------------------------------- held-out frames
+
+
+def _judged(watch: FaultWatch, parts: Sequence[Sequence[Array]], w: Array) -> tuple[Array, list[Array]]:
+    """The shares of evidence that held-out parts[stretch][part] allow, and the log-odds of each stretch."""
+    odds = [_odds(watch, np.concatenate(stretch)) for stretch in tempered(parts, w)]
+    return allowed_shares(parts, w), odds
+
+
+def _odds(watch: FaultWatch, evidence: Array) -> Array:
+    """Log-odds of a fault (T,) from evidence (T, J + K) of which all is believed."""
+    return watch.replace(shares=np.ones(len(watch.shares))).odds_of(evidence)
+
+
+def _slowest(law: SensorDynamics) -> float:
+    """The share of the slowest motion that a frame keeps of the one before."""
+    return float(np.abs(np.linalg.eigvals(law.moves)).max())
 
 
 def _held_out(watch: FaultWatch, x: Array, left_out: list[SensorDynamics]) -> list[Array]:

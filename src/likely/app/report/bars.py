@@ -20,19 +20,17 @@ CELL = (170.0, 26.0)  # a whisker in a table's cell, width and height
 def whisker_scale(lows: Sequence[float], highs: Sequence[float]) -> Scale:
     """One scale for a column of whiskers; a contender far worse than the rest is let run off it.
 
-    >>> whisker_scale([0.1, 0.2], [0.2, 0.3]).high
+    >>> whisker_scale([-0.1, 0.2], [0.2, 0.3]).high
     0.3
     """
-    low, high = max(min(lows, default=0.0), 0.0), max(highs, default=1.0)  # costs below 0 are rare: those run off
+    low, high = min([0.0, *lows]), max([*highs], default=1.0)
     usual = float(np.median(highs)) if len(highs) else 1.0
     most = low + 4 * (usual - low)
-    return Scale(*roomy(low, most if 0 < usual - low and high > most else high), 8, CELL[0] - 8)
+    return Scale(*roomy(low, most if 0 < usual - low and high > most else high), 12, CELL[0] - 8)
 
 
-def whisker(
-    value: float, low: float, high: float, scale: Scale, band: tuple[float, float] | None, label: str
-) -> Markup:
-    """A value with its interval; `band` is shaded behind it."""
+def whisker(value: float, low: float, high: float, scale: Scale, label: str, shaded: bool = False) -> Markup:
+    """A difference with its interval beside a line at zero, on a shaded ground where asked."""
     width, height = CELL
     at, start, end = (float(v) for v in np.clip(scale([value, low, high]), 2, width - 2))
     off = scale(value) > width
@@ -42,14 +40,9 @@ def whisker(
         else tag("circle", cx=at, cy=height / 2, r=4.0, class_="dot")
     )
     line = "" if off else tag("line", x1=start, x2=end, y1=height / 2, y2=height / 2, class_="whisker")
-    return drawing(width, height, label, _band(scale, band), line, mark, class_="cell")
-
-
-def _band(scale: Scale, band: tuple[float, float] | None) -> Markup | str:
-    if band is None:
-        return ""
-    x0, x1 = (float(v) for v in np.clip(scale(list(band)), 0, CELL[0]))
-    return tag("rect", x=x0, width=max(x1 - x0, 1.0), y=0.0, height=CELL[1], class_="band")
+    ground = tag("rect", x=0.0, width=width, y=0.0, height=height, class_="band") if shaded else ""
+    zero = tag("line", x1=float(scale(0.0)), x2=float(scale(0.0)), y1=0.0, y2=height, class_="zero")
+    return drawing(width, height, label, ground, zero, line, mark, class_="cell")
 
 
 def whisker_axis(scale: Scale) -> Markup:

@@ -24,7 +24,7 @@ class Curve(NamedTuple):
 
 
 def reliability(confidence: Any, frequency: Any, low: Any, high: Any, weight: Any, edges: Any = None) -> Markup:
-    """How often decisions made with a confidence were right, with intervals; below, how many there were.
+    """How often the most probable class was the true one, by its probability; below, how many rows had it.
 
     >>> reliability([0.9], [0.8], [0.7], [0.9], [10.0])[:4]
     '<svg'
@@ -32,9 +32,9 @@ def reliability(confidence: Any, frequency: Any, low: Any, high: Any, weight: An
     confidence, frequency, low, high, weight = _seen(confidence, frequency, low, high, weight)
     frame = Frame.of((0, 1), (0, 1), height=330)
     tops = Frame.of((0, 1), (0, float(max(weight.max(initial=0.0), 1e-300))), height=420, margins=(298, 22, 46, 66))
-    grid = axes(frame, "", "decisions that were right", ticks(0, 1), ticks(0, 1), x_words=lambda _: "",
+    grid = axes(frame, "", "the class was the true one", ticks(0, 1), ticks(0, 1), x_words=lambda _: "",
                 y_words=whole_percent)  # fmt: skip
-    below = axes(tops, "confidence of the decision", "rows", ticks(0, 1), [], x_words=whole_percent)
+    below = axes(tops, "probability of the most probable class", "rows", ticks(0, 1), [], x_words=whole_percent)
     ideal = frame.line([0, 1], [0, 1], class_="ideal")
     return drawing(
         460, 420, _reliability_words(confidence, frequency),
@@ -163,7 +163,7 @@ def _operating(frame: Frame, point: tuple[float, float], words: str) -> Markup:
     """The point where we stand, its words on the side that has room."""
     x, y = float(frame.x(point[0])), float(frame.y(point[1]))
     end = x > (frame.x.start + frame.x.end) / 2
-    above = y > (frame.y.start + frame.y.end) / 2
+    above = y - frame.y.end > 24  # the curve mostly lies below its end
     text = tag("text", words, x=x + (-10 if end else 10), y=y + (-14 if above else 24), class_="callout",
                text_anchor="end" if end else "start")  # fmt: skip
     return join([tag("circle", cx=x, cy=y, r=5.5, class_="here"), text])

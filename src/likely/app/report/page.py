@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from likely.app.outputs import write_text
 from likely.app.report.markup import Markup, join, tag
 from likely.app.report.sections.data import aside, data
 from likely.app.report.sections.ladder import leaderboard
@@ -33,6 +34,7 @@ SECTIONS = (
     ("worst", "Worst cases", worst),
     ("reproduce", "Reproduce", reproduce),
 )
+SIGNS = "Ranges of percentages are 95\u202f% confidence intervals; ± is one standard error."
 # no script runs and nothing is loaded from anywhere, whatever the data held
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -57,12 +59,7 @@ def write_report(study: Study, path: str | os.PathLike[str]) -> Path:
     if target.is_dir() or not target.parent.is_dir():
         expected = "the report needs the name of a file in a folder that exists"
         raise DataError(sentence("write_report", expected, str(target), "make the folder first, or name another"))
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_text(str(target), text)
     return target
 
 
@@ -89,7 +86,7 @@ def _head(study: Study) -> Markup:
 def _footer(study: Study) -> Markup:
     return tag(
         "footer",
-        join(["Written by likely", f" ({study.made})" if study.made else "", ". All intervals are at 95\u202f%."]),
+        join(["Written by likely", f" ({study.made})" if study.made else "", f". {SIGNS}"]),
     )
 
 

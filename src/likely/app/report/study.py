@@ -40,6 +40,9 @@ class Contender:
     seconds: float | None = None
     chosen: bool = False
     note: str = ""  # why it failed, or what to know
+    behind: float | None = None  # paired difference to the best in the measure that was chosen by
+    behind_se: float | None = None  # its standard error
+    ties: tuple[str, ...] = ()  # measures in which it is within one standard error of the best
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ class Plane:
     labels: tuple[str, str] = ("first direction", "second direction")  # which columns weigh most
     share: tuple[float, float] | None = None  # of the separation that each axis carries
     note: str = ""  # what the regions leave out
+    columns: int = 0  # of numbers, in which the plane lies
 
 
 @dataclass(frozen=True)
@@ -99,8 +103,11 @@ class Study:
     leaderboard: tuple[Contender, ...] = ()
     evaluation: Evaluation | None = None  # of the winner, on rows that it had not seen
     cv: str = ""  # "5-fold stratified cross-validation"
+    choose_by: str = "cost"  # the first measure of the rule: cost, log-loss or error
+    rule: str = ""  # how the winner was chosen, in words
     importance: tuple[Driver, ...] = ()
     plane: Plane | None = None
+    no_plane: str = ""  # why there is none
     worst: tuple[Case, ...] = ()
     made: str = ""  # version and date
     command: str = ""

@@ -12,55 +12,56 @@ from likely.app.report.markup import Markup, join, tag
 from likely.app.report.study import Contender, Study
 from likely.app.report.words import clipped, column, number, percent, percent_range
 
-LEAD = (
-    "Models from simple to rich, each judged on rows that it had not seen. Of those within one standard error of the "
-    "cheapest, the simplest is taken."
-)
+LEAD = "Models from simple to rich, each measured on rows that it had not seen."
+BEST = {"cost": "the cheapest", "log-loss": "the least log-loss", "error": "the least error"}
 
 
 def leaderboard(study: Study) -> Markup:
-    """Contenders, cheapest first, with their intervals on one scale."""
+    """Contenders, the best first, with their paired differences to the best on one scale."""
     if not study.leaderboard:
         return section("leaderboard", "Leaderboard", "", absent("No models were compared."))
-    order = sorted(study.leaderboard, key=lambda c: math.inf if c.cost is None or math.isnan(c.cost) else c.cost)
-    scale, band = _scale(order), one_standard_error(order)
-    head = ["Model", "#Cost a row", "± 2 standard errors", "#Error", "#Log-loss", "#Seconds"]
+    order = sorted(study.leaderboard, key=lambda c: _measure(c, study.choose_by))
+    scale, best = _scale(order), BEST[study.choose_by]
+    head = ["Model", "#Cost per row", f"Difference to {best}", "#Error", "#Log-loss", "#Seconds"]
     foot = ["", "", whisker_axis(scale), "", "", ""]
-    drawn = table(
-        head,
-        _lines(order, scale, band),
-        label="Leaderboard",
-        class_="mid board",
-        chosen=[c.chosen for c in order],
-        foot=foot,
-    )
-    how = f" Judged by {study.cv}." if study.cv else ""
-    shade = tag("p", "Shaded: within one standard error of the cheapest.", class_="note") if band else ""
-    return section("leaderboard", "Leaderboard", LEAD + how, drawn, shade)
+    lines, chosen = _lines(order, scale, study), [c.chosen for c in order]
+    drawn = table(head, lines, label="Leaderboard", class_="mid board", chosen=chosen, foot=foot)
+    how = f" Measured by {study.cv}." if study.cv else ""
+    return section("leaderboard", "Leaderboard", f"{LEAD}{how} {study.rule}".strip(), drawn, _legend(study, best))
 
 
-def one_standard_error(order: Sequence[Contender]) -> tuple[float, float] | None:
-    """From the least cost to one standard error above it."""
-    best = order[0]
-    if best.cost is None or best.cost_se is None or not math.isfinite(best.cost + best.cost_se):
-        return None
-    return best.cost, best.cost + best.cost_se
+def _legend(study: Study, best: str) -> Markup:
+    """What the signs mean, by the rule that was used."""
+    words = [f"± is one standard error. Lines: one standard error of the paired difference to {best}."]
+    if any(c.ties for c in study.leaderboard):
+        words.append("Shaded: the difference is within it, so the model is tied with the best.")
+    if study.choose_by != "log-loss" and any("log-loss" in c.ties for c in study.leaderboard):
+        words.append("“Tied” at a log-loss: within one standard error of the least among the shaded models.")
+    words.append("In brackets below an error: its 95\u202f% interval.")
+    return tag("p", join(words, " "), class_="note")
+
+
+def _measure(c: Contender, by: str) -> float:
+    value = {"cost": c.cost, "log-loss": c.log_loss, "error": c.error}[by]
+    return math.inf if value is None or math.isnan(value) else value
 
 
 def _scale(order: Sequence[Contender]) -> Scale:
-    ends = [(c.cost, _reach(c)) for c in order if c.cost is not None and math.isfinite(c.cost)]
+    ends = [(c.behind, _reach(c)) for c in order if c.behind is not None and math.isfinite(c.behind)]
     return whisker_scale([v - r for v, r in ends], [v + r for v, r in ends])
 
 
 def _reach(c: Contender) -> float:
-    return 2 * c.cost_se if c.cost_se is not None and math.isfinite(c.cost_se) else 0.0
+    return c.behind_se if c.behind_se is not None and math.isfinite(c.behind_se) else 0.0
 
 
-def _lines(order: Sequence[Contender], scale: Scale, band: tuple[float, float] | None) -> Iterator[list[object]]:
-    costs, losses = column([c.cost for c in order], 3), column([c.log_loss for c in order])
+def _lines(order: Sequence[Contender], scale: Scale, study: Study) -> Iterator[list[object]]:
+    costs, losses = column([c.cost for c in order], 3), column([c.log_loss for c in order], 3)
     times = column([c.seconds for c in order], 1)
     for c, cost, loss, time in zip(order, costs, losses, times, strict=True):
-        yield [_who(c), with_note(cost, _give_or_take(c)), _drawn(c, scale, band), _error(c), loss, time]
+        tied = "tied" if "log-loss" in c.ties and study.choose_by != "log-loss" else ""
+        drawn = _drawn(c, scale, study.choose_by)
+        yield [_who(c), with_note(cost, _give_or_take(c)), drawn, _error(c), with_note(loss, tied), time]
 
 
 def _who(c: Contender) -> Markup:
@@ -74,13 +75,15 @@ def _give_or_take(c: Contender) -> str:
     return f"± {number(c.cost_se if c.cost_se > 1e-9 * abs(c.cost) else 0.0, 2)}"
 
 
-def _drawn(c: Contender, scale: Scale, band: tuple[float, float] | None) -> object:
-    if c.cost is None or not math.isfinite(c.cost):
+def _drawn(c: Contender, scale: Scale, by: str) -> object:
+    if c.behind is None or not math.isfinite(c.behind):
         return ""
-    label = f"{c.name}: cost {number(c.cost)}, two standard errors {number(_reach(c))}"
-    return whisker(c.cost, c.cost - _reach(c), c.cost + _reach(c), scale, band, label)
+    tied = "tied with the best" if c.ties else "not tied"
+    label = f"{c.name}: {by} above the best by {number(c.behind)}, standard error {number(_reach(c))}; {tied}"
+    return whisker(c.behind, c.behind - _reach(c), c.behind + _reach(c), scale, label, shaded=bool(c.ties))
 
 
 def _error(c: Contender) -> Markup:
-    interval = percent_range(c.error_low, c.error_high) if c.error_low is not None and c.error_high is not None else ""
-    return with_note(percent(c.error), interval)
+    if c.error_low is None or c.error_high is None:
+        return with_note(percent(c.error), "")
+    return with_note(percent(c.error), f"({percent_range(c.error_low, c.error_high)})")

@@ -25,12 +25,12 @@ def plane(study: Study) -> Markup:
     """The classes in the plane that separates them best."""
     title, p = "A map of the decisions", study.plane
     if p is None or not len(p.points):
-        return section(
-            "plane", title, "", absent("There is no plane to draw: it takes two classes and two directions.")
-        )
+        why = study.no_plane or "There is no plane to draw: it takes two classes and two directions."
+        return section("plane", title, "", absent(why))
+    known = f"{count(p.columns)} columns of numbers" if p.columns else "columns"
     lead = (
-        "The two directions in which the classes lie furthest apart. Colours and symbols are true classes; the ground "
-        "shows what is decided there."
+        f"The two directions, among the {known}, in which the class means lie furthest apart. Colors and symbols are "
+        "true classes; the ground shows what is decided there."
     )
     names = study.classes if len(study.classes) <= FEW else ()
     picture = plane_map(p.points, p.truth, p.decided, marks(study), xs=p.xs, ys=p.ys, region=p.region,
@@ -42,8 +42,10 @@ def plane(study: Study) -> Markup:
 
 def _plane_words(p: Plane) -> Markup:
     words = [p.note] if p.note else []
-    if p.share is not None:
+    if p.share is not None and p.share[1] > 0:
         words.append(f"The axes carry {percent(p.share[0])} and {percent(p.share[1])} of the separation.")
+    elif p.share is not None:
+        words.append("Two means differ along one direction, the first axis; the second is that of most spread.")
     if p.region is not None and (np.asarray(p.region) < 0).any():
         words.append("Hatched: refused.")
     return join(words, " ")
@@ -56,7 +58,7 @@ def drivers(study: Study) -> Markup:
         return section("drivers", title, "", absent("The weight of the columns was not measured."))
     ranked = sorted((d for d in study.importance if np.isfinite(d.increase)), key=lambda d: -d.increase)
     shown = ranked[:MOST_DRIVERS]
-    picture = bars([d.column for d in shown], [d.increase for d in shown], [d.se for d in shown], "added cost a row")
+    picture = bars([d.column for d in shown], [d.increase for d in shown], [d.se for d in shown], "added cost per row")
     left = len(ranked) - len(shown)
     caption = "Lines are two standard errors; a bar whose line reaches zero may be chance." + (
         f" {left} columns with less weight are not shown." if left else ""

@@ -12,6 +12,7 @@ from likely.app.report.cast import FEW, marks
 from likely.app.report.curves import Curve, det, reliability, risk_coverage, roc
 from likely.app.report.marks import COLOURS, legend
 from likely.app.report.markup import Markup, join, tag
+from likely.app.report.sections.mistakes import priced
 from likely.app.report.sections.verdict import may_refuse
 from likely.app.report.study import Study
 from likely.app.report.words import clipped, column, number, percent
@@ -31,8 +32,13 @@ def calibration(study: Study) -> Markup:
         return section("calibration", title, "", absent(UNKNOWN))
     r = e.calibration()
     picture = reliability(r.confidence, r.frequency, r.low, r.high, r.weight, np.linspace(0, 1, 11))
-    caption = "Dots: share of right decisions at each confidence, with 95\u202f% intervals. Bars: how many rows had it."
-    lead = "When it says that it is 80\u202f% sure, is it right in 80\u202f% of cases? On the dashed line it is."
+    caption = (
+        "Dots: how often the most probable class was the true one, with 95\u202f% intervals. Bars: how many rows had "
+        "such a probability."
+    )
+    if priced(e):
+        caption += " Decisions under costs may differ from the most probable class: this shows the probabilities alone."
+    lead = "When it gives a class 80\u202f%, is that the true class in 80\u202f% of cases? On the dashed line it is."
     return section("calibration", title, lead, pair(figure(picture, caption), _scores(e)))
 
 
@@ -41,9 +47,9 @@ def _scores(e: Evaluation) -> Markup:
     r = e.calibration()
     held = f"; {percent(e.impossible.value)} of true classes were held impossible" if e.impossible.value else ""
     lines = [
-        (with_note("Calibration error", "mean gap between confidence and frequency"), percent(r.ece)),
+        (with_note("Calibration error", "mean gap between probability and frequency"), percent(r.ece)),
         (with_note("Largest gap", "of any bar"), percent(r.maximum)),
-        (with_note("Log-loss", f"nats a row; 0 is perfect{held}"), number(e.log_loss.value)),
+        (with_note("Log-loss", f"nats per row; 0 is perfect{held}"), number(e.log_loss.value)),
         (
             with_note("Brier score", "squared error of the probabilities; 0 is perfect, 2 the worst"),
             number(e.brier.value),
@@ -168,7 +174,9 @@ def _coverage_words(e: Evaluation) -> Markup:
         if counts_errors(e)
         else f"Deciding every row costs {number(curve.risk[-1])} each."
     ]
-    if curve.risk[-1] > 0:
+    if curve.risk[-1] > 0 and not reach.coverage:
+        words.append("No share of the surest rows comes down to half of that.")
+    elif curve.risk[-1] > 0:
         words.append(f"Half of that is reached when {percent(reach.coverage)} of rows are decided.")
     if may_refuse(e):
         words.append("The dot is where the costs that were given put it.")

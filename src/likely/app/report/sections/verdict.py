@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from likely.decisions.evaluation import Evaluation
 
 
+AGAINST = "where a mistake is dear, the cheaper decision is often not for the most probable class"
+
+
 def verdict(study: Study) -> Markup:
     """The head of the page: title, origin, the verdict in words, and its figures."""
     e = study.evaluation
@@ -35,26 +38,54 @@ def origin(study: Study) -> str:
 
 
 def sentences(study: Study, e: Evaluation) -> Markup:
-    """The verdict in plain words."""
+    """The verdict in plain words: where costs were given, what it costs; else how often it is right."""
     name = study.winner.name if study.winner else "The model"
     how = f", measured by {study.cv} on rows it had not seen" if study.cv else ""
-    first = join([tag("strong", name), f" decides {_right_words(e)}{how}."])
-    return join([first, *_cost_words(e), *_refusal_words(e)], " ")
+    if e.cost is None:
+        first = join([tag("strong", name), f" decides {_right_words(e)}{how}."])
+        return join([first, *_cost_words(e), *_refusal_words(e)], " ")
+    first = join([tag("strong", name), f" costs {number(e.decision_cost.value)} per row; {_saved_words(e)}."])
+    error = f"The cost has a standard error of {number(spread(e), 2)}{how}."
+    return join([first, error, f"It decides {_right_words(e)}.", *_refusal_words(e)], " ")
+
+
+def _saved_words(e: Evaluation) -> str:
+    """The cost beside that of the best action that is always the same."""
+    action, cost = best_single(e)
+    words = f"{_always(e, action)} would cost {number(cost)}"
+    if cost <= 0 or e.decision_cost.value >= cost:
+        return f"{words}, which is no more" if e.decision_cost.value >= cost else words
+    return f"{words}: {_whole_percent(1 - e.decision_cost.value / cost)} saved"
+
+
+def _whole_percent(share: float) -> str:
+    return percent(share) if share < 0.01 or share > 0.99 else f"{100 * share:.0f}\u202f%"
+
+
+def best_single(e: Evaluation) -> tuple[int, float]:
+    """The action that would cost least if it were always taken, and what it would cost per row."""
+    cost = e.costs.expected_of((e.confusion.sum(axis=1) / e.confusion.sum())[None])[0]
+    return int(np.argmin(cost)), float(cost.min())
 
 
 def _right_words(e: Evaluation) -> str:
     """Right, wrong and handed on, which together are all rows; an interval where nothing is handed on."""
     if not may_refuse(e) or e.refused.value == 0:
-        return f"{percent(1 - e.error.value)} of rows rightly ({percent_range(1 - e.error.high, 1 - e.error.low)})"
+        return f"{percent(1 - e.error.value)} of rows rightly ({_interval(1 - e.error.high, 1 - e.error.low)})"
     kept = 1 - e.refused.value
     wrong = 0.0 if e.error_of_accepted is None else kept * e.error_of_accepted.value
     what = "refuses" if only_refuses(e) else "hands on"
     return f"{percent(kept - wrong)} of rows rightly and {percent(wrong)} wrongly, and {what} {percent(1 - kept)}"
 
 
+def _interval(low: float, high: float) -> str:
+    return f"95\u202f% interval {percent_range(low, high)}"
+
+
 def _cost_words(e: Evaluation) -> Iterator[str]:
-    if e.cost is not None or may_refuse(e):
-        yield f"Its decisions cost {number(e.decision_cost.value)} a row on average (± {number(spread(e), 2)})."
+    if may_refuse(e):
+        told = f"Its decisions cost {number(e.decision_cost.value)} per row on average"
+        yield f"{told} (standard error {number(spread(e), 2)})."
 
 
 def _refusal_words(e: Evaluation) -> Iterator[str]:
@@ -67,7 +98,7 @@ def _refusal_words(e: Evaluation) -> Iterator[str]:
         yield "It never had to refuse."
     else:
         forced = f"if it had to decide every row, {percent(1 - e.error.value)} would be right"
-        span = percent_range(1 - e.error.high, 1 - e.error.low)
+        span = _interval(1 - e.error.high, 1 - e.error.low)
         yield f"Of the rows that it decides {percent(1 - kept.value)} are right; {forced} ({span})."
 
 
@@ -82,18 +113,29 @@ def only_refuses(e: Evaluation) -> bool:
 
 
 def baseline(e: Evaluation) -> str:
-    """What one would reach without looking at the columns: the best action that is always the same."""
+    """What one would reach without looking at the columns, and what costs do to the share of right decisions."""
     share = e.confusion.sum(axis=1) / e.confusion.sum()
     often = int(np.argmax(share))
     always = f"always answering “{_called(e, often)}” would be right in {percent(share[often])}"
     words = f"Without looking at any column, {always}"
     if e.cost is None and not may_refuse(e):
         return words + "."
-    cost = e.costs.table @ share
-    cheapest = int(np.argmin(cost))
+    (cheapest, least), cost = best_single(e), float(e.costs.expected_of(share[None])[0, often])
+    if e.cost is not None:  # the cheapest single answer stands in the first sentence
+        told = f"{words}{'' if cheapest == often else f', and cost {number(cost)} per row'}."
+        against = e.error.value > 1 - share[often] and e.decision_cost.value < cost
+        return f"{told} That is more often right, and dearer: {AGAINST}." if against else told
     if cheapest == often:
-        return f"{words}, at a cost of {number(cost[often])} a row."
-    return f"{words}; the cheapest single answer, “{_called(e, cheapest)}”, would cost {number(cost[cheapest])} a row."
+        return f"{words}, at a cost of {number(cost)} per row."
+    return f"{words}; the cheapest single answer, “{_called(e, cheapest)}”, would cost {number(least)} per row."
+
+
+def _always(e: Evaluation, action: int) -> str:
+    """The same action for every row, in words."""
+    if e.reject_cost is not None and action == len(e.costs.table) - 1:
+        return "always refusing"
+    verb = "answering" if action < len(e.classes) else "choosing"
+    return f"always {verb} “{_called(e, action)}”"
 
 
 def _called(e: Evaluation, action: int) -> str:
@@ -101,18 +143,27 @@ def _called(e: Evaluation, action: int) -> str:
 
 
 def figures(e: Evaluation) -> Iterator[Markup]:
-    """The numbers that a reader looks for first."""
-    yield _figure("right decisions", percent(1 - e.error.value), percent_range(1 - e.error.high, 1 - e.error.low))
-    if e.cost is not None or may_refuse(e):
-        yield _figure("cost a row", number(e.decision_cost.value), f"± {number(spread(e), 2)} standard error")
+    """The numbers that a reader looks for first; where costs were given, these first."""
+    if e.cost is not None:
+        action, cost = best_single(e)
+        yield _cost_figure(e, f"{_always(e, action)}: {number(cost)}")
+    right = _interval(1 - e.error.high, 1 - e.error.low)
+    yield _figure("right decisions", percent(1 - e.error.value), right)
+    if e.cost is None and may_refuse(e):
+        yield _cost_figure(e)
     if may_refuse(e):
         yield _figure(
             "refused" if only_refuses(e) else "handed on",
             percent(e.refused.value),
-            percent_range(e.refused.low, e.refused.high),
+            _interval(e.refused.low, e.refused.high),
         )
-    yield _figure("log-loss", number(e.log_loss.value), "nats a row")
-    yield _figure("calibration error", percent(e.calibration().ece), "confidence against frequency")
+    yield _figure("log-loss", number(e.log_loss.value), "nats per row")
+    yield _figure("calibration error", percent(e.calibration().ece), "mean gap of probability and frequency")
+
+
+def _cost_figure(e: Evaluation, beside: str = "") -> Markup:
+    error = f"standard error {number(spread(e), 2)}"
+    return _figure("cost per row", number(e.decision_cost.value), f"{error}; {beside}" if beside else error)
 
 
 def spread(e: Evaluation) -> float:

@@ -1,0 +1,152 @@
+"""Hazards in a table and its costs: columns that tell the label, zeros that stand for missing, odd costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+
+if TYPE_CHECKING:
+    from likely.decisions.cost import Cost
+    from likely.estimators.contest import Field
+
+FEWEST = 50  # rows from which one column can be called suspicious
+BINS = 20  # of equally many rows, into which a column of many numbers is cut
+LEVELS = 1000  # words up to which each is a bin of its own
+SPLITS = 20  # beyond which rows are split anew
+LEAK_OF_BASE, LEAK_OF_REST = 0.05, 0.1  # share of the errors of the best single answer, and of the next best column
+ZEROS = (0.005, 0.7)  # share of zeros that may stand for missing cells: below it is chance, above it zero is the rule
+CONTINUOUS = 20  # different values above zero that make a column continuous
+ISOLATED = 4  # how many times the usual step between small values the step from zero must be
+HIGH = 0.1  # share of the median of values above zero that the least of them must reach
+NAMED = 8  # columns that a sentence names
+
+
+# --------------------------------------------------------------------------- leaks
+
+
+def leaks(field: Field) -> Iterator[str]:
+    """Columns that tell the label almost alone, while no other column comes near."""
+    if len(field.owner) < FEWEST or field.X.width < 2:
+        return
+    names = list(field.X.columns)
+    error = np.array([_error_of_one(field, name) for name in names])
+    base = _error(field, np.zeros(len(field.owner), dtype=np.intp))
+    near = error <= LEAK_OF_BASE * base
+    rest = float(error[~near].min(initial=base))
+    if near.all() or not near.any() or error[near].max() > LEAK_OF_REST * rest:
+        return
+    for at in np.flatnonzero(near):
+        alone = f'Column "{names[at]}" alone tells the label of {1 - error[at]:.1%} of rows not seen in training'
+        known = "If it is known only once the label is, it leaks the label, and no figure here will hold"
+        yield f'{alone}, the best of the others of {1 - rest:.1%}. {known}: leave it out with --drop "{names[at]}".'
+
+
+def _error_of_one(field: Field, name: str) -> float:
+    """The share of wrong labels on rows not seen in training, where each bin of one column says its commonest class."""
+    return _error(field, _bins(field.X[name]))
+
+
+def _error(field: Field, code: Index) -> float:
+    size, C = int(code.max()) + 1, len(field.classes)
+    cell = code * C + field.owner
+    weight = np.ones(len(code)) if field.weight is None else field.weight
+    wrong = total = 0.0
+    for train, test in _splits(field):
+        counts = np.bincount(cell[train], weight[train], size * C).reshape(size, C)
+        usual = int(counts.sum(axis=0).argmax())
+        said = np.where(counts.any(axis=1), counts.argmax(axis=1), usual)[code[test]]
+        wrong += float(weight[test] @ (said != field.owner[test]))
+        total += float(weight[test].sum())
+    return wrong / max(total, 1e-300)
+
+
+def _splits(field: Field) -> Iterator[tuple[Index, Index]]:
+    """The splits of the comparison, or five of their own where these are very many."""
+    if len(field.splits) <= SPLITS:
+        yield from ((split.train, split.test) for split in field.splits)
+        return
+    fold = np.random.default_rng(0).permutation(len(field.owner)) % 5
+    yield from ((np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5))
+
+
+def _bins(column: Any) -> Index:
+    """The bin of each cell (n,): its level, or a twentieth of the rows; what is missing has a bin of its own."""
+    seen = column.is_not_null().to_numpy()
+    code = np.zeros(len(seen), dtype=np.intp)
+    if not seen.any():
+        return code
+    if column.dtype.is_numeric():
+        x = column.drop_nulls().to_numpy()
+        values = np.unique(x)
+        inner = values if len(values) <= 2 * BINS else np.unique(np.quantile(x, np.linspace(0, 1, BINS + 1)[:-1]))
+        code[seen] = np.searchsorted(inner, x, side="right")
+    else:
+        rank = column.drop_nulls().rank("dense").to_numpy().astype(np.intp)
+        code[seen] = np.where(rank <= LEVELS, rank, LEVELS + 1)
+    return code
+
+
+# --------------------------------------------------------------------------- zeros
+
+
+def zeros(field: Field, kinds: dict[str, str]) -> Iterator[str]:
+    """Columns of positive numbers in which zero stands apart from all other values."""
+    found = {name: share for name, kind in kinds.items() if kind == "real" and (share := odd_zeros(field.X[name]))}
+    if found:
+        ranked = sorted(found, key=lambda name: -found[name])
+        shown = ", ".join(f'"{name}" ({found[name]:.1%})' for name in ranked[:NAMED])
+        more = f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else ""
+        yield (
+            f"Zeros may stand for missing cells in {shown}{more}: all other values there are well above 0. If so, "
+            "leave these cells empty (--missing 0 takes zeros as missing in every column)."
+        )
+
+
+def odd_zeros(column: Any) -> float:
+    """The share of zeros where they stand apart from all other values, which are positive and continuous; else 0."""
+    x = column.drop_nulls().to_numpy()
+    share = float((x == 0).mean()) if len(x) else 0.0
+    if not ZEROS[0] <= share <= ZEROS[1] or (x < 0).any():
+        return 0.0
+    above = np.sort(x[x > 0])
+    values = np.unique(above)
+    if len(values) < CONTINUOUS:
+        return 0.0
+    step = float(np.median(np.diff(values[:10])))
+    return share if values[0] >= max(ISOLATED * step, HIGH * float(np.median(above))) else 0.0
+
+
+# --------------------------------------------------------------------------- costs
+
+
+def odd_costs(cost: Cost, classes: Any) -> Iterator[str]:
+    """What a table of costs says that may not be meant: gains, right decisions that are dear, useless actions."""
+    table, names = cost.table, [str(name) for name in cost.names(classes).tolist()]
+    truths = names[: cost.n_classes]
+    action, true = divmod(int(table.argmin()), cost.n_classes)
+    if table[action, true] < 0:
+        told = f'deciding "{names[action]}" where "{truths[true]}" is true costs {table[action, true]:g}'
+        yield f"The table has a negative cost, which is a gain: {told}. Mean costs below 0 are then possible."
+    everywhere = [i for i in range(len(names)) if (table[i] <= table).all()]
+    if everywhere:
+        yield f'Deciding "{names[everywhere[0]]}" is cheapest whatever is true: with these costs no column can help.'
+        return
+    for c, truth in enumerate(truths):
+        other = int(table[:, c].argmin())
+        if table[other, c] < table[c, c]:
+            told = f'Where "{truth}" is true, deciding "{names[other]}" costs less than deciding "{truth}"'
+            price = f"{table[other, c]:g} against {table[c, c]:g}"
+            yield f"{told} ({price}). Rows of the table are decisions, columns true classes."
+        elif table[c, c] > 0:
+            yield f'Deciding "{truth}" costs {table[c, c]:g} even where it is right: costs are taken as they stand.'
+    for i, name in enumerate(names):
+        if any(_dominates(table[j], table[i]) for j in range(len(names)) if j != i):
+            yield f'Deciding "{name}" is never the cheapest, whatever is true: it will not be decided.'
+
+
+def _dominates(one: Array, other: Array) -> bool:
+    return bool((one <= other).all() and (one < other).any())

@@ -1,0 +1,70 @@
+"""The border of estimators: tables of other libraries become arrays, and what cannot is named by row and column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from likely.core.arrays import Array, is_gap, unmasked
+from likely.errors import DataError, sentence
+
+TAKES_TEXT = "leave the column out, or use NaiveBayes or CategoricalDensity, which take categories"
+
+
+def foreign(X: Any) -> Any:
+    """Rows that can be looked at: a lazy frame is collected, and what a masked array hides is missing."""
+    if type(X).__module__.startswith("polars") and hasattr(X, "collect"):
+        X = X.collect()
+    return unmasked(X)
+
+
+def numeric_rows(estimator: Any, X: Any, reset: bool, remedy: str = TAKES_TEXT, **how: Any) -> Any:
+    """Rows (n, d) of numbers in single or double precision, NaN where missing; text and dates are named.
+
+    Infinities are refused later, by row and column. Further arguments go to scikit-learn's `validate_data`.
+    """
+    X, whose = foreign(X), type(estimator).__name__
+    refuse_dates(X, whose)
+    how = {"dtype": [np.float64, np.float32], "ensure_all_finite": False, **how}
+    try:
+        return validate_data(estimator, X, reset=reset, **how)
+    except (TypeError, ValueError) as error:
+        if isinstance(X, np.ndarray) and X.dtype == object and "NAType" in str(error):
+            gaps = np.array([is_gap(cell) for cell in X.ravel().tolist()], dtype=bool).reshape(X.shape)
+            return numeric_rows(estimator, np.where(gaps, np.nan, X), reset, remedy, **how)
+        if "could not convert" in str(error):
+            raise _text_among(X, whose, remedy) from error
+        raise
+
+
+def row_weights(sample_weight: Any, X: Any) -> Array:
+    """Weights (n,) of rows: finite and not negative; a masked one is none."""
+    w: Array = _check_sample_weight(unmasked(sample_weight), X, dtype=np.float64, ensure_non_negative=True)
+    return w
+
+
+def refuse_dates(X: Any, whose: str, columns: Any = None) -> None:
+    """Dates and durations are no numbers, whatever a library would make of them."""
+    if hasattr(X, "columns"):
+        kinds = {str(c): str(X[c].dtype) for c in (X.columns if columns is None else columns) if c in X.columns}
+    else:
+        kinds = {"X": str(getattr(X, "dtype", ""))}
+    for name, kind in kinds.items():
+        if kind.lower().startswith(("date", "time", "duration")):
+            remedy = "leave it out, or turn it into a number that means something"
+            raise DataError(sentence(whose, f"column {name!r} must be numbers", kind, remedy))
+
+
+def _text_among(X: Any, whose: str, remedy: str) -> DataError:
+    """Which cell is no number."""
+    names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
+    table = np.asarray(X, dtype=object)
+    for at, cell in np.ndenumerate(table):
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            where = f"column {repr(names[at[1]]) if names else at[1]}" if len(at) > 1 else "rows"
+            return DataError(sentence(whose, f"{where} must be numbers", f"{cell!r} at row {at[0]}", remedy))
+    return DataError(sentence(whose, "rows must be numbers", "text"))

@@ -1,0 +1,108 @@
+"""How surprising frames are to a hidden Markov model: the probability of one at least as surprising."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, is_gap
+from likely.core.columns import Columns
+from likely.core.ragged import Ragged
+from likely.estimators.novelty import _patterns
+from likely.models.hmm import HMM
+
+DRAWS = 4000  # from which the law of a chain's surprise is known
+BLOCK = 256  # frames that are compared with all draws at a time
+
+
+class ChainTail:
+    """Of a hidden Markov model: frames drawn from each state, weighted by how probable the state is now."""
+
+    def __init__(self, plays: HMM) -> None:
+        self.plays = plays
+        self.law, self.each = plays.emissions, max(DRAWS // plays.states, 100)
+        rng = np.random.default_rng(0)
+        self.drawn = [self.law.member(k).sample(self.each, rng) for k in range(plays.states)]
+        self.state = np.repeat(np.arange(plays.states), self.each)
+        self.scored: dict[Any, tuple[Any, Any]] = {}  # by which entries were seen
+
+    def __call__(self, predicted: Any, y: Any, news: float) -> float | None:
+        """P(a frame at least as surprising), with the same entries missing; None where nothing was seen."""
+        gaps = _gaps(y)
+        if all(_flat(gaps)):
+            return None
+        top, shares = self._scores(gaps)
+        with np.errstate(divide="ignore"):
+            logs = top + np.log(shares @ predicted.probs)
+        as_odd = logs <= news + 1e-9 * (1 + abs(news))
+        share = np.bincount(self.state[as_odd], minlength=len(predicted.probs)) @ predicted.probs / self.each
+        return float((share * self.each + 1) / (self.each + 1))  # the frame itself is one of them
+
+    def along(self, x: Ragged) -> Array:
+        """P(a frame at least as surprising | all before) of all frames (T,); NaN where nothing was seen."""
+        predicted, logs = self._predicted(x), self.plays.scores(x)
+        top = logs.max(axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total = (predicted * np.exp(logs - top)).sum(axis=1, keepdims=True)
+            news = np.where(np.isneginf(top), -np.inf, top + np.log(total))
+        out = np.full(len(news), np.nan)
+        for rows, gap in _patterns(x.values):
+            gaps = _gaps(_frame(x.values, int(rows[0])))
+            if gap is not None and all(_flat(gaps)):
+                continue
+            best, shares = self._scores(gaps)
+            for at in np.array_split(rows, max(len(rows) // BLOCK, 1)):
+                with np.errstate(divide="ignore"):
+                    drawn = best + np.log(predicted[at] @ shares.T)
+                odd = drawn <= news[at] + 1e-9 * (1 + np.abs(news[at]))
+                share = (odd.reshape(len(at), -1, self.each).mean(axis=2) * predicted[at]).sum(axis=1)
+                out[at] = (share * self.each + 1) / (self.each + 1)
+        return out
+
+    def _predicted(self, x: Ragged) -> Array:
+        """p(state | all frames before) of every frame (T, K)."""
+        ways = self.plays.chains[0].summed
+        known = self.plays.posterior(x, lag=0).values
+        out = np.empty_like(known)
+        out[1:] = known[:-1] @ ways.moves
+        out[x.offsets[:-1][x.lengths > 0]] = ways.starts
+        total = out.sum(axis=1, keepdims=True)
+        return np.divide(out, total, out=np.zeros_like(out), where=total > 0)
+
+    def _scores(self, gaps: Any) -> tuple[Any, Any]:
+        """log of the best state's density of each draw (n,), and all relative to it (n, K)."""
+        if gaps not in self.scored:
+            logs = np.concatenate([self.law.log_prob(_with_gaps(x, gaps)) for x in self.drawn])
+            top = logs.max(axis=1)
+            self.scored[gaps] = top, np.exp(logs - top[:, None])
+        return self.scored[gaps]
+
+
+def _frame(values: Any, i: int) -> Any:
+    return {name: part[i] for name, part in values.parts.items()} if isinstance(values, Columns) else values[i]
+
+
+def _gaps(y: Any) -> Any:
+    """Which entries of a frame are missing, as a key."""
+    if isinstance(y, dict):
+        return tuple((name, _gaps(part)) for name, part in y.items())
+    return tuple(bool(is_gap(cell)) for cell in np.ravel(np.asarray(y)).tolist())
+
+
+def _flat(gaps: Any) -> list[bool]:
+    return [one for gap in gaps for one in ([gap] if isinstance(gap, bool) else _flat(gap[1]))]
+
+
+def _with_gaps(x: Any, gaps: Any) -> Any:
+    """Rows with the same entries missing."""
+    if not any(_flat(gaps)):
+        return x
+    if not isinstance(gaps[0], bool):
+        return Columns({name: _with_gaps(np.asarray(x[name]), own) for name, own in gaps})
+    a = np.asarray(x)
+    a = a.astype(np.float64 if a.dtype.kind in "biuf" else object)
+    wide = a[:, None] if a.ndim == 1 else a
+    nothing: Any = np.nan if a.dtype.kind == "f" else None
+    wide = np.where(np.array(gaps), nothing, wide)
+    return wide[:, 0] if a.ndim == 1 else wide

@@ -1,0 +1,32 @@
+"""The covariance that a weak prior has its mode at: that within members, with correlations shrunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.families.floors import column_floor
+from likely.families.moments import Moments
+
+
+def shrunk_within(stats: Moments, pooled: Moments, size: int, least: Callable[[float], float]) -> Array:
+    """The pooled covariance within members (d, d), correlations shrunk by a share (size/n)⁴, at least `least(n)`.
+
+    n counts rows beyond one for each member. With gaps, each column has an n of its own: the rows in which it was
+    seen, times the share of all entries that were seen, which is the number of rows that show it together with
+    another column, on average, if entries are missing at random. A correlation is shrunk by the larger share of its
+    two columns; the result is positive definite, because min(aᵢ, aⱼ) is a covariance (of a random walk).
+    """
+
+    def kept(n: float) -> float:
+        return 1.0 - min(max(min(size / n, 1.0) ** 4 if n > 0 else 1.0, least(n)), 1.0)
+
+    d = len(pooled.shift)
+    within = stats.scatter.reshape(-1, d, d).sum(axis=0) / pooled.weight
+    counts = pooled.observed * np.mean(pooled.observed / pooled.weight)
+    keep = np.array([kept(n) for n in np.maximum(counts - stats.weight.size, 0.0).tolist()])
+    shape: Array = within * np.minimum.outer(keep, keep)
+    shape[np.diag_indices(d)] = np.maximum(np.diagonal(within), column_floor(pooled)[0])
+    return shape
