@@ -45,6 +45,7 @@ class TableClassifier(Deciding, BaseEstimator):
         "classifier": [HasMethods(["fit", "decide"]), None], "kinds": [dict, None], "calibrate": ["boolean"],
     }  # fmt: skip
     _saved: tuple[str, ...] = ("classifier_", "schema_", "card_", "calibration_")
+    _added: ClassVar[dict[str, Any]] = {"calibrate": False}  # what older files do not say
     card_: str = ""  # JSON: how it came about
     calibration_: Calibration | None = None  # from the classifier's log-posteriors to those that it gives
 
