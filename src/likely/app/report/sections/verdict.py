@@ -64,7 +64,7 @@ def _whole_percent(share: float) -> str:
 
 def best_single(e: Evaluation) -> tuple[int, float]:
     """The action that would cost least if it were always taken, and what it would cost per row."""
-    cost = e.costs.table @ (e.confusion.sum(axis=1) / e.confusion.sum())
+    cost = e.costs.expected_of((e.confusion.sum(axis=1) / e.confusion.sum())[None])[0]
     return int(np.argmin(cost)), float(cost.min())
 
 
@@ -120,7 +120,7 @@ def baseline(e: Evaluation) -> str:
     words = f"Without looking at any column, {always}"
     if e.cost is None and not may_refuse(e):
         return words + "."
-    (cheapest, least), cost = best_single(e), float(e.costs.table[often] @ share)
+    (cheapest, least), cost = best_single(e), float(e.costs.expected_of(share[None])[0, often])
     if e.cost is not None:  # the cheapest single answer stands in the first sentence
         told = f"{words}{'' if cheapest == often else f', and cost {number(cost)} per row'}."
         against = e.error.value > 1 - share[often] and e.decision_cost.value < cost
