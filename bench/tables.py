@@ -7,7 +7,7 @@
 
 *chosen* is what `likely fit --no-rivals` chooses, calibration included: the models are compared anew inside the
 training rows of each fold. `--rules` sets it beside the older rule, by which the simplest of the models tied in cost
-won, with paired differences and their standard errors.
+won, with paired differences and their standard errors, by five folds where there is no test part.
 
 Tables come from LIKELY_DATA, else from ../shared/data. A table with a test part is judged on that; the others by
 ten-fold cross-validation, the same folds for all. Published figures: [S] seen in a public source, [M] from memory.
@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -178,14 +179,21 @@ def judged(make: Callable[[], Any], problem: Problem) -> lk.Evaluation:
 
 
 def as_frame(X: Any) -> pl.DataFrame:
-    return X if isinstance(X, pl.DataFrame) else pl.DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])
+    """Columns as a file holds them: numbers that are all whole are written without a point."""
+    if isinstance(X, pl.DataFrame):
+        return X
+    whole = [bool((column == np.floor(column)).all()) for column in X.T]
+    return pl.DataFrame({f"x{j}": X[:, j].astype(int) if whole[j] else X[:, j] for j in range(X.shape[1])})
 
 
-def chosen(problem: Problem) -> dict[str, lk.Evaluation]:
+def chosen(problem: Problem, rules: bool) -> dict[str, lk.Evaluation]:
     """What `likely fit --no-rivals` would choose, inside each training fold: by its rule, and by the one before it."""
     X, y = as_frame(problem.X), np.asarray(problem.y)
     classes, owner = encoded(y)
-    if problem.test is None:
+    if problem.test is None and rules:
+        folds = StratifiedKFold(5, shuffle=True, random_state=0)
+        splits = [Split(*split) for split in folds.split(owner, owner)]
+    elif problem.test is None:
         seed = int(check_random_state(0).randint(2**31))  # the folds of `lk.evaluate`
         splits = make_splits(X, owner, 10, seed=seed)
     else:
@@ -240,7 +248,8 @@ def results(only: str | None, rules: bool = False) -> Iterator[list[str]]:
             continue
         problem = load()
         published = problem.published or {}
-        how = "10-fold" if problem.test is None else f"{len(problem.y)} + {len(problem.test[1])}"
+        folds = "5-fold" if rules else "10-fold"
+        how = folds if problem.test is None else f"{len(problem.y)} + {len(problem.test[1])}"
         yield [f"**{title}** ({how})", "", "", "", "", "", published.get("other", "")]
         for name, make in {} if rules else CLASSIFIERS.items():
             if not able(name, problem):
@@ -253,7 +262,7 @@ def results(only: str | None, rules: bool = False) -> Iterator[list[str]]:
         start = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = chosen(problem)
+            found = chosen(problem, rules)
         for name, done in found.items():
             if rules or name == "chosen":
                 beside = compared(found) if rules and name == "chosen" else ""

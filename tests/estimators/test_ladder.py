@@ -663,3 +663,13 @@ def test_messages_of_a_table_model_speak_python():
         with pytest.raises(DataError) as caught:
             call()
         assert "--" not in str(caught.value)
+
+
+def test_files_from_before_calibrate_was_a_setting_are_read(tmp_path, monkeypatch):
+    made = TableClassifier().fit({"a": [1.0, 2.0, 5.0, 6.0]}, ["u", "u", "v", "v"])
+    older = {"classifier": None, "kinds": None}
+    monkeypatch.setattr(TableClassifier, "_settings_for_file", lambda self: older, raising=False)
+    made.save(tmp_path / "old.likely")
+    monkeypatch.undo()
+    read = lk.load(tmp_path / "old.likely")
+    assert read.calibrate is False and read.predict({"a": [1.5, 5.5]}).tolist() == ["u", "v"]

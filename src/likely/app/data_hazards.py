@@ -137,6 +137,8 @@ def odd_costs(cost: Cost, classes: Any) -> Iterator[str]:
         return
     for c, truth in enumerate(truths):
         other = int(table[:, c].argmin())
+        if not np.isfinite(table[c, c]):  # never to be decided, as the table says itself
+            continue
         if table[other, c] < table[c, c]:
             told = f'Where "{truth}" is true, deciding "{names[other]}" costs less than deciding "{truth}"'
             price = f"{table[other, c]:g} against {table[c, c]:g}"
@@ -144,7 +146,8 @@ def odd_costs(cost: Cost, classes: Any) -> Iterator[str]:
         elif table[c, c] > 0:
             yield f'Deciding "{truth}" costs {table[c, c]:g} even where it is right: costs are taken as they stand.'
     for i, name in enumerate(names):
-        if any(_dominates(table[j], table[i]) for j in range(len(names)) if j != i):
+        dearer = (_dominates(table[j], table[i]) for j in range(len(names)) if j != i)
+        if np.isfinite(table[i]).any() and any(dearer):
             yield f'Deciding "{name}" is never the cheapest, whatever is true: it will not be decided.'
 
 

@@ -206,6 +206,8 @@ class Decisions:
         if at < 0 or at == top:
             return ""
         costs = self.expected[i, [at, top]]
+        if not np.isfinite(costs).all():  # the most probable class may not be decided at all
+            return ""
         return why_not_the_likeliest(self.classes[top], self.posterior[i, top], self.actions[at], *costs)
 
     def records(self) -> Iterator[dict[str, Any]]:
