@@ -134,6 +134,16 @@ def test_what_statistics_say_is_called_an_approximation(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_nothing_but_gaps_have_no_say(kind):
+    X, y = heavy_tailed(2)
+    more, labels = np.concatenate([X, np.full((3, 4), np.nan)]), np.append(y, [0, 0, 1])
+    found, wanted = (
+        lk.BayesClassifier(lk.GaussianDensity(kind)).fit(*data).density_ for data in ((more, labels), (X, y))
+    )
+    assert found.shares_by_ == "leave-one-out" and found.shares_.tolist() == wanted.shares_.tolist()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [15, 100])
 def test_statistics_come_near_for_gaussian_rows(kind, n):
     rng = np.random.default_rng(n)
