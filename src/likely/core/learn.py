@@ -160,6 +160,9 @@ def fit(
       explained them best is returned.
     - **checkpoint**: an `lk.Checkpoint`: progress is kept there, and a fit that was cut off goes on to the same bits.
 
+    Where rows have gaps and the prior is a rule such as "weak", up to `max_iter` steps more come first, until the rule
+    gives a prior that can stand (see `iterate`); the report counts from there.
+
     Ctrl-C returns the best model so far with `converged=False`.
 
     >>> import likely as lk

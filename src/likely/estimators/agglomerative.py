@@ -31,7 +31,8 @@ class Agglomerative(ClusterMixin, BaseEstimator):
     Learnt: `labels_` (n,), numbered from the heaviest cluster to the lightest; `dendrogram_` of the rows that have
     weight; `n_clusters_`; `centres_` (k, d), the means of what was seen. `predict` gives a new row to the nearest of
     these means, Euclidean, over the d_seen columns that both have, scaled by d / d_seen; a row of the training set may
-    lie nearer to another cluster's mean than to its own.
+    lie nearer to another cluster's mean than to its own. Rows may have missing entries (NaN) as `linkage` takes them,
+    if `n_clusters` or `height` says where to cut; a cut by likelihood needs complete rows.
 
     >>> from likely.estimators.agglomerative import Agglomerative
     >>> X = [[0.0], [0.2], [0.1], [5.0], [5.3], [5.1]]
@@ -113,8 +114,9 @@ class Agglomerative(ClusterMixin, BaseEstimator):
 
     @property
     def _takes_gaps(self) -> bool:
-        joins = LINKS[self.link].join is not None
-        return self.link == "ward" or (joins and self.metric in ("euclidean", "cityblock", *ALIASES))
+        if self.link == "ward":  # a cut by likelihood needs complete rows
+            return self.n_clusters is not None or self.height is not None
+        return LINKS[self.link].join is not None and self.metric in ("euclidean", "cityblock", *ALIASES)
 
     @property
     def _given_distances(self) -> bool:
