@@ -10,7 +10,7 @@ from likely.core.blocks import Blocks
 from likely.core.notes import tell
 from likely.errors import DataError
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
-from likely.families.column_law import ColumnLaw, refuse_outside
+from likely.families.column_law import MANY, ColumnLaw, refuse_outside
 from likely.families.constants import NARROW, constant_columns
 from likely.families.unseen import nothing_seen
 
@@ -59,8 +59,11 @@ class ColumnDensity(DensityEstimator):
         tell(f"{type(self).__name__}: {names} {verb} never observed: the law found there means nothing")
 
     def _are(self, columns: Any) -> str:
-        """Names of columns with their verb: "x1 is", "x1, x2 are"."""
-        return f"{', '.join(self._column_names()[j] for j in columns)} {'is' if len(columns) == 1 else 'are'}"
+        """Names of columns with their verb: "x1 is", "x1, x2 are"; of many, the first five."""
+        names = self._column_names()
+        more = f" and {len(columns) - 5} more" if len(columns) > MANY else ""
+        which = ", ".join(names[j] for j in (columns[:5] if more else columns))
+        return f"{which}{more} {'is' if len(columns) == 1 else 'are'}"
 
     def _worded(self, error: DataError) -> DataError:
         """A complaint of a negative value, with the words that scikit-learn's checks look for."""

@@ -9,6 +9,7 @@ import numpy as np
 from likely.core.notes import tell
 from likely.errors import DataError, sentence
 from likely.estimators.columns import ColumnDensity
+from likely.estimators.sparse_border import tell_fractions
 from likely.families.known_trials import largest_counts
 
 
@@ -17,11 +18,8 @@ class CountDensity(ColumnDensity):
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = super()._rows(X, reset)
-        with np.errstate(invalid="ignore"):
-            broken = np.flatnonzero(((X != np.floor(X)) & np.isfinite(X)).any(axis=0))
-        if reset and len(broken):
-            which = self._are(broken)
-            tell(f"{type(self).__name__}: {which} not all whole numbers: the others have probability 0")
+        if reset:
+            tell_fractions(self, X)
         return X
 
 

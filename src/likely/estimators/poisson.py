@@ -5,17 +5,18 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from likely.core.notes import tell
-from likely.errors import DataError, sentence
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
+from likely.estimators.sparse_border import checked_sparse, refuse_negative, tell_fractions
 from likely.families.poisson import Poisson
+from likely.families.sparse_rows import is_sparse
 
 
 class PoissonDensity(DensityEstimator):
     """Learn independent Poisson counts, one rate a column: `model_` is a `Poisson`.
+
+    Rows are dense or sparse (SciPy's matrices stay sparse).
 
     - **prior**: "weak" (`Gamma.weak`: the column's own mean, worth a tenth of a row), None for maximum likelihood,
       a number a (the mean of each column, worth a rows), or a `Prior`.
@@ -56,18 +57,10 @@ class PoissonDensity(DensityEstimator):
         return self.prior
 
     def _rows(self, X: Any, reset: bool) -> Any:
-        X = super()._rows(X, reset)
-        with np.errstate(invalid="ignore"):
-            broken = np.flatnonzero(((X != np.floor(X)) & np.isfinite(X)).any(axis=0))
-        if reset and len(broken):
-            which = ", ".join(self._column_names()[j] for j in broken)
-            text = f"PoissonDensity: {which} is not all whole numbers: the others have probability 0"
-            tell(text)
-        with np.errstate(invalid="ignore"):
-            low = np.argwhere(X < 0) if reset and X.size and np.nanmin(X, initial=0.0) < 0 else np.empty((0, 2), int)
-        if len(low):
-            got = f"{X[tuple(low[0])]:g} at row {low[0][0]}, column {low[0][1]}"
-            raise DataError(sentence("PoissonDensity", "counts are needed (Negative values in data)", got))
+        X = checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
+        if reset:
+            tell_fractions(self, X)
+            refuse_negative(X, "PoissonDensity")
         return X
 
     @property
@@ -78,4 +71,5 @@ class PoissonDensity(DensityEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
+        tags.input_tags.sparse = True
         return tags

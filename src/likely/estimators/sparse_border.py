@@ -48,6 +48,13 @@ def tell_of_columns(odd: Any, names: list[str], whose: str, what: str) -> None:
         tell(f"{whose}: {', '.join(which[:5])}{more} {what}")
 
 
+def tell_fractions(estimator: Any, X: Any) -> None:
+    """Say of which columns some numbers are not whole, and so have probability 0."""
+    odd = odd_columns(X, lambda part: (part != np.floor(part)) & np.isfinite(part))
+    what = "is not all whole numbers: the others have probability 0"
+    tell_of_columns(odd, estimator._column_names() if odd.any() else [], type(estimator).__name__, what)
+
+
 def odd_columns(X: Any, odd: Any) -> Any:
     """Which columns (d,) hold an entry for which `odd` (of an array) is True; zeros that are not stored are not odd."""
     with np.errstate(invalid="ignore"):
