@@ -481,7 +481,7 @@ def same_columns(law: Any, other: Any) -> None:
         raise ShapeError(sentence(f"{me}.kl", "both laws must have as many columns and members", " and ".join(got)))
 
 
-def too_large(whose: str, sound: Array, got: str) -> DataError:
+def too_large(whose: str, sound: Any, got: str) -> DataError:
     """The refusal of a column whose values leave no parameters that are numbers; `sound` (..., d) says which are."""
     column = int(np.argwhere(~sound)[0][-1])
     expected = f"values of column {column} must be such that sums and parameters are finite"
