@@ -6,8 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
+from sklearn.base import clone
 
 import likely as lk
+from likely.errors import DataError
 
 REAL = {
     "uniform": lk.UniformDensity(),
@@ -181,3 +184,25 @@ def test_known_ends():
         lk.TriangularDensity(low=[0.0, 0.0, 0.0]).fit([[1.0, 2.0], [2.0, 3.0]])
     with pytest.raises(lk.DataError, match="known ends"):
         lk.TriangularDensity(high=3.0).fit([[1.0], [5.0]])
+
+
+@pytest.mark.parametrize("name", ["poisson", "negative-binomial"])
+@pytest.mark.filterwarnings("ignore")
+def test_classifiers_of_sparse_counts(name):
+    rng = np.random.default_rng(0)
+    x, y = rng.poisson(rng.gamma(0.5, 2.0, (90, 12))).astype(float), rng.integers(0, 3, 90)
+    w, s = rng.random(90) + 0.1, scipy.sparse.csr_array(x)
+    density = {"poisson": lk.PoissonDensity, "negative-binomial": lk.NegativeBinomialDensity}[name]()
+    for classifier in (lk.BayesClassifier(density), lk.NaiveBayes(density), lk.NaiveBayes(name)):
+        dense = clone(classifier).fit(x, y, sample_weight=w)
+        sparse = clone(classifier).fit(s, y, sample_weight=w)
+        np.testing.assert_allclose(sparse.predict_proba(s), dense.predict_proba(x), rtol=1e-10, atol=1e-12)
+        parts = clone(classifier).partial_fit(s[:50], y[:50], classes=[0, 1, 2]).partial_fit(s[50:], y[50:])
+        whole = clone(classifier).fit(x, y)
+        np.testing.assert_allclose(parts.predict_proba(s), whole.predict_proba(x), rtol=1e-9, atol=1e-12)
+    mixture = lk.MixtureDensity(density, 2, random_state=0, max_iter=3).fit(s)
+    assert np.isfinite(mixture.score_samples(s)).all()
+    wide = scipy.sparse.hstack([s] * 8, format="csr")
+    assert np.isfinite(lk.MixtureDensity(density, 2, random_state=0, max_iter=2).fit(wide).score_samples(wide)).all()
+    with pytest.raises(DataError, match="Negative values in data"):
+        clone(density).fit(-s)

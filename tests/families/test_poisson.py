@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
+import warnings
+
 import mpmath as mp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import scipy.stats
 
-from likely.errors import DataError, DomainError, ShapeError
+import likely as lk
+from likely.errors import DataError, DomainError, FitWarning, ShapeError
 from likely.families.counts import smallest
 from likely.families.poisson import Counts, Poisson
 from likely.maths import special as counts
@@ -361,3 +366,60 @@ def test_stirling_error_of_small_and_large_numbers():
 def test_the_smallest_count_is_found_at_any_size():
     wanted = np.array([0.0, 1.0, 7.0, 12345.0, 2.0**40, np.inf])
     assert np.array_equal(smallest(lambda x: x >= wanted, np.full(6, 3.0)), wanted)
+
+
+@pytest.mark.parametrize("law", [lk.Poisson, lk.NegativeBinomial])
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+def test_sparse_rows_are_scored_and_learnt_as_dense_ones(law, kind):
+    rng = np.random.default_rng(0)
+    x = rng.poisson(rng.gamma(0.4, 3.0, (60, 9))).astype(float)
+    x[:, 4], x[:, 5] = 0.0, rng.poisson(1e6, 60)  # nothing counted, and nothing 0
+    w, owner = rng.random(60), rng.integers(-1, 5, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = law.fit(x, w, prior="weak")
+        np.testing.assert_allclose(law.fit(kind(x), w, prior="weak").mean, one.mean, rtol=1e-12)
+        stack = law.blank(x, 5)
+        many = stack.refit(stack.collect(x, owner=owner), one.weak_prior(one.collect(x)) if law is lk.Poisson else None)
+    for model in (one, many):
+        dense, sparse = model.log_prob(x), model.log_prob(kind(x))
+        np.testing.assert_allclose(sparse, dense, rtol=1e-12, atol=1e-12)
+    for how in ({"owner": owner}, {"weight": w}, {"weight": rng.random((60, 5))}):
+        ours, theirs = many.collect(kind(x), **how), many.collect(x, **how)
+        for name, part in theirs._parts().items():
+            np.testing.assert_allclose(getattr(ours, name), part, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("law", [lk.Poisson(np.full(3, 0.5)), lk.NegativeBinomial(np.full(3, 2.0), 0.5)])
+def test_sparse_rows_that_are_no_counts(law):
+    odd = sp.csr_array([[0.0, 1.5, 0.0], [0.0, 2.0, 0.0], [-1.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(np.isneginf(law.log_prob(odd)), [True, False, True])
+    np.testing.assert_allclose(law.log_prob(odd), law.log_prob(odd.toarray()))
+    with pytest.raises(DataError, match=r"counts must not be negative, got -1.0 at row 2, column 0"):
+        law.collect(odd)
+    with pytest.warns(FitWarning, match="column 1 is not all whole numbers"):
+        type(law).fit(odd[:2])
+    with pytest.raises(DataError, match="sparse rows must have no gaps"):
+        law.log_prob(sp.csr_array([[np.nan, 0.0, 0.0]]))
+
+
+def test_a_rate_of_zero_allows_no_stored_count():
+    x = sp.csr_array([[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]])
+    for rates in ([0.0, 2.0], np.repeat([[0.0, 2.0]], 6, axis=0)):
+        np.testing.assert_allclose(lk.Poisson(rates).log_prob(x), lk.Poisson(rates).log_prob(x.toarray()))
+
+
+@pytest.mark.parametrize("law", [lk.Poisson, lk.NegativeBinomial])
+def test_wide_sparse_rows_are_never_dense(law):
+    rng = np.random.default_rng(0)
+    n, d, m = 500, 40_000, 5000  # 160 MB, were they dense
+    x = sp.coo_array((np.ones(m), (rng.integers(0, n, m), rng.integers(0, d, m))), shape=(n, d)).tocsr()
+    tracemalloc.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = law.fit(x, prior="weak")
+        assert np.isfinite(model.log_prob(x)).all()
+        assert tracemalloc.get_traced_memory()[1] < 60e6
+    finally:
+        tracemalloc.stop()

@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.blocks import Blocks
 from likely.core.notes import tell
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
-from likely.families.column_law import ColumnLaw, outside
+from likely.families.column_law import MANY, ColumnLaw, outside
 from likely.families.constants import NARROW, constant_columns
 from likely.families.unseen import nothing_seen
 
@@ -58,8 +58,11 @@ class ColumnDensity(DensityEstimator):
         tell(f"{type(self).__name__}: {names} {verb} never observed: the law found there means nothing")
 
     def _are(self, columns: Any) -> str:
-        """Names of columns with their verb: "x1 is", "x1, x2 are"."""
-        return f"{', '.join(self._column_names()[j] for j in columns)} {'is' if len(columns) == 1 else 'are'}"
+        """Names of columns with their verb: "x1 is", "x1, x2 are"; of many, the first five."""
+        names = self._column_names()
+        more = f" and {len(columns) - 5} more" if len(columns) > MANY else ""
+        which = ", ".join(names[j] for j in (columns[:5] if more else columns))
+        return f"{which}{more} {'is' if len(columns) == 1 else 'are'}"
 
     def _refuse_outside(self, X: Any, support: str) -> None:
         """Refuse what the law cannot hold; of a negative value with the words that scikit-learn's checks look for."""

@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.notes import tell
 from likely.errors import DataError, sentence
 from likely.estimators.columns import OTHER_LAWS, ColumnDensity
-from likely.estimators.sparse_border import tell_of_columns
+from likely.estimators.sparse_border import odd_columns, tell_of_columns
 from likely.families.known_trials import largest_counts
 
 
@@ -49,9 +49,12 @@ class TrialsDensity(CountDensity):
 
 def look_for_fractions(estimator: Any, X: Any) -> None:
     """Counts are whole: say which columns are not, or refuse them where the law was chosen for certain columns."""
-    with np.errstate(invalid="ignore"):
-        broken = (X != np.floor(X)) & np.isfinite(X)
-    if estimator._chosen and broken.any():
-        raise estimator._unsuited(X, broken, "counts must be whole numbers", f"round it, or {OTHER_LAWS}")
+
+    def broken(part: Any) -> Any:
+        return (part != np.floor(part)) & np.isfinite(part)
+
+    odd = odd_columns(X, broken)
+    if estimator._chosen and odd.any():  # certain columns are never sparse
+        raise estimator._unsuited(X, broken(X), "counts must be whole numbers", f"round it, or {OTHER_LAWS}")
     what = "is not all whole numbers: the others have probability 0"
-    tell_of_columns(broken.any(axis=0), estimator._column_names(), type(estimator).__name__, what)
+    tell_of_columns(odd, estimator._column_names() if odd.any() else [], type(estimator).__name__, what)

@@ -119,6 +119,7 @@ class NaiveBayes(BayesClassifier):
         inner = get_tags(_law(self.laws, "number")).input_tags if not isinstance(self.laws, dict) else None
         if inner is not None:
             tags.input_tags.positive_only, tags.input_tags.categorical = inner.positive_only, inner.categorical
+            tags.input_tags.sparse = inner.sparse
             tags.classifier_tags.poor_score = inner.positive_only or inner.categorical
         return tags
 
@@ -157,7 +158,7 @@ def refuse_unknown(law: Any, whose: str) -> None:
 
 def _kinds(X: Any) -> dict[Any, str]:
     """What each column holds, numbers or categories, by name or number."""
-    if issparse(X):  # which the density will refuse; some of them are dicts, too
+    if issparse(X):  # of counts, which the density takes or refuses; some of them are dicts, too
         return dict.fromkeys(range(X.shape[1]), "number")
     if isinstance(X, dict | Columns):
         return {name: _kind(part) for name, part in Columns.of(X).parts.items()}

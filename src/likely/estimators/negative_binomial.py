@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from likely.core.notes import tell
-from likely.estimators.counted_columns import CountDensity
+from likely.estimators.counted_columns import CountDensity, look_for_fractions
+from likely.estimators.sparse_border import checked_sparse, refuse_negative
 from likely.families.negative_binomial import NegativeBinomial
+from likely.families.sparse_rows import is_sparse
 
 
 class NegativeBinomialDensity(CountDensity):
     """Learn independent negative binomial counts, a size and a probability a column: `model_` is a `NegativeBinomial`.
 
-    A column that spreads no more than a Poisson law's gets a size that stands for infinity, and a note says so.
+    Rows are dense or sparse (SciPy's matrices stay sparse). A column that spreads no more than a Poisson law's gets a
+    size that stands for infinity, and a note says so.
 
     - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`
       (`Beta(a, b, "negative binomial", known=size)` learns p for a known size).
@@ -26,6 +29,15 @@ class NegativeBinomialDensity(CountDensity):
 
     _law = NegativeBinomial
 
+    def _rows(self, X: Any, reset: bool) -> Any:
+        if not is_sparse(X):
+            return super()._rows(X, reset)
+        X = checked_sparse(self, X, reset)
+        if reset:
+            refuse_negative(X, "NegativeBinomialDensity")
+            look_for_fractions(self, X)
+        return X
+
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         like = np.atleast_1d(np.atleast_2d(model.poisson_like).any(axis=0))
         if like.any():
@@ -33,6 +45,11 @@ class NegativeBinomialDensity(CountDensity):
             text = "spread no more than a Poisson law: its size stands for infinity"
             tell(f"NegativeBinomialDensity: {which} {text}")
         return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     @property
     def size_(self) -> Any:

@@ -21,6 +21,7 @@ from likely.families.categorical import is_missing
 
 DRAWS, WITH_GAPS = 2048, 96  # rows drawn from the model to know what it finds ordinary, whole and with gaps
 PATTERNS = 4096  # of gaps that are remembered
+ENTRIES = 1 << 25  # of all draws together: of models with very many columns fewer rows are drawn, in parts
 WITHOUT_SUPPORT = (  # what is wrong with rows that are novel at any rate, and the remedy
     "have p(x) = 0 under a model learnt without them, or a level that the others lack, and such rows are always novel; "
     "use a density without ends, or give more rows"
@@ -50,10 +51,19 @@ class Ordinary:
     """What a model finds ordinary: median and spread of log p over its own draws, by pattern of gaps."""
 
     def __init__(self, model: Any) -> None:
-        self.model, self.known = model, {}
-        self.draws = model.sample(DRAWS, np.random.default_rng(0))
+        self.model, self.known, rng = model, {}, np.random.default_rng(0)
+        width = getattr(model, "dim", None)
+        rows = min(DRAWS, max(ENTRIES // width, 2 * WITH_GAPS)) if isinstance(width, int) and width else DRAWS
+        if rows == DRAWS:
+            self.draws = model.sample(DRAWS, rng)
+            return
+        self.draws = model.sample(WITH_GAPS, rng)
+        scores = [model.log_prob(self.draws)]
+        scores += [model.log_prob(model.sample(WITH_GAPS, rng)) for _ in range(rows // WITH_GAPS - 1)]
+        self.whole = quartiles(np.concatenate(scores))
 
     known: dict[bytes, tuple[float, float]]
+    whole: tuple[float, float] | None = None  # without gaps, where not all draws are kept
 
     @classmethod
     def of(cls, model: Any) -> Ordinary:
@@ -65,6 +75,8 @@ class Ordinary:
 
     def scores(self, gaps: Any) -> tuple[float, float]:
         """Median and interquartile range of log p over draws in which these columns are missing."""
+        if gaps is None and self.whole is not None:
+            return self.whole
         key = b"" if gaps is None else gaps.tobytes()
         if key not in self.known:
             draws = self.draws if gaps is None else _with_gaps(self.draws[:WITH_GAPS], gaps)
@@ -113,6 +125,8 @@ def quartiles(scores: Array) -> tuple[float, float]:
 
 def _patterns(X: Any) -> list[tuple[Index, Any]]:
     """Rows grouped by which columns are missing: (which rows, by column)."""
+    if hasattr(X, "tocsr"):  # sparse rows lack nothing
+        return [(np.arange(n_rows(X)), None)]
     mask = missing_entries(X)
     some = mask.any(axis=1)
     groups: list[tuple[Index, Any]] = [(np.flatnonzero(~some), None)] if not some.all() else []

@@ -11,11 +11,15 @@ from sklearn.utils._param_validation import Interval
 from likely.estimators.columns import OTHER_LAWS
 from likely.estimators.counted_columns import look_for_fractions
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
+from likely.estimators.sparse_border import checked_sparse, refuse_negative
 from likely.families.poisson import Poisson
+from likely.families.sparse_rows import is_sparse
 
 
 class PoissonDensity(DensityEstimator):
     """Learn independent Poisson counts, one rate a column: `model_` is a `Poisson`.
+
+    Rows are dense or sparse (SciPy's matrices stay sparse).
 
     - **prior**: "weak" (`Gamma.weak`: the column's own mean, worth a tenth of a row), None for maximum likelihood,
       a number a (the mean of each column, worth a rows), or a `Prior`.
@@ -56,12 +60,15 @@ class PoissonDensity(DensityEstimator):
         return self.prior
 
     def _rows(self, X: Any, reset: bool) -> Any:
-        X = super()._rows(X, reset)
-        if reset:
+        X = checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
+        if reset and is_sparse(X):
+            refuse_negative(X, "PoissonDensity")
+        elif reset:
             with np.errstate(invalid="ignore"):
                 low = X < 0
             if low.any():
                 raise self._unsuited(X, low, "counts are needed (Negative values in data)", OTHER_LAWS)
+        if reset:
             look_for_fractions(self, X)
         return X
 
@@ -73,4 +80,5 @@ class PoissonDensity(DensityEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
+        tags.input_tags.sparse = True
         return tags

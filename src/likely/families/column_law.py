@@ -35,6 +35,7 @@ from likely.families.constants import NARROW, constant_columns
 from likely.families.counts import member_weights, one_column
 from likely.families.feature_sums import FeatureSums, feature_sums
 from likely.families.law import Law, added, in_units, lone
+from likely.families.sparse_rows import SparseRows, is_sparse
 from likely.families.weighted_values import WeightedValues, side_by_side, weighted_values
 
 DOMAINS: dict[str, tuple[Any, str]] = {
@@ -45,6 +46,7 @@ DOMAINS: dict[str, tuple[Any, str]] = {
     "count": (lambda a: (a >= 1) & (a == np.floor(a)), "whole numbers from 1 on"),
 }
 LOOK = 4096  # rows that a first look takes
+MANY = 20  # columns up to which all are named
 WIDEST = 1 << 16  # counts of a column whose scores are kept in a table
 
 
@@ -407,11 +409,15 @@ class ValueLaw(ColumnLaw):
         parts = {name: np.array(part) for name, part in self.parameters.items()}
         flat = {name: part.reshape(-1) for name, part in parts.items()}
         with one_blas_thread():
-            for cell, values, weight in stats.cells():
-                found = self._from_values(values, weight, **{name: float(part[cell]) for name, part in flat.items()})
-                for name, number in found.items():
-                    flat[name][cell] = number
+            self._from_cells(stats, flat)
         return self._learnt(**parts)
+
+    def _from_cells(self, stats: WeightedValues, flat: dict[str, Array]) -> None:
+        """Put the best parameters of each cell that was seen into flat arrays of them."""
+        for cell, values, weight in stats.cells():
+            found = self._from_values(values, weight, **{name: float(part[cell]) for name, part in flat.items()})
+            for name, number in found.items():
+                flat[name][cell] = number
 
     def _log_learnt(self, x: Array, **parts: Array) -> Array:
         """log p of values that were learnt from; laws of counts take expected counts too."""
@@ -492,7 +498,7 @@ def same_columns(law: Any, other: Any) -> None:
         raise ShapeError(sentence(f"{me}.kl", "both laws must have as many columns and members", " and ".join(got)))
 
 
-def too_large(whose: str, sound: Array, got: str) -> DataError:
+def too_large(whose: str, sound: Any, got: str) -> DataError:
     """The refusal of a column whose values leave no parameters that are numbers; `sound` (..., d) says which are."""
     column = int(np.argwhere(~sound)[0][-1])
     expected = f"values of column {column} must be such that sums and parameters are finite"
@@ -508,26 +514,31 @@ def refuse_options(options: dict[str, Any], whose: str, known: str = "") -> None
 
 def refuse_empty(x: Any, whose: str) -> None:
     """Refuse no rows at all, in the name of whose rows they should be."""
-    if hasattr(x, "__len__") and len(x) == 0:
+    if n_rows(x) == 0 if is_sparse(x) else hasattr(x, "__len__") and len(x) == 0:
         raise DataError(sentence(whose, "at least one row is needed", "0 rows"))
 
 
-def tell_fractions(x: Any, whose: str) -> None:
-    """Say that numbers which are not whole have probability 0, whatever is learnt."""
-    if not hasattr(x, "__len__"):
+def tell_fractions(x: Any, whose: str, what: str = "the others have probability 0") -> None:
+    """Say of columns that are not all whole numbers what becomes of the others; of rows that can be looked at twice."""
+    if is_sparse(x):
+        matrix = SparseRows.of(x, None, whose).matrix
+        broken = np.bincount(matrix.indices[matrix.data != np.floor(matrix.data)], minlength=matrix.shape[1]) > 0
+    elif hasattr(x, "__len__"):
+        z = rows(x, None, whose)
+        with np.errstate(invalid="ignore"):
+            broken = ((z != np.floor(z)) & np.isfinite(z)).any(axis=0)
+    else:
         return
-    z = rows(x, None, whose)
-    with np.errstate(invalid="ignore"):
-        broken = ((z != np.floor(z)) & np.isfinite(z)).any(axis=0)
     if broken.any():
         which = listed(np.flatnonzero(broken).tolist())
-        tell(f"{whose}: {which} not all whole numbers: the others have probability 0")
+        tell(f"{whose}: {which} not all whole numbers: {what}")
 
 
 def listed(columns: list[int]) -> str:
-    """Columns as the subject of a sentence: "column 1 is", "columns 1, 2 are"."""
-    one = len(columns) == 1
-    return f"column{'' if one else 's'} {', '.join(map(str, columns))} {'is' if one else 'are'}"
+    """Columns as the subject of a sentence: "column 1 is", "columns 1, 2 are"; of many, the first five."""
+    one, many = len(columns) == 1, len(columns) > MANY
+    names = f"{', '.join(map(str, columns[:5]))} and {len(columns) - 5} more" if many else ", ".join(map(str, columns))
+    return f"column{'' if one else 's'} {names} {'is' if one else 'are'}"
 
 
 def column_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array]:

@@ -13,14 +13,9 @@ from likely.core.arrays import Array, BadEntry, Index, n_rows, parameter, refuse
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.column_law import tell_fractions
 from likely.families.law import Law
-from likely.families.multinomial import (
-    Multinomial,
-    count_rows,
-    refuse_negative,
-    seen_counts,
-    tell_fractional_counts,
-)
+from likely.families.multinomial import EXPECTED, Multinomial, count_rows, refuse_negative, seen_counts
 from likely.families.sparse_rows import SparseRows, row_products, row_sums, shares_of
 from likely.families.urn_counts import UrnCounts, urn_counts
 from likely.families.urn_learning import fitted_alpha
@@ -144,7 +139,7 @@ class DirichletMultinomial(Law):
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
         """The maximum-likelihood value for weighted rows (or the posterior mode); fractions are told of."""
-        tell_fractional_counts(x, cls.__name__)
+        tell_fractions(x, cls.__name__, EXPECTED)
         return super().fit(x, weight, **options)
 
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> UrnCounts:

@@ -15,16 +15,17 @@ from scipy.special import rel_entr, xlogy
 from likely.core.arrays import Array, BadEntry, Index, Mask, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.notes import tell
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families.column_law import tell_fractions
 from likely.families.counts import LARGEST_SUM, per_member, weighted_sum
 from likely.families.law import Estimate, Law, in_units, lone
 from likely.families.sparse_rows import SparseRows, column_sums, is_sparse, row_sums, shares_of
 from likely.maths.special import count_peak, deviance, log_factorial, log_ways
 
 SUM_TO_ONE = 1e-9
+EXPECTED = "the others are scored as expected counts"  # what becomes of fractions
 NEVER, IMPOSSIBLE = -1e200, -1e100  # log 0 in a product, and below what a sum had one in it: 0 · log 0 stays 0
 ALLOWED = 1e-9  # absolute error that a product may make; rows beyond it go entry by entry
 EPS = float(np.finfo(np.float64).eps)
@@ -245,7 +246,7 @@ class Multinomial(Law):
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
         """The maximum-likelihood value for weighted rows (or the posterior mode); fractions are told of."""
-        tell_fractional_counts(x, cls.__name__)
+        tell_fractions(x, cls.__name__, EXPECTED)
         return super().fit(x, weight, **options)
 
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> WordCounts:
@@ -398,25 +399,6 @@ def seen_counts(block: Any, columns: int, whose: str) -> tuple[Array, Any, Any]:
     counts = np.where(seen, z, 0.0)
     possible: Mask = np.all(counts >= 0, axis=1)
     return np.where(possible[:, None], counts, 0.0), seen, possible
-
-
-def tell_fractional_counts(x: Any, whose: str) -> None:
-    """Say that numbers which are not whole are taken for expected counts; of rows that can be looked at twice."""
-    if is_sparse(x):
-        matrix = SparseRows.of(x, None, whose).matrix
-        broken = np.bincount(matrix.indices[matrix.data != np.floor(matrix.data)], minlength=matrix.shape[1]) > 0
-    elif hasattr(x, "__len__"):
-        z = rows(x, None, whose)
-        with np.errstate(invalid="ignore"):
-            broken = ((z != np.floor(z)) & np.isfinite(z)).any(axis=0)
-    else:
-        return
-    columns = np.flatnonzero(broken).tolist()
-    if columns:
-        more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
-        one, names = len(columns) == 1, ", ".join(map(str, columns[:5]))
-        what = f"column{'' if one else 's'} {names}{more} {'is' if one else 'are'} not all whole numbers"
-        tell(f"{whose}: {what}: the others are scored as expected counts")
 
 
 def refuse_negative(counts: Array, whose: str) -> None:

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import betainc
 
-from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
 from likely.core.notes import tell
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.column_law import ValueLaw
+from likely.families.column_law import LOOK, ValueLaw, listed
 from likely.families.counts import draw_counts, exact_expectation, one_column, smallest
 from likely.families.law import Estimate, in_units, lone
-from likely.families.overdispersion import fitted_size, limit_of
-from likely.families.weighted_values import WeightedValues, weighted_values
+from likely.families.overdispersion import fitted_sizes, limit_of
+from likely.families.sparse_rows import SparseRows, is_sparse, row_sums, shares_of, unstored, whole_counts
+from likely.families.weighted_values import WeightedValues, sparse_values, weighted_values
 from likely.maths.special import count_by_count, deviance, peak, peak_parts
 
 FEW = 1 << 17  # counts that are summed one by one; wider laws are integrated beyond the first 4096
@@ -32,7 +33,7 @@ class NegativeBinomial(ValueLaw):
     Counts that spread more than a Poisson law's. What a `Gamma` law of the rate predicts: r is its shape and
     p = b / (b + 1) with its rate b. Sizes and probabilities are numbers, (d,) or (K, d) for a stack. `rest` is 1 − p,
     for who knows it better than p can say: p = 1 − 10⁻¹² keeps only four digits of it. The conjugate prior of p with r
-    known is `Beta`.
+    known is `Beta`. Sparse rows (SciPy's matrices) stay sparse; they cannot have gaps.
 
     >>> NegativeBinomial(2.0, 0.5).log_prob([0, 3]).round(4)
     array([-1.3863, -2.0794])
@@ -66,11 +67,16 @@ class NegativeBinomial(ValueLaw):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        if is_sparse(x):
+            x = SparseRows.of(x, self.dim, "NegativeBinomial")
         x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
         laws = [np.atleast_2d(part) for part in (self.size, self.prob, self.rest)]
 
         def evaluate(block: Any) -> Array:
+            if isinstance(block, SparseRows):
+                found = self._sparse(block, laws)
+                return found if self.members else found[:, 0]
             z = rows(block, self.dim, "NegativeBinomial")
             if np.isinf(z).any():
                 refuse_infinite(rows(x, self.dim, "NegativeBinomial"), "NegativeBinomial")
@@ -82,6 +88,18 @@ class NegativeBinomial(ValueLaw):
             return np.stack(sums, axis=1) if self.members else sums[0]
 
         return map_rows(evaluate, x, self.members)
+
+    def _sparse(self, block: SparseRows, laws: list[Array]) -> Array:
+        """log p of sparse rows under each member (n, K): all entries that are not stored are 0."""
+        block, possible = whole_counts(block)
+        x, each = block.matrix, []
+        for law in zip(*laws, strict=True):
+            stored = log_pmf(x.data, *(part[x.indices] for part in law))
+            each.append(row_sums(stored, x.indptr) + unstored(log_pmf(np.zeros(self.dim), *law), block))
+        out = np.stack(each, axis=1)
+        if not np.all(possible):
+            out[~possible] = -np.inf
+        return out
 
     def sample(self, n: int, rng: Generator) -> Array:
         """Draws (n, d), or (n, K, d) for a stack: a rate from the gamma law, then a count."""
@@ -171,25 +189,50 @@ class NegativeBinomial(ValueLaw):
         """Also between the counts: expected counts can be learnt from."""
         return log_pmf(x, size, prob, rest)
 
-    def _from_values(self, values: Array, weight: Array, **old: float) -> dict[str, float]:
-        size, mean = fitted_size(values, weight)
-        if mean <= 0:  # nothing was counted: certainly 0, whatever the size
-            return {"size": old["size"], "prob": 1.0, "rest": 0.0}
-        return {"size": size, "prob": size / (size + mean), "rest": mean / (size + mean)}
+    @classmethod
+    def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> NegativeBinomial:
+        """A first look: the law of a block of rows, dense or sparse."""
+        if not is_sparse(x):
+            return super().blank(x, members, **fixed)
+        some = SparseRows.of(x, None, "NegativeBinomial")[:LOOK]
+        if some.shape[1] == 0:
+            raise ShapeError(sentence("NegativeBinomial", "at least one column is needed", some.shape))
+        plain = cls._plain(some.shape[1])
+        found = plain.refit(plain.collect(some)) if len(some) else plain
+        stack = {name: np.repeat(part[None], members or 1, axis=0) for name, part in found.parameters.items()}
+        return found if members is None else found.replace(**stack)
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> WeightedValues:
+        """The distinct counts of weighted rows (n, d), dense or sparse, with their weights; gaps do not count."""
+        if not is_sparse(x):
+            return super().collect(x, weight, owner)
+        x = SparseRows.of(x, self.dim, "NegativeBinomial")
+        if x.lowest < 0:
+            x.refuse(x.matrix.data < 0, "NegativeBinomial", "counts must not be negative")
+        w = weights(weight, len(x), "NegativeBinomial")
+        shares = shares_of(w, owner, len(x), self.members, "NegativeBinomial")
+        return sparse_values(x.matrix, shares, self.members)
+
+    def _from_cells(self, stats: WeightedValues, flat: dict[str, Array]) -> None:
+        size, mean = fitted_sizes(stats.cell, stats.value, stats.each, stats.weight.size)
+        seen, counted = stats.weight.ravel() > 0, mean > 0
+        # where nothing was counted it is certainly 0, whatever the size
+        flat["size"][seen & counted] = size[seen & counted]
+        flat["prob"][seen] = np.where(counted, size / (size + mean), 1.0)[seen]
+        flat["rest"][seen] = np.where(counted, mean / (size + mean), 0.0)[seen]
 
     @property
     def poisson_like(self) -> Array:
         """Columns whose size stands for infinity: they spread no more than a Poisson law's (..., d)."""
-        limits = np.vectorize(limit_of)(self.mean)
-        return np.asarray(self.size >= limits * (1 - 1e-6))
+        return np.asarray(self.size >= limit_of(self.mean) * (1 - 1e-6))
 
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> NegativeBinomial:
         """The maximum-likelihood value for weighted rows; a note tells of columns that want a Poisson law."""
         found = super().fit(x, weight, **options)
         if found.poisson_like.any():
-            which = ", ".join(str(int(j)) for j in np.flatnonzero(np.atleast_2d(found.poisson_like).any(axis=0)))
-            tell(f"NegativeBinomial: column {which} is spread no more than a Poisson law: size stands for infinity")
+            which = listed(np.flatnonzero(np.atleast_2d(found.poisson_like).any(axis=0)).tolist())
+            tell(f"NegativeBinomial: {which} spread no more than a Poisson law: size stands for infinity")
         return found
 
     def weak_prior(self, stats: WeightedValues) -> Any:

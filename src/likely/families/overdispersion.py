@@ -1,47 +1,68 @@
-"""How much more counts spread than a Poisson law's: the size of a negative binomial law, by maximum likelihood."""
+"""How much more counts spread than a Poisson law's: sizes of negative binomial laws, by maximum likelihood."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Index
+from likely.maths.crossings import crossings
 from likely.maths.special import deviance, digamma_gap
 
 LIMIT = 1e8  # times the mean: a size from which the law is a Poisson law to eight digits
 TINY = 1e-8  # the smallest size looked for
 
 
-def limit_of(mean: float) -> float:
+def limit_of(mean: Any) -> Array:
     """The size that stands for infinity."""
-    return LIMIT * max(mean, 1.0)
+    return np.asarray(LIMIT * np.maximum(mean, 1.0))
 
 
-def fitted_size(x: Array, w: Array) -> tuple[float, float]:
-    """Size r and mean m of maximum likelihood for counts x with weights w; r is `limit_of(m)` where no r is best.
+def fitted_sizes(cell: Index, x: Array, w: Array, cells: int) -> tuple[Array, Array]:
+    """Sizes r and means m (cells,) of maximum likelihood for counts x of each cell, in order, with weights w.
 
     The mean is that of the counts whatever r is. The slope of what is left in r goes from + to − once if the variance
-    exceeds the mean, and stays + otherwise: the best law is then a Poisson law, r = ∞.
+    exceeds the mean, and stays + otherwise: the best law is then a Poisson law, and r is `limit_of(m)`. Where nothing
+    was counted r is 1.
     """
-    total = float(w.sum())
-    mean = float(w @ x) / total
-    if mean <= 0:
-        return 1.0, 0.0
+    total = np.bincount(cell, w, cells)
+    known = np.where(total > 0, total, 1.0)
+    mean = np.bincount(cell, w * x, cells) / known
+    spread = np.bincount(cell, w * (x - mean[cell]) ** 2, cells) / known
     most = limit_of(mean)
-    if float(w @ (x - mean) ** 2) / total <= mean or _slope(most, x, w, mean) >= 0:
-        return most, mean
-    if _slope(TINY, x, w, mean) <= 0:
-        return TINY, mean
-    from scipy.optimize import brentq
+    size = np.where(mean > 0, most, 1.0)
+    open_ = np.flatnonzero((mean > 0) & (spread > mean))
+    slope = _slopes(cell, x, w, mean, open_)
+    inside = slope(most[open_], np.arange(len(open_))) < 0
+    open_ = open_[inside]
+    slope = _slopes(cell, x, w, mean, open_)
+    least = slope(np.full(len(open_), TINY), np.arange(len(open_))) <= 0
+    size[open_[least]] = TINY
+    open_ = open_[~least]
+    slope = _slopes(cell, x, w, mean, open_)
+    low, high = np.full(len(open_), np.log(TINY)), np.log(most[open_])
+    size[open_] = np.exp(crossings(lambda t, which: slope(np.exp(t), which), low, high))
+    return size, mean
 
-    found = brentq(lambda t: _slope(float(np.exp(t)), x, w, mean), np.log(TINY), np.log(most), xtol=1e-15, rtol=1e-15)
-    return float(np.exp(found)), mean
 
+def _slopes(cell: Index, x: Array, w: Array, mean: Array, cells: Index) -> Any:
+    """r² d/dr of the log-likelihood of some cells at p = r / (r + m), as a function of sizes and of which cells.
 
-def _slope(r: float, x: Array, w: Array, mean: float) -> float:
-    """r² d/dr of the log-likelihood at p = r / (r + m): Σ w [ψ(x + r) − ψ(r) − log(1 + m/r)], without cancellation.
-
-    log(1 + x/r) − log(1 + m/r) is (x − m)/(r + m), which sums to 0, less a deviance of 1 from (r + x)/(r + m).
+    Σ w [ψ(x + r) − ψ(r) − log(1 + m/r)], without cancellation: log(1 + x/r) − log(1 + m/r) is (x − m)/(r + m), which
+    sums to 0, less a deviance of 1 from (r + x)/(r + m).
     """
-    t = (x - mean) / (r + mean)
-    spread = w @ deviance(1.0, 1.0 + t, -t)
-    return float(r * r * (w @ (digamma_gap(r) - digamma_gap(r + x)) - spread))
+    start, end = np.searchsorted(cell, cells), np.searchsorted(cell, cells, side="right")
+
+    def slope(r: Array, which: Index) -> Array:
+        if not len(which):
+            return np.empty(0)
+        many = (end - start)[which]
+        first = np.concatenate([[0], np.cumsum(many)[:-1]])
+        at = np.arange(many.sum()) - np.repeat(first - start[which], many)
+        m, size = np.repeat(mean[cells[which]], many), np.repeat(r, many)
+        t = (x[at] - m) / (size + m)
+        each = np.repeat(digamma_gap(r), many) - digamma_gap(size + x[at]) - deviance(1.0, 1.0 + t, -t)
+        return np.asarray(r * r * np.add.reduceat(w[at] * each, first))
+
+    return slope

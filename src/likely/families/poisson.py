@@ -24,10 +24,12 @@ from likely.families.counts import (
     exact_expectation,
     member_weights,
     one_column,
+    per_member,
     refuse_negative,
     smallest,
 )
 from likely.families.law import Estimate, Law, in_units, lone
+from likely.families.sparse_rows import SparseRows, column_sums, is_sparse, row_sums, shares_of, unstored, whole_counts
 from likely.families.unseen import tell_of_gaps
 from likely.maths.special import LOG_2PI, count_by_count, count_peak, deviance, log_factorial
 
@@ -41,7 +43,8 @@ class Poisson(Law):
     """log p(x | λ) = Σⱼ xⱼ log λⱼ − λⱼ − log xⱼ!   (Ney 1.5): independent counts in d columns.
 
     One value with rates (d,), or a stack of K members with rates (K, d). A rate of 0 allows only the
-    count 0. What is no count (negative, not whole) has probability 0; NaN entries were not observed.
+    count 0. What is no count (negative, not whole) has probability 0; NaN entries were not observed. Sparse
+    rows (SciPy's matrices) stay sparse; they cannot have gaps.
 
     >>> Poisson([3.0, 0.5]).log_prob([[2, 0], [4, np.nan], [2.5, 0]]).round(4)
     array([-1.9959, -1.7836,    -inf])
@@ -84,10 +87,13 @@ class Poisson(Law):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x | λ) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
-        x = sliceable(x, self.dim)
+        """log p(x | λ) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        x = SparseRows.of(x, self.dim, "Poisson") if is_sparse(x) else sliceable(x, self.dim)
 
         def evaluate(block: Any) -> Array:
+            if isinstance(block, SparseRows):
+                found = self._sparse(block)
+                return found if self.members else found[:, 0]
             z = rows(block, self.dim, "Poisson")
             if np.isinf(z).any():
                 refuse_infinite(rows(x, self.dim, "Poisson"), "Poisson")
@@ -110,6 +116,30 @@ class Poisson(Law):
                 out[unsafe] = self._by_entries(counts[unsafe], seen[unsafe])
         out[~possible] = -np.inf
         return out
+
+    def _sparse(self, block: SparseRows) -> Array:
+        """log p of sparse rows under each member (n, K)."""
+        block, possible = whole_counts(block)
+        if len(self._rates) < MANY:
+            out = self._by_stored(block)
+        else:
+            x, (logs, largest) = block.matrix, self._log_rates
+            height, spent = row_sums(log_factorial(x.data), x.indptr), self._rates.sum(axis=1)
+            out = np.asarray(x @ logs.T) - spent - height[:, None]
+            if (self.rate == 0).any():
+                out[x.astype(bool).astype(np.float64) @ (self._rates == 0).T.astype(np.float64) > 0] = -np.inf
+            unsafe = np.flatnonzero(8 * EPS * (x @ largest + spent.max() + height) > ALLOWED)
+            if len(unsafe):
+                out[unsafe] = self._by_stored(block[unsafe])
+        if not np.all(possible):
+            out[~possible] = -np.inf
+        return out
+
+    def _by_stored(self, block: SparseRows) -> Array:
+        """Entry by entry of what is stored; all other entries are 0, with log-probability −λ."""
+        x = block.matrix
+        each = [row_sums(log_pmf(x.data, rate[x.indices]), x.indptr) - unstored(rate, block) for rate in self._rates]
+        return np.stack(each, axis=1)
 
     @property
     def _rates(self) -> Array:
@@ -219,7 +249,7 @@ class Poisson(Law):
     @classmethod
     def blank(cls, x: Any, members: int | None = None) -> Poisson:
         """A first look: the mean of each column of a block, 1 where nothing was counted."""
-        z = rows(x, None, "Poisson")
+        z = SparseRows.of(x, None, "Poisson") if is_sparse(x) else rows(x, None, "Poisson")
         if z.shape[1] == 0:
             raise ShapeError(sentence("Poisson", "at least one column is needed", z.shape))
         mean = Poisson.trusted(rate=np.ones(z.shape[1])).collect(z).mean
@@ -227,18 +257,31 @@ class Poisson(Law):
         return cls.trusted(rate=rate if members is None else np.repeat(rate[None], members, axis=0))
 
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Counts:
-        """How much was counted in each column of rows (n, d), and in how many rows.
+        """How much was counted in each column of rows (n, d), dense or sparse, and in how many rows.
 
         `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to
         (−1: nobody). Missing entries do not count; fractions do: an expected count is as good as a count.
         """
         n = n_rows(x)
         w = weights(weight, n, "Poisson")
+        if is_sparse(x):
+            return self._collect_sparse(SparseRows.of(x, self.dim, "Poisson"), w, owner)
         if n > ROWS * BLOCKS:
             return self._collect_blocks(x, w, owner)
         z = rows(x, self.dim, "Poisson")
         _refuse(z)
         return count_rows(z, member_weights(w, owner, n, self.members, "Poisson"), self.members)
+
+    def _collect_sparse(self, x: SparseRows, w: Array | None, owner: Index | None) -> Counts:
+        if x.lowest < 0:
+            x.refuse(x.matrix.data < 0, "Poisson", "counts must not be negative")
+        shares = shares_of(w, owner, len(x), self.members, "Poisson")
+        total = column_sums(x.matrix, shares)
+        seen = np.asarray(shares @ np.ones(len(x)))
+        logs = np.asarray(shares @ row_sums(log_factorial(x.matrix.data), x.matrix.indptr))
+        parts = {"rows": seen, "weight": np.broadcast_to(seen[:, None], total.shape), "total": total}
+        every = {**parts, "log_factorial": logs}
+        return Counts.trusted(**{name: per_member(part, self.members) for name, part in every.items()})
 
     def _collect_blocks(self, x: Any, w: Array | None, owner: Index | None) -> Counts:
         try:

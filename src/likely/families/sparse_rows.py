@@ -147,6 +147,30 @@ def row_products(entries: Array, indptr: NDArray[Any]) -> Array:
     return out
 
 
+def unstored(values: Array, x: SparseRows) -> Array:
+    """Σ of values (d,) over the columns that each row (n,) does not store.
+
+    It is the sum of all less those that are stored, which cancel. So values are cut in two: sums of the coarse parts
+    are exact, and the fine ones are small.
+    """
+    at, ends, whole = x.matrix.indices, x.matrix.indptr, float(np.abs(values).sum())
+    grain = 2.0 ** (np.ceil(np.log2(whole)) - 44) if whole > 0 else 1.0
+    coarse = np.rint(values / grain) * grain
+    parts = [part.sum() - row_sums(part[at], ends) for part in (coarse, values - coarse)]
+    return np.asarray(parts[0] + parts[1])
+
+
+def whole_counts(x: SparseRows) -> tuple[SparseRows, Any]:
+    """The rows with 0 for what is no count, and which rows (n,) have none of that; True where all are sound."""
+    data = x.matrix.data
+    odd = (data < 0) | (data != np.floor(data))
+    if not odd.any():
+        return x, np.True_
+    matrix = x.matrix.copy()
+    matrix.data = np.where(odd, 0.0, data)
+    return SparseRows(matrix, x.dtype), row_sums(odd.astype(np.float64), x.matrix.indptr) == 0
+
+
 def column_sums(matrix: Any, shares: Any) -> Array:
     """Σ shares · rows (m, d) of a CSR matrix (n, d), for shares (m, n), dense or sparse."""
     if scipy.sparse.issparse(shares):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Mask
 
 STARTS = 9  # modes to begin with, at equal shares of the weight
 MANY = 1000  # values that starts look at
@@ -81,7 +81,7 @@ def best_of_all(x: Array, w: Array, low: float | None, high: float | None) -> Tr
     return best
 
 
-def _steps(first: Array, second: Array, free: Array) -> Array:
+def _steps(first: Array, second: Array, free: Mask) -> Array:
     """Newton's steps (R, 2) of what is free, as shares of s and t."""
     own, cross = np.diagonal(second, axis1=1, axis2=2), second[:, :1, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -196,7 +196,7 @@ def _steepness(mode: float, known: float | None, farthest: float, guess: float |
     return float(1.0 / abs(mode - end)) if mode != end else np.inf
 
 
-def _newton(away: tuple[Array, Array], w: tuple[Array, Array], at: Array, free: Array) -> tuple[float, float, float]:
+def _newton(away: tuple[Array, Array], w: tuple[Array, Array], at: Array, free: Mask) -> tuple[float, float, float]:
     """Damped Newton steps for (s, t), those that are free; infinite where a side has no width."""
     value = _score(away, w, at)
     top = np.array([1.0 / d.max() if is_free else np.inf for d, is_free in zip(away, free, strict=True)])

@@ -20,6 +20,7 @@ from likely.errors import DomainError, ShapeError, sentence
 from likely.families.counts import per_member
 
 LONG = 256  # values a column from which each column is sorted for itself
+FEW = 16  # values a cell below which all cells are looked through at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +122,30 @@ def weighted_values(z: Array, shares: Any, members: int | None) -> WeightedValue
     return joined(WeightedValues, total, shape, cell[counts], value[counts], each[counts])
 
 
+def sparse_values(matrix: Any, shares: Any, members: int | None) -> WeightedValues:
+    """The statistic of sparse rows (n, d) under weights (m, n): what a column does not store is 0."""
+    n, d = matrix.shape
+    total = per_member(np.asarray(shares @ np.ones(n)), members)
+    table = scipy.sparse.csr_array(shares)
+    cells, values, weights = [], [], []
+    for k in range(table.shape[0]):
+        at = slice(table.indptr[k], table.indptr[k + 1])
+        counts = table.data[at] > 0
+        some, each = matrix[table.indices[at][counts]], table.data[at][counts]
+        there = some.data != 0
+        column, stored = some.indices[there], np.repeat(each, np.diff(some.indptr))[there]
+        rest = np.where(np.bincount(column, minlength=d) < len(each), each.sum() - np.bincount(column, stored, d), 0.0)
+        empty = np.flatnonzero(rest > 0)
+        cells.append(k * d + np.concatenate([column, empty]))
+        values.append(np.concatenate([some.data[there], np.zeros(len(empty))]))
+        weights.append(np.concatenate([stored, rest[empty]]))
+    parts = [np.concatenate(part) for part in (cells, values, weights)]
+    found = joined(WeightedValues, np.asarray(total), (table.shape[0], d), parts[0].astype(np.intp), *parts[1:])
+    if members is None:
+        return found.trusted(**{**found._parts(), "weight": found.weight[0]})
+    return found if table.shape[0] == members else side_by_side([found] * members).replace(rows=np.asarray(total))
+
+
 def side_by_side(parts: list[WeightedValues]) -> WeightedValues:
     """Statistics of several stacks as those of one stack of all their members."""
     before = np.cumsum([0, *(part.weight.size for part in parts)])
@@ -177,10 +202,22 @@ def _places(large: WeightedValues, small: WeightedValues) -> Index:
     """Where each entry of the smaller one belongs among those of the larger."""
     at = np.empty(len(small.cell), dtype=np.intp)
     cells, starts = np.unique(small.cell, return_index=True)
+    if len(small.cell) < FEW * len(cells):
+        return _halved(large, small)
     for cell, (a, b) in zip(cells, pairwise([*starts.tolist(), len(at)]), strict=True):
         low, high = np.searchsorted(large.cell, [cell, cell + 1])
         at[a:b] = low + np.searchsorted(large.value[low:high], small.value[a:b])
     return at
+
+
+def _halved(large: WeightedValues, small: WeightedValues) -> Index:
+    """The same, all at once by halving: where there are many cells with few values each."""
+    low, high = (np.searchsorted(large.cell, small.cell, side=side) for side in ("left", "right"))
+    while (open_ := low < high).any():
+        middle = np.minimum((low + high) // 2, len(large.value) - 1)
+        below = large.value[middle] < small.value
+        low, high = np.where(open_ & below, middle + 1, low), np.where(open_ & ~below, middle, high)
+    return np.asarray(low, dtype=np.intp)
 
 
 def _woven(a: Any, b: Any, old: Any, goes: Index) -> Any:

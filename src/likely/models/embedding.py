@@ -16,6 +16,7 @@ from likely.core.columns import Columns
 from likely.families.bernoulli import Bernoulli
 from likely.families.categorical import Categorical
 from likely.families.multinomial import Multinomial
+from likely.families.negative_binomial import NegativeBinomial
 from likely.families.poisson import Poisson
 from likely.families.product import Product
 from likely.families.several import Several
@@ -42,7 +43,29 @@ def embedded(law: Any, x: Any, weight: Array) -> Array:
 @embedded.register
 def _(law: Poisson, x: Any, weight: Array) -> Array:
     """Square roots of counts have one variance, whatever the rate."""
+    if issparse(x) and x.shape[1] > WIDEST:
+        return _projected_roots(csr_array(x), weight)
     return standardised(np.sqrt(np.maximum(_dense(x), 0.0)), weight)
+
+
+@embedded.register
+def _(law: NegativeBinomial, x: Any, weight: Array) -> Array:
+    """As Poisson counts where rows are sparse: roots, which tame a long tail."""
+    if not issparse(x):
+        return standardised(x, weight)
+    return _projected_roots(csr_array(x), weight) if x.shape[1] > WIDEST else standardised(np.sqrt(_dense(x)), weight)
+
+
+def _projected_roots(counts: Any, weight: Array) -> Array:
+    """Square roots of sparse counts, each column with variance 1, projected at random: nothing wide is dense."""
+    roots = counts.astype(np.float64)
+    roots.data = np.sqrt(np.maximum(roots.data, 0.0))
+    share = weight / weight.sum()
+    mean, square = share @ roots, share @ roots.multiply(roots)
+    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    directions = np.random.default_rng(0).standard_normal((roots.shape[1], WIDEST)) / np.sqrt(WIDEST)
+    directions *= np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)[:, None]
+    return np.asarray(roots @ directions)
 
 
 @embedded.register
