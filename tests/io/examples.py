@@ -260,6 +260,8 @@ PRIORS: dict[str, Callable[[], Any]] = {
 
 STATS: dict[str, Callable[[], Any]] = {
     "extremes": lambda: lk.Uniform([3.0, 0.5], 4.0).collect([[1.0, 2.0], [3.0, np.nan]]),
+    "gamma sums": lambda: lk.Gamma([3.0, 0.5], 4.0).collect([[1.0, 2.0], [3.0, np.nan]]),
+    "gamma sums of a stack": lambda: lk.Gamma([[3.0], [0.5]], 4.0).collect([[1.0], [3.0]], owner=np.array([0, 1])),
     "triangular values": lambda: lk.Triangular([3.0, 0.5], 3.5, 4.0).collect([[3.2, 2.0], [3.0, np.nan]]),
     "distinct rows": lambda: lk.Parzen(table(), 0.3).collect(gaps()),
     "distinct rows stack": lambda: lk.Parzen([table(), table(7)], 0.3).collect(table(), owner=np.arange(40) % 2),

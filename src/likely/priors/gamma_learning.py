@@ -37,7 +37,7 @@ class GammaLearning(FeatureLaw):
         return [x, np.log(x)]
 
     def _collected(self, z: Array, shares: Any) -> PositiveSums:  # type: ignore[override]
-        return positive_sums(z, shares, self.members)  # type: ignore[attr-defined]
+        return positive_sums(z, shares, self.members)
 
     def _from_means(self, means: list[Array]) -> dict[str, Array]:
         mean, gap = means
