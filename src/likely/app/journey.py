@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from likely.estimators.contest import Contest, Field
     from likely.estimators.table_classifier import TableClassifier
 
-RIVAL_ROWS, RIVAL_CELLS = 20_000, 1_000_000  # up to which rivals take part unasked
+RIVAL_ROWS, RIVAL_COLUMNS, RIVAL_CELLS = 20_000, 2_000, 1_000_000  # up to which rivals take part unasked
 MANY_FITS = 5_000
 
 
@@ -136,7 +136,8 @@ def rivals_take_part(job: Job, X: Any, splits: int) -> bool:
         return job.rivals
     if job.models != "all":
         return True  # `chosen_rungs` leaves out whom the user did not name
-    return X.height <= RIVAL_ROWS and X.height * X.width <= RIVAL_CELLS and splits <= 20
+    small = X.height <= RIVAL_ROWS and X.width <= RIVAL_COLUMNS and X.height * X.width <= RIVAL_CELLS
+    return small and splits <= 20
 
 
 def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:

@@ -256,7 +256,8 @@ def _check_schema(schema: Schema) -> None:
 
 def _with_columns_of(schema: Schema, frame: pl.DataFrame, allow_missing: bool) -> pl.DataFrame:
     """A frame with every column of a schema."""
-    absent = [name for name in schema if name not in frame.columns]
+    there = set(frame.columns)
+    absent = [name for name in schema if name not in there]
     if absent and not allow_missing:
         shown = ", ".join(f'"{name}"' for name in absent)
         remedy = f"{did_you_mean(absent[0], frame.columns)}; --allow-missing takes it as missing throughout"
