@@ -50,6 +50,7 @@ def travel(job: Job, talk: Talk) -> Journey:
     outputs = {"-o": job.out, "--report": job.report}
     check_outputs(outputs, (*job.files, job.cost, job.class_prior), models=("-o",))
     table = read_table(job)
+    refuse_too_long(table, job.out)
     talk(table.describe())
     field, rungs, slow = prepared(job, table)
     if slow:
@@ -74,6 +75,18 @@ def read_table(job: Job) -> Table:
         list(job.files), target=job.target, weight=job.weight, group=job.group, time=job.time, kinds=job.kinds,
         missing=job.missing, drop=job.drop, sql=job.sql, format=job.format,
     )  # fmt: skip
+
+
+def refuse_too_long(table: Table, out: str | None) -> None:
+    """Names and levels that no model file could hold are refused before the work, not after it."""
+    from likely.io.container import MAX_NOTE
+
+    words = sum(4 * len(column.name) + 2 * sum(map(len, column.levels)) for column in table.used)
+    size = 250 * len(table.used) + words  # bytes of the description, about
+    if out is not None and size > MAX_NOTE:
+        expected = f"names and levels of columns may take {MAX_NOTE:,} bytes of a model file"
+        got = f"about {size:,} for {len(table.used):,} columns"
+        raise DataError(sentence("table", expected, got, "leave columns out with --drop, or with --sql"))
 
 
 def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:

@@ -23,6 +23,7 @@ POINTS = 1500
 WORST = 12
 CELLS = 12  # columns that a worst case shows: those that drive decisions most
 NOTE = "Regions are the decisions at places of this plane, with all other directions at the mean"
+MOST_NUMBERS = 2000  # columns of numbers of which a map is drawn: it takes their scatter, d × d
 WORDLESS = "; columns of words are taken as not observed there"
 
 
@@ -86,9 +87,10 @@ def worst_of(e: Evaluation, table: Table, tested: Index, shown: list[str]) -> tu
 def plane_of(
     model: Any, X: Any, owner: Index, e: Evaluation, tested: Index, weight: Array | None, seed: int
 ) -> Plane | None:
-    """The classes in the plane of two Fisher directions; None where there are fewer than two columns of numbers."""
-    numbers = [name for name, entry in model.schema.items() if entry["kind"] in ("real", "count")]
-    if len(numbers) < 2:
+    """The classes in the plane of two Fisher directions; None where there are too few, or far too many, for a plane."""
+    schema = model.schema
+    numbers = [name for name, entry in schema.items() if entry["kind"] in ("real", "count")]
+    if not 2 <= len(numbers) <= MOST_NUMBERS:
         return None
     table = X.select(numbers).to_numpy()
     plane = FisherPlane.of(table, owner, len(e.classes), weight)
@@ -102,7 +104,7 @@ def plane_of(
         points=seen[some], truth=owner[tested][some], decided=_marks(e.decided[some], e), xs=xs, ys=ys,
         region=regions(plane, xs, ys, _decider(model, X, numbers, e)), share=plane.share,
         labels=(axis_label(names[0], plane.weights[:, 0], numbers), axis_label(names[1], plane.weights[:, 1], numbers)),
-        note=NOTE + (WORDLESS if len(numbers) < len(model.schema) else "") + ".",
+        note=NOTE + (WORDLESS if len(numbers) < len(schema) else "") + ".",
     )  # fmt: skip
 
 
@@ -112,12 +114,13 @@ def _decider(model: Any, X: Any, numbers: list[str], e: Evaluation) -> Callable[
 
     from likely.estimators.table_classifier import Typed
 
-    counts = [name for name in numbers if model.schema[name]["kind"] == "count"]
+    schema, numbered = model.schema, set(numbers)  # read once: it is parsed anew each time
+    counts = [name for name in numbers if schema[name]["kind"] == "count"]
 
     def decide(rows: Array) -> Any:
         frame = pl.DataFrame({name: rows[:, j] for j, name in enumerate(numbers)})
         frame = frame.with_columns(pl.col(name).round().clip(0) for name in counts)  # counts are whole
-        rest = [pl.lit(None, dtype=X[name].dtype).alias(name) for name in X.columns if name not in numbers]
+        rest = [pl.lit(None, dtype=X[name].dtype).alias(name) for name in X.columns if name not in numbered]
         found = model.log_posterior(Typed(frame.with_columns(rest).select(X.columns)))
         return _marks(e.costs.decide(found), e)
 

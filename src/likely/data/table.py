@@ -268,4 +268,4 @@ def _with_columns_of(schema: Schema, frame: pl.DataFrame, allow_missing: bool) -
 def _array(column: pl.Series) -> NDArray[Any]:
     if column.dtype == pl.String:
         return np.array(column.to_list(), dtype=object)
-    return column.cast(pl.Float64).fill_null(float("nan")).to_numpy().copy()
+    return column.cast(pl.Float64).to_numpy().copy()  # gaps are NaN
