@@ -328,3 +328,23 @@ def test_the_command_can_be_given_again():
 def test_splits_in_words():
     assert splitting_words("leave-one-out", 178, False) == "leaving one out (178 fits)"
     assert splitting_words("time", 5, False).startswith("5 blocks in the order of time")
+
+
+def test_a_table_of_thousands_of_columns_can_be_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    names = [f"a rather long name of a column, number {i}" for i in range(3000)]
+    X = rng.normal(size=(12, 3000)).round(2)
+    frame = pl.DataFrame({name: X[:, j] for j, name in enumerate(names)}).with_columns(pl.Series("y", ["a", "b"] * 6))
+    frame.write_csv(tmp_path / "w.csv")
+    out = tmp_path / "w.likely"
+    done = run("fit", tmp_path / "w.csv", "--target", "y", "--models", "diagonal", "--no-rivals", "--cv", 2, "-o", out)
+    assert done.exit_code == 0, done.stderr
+    again = lk.load(out)
+    assert list(again.schema) == names and again.predict(frame).shape == (12,)
+
+
+def test_names_that_no_file_could_hold_are_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("likely.io.container.MAX_NOTE", 1000)
+    write(mixed_frame(60), tmp_path / "t.csv")
+    done = run("fit", tmp_path / "t.csv", "--target", "sick", "-o", tmp_path / "m.likely")
+    assert done.exit_code == 3 and "names and levels of columns may take 1,000 bytes" in done.stderr

@@ -673,3 +673,31 @@ def test_files_from_before_calibrate_was_a_setting_are_read(tmp_path, monkeypatc
     monkeypatch.undo()
     read = lk.load(tmp_path / "old.likely")
     assert read.calibrate is False and read.predict({"a": [1.5, 5.5]}).tolist() == ["u", "v"]
+
+
+def test_full_covariances_need_rows_for_so_many_columns():
+    wide = {f"x{i}": "real" for i in range(1200)}
+    kept, words = affordable(ladder(wide, rows=[50, 50]), 400)
+    assert [rung.key for rung in kept][:4] == ["frequencies", "nearest-mean", "spherical", "diagonal"]
+    assert not {"pooled", "full", "interpolated", "student-t"} & {rung.key for rung in kept}
+    assert words.startswith("Left out, for so few rows cannot carry full covariances") and "pooled,pooled-mean" in words
+    for kinds, rows in ((wide, [1500, 1500]), ({f"x{i}": "real" for i in range(900)}, [20, 20])):
+        assert all(rung.carried for rung in ladder(kinds, rows=rows))
+
+
+def test_a_wide_frame_is_asked_for_its_columns_once():
+    """Diagonal laws start without a d × d matrix, and names are not looked up in a list made anew for each of them."""
+    asked = []
+
+    class Counted(pl.DataFrame):
+        @property
+        def columns(self):
+            asked.append(1)
+            return super().columns
+
+    from likely.estimators.border import refuse_dates
+
+    refuse_dates(Counted({f"x{i}": [1.0] for i in range(50)}), "test", [f"x{i}" for i in range(50)])
+    assert len(asked) < 5
+    big = lk.Gaussian.blank(np.random.default_rng(0).normal(size=(3, 200_000)), kind="diagonal")
+    assert big.covariance.shape == (200_000,)  # the full start would take 320 GB

@@ -145,3 +145,14 @@ def test_symmetry_is_relative():
     assert spd.is_symmetric(np.array([[1e-20, 1e-12], [1e-12 * (1 + 1e-10), 1.0]]))
     assert not spd.is_symmetric(np.array([[1e-20, 1e-12], [1.1e-12, 1.0]]))
     assert spd.scales(np.array([[4.0, 0.0], [0.0, 0.0]])).tolist() == [2.0, 1.0]
+
+
+@given(seeds, st.integers(2, 12), st.integers(0, 12))
+def test_semidefinite_as_the_eigenvalues_say(seed, d, rank):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(d, rank)) * 10.0 ** rng.integers(-6, 7, size=(d, 1))
+    a = spd.symmetric(A @ A.T)
+    assert spd.is_semidefinite(a) and spd.degenerate(a) is not None
+    s = spd.scales(a)
+    bent = a - 1e-3 * np.diag(s**2) * (rank < d)  # a direction of no variance gets a negative one
+    assert spd.is_semidefinite(bent) == (spd.degenerate(bent) is not None)

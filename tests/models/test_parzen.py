@@ -16,6 +16,7 @@ from likely.models.parzen import MANY, SMALL
 from likely.models.parzen_kernels import BALLS, KERNELS, kernel_of
 from likely.models.parzen_pairs import ALL, KEPT, Cloud
 from likely.models.parzen_scale import LeftOut, chosen, leave_one_out
+from likely.models.parzen_tree import tree_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)) * [1.0, 2.0, 0.5]
@@ -565,3 +566,26 @@ def test_potentials_and_windows_far_beyond_squares():
     for rule in (np.array([1, 2]), np.inf, "widest"):
         with pytest.raises(DomainError, match="rule must be a positive number or one of"):
             lk.Parzen([[0.0], [1.0]], [1.0], rule=rule)
+
+
+def test_equal_points_make_a_tree_that_counts_them_all():
+    """Nodes of equal points are not sorted again; sums and places are those of any other points."""
+    rng = np.random.default_rng(4)
+    points = np.concatenate(
+        [np.zeros((1500, 2)), np.repeat(rng.normal(size=(3, 2)), 400, axis=0), rng.normal(size=(300, 2))]
+    )
+    weight = rng.random(len(points)) + 0.5
+    tree = tree_of(points, weight)
+    assert sorted(tree.place.tolist()) == sorted(set(tree.place.tolist()))  # each point has a place of its own
+    leaf, lane = np.divmod(tree.place, tree.weight.shape[1])
+    np.testing.assert_array_equal(tree.coords[leaf, :, lane], points)
+    np.testing.assert_array_equal(tree.weight[leaf, lane], weight)
+    np.testing.assert_allclose(tree.heavy[0], weight.sum(), rtol=1e-13)
+    assert (tree.low <= tree.high).all() and len(tree.low) == len(tree.child)
+    x = rng.normal(size=(5, 2))
+    plain = logsumexp(-0.5 * ((x[:, None] - points) ** 2).sum(axis=2), b=weight / weight.sum(), axis=1) - np.log(
+        2 * np.pi
+    )
+    np.testing.assert_allclose(
+        lk.Parzen(points, np.ones(2), weight=weight, tolerance=0.0).log_prob(x), plain, rtol=1e-10
+    )

@@ -98,7 +98,8 @@ def _cluster_at(c: Clusters, numbers: list[str], places: Array) -> Any:
 
     from likely.estimators.table_classifier import Typed
 
-    counts = [name for name in numbers if c.model.schema[name]["kind"] == "count"]
+    schema = c.model.schema
+    counts = [name for name in numbers if schema[name]["kind"] == "count"]
     frame = pl.DataFrame({name: places[:, j] for j, name in enumerate(numbers)})
     frame = frame.with_columns(pl.col(name).round().clip(0) for name in counts)  # counts are whole
     rest = [pl.lit(None, dtype=c.frame[name].dtype).alias(name) for name in c.frame.columns if name not in numbers]

@@ -74,8 +74,7 @@ def _telling(field: Any, most: int) -> list[str]:
 
 def _apart(column: Any, owner: Index, n_classes: int) -> float:
     """The share of a column's variance that lies between classes; of words, their χ² a row."""
-    seen = column.is_not_null().to_numpy()
-    owner = owner[seen]
+    owner = owner[column.is_not_null().to_numpy()] if column.null_count() else owner
     if not len(owner):
         return 0.0
     if not column.dtype.is_numeric():

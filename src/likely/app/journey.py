@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from likely.estimators.contest import Contest, Field
     from likely.estimators.table_classifier import TableClassifier
 
-RIVAL_ROWS, RIVAL_CELLS = 20_000, 1_000_000  # up to which rivals take part unasked
+RIVAL_ROWS, RIVAL_COLUMNS, RIVAL_CELLS = 20_000, 2_000, 1_000_000  # up to which rivals take part unasked
 MANY_FITS = 5_000
 WORTH_TELLING = 0.01  # nats of log-loss per row that calibration must gain to be a hazard
 
@@ -52,6 +52,7 @@ def travel(job: Job, talk: Talk) -> Journey:
     outputs = {"-o": job.out, "--report": job.report}
     check_outputs(outputs, (*job.files, job.cost, job.class_prior), models=("-o",))
     table = read_table(job)
+    refuse_too_long(table, job.out)
     talk(table.describe())
     field, rungs, left_out = prepared(job, table)
     if left_out:
@@ -76,6 +77,18 @@ def read_table(job: Job) -> Table:
         list(job.files), target=job.target, weight=job.weight, group=job.group, time=job.time, kinds=job.kinds,
         missing=job.missing, drop=job.drop, sql=job.sql, format=job.format,
     )  # fmt: skip
+
+
+def refuse_too_long(table: Table, out: str | None) -> None:
+    """Names and levels that no model file could hold are refused before the work, not after it."""
+    from likely.io.container import MAX_NOTE
+
+    words = sum(4 * len(column.name) + 2 * sum(map(len, column.levels)) for column in table.used)
+    size = 250 * len(table.used) + words  # bytes of the description, about
+    if out is not None and size > MAX_NOTE:
+        expected = f"names and levels of columns may take {MAX_NOTE:,} bytes of a model file"
+        got = f"about {size:,} for {len(table.used):,} columns"
+        raise DataError(sentence("table", expected, got, "leave columns out with --drop, or with --sql"))
 
 
 def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
@@ -140,7 +153,8 @@ def rivals_take_part(job: Job, X: Any, splits: int) -> bool:
         return job.rivals
     if job.models != "all":
         return True  # `chosen_rungs` leaves out whom the user did not name
-    return X.height <= RIVAL_ROWS and X.height * X.width <= RIVAL_CELLS and splits <= 20
+    small = X.height <= RIVAL_ROWS and X.width <= RIVAL_COLUMNS and X.height * X.width <= RIVAL_CELLS
+    return small and splits <= 20
 
 
 def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:

@@ -24,6 +24,7 @@ WORST = 12
 LEAST = 0.5  # share of the classes' separation that columns of numbers must carry for a map of them to be drawn
 INDICATORS = 300  # levels of words, of all columns together, that are compared with the numbers
 NOTE = "Regions are the decisions at places of this plane, with all other directions at the mean"
+MOST_NUMBERS = 2000  # columns of numbers of which a map is drawn: it takes their scatter, d × d
 WORDLESS = "; columns of words are taken as not observed there"
 
 
@@ -91,9 +92,12 @@ def plane_of(
     model: Any, X: Any, owner: Index, e: Evaluation, tested: Index, weight: Array | None, seed: int
 ) -> tuple[Plane | None, str]:
     """The classes in the plane of two Fisher directions of the columns of numbers; or None, and why there is none."""
-    numbers = [name for name, entry in model.schema.items() if entry["kind"] in ("real", "count")]
+    schema = model.schema
+    numbers = [name for name, entry in schema.items() if entry["kind"] in ("real", "count")]
     if len(numbers) < 2:
         return None, "There is no map: it takes two columns of numbers."
+    if len(numbers) > MOST_NUMBERS:
+        return None, f"There is no map: {len(numbers):,} columns of numbers are too many for one ({MOST_NUMBERS:,})."
     table = X.select(numbers).to_numpy()
     plane = FisherPlane.of(table, owner, len(e.classes), weight)
     if plane is None:
@@ -112,7 +116,7 @@ def plane_of(
         points=seen[some], truth=owner[tested][some], decided=_marks(e.decided[some], e), xs=xs, ys=ys,
         region=regions(plane, xs, ys, _decider(model, X, numbers, e)), share=plane.share,
         labels=(axis_label(names[0], plane.weights[:, 0], numbers), axis_label(names[1], plane.weights[:, 1], numbers)),
-        note=NOTE + (WORDLESS if len(numbers) < len(model.schema) else "") + ".", columns=len(numbers),
+        note=NOTE + (WORDLESS if len(numbers) < len(schema) else "") + ".", columns=len(numbers),
     )  # fmt: skip
     return found, ""
 
@@ -133,12 +137,13 @@ def _decider(model: Any, X: Any, numbers: list[str], e: Evaluation) -> Callable[
 
     from likely.estimators.table_classifier import Typed
 
-    counts = [name for name in numbers if model.schema[name]["kind"] == "count"]
+    schema, numbered = model.schema, set(numbers)  # read once: it is parsed anew each time
+    counts = [name for name in numbers if schema[name]["kind"] == "count"]
 
     def decide(rows: Array) -> Any:
         frame = pl.DataFrame({name: rows[:, j] for j, name in enumerate(numbers)})
         frame = frame.with_columns(pl.col(name).round().clip(0) for name in counts)  # counts are whole
-        rest = [pl.lit(None, dtype=X[name].dtype).alias(name) for name in X.columns if name not in numbers]
+        rest = [pl.lit(None, dtype=X[name].dtype).alias(name) for name in X.columns if name not in numbered]
         found = model.log_posterior(Typed(frame.with_columns(rest).select(X.columns)))
         return _marks(e.costs.decide(found), e)
 

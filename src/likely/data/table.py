@@ -259,7 +259,8 @@ def _check_schema(schema: Schema) -> None:
 
 def _with_columns_of(schema: Schema, frame: pl.DataFrame, allow_missing: bool) -> pl.DataFrame:
     """A frame with every column of a schema."""
-    absent = [name for name in schema if name not in frame.columns]
+    there = set(frame.columns)
+    absent = [name for name in schema if name not in there]
     if absent and not allow_missing:
         shown = ", ".join(f'"{name}"' for name in absent)
         more = by_caller("--allow-missing takes it as missing throughout", "add it, with None where it is not known")
@@ -271,4 +272,4 @@ def _with_columns_of(schema: Schema, frame: pl.DataFrame, allow_missing: bool) -
 def _array(column: pl.Series) -> NDArray[Any]:
     if column.dtype == pl.String:
         return np.array(column.to_list(), dtype=object)
-    return column.cast(pl.Float64).fill_null(float("nan")).to_numpy().copy()
+    return column.cast(pl.Float64).to_numpy().copy()  # gaps are NaN

@@ -48,7 +48,9 @@ def row_weights(sample_weight: Any, X: Any) -> Array:
 def refuse_dates(X: Any, whose: str, columns: Any = None) -> None:
     """Dates and durations are no numbers, whatever a library would make of them."""
     if hasattr(X, "columns"):
-        kinds = {str(c): str(X[c].dtype) for c in (X.columns if columns is None else columns) if c in X.columns}
+        there = list(X.columns)  # asked for once: a frame makes the list anew each time
+        known = set(there)
+        kinds = {str(c): str(X[c].dtype) for c in (there if columns is None else columns) if c in known}
     else:
         kinds = {"X": str(getattr(X, "dtype", ""))}
     for name, kind in kinds.items():

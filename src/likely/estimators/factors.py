@@ -269,7 +269,7 @@ def first_look(X: Any, weight: Any, kind: str) -> Gaussian:
     seen: Any = Threads().total(partial(gather, near), Blocks.of(X, weight))
     variance = np.where(seen.variance > 0, seen.variance, np.clip(np.abs(seen.mean), 1.0, 1e150) ** 2)
     some = seen.observed > 0
-    spread = {"full": np.diag(variance), "diagonal": variance, "spherical": variance[some].mean()}[kind]
+    spread = np.diag(variance) if kind == "full" else variance if kind == "diagonal" else variance[some].mean()
     return Gaussian.trusted(mean=np.where(some, seen.mean, 0.0), covariance=np.array(spread), kind=kind)
 
 

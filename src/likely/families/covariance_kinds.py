@@ -56,7 +56,7 @@ def check_spread(covariance: Array, kind: str) -> None:
     if spd.cholesky(covariance) is not None:
         return
     for c in covariance.reshape(-1, *covariance.shape[-2:]):
-        if (np.diagonal(c) < 0).any() or spd.degenerate(c) is None:
+        if (np.diagonal(c) < 0).any() or not spd.is_semidefinite(c):
             least = float(np.linalg.eigvalsh(c)[0])
             raise DomainError(sentence("Gaussian", "covariance must not have negative eigenvalues", f"{least:.3g}"))
 

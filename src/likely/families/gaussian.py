@@ -294,7 +294,7 @@ class Gaussian(Algebra):
         stats = moments.columns_of_rows(z, None, np.where(np.isnan(anchor), 0.0, anchor))
         variance = stats.variance
         variance = np.where(variance > 0, variance, np.clip(np.abs(stats.mean), 1.0, 1e150) ** 2)
-        spread = {"full": np.diag(variance), "diagonal": variance, "spherical": variance.mean()}[kind]
+        spread = np.diag(variance) if kind == "full" else variance if kind == "diagonal" else variance.mean()
         mean = stats.mean
         if members is not None:
             mean = np.repeat(mean[None], members, axis=0)

@@ -78,7 +78,7 @@ class LearnsScales(Law):
         z = np.unique(z, axis=0) if z.size else z  # copies of a row must not move the start: weights are copies too
         start = Gaussian.blank(z, kind=look)
         centre, variance = _middle(z, start.mean, np.array(start.variance))
-        scale = {"full": np.diag(variance), "diagonal": variance, "spherical": np.asarray(variance.mean())}[look]
+        scale = np.diag(variance) if look == "full" else variance if look == "diagonal" else np.asarray(variance.mean())
         lead = () if members is None else (members,)
         free = np.full((*lead, len(centre)) if kind == "independent" else lead, FIRST_DOF if dof is None else dof)
         made = cls(  # type: ignore[call-arg]

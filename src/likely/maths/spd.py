@@ -126,6 +126,29 @@ def degenerate(a: Array) -> Degenerate | None:
     return Degenerate(factor, inverse, scale, float(2 * np.log(np.abs(np.diagonal(r))).sum()))
 
 
+def is_semidefinite(a: Array) -> bool:
+    """Whether a symmetric matrix (d, d) has no negative eigenvalue but for rounding, as `degenerate` sees it.
+
+    A factor of the matrix with 1e-9 of its largest eigenvalue on the diagonal shows it in a tenth of the time that all
+    eigenvalues take; where there is none, these decide.
+    """
+    if not a.any():
+        return True
+    s = scales(a)
+    c = symmetric(a / s[:, None] / s)
+    v = np.full(len(c), 1.0 / np.sqrt(len(c)))
+    for _ in range(8):  # the quotient comes from below: what it allows is allowed
+        w = c @ v
+        largest, size = float(v @ w), float(np.linalg.norm(w))
+        v = w / size if size else v
+    c[np.diag_indices(len(c))] += 1e-9 * max(largest, 0.0)
+    try:
+        np.linalg.cholesky(c)
+    except np.linalg.LinAlgError:
+        return degenerate(a) is not None
+    return True
+
+
 def repaired(a: Array) -> tuple[Array, int]:
     """A positive definite neighbour of a semi-definite (d, d), and the rank that was found.
 
