@@ -217,7 +217,7 @@ def ward_of_squares(squares: Array, w: Array) -> tuple[Index, Array]:
 
     >>> merges, heights = ward_of_squares(np.array([[0.0, 1.0, 25.0], [1.0, 0.0, 16.0], [25.0, 16.0, 0.0]]), np.ones(3))
     >>> merges.tolist(), heights.round(4).tolist()
-    ([[0, 1], [2, 3]], [1.0, 5.1962])
+    ([[0, 1], [3, 2]], [1.0, 5.1962])
     """
     size, growing, chain = w.copy(), Growing(len(w)), [0]
     for i in range(len(w)):
