@@ -323,6 +323,14 @@ class HMMDensity(ChainStarts, DensityEstimator):
         tiled = [None if a is None else np.repeat(a[None], C, axis=0) for a in (starts, moves, ends)]
         return HMM.trusted(starts=tiled[0], moves=tiled[1], ends=tiled[2], emissions=emissions)
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        calm = vars(self).get("calm_", np.empty((3, 0)))
+        sound = isinstance(calm, np.ndarray) and calm.dtype == np.float64 and calm.ndim == 2 and len(calm) == 3
+        if not (sound and np.isfinite(calm).all()):
+            came = getattr(calm, "shape", type(calm).__name__)
+            raise DataError(sentence(type(self).__name__, "calm_ must be finite numbers (3, m)", came))
+
     # -------------------------------------------------------- what components say
 
     @property

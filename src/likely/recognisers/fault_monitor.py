@@ -253,6 +253,9 @@ class FaultMonitor(Recogniser):
         m = vars(self).get("model_")
         if m is None:
             return
+        rates = [vars(self).get(f"{name}_", 0.0) for name in ("false_alarm_rate", "supported_rate", "later_half_rate")]
+        if not all(_real(rate) and rate >= 0 for rate in rates):
+            raise DataError(sentence(ME, "rates must be numbers that are not negative", rates))
         if not isinstance(m, FaultWatch) or len(m.mean) != self.n_features_in_ or len(m.faults) != len(self.classes_):
             raise DataError(sentence(ME, "what was learnt must fit together", type(m).__name__))
 
