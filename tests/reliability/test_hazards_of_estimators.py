@@ -185,6 +185,10 @@ def test_gaps_have_an_answer(name, hazard):
         with pytest.raises(lk.LikelyError, match=r"part 'x1'.*at least one row|at least one row.*give a prior"):
             fitted(name, X, y)
         return
+    if name == "density t" and (np.isnan(X).any(axis=1) & ~np.isnan(X).all(axis=1)).any():  # no closed form
+        with pytest.raises(lk.DomainError, match=r"needs complete rows.*use predictive"):
+            fitted(name, X, y)
+        return
     assert np.isfinite(numbers_of(fitted(name, X, y), X)).all()
 
 
