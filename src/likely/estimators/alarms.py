@@ -22,9 +22,10 @@ from likely.core.report import FitReport
 from likely.errors import DataError, LikelyError, sentence
 from likely.estimators.novelty import missing_entries, surprise
 from likely.models.mixture import Mixture
+from likely.models.taking_away import Cancelled, without
 
 FOLDS = 10
-MANY = 20_000  # rows beyond which a model hardly knows any one of them: no folds
+MANY = 20_000  # rows beyond which only some are left out, from statistics that subtract
 MANY_WITH_GAPS, SHOWN_WITH_GAPS = 2000, 256  # gaps make each fold an iteration, and each pattern a question of its own
 STEPS = 5  # of EM for a fold: an alarm needs no more
 PASSES, AGAIN = 8, 12  # of the whole's learning for one more step of each fold, and so many of these at most
@@ -38,7 +39,8 @@ def left_out(clf: Any, X: Any, owner: Index, weight: Any) -> Array:
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     if n > (MANY if whole else MANY_WITH_GAPS):
         step = max(n // (SHOWN_WITH_GAPS if missing_entries(X[:KEPT]).any() else KEPT), 1)
-        return _kept(surprise(clf.model_, X[::step]), w[::step] * (w.sum() / w[::step].sum()), w.sum())
+        scores = _taken_away(clf, X[::step], owner[::step], w[::step]) if whole else None
+        return _kept(surprise(clf.model_, X[::step], scores), w[::step] * (w.sum() / w[::step].sum()), w.sum())
     fold = folds(X, FOLDS_OF_SEQUENCES if isinstance(X, Ragged) else FOLDS)
     scores = np.empty(n)
     with unheard(), one_blas_thread():  # what a fold lacks, the whole may have; and many small solves
@@ -47,6 +49,23 @@ def left_out(clf: Any, X: Any, owner: Index, weight: Any) -> Array:
     some = slice(None, None, max(n // SHOWN_WITH_GAPS, 1) if missing_entries(X).any() else 1)
     scale = w.sum() / w[some].sum()
     return _kept(surprise(clf.model_, X[some], scores[some]), w[some] * scale, w.sum())
+
+
+def _taken_away(clf: Any, X: Any, owner: Index, w: Array) -> Array | None:
+    """log p(x) of some of very many rows under models from whose statistics they were taken away, fold by fold.
+
+    None where statistics do not subtract: then the model is asked as it is, which hardly knows any one row.
+    """
+    fold, scores = folds(X), np.empty(n_rows(X))
+    try:
+        with unheard(), one_blas_thread():
+            for f in np.unique(fold):
+                here = fold == f
+                rest = without(clf.stats_, clf._learnt.collect(X[here], w[here], owner[here]))
+                scores[here] = clf._elsewhere(clf._stepped(clf._learnt, rest)).log_prob(X[here])
+    except (Cancelled, LikelyError, TypeError):
+        return None
+    return scores
 
 
 def scores_of(density: Any, model: Any, learnt: Any, X: Any) -> Array:

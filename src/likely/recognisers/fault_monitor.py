@@ -220,7 +220,7 @@ class FaultMonitor(Recogniser):
         memory = _slowest(m.normal)
         lines = [
             f"{self.n_features_in_} sensors, {m.learnt_from:g} normal frames; slowest motion {memory:.2f} a frame.",
-            f"Alarm above log-odds {m.threshold:.2f}: {100 * self.false_alarm_rate_:.2g} % of normal frames held out.",
+            f"Alarm above log-odds {m.threshold:.2f}: {_percent(self.false_alarm_rate_)} of normal frames held out.",
             *self._support(),
             f"Known faults: {', '.join(map(str, self.classes_.tolist())) or 'none'}.",
         ]
@@ -276,6 +276,8 @@ class LaterHalves(NamedTuple):
 
 
 def _percent(share: float) -> str:
+    if share < 1e-4:
+        return "less than 0.01 %"
     return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
 
 
