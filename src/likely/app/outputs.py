@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, cast
 
 from likely.errors import DataError, LikelyError, ModelFileError, sentence
 from likely.io.container import Refusal
@@ -92,7 +92,7 @@ def write_text(path: str, text: str) -> None:
 def written_whole(path: str) -> Iterator[IO[str]]:
     """A stream whose text becomes the file at the end; on any error, no file and nothing beside it."""
     with bytes_written_whole(path) as raw:
-        yield codecs.getwriter("utf-8")(raw)
+        yield cast(IO[str], codecs.getwriter("utf-8")(raw))  # it has what of a text stream is used: write, flush
 
 
 @contextmanager
