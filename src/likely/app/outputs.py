@@ -92,7 +92,7 @@ def write_text(path: str, text: str) -> None:
 def written_whole(path: str) -> Iterator[IO[str]]:
     """A stream whose text becomes the file at the end; on any error, no file and nothing beside it."""
     with bytes_written_whole(path) as raw:
-        yield cast(IO[str], codecs.getwriter("utf-8")(raw))
+        yield cast(IO[str], codecs.getwriter("utf-8")(raw))  # it has what of a text stream is used: write, flush
 
 
 @contextmanager
