@@ -252,7 +252,8 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
 
     def _checked(self, X: Any, sample_weight: Any, reset: bool, y: Any = None) -> tuple[Any, Any]:
         X = self._rows(X, reset=reset)
-        self._check_y(y, X)
+        if y is not None:
+            self._check_y(y, X)
         if sample_weight is not None:
             sample_weight = row_weights(sample_weight, X)
             counts = sample_weight > 0
