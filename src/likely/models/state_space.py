@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -13,7 +13,7 @@ from likely.core.arrays import Array, all_finite
 from likely.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.families.each import draw_each
 from likely.families.gaussian import Gaussian
-from likely.models.arguments import LAW, asked
+from likely.models.arguments import LAW, Asked, asked
 from likely.models.decoding import whole
 
 
@@ -43,6 +43,10 @@ class StateSpace:
     transition: Callable[..., Any]
     observation: Callable[..., Any]
 
+    if TYPE_CHECKING:  # both as functions of everything: see `asked`
+        _transition: Asked
+        _observation: Asked
+
     def __post_init__(self) -> None:
         for name in ("transition", "observation"):
             function = getattr(self, name)
@@ -71,8 +75,9 @@ class StateSpace:
         return self._law("observation", x, t, u)
 
     def _law(self, name: str, x: Array, t: int, u: Any) -> Any:
+        ask = self._transition if name == "transition" else self._observation
         try:
-            law = getattr(self, f"_{name}")(x, t, u)
+            law = ask(x, t, u)
         except LikelyError as error:  # a law refused its parameters: say whose they were, and when
             raise DataError(f"StateSpace.{name} at frame {t}: {error}") from error
         members = getattr(law, "members", len(x))
