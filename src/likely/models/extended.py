@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from likely.errors import DomainError, sentence
 from likely.families.gaussian import Gaussian
 from likely.maths import spd
 from likely.maths.special import LOG_2PI
-from likely.models.arguments import LAW, Asked, asked
+from likely.models.arguments import LAW, asked
 from likely.models.decoding import whole
 from likely.models.gaussian_filtering import Curve, GaussianFilter, turned
 from likely.models.jacobians import displaced, given_slope, slope
@@ -24,6 +24,7 @@ from likely.models.state_belief import StateBelief
 SETTLED = 1e-8  # standard deviations of the belief before: a shorter step changes nothing
 ROUNDING = 1e-12  # of a log density: a fall that counts as none
 HALVINGS = 20
+SLOPES = {"transition": "_transition_slope", "observation": "_observation_slope"}  # as functions of everything: `asked`
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +33,10 @@ class ExtendedFilter(GaussianFilter):
 
     `model` is a `StateSpace`; h is the mean of its laws, V their covariance. Slopes come from central differences,
     or from `transition_slope` and `observation_slope`: functions of the same arguments as the laws', which return
-    (1, p, d) for a stack of one state. `iterations` > 1 repeats the update at the better state that it found
-    (Gauss–Newton), in steps so short that the posterior density never falls: the mean is then the mode (Bell and
-    Cathey 1993). log p(y) is that under the last tangent.
+    (1, p, d) for a stack of one state. Differences ask the laws for 2d + 1 states per frame rather than for one: with 7
+    states a filter took 1.4 times as long as with given slopes. `iterations` > 1 repeats the update at the better state
+    that it found (Gauss–Newton), in steps so short that the posterior density never falls: the mean is then the mode
+    (Bell and Cathey 1993). log p(y) is that under the last tangent.
 
     >>> import likely as lk
     >>> law = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
@@ -47,19 +49,16 @@ class ExtendedFilter(GaussianFilter):
     transition_slope: Callable[..., Any] | None = None
     observation_slope: Callable[..., Any] | None = None
 
-    if TYPE_CHECKING:  # both as functions of everything: see `asked`
-        _transition_slope: Asked | None
-        _observation_slope: Asked | None
-
     def __post_init__(self) -> None:
         super().__post_init__()
         whole(self.iterations, 1, "ExtendedFilter", "iterations")
-        for name in ("transition_slope", "observation_slope"):
+        for what, kept in SLOPES.items():
+            name = f"{what}_slope"
             given = getattr(self, name)
             if given is not None and not callable(given):
                 raise DomainError(sentence("ExtendedFilter", f"{name} must be a function", repr(given)))
             found = None if given is None else asked(given, LAW, f"ExtendedFilter.{name}")
-            object.__setattr__(self, f"_{name}", found)
+            object.__setattr__(self, kept, found)
 
     def near(self, mean: Array, root: Array, curve: Curve) -> Linear:
         """The tangent at the mean."""
@@ -67,7 +66,7 @@ class ExtendedFilter(GaussianFilter):
 
     def _tangent(self, x: Array, root: Array, curve: Curve) -> tuple[Linear, LawMoments]:
         d, apart = len(x), 1.0
-        given = self._transition_slope if curve.what == "transition" else self._observation_slope
+        given = self.__dict__[SLOPES[curve.what]]
         if given is None:
             spread = np.sqrt((root * root).sum(axis=0))
             points = displaced(x, spread)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -13,8 +13,10 @@ from likely.core.arrays import Array, all_finite
 from likely.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.families.each import draw_each
 from likely.families.gaussian import Gaussian
-from likely.models.arguments import LAW, Asked, asked
+from likely.models.arguments import LAW, asked
 from likely.models.decoding import whole
+
+ASKED = {"transition": "_transition", "observation": "_observation"}  # the functions as such of everything: `asked`
 
 
 class Simulated(NamedTuple):
@@ -43,17 +45,13 @@ class StateSpace:
     transition: Callable[..., Any]
     observation: Callable[..., Any]
 
-    if TYPE_CHECKING:  # both as functions of everything: see `asked`
-        _transition: Asked
-        _observation: Asked
-
     def __post_init__(self) -> None:
         for name in ("transition", "observation"):
             function = getattr(self, name)
             if not callable(function):
                 expected = f"{name} must be a function of states that returns a stack of laws"
                 raise DomainError(sentence("StateSpace", expected, type(function).__name__))
-            object.__setattr__(self, f"_{name}", asked(function, LAW, f"StateSpace.{name}"))
+            object.__setattr__(self, ASKED[name], asked(function, LAW, f"StateSpace.{name}"))
         if not (_is_law(self.initial) or callable(self.initial)):
             expected = "initial must be a density, or a function that gives one"
             raise DomainError(sentence("StateSpace", expected, type(self.initial).__name__))
@@ -75,9 +73,8 @@ class StateSpace:
         return self._law("observation", x, t, u)
 
     def _law(self, name: str, x: Array, t: int, u: Any) -> Any:
-        ask = self._transition if name == "transition" else self._observation
         try:
-            law = ask(x, t, u)
+            law = self.__dict__[ASKED[name]](x, t, u)
         except LikelyError as error:  # a law refused its parameters: say whose they were, and when
             raise DataError(f"StateSpace.{name} at frame {t}: {error}") from error
         members = getattr(law, "members", len(x))
