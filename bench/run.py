@@ -80,7 +80,7 @@ GOALS = {
     "kalman": Goal(faster=3.0, allowed=(("mean_err", 1e-6), ("cov_err", 1e-6))),
     "kalman_em": Goal(faster=3.0),
     "kalman_gaps": Goal(faster=1.0),
-    "ekf": Goal(faster=0.5, allowed=(("max_err", 1e-6),)),
+    "ekf": Goal(faster=1.0, allowed=(("max_err", 1e-6),)),
     "particle": Goal(faster=2.0),
     "latency_kalman": Goal(seconds=("likely", 0.030)),  # of 1000 steps
     "latency_hmm": Goal(seconds=("likely", 0.015)),  # of 100 calls
