@@ -562,6 +562,156 @@ def _(d):
     return run
 
 
+# ------------------------------------------------------------- extended filter
+
+BEACONS = np.array([[0.0, 0.0], [40.0, 0.0], [40.0, 60.0], [0.0, 60.0]])
+RANGE, TURN, SLIP, WALK = 0.25, 1e-5, 2.5e-3, 6e-10  # variances
+
+
+def move(x, u):
+    """A robot that turned and drove: pose (x, y, heading), and the scale error of each beacon's ranges."""
+    moved, heading = x.copy(), x[2] + u[1]
+    moved[0] += u[0] * np.cos(heading)
+    moved[1] += u[0] * np.sin(heading)
+    moved[2] = heading
+    return moved
+
+
+def move_slope(x, u):
+    """Its Jacobian (7, 7)."""
+    J, heading = np.eye(7), x[2] + u[1]
+    J[0, 2], J[1, 2] = -u[0] * np.sin(heading), u[0] * np.cos(heading)
+    return J
+
+
+def move_variance(u):
+    """Variances (7,) of what odometry does not know."""
+    along = SLIP * abs(u[0]) + 1e-10
+    return np.array([along, along, TURN, WALK, WALK, WALK, WALK])
+
+
+def ranges_slope(x):
+    """The Jacobian (4, 7) of the ranges (1 + s) |x − beacon|."""
+    J, away = np.zeros((4, 7)), x[:2] - BEACONS
+    d = np.hypot(away[:, 0], away[:, 1])
+    J[:, :2] = away * ((1 + x[3:]) / d)[:, None]
+    J[range(4), range(3, 7)] = d
+    return J
+
+
+def distances(x):
+    """The ranges to be expected (4,)."""
+    return np.hypot(x[0] - BEACONS[:, 0], x[1] - BEACONS[:, 1]) * (1 + x[3:])
+
+
+@workload("ekf", "extended Kalman filter, 4,000 frames, 7 states, one of four ranges in a third of the frames")
+def ekf(scale):
+    T, rng = max(int(4000 * scale), 100), np.random.default_rng(9)
+    u = np.column_stack([np.full(T, 0.1), 0.02 * np.sin(np.arange(T) / 50.0)])
+    x = np.array([20.0, 30.0, 0.0, 0.05, 0.02, -0.03, 0.04])
+    m0, v0 = np.array([20.0, 30.0, 0, 0, 0, 0, 0]), np.array([0.01] * 3 + [0.01] * 4)
+    truth, y = np.empty((T, 7)), np.full((T, 4), np.nan)
+    for t in range(T):
+        x = truth[t] = move(x, u[t]) + np.sqrt(move_variance(u[t])) * rng.standard_normal(7) if t else x
+        if rng.random() < 1 / 3:
+            k = rng.integers(4)
+            y[t, k] = distances(x)[k] + np.sqrt(RANGE) * rng.standard_normal()
+    return {"u": u, "y": y, "m0": m0, "v0": v0, "truth": truth, "reference": dense_ekf(m0, np.diag(v0), y, u)}
+
+
+def dense_ekf(x, P, y, u):
+    """The filtered means by matrices written out."""
+    out = np.empty((len(y), 7))
+    for t in range(len(y)):
+        if t:
+            F = move_slope(x, u[t])
+            x, P = move(x, u[t]), F @ P @ F.T + np.diag(move_variance(u[t]))
+        at = np.flatnonzero(~np.isnan(y[t]))
+        if len(at):
+            H = ranges_slope(x)[at]
+            K = np.linalg.solve(H @ P @ H.T + RANGE * np.eye(len(at)), H @ P).T
+            x, P = x + K @ (y[t] - distances(x))[at], P - K @ H @ P
+        out[t] = x
+    return out
+
+
+@ekf.quality
+def _(d, r):
+    away = np.hypot(*(r["mean"] - d["truth"])[:, :2].T)
+    return {"max_err": float(np.abs(r["mean"] - d["reference"]).max()), "rmse": float(np.sqrt((away**2).mean()))}
+
+
+def robot(lk, d):
+    """The model as laws of a stack of states."""
+
+    def transition(x, t, u):
+        moved, heading = x.copy(), x[:, 2] + u[1]
+        moved[:, 0] += u[0] * np.cos(heading)
+        moved[:, 1] += u[0] * np.sin(heading)
+        moved[:, 2] = heading
+        return lk.Gaussian(moved, move_variance(u))
+
+    def observation(x):
+        r = np.hypot(x[:, :1] - BEACONS[:, 0], x[:, 1:2] - BEACONS[:, 1]) * (1 + x[:, 3:])
+        return lk.Gaussian(r, RANGE)
+
+    return lk.StateSpace(lk.Gaussian(d["m0"], d["v0"]), transition, observation)
+
+
+def extended(d, **slopes):
+    """The whole filter, first on a few frames."""
+    lk = library()
+    f = lk.ExtendedFilter(robot(lk, d), **slopes)
+    f.filter(d["y"][:20], d["u"][:20])
+
+    def run():
+        found = f.filter(d["y"], d["u"])
+        return {"mean": found.mean, "cov": found.covariance}
+
+    return run
+
+
+@ekf.peer("likely", note="ExtendedFilter.filter, slopes given")
+def _(d):
+    return extended(
+        d, transition_slope=lambda x, t, u: move_slope(x[0], u), observation_slope=lambda x: ranges_slope(x[0])
+    )
+
+
+@ekf.peer("likely_differences", note="the same, slopes by central differences")
+def _(d):
+    return extended(d)
+
+
+@ekf.peer("filterpy", note="ExtendedKalmanFilter.predict, update; no log p")
+def _(d):
+    try:
+        from filterpy.kalman import ExtendedKalmanFilter
+    except ImportError:
+        raise Infeasible("filterpy is not installed") from None
+
+    class Filter(ExtendedKalmanFilter):
+        def predict_x(self, u=0):
+            self.x = move(self.x, u)
+
+    def run():
+        f, y, u = Filter(7, 4), d["y"], d["u"]
+        f.x, f.P = d["m0"].copy(), np.diag(d["v0"])
+        mean, cov = np.empty((len(y), 7)), np.empty((len(y), 7, 7))
+        for t in range(len(y)):
+            if t:
+                f.F, f.Q = move_slope(f.x, u[t]), np.diag(move_variance(u[t]))
+                f.predict(u[t])
+            at = np.flatnonzero(~np.isnan(y[t]))
+            if len(at):
+                R = RANGE * np.eye(len(at))
+                f.update(y[t, at], lambda x, at: ranges_slope(x)[at], lambda x, at: distances(x)[at], R, at, at)
+            mean[t], cov[t] = f.x, f.P
+        return {"mean": mean, "cov": cov}
+
+    return run
+
+
 # ------------------------------------------------------------------- particles
 
 

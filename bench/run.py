@@ -32,7 +32,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PLUGIN = HERE / "likely_plugin.py"
 RESULTS = HERE / "results.jsonl"
-PEERS = "likely,sklearn,scipy,numpy,torch,pomegranate,fastcluster"  # prefixes: numpy_gemm and numpy_chol are among them
+# prefixes: numpy_gemm and numpy_chol are among them
+PEERS = "likely,sklearn,scipy,numpy,torch,pomegranate,fastcluster,filterpy"
 QUICK = 0.02
 NOISE = 0.1  # cores in others' use above which a time says nothing: the pair is run again, and then not judged
 ROUNDS = 3
@@ -79,6 +80,7 @@ GOALS = {
     "kalman": Goal(faster=3.0, allowed=(("mean_err", 1e-6), ("cov_err", 1e-6))),
     "kalman_em": Goal(faster=3.0),
     "kalman_gaps": Goal(faster=1.0),
+    "ekf": Goal(faster=1.0, allowed=(("max_err", 1e-6),)),
     "particle": Goal(faster=2.0),
     "latency_kalman": Goal(seconds=("likely", 0.030)),  # of 1000 steps
     "latency_hmm": Goal(seconds=("likely", 0.015)),  # of 100 calls

@@ -417,3 +417,21 @@ def test_rows_of_another_kind_are_refused(x):
 def test_expectations_come_with_their_error(rng):
     value, error = Gaussian([1.0, 2.0], S2).expect(lambda x: x[..., 0] * x[..., 1], n=50_000, rng=rng)
     assert 0 < error < 0.05 and abs(value - 2.3) < 4.9 * error
+
+
+def test_a_covariance_that_passed_is_known_by_its_numbers_alone():
+    """Small covariances are checked once; an array that was changed since, or refused before, is looked at again."""
+    C = np.array([[2.0, 0.5], [0.5, 1.0]])
+    for _ in range(2):
+        assert Gaussian([0.0, 0.0], C).kind == "full"
+    C[0, 1] = 0.75
+    for _ in range(2):
+        with pytest.raises(DomainError, match="symmetric"):
+            Gaussian([0.0, 0.0], C)
+    C[:] = [[1.0, 2.0], [2.0, 1.0]]
+    for _ in range(2):
+        with pytest.raises(DomainError, match="negative eigenvalues"):
+            Gaussian([0.0, 0.0], C)
+    for _ in range(2):
+        with pytest.raises(DomainError, match="negative"):
+            Gaussian([0.0, 0.0], [1.0, -1.0])

@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
 
 import likely as lk
 from likely.errors import DomainError, ShapeError
 from likely.models.extended import ExtendedFilter
 from likely.models.state_space import StateSpace
 
+KINDS = ("spherical", "diagonal", "full")
 ROOT = Path(__file__).resolve().parents[2]
 P = np.array([[4.0, 1.0], [1.0, 2.0]])
 M = np.array([6.0, 5.0])
@@ -40,6 +42,60 @@ def test_slopes_given_and_found_agree():
     )
     np.testing.assert_allclose(found.smooth(y).mean, given.smooth(y).mean, atol=1e-7)
     np.testing.assert_allclose(found.filter(y).covariance, given.filter(y).covariance, atol=1e-7)
+
+
+def by_matrices(mean, cov, Q, V, y):
+    """The extended filter as textbooks have it, with matrices written out."""
+    log_prob = 0.0
+    for t, frame in enumerate(y):
+        if t:
+            F = np.diag(np.cos(mean))
+            mean, cov = np.sin(mean), F @ cov @ F.T + Q
+        at = np.flatnonzero(~np.isnan(frame))
+        if len(at):
+            H, expected = polar_slope(mean[None])[0][at], polar(mean[None])[0][at]
+            S = H @ cov @ H.T + V[np.ix_(at, at)]
+            log_prob += multivariate_normal(expected, S).logpdf(frame[at])
+            K = np.linalg.solve(S, H @ cov).T
+            mean, cov = mean + K @ (frame[at] - expected), cov - K @ H @ cov
+        yield mean, cov, log_prob
+
+
+@pytest.mark.parametrize("iterations", [1, 2])
+@pytest.mark.parametrize("V", [0.3, [0.5, 0.01], [[0.5, 0.03], [0.03, 0.01]]], ids=["spherical", "diagonal", "full"])
+@pytest.mark.parametrize("stacked", [False, True])
+def test_covariances_of_any_kind_are_those_of_matrices(V, stacked, iterations):
+    """Frames observed in both entries, in either and in none; laws that share a covariance, and laws with their own."""
+    y = np.random.default_rng(1).standard_normal((12, 2)) * 0.1 + [1.0, 0.5]
+    y[2, 0] = y[5, 1] = y[7] = np.nan
+    V, Q = np.array(V), np.array([0.1, 0.2])
+
+    def seen(x):
+        spread, kind = (np.stack([V] * len(x)), KINDS[V.ndim]) if stacked else (V, None)
+        return lk.Gaussian(polar(x), spread, kind)
+
+    m = StateSpace(lk.Gaussian(M, P), lambda x: lk.Gaussian(np.sin(x), Q), seen)
+    f = ExtendedFilter(
+        m, observation_slope=polar_slope, transition_slope=lambda x: np.cos(x)[:, :, None] * np.eye(2),
+        iterations=iterations,
+    )  # fmt: skip
+    found, live = f.filter(y), list(lk.follow(f, y))
+    assert found.log_prob == pytest.approx(sum(news for _, news in live), abs=1e-12)
+    for t, (belief, _) in enumerate(live):
+        np.testing.assert_allclose(found.mean[t], belief.mean, atol=1e-14)
+        np.testing.assert_allclose(found.covariance[t], belief.covariance, atol=1e-14)
+        assert (np.tril(belief.root, -1) == 0).all() and (belief.root.diagonal() >= 0).all()
+    if iterations == 1:
+        written_out = V * np.eye(2) if V.ndim < 2 else V
+        want = list(by_matrices(M, P, np.diag(Q), written_out, y))
+        np.testing.assert_allclose(found.mean, [mean for mean, _, _ in want], atol=1e-12)
+        np.testing.assert_allclose(found.covariance, [cov for _, cov, _ in want], atol=1e-12)
+        assert found.log_prob == pytest.approx(want[-1][2], abs=1e-11)
+
+
+def test_frames_without_entries_are_refused():
+    with pytest.raises(ShapeError, match="at least one entry"):
+        ExtendedFilter(model(1.0)).filter(np.empty((3, 0)))
 
 
 def test_slopes_may_take_time_and_inputs():

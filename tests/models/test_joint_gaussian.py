@@ -6,11 +6,28 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from likely.models.joint_gaussian import Linear, backward_gain, grain_of, joint, root_of, seen, triangular
+from likely.models.joint_gaussian import (
+    GRAIN,
+    Linear,
+    Sizes,
+    backward_gain,
+    grain_of,
+    joint,
+    root_of,
+    seen,
+    triangular,
+)
+
+
+def sizes_of(size):
+    """What is computed from numbers of these sizes, and has no noise of its own."""
+    return lambda: Sizes(size, GRAIN * size)
 
 
 def problem(rng, d=4, p=3):
-    near = Linear(rng.standard_normal(p), rng.standard_normal((d, p)), rng.standard_normal((p + 1, p)), np.ones(p))
+    near = Linear(
+        rng.standard_normal(p), rng.standard_normal((d, p)), rng.standard_normal((p + 1, p)), sizes_of(np.ones(p))
+    )
     return near, triangular(rng.standard_normal((d, d)))
 
 
@@ -35,7 +52,7 @@ def test_on_a_flat(rng):
     """z₃ = z₁ + z₂ always: the third says nothing that the first two did not, and what contradicts is impossible."""
     near, root = problem(rng, p=2)
     both = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
-    flat = Linear(near.mean @ both, near.slope @ both, near.noise @ both, np.ones(3))
+    flat = Linear(near.mean @ both, near.slope @ both, near.noise @ both, sizes_of(np.ones(3)))
     m, e = np.zeros(4), np.array([0.3, -0.2])
     two, three = seen(m, root, near, e), seen(m, root, flat, e @ both)
     np.testing.assert_allclose(three.mean, two.mean, atol=1e-9)
@@ -57,8 +74,9 @@ def test_roots(rng):
 def test_noise_of_a_law_is_no_rounding():
     """A deviation of 1e-9 about 1e9 is below the grain of numbers, and yet it is noise that somebody asked for."""
     one = np.ones((1, 1))
-    near = Linear(np.array([1e9]), np.zeros((1, 1)), 1e-9 * one, np.array([1e9]))
-    asked = near._replace(grain=grain_of(near.size, 1e-18 * one))
+    near = Linear(np.array([1e9]), np.zeros((1, 1)), 1e-9 * one, sizes_of(np.array([1e9])))
+    size = near.sizes().size
+    asked = near._replace(sizes=lambda: Sizes(size, grain_of(size, 1e-18 * one)))
     assert seen(np.zeros(1), one, near, np.zeros(1)).log_prob == 0.0
     expected = -np.log(1e-9) - 0.5 * np.log(2 * np.pi)
     assert seen(np.zeros(1), one, asked, np.zeros(1)).log_prob == pytest.approx(expected)
@@ -68,6 +86,6 @@ def test_noise_of_a_law_is_no_rounding():
 @pytest.mark.parametrize("singular", [False, True])
 def test_what_is_too_far_for_numbers_teaches_nothing(far, singular, recwarn):
     noise = np.array([[1e-3, 1e-3]]) if singular else 1e-3 * np.eye(2)
-    near = Linear(np.zeros(2), np.zeros((1, 2)), noise, np.ones(2))
+    near = Linear(np.zeros(2), np.zeros((1, 2)), noise, sizes_of(np.ones(2)))
     found = seen(np.zeros(1), np.ones((1, 1)), near, np.array([far, far]))
     assert found.log_prob == -np.inf and found.mean == 0 and found.root == 1 and not recwarn.list

@@ -45,6 +45,33 @@ def test_moments_are_those_of_draws(law):
         np.testing.assert_allclose(written_out(found)[k], want, atol=0.05 * want.max())
 
 
+ROOM = np.array([[[2.0, 0.5], [0.5, 1.0]], np.eye(2), np.eye(2)])
+
+
+@pytest.mark.parametrize(
+    ("law", "noisy"),
+    [
+        (lk.Gaussian(MEAN, 0.5), True),
+        (lk.Gaussian(MEAN, 0.0), False),
+        (lk.Gaussian(MEAN, [1.0, 2.0, 3.0], kind="spherical"), True),
+        (lk.Gaussian(MEAN, [0.0, 2.0, 3.0], kind="spherical"), False),
+        (lk.Gaussian(MEAN, [0.5, 0.0]), False),
+        (lk.Gaussian(MEAN, MEAN, kind="diagonal"), True),
+        (lk.Gaussian(MEAN, ROOM[0]), True),
+        (lk.Gaussian(MEAN, ROOM), True),
+        (lk.Gaussian(MEAN, [[1.0, 1.0], [1.0, 1.0]]), True),
+        (lk.Gaussian(MEAN, [[1.0, 0.0], [0.0, 0.0]]), False),
+        (lk.Poisson(MEAN), True),
+    ],
+)
+def test_noise_of_the_first_law(law, noisy):
+    found = law_moments(law, 3, "test")
+    root, has_noise = found.noise()
+    np.testing.assert_allclose(root.T @ root, written_out(found)[0], atol=1e-12)
+    np.testing.assert_array_equal(found.first, written_out(found)[0])
+    assert has_noise is noisy
+
+
 def test_shared_covariances_are_kept_once():
     assert law_moments(lk.Gaussian(MEAN, 0.5), 3, "test").covariance.shape == (2, 2)
 

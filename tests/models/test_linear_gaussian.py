@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 import likely as lk
 from likely import files
-from likely.errors import DataError, DomainError, NotConverged, ShapeError
+from likely.errors import DataError, DomainError, FitWarning, NotConverged, ShapeError
 from likely.models import linear_filtering
 from likely.models.linear_forecast import steady_state
 from likely.models.state_belief import StateBelief
@@ -486,10 +486,31 @@ def test_frames_that_cannot_be_are_minus_infinity_and_teach_nothing():
     assert exact.log_prob([1.0, 1.0])[0] == 0.0 and exact.log_prob([1.0, 2.0])[0] == -np.inf
     for first in ([[0.0]], None):
         model = lk.LinearGaussian(ONE, [[0.0]], ONE, [[0.0]], [1.0], first)
-        found = model.filter([1.0, 2.0, 1.0])
+        with pytest.warns(FitWarning, match="filter: frame 1 of sequence 0 is impossible"):
+            found = model.filter([1.0, 2.0, 1.0])
         assert found.log_prob == -np.inf and found.mean.ravel().tolist() == [1.0, 1.0, 1.0]
         news = [logp for _, logp in lk.follow(model, [1.0, 2.0, 1.0])]
         assert news[1] == -np.inf and np.isfinite([news[0], news[2]]).all()
+
+
+@pytest.mark.parametrize("verb", [{}, {"lag": 1}, None])
+@pytest.mark.parametrize("first", [[[0.0]], None])
+def test_one_note_names_the_first_frame_that_cannot_be(verb, first):
+    """Noise-free frames that contradict each other were ignored by `filter` and `smooth` without a word."""
+    model = lk.LinearGaussian(ONE, [[0.0]], ONE, [[0.0]], [1.0], first)
+    y = [np.ones(3), np.array([1.0, np.nan, 5.0, 1.0, 7.0]), np.array([1.0, 2.0])]
+    with pytest.warns(FitWarning) as told:
+        found = model.filter(y) if verb is None else model.smooth(y, **verb)
+    (note,) = told
+    assert "frame 2 of sequence 1 is impossible" in str(note.message)
+    assert "(3 frames in 2 sequences): log_prob is -inf" in str(note.message)
+    assert np.isneginf(found.log_prob).tolist() == [False, True, True] and (found.mean.values == 1.0).all()
+
+
+def test_no_note_where_every_frame_can_be(recwarn):
+    model = lk.LinearGaussian(ONE, [[0.0]], ONE, [[0.0]], [1.0], [[0.0]])
+    model.filter([1.0, 1.0]), model.smooth([1.0, np.nan]), model.smooth([[1.0], [1.0]], lag=0)
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("size", [1e154, 1e200, 1e300, -1e304])

@@ -136,3 +136,18 @@ def test_trend_and_season_end_at_one_place():
         form = {"noise": np.array([1, 2, 3, 0, 0, 0, 0])}
         reached.append(learnt(LinearLearner.of(m, ["noise", "observation"], form), Ragged.of(y)).objective)
     assert reached[0] == pytest.approx(reached[1], abs=1e-2)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4])
+def test_only_what_was_too_small_to_see_is_judged_where_it_is_raised(seed):
+    """The start's variance is 0 at the maximum. Raised for a look, it bends the slopes of all others: at a maximum a
+    fit said "not converged: begin with a greater observation"."""
+    m = LinearGaussian([[0.95]], [[0.5]], [[1.0]], [[0.5]], [0.0], [[1e-9]])
+    y = m.sample(1, np.random.default_rng(seed), 40)
+    m = m.replace(mean=y[0][0])
+    top = learnt(LinearLearner.of(m, ["noise", "observation"]), y, stop=Stop(2000, 1e-14)).model.model
+    every = LinearLearner.of(top, ["noise", "observation", "covariance"]).structure
+    first = lifts(top, looks(y)(top), None, every)
+    assert [lift.name for lift in first if lift.lost] == ["covariance"]
+    found = doubt(top, looks(y), None, every, 1e-13)
+    assert found.looks > 1 and not found.cut and not found.lifts

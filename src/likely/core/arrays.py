@@ -62,7 +62,7 @@ def parameter(value: Any, whose: str, name: str) -> Array:
 
 def all_finite(a: Array) -> bool:
     """True if no entry is NaN or infinite; a product that overflows only makes it look twice."""
-    return bool(np.isfinite(np.vdot(a, a))) or bool(np.isfinite(a).all())
+    return math.isfinite(np.vdot(a, a)) or bool(np.isfinite(a).all())
 
 
 def aligned(*shape: int) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from likely.core.arrays import Array
@@ -9,6 +11,7 @@ from likely.errors import DomainError, ShapeError, sentence
 from likely.maths import small, spd
 
 KINDS = ("full", "diagonal", "spherical")
+SMALL = 256  # entries of a covariance up to which a look at each is cheap
 MANY, FEW = 256, 8  # members from which, and columns up to which, one sweep an entry beats a factorisation a member
 
 
@@ -17,8 +20,8 @@ def understood(mean: Array, covariance: Array, kind: str | None) -> tuple[Array,
     if kind is not None and kind not in KINDS:
         raise DomainError(sentence("Gaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
     d, lead, shape = mean.shape[-1], mean.shape[:-1], covariance.shape
-    if shape == () and kind is None:
-        return covariance, "spherical"
+    if kind is None and len(shape) <= 2 and shape == (d,) * len(shape):
+        return covariance, KINDS[2 - len(shape)]
     shared = {(): "spherical", (d,): "diagonal", (d, d): "full"}
     each = {(*lead, d, d): "full"} if lead else {}
     if lead and d == 1 and lead != (1,):
@@ -45,10 +48,25 @@ def _widened(covariance: Array, found: str, kind: str, d: int) -> Array:
 
 
 def check_spread(covariance: Array, kind: str) -> None:
+    """Raise unless the covariance is one: no negative variance in any direction."""
     if kind != "full":
-        if covariance.size and covariance.min() < 0:
-            raise DomainError(sentence("Gaussian", "variances must not be negative", float(covariance.min())))
-        return
+        # a filter makes a law or two per frame: of few numbers the least is found faster among Python's own
+        least = min(covariance.ravel().tolist()) if 0 < covariance.size <= SMALL else covariance.min(initial=0.0)
+        if least < 0:
+            raise DomainError(sentence("Gaussian", "variances must not be negative", float(least)))
+    elif covariance.ndim == 2 and covariance.size <= SMALL:
+        _check_small(covariance.tobytes(), len(covariance))
+    else:
+        _check_full(covariance)
+
+
+@lru_cache(maxsize=256)
+def _check_small(numbers: bytes, d: int) -> None:
+    """The same for one small matrix; those that passed are remembered: the laws of a filter often share one."""
+    _check_full(np.frombuffer(numbers).reshape(d, d))
+
+
+def _check_full(covariance: Array) -> None:
     if (covariance.shape[-1] == 1 and covariance.min() >= 0) or _plainly_definite(covariance):
         return
     if not spd.is_symmetric(covariance):

@@ -27,6 +27,8 @@ class Asked:
 
     def __call__(self, *known: Any) -> Any:
         try:
+            if not self.names:
+                return self.function(*known[: self.count])
             return self.function(*known[: self.count], **{name: known[at] for name, at in self.names})
         except LikelyError:
             raise

@@ -179,8 +179,8 @@ class PassedOver(NamedTuple):
 
     sequence: int
     frames: list[int]  # impossible after what came before
-    ends: bool  # the sequence cannot end where it does
-    over: int | None  # from this frame on no state is possible: the chain must have ended
+    ends: bool = False  # the sequence cannot end where it does
+    over: int | None = None  # from this frame on no state is possible: the chain must have ended
 
 
 class _GoingOn(NamedTuple):

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array, numbers, refuse_infinite
+from likely.core.arrays import Array, Index, frozen, numbers, refuse_infinite
+from likely.core.blocks import ROWS
 from likely.core.engine import one_blas_thread
 from likely.core.ragged import Ragged
 from likely.errors import DomainError, ShapeError, sentence
@@ -25,11 +26,27 @@ from likely.models.state_belief import StateBelief
 class Curve(NamedTuple):
     """The moments of z as a function of the state, and what it is: "transition" or "observation", frame t, inputs u."""
 
-    at: Callable[[Array], LawMoments]  # of states (N, d)
+    law: Callable[[Array, int, Any], Any]  # of states (N, d), frame, inputs
     angles: Sequence[int]  # columns of z that are
     what: str
     t: int
     u: Any
+    whose: str  # the filter's name
+
+    def __str__(self) -> str:
+        return f"{self.whose} ({self.what} at frame {self.t})"
+
+    def slope_name(self) -> str:
+        """Whose slope an error is about."""
+        return f"{self.whose} ({self.what}_slope at frame {self.t})"
+
+    def at(self, x: Array) -> LawMoments:
+        """The moments of z for states (N, d)."""
+        found = law_moments(self.law(x, self.t, self.u), len(x), self)
+        if self.angles:
+            of = "wrap_state" if self.what == "transition" else "wrap"
+            _check_columns(self.angles, found.mean.shape[1], self.whose, of)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +88,8 @@ class GaussianFilter:
     @cached_property
     def _start(self) -> tuple[Array, Array]:
         found = law_moments(self.model.start(), 1, f"{self._name} (initial)")
-        covariance = found.covariance if found.covariance.ndim == 2 else found.covariance[0]
-        _check_columns(self.wrap_state, len(covariance), self._name, "wrap_state")
-        return self._at_home(found.mean[0]), roots.root(covariance)
+        _check_columns(self.wrap_state, len(found.first), self._name, "wrap_state")
+        return self._at_home(found.mean[0]), roots.root(found.first)
 
     def predict(self, belief: StateBelief, inputs: Any = None) -> StateBelief:
         """The state one frame on; `inputs` are those of that frame, where the model takes some."""
@@ -86,10 +102,14 @@ class GaussianFilter:
         NaN entries were not observed; if all are, nothing changes and log p is 0.
         """
         y = self._one_frame(y)
-        if np.isnan(y).all():
+        return self._updated(belief, y, np.flatnonzero(~np.isnan(y)), inputs)
+
+    def _updated(self, belief: StateBelief, y: Array, at: Index, u: Any) -> tuple[StateBelief, float]:
+        """The same for a frame of finite numbers and NaN, observed in the entries `at`."""
+        if not len(at):
             return belief, 0.0
-        found = self._seen(belief, y, inputs)
-        return _belief(self._at_home(found.mean), found.root, int(belief.time)), found.log_prob
+        found = self._seen(belief, y, at if len(at) < len(y) else None, u)
+        return _belief(self._at_home(found.mean), found.root, belief.time), found.log_prob
 
     def _moved(self, belief: StateBelief, u: Any) -> Linear:
         t = int(belief.time) + 1
@@ -102,31 +122,25 @@ class GaussianFilter:
     def _observed(self, mean: Array, root: Array, t: int, u: Any) -> Linear:
         return self.near(mean, root, self._curve("observation", t, u))
 
-    def _seen(self, belief: StateBelief, y: Array, u: Any) -> Seen:
-        return self._absorbed(belief, self._observed(belief.mean, belief.root, int(belief.time), u), y)
+    def _seen(self, belief: StateBelief, y: Array, at: Index | None, u: Any) -> Seen:
+        return self._absorbed(belief, self._observed(belief.mean, belief.root, int(belief.time), u), y, at)
 
-    def _absorbed(self, belief: StateBelief, near: Linear, y: Array, shift: Any = 0.0) -> Seen:
-        """The state given y, by one line, whose mean lies `shift` lower than it says."""
+    def _absorbed(self, belief: StateBelief, near: Linear, y: Array, at: Index | None, shift: Any = None) -> Seen:
+        """The state given the entries `at` of y (None: all), by one line; its mean lies `shift` lower than it says."""
         self._check_length(y, near.mean)
-        there = ~np.isnan(y)
-        innovation = (turned(y - near.mean, self.wrap) + shift)[there]
-        return seen(belief.mean, belief.root, near if there.all() else near.columns(there), innovation)
+        innovation = turned(y - near.mean, self.wrap)
+        if shift is not None:
+            innovation = innovation + shift
+        if at is not None:
+            near, innovation = near.columns(at), innovation[at]
+        return seen(belief.mean, belief.root, near, innovation)
 
     # ------------------------------------------------------- what the user wrote
 
     def _curve(self, what: str, t: int, u: Any) -> Curve:
-        ask, angles, of = (
-            (self.model.moved, self.wrap_state, "wrap_state")
-            if what == "transition"
-            else (self.model.observed, self.wrap, "wrap")
-        )
-
-        def at(x: Array) -> LawMoments:
-            found = law_moments(ask(x, t, u), len(x), f"{self._name} ({what} at frame {t})")
-            _check_columns(angles, found.mean.shape[1], self._name, of)
-            return found
-
-        return Curve(at, angles, what, t, u)
+        moves = what == "transition"
+        law, angles = (self.model.moved, self.wrap_state) if moves else (self.model.observed, self.wrap)
+        return Curve(law, angles, what, t, u, self._name)
 
     def _one_frame(self, y: Any) -> Array:
         a = numbers(y, self._name).ravel()
@@ -216,18 +230,25 @@ class GaussianFilter:
 
     def _beliefs(self, y: Any, inputs: Any) -> Iterator[tuple[StateBelief, float]]:
         """The belief after every frame, and log p(y_t | all before)."""
+        frames = numbers(y, self._name)
+        frames = frames.reshape(len(frames), -1) if frames.size else frames
+        if len(frames) and not frames.size:
+            self._one_frame(frames[0])
         belief: StateBelief | None = None
-        for t, frame in enumerate(y):
+        for t, (frame, there) in enumerate(zip(frames, ~np.isnan(frames), strict=True)):
             u = None if inputs is None else inputs[t]
-            belief, news = self.update(self.initial() if belief is None else self.predict(belief, u), frame, u)
+            belief = self.initial() if belief is None else self.predict(belief, u)
+            belief, news = self._updated(belief, frame, there.nonzero()[0], u)
             yield belief, news
 
     def _filtered(self, y: Any, inputs: Any) -> tuple[Array, Array, float]:
         d = len(self._start[0])
         mean, covariance, total = np.empty((len(y), d)), np.empty((len(y), d, d)), 0.0
         for t, (belief, news) in enumerate(self._beliefs(y, inputs)):
-            mean[t], covariance[t] = belief.mean, roots.square(belief.root)
+            mean[t], covariance[t] = belief.mean, belief.root
             total += news
+        for a in range(0, len(y), ROWS):  # many at once: a product of two small matrices costs less than its call
+            covariance[a : a + ROWS] = roots.square(covariance[a : a + ROWS])
         return mean, covariance, total
 
     def _smoothed(self, y: Any, inputs: Any) -> tuple[Array, Array, float, Array]:
@@ -256,7 +277,7 @@ class GaussianFilter:
 
 
 def _belief(mean: Array, root: Array, time: int) -> StateBelief:
-    return StateBelief.trusted(mean=mean, root=root, time=time, loose=None)
+    return StateBelief.fresh(frozen(mean), root, time)
 
 
 def _together(parts: tuple[Any, ...], seqs: Ragged) -> Any:

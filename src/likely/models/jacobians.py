@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, all_finite
 from likely.errors import DomainError, ShapeError, sentence
 
 BESIDE = 1e-4  # of a standard deviation: truncation 1e-9, rounding 1e-12 where curves bend on the scale of the belief
@@ -40,12 +42,12 @@ def slope(points: Array, difference: Array) -> Array:
     return difference.T / apart
 
 
-def given_slope(found: object, p: int, d: int, whose: str) -> Array:
+def given_slope(found: object, p: int, d: int, whose: Callable[[], str]) -> Array:
     """A Jacobian that the user's function returned for a stack of one state: (1, p, d), or (p, d)."""
     a = np.asarray(found, dtype=np.float64)
     a = a[0] if a.ndim == 3 and len(a) == 1 else a
     if a.shape != (p, d):
-        raise ShapeError(sentence(whose, f"a slope must have shape (1, {p}, {d}) or ({p}, {d})", a.shape))
-    if not np.isfinite(a).all():
-        raise DomainError(sentence(whose, "a slope must be finite", "NaN or infinity in it"))
+        raise ShapeError(sentence(whose(), f"a slope must have shape (1, {p}, {d}) or ({p}, {d})", a.shape))
+    if not all_finite(a):
+        raise DomainError(sentence(whose(), "a slope must be finite", "NaN or infinity in it"))
     return a

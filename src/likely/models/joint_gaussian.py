@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dgeqrf
+from scipy.linalg.lapack import dgeqrfp, dpotrf, dtrtrs
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Index
 from likely.maths import roots, spd
 from likely.maths.special import LOG_2PI
 
 GRAIN = 8 * float(np.finfo(np.float64).eps)  # deviations below this share of the numbers that they come from: rounding
+
+
+class Sizes(NamedTuple):
+    """Of the numbers that z was computed from, and which of its deviations are no more than their rounding."""
+
+    size: Array  # (p,)
+    grain: Array  # (p,): deviations up to this are rounding, no variance; negative where none is
 
 
 class Linear(NamedTuple):
@@ -21,32 +30,39 @@ class Linear(NamedTuple):
     mean: Array  # (p,)
     slope: Array  # (d, p)
     noise: Array  # (k, p)
-    size: Array  # (p,): of the numbers that z was computed from
-    grain: Array | None = None  # (p,): deviations up to this are their rounding, no variance; None: of that size
+    sizes: Callable[[], Sizes]  # found when they are asked for: rarely
+    noisy: bool = False  # True: the law has noise of its own in each entry of z, so that no deviation is rounding
 
-    def columns(self, which: Array) -> Linear:
+    def columns(self, at: Index) -> Linear:
         """The same for some entries of z."""
-        grain = None if self.grain is None else self.grain[which]
-        return Linear(self.mean[which], self.slope[:, which], self.noise[:, which], self.size[which], grain)
-
-    @property
-    def rounding(self) -> Array:
-        """Standard deviations (p,) that say nothing."""
-        return GRAIN * self.size if self.grain is None else self.grain
+        mean, slope, noise = self.mean.take(at), self.slope.take(at, axis=1), self.noise.take(at, axis=1)
+        return Linear(mean, slope, noise, lambda: Sizes(*(a[at] for a in self.sizes())), self.noisy)
 
     @property
     def root(self) -> Array:
         """The triangular factor of the covariance of z."""
-        return triangular(np.concatenate([self.slope, self.noise]))
+        d, p = self.slope.shape
+        rows = np.empty((d + len(self.noise), p), order="F")
+        rows[:d], rows[d:] = self.slope, self.noise
+        return _factor(rows)
 
 
 class Seen(NamedTuple):
-    """A state once z is seen: its mean and factor, where that lies in white coordinates, and log p(z)."""
+    """A state once z is seen: its mean and factor, log p(z), and the line and the numbers by which they were found."""
 
     mean: Array  # (d,)
     root: Array  # (d, d)
-    white: Array  # (d,): mean = m + rootᵀ white, with the factor from before
     log_prob: float
+    slope: Array  # (d, p)
+    weight: tuple[Array, Array] | None  # S and v with S weight = v; None: nothing was learnt
+
+    @property
+    def white(self) -> Array:
+        """Where the mean lies in white coordinates (d,): mean = m + rootᵀ white, with the factor from before."""
+        if self.weight is None:
+            return np.zeros(len(self.mean))
+        S, v = self.weight
+        return np.asarray(self.slope.dot(dtrtrs(S, v)[0]))
 
 
 def triangular(rows: Array) -> Array:
@@ -55,24 +71,27 @@ def triangular(rows: Array) -> Array:
     >>> triangular(np.array([[3.0], [4.0]])).tolist()
     [[5.0]]
     """
+    return _factor(np.array(rows, order="F"))
+
+
+def _factor(rows: Array) -> Array:
+    """The same for rows in Fortran's order, which are overwritten."""
     n, d = rows.shape
-    r = np.zeros((d, d))
-    r[: min(n, d)] = dgeqrf(rows)[0][:d]  # LAPACK at first hand: np.linalg.qr takes three times as long for small ones
-    r *= _upper(d)
-    return np.where(r.diagonal() < 0, -1.0, 1.0)[:, None] * r
+    if n < d:
+        rows = np.asfortranarray(np.concatenate([rows, np.zeros((d - n, d))]))
+    # LAPACK directly: np.linalg.qr takes three times as long for small ones
+    return np.asarray(dgeqrfp(rows, overwrite_a=1)[0][:d] * _upper(d))
 
 
 @lru_cache(maxsize=64)
 def _upper(d: int) -> Array:
-    return np.triu(np.ones((d, d)))
+    return np.asfortranarray(np.triu(np.ones((d, d))))
 
 
 def root_of(covariance: Array) -> Array:
     """A factor (d, d) of a positive semi-definite matrix, rootᵀ root; directions below zero count as none."""
-    try:
-        return np.asarray(np.linalg.cholesky(covariance).T, dtype=np.float64)
-    except np.linalg.LinAlgError:
-        return roots.root(covariance)
+    lower, failed = dpotrf(covariance, lower=1)  # LAPACK directly: np.linalg.cholesky takes four times as long
+    return roots.root(covariance) if failed else np.asarray(lower.T)
 
 
 def grain_of(size: Array, covariance: Array) -> Array:
@@ -88,14 +107,16 @@ def joint(near: Linear, root: Array) -> tuple[Array, Array, Array]:
     """S (p, p), C (p, d), R (d, d): cov z = SᵀS, cov(z, x) = SᵀC, cov(x | z) = RᵀR, from one factorisation."""
     p, k = near.slope.shape[1], len(near.noise)
     d = len(root)
-    rows = np.zeros((d + k, p + d))
+    rows = np.zeros((d + k, p + d), order="F")
     rows[:d, :p], rows[:d, p:], rows[d:, :p] = near.slope, root, near.noise
-    whole = triangular(rows)
+    whole = _factor(rows)
     return whole[:p, :p], whole[:p, p:], whole[p:, p:]
 
 
 def is_safe(root: Array) -> bool:
     """True if no column's variance given those before it is lost in rounding."""
+    if len(root) == 1:
+        return bool(root[0, 0])
     size = np.sqrt((root * root).sum(axis=0))
     return bool((np.abs(root.diagonal()) > 1e-7 * size).all())
 
@@ -107,36 +128,35 @@ def seen(mean: Array, root: Array, near: Linear, innovation: Array) -> Seen:
     Nor is anything where z is so far away that its density is 0 in numbers.
     """
     S, C, rest = joint(near, root)
-    if not is_safe(S) or (S.diagonal() <= near.rounding).any():
+    if not is_safe(S) or not (near.noisy or (S.diagonal() > near.sizes().grain).all()):
         return _on_flat(mean, root, near, innovation)
-    w = spd.inverse_factor(S.T)
-    with np.errstate(over="ignore", invalid="ignore"):
-        v = w @ innovation
-        logs = float(-0.5 * (v @ v + len(v) * LOG_2PI) - np.log(S.diagonal()).sum())
-    if not np.isfinite(logs):
+    v = dtrtrs(S, innovation, trans=1)[0]
+    logs = -0.5 * (float(np.vdot(v, v)) + len(v) * LOG_2PI) - sum(map(math.log, S.diagonal().tolist()))
+    if not math.isfinite(logs):
         return _nothing(mean, root)
-    return Seen(mean + v @ C, rest, near.slope @ (v @ w), logs)
+    return Seen(mean + v.dot(C), rest.copy(), logs, near.slope, (S, v))
 
 
 def _nothing(mean: Array, root: Array, log_prob: float = -np.inf) -> Seen:
     """The belief as it was."""
-    return Seen(mean, root, np.zeros(len(mean)), log_prob)
+    return Seen(mean, root, log_prob, np.empty((len(mean), 0)), None)
 
 
 def _on_flat(mean: Array, root: Array, near: Linear, innovation: Array) -> Seen:
     """The same where some combination of z was known before it came."""
-    covariance = near.root.T @ near.root
-    known = np.sqrt(covariance.diagonal()) <= near.rounding
+    covariance, (size, grain) = near.root.T @ near.root, near.sizes()
+    known = np.sqrt(covariance.diagonal()) <= grain
     covariance[known], covariance[:, known] = 0.0, 0.0
     flat = spd.degenerate(covariance)
     with np.errstate(over="ignore", invalid="ignore"):
-        if flat is None or flat.off(innovation[None], near.size + np.abs(near.mean))[0]:
+        if flat is None or flat.off(innovation[None], size + np.abs(near.mean))[0]:
             return _nothing(mean, root)
         w = flat.inverse
         away = innovation @ w
     if not w.shape[1]:
         return _nothing(mean, root, 0.0)
-    white = Linear(near.mean @ w, near.slope @ w, near.noise @ w, np.zeros(w.shape[1]))
+    none = Sizes(np.zeros(w.shape[1]), np.zeros(w.shape[1]))
+    white = Linear(near.mean @ w, near.slope @ w, near.noise @ w, lambda: none)
     found = seen(mean, root, white, away)
     return found._replace(log_prob=found.log_prob - 0.5 * flat.logdet)
 

@@ -6,40 +6,75 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, all_finite
 from likely.errors import DomainError, LikelyError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
+from likely.models.joint_gaussian import root_of
 from likely.models.mixture import Mixture
+
+AXES = {"full": 2, "diagonal": 1, "spherical": 0}  # of one covariance
 
 
 class LawMoments(NamedTuple):
     """Means and covariances of N laws, and the stack itself."""
 
     mean: Array  # (N, p)
-    covariance: Array  # (N, p, p), or (p, p) where all have one
+    spread: Array  # covariances in the shape of their kind, with a leading N unless all have one
+    kind: str  # full, diagonal, spherical
     law: Any
 
+    @property
+    def covariance(self) -> Array:
+        """The covariances written out: (N, p, p), or (p, p) where all have one."""
+        return _matrix(self.spread, self.kind, self.mean.shape[1])
 
-def law_moments(law: Any, members: int, whose: str) -> LawMoments:
+    @property
+    def first(self) -> Array:
+        """The covariance of the first law (p, p)."""
+        c = self.covariance
+        return c if c.ndim == 2 else c[0]
+
+    def noise(self) -> tuple[Array, bool]:
+        """A factor (p, p) of the covariance of the first law, rootᵀ root; True if none of its entries is a constant."""
+        p, v = self.mean.shape[1], self.spread
+        v = v if v.ndim == AXES[self.kind] else v[0]
+        if self.kind == "full":
+            return root_of(v), min(v.diagonal().tolist()) > 0
+        root = np.zeros((p, p))
+        root.ravel()[:: p + 1] = np.sqrt(v)
+        return root, (min(v.tolist()) if v.ndim else float(v)) > 0
+
+
+def law_moments(law: Any, members: int, whose: object) -> LawMoments:
     """Mean and covariance of each of N laws, whatever they are: Gaussian, StudentT, Poisson, Mixture …
+
+    `whose` is who asks, as `str` says it: it is only spelled out in an error, since a filter asks once or twice per
+    frame.
 
     >>> import likely as lk
     >>> law_moments(lk.Poisson([[2.0, 3.0]]), 1, "test").covariance.tolist()
     [[[2.0, 0.0], [0.0, 3.0]]]
     """
-    try:
-        mean, covariance = (law.mean, law.covariance) if isinstance(law, Mixture) else _found(law)
-    except LikelyError as error:
-        raise DomainError(sentence(whose, "its laws must have a mean and a covariance", f'"{error}"')) from error
+    if isinstance(law, Gaussian):
+        mean, spread, kind = law.mean, law.covariance, law.kind
+    else:
+        (mean, spread), kind = _written_out(law, whose), "full"
     mean = mean[None] if members == 1 and mean.ndim == 1 else mean
     if mean.ndim != 2 or len(mean) != members:
         expected = f"the law of {members} states must be a stack of {members} members, means ({members}, columns)"
         remedy = "write the function for a stack of states (N, d), not for one state"
-        raise ShapeError(sentence(whose, expected, f"means {mean.shape}", remedy))
-    if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
-        expected = "means and covariances must be finite"
-        raise DomainError(sentence(whose, expected, "NaN or infinity", "see what the function does with its states"))
-    return LawMoments(mean, covariance, law)
+        raise ShapeError(sentence(str(whose), expected, f"means {mean.shape}", remedy))
+    if not (all_finite(mean) and all_finite(spread)):
+        expected, remedy = "means and covariances must be finite", "see what the function does with its states"
+        raise DomainError(sentence(str(whose), expected, "NaN or infinity", remedy))
+    return LawMoments(mean, spread, kind, law)
+
+
+def _written_out(law: Any, whose: object) -> tuple[Array, Array]:
+    try:
+        return (law.mean, law.covariance) if isinstance(law, Mixture) else _found(law)
+    except LikelyError as error:
+        raise DomainError(sentence(str(whose), "its laws must have a mean and a covariance", f'"{error}"')) from error
 
 
 def _found(law: Any) -> tuple[Array, Array]:
@@ -50,8 +85,6 @@ def _found(law: Any) -> tuple[Array, Array]:
 
 
 def _covariance(law: Any) -> Array:
-    if isinstance(law, Gaussian):
-        return _matrix(law.covariance, law.kind, law.dim)
     written_out = getattr(law, "covariance_matrix", None)
     if written_out is None and getattr(law, "kind", "full") == "full":
         written_out = getattr(law, "covariance", None)
@@ -66,7 +99,7 @@ def _covariance(law: Any) -> Array:
 
 
 def _matrix(covariance: Array, kind: str, d: int) -> Array:
-    """A Gaussian's covariance written out, shared ones once."""
+    """A covariance written out, shared ones once."""
     if kind == "full":
         return covariance
     return (covariance if kind == "diagonal" else covariance[..., None])[..., None] * np.eye(d)

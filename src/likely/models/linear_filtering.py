@@ -14,6 +14,7 @@ from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.covariates import COVARIATES, FRAMES, table, with_covariates
+from likely.models.decoding import PassedOver
 from likely.models.hmm import BadFrame
 from likely.models.state_belief import Loose, loose_moments
 from likely.models.wording import states_words
@@ -219,6 +220,13 @@ def filtered(model: Any, series: Series, keeps: bool = True) -> Kept:
         remedy = "the transition makes states explode: look at its eigenvalues"
         raise DomainError(sentence(ME, "states must stay in the range of numbers", came, remedy))
     return kept
+
+
+def passed_over(kept: Kept, series: Series, before: int) -> list[PassedOver]:
+    """Sequences of a part with frames that cannot be, which changed no belief."""
+    cannot = np.flatnonzero(np.isneginf(kept.news))
+    of = np.searchsorted(series.offsets, cannot, side="right") - 1
+    return [PassedOver(before + int(n), (cannot[of == n] - series.offsets[n]).tolist()) for n in np.unique(of)]
 
 
 def covariances(kept: Kept, series: Series) -> tuple[Array, Array]:

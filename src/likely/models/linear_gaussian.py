@@ -17,7 +17,7 @@ from likely.families.law import Law
 from likely.maths import roots
 from likely.models import linear_filtering as passes
 from likely.models import linear_learning, linear_sampling, linear_seen
-from likely.models.decoding import is_one, whole
+from likely.models.decoding import PassedOver, is_one, tell_of_passed, whole
 from likely.models.linear_filtering import Series, Smoothed, States, locked, series_of
 from likely.models.linear_forecast import StateForecast, Steady, forecast_from, steady_state
 from likely.models.linear_lag import lagged
@@ -183,33 +183,44 @@ class LinearGaussian(ReadyMade, Law):
     # ------------------------------------------------------------ what was the state
 
     def filter(self, y: Any, inputs: Any = None) -> States:
-        """p(x_t | y_1 … y_t) of every frame: what was known at the time."""
-        series = series_of(self, y, inputs)
+        """p(x_t | y_1 … y_t) of every frame: what was known at the time.
 
-        def part(some: Series, _: int) -> tuple[Array, Array, Array]:
+        A frame that cannot be counts as not observed; a note names the first, and log_prob is −inf.
+        """
+        series = series_of(self, y, inputs)
+        passed: list[PassedOver] = []
+
+        def part(some: Series, before: int) -> tuple[Array, Array, Array]:
             kept = passes.filtered(self, some)
+            passed.extend(passes.passed_over(kept, some, before))
             return *passes.covariances(kept, some), kept.total
 
-        return States(*_arranged(y, series, passes.in_parts(part, series)))
+        found = _arranged(y, series, passes.in_parts(part, series))
+        tell_of_passed(passed, f"{ME}.filter")
+        return States(*found)
 
     def smooth(self, y: Any, inputs: Any = None, lag: int | None = None) -> Any:
         """p(x_t | all frames): mean, covariance, log_prob, lag_one   (Rauch, Tung and Striebel 1965).
 
         With a `lag`, from frames up to t + lag, and without lag_one; variances are infinite where these frames do not
-        yet say where the state began.
+        yet say where the state began. A frame that cannot be counts as not observed, as in `filter`.
         """
         series = series_of(self, y, inputs)
+        passed: list[PassedOver] = []
         if lag is not None:
             lag = whole(lag, 0, f"{ME}.smooth", "lag")
 
         def part(some: Series, before: int) -> tuple[Any, ...]:
             if lag is not None:
                 kept, mean, cov = lagged(self, some, before, lag)
+                passed.extend(passes.passed_over(kept, some, before))
                 return mean, cov, kept.total
             kept, mean, cov, lag_one = passes.smoothed(self, some, before)
+            passed.extend(passes.passed_over(kept, some, before))
             return mean, cov, kept.total, lag_one
 
         found = _arranged(y, series, passes.in_parts(part, series))
+        tell_of_passed(passed, f"{ME}.smooth")
         return Smoothed(*found) if lag is None else States(*found)
 
     def draw_states(self, y: Any, n: int, rng: Generator, inputs: Any = None) -> Any:

@@ -182,15 +182,27 @@ class Doubt(NamedTuple):
 def doubt(model: Any, look: Look, prior: Any, structure: Structure, least: float, looks: int = PROBES) -> Doubt:
     """Which variances ought to be greater, for a gain of at least so much, though their logarithms have no slope.
 
-    Those that are lost in rounding are looked at where they are greater, though not so much that data feel it.
+    Those that are lost in rounding are looked at where they are greater, and only those: the model is not at its
+    maximum there, so that the slopes of all others say nothing.
     """
-    made = 0
+    found, made, good = lifts(model, look(model), prior, structure), 1, []
     while True:
-        found = lifts(model, look(model), prior, structure)
-        made += 1
+        good += [lift for lift in found if not lift.lost and lift.gain > least]
         lost = [lift for lift in found if lift.lost]
         if not lost or made >= min(looks, PROBES):
-            break
-        model = raised(model, lost, [lift.until_seen for lift in lost])
-    good = [lift for lift in found if not lift.lost and lift.gain > least]
-    return Doubt(sorted(good, key=lambda lift: -lift.gain), made, bool(lost) and made < PROBES)
+            return Doubt(sorted(good, key=lambda lift: -lift.gain), made, bool(lost) and made < PROBES)
+        by = [lift.until_seen for lift in lost]
+        model = raised(model, lost, by)
+        found = [lift for lift in lifts(model, look(model), prior, structure) if _is_raised(lift, model, lost, by)]
+        made += 1
+
+
+def _is_raised(lift: Lift, model: Any, lost: list[Lift], by: list[float]) -> bool:
+    """True if most of a variance of the raised model is what was raised; directions need not be the same as before."""
+    grown = [(1.0 + times) * other.way for other, times in zip(lost, by, strict=True) if other.name == lift.name]
+    S = getattr(model, lift.name)
+    if not grown or S.ndim == 3:
+        return bool(grown)
+    inv = inverse(S)[0]
+    way = inv @ lift.way
+    return float(np.trace(way @ inv @ sum(grown))) > 0.5 * float(np.trace(way))

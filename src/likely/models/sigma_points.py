@@ -14,7 +14,7 @@ from likely.errors import DomainError, sentence
 from likely.models.gaussian_filtering import Curve, GaussianFilter, turned
 from likely.models.jacobians import CLOSEST, GRAIN
 from likely.models.joint_gaussian import GRAIN as ROUNDING
-from likely.models.joint_gaussian import Linear, grain_of, root_of
+from likely.models.joint_gaussian import Linear, Sizes, grain_of, root_of
 from likely.models.law_moments import LawMoments
 
 TINY = 1e-300  # instead of 0 below a line
@@ -115,8 +115,8 @@ def _with_noise(found: LawMoments, rule: Rule, shift: Array, slope: Array, rest:
     size = np.abs(found.mean).max(axis=0)
     rounded = size / min(1.0, float(rule.points.max()))  # differences are divided by how far points lie apart
     rest = np.where(np.abs(rest) > ROUNDING * rounded, rest, 0.0)
-    rows = np.concatenate([rest, root_of(V)])
-    return Linear(found.mean[0] + shift, slope, rows, size, grain_of(rounded, V))
+    rows, grain = np.concatenate([rest, root_of(V)]), grain_of(rounded, V)
+    return Linear(found.mean[0] + shift, slope, rows, lambda: Sizes(size, grain), bool((grain < 0).all()))
 
 
 # ------------------------------------------------------------------------ rules

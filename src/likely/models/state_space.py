@@ -16,6 +16,8 @@ from likely.families.gaussian import Gaussian
 from likely.models.arguments import LAW, asked
 from likely.models.decoding import whole
 
+ASKED = {"transition": "_transition", "observation": "_observation"}  # the functions as such of everything: `asked`
+
 
 class Simulated(NamedTuple):
     """States (n, T, d) that a model imagined, and what would have been seen of them (n, T, p)."""
@@ -49,7 +51,7 @@ class StateSpace:
             if not callable(function):
                 expected = f"{name} must be a function of states that returns a stack of laws"
                 raise DomainError(sentence("StateSpace", expected, type(function).__name__))
-            object.__setattr__(self, f"_{name}", asked(function, LAW, f"StateSpace.{name}"))
+            object.__setattr__(self, ASKED[name], asked(function, LAW, f"StateSpace.{name}"))
         if not (_is_law(self.initial) or callable(self.initial)):
             expected = "initial must be a density, or a function that gives one"
             raise DomainError(sentence("StateSpace", expected, type(self.initial).__name__))
@@ -72,7 +74,7 @@ class StateSpace:
 
     def _law(self, name: str, x: Array, t: int, u: Any) -> Any:
         try:
-            law = getattr(self, f"_{name}")(x, t, u)
+            law = self.__dict__[ASKED[name]](x, t, u)
         except LikelyError as error:  # a law refused its parameters: say whose they were, and when
             raise DataError(f"StateSpace.{name} at frame {t}: {error}") from error
         members = getattr(law, "members", len(x))
