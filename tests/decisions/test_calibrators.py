@@ -91,22 +91,37 @@ def test_temperature_is_one_standard_error_above_the_best(rng):
                      options={"xatol": 1e-9, "fatol": 1e-12})  # fmt: skip
     fitted = Temperature.fit(z, owner)
     t, lapse = float(fitted.temperature), float(fitted.lapse)
-    assert lapse == pytest.approx(expit(found.x[1]), rel=1e-3)
     assert t > np.exp(found.x[0])
-    assert lapsing_loss(z, owner, np.log(t), logit(lapse)) == pytest.approx(found.fun + 0.5, abs=1e-4)
+    assert lapsing_loss(z, owner, np.log(t), logit(lapse)) == pytest.approx(found.fun + 0.5, abs=1e-6)
+    other = [lapsing_loss(z, owner, np.log(t), logit(lapse) + step) for step in (-0.05, 0.05)]
+    assert min(other) > found.fun + 0.5  # the lapse rate is the best for that temperature
     assert 3 < t < 5.5  # the truth is 4
 
 
-def test_scores_far_off_do_not_set_the_temperature(rng):
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("n", [300, 2000])
+def test_scores_far_off_do_not_set_the_temperature(seed, n):
     """Two rows in a hundred whose score means nothing: with a lapse rate the others keep their temperature."""
-    z, owner = overconfident(rng, 2000)
-    clean = float(Temperature.fit(z, owner).temperature)
-    z[:40, :] = 0.0
-    z[np.arange(40), (owner[:40] + 1) % 3] = 1000.0
+    rng, few = np.random.default_rng(seed), n // 50
+    z, owner = overconfident(rng, n)
+    z[:few, :] = 0.0
+    z[np.arange(few), (owner[:few] + 1) % 3] = 1000.0
     fitted = Temperature.fit(z, owner)
-    assert 0.7 * clean < float(fitted.temperature) < 1.3 * clean
-    assert 0.02 < float(fitted.lapse) < 0.25
+    t, lapse = float(fitted.temperature), float(fitted.lapse)
+    assert 1.5 < t < 8.0 and 0.02 < lapse < 0.4  # the truth is 4
+    loss = lapsing_loss(z, owner, np.log(t), logit(lapse))
+    for log_t in np.linspace(0.0, 3.0, 13):  # nothing on a grid is better by more than the half nat
+        for share in (0.01, 0.03, 0.1, 0.2, 0.4):
+            assert loss <= lapsing_loss(z, owner, log_t, logit(share)) + 0.5 + 1e-6
     np.testing.assert_allclose(np.exp(fitted.log_posterior(z)).sum(axis=1), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e4, 1e8, 1e200])
+def test_one_score_of_any_size_does_not_set_the_temperature(rng, size):
+    z, owner = overconfident(rng, 300)
+    usual = float(Temperature.fit(z, owner).temperature)
+    z[0, (owner[0] + 1) % 3] = size
+    assert float(Temperature.fit(z, owner).temperature) == pytest.approx(usual, rel=0.4)
 
 
 def test_no_mistakes_give_confidence_of_their_number():

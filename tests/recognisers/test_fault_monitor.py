@@ -396,3 +396,11 @@ def test_the_tennessee_eastman_plant() -> None:
         seen = monitor.watch(z[f"test{fault:02d}"])
         assert seen.alarm[160:].mean() > least
         assert seen.alarm[:160].mean() < 0.05
+
+
+def test_a_monitor_without_known_faults_can_be_saved(tmp_path):
+    frames = np.random.default_rng(0).normal(size=(400, 2))
+    monitor = lk.FaultMonitor().fit(frames)
+    monitor.save(tmp_path / "m.likely")
+    read = lk.load(tmp_path / "m.likely")
+    assert len(read.classes_) == 0 and read.supported_rate_ == monitor.supported_rate_

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from collections.abc import Iterable
 from typing import Any
@@ -131,7 +130,7 @@ def bad_cell(column: pl.Series, where: pl.Series, problem: str, *ways_out: str) 
     value = column[at]
     ways = ", or ".join(way for way in (*_as_missing(value), *ways_out) if way)
     if ways:
-        ways = f". Use {ways}" if re.match(r"--|\w+=", ways) else f". {ways[:1].upper()}{ways[1:]}"
+        ways = f". Correct{ways.removeprefix('correct')}" if ways.startswith("correct") else f". Use {ways}"
     return at_row(at + 1, column.name, f'"{shown(value)}" {problem}{ways}')
 
 

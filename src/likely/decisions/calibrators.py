@@ -69,9 +69,8 @@ class Temperature(Value):
     def fit(cls, scores: Any, owner: Any, weight: Any = None) -> Temperature:
         """The largest temperature within one standard error of the most likely; `owner` (n,) is the true class."""
         z, owner, w = _sample(scores, owner, weight, "Temperature")
-        size, C = common_size(z, w), z.shape[1]
-        slope, lapse = slope_and_lapse(z / size, owner, w)
-        return cls.trusted(temperature=np.asarray(size / slope), classes=C, lapse=np.asarray(lapse))
+        slope, lapse = slope_and_lapse(z, owner, w)
+        return cls.trusted(temperature=np.asarray(1 / slope), classes=z.shape[1], lapse=np.asarray(lapse))
 
 
 @dataclass(frozen=True, eq=False)

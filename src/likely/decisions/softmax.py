@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import log_softmax
 
 from likely.core.arrays import Array, Index
@@ -44,41 +44,62 @@ def common_slope(z: Array, targets: Array, weight: Array) -> float:
 
 
 HALF = 0.5  # nats of log-likelihood: what one standard error costs
+SLOPES = np.linspace(-9.0, 9.0, 37)  # logarithms that are tried, in units of a usual row's largest score
 
 
 def slope_and_lapse(z: Array, owner: Index, weight: Array) -> tuple[float, float]:
     """The slope b and the lapse rate l of p = (1 − l) softmax(b z) + l / C, by maximum likelihood with one fictitious
     lapse and one fictitious row without; then the smallest slope that is less likely by half a nat at most.
 
-    Where no row is decided wrongly, every large slope is equally likely: the smallest claims least.
+    Where no row is decided wrongly, every large slope is equally likely: the smallest claims least. For a given slope
+    the likelihood is concave in l, and for given l it may have several maxima in b: slopes are tried one by one.
     """
-    C, w = z.shape[1], weight
-    if C == 1:
+    if z.shape[1] == 1:
         return 1.0, 0.0
-    rows = np.arange(len(z))
+    largest = np.abs(z).max(axis=1)
+    unit = float(np.median(largest[largest > 0])) if (largest > 0).any() else 1.0
+    known: dict[float, tuple[float, float]] = {}
 
-    def loss(log_slope: float, logit: float) -> tuple[float, Array]:
-        slope = np.exp(log_slope)
-        log_q = log_softmax(slope * z, axis=1)
-        own = log_q[rows, owner]
-        log_l, log_rest = -np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit)
-        log_p = np.logaddexp(log_rest + own, log_l - np.log(C))
-        sure = np.exp(log_rest + own - log_p)  # that it was no lapse
-        turned = z[rows, owner] - (np.exp(log_q) * z).sum(axis=1)
-        in_slope = -slope * float(w @ (sure * turned))
-        lapses = float(w @ (1 - sure)) + 1.0
-        in_logit = -(lapses - np.exp(log_l) * (float(w.sum()) + 2.0))
-        return -float(w @ log_p) - log_l - log_rest, np.array([in_slope, in_logit])
+    def loss(log_slope: float) -> float:
+        if log_slope not in known:
+            known[log_slope] = _best_lapse(np.exp(log_slope) / unit * z, owner, weight)
+        return known[log_slope][0]
 
-    start = np.array([0.0, -np.log(w.sum() + 1.0)])
-    bounds = [(-12.0, 12.0), (-30.0, 5.0)]
-    found = minimize(lambda t: loss(*t), start, jac=True, method="L-BFGS-B", bounds=bounds)
-    best, logit = float(found.x[0]), float(found.x[1])
-    low, high = bounds[0][0], best
-    for _ in range(40):  # the loss is unimodal in the slope below the best one
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if loss(middle, logit)[0] <= found.fun + HALF else (middle, high)
-    return float(np.exp(high)), float(1 / (1 + np.exp(-logit)))
+    tried = [loss(float(b)) for b in SLOPES]
+    k = int(np.argmin(tried))
+    around = float(SLOPES[max(k - 1, 0)]), float(SLOPES[min(k + 1, len(SLOPES) - 1)])
+    best = float(minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-8}).x)
+    best = min((best, float(SLOPES[k])), key=loss)
+    limit = loss(best) + HALF
+    high = best
+    for low in (float(b) for b in SLOPES[::-1] if b < best):  # down to where it becomes too unlikely
+        if loss(low) > limit:
+            high = float(brentq(lambda b: loss(b) - limit, low, high, xtol=1e-10))
+            break
+        high = low
+    loss(high)
+    return float(np.exp(high) / unit), known[high][1]
+
+
+def _best_lapse(z: Array, owner: Index, w: Array) -> tuple[float, float]:
+    """The least −log-likelihood of scores z, and the lapse rate where it is, by Newton's steps in its logit."""
+    C, n = z.shape[1], float(w.sum())
+    own = np.exp(log_softmax(z, axis=1)[np.arange(len(z)), owner])
+    ratio = own * C - 1.0  # p C = 1 + (1 − l) ratio
+    low, high = 0.0, 1.0
+    lapse = 1.0 / (n + 2.0)
+    for _ in range(100):  # Newton for a concave function, kept between the ends by halving
+        p = 1.0 + (1.0 - lapse) * ratio
+        slope = float(w @ (-ratio / p)) + 1.0 / lapse - 1.0 / (1.0 - lapse)
+        curve = float(w @ (ratio / p) ** 2) + 1.0 / lapse**2 + 1.0 / (1.0 - lapse) ** 2
+        low, high = (lapse, high) if slope > 0 else (low, lapse)
+        new = lapse + slope / curve
+        new = new if low < new < high else 0.5 * (low + high)
+        if abs(new - lapse) <= 1e-14 * lapse:
+            break
+        lapse = new
+    p = (1.0 + (1.0 - lapse) * ratio) / C
+    return -float(w @ np.log(p)) - float(np.log(lapse) + np.log1p(-lapse)), lapse
 
 
 class CommonSlope:

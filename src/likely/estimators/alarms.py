@@ -38,17 +38,23 @@ def left_out(clf: Any, X: Any, owner: Index, weight: Any) -> Array:
     n, whole = n_rows(X), clf.stats_.complete
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     if n > (MANY if whole else MANY_WITH_GAPS):
-        step = max(n // (SHOWN_WITH_GAPS if missing_entries(X[:KEPT]).any() else KEPT), 1)
-        scores = _taken_away(clf, X[::step], owner[::step], w[::step]) if whole else None
-        return _kept(surprise(clf.model_, X[::step], scores), w[::step] * (w.sum() / w[::step].sum()), w.sum())
+        some = _some(X, SHOWN_WITH_GAPS if missing_entries(X[:KEPT]).any() else KEPT)
+        scores = _taken_away(clf, X[some], owner[some], w[some]) if whole else None
+        return _kept(surprise(clf.model_, X[some], scores), w[some] * (w.sum() / w[some].sum()), w.sum())
     fold = folds(X, FOLDS_OF_SEQUENCES if isinstance(X, Ragged) else FOLDS)
     scores = np.empty(n)
     with unheard(), one_blas_thread():  # what a fold lacks, the whole may have; and many small solves
         for f, model, learnt in _without_each_fold(clf, X, owner, weight, fold):
             scores[fold == f] = scores_of(clf.density_, model, learnt, X[fold == f])
-    some = slice(None, None, max(n // SHOWN_WITH_GAPS, 1) if missing_entries(X).any() else 1)
+    some = _some(X, SHOWN_WITH_GAPS if missing_entries(X).any() else n)
     scale = w.sum() / w[some].sum()
     return _kept(surprise(clf.model_, X[some], scores[some]), w[some] * scale, w.sum())
+
+
+def _some(X: Any, about: int) -> Index:
+    """About so many rows, evenly over an order that what they hold decides: the order in which they came may have a
+    pattern."""
+    return np.sort(np.argsort(row_hashes(X), kind="stable")[:: max(n_rows(X) // about, 1)])
 
 
 def _taken_away(clf: Any, X: Any, owner: Index, w: Array) -> Array | None:

@@ -176,7 +176,7 @@ rule_or_number = Kind("a text, or a number", lambda x, sizes: isinstance(x, str)
 count = Kind("a whole number from 0", lambda x, sizes: type(x) is int and x >= 0)
 positive = Kind("a whole number from 1", lambda x, sizes: type(x) is int and x >= 1)
 distinct = Kind(
-    "different labels in a row", lambda x, sizes: levels.fits(x, sizes) and len(set(x.tolist())) == len(x) > 0
+    "different labels in a row", lambda x, sizes: levels.fits(x, sizes) and len(set(x.tolist())) == len(x)
 )
 names = Kind(
     "texts in a row", lambda x, sizes: levels.fits(x, sizes) and all(isinstance(name, str) for name in x.tolist())

@@ -85,8 +85,8 @@ def monte_carlo(
 
     `initial` is a density. `moves` is the number of random-walk Metropolis steps after particles were drawn anew (None:
     10, and 0 where the space grows), with 2.38² / d times their own covariance, scaled to accept about 30 %; or a
-    function (x, log_target, rng) → x that leaves the target alone. With a kernel that learns from the particles the
-    evidence is consistent, not unbiased.
+    function (x, log_target, rng) → x that leaves the target alone (of paths, x is (N, k d), end to end).
+    With a kernel that learns from the particles the evidence is consistent, not unbiased.
 
     >>> import likely as lk, numpy as np
     >>> seen = lambda x: -0.5 * (x[:, 0] - 1.0) ** 2 - 0.5 * np.log(2 * np.pi)
@@ -162,20 +162,20 @@ class _Cloud:
     def _renewed(self, weights: Array, target: Log, rule: _Rule) -> float:
         """Draw particles anew and move them; the share of steps that were accepted."""
         rng, n = keyed(self.seed, self.time, MOVE), len(weights)
-        spread = ParticleBelief.trusted(states=self.states, log_weights=self.logs).covariance
+        about = ParticleBelief.trusted(states=self.states, log_weights=self.logs)
         self.states = self.states[resampled(rule.resample, weights, n, rng)]
         self.logs = np.full(n, -np.log(n))
         if callable(rule.moves):
             self.states = as_states(rule.moves(self.states, target, rng), n, f"{WHOSE}: moves", self.states.shape[1])
             return np.nan
-        return self._walk(rule.moves, spread, target, rng)
+        return self._walk(rule.moves, about, target, rng)
 
-    def _walk(self, moves: int, spread: Array, target: Log, rng: Generator) -> float:
+    def _walk(self, moves: int, about: ParticleBelief, target: Log, rng: Generator) -> float:
         """Random-walk Metropolis; the scale of the next step follows how many were accepted."""
         (n, d), taken = self.states.shape, 0
         if not moves:
             return np.nan
-        root = spd.cholesky(spd.repaired(spread)[0])
+        root = spd.cholesky(spd.repaired(about.covariance)[0])
         assert root is not None
         logs = target(self.states)
         for k in range(moves):
