@@ -161,7 +161,8 @@ class Explanation:
             numbers = f"{value:>12}  {evidence[j]:>+9.3f}  {change:>12}"
             lines.append(f"  {self.columns[j]:<{width}}  {numbers}  {self.without[i, j]}")
         if len(self.columns) > SHOWN:
-            lines.append(f"  … and {len(self.columns) - SHOWN} columns with less evidence")
+            more = len(self.columns) - SHOWN
+            lines.append(f"  … and {more} column{'s' * (more != 1)} with less evidence")
         if self.saturated[i]:
             lines.append(SATURATED)
         if self.impossible is not None and self.impossible[i]:

@@ -44,7 +44,7 @@ class ADensity(HasMethods):
         return not isinstance(val, type) and bool(super().is_satisfied_by(val))
 
     def __str__(self) -> str:
-        return f"an estimator of densities, such as {self.example},"
+        return f"an estimator of densities (such as {self.example})"
 
 
 PRIOR = [StrOptions({"weak"}), HasMethods(["update", "point"]), None]

@@ -110,9 +110,10 @@ def monte_carlo(
         raise DomainError(sentence(WHOSE, "one of targets, likelihood, pieces must be given", "none or several"))
     if temperatures is not None and likelihood is None:
         raise DomainError(sentence(WHOSE, "temperatures temper a likelihood", "none", "pass likelihood="))
-    if proposal is not None and (targets is None or not callable(proposal)):
-        expected = "proposal must be a function of paths, with targets that grow"
-        raise DomainError(sentence(WHOSE, expected, type(proposal).__name__, "pass targets="))
+    if proposal is not None and targets is None:
+        raise DomainError(sentence(WHOSE, "proposal= goes with targets=", "likelihood= or pieces="))
+    if proposal is not None and not callable(proposal):
+        raise DomainError(sentence(WHOSE, "proposal must be a function of paths", type(proposal).__name__))
     scheme(resample, WHOSE)
     moves = (10 if proposal is None else 0) if moves is None else moves
     rule = _Rule(_checked_moves(moves), resample, _checked_threshold(threshold, likelihood, temperatures))
