@@ -155,7 +155,7 @@ def test_classifiers_see_no_masked_entries(classifier, rng):
 def test_those_that_need_whole_rows_refuse_masked_ones(rng):
     X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
     masked = hidden(X, X > 1.2)[0]
-    for link in ("single", "average"):
+    for link in ("centroid", "likelihood"):
         with pytest.raises(lk.DataError, match="NaN at row"):
             lk.Agglomerative(2, link=link).fit(masked)
     gaps = hidden(X, X > 1.2)[1]
