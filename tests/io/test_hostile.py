@@ -49,7 +49,8 @@ class Watch:
 
     @classmethod
     def hook(cls, event: str, args: tuple[Any, ...]) -> None:
-        if cls.on and event != "builtins.id":  # which every repr asks for
+        signature = event == "object.__getattr__" and getattr(args[0], "__name__", "") == "__init__"
+        if cls.on and event != "builtins.id" and not signature:  # every repr asks for the one, `get_params` for the other
             cls.events[f"{event} {args[:1]!r:.80}"] += 1
 
     @classmethod
