@@ -386,8 +386,10 @@ def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
         getattr(estimator, "_check_state", lambda: None)()
     except Refusal:
         raise
-    except Exception as error:  # settings of a stranger: whatever they trip over, the file is to blame
+    except LikelyError as error:
         raise Refusal(f"{where} is no {name}", str(error).rstrip(".")) from error
+    except Exception as error:  # settings of a stranger: whatever they trip over, the file is to blame
+        raise Refusal(f"{where} is no {name}", f"parts that do not fit ({type(error).__name__})") from error
     return estimator
 
 

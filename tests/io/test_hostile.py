@@ -50,7 +50,7 @@ class Watch:
     @classmethod
     def hook(cls, event: str, args: tuple[Any, ...]) -> None:
         signature = event == "object.__getattr__" and getattr(args[0], "__name__", "") == "__init__"
-        if cls.on and event != "builtins.id" and not signature:  # every repr asks for the one, `get_params` for the other
+        if cls.on and event != "builtins.id" and not signature:  # a repr asks for the one, `get_params` for the other
             cls.events[f"{event} {args[:1]!r:.80}"] += 1
 
     @classmethod

@@ -160,7 +160,9 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         if not (shaped and isinstance(model, Product) and model.members == members):
             return False
         for name, part, own in parts:
-            if not (isinstance(part, DensityEstimator) and isinstance(own, list) and name in model.names):
+            if not (isinstance(name, str) and isinstance(part, DensityEstimator) and isinstance(own, list)):
+                return False
+            if name not in model.names:
                 return False
             if not part._fits(model[name], getattr(part, "n_features_in_", None), members):
                 return False

@@ -931,7 +931,7 @@ def _constructed(cls: type[Value], parts: dict[str, Any], where: str) -> Value:
     except LikelyError as error:
         raise Refusal(f"{where} is no {cls.__name__}", str(error).rstrip(".")) from error
     except Exception as error:  # numbers of a stranger: whatever they trip over, the file is to blame
-        raise Refusal(f"{where} is no {cls.__name__}", f"{type(error).__name__}: {error}") from error
+        raise Refusal(f"{where} is no {cls.__name__}", f"parts that do not fit ({type(error).__name__})") from error
     for name, part in parts.items():
         if not _same(getattr(built, name), part):
             raise Refusal(f"{name} of {where} must be as likely writes it", _described(part))
