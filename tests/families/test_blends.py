@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import likely as lk
+from likely import files
 from likely.families import blends
 from likely.families.blends import GRID
 from likely.models.distinct_rows import DistinctRows
@@ -204,6 +205,59 @@ def test_what_statistics_say_is_called_an_approximation(kind):
     lone = lk.GaussianDensity("emphasised").fit(X)
     assert lone.summary().facts["covariance moved by"].endswith("(leave-one-out)")
     assert "approximate" in lk.GaussianDensity("emphasised").partial_fit(X).summary().facts["covariance moved by"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_keeps_the_weights_and_how_they_were_found(kind):
+    X, y = heavy_tailed(0)
+    part = lk.GaussianDensity(kind)
+    product = lk.ProductDensity([("a", part, [0, 1]), ("b", lk.GaussianDensity(), [2, 3])])
+    found = [
+        (lk.BayesClassifier(part).fit(X, y), lambda c: c.density_),
+        (lk.BayesClassifier(product).fit(X, y), lambda c: c.density_.parts_[0][1]),
+        (lk.MixtureDensity(part, 2, random_state=0).fit(X), lambda m: m.component_),
+        (lk.GaussianDensity("emphasised", blend=0.3).fit(X), lambda d: d),
+    ]
+    for estimator, density in found:
+        again = density(files.loads(files.dumps(estimator)))
+        assert again.shares_.tolist() == density(estimator).shares_.tolist()
+        assert again.shares_by_ == density(estimator).shares_by_
+
+
+WRONG = [
+    {"shares_": np.array([0.5])}, {"shares_": np.array([0.5, 1.5])}, {"shares_": np.array([0.5, np.nan])},
+    {"shares_": "half"}, {"shares_by_": "a guess"}, {"shares_by_": 3},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_weights_in_a_file_are_checked(wrong):
+    clf = lk.BayesClassifier(lk.GaussianDensity("interpolated")).fit(*heavy_tailed(0))
+    vars(clf.density_).update(wrong)
+    with pytest.raises(lk.ModelFileError):
+        files.dumps(clf)  # which reads back what it writes
+
+
+def test_files_without_weights_still_open():
+    X, y = heavy_tailed(0)
+    clf = lk.BayesClassifier(lk.GaussianDensity("interpolated")).fit(X, y)
+    wanted = clf.predict_proba(X)
+    del clf.density_.shares_
+    with pytest.raises(lk.ModelFileError):
+        files.dumps(clf)  # one without the other
+    del clf.density_.shares_by_
+    old = files.loads(files.dumps(clf))
+    assert np.array_equal(old.predict_proba(X), wanted)
+    assert old.partial_fit(X, y).density_.shares_by_.startswith("approximate")
+
+
+def test_a_fit_without_a_blend_leaves_no_weights_behind():
+    X, _ = heavy_tailed(0)
+    density = lk.GaussianDensity("emphasised").fit(X)
+    for covariance in ("full", "interpolated"):  # alone, there is nothing to move towards
+        density.set_params(covariance="emphasised").fit(X)
+        density.set_params(covariance=covariance).fit(X)
+        assert not {"shares_", "shares_by_"} & set(vars(density))
 
 
 @pytest.mark.parametrize("kind", KINDS)
