@@ -4,10 +4,11 @@ Each class's covariance S is moved towards a target T (the pooled covariance, or
 (Ney 3.5): (1 − λ) S + λ T. The weight chosen is the one under which each row is best explained by the others.
 
 With the rows at hand this is exact for a given prior or none (`Blend.by_rows`): leaving a row out takes a rank-one term
-from S and from T, so one simultaneous diagonalization of both serves all rows and all weights. Of a weak prior, only the
-covariance that it follows changes with the row; its mean and its shrinkage of correlations are held fixed. From statistics alone (`Blend.by_statistics`)
-it is an approximation: the distance of a row enters by its average over the class, which the statistics hold
-(Hoffbeck and Landgrebe, 1996), and by how leverages of Gaussian rows spread about it.
+from S and from T, so one simultaneous diagonalization of both serves all rows and all weights. Of a weak prior, only
+the covariance that it follows changes with the row; its mean and its shrinkage of correlations are held fixed.
+From statistics alone (`Blend.by_statistics`) it is an approximation: the distance of a row enters by its average over
+the class, which the statistics hold (Hoffbeck and Landgrebe, 1996), and by how leverages of Gaussian rows spread about
+it.
 """
 
 from __future__ import annotations
