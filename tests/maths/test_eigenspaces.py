@@ -26,6 +26,24 @@ def test_a_space_has_one_basis_whatever_vectors_it_came_with(seed):
     np.testing.assert_allclose(first * values @ first.T, vectors * values @ vectors.T, atol=1e-12)
 
 
+@pytest.mark.parametrize("case", ["equal", "in pairs", "frame"])
+def test_a_large_space_has_one_basis_too(case):
+    """Equal categories as indicator columns have such a space: all axes are equally near to it."""
+    rng, d = np.random.default_rng(0), 300
+    fixed = {"equal": np.ones((d, 1)), "in pairs": np.kron(np.eye(d // 2), np.ones((2, 1))), "frame": np.eye(d)[:, :9]}
+    m = d - fixed[case].shape[1]
+    space = np.linalg.qr(np.concatenate([fixed[case], rng.normal(size=(d, m))], axis=1))[0][:, -m:]
+    frame = orthogonal(d, rng) * np.geomspace(1.0, 1e6, d) if case == "frame" else None
+    first = settled(np.ones(m), space, frame=frame)
+    np.testing.assert_allclose(settled(np.ones(m), space @ orthogonal(m, rng), frame=frame), first, atol=1e-8)
+    np.testing.assert_allclose(first.T @ first, np.eye(m), atol=1e-12)
+    np.testing.assert_allclose(first @ first.T, space @ space.T, atol=1e-12)
+    if case == "equal":  # Gram–Schmidt of the first axes without their mean
+        at = np.arange(m)
+        np.testing.assert_allclose(first[at, at], np.sqrt((d - 1.0 - at) / (d - at)), atol=1e-10)
+        assert np.abs(np.triu(first[:m], 1)).max() < 1e-10
+
+
 def test_axes_at_equal_distance_are_taken_in_order():
     plane = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)
     for sign in (1.0, -1.0):

@@ -113,3 +113,11 @@ def test_weak_says_nothing_of_a_column_that_no_row_shows(rng):
     assert prior.known.tolist() == [True, False, True]
     two = f.marginal([0, 2])
     np.testing.assert_allclose(prior.scale[np.ix_([0, 2], [0, 2])], two.weak_prior(two.collect(x[:, [0, 2]])).scale)
+
+
+def test_it_is_no_prior_of_one_covariance_for_all_members(prior, rng):
+    """Before, all members got the covariance of the first."""
+    x = rng.normal(size=(30, 3)) * np.repeat([1.0, 4.0], 15)[:, None]
+    tied = Gaussian.blank(x, members=2, tied=True)
+    with pytest.raises(DomainError, match="one covariance for all members"):
+        tied.refit(tied.collect(x, owner=np.repeat([0, 1], 15)), prior)

@@ -211,3 +211,25 @@ def test_without_gaps_the_shrunk_share_is_that_of_the_rows(rng):
     want = stats.scatter / 9 * (1 - (3 / 8) ** 4)
     want[np.diag_indices(3)] = np.diagonal(stats.scatter) / 9
     np.testing.assert_allclose(mode, want, rtol=1e-12)
+
+
+def test_priors_of_members_with_one_covariance_are_multiplied(rng):
+    """The mode of the product of the members' densities, and the density up to a constant."""
+    x, owner = rng.normal(size=(30, 2)), np.repeat([0, 1], [10, 20])
+    means, kappa = np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([1.0, 3.0])
+    scales, dof = np.stack([PSI, 20 * np.eye(2)]), np.array([4.0, 9.0])
+    tied = Gaussian.blank(x, members=2, tied=True)
+    stats = tied.collect(x, owner=owner)
+    prior = NormalInverseWishart(means, kappa, scales, dof)
+    model, post = tied.refit(stats, prior), prior.update(stats)
+    np.testing.assert_allclose(model.mean, post.mean, rtol=1e-12)
+    np.testing.assert_allclose(model.covariance, post.scale.sum(axis=0) / (dof + 4.0 + [10, 20]).sum(), rtol=1e-12)
+
+    def log_density(g):
+        wishart = sum(scipy.stats.invwishart(dof[k], scales[k]).logpdf(g.covariance) for k in (0, 1))
+        normal = [scipy.stats.multivariate_normal(means[k], g.covariance / kappa[k]).logpdf(g.mean[k]) for k in (0, 1)]
+        return wishart + sum(normal)
+
+    other = Gaussian(means, PSI)
+    ours = [g.objective(stats, prior) - g.objective(stats) for g in (model, other)]
+    assert ours[0] - ours[1] == pytest.approx(log_density(model) - log_density(other), rel=1e-10)

@@ -3,10 +3,12 @@
 Each class's covariance S is moved towards a target T (the pooled covariance, or its own diagonal) by a weight λ
 (Ney 3.5): (1 − λ) S + λ T. The weight chosen is the one under which each row is best explained by the others.
 
-With the rows at hand this is exact (`Blend.by_rows`): leaving a row out takes a rank-one term from S and from T, so
-one simultaneous diagonalization of both serves all rows and all weights. From statistics alone (`Blend.by_statistics`)
-it is an approximation: the distance of a row enters by its average over the class, which the statistics hold
-(Hoffbeck and Landgrebe, 1996), and by how leverages of Gaussian rows spread about it.
+With the rows at hand this is exact for a given prior or none (`Blend.by_rows`): leaving a row out takes a rank-one term
+from S and from T, so one simultaneous diagonalization of both serves all rows and all weights. Of a weak prior, only
+the covariance that it follows changes with the row; its mean and its shrinkage of correlations are held fixed.
+From statistics alone (`Blend.by_statistics`) it is an approximation: the distance of a row enters by its average over
+the class, which the statistics hold (Hoffbeck and Landgrebe, 1996), and by how leverages of Gaussian rows spread about
+it.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ TIE = 1e-9  # of the log-likelihood: weights that are as good as the best up to 
 LEAST = 1e-9  # of the target's variance: what a direction without spread has, as in `spd.repaired`
 SMALL = 0.03  # leverages up to which the change of a diagonal is expanded: the rest is below 1e-5 nats per row
 MANY = 64  # rows from which an expansion pays
+SIZES = 64  # weights of rows for which both ends are diagonalized anew; where there are more, near ones share it
 
 
 def pooled_covariance(covariances: Array, weight: Array, pooling: str) -> Array:
@@ -44,9 +47,10 @@ class Blend:
     Without a row x of weight m and deviation δ from the mean, the mean moves by m δ/(κ − m) away from x, and with
     β = κm/(κ − m)
 
-        (rows − m) S' = scale + e(m) T − β (1 + e(m)/m) δδᵀ,   T' = τ(m) T + σ(m) scale − β γ(m) δδᵀ
+        (rows − m) S' = scale + e(m) P − β (1 + e(m)/m) δδᵀ,   T' = τ(m) T + σ(m) scale + e(m) η(m) P − β γ(m) δδᵀ
 
-    (a diagonal target is the diagonal of S'). e(m) is what a prior that follows the pooled covariance changes by.
+    (a diagonal target is the diagonal of S'). e(m) is what a prior that follows the pooled covariance P changes by. A
+    target pooled by observation is then P itself; one pooled by class is not.
     """
 
     weight: Array  # (K,): weight of the rows
@@ -65,7 +69,7 @@ class Blend:
         """The ends for statistics of K classes under a prior, or None for maximum likelihood.
 
         A prior with a scale matrix (`NormalInverseWishart`, `EarlierRows`) takes part in both ends, so they are what
-        "full" and "pooled" would give; any other prior speaks of the mean only. `following` says that the prior
+        "full" and "pooled" would give; any other prior is one of the mean only. `following` says that the prior
         was made from the pooled covariance of these statistics ("weak"). Directions without spread over all data
         get the same spread in all classes, whatever their weights: they must not decide.
         """
@@ -90,6 +94,11 @@ class Blend:
         """The covariances (K, d, d) at λ = 0; 0 where nothing was seen."""
         return self.scale / np.maximum(self.rows, 1e-300)[:, None, None]
 
+    @property
+    def within(self) -> Array:
+        """The covariance (d, d) of the rows within their classes: what a prior that follows them has its mode at."""
+        return np.asarray(self.scatter.sum(axis=0) / self.weight.sum())
+
     def at(self, share: Array) -> Array:
         """(1 − λ_k) S_k + λ_k T_k for each class."""
         s = share[:, None, None]
@@ -104,19 +113,20 @@ class Blend:
             return replace(self, target=diagonal[:, None, :] * np.eye(len(floor)))
         if self.pooling == "class":
             one = pooled_covariance(own, self.weight, "class")
-        elif _shapes(prior) and not self.following and np.ndim(prior.scale) == 2:
+        elif _shapes(prior) and not self.following and _one_covariance(prior):
             added = (self.scale - prior.scale).sum(axis=0)  # the posterior mode of one covariance for all classes
             total += float(prior.dof + len(floor) + 1 + len(own) if hasattr(prior, "dof") else prior.rows)
             one = (prior.scale + added) / total
-        else:
-            one = pooled_covariance(own, self.weight if not self.following else self.rows, "observation")
+        else:  # a prior for each class: the mode of the product of the posteriors is Σ scale / Σ rows
+            one = pooled_covariance(own, self.rows, "observation")
+            total = total if self.following else float(self.rows.sum())
         one[np.diag_indices(len(one))] = np.maximum(np.diagonal(one), floor)
         return replace(self, target=np.array(np.broadcast_to(_regular(one), own.shape)), total=total)
 
     # ------------------------------------------------------- choosing the weight
 
     def by_rows(self, x: Array, weight: Array, edges: Index) -> Array:
-        """The weight λ (K,) of each class by exact leave-one-out, for distinct rows (n, d) sorted by class.
+        """The weight λ (K,) of each class by leave-one-out, for distinct rows (n, d) sorted by class.
 
         All copies of a row are left out together. A class with fewer than two distinct rows takes the target.
         """
@@ -132,30 +142,45 @@ class Blend:
         z = x - self.mean[k]
         if self.pooling == "none":
             return self._left_out_of_diagonal(k, z, m)
-        w, spectrum = _together(self.scale[k], self.target[k])
-        z = z @ w.T
-        np.square(z, out=z)
         total = np.zeros(len(GRID))
-        for size, mine in _groups(m):
-            q = z[mine]
-            a, rank = self._spectrum(k, spectrum, size)
-            q = q @ (1.0 / a).T
-            total += size * _log_likelihood(np.log(a).sum(axis=1), rank * q, self._moved(k, size) * q).sum(axis=0)
+        apart = self.pooling == "class" and self.following > 0  # then what the prior changes by is not the target
+        for middle, some in _near(m) if apart else [(1.0, slice(None))]:
+            w, spectrum = self._diagonalized_ends(k, middle)
+            y = z[some] @ w.T
+            np.square(y, out=y)
+            for size, mine in _groups(m[some]):
+                a, rank = self._spectrum(k, spectrum, size, middle)
+                q = y[mine] @ (1.0 / a).T
+                total += size * _log_likelihood(np.log(a).sum(axis=1), rank * q, self._moved(k, size) * q).sum(axis=0)
         return total
 
-    def _spectrum(self, k: int, spectrum: Array, m: Any) -> tuple[Array, Array]:
-        """Eigenvalues (grid, d) in units of the target before the rank-one term, and the factor (grid,) of that."""
+    def _diagonalized_ends(self, k: int, m: float) -> tuple[Array, Array]:
+        """W and s for scale matrix and target, with what a prior that follows the rows changes by without weight m."""
+        scale, target = self.scale[k], self.target[k]
+        if self.pooling == "class" and self.following:
+            change = self._extra(m) * self.within
+            scale, target = scale + change, target + (1.0 / self.rows[self.weight > 0]).mean() * change
+        return _together(scale, target)
+
+    def _spectrum(self, k: int, spectrum: Array, m: Any, near: float) -> tuple[Array, Array]:
+        """Eigenvalues (grid, d) in units of the target before the rank-one term, and the factor (grid,) of that.
+
+        `spectrum` is that of `_diagonalized_ends` for a weight near m: what the prior changes by beyond that counts as
+        a multiple of the target.
+        """
         n, rest, extra = self.rows[k], self.rows[k] - m, self._extra(m)
         beta = self.kappa[k] * m / (self.kappa[k] - m)
+        more = extra
         if self.pooling == "class":
-            seen = int((self.weight > 0).sum())
-            others = (1.0 / self.rows[self.weight > 0]).sum() - 1.0 / n
-            kept, gamma = (1.0 / rest - 1.0 / n) / seen, ((1 + extra / m) / rest + extra / m * others) / seen
-            target = 1.0 + kept * spectrum + extra * (1.0 / rest + others) / seen
+            more = extra - self._extra(near)
+            each = 1.0 / self.rows[self.weight > 0]
+            kept = (1.0 / rest - 1.0 / n) / len(each)
+            gamma = 1.0 / rest / len(each) + extra / m * (kept + each.mean())
+            target = 1.0 + more * each.mean() + kept * (spectrum + more)
         else:
             target, gamma = np.full_like(spectrum, self.total / (self.total - m)), 1.0 / (self.total - m)
         g = GRID[:, None]
-        a = (1 - g) * (spectrum + extra) / rest + g * target
+        a = (1 - g) * (spectrum + more) / rest + g * target
         return np.maximum(a, LEAST), beta * ((1 - GRID) * (1 + extra / m) / rest + GRID * gamma)
 
     def _extra(self, m: Any) -> Any:
@@ -188,8 +213,7 @@ class Blend:
     def _scale_without(self, k: int, m: Any) -> tuple[Any, Any]:
         """The scale matrix before the rank-one term, and the factor of that."""
         extra, kappa = self._extra(m), self.kappa[k]
-        pooled = pooled_covariance(self.own, self.weight, "observation") if self.following else 0.0
-        scale = self.scale[k] + np.asarray(extra)[..., None, None] * pooled
+        scale = self.scale[k] + np.asarray(extra)[..., None, None] * (self.within if self.following else 0.0)
         return scale, kappa * m / (kappa - m) * (1 + extra / m)
 
     def _diagonalized(self, k: int, z: Array, m: Array) -> Array:
@@ -241,7 +265,7 @@ class Blend:
 
     def _expected(self, k: int, n: float) -> Array:
         """Mean log-likelihood of a left-out row of weight 1, up to a constant, for each weight of the grid."""
-        w, spectrum = _together(self.scale[k], self.target[k])
+        w, spectrum = self._diagonalized_ends(k, 1.0)
         spread = np.maximum(spd.trace_form(w[:, None, :], self.scatter[k]), 0.0) / n
         moved = self._moved(k, 1.0)
         if self.pooling == "none":
@@ -253,7 +277,7 @@ class Blend:
             logs = logs + d * _log_rest(GRID * unit * q / d, np.ones_like(q), n)
             rank = ((1 - GRID) + GRID / d) * unit
         else:
-            a, rank = self._spectrum(k, spectrum, 1.0)
+            a, rank = self._spectrum(k, spectrum, 1.0, 1.0)
             q, freedom = _distances(spread, a)
             logs = _log_rest(rank * q, freedom, n)
         with np.errstate(invalid="ignore"):
@@ -264,6 +288,11 @@ class Blend:
 def _shapes(prior: Any) -> bool:
     """True for a prior of mean and covariance whose posterior is a scale matrix over a number of rows."""
     return hasattr(prior, "scale") and hasattr(prior, "kappa")
+
+
+def _one_covariance(prior: Any) -> bool:
+    """True for a prior with one scale matrix and one number of rows, not one of each for each class."""
+    return np.ndim(prior.scale) == 2 and np.ndim(prior.dof if hasattr(prior, "dof") else prior.rows) == 0
 
 
 def _best(value: Array) -> float:
@@ -282,6 +311,14 @@ def _groups(m: Array) -> Iterator[tuple[float, Any]]:
         return
     order = np.argsort(which, kind="stable")
     yield from zip(sizes.tolist(), np.split(order, np.cumsum(np.bincount(which))[:-1]), strict=True)
+
+
+def _near(m: Array) -> Iterator[tuple[float, Index]]:
+    """The rows by their weights: a weight alone or, where there are many, with those next to it, and their median."""
+    sizes, which = np.unique(m, return_inverse=True)
+    parts = np.array_split(np.arange(len(sizes)), min(len(sizes), SIZES))
+    for part in parts:
+        yield float(sizes[part[len(part) // 2]]), np.flatnonzero((which >= part[0]) & (which <= part[-1]))
 
 
 def _log_likelihood(logdet: Array, leverage: Array, distance: Array) -> Array:

@@ -473,7 +473,7 @@ class Gaussian(Algebra):
         if getattr(prior, "kind", self.kind) != self.kind:
             expected = f"a {self.kind} covariance needs a prior of its kind"
             raise DomainError(sentence("Gaussian", expected, f"{type(prior).__name__} for a {prior.kind} one"))
-        return prior.replace(tied=True) if self.tied and hasattr(prior, "tied") else prior
+        return prior._as_tied() if self.tied and hasattr(prior, "tied") else prior
 
     def _in_kind(self, model: Gaussian) -> Gaussian:
         """A prior's point in this law's own kind: one with a known covariance may be narrower."""
@@ -483,7 +483,12 @@ class Gaussian(Algebra):
             expected = f"a {self.kind} covariance needs a prior of its kind"
             raise DomainError(sentence("Gaussian", expected, f"one for a {model.kind} one"))
         covariance = model.covariance_matrix if self.kind == "full" else model.variance
-        covariance = covariance[0] if self.tied else covariance
+        if self.tied:
+            if (covariance != covariance[0]).any():
+                expected = "one covariance for all members needs a prior of one covariance"
+                remedy = "use a NormalInverseWishart (NormalInverseGamma for a diagonal one) with tied=True"
+                raise DomainError(sentence("Gaussian", expected, "one that gives each member its own", remedy))
+            covariance = covariance[0]
         return Gaussian.trusted(mean=model.mean, covariance=np.array(covariance), kind=self.kind)
 
     def _suited(self, stats: Any) -> Any:

@@ -202,7 +202,7 @@ LEARNT = {
     "rows_": rows, "frames_": rows, "sample_": rows, "sample_weight_": numbers("n", 0), "weight_": numbers("n", 0),
     "owner_": numbers("n", 0, np.int64), "kept_": numbers("m", 0, np.int64), "order_": numbers("k", 0, np.int64),
     "offsets_": numbers("o", 0, np.int64), "streamed_": flag, "takes_arrays_": flag, "method_": text(),
-    "schema_": text(), "card_": text(),
+    "schema_": text(), "card_": text(), "shares_": numbers("K", 0, high=1.0), "shares_by_": text(),
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import qr
 
 from likely.core.arrays import Array
 
@@ -16,8 +17,9 @@ def settled(values: Array, vectors: Array, noise: float = 1e-13, frame: Array | 
 
     Values are one where they agree up to a relative 1e-8, or up to `noise` of the largest. The basis depends on the
     space alone: its first vector is the projection of the coordinate axis that is nearest to the space (the first of
-    those that are equally near), the next is that of the rest. With a `frame` (p, d) these are the p coordinates
-    frame @ vector. Each vector gets the sign at which its entry of largest size is positive.
+    those that are equally near; less than 0.1% of the length may count as equal), the next is that of the rest. With a
+    `frame` (p, d) these are the p coordinates frame @ vector. Each vector gets the sign at which its entry of largest
+    size is positive.
 
     >>> turned = np.array([[0.6, -0.8, 0.0], [0.8, 0.6, 0.0], [0.0, 0.0, -1.0]])
     >>> settled(np.array([2.0, 2.0, 1.0]), turned).round(6) + 0.0
@@ -44,15 +46,13 @@ def upright(vectors: Array) -> Array:
 
 
 def _basis(space: Array, frame: Array | None) -> Array:
-    """The columns (d, m) of a space, turned: QR of the projected coordinate axes, the longest first."""
-    m = space.shape[1]
-    if m < 2:
+    """The columns (d, m) of a space, turned: QR of the projected coordinate axes, the longest first.
+
+    Of axes that are equally long up to rounding, the first must be taken. So each axis counts as a little shorter than
+    the one before, by more than the error of the lengths that LAPACK updates (1e-8).
+    """
+    if space.shape[1] < 2:
         return space
-    rest, turns = space.copy() if frame is None else frame @ space, np.empty((m, m))
-    for i in range(m):
-        length = (rest * rest).sum(axis=1)
-        turns[i] = rest[int((length >= length.max() * ALIKE).argmax())]
-        turns[i] -= turns[:i].T @ (turns[:i] @ turns[i])  # twice is enough: what rounding left of those before
-        turns[i] /= np.sqrt(turns[i] @ turns[i])
-        rest -= np.outer(rest @ turns[i], turns[i])
-    return np.asarray(space @ turns.T)
+    axes = space if frame is None else frame @ space
+    shorter = 1.0 - min(1.0 - ALIKE, 1e-3 / len(axes)) * np.arange(len(axes))
+    return np.asarray(space @ qr(axes.T * shorter, mode="economic", pivoting=True, check_finite=False)[0])

@@ -112,6 +112,10 @@ class NormalInverseGamma(Value):
         scale, dof = self.scale + self._over_members(added), self.dof + self._over_members(n)
         return self.replace(mean=mean, kappa=kappa, scale=np.asarray(scale), dof=np.asarray(dof))
 
+    def _as_tied(self) -> NormalInverseGamma:
+        """The same for members with one covariance."""
+        return self.replace(tied=True)
+
     @property
     def _means_per_variance(self) -> int:
         members = len(self.mean) if self.tied and self.mean.ndim == 2 else 1

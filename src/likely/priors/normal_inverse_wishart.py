@@ -121,6 +121,17 @@ class NormalInverseWishart(Value):
             mean=mean, kappa=np.asarray(kappa), scale=self.scale + added, dof=np.asarray(self.dof + rows)
         )
 
+    def _as_tied(self) -> NormalInverseWishart:
+        """The same for members with one covariance. Of a stack that is the product of the densities of Σ:
+
+        Ψ = Σ Ψ_k and ν = Σ ν_k + (K − 1)(d + 1), the scatter and the rows of all members' priors together.
+        """
+        lead = np.broadcast_shapes(self.scale.shape[:-2], self.dof.shape)
+        scale, dof = np.broadcast_to(self.scale, (*lead, self.dim, self.dim)), np.broadcast_to(self.dof, lead)
+        if lead:
+            scale, dof = scale.sum(axis=0), dof.sum() + (lead[0] - 1) * (self.dim + 1)
+        return self.replace(scale=np.array(scale), dof=np.asarray(dof), tied=True)
+
     def point(self, rule: str = "mode") -> Gaussian:
         """A Gaussian with the "mode", "mean" or "median" of the parameters.
 
