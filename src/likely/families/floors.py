@@ -46,17 +46,19 @@ def flats_lifted(stats: Any) -> Any:
 
     Such are constant columns, and sums of other columns. With a prior alone, a member's variance there would be what
     the prior makes of its number of rows: directions that say nothing would draw rows to large members, and let
-    any number of parts seem better than one.
+    any number of parts seem better than one. Where gaps were filled by a model, columns that depend on each other may
+    be its own work, and change from pass to pass: then constant columns alone are lifted, so that EM never falls.
     """
     pooled = stats.pooled()
     full = isinstance(stats, Moments)
-    if (np.broadcast_to(pooled.variance, pooled.shift.shape) > 0).all() and not (full and _has_flats(pooled)):
+    flat = full and not getattr(stats, "filled", False) and _has_flats(pooled)
+    if (np.broadcast_to(pooled.variance, pooled.shift.shape) > 0).all() and not flat:
         return stats
     least, constant = column_floor(pooled)
     if not full:
         add = np.where(constant, least, 0.0)
         return stats.replace(scatter=stats.scatter + stats.weight * add) if constant.any() else stats
-    lifted = np.where(constant, least, LEAST * pooled.variance if _has_flats(pooled) else 0.0)
+    lifted = np.where(constant, least, LEAST * pooled.variance if flat else 0.0)
     scatter = np.array(stats.scatter)
     at = np.flatnonzero(constant)
     scatter[..., at, :] = scatter[..., :, at] = 0.0

@@ -80,7 +80,7 @@ def _factor(rows: Array) -> Array:
     if n < d:
         rows = np.asfortranarray(np.concatenate([rows, np.zeros((d - n, d))]))
     # LAPACK directly: np.linalg.qr takes three times as long for small ones
-    return np.asarray(dgeqrfp(rows, overwrite_a=1)[0][:d] * _upper(d))
+    return np.ascontiguousarray(dgeqrfp(rows, overwrite_a=1)[0][:d] * _upper(d))  # as the compiled loops take it
 
 
 @lru_cache(maxsize=64)
