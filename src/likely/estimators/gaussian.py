@@ -124,7 +124,8 @@ class GaussianDensity(DensityEstimator):
             self.shares_, self.shares_by_ = blend.by_rows(distinct.rows, distinct.weight, edges), EXACT
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
-        shares, by = (self.__dict__.get(name) for name in ("shares_", "shares_by_"))
+        shares: Any = self.__dict__.get("shares_")
+        by = self.__dict__.get("shares_by_")
         sound = by in (EXACT, APPROXIMATE, GIVEN) and np.shape(shares) == (members or 1,)
         return super()._fits(model, width, members) and (sound or (shares is None and by is None))  # so in older files
 
