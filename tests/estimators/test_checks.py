@@ -148,8 +148,15 @@ NOT_YIELDED = [
 ]
 
 
+def not_for(estimator):
+    """A full covariance is integrated out of complete rows only; scoring rows with gaps is exact."""
+    density = getattr(estimator, "density", estimator)
+    all_out = isinstance(density, lk.GaussianDensity) and density.predictive == "all" and density.covariance == "full"
+    return {"check_estimators_pickle": "the check learns from NaN"} if all_out else {}
+
+
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
-@checks.parametrize_with_checks([*ESTIMATORS, *CLASSIFIERS], legacy=True)
+@checks.parametrize_with_checks([*ESTIMATORS, *CLASSIFIERS], legacy=True, expected_failed_checks=not_for)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 

@@ -180,11 +180,6 @@ class GaussianDensity(DensityEstimator):
         covariance = model.covariance_matrix * (1.0 + root[..., :, None] * root[..., None, :])
         return Gaussian.trusted(mean=model.mean, covariance=covariance, kind="full")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = not (self.predictive == "all" and self.covariance in ("full", "pooled"))
-        return tags
-
     @property
     def mean_(self) -> Any:
         """The learnt mean (d,)."""
