@@ -49,7 +49,8 @@ class FaultMonitor(Recogniser):
       of the normal frames (see `safe_threshold`). `false_alarm_rate_` is the share that these parts lead to expect,
       where costs decide too; `later_half_rate_` the share of the later halves of normal stretches in which alarms stand
       when only the earlier halves were learnt: if it is above three times the stated rate, the later halves set the
-      threshold, too. `supported_rate_` is the share that the frames do not exclude (95 % confidence)
+      threshold, too. `supported_rate_` is the share that the held-out frames do not exclude; the error of
+      the learnt model comes on top, so with few frames expect more
     - **cost_false, cost_missed**: what a false alarm costs a frame, and a fault that nobody notices: there is an alarm
       where P(fault) cost_missed > P(normal) cost_false. Both or none
     - **normal**: the label of normal stretches, where labels are given
@@ -231,7 +232,7 @@ class FaultMonitor(Recogniser):
         if not hasattr(self, "supported_rate_"):
             return []
         limit = f"up to {_percent(self.supported_rate_)} of normal frames"
-        line = f"By so many frames, alarms in {limit} are not excluded (95 % confidence)."
+        line = f"By so many frames, alarms in {limit} are not excluded; the error of the learnt model comes on top."
         if self.later_half_rate_ > MUCH * self.false_alarm_rate:
             line += f" By their earlier half alone, alarms stand in {_percent(self.later_half_rate_)} of the later."
         return [line]
