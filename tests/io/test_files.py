@@ -668,7 +668,7 @@ def test_an_estimator_comes_back_with_settings_and_what_it_learnt(toy, tmp_path)
         (lambda c: c.pop("prior"), "no prior"),
         (lambda c: c.update(report_=1), "an unknown report_"),
         (lambda c: c.update(save=1), "an unknown save"),
-        (lambda c: c.update(model_=1), "has no attribute 'dim'"),
+        (lambda c: c.update(model_=1), "parts that do not fit"),
         (lambda c: c.update({"class": "Rogue"}), "a class that this version knows"),
         (lambda c: c.update({"__class__": 1}), "plain field names"),
     ],

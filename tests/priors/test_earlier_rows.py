@@ -115,9 +115,10 @@ def test_weak_says_nothing_of_a_column_that_no_row_shows(rng):
     np.testing.assert_allclose(prior.scale[np.ix_([0, 2], [0, 2])], two.weak_prior(two.collect(x[:, [0, 2]])).scale)
 
 
-def test_it_is_no_prior_of_one_covariance_for_all_members(prior, rng):
+def test_one_covariance_for_all_members_is_pooled(prior, rng):
     """Before, all members got the covariance of the first."""
-    x = rng.normal(size=(30, 3)) * np.repeat([1.0, 4.0], 15)[:, None]
-    tied = Gaussian.blank(x, members=2, tied=True)
-    with pytest.raises(DomainError, match="one covariance for all members"):
-        tied.refit(tied.collect(x, owner=np.repeat([0, 1], 15)), prior)
+    x, owner = rng.normal(size=(40, 3)) * np.repeat([1.0, 4.0], [10, 30])[:, None], np.repeat([0, 1], [10, 30])
+    apart, tied = Gaussian.blank(x, members=2), Gaussian.blank(x, members=2, tied=True)
+    own = apart.refit(apart.collect(x, owner=owner), prior).covariance
+    found = tied.refit(tied.collect(x, owner=owner), prior).covariance
+    np.testing.assert_allclose(found, 0.25 * own[0] + 0.75 * own[1], rtol=1e-3)

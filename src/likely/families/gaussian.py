@@ -459,7 +459,7 @@ class Gaussian(Algebra):
         if prior is not None:
             apart = self.members is not None and not self.tied and self.kind != "spherical"
             lifted = flats_lifted(stats) if apart else stats  # what members share cannot draw rows to one of them
-            return self._in_kind(self._suited_prior(prior).update(lifted).point("mode"))
+            return self._in_kind(self._suited_prior(prior).update(lifted).point("mode"), stats.weight)
         if not (stats.weight > 0).any():
             raise DataError(sentence("Gaussian", "at least one row with weight is needed", "none", "or give a prior"))
         mean = stats.mean
@@ -475,8 +475,11 @@ class Gaussian(Algebra):
             raise DomainError(sentence("Gaussian", expected, f"{type(prior).__name__} for a {prior.kind} one"))
         return prior._as_tied() if self.tied and hasattr(prior, "tied") else prior
 
-    def _in_kind(self, model: Gaussian) -> Gaussian:
-        """A prior's point in this law's own kind: one with a known covariance may be narrower."""
+    def _in_kind(self, model: Gaussian, weight: Any = None) -> Gaussian:
+        """A prior's point in this law's own kind: one with a known covariance may be narrower.
+
+        Where all members share one covariance and the prior gives each its own, theirs are pooled by their rows.
+        """
         if model.kind == self.kind and model.tied == self.tied:
             return model
         if KINDS.index(self.kind) > KINDS.index(model.kind):
@@ -485,9 +488,9 @@ class Gaussian(Algebra):
         covariance = model.covariance_matrix if self.kind == "full" else model.variance
         if self.tied:
             if (covariance != covariance[0]).any():
-                expected = "one covariance for all members needs a prior of one covariance"
-                remedy = "use a NormalInverseWishart (NormalInverseGamma for a diagonal one) with tied=True"
-                raise DomainError(sentence("Gaussian", expected, "one that gives each member its own", remedy))
+                rows = np.ones(len(covariance)) if weight is None else np.asarray(weight)
+                rows = rows.reshape(len(covariance), -1).mean(axis=1) + 1e-3  # a member without rows still counts
+                covariance = np.tensordot(rows / rows.sum(), covariance, axes=1)[None]
             covariance = covariance[0]
         return Gaussian.trusted(mean=model.mean, covariance=np.array(covariance), kind=self.kind)
 
