@@ -119,7 +119,7 @@ def test_posteriors_get_better_and_no_worse_than_scikit_learn_makes_them(data, e
         assert ours < left * mean_loss(estimator, data, splits)
     for method in ("sigmoid", "isotonic"):  # with one refitted model, as we have
         peer = CalibratedClassifierCV(estimator, method=method, cv=5, ensemble=False)
-        assert ours < 1.08 * mean_loss(peer, data, splits)  # was 1.05: SVC on cancer is 7 % worse since temperatures lapse
+        assert ours < 1.08 * mean_loss(peer, data, splits)  # 1.05 before: SVC on cancer is 7 % worse
 
 
 @pytest.mark.parametrize("name", ["spambase.csv", "satimage_trn.csv"])
