@@ -1,0 +1,223 @@
+"""`./run net`: whether the library still says what it said. See `--help`.
+
+Golden tables lie in net/golden: numbers of every value and estimator, texts of every command, all public names.
+`renames.toml` tells what was renamed on purpose, `renewed.toml` keeps what was renewed, at which commit, and why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+import tomllib
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+GOLDEN = HERE / "golden"
+RENAMES, RENEWED = HERE / "renames.toml", HERE / "renewed.toml"
+WHAT = ("names", "numbers", "texts", "ledger")
+
+
+def main() -> int:
+    asked = arguments()
+    began = time.perf_counter()
+    found: list[tuple[str, str]] = []  # key, sentence
+    for what in asked.only or WHAT:
+        found += [(key, said) for key, said in CHECKS[what](asked) if wanted(key, asked.case)]
+    seconds = time.perf_counter() - began
+    if asked.renew:
+        print(f"net: {len(found)} renewed or gone, {seconds:.0f} s")
+        return 0
+    for _, said in found:
+        print(said)
+    print(f"net: {len(found)} differences, {seconds:.0f} s" if found else f"net: as it was, {seconds:.0f} s")
+    if found and (there := machine()) != (then := read("machine.json")):
+        print(f"the golden tables come from {then}; this is {there}")
+    return bool(found)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="./run net", description=(__doc__ or "").partition("\n")[2])
+    parser.add_argument("--only", action="append", choices=WHAT, help="one of the four checks; repeatable")
+    parser.add_argument("--case", default="*", metavar="PATTERN", help='such as "estimator/*"')
+    parser.add_argument("--renew", action="store_true", help="take what is now for golden, where --case says so")
+    parser.add_argument("--why", default="", help="the reason, kept with the commit in net/renewed.toml")
+    asked = parser.parse_args()
+    if asked.renew and not asked.why and (GOLDEN / "names.json").exists():
+        parser.error("--renew needs --why: it is kept with the commit")
+    if asked.renew:
+        log(asked)
+    return asked
+
+
+def wanted(key: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(key, pattern) or fnmatch.fnmatchcase(key, f"{pattern}:*")
+
+
+# ----------------------------------------------------------------- the checks
+
+Found = Iterator[tuple[str, str]]
+
+
+def names(asked: argparse.Namespace) -> Found:
+    """Public names, their signatures and members."""
+    from net import compare
+    from net.names import api
+
+    now = api()
+    golden = renames().api(read("names.json"))
+    for key in sorted(golden.keys() | now.keys()):
+        for said in compare.tables(*({key: t[key]} if key in t else {} for t in (golden, now)), "name"):
+            yield f"name/{key}", said
+    renewed(asked, "names.json", golden, now, "name/{}")
+
+
+def numbers(asked: argparse.Namespace) -> Found:
+    """Golden numbers of values and estimators, and whether each has some."""
+    from net import compare
+
+    golden = {name: renames().numbers(leaves) for name, leaves in read("numbers.json").items()}
+    with ProcessPoolExecutor(2) as pool:
+        results = list(pool.map(measured, (name for name, _, _ in cases())))
+    now = {name: leaves for (name, _, _), leaves in zip(cases(), results, strict=True)}
+    for name, _, tolerance in cases():
+        if name not in golden:
+            yield name, f"{name}: a new case"
+            continue
+        for said in compare.numbers(golden[name], now[name], name, tolerance):
+            yield name, said
+    for name in golden.keys() - now.keys():
+        yield name, f"{name}: the case is gone"
+    for name in without_numbers(now):
+        yield f"coverage/{name}", f"coverage: no case makes a {name}"
+    renewed(asked, "numbers.json", golden, now, "{}")
+
+
+def cases() -> Iterator[tuple[str, Callable[[], Any], float]]:
+    from net import estimators, values
+
+    yield from values.cases()
+    yield from estimators.cases()
+
+
+def measured(name: str) -> dict[str, Any]:
+    """The leaves of one case, and the kinds of warnings that it gave; run in a worker."""
+    from net.record import flat
+
+    make = next(make for other, make, _ in cases() if other == name)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        out = dict(flat(make()))
+    return {**out, "warnings": ", ".join(sorted({w.category.__name__ for w in said}))}
+
+
+def without_numbers(now: dict[str, dict[str, Any]]) -> list[str]:
+    """Public estimators and densities that no case names: their class must stand in the source of the cases."""
+    import inspect
+
+    import likely as lk
+    from net import estimators, values
+    from tests.laws import members, pairs
+
+    source = "".join(inspect.getsource(module) for module in (values, estimators, members, pairs))
+    known = {leaf for leaves in now.values() for path, leaf in leaves.items() if path.endswith("@type")}
+    public = ((name, getattr(lk, name)) for name in lk.__all__)
+    kinds = [name for name, value in public if inspect.isclass(value) and not getattr(value, "_is_protocol", False)]
+    asked = [name for name in kinds if any(hasattr(getattr(lk, name), verb) for verb in ("fit", "log_prob", "update"))]
+    return [name for name in asked if name not in known and f"{name}(" not in source and f"lk.{name}." not in source]
+
+
+def texts(asked: argparse.Namespace) -> Found:
+    """What each command prints."""
+    from net import compare
+    from net.texts import texts as made
+
+    golden = {name: renames().text(t) for name, t in read("texts.json").items()}
+    now = made()
+    for name in sorted(golden.keys() | now.keys()):
+        said = compare.text(golden.get(name, ""), now.get(name, ""))
+        if said:
+            yield f"text/{name}", f"text/{name}: {said}"
+    renewed(asked, "texts.json", golden, now, "text/{}")
+
+
+def ledger(asked: argparse.Namespace) -> Found:
+    """Whether every test that a promise rests on exists."""
+    from tests.ledger import missing
+
+    for test in missing():
+        yield f"ledger/{test}", f"ledger: there is no test {test}"
+
+
+CHECKS: dict[str, Callable[[argparse.Namespace], Found]] = {
+    "names": names, "numbers": numbers, "texts": texts, "ledger": ledger,
+}  # fmt: skip
+
+
+# -------------------------------------------------------------- golden tables
+
+
+def read(name: str) -> Any:
+    path = GOLDEN / name
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def write(name: str, table: Any) -> None:
+    lines = [f"{json.dumps(key)}: {json.dumps(table[key], ensure_ascii=False)}" for key in sorted(table)]
+    (GOLDEN / name).write_text("{\n" + ",\n".join(lines) + "\n}\n")  # a line per case: differences can be read
+
+
+def renewed(asked: argparse.Namespace, file: str, golden: dict[str, Any], now: dict[str, Any], key: str) -> None:
+    """With --renew: the golden table, with what is now wherever --case says so."""
+    if not asked.renew:
+        return
+    chosen = {name for name in golden.keys() | now.keys() if wanted(key.format(name), asked.case)}
+    table = {name: entry for name, entry in golden.items() if name not in chosen}
+    write(file, table | {name: now[name] for name in chosen & now.keys()})
+    write("machine.json", machine())
+
+
+def renames() -> Any:
+    from net.compare import Renames
+
+    pairs = tomllib.loads(RENAMES.read_text()) if RENAMES.exists() else {}
+    return Renames(pairs.get("renamed", {}).items())
+
+
+def log(asked: argparse.Namespace) -> None:
+    git = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, cwd=HERE).stdout.strip()
+    told = {"after": commit, "case": asked.case, "of": ", ".join(asked.only or WHAT), "why": asked.why}
+    lines = ["[[renewed]]", *(f"{k} = {json.dumps(v, ensure_ascii=False)}" for k, v in told.items()), "\n"]
+    with RENEWED.open("a") as out:
+        out.write("\n".join(lines))
+
+
+def machine() -> dict[str, str]:
+    """Versions and processor: numbers are those of the same ones to the last digits that are compared."""
+    from importlib.metadata import version
+
+    packages = {name: version(name) for name in ("numpy", "scipy", "numba", "scikit-learn", "polars")}
+    return {"processor": processor(), "python": platform.python_version(), **packages}
+
+
+def processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.exit(main())

@@ -1,0 +1,248 @@
+"""Golden numbers of estimators: what each learns from a small table or a few sequences, and what it then says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import likely as lk
+from net.values import CLOSED, ITERATED, Result, answer, rows
+
+FEW = 12  # passes of iterated fits: enough to show every step, few enough that rounding does not grow
+
+
+def blobs(n: int = 60, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Three classes of real columns."""
+    x, y = rows(("real",) * d, n), np.arange(n) % 3
+    x[y == 1] += 2.0
+    x[y == 2, 0] -= 3.0
+    return x, np.array(["a", "b", "c"])[y]
+
+
+REAL, LABELS = blobs()
+WITH_GAPS = np.where(np.random.default_rng(9).random(REAL.shape) < 0.15, np.nan, REAL)
+COUNTS = rows(("count",) * 3, 60)
+BINARY = rows((2,) * 4, 60)
+LEVELS = rows((3, 4), 60)
+POSITIVE = rows(("positive", "positive"), 60)
+SHARES = rows(("unit",) * 3, 60)
+ANGLES = np.random.default_rng(6).vonmises(0.5, 2.0, (60, 1))
+TRIALS = np.minimum(COUNTS, 6.0)
+WALKS = [np.cumsum(0.5 * np.random.default_rng(k).standard_normal((12 + k, 2)), axis=0) for k in range(6)]
+KINDS = np.array(["up", "down"] * 3)
+WALKS = [w + (np.arange(len(w))[:, None] * (0.3 if k == "up" else -0.3)) for w, k in zip(WALKS, KINDS, strict=True)]
+
+COST = [[0, 1, 5], [2, 0, 1], [1, 4, 0]]
+
+DENSITIES: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
+    "gaussian full": (lambda: lk.GaussianDensity(), REAL, CLOSED),
+    "gaussian diagonal": (lambda: lk.GaussianDensity("diagonal"), REAL, CLOSED),
+    "gaussian spherical": (lambda: lk.GaussianDensity("spherical"), REAL, CLOSED),
+    "gaussian maximum likelihood": (lambda: lk.GaussianDensity(prior=None), REAL, CLOSED),
+    "gaussian predictive": (lambda: lk.GaussianDensity(predictive="all"), REAL, CLOSED),
+    "gaussian missing": (lambda: lk.GaussianDensity(max_iter=FEW, tol=0.0), WITH_GAPS, ITERATED),
+    "student t": (lambda: lk.StudentTDensity(max_iter=FEW, tol=0.0), REAL, ITERATED),
+    "student t fixed": (lambda: lk.StudentTDensity(dof=4.0, max_iter=FEW, tol=0.0), REAL, ITERATED),
+    "contaminated": (lambda: lk.ContaminatedDensity(max_iter=FEW, tol=0.0), REAL, ITERATED),
+    "elliptical": (lambda: lk.EllipticalDensity(max_iter=FEW), REAL, ITERATED),
+    "laplace": (lambda: lk.LaplaceDensity(), REAL, CLOSED),
+    "cauchy": (lambda: lk.CauchyDensity(), REAL, ITERATED),
+    "uniform": (lambda: lk.UniformDensity(), REAL, CLOSED),
+    "triangular": (lambda: lk.TriangularDensity(), REAL[:, :1], ITERATED),
+    "exponential": (lambda: lk.ExponentialDensity(), POSITIVE, CLOSED),
+    "gamma": (lambda: lk.GammaDensity(), POSITIVE, ITERATED),
+    "chi-square": (lambda: lk.ChiSquareDensity(), POSITIVE, ITERATED),
+    "beta": (lambda: lk.BetaDensity(), SHARES[:, :2], ITERATED),
+    "dirichlet": (lambda: lk.DirichletDensity(), SHARES, ITERATED),
+    "von mises": (lambda: lk.VonMisesDensity(), ANGLES, ITERATED),
+    "poisson": (lambda: lk.PoissonDensity(), COUNTS, CLOSED),
+    "poisson predictive": (lambda: lk.PoissonDensity(predictive=True), COUNTS, CLOSED),
+    "negative binomial": (lambda: lk.NegativeBinomialDensity(), COUNTS, ITERATED),
+    "binomial": (lambda: lk.BinomialDensity(trials=6), TRIALS, CLOSED),
+    "beta-binomial": (lambda: lk.BetaBinomialDensity(trials=6), TRIALS, ITERATED),
+    "multinomial": (lambda: lk.MultinomialDensity(), COUNTS, CLOSED),
+    "dirichlet-multinomial": (lambda: lk.DirichletMultinomialDensity(), COUNTS + 1, ITERATED),
+    "categorical": (lambda: lk.CategoricalDensity(), LEVELS[:, :1], CLOSED),
+    "bernoulli": (lambda: lk.BernoulliDensity(), BINARY, CLOSED),
+    "walsh": (lambda: lk.WalshDensity(), BINARY, CLOSED),
+    "log-linear": (lambda: lk.WalshDensity(2, log=True), BINARY, ITERATED),
+    "bahadur": (lambda: lk.BahadurDensity(), BINARY, CLOSED),
+    "chow-liu tree": (lambda: lk.ChowTreeDensity(), LEVELS, CLOSED),
+    "product": (lambda: lk.ProductDensity(), REAL, CLOSED),
+    "kernel density": (lambda: lk.ParzenDensity(), REAL, ITERATED),
+    "kernel density given": (lambda: lk.ParzenDensity("epanechnikov", "silverman"), REAL, CLOSED),
+    "histogram": (lambda: lk.HistogramDensity(), REAL, CLOSED),
+    "nearest-neighbor density": (lambda: lk.NeighbourDensity(3), REAL, CLOSED),
+    "factor analysis": (lambda: lk.FactorAnalysis(1, max_iter=FEW, tol=0.0), rows(("real",) * 5, 60), ITERATED),
+    "ppca": (lambda: lk.PPCA(1), REAL, ITERATED),
+    "mixture": (lambda: mixture(), REAL, ITERATED),
+    "mixture hard": (lambda: mixture(hard=True), REAL, ITERATED),
+    "mixture tied": (lambda: mixture(lk.GaussianDensity("pooled")), REAL, ITERATED),
+    "mixture of diagonals": (lambda: mixture(lk.GaussianDensity("diagonal")), REAL, ITERATED),
+    "mixture missing": (lambda: mixture(), WITH_GAPS, ITERATED),
+    "mixture of counts": (lambda: mixture(lk.PoissonDensity()), COUNTS, ITERATED),
+    "mixture of bernoullis": (lambda: mixture(lk.BernoulliDensity()), BINARY, ITERATED),
+    "mixture, clusters": (lambda: lk.MixtureClusterer(n_components=3, random_state=0, max_iter=FEW), REAL, ITERATED),
+    "pca": (lambda: lk.PCA(2), REAL, 1e-11),
+    "k-means": (lambda: lk.KMeans(3, random_state=0), REAL, ITERATED),
+    "agglomerative": (lambda: lk.Agglomerative(3), REAL, CLOSED),
+}
+
+CLASSIFIERS: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
+    "bayes": (lambda: lk.BayesClassifier(), REAL, CLOSED),
+    "bayes pooled": (lambda: lk.BayesClassifier(lk.GaussianDensity("pooled")), REAL, CLOSED),
+    "bayes interpolated": (lambda: lk.BayesClassifier(lk.GaussianDensity("interpolated")), REAL, ITERATED),
+    "bayes emphasized": (lambda: lk.BayesClassifier(lk.GaussianDensity("emphasised")), REAL, ITERATED),
+    "bayes missing": (lambda: lk.BayesClassifier(lk.GaussianDensity(max_iter=FEW)), WITH_GAPS, ITERATED),
+    "bayes kernel density": (lambda: lk.BayesClassifier(lk.ParzenDensity()), REAL, ITERATED),
+    "bayes mixture": (lambda: lk.BayesClassifier(mixture(lk.GaussianDensity("diagonal"), 2)), REAL, ITERATED),
+    "bayes calibrated": (lambda: lk.BayesClassifier(calibration="temperature"), REAL, ITERATED),
+    "bayes with costs": (lambda: lk.BayesClassifier(cost=COST, reject_cost=0.5), REAL, CLOSED),
+    "naive bayes": (lambda: lk.NaiveBayes(), REAL, CLOSED),
+    "naive bayes counts": (lambda: lk.NaiveBayes("poisson"), COUNTS, CLOSED),
+    "naive bayes categories": (lambda: lk.NaiveBayes("categorical"), LEVELS, CLOSED),
+    "fisher": (lambda: lk.FisherDiscriminant(), REAL, 1e-10),
+    "nearest neighbors": (lambda: lk.NearestNeighbours(), REAL, CLOSED),
+    "nearest neighbors chosen": (lambda: lk.NearestNeighbours("leave-one-out"), REAL, CLOSED),
+    "nearest centroid": (lambda: lk.DistanceClassifier(), REAL, ITERATED),
+    "prior only": (lambda: lk.ClassFrequencies(), REAL, CLOSED),
+    "calibrated logistic": (lambda: lk.Calibrated(lk.BayesClassifier(), "logistic"), REAL, ITERATED),
+    "calibrated isotonic": (lambda: lk.Calibrated(lk.BayesClassifier(), "isotonic"), REAL, ITERATED),
+    "table": (lambda: lk.TableClassifier(), REAL, ITERATED),
+}
+
+CHAINS: dict[str, tuple[Callable[[], Any], float]] = {
+    "hmm": (lambda: hmm(2, lk.GaussianDensity()), ITERATED),
+    "hmm left-to-right": (
+        lambda: hmm(3, lk.GaussianDensity("diagonal"), topology="left-to-right"),
+        ITERATED,
+    ),
+    "hmm hard": (lambda: hmm(2, hard=True), ITERATED),
+    "hmm of mixtures": (
+        lambda: hmm(2, mixture(lk.GaussianDensity("diagonal"), 2)),
+        ITERATED,
+    ),
+    "linear-gaussian": (lambda: lk.LinearGaussianDensity(states=1, max_iter=FEW, accelerate=False), 1e-8),
+    "switching": (lambda: lk.SwitchingDensity(2, max_iter=5, random_state=0), 1e-7),
+    "hmm with names": (lambda: lk.SequenceDensity(hmm(2)), ITERATED),
+}
+
+SEQUENCE_CLASSIFIERS: dict[str, tuple[Callable[[], Any], float]] = {
+    "bayes of hmms": (lambda: lk.BayesClassifier(hmm(2)), ITERATED),
+    "dtw": (lambda: lk.DTWClassifier(), CLOSED),
+    "with names": (
+        lambda: lk.SequenceClassifier(lk.BayesClassifier(hmm(1))),
+        ITERATED,
+    ),
+}
+
+
+def mixture(component: Any = None, k: int = 3, **settings: Any) -> Any:
+    return lk.MixtureDensity(component, k, random_state=0, max_iter=FEW, tol=0.0, **settings)
+
+
+def hmm(states: int, component: Any = None, **settings: Any) -> Any:
+    return lk.HMMDensity(component, states, random_state=0, max_iter=FEW, **settings)
+
+
+LEFT_OUT = {"stats_", "report_", "density_", "component_", "calm_"}  # asked for by themselves, or settings
+
+
+def fitted(estimator: Any) -> Result:
+    """Public attributes that `fit` made, and the trace of an iterated fit."""
+    out = {
+        name: value for name, value in sorted(vars(estimator).items())
+        if name.endswith("_") and not name.startswith("_") and name not in LEFT_OUT
+    }  # fmt: skip
+    report = getattr(estimator, "report_", None)
+    if report is not None:
+        out["trace"] = [float(v) for v in report.trace]
+        out["reason"] = report.reason
+    return {**out, "statistics": getattr(estimator, "stats_", None)}
+
+
+ASKED = ("score_samples", "predict", "predict_proba", "transform", "log_posterior", "surprise")
+
+
+def answers(estimator: Any, x: Any) -> Result:
+    """What a fitted estimator says of rows or sequences."""
+    out = {name: answer(lambda n=name: getattr(estimator, n)(x)) for name in ASKED if hasattr(estimator, name)}
+    if hasattr(estimator, "decide"):
+        out["decide"] = answer(lambda: np.asarray(estimator.decide(x)).astype(str))
+        out["expected cost"] = answer(lambda: estimator.decide(x, full=True).expected)
+    if hasattr(estimator, "sample"):
+        out["sample"] = answer(lambda: estimator.sample(3, random_state=0))
+    return out
+
+
+def of_rows(make: Callable[[], Any], x: np.ndarray, y: np.ndarray | None = None) -> Result:
+    weight = 1.0 + np.arange(len(x)) % 2
+    labels = () if y is None else (y,)
+    learnt = make().fit(x, *labels)
+    weighted = answer(lambda: make().fit(x, *labels, sample_weight=weight))
+    out = {"fitted": fitted(learnt), "answers": answers(learnt, x[:15])}
+    if not isinstance(weighted, str):
+        out["weighted"] = answers(weighted, x[:6])
+    return out
+
+
+def of_sequences(make: Callable[[], Any], y: np.ndarray | None = None) -> Result:
+    learnt = make().fit(WALKS) if y is None else make().fit(WALKS, y)
+    return {"fitted": fitted(learnt), "answers": answers(learnt, WALKS[:3])}
+
+
+def driven() -> Result:
+    u = [np.sin(np.arange(float(len(w))))[:, None] for w in WALKS]
+    learnt = lk.DrivenHMMDensity(states=2, random_state=0, max_iter=5).fit(lk.with_covariates(WALKS, u))
+    return {"fitted": fitted(learnt)}
+
+
+def spoken_words() -> Result:
+    t = np.arange(1600) / 8000
+    sounds = [np.sin(2 * np.pi * (300 + 200 * (k % 2) + 5 * k) * t) for k in range(6)]
+    noise = np.random.default_rng(0)
+    sounds = [s + 0.05 * noise.standard_normal(len(s)) for s in sounds]
+    learnt = lk.SpokenWords(2, 1, max_iter=3).fit(sounds, np.array(["low", "high"] * 3))
+    return {"log_posterior": learnt.log_posterior(sounds), "cepstra": lk.Cepstra()(sounds[0])}
+
+
+def fault_monitor() -> Result:
+    x = rows(("real",) * 3, 120)
+    x[80:, 0] += 2.0
+    learnt = lk.FaultMonitor().fit([x[:80], x[80:]], np.array(["normal", "leak"]))
+    return {"fitted": fitted(learnt), "watch": learnt.watch(x[70:90])}
+
+
+def tracker() -> Result:
+    dots = [np.array([[t * 1.0, 2.0 * t], [20.0 - t, 5.0]]) for t in range(12)]
+    return {"track": lk.Tracker(clutter=0.01, detection=0.9, speed=2.0).run(dots)}
+
+
+def table_clusterer() -> Result:
+    learnt = lk.TableClusterer(3, restarts=1).fit(REAL)
+    return {"labels": learnt.predict(REAL)}
+
+
+OTHERS: dict[str, tuple[Callable[[], Result], float]] = {
+    "hmm with covariates": (driven, 1e-7),
+    "spoken words": (spoken_words, ITERATED),
+    "fault monitor": (fault_monitor, ITERATED),
+    "tracker": (tracker, ITERATED),
+    "table clusters": (table_clusterer, ITERATED),
+}
+
+
+def cases() -> Iterator[tuple[str, Callable[[], Result], float]]:
+    """Name, what makes the numbers, tolerance."""
+    for name, (make, x, tolerance) in DENSITIES.items():
+        yield f"estimator/{name}", lambda m=make, x=x: of_rows(m, x), tolerance
+    for name, (make, x, tolerance) in CLASSIFIERS.items():
+        yield f"classifier/{name}", lambda m=make, x=x: of_rows(m, x, LABELS), tolerance
+    for name, (make, tolerance) in CHAINS.items():
+        yield f"sequences/{name}", lambda m=make: of_sequences(m), tolerance
+    for name, (make, tolerance) in SEQUENCE_CLASSIFIERS.items():
+        yield f"sequence classifier/{name}", lambda m=make: of_sequences(m, KINDS), tolerance
+    for name, (make, tolerance) in OTHERS.items():
+        yield f"recognizer/{name}", make, tolerance

@@ -1,0 +1,388 @@
+"""Golden numbers of values: densities, priors, chains and filters on small grids. The name of a case never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import likely as lk
+from tests.laws.members import MEMBERS, Member, Pieces
+from tests.laws.pairs import PAIRS, Pair
+
+Rows = np.ndarray
+Result = dict[str, Any]
+
+CLOSED, ITERATED = 1e-12, 1e-9  # how far a number may move, as a share of the largest in its array
+
+
+def rows(columns: tuple[Any, ...], n: int, seed: int = 7) -> Rows:
+    """Rows that suit the columns of a density, from NumPy's generator alone: they do not depend on our sampling."""
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([_column(kind, n, rng) for kind in columns])
+    return x / x.sum(axis=1, keepdims=True) if columns and all(kind == "unit" for kind in columns) else x
+
+
+def _column(kind: Any, n: int, rng: np.random.Generator) -> Rows:
+    if isinstance(kind, Pieces):
+        low, high = (end if np.isfinite(end) else 3 * np.sign(end) for end in (kind[0], kind[-1]))
+        return low + (high - low) * rng.random(n)
+    if kind == "real":
+        return 1.5 * rng.standard_normal(n)
+    if kind == "positive":
+        return rng.gamma(2.0, 1.0, n)
+    if kind == "unit":
+        return rng.uniform(0.1, 0.9, n)
+    return rng.poisson(2.0, n).astype(float) if kind == "count" else rng.integers(0, int(kind), n).astype(float)
+
+
+OF_ONE_COLUMN = {
+    "cdf": lambda law, x: law.cdf(x),
+    "quantile": lambda law, x: law.quantile(np.array([0.1, 0.5, 0.99])),
+}
+OF_ANY = {
+    "mean": lambda law, x: law.mean,
+    "variance": lambda law, x: law.variance,
+    "entropy": lambda law, x: law.entropy() if callable(law.entropy) else law.entropy,
+    "n_parameters": lambda law, x: law.n_parameters,
+}
+
+
+def answer(question: Callable[[], Any]) -> Any:
+    """What is answered, or the kind of error with which it is refused."""
+    try:
+        return question()
+    except (lk.LikelyError, NotImplementedError, AttributeError, TypeError) as error:
+        return f"<{type(error).__name__}>"
+
+
+def density(law: Any, x: Rows, learns: bool = True) -> Result:
+    """Everything that one density, or a stack of them, says of some rows."""
+    gaps = x.copy()
+    gaps[::3, 0] = np.nan
+    out: Result = {
+        "log_prob": law.log_prob(x),
+        "log_prob with missing entries": answer(lambda: law.log_prob(gaps)),
+        "sample": answer(lambda: law.sample(4, np.random.default_rng(3))),
+    }
+    for name, ask in (OF_ANY if x.shape[1] > 1 else OF_ONE_COLUMN | OF_ANY).items():
+        out[name] = answer(lambda ask=ask: ask(law, x))
+    if learns:
+        labels = {"owner": np.arange(len(x)) % law.members} if law.members else {}
+        weight = 0.5 + np.arange(len(x)) % 3
+        stats = law.collect(x, weight, **labels)
+        out["statistics"] = stats
+        out["statistics of two blocks"] = law.collect(x[:20], weight[:20], **_first(labels, 20)) + law.collect(
+            x[20:], weight[20:], **_rest(labels, 20)
+        )
+        out["refit"] = answer(lambda: law.refit(stats))
+        out["objective"] = answer(lambda: law.objective(stats))
+        out["weak prior"] = answer(lambda: law.refit(stats, law.weak_prior(stats)))
+    return out
+
+
+def _first(labels: dict[str, Rows], n: int) -> dict[str, Rows]:
+    return {name: a[:n] for name, a in labels.items()}
+
+
+def _rest(labels: dict[str, Rows], n: int) -> dict[str, Rows]:
+    return {name: a[n:] for name, a in labels.items()}
+
+
+def of_member(member: Member) -> Result:
+    return density(member.value, rows(member.columns, 48), member.learns)
+
+
+def of_pair(pair: Pair) -> Result:
+    """A conjugate prior: its posterior after some rows, its evidence, what it predicts."""
+    prior, model = pair.prior(), pair.model()
+    x, labels = pair.rows(24, np.random.default_rng(5))
+    stats = model.collect(x, **labels)
+    return {
+        "posterior": prior.update(stats),
+        "log_evidence": answer(lambda: prior.log_evidence(stats)),
+        "point": answer(lambda: prior.update(stats).point()),
+        "mean": answer(lambda: prior.update(stats).point("mean")),
+        "predictive": answer(lambda: prior.update(stats).predictive()),
+    }
+
+
+# ------------------------------------------------------------------- sequences
+
+G2 = lk.Gaussian([[0.0, 0.0], [2.0, 1.0], [-1.0, 3.0]], [[[1.0, 0.3], [0.3, 0.5]]] * 3)
+MOVES = np.array([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.3, 0.0, 0.7]])
+
+
+def frames(n: int, d: int, seed: int = 11) -> Rows:
+    """One smooth sequence."""
+    return np.cumsum(0.4 * np.random.default_rng(seed).standard_normal((n, d)), axis=0)
+
+
+def hmm() -> Result:
+    model, x = lk.HMM([0.5, 0.3, 0.2], MOVES, G2), frames(40, 2)
+    gaps = x.copy()
+    gaps[5:8], gaps[20, 1] = np.nan, np.nan
+    stats = model.collect(lk.Ragged.of([x[:25], x[25:]]))
+    out = {"sample": model.sample(2, np.random.default_rng(3), length=5)}
+    for name, y in (("whole", x), ("with missing entries", gaps)):
+        out[name] = {
+            "log_prob": model.log_prob([y]),
+            "posterior": model.posterior(y),
+            "filtered": model.posterior(y, lag=0),
+            "viterbi": model.viterbi(y),
+            "k_best": model.k_best(y, 3),
+            "forecast": model.forecast(y, 3),
+        }
+    return {**out, "statistics": stats, "refit": model.refit(stats), "objective": model.objective(stats)}
+
+
+def hmm_of_symbols() -> Result:
+    levels = lk.Categorical([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
+    model = lk.HMM([0.6, 0.4], [[0.7, 0.2], [0.3, 0.5]], levels, [0.1, 0.2])
+    x = np.random.default_rng(2).integers(0, 3, (30, 1)).astype(float)
+    stats = model.collect(lk.Ragged.of([x]))
+    return {
+        "log_prob": model.log_prob([x, x[:4]]),
+        "posterior": model.posterior(x),
+        "viterbi": model.viterbi(x),
+        "statistics": stats,
+        "refit": model.refit(stats),
+    }
+
+
+def driven_hmm() -> Result:
+    x = frames(30, 2)
+    u = np.sin(np.arange(30.0))[:, None]
+    coefficients = np.zeros((2, 2, 2))
+    coefficients[0, 1], coefficients[1, 0] = [-2.0, 1.0], [-1.5, -0.7]
+    model = lk.DrivenHMM([0.6, 0.4], coefficients, lk.Gaussian([[0.0, 0.0], [1.0, 1.0]], np.eye(2)))
+    y = lk.with_covariates(x, u)
+    return {"log_prob": model.log_prob(y), "posterior": model.posterior(y)}
+
+
+def linear() -> Any:
+    return lk.LinearGaussian(
+        [[1.0, 1.0], [0.0, 0.9]], [[0.1, 0.02], [0.02, 0.2]], [[1.0, 0.0], [0.5, 0.5]], [[0.3, 0.1], [0.1, 0.4]],
+        [0.0, 0.1], [[1.0, 0.2], [0.2, 1.0]],
+    )  # fmt: skip
+
+
+def linear_gaussian() -> Result:
+    model, y = linear(), frames(30, 2)
+    gaps = y.copy()
+    gaps[4:6], gaps[10, 1] = np.nan, np.nan
+    out: Result = {"sample": model.sample(2, np.random.default_rng(3), length=4)}
+    for name, z in (("whole", y), ("with missing entries", gaps)):
+        out[name] = {
+            "log_prob": model.log_prob([z]),
+            "filter": model.filter(z),
+            "smooth": model.smooth(z),
+            "forecast": model.forecast(z, 3),
+        }
+    learner = lk.LinearLearner.of(model)
+    stats = learner.collect(lk.Ragged.of([y]))
+    return {**out, "statistics": stats, "refit": learner.refit(stats).model}
+
+
+def local_level() -> Result:
+    """A start that nothing is known of."""
+    model = lk.LinearGaussian([[1.0]], [[0.1]], [[1.0]], [[0.5]], diffuse=[[1.0]])
+    y = frames(20, 1)
+    return {"log_prob": model.log_prob([y]), "filter": model.filter(y), "smooth": model.smooth(y)}
+
+
+def continuous() -> Result:
+    model = lk.ContinuousLinear([[-0.5]], [[0.3]], [[1.0]], [[0.2]], [0.0], [[1.0]])
+    t, y = np.cumsum(np.random.default_rng(4).gamma(2.0, 0.5, 15)), frames(15, 1)
+    return {"filter": model.filter(y, t), "smooth": model.smooth(y, t), "log_prob": model.log_prob(y, t)}
+
+
+def pendulum() -> Any:
+    def swung(x: Rows) -> Any:
+        angle, speed = x.T
+        return lk.Gaussian(np.column_stack([angle + 0.1 * speed, speed - 0.5 * np.sin(angle)]), [0.01, 0.02])
+
+    return lk.StateSpace(lk.Gaussian([0.5, 0.0], 0.1), swung, lambda x: lk.Gaussian(np.sin(x[:, :1]), 0.05))
+
+
+def gaussian_filter(make: Callable[[Any], Any]) -> Result:
+    y = 0.5 * frames(20, 1)
+    f = make(pendulum())
+    return {"filter": f.filter(y), "smooth": f.smooth(y), "log_prob": f.log_prob(y), "forecast": f.forecast(y, 2)}
+
+
+def particle_filter() -> Result:
+    y = 0.5 * frames(20, 1)
+    f = lk.ParticleFilter(pendulum(), 50, seed=1)
+    return {"run": f.run(y, keep=False), "smooth": f.smooth(y, n_paths=4)}
+
+
+def switching() -> Any:
+    slow, fast = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[0.2]], [0.0], [[1.0]]) for q in (0.01, 1.0))
+    return lk.SwitchingLinear((slow, fast), [[0.9, 0.1], [0.2, 0.8]], [0.5, 0.5])
+
+
+def interacting() -> Result:
+    y = frames(20, 1)
+    f = lk.InteractingModels(switching())
+    return {"filter": f.filter(y), "log_prob": f.log_prob(y)}
+
+
+def rao_blackwell() -> Result:
+    y = frames(15, 1)
+    f = lk.RaoBlackwell(switching(), 40, seed=2)
+    return {"filter": f.filter(y), "log_prob": f.log_prob(y)}
+
+
+def switching_learner() -> Result:
+    learner = lk.SwitchingLearner.of(switching(), ["noise"])
+    stats = learner.collect(lk.Ragged.of([frames(20, 1)]))
+    return {"statistics": stats, "refit": learner.refit(stats).model}
+
+
+def live() -> Result:
+    """Beliefs and learners that go from frame to frame."""
+    y = frames(8, 1)
+    timed = lk.ContinuousLinear.ornstein_uhlenbeck(1.0, noise=4.0)
+    belief, news = timed.update(timed.initial(), (0.5, [0.3]))
+    rule = lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), natural=False, average=False, power=1.0, learn=("mean",))
+    level = lk.LinearGaussian([[1.0]], [[0.1]], [[1.0]], [[0.5]], [0.0], [[1.0]])
+    followed = [(b, float(logp)) for b, logp in lk.follow(level, y)]
+    calm, wild = (lk.HMM([1.0], [[1.0]], lk.Gaussian([[0.0]], spread)) for spread in (1.0, 9.0))
+    *_, (raced, _) = lk.follow(lk.Race([calm, wild]), [4.0, -5.0, 1.0])
+    return {
+        "timed": belief,
+        "news": float(news),
+        "robbins-monro": rule.run(y).law,
+        "beliefs": [b for b, _ in followed],
+        "log_prob": [logp for _, logp in followed],
+        "race": raced.probs,
+    }
+
+
+def other_priors() -> Result:
+    law = lk.Exponential(1.0)
+    mixture = lk.Mixture([0.5, 0.5], lk.Fixed(lk.Gaussian([[0.0], [4.0]], 1.0)))
+    x = rows(("real",), 20)
+    return {
+        "earlier data": lk.EarlierData(law, law.collect([4.0])).update(law.collect([1.0, 1.0])).point(),
+        "fixed components": mixture.refit(mixture.collect(x)),
+        "sparse weights": lk.SparseWeights.costing(3, 4.0),
+    }
+
+
+def histogram() -> Result:
+    law = lk.Histogram([0.0, 1.0, 2.0, 4.0], [0.2, 0.5, 0.3])
+    x = np.linspace(-1, 5, 13)[:, None]
+    return {"log_prob": law.log_prob(x), "sample": law.sample(4, np.random.default_rng(3))}
+
+
+def neighbour_balls() -> Result:
+    law = lk.NeighbourBalls(rows(("real", "real"), 30), 3)
+    return {"log_prob": law.log_prob(rows(("real", "real"), 12, 8))}
+
+
+def simple(make: Callable[[], Any], *columns: Any) -> Callable[[], Result]:
+    return lambda: density(make(), rows(columns, 48), learns=False)
+
+
+def scaled() -> Result:
+    law = lk.Scaled(lk.Gaussian([0.0, 1.0], np.eye(2)), [1.0, 100.0])
+    return density(law, rows(("real", "real"), 48), learns=False)
+
+
+def table_of_probabilities() -> Result:
+    table = lk.ProbabilityTable(a={"x": 0.3, "y": 0.7}, b={"u": 0.2, "v": 0.8})
+    return {"repr": repr(table)}
+
+
+def word_network() -> Result:
+    words = [lk.HMM([1.0, 0.0], [[0.7, 0.3], [0.0, 0.8]], lk.Gaussian(m, np.eye(2)), [0.0, 0.2]) for m in WORDS]
+    network = lk.WordNetwork(words, ("a", "b"))
+    x = np.concatenate([frames(6, 2), 3 + frames(6, 2, 3)])
+    return {"decode": network.decode(x), "log_prob": network.log_prob([x])}
+
+
+WORDS = ([[0.0, 0.0], [0.5, 0.5]], [[3.0, 3.0], [3.5, 3.0]])
+
+
+def alignments() -> Result:
+    a, b = frames(12, 2), frames(15, 2, 5)
+    found = lk.dtw(a, b)
+    return {
+        "total": found.total,
+        "path": found.path,
+        "matrix": lk.dtw_matrix([a, b, a[:7]]),
+        "barycentre": lk.barycentre([a, b, a[:9]]),
+        "places": lk.subsequence(a[3:7], np.concatenate([b, a])),
+    }
+
+
+def clusterings() -> Result:
+    x = rows(("real", "real"), 40)
+    tree = lk.linkage(x)
+    return {"heights": tree.heights, "merges": tree.merges, "silhouette": lk.silhouette(x, x[:, 0] > 0)}
+
+
+def decisions() -> Result:
+    p = np.random.default_rng(1).dirichlet([0.7] * 3, 20)
+    cost = lk.Cost([[0.0, 1.0, 5.0], [2.0, 0.0, 1.0], [1.0, 4.0, 0.0]])
+    return {
+        "plain": lk.decide(p),
+        "cost": lk.decide(p, cost=cost),
+        "expected": lk.decide(p, cost=cost, full=True).expected,
+        "reject": lk.decide(p, cost=cost, reject_cost=0.5).astype(str),
+    }
+
+
+def divergences() -> Result:
+    a, b = lk.Gaussian([0.0, 1.0], np.eye(2)), lk.Gaussian([1.0, 1.0], [[2.0, 0.3], [0.3, 1.0]])
+    return {
+        "kl": lk.kl(a, b),
+        "bhattacharyya": lk.bhattacharyya(a, b),
+        "chernoff": lk.chernoff(a, b),
+        "entropy": lk.entropy(b),
+    }
+
+
+OTHERS: dict[str, tuple[Callable[[], Result], float]] = {
+    "hmm": (hmm, CLOSED),
+    "hmm of symbols with final probabilities": (hmm_of_symbols, CLOSED),
+    "hmm with covariates": (driven_hmm, CLOSED),
+    "linear-gaussian": (linear_gaussian, 1e-11),
+    "local level, diffuse": (local_level, 1e-11),
+    "linear sde": (continuous, 1e-11),
+    "extended kalman": (lambda: gaussian_filter(lk.ExtendedFilter), ITERATED),
+    "unscented kalman": (lambda: gaussian_filter(lk.UnscentedFilter), ITERATED),
+    "cubature kalman": (lambda: gaussian_filter(lk.CubatureFilter), ITERATED),
+    "particle filter": (particle_filter, ITERATED),
+    "interacting models": (interacting, ITERATED),
+    "rao-blackwellized filter": (rao_blackwell, ITERATED),
+    "switching learner": (switching_learner, ITERATED),
+    "live": (live, ITERATED),
+    "other priors": (other_priors, CLOSED),
+    "histogram": (histogram, CLOSED),
+    "nearest-neighbor balls": (neighbour_balls, CLOSED),
+    "multinomial": (simple(lambda: lk.Multinomial([0.2, 0.3, 0.5], 4.0), "count", "count", "count"), CLOSED),
+    "dirichlet-multinomial": (simple(lambda: lk.DirichletMultinomial([1.0, 2.0, 3.0]), *("count",) * 3), CLOSED),
+    "beta-negative-binomial": (simple(lambda: lk.BetaNegativeBinomial(3.0, 4.0, 2.0), "count"), CLOSED),
+    "grid": (simple(lambda: lk.GridLaw(0.0, 0.5, [0.1, 0.4, 0.3, 0.2]), Pieces((0.0, 1.9))), CLOSED),
+    "scaled copies": (scaled, CLOSED),
+    "probability table": (table_of_probabilities, CLOSED),
+    "word network": (word_network, CLOSED),
+    "alignments": (alignments, CLOSED),
+    "clusterings": (clusterings, CLOSED),
+    "decisions": (decisions, CLOSED),
+    "divergences": (divergences, ITERATED),
+}
+
+
+def cases() -> Iterator[tuple[str, Callable[[], Result], float]]:
+    """Name, what makes the numbers, tolerance."""
+    for member in MEMBERS:
+        yield f"density/{member.name}", lambda m=member: of_member(m), ITERATED if member.hidden else CLOSED
+    for pair in PAIRS:
+        yield f"prior/{pair.name}", lambda p=pair: of_pair(p), CLOSED
+    for name, (make, tolerance) in OTHERS.items():
+        yield f"value/{name}", make, tolerance
