@@ -1,14 +1,20 @@
-"""What the first second costs: `import likely` beside `import numpy`, and the command before it does anything.
+"""What the first seconds cost: imports, the command before it does anything, and first calls that compile.
 
-    python bench/startup.py
+    python bench/startup.py            # each in a fresh process, the best of 10, after one that fills the file cache
+    python bench/startup.py --cold     # first calls with an empty cache of compiled loops, and again with a full one
+    python bench/startup.py --cold kalman --loops   # some of them, with the compile time of each loop
 
-Each in a fresh process, the best of 10, after one that fills the file cache.
+Compile time of a loop is its own: what its helpers took is theirs.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from typing import NamedTuple
 
@@ -89,6 +95,82 @@ def rows(timed: list[Timed]) -> list[list[str]]:
     return [["start-up", "seconds", "goal", "verdict"], *body]
 
 
+# ------------------------------------------------------------------ first calls
+
+PREPARE = """
+import warnings; warnings.simplefilter("ignore")
+import numpy as np, likely as lk
+rng = np.random.default_rng(0)
+y = np.arange(300) % 3
+X = rng.normal(size=(300, 3)) + y[:, None]
+holes = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+walk = np.cumsum(rng.normal(size=300))
+one = np.eye(1)
+"""
+FIRST_CALLS = {
+    "BayesClassifier": "lk.BayesClassifier().fit(X, y).predict(X)",
+    "MixtureDensity": "lk.MixtureDensity(n_components=3, random_state=0).fit(X)",
+    "missing entries": "lk.GaussianDensity().fit(holes).score_samples(holes)",
+    "HMMDensity.fit": "lk.HMMDensity(states=2, random_state=0).fit(X)",
+    "viterbi": "lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [1.0]], 1.0)).viterbi(walk[:, None])",
+    "Kalman filter": "lk.LinearGaussian(one, one, one, one, [0.0], one).filter(walk)",
+    "Kalman smoother": "lk.LinearGaussian(one, one, one, one, [0.0], one).smooth(walk)",
+    "Kalman filter, diffuse": "lk.LinearGaussian(one, one, one, one).filter(walk)",
+    "dtw": "lk.dtw(walk[:50], walk[20:80])",
+    "DTWClassifier": "lk.DTWClassifier().fit(X[:, :1].reshape(10, 30), y[:10]).predict(X[:, 1].reshape(10, 30))",
+    "KMeans": "lk.KMeans(3, random_state=0).fit(X)",
+    "kernel density": "lk.ParzenDensity().fit(X).score_samples(X)",
+    "nearest neighbors": "lk.NearestNeighbours().fit(X, y).predict(X)",
+}
+LISTEN = """
+import json, time
+from numba.core import event
+spent, stack = {}, []
+class Clock(event.Listener):
+    def on_start(self, e):
+        stack.append([time.perf_counter(), 0.0])
+    def on_end(self, e):
+        began, inner = stack.pop()
+        took, f = time.perf_counter() - began, e.data["dispatcher"].py_func
+        name = f"{f.__module__.rpartition('.')[2]}.{f.__name__}"
+        spent[name] = spent.get(name, 0.0) + took - inner
+        if stack:
+            stack[-1][1] += took
+event.register("numba:compile", Clock())
+"""
+
+
+def first_call(code: str, cache: str) -> tuple[float, dict[str, float]]:
+    """Seconds of a call in a fresh process, data and imports not counted, and the compile time of each loop."""
+    timed = f"began = time.perf_counter()\n{code}\nprint(json.dumps([time.perf_counter() - began, spent]))"
+    env = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    done = subprocess.run(python(LISTEN + PREPARE + timed), check=True, capture_output=True, text=True, env=env)
+    seconds, loops = json.loads(done.stdout.splitlines()[-1])
+    return seconds, loops
+
+
+def cold(chosen: list[str], with_loops: bool) -> None:
+    """First calls with an empty cache, and with the one that they left."""
+    print(f"{'first call':26} {'empty cache':>12} {'cached':>8} {'loops':>6}")
+    for name, code in FIRST_CALLS.items():
+        if chosen and not any(word.lower() in name.lower() for word in chosen):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            seconds, loops = first_call(code, folder)
+            again, _ = first_call(code, folder)
+        print(f"{name:26} {seconds:12.2f} {again:8.2f} {len(loops):6}", flush=True)
+        if with_loops:
+            for loop, took in sorted(loops.items(), key=lambda item: -item[1])[:20]:
+                print(f"    {loop:40} {took:6.2f}")
+
+
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cold", nargs="*", metavar="NAME", help="first calls with an empty cache; some of them")
+    parser.add_argument("--loops", action="store_true", help="with the compile time of each loop")
+    asked = parser.parse_args()
+    if asked.cold is not None:
+        cold(asked.cold, asked.loops)
+        sys.exit()
     for line in rows(measured()):
         print(f"{line[0]:30} {line[1]:>8} {line[2]:>6}  {line[3]}")

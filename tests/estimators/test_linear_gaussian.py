@@ -85,8 +85,9 @@ def test_a_full_covariance_that_collapses_is_held_by_a_weak_prior():
     with pytest.warns(lk.FitWarning, match="tends to a singular one"):
         est.fit(y)
     assert est.report_.converged and np.linalg.eigvalsh(est.model_.noise).min() > 1e-6
-    with pytest.warns(lk.FitWarning, match="not converged"):
-        assert not clone(est).set_params(prior=None).fit(y).report_.converged
+    with warnings.catch_warnings(record=True):  # "not converged" or not: that hangs on rounding
+        alone = clone(est).set_params(prior=None).fit(y).model_
+    assert np.linalg.eigvalsh(alone.noise).min() < 1e-8
 
 
 def short_and_silent(n=8):
@@ -134,7 +135,7 @@ def test_passes_alone_leave_them_out_too():
 def test_a_variance_near_0_is_no_trap(nile, noise, seen):
     est = LinearGaussianDensity(L.local_level(noise, seen), ["noise", "observation"]).fit(nile)
     assert est.report_.converged and est.model_.log_prob(nile)[0] == pytest.approx(-633.46456, abs=1e-4)
-    assert (np.diff(est.report_.trace) >= 0).all()
+    assert (np.diff(est.report_.trace) >= -1e-12 * abs(est.report_.trace[-1])).all()
     with pytest.warns(lk.FitWarning, match="not converged"):
         LinearGaussianDensity(L.local_level(noise, seen), ["noise", "observation"], accelerate=False).fit(nile)
 

@@ -44,6 +44,7 @@ from likely.models.linear_starting import first_guess, free_form
 from likely.models.linear_structure import Structure
 from likely.models.standard_errors import StandardErrors, standard_errors
 
+SINGULAR_BELOW = 1e-6  # least variance of a direction, in units of the columns' own: below it a covariance is singular
 MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
 
 
@@ -125,7 +126,7 @@ class LinearGaussianDensity(DensityEstimator):
         self.structure_ = learner.structure
         with self._named_columns(), np.errstate(all="ignore"):  # what leaves the range of numbers is said in words
             report = self._learn(learner, X, weight, self._prior_rule(), keeper(checkpoint, 0, 1))
-        if self.prior == "auto" and _collapsed(report) and self._may_collapse and not _never_changing(X):
+        if self.prior == "auto" and self._collapsed(learner, report) and not _never_changing(X):
             report = self._held(learner, X, weight)
         if not report.converged:
             tell(f"{type(self).__name__}: not converged: {report.reason}{self._remedy(report, X)}")
@@ -217,12 +218,20 @@ class LinearGaussianDensity(DensityEstimator):
             return self._weak
         return None if isinstance(self.prior, str) else self.prior
 
-    @property
-    def _may_collapse(self) -> bool:
-        """Whether a full covariance of several columns is learnt, whose likelihood may have no maximum."""
-        sizes = {"noise": self.model.states, "observation": self.model.dim}
-        forms = [self.structure_.form.get(n, "full") for n in sizes if n in self.structure_.learn and sizes[n] > 1]
-        return any(isinstance(form, str) and form == "full" for form in forms)
+    def _collapsed(self, start: LinearLearner, report: FitReport) -> bool:
+        """Whether maximum likelihood led a full covariance of several columns to a singular one, where it has no top.
+
+        How close to it the steps end hangs on rounding: some stop at a variance of 1e-9 of the others and gain no more.
+        """
+        sizes = {"noise": start.model.states, "observation": start.model.dim}
+        forms = {n: self.structure_.form.get(n, "full") for n in sizes if n in self.structure_.learn and sizes[n] > 1}
+        full = [name for name, form in forms.items() if isinstance(form, str) and form == "full"]
+        if report.prior is not None or not full:
+            return False
+        stuck = report.reason == SINGULAR or report.reason.startswith("a variance near 0 should be greater")
+        found = report.model.model
+        thin = (_thinnest(getattr(found, n)) < SINGULAR_BELOW <= _thinnest(getattr(start.model, n)) for n in full)
+        return (stuck and not report.converged) or any(thin)
 
     def _weak(self, model: Any, stats: Any) -> LinearPrior:
         """One frame that looks like the average one; models side by side share it, as their start resolved it."""
@@ -402,10 +411,12 @@ def _frames(X: Ragged) -> Ragged:
     return Ragged.trusted(values=X.values[FRAMES], offsets=X.offsets)
 
 
-def _collapsed(report: FitReport) -> bool:
-    """Whether maximum likelihood led a covariance to where it has no top."""
-    stuck = report.reason == SINGULAR or report.reason.startswith("a variance near 0 should be greater")
-    return report.prior is None and not report.converged and stuck
+def _thinnest(covariance: Array) -> float:
+    """The least variance of a direction, in units in which every column has variance 1; of several, the least."""
+    deviation = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
+    if not (deviation > 0).all():
+        return 0.0
+    return float(np.linalg.eigvalsh(covariance / (deviation[..., :, None] * deviation[..., None, :])).min())
 
 
 def _never_changing(X: Ragged) -> list[int]:
