@@ -14,7 +14,7 @@ from likely import Gaussian
 from likely.loops import missing
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
-LOOPS = [missing.by_precision, missing.by_covariance, missing.fill, missing._factor]
+LOOPS = [missing.by_precision, missing.by_covariance, missing.fill, missing.factor]
 
 
 def use_every_way():

@@ -47,7 +47,7 @@ def _copy3(a, to):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _turn(w, r, c, pivots, s, least):  # type: ignore[no-untyped-def]
+def turn(w, r, c, pivots, s, least):  # type: ignore[no-untyped-def]
     """Turn the first r rows of w, c columns, to upper echelon form with positive pivots; returns the rank.
 
     pivots[j] is the row of column j's pivot; negative where column j depends on those before it (what is left of its
@@ -107,8 +107,8 @@ def _turn(w, r, c, pivots, s, least):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _turn_again(w, r, c, pivots, least):  # type: ignore[no-untyped-def]
-    """As `_turn`, where that met a −2: what is left of a column is compared with all that its own rows ever held of it.
+def turn_again(w, r, c, pivots, least):  # type: ignore[no-untyped-def]
+    """As `turn`, where that met a −2: what is left of a column is compared with all that its own rows ever held of it.
 
     An entry that was never large has small errors only (larger rows are used first), so that noise of variance 1
     stays beside a start of variance 1e30, while what rounding left of large entries is nothing.
@@ -190,10 +190,10 @@ def _predict(A, ia, N, iq, push, ip, m, U, w, pivots, s, e):  # type: ignore[no-
     for i in range(d):
         m[i] = e[i]
     _stack_moved(A, ia, N, iq, U, w)
-    rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
+    rank = turn(w, 2 * d, d, pivots, s, ROUNDING)
     if _doubtful(pivots, d):
         _stack_moved(A, ia, N, iq, U, w)
-        rank = _turn_again(w, 2 * d, d, pivots, ROUNDING)
+        rank = turn_again(w, 2 * d, d, pivots, ROUNDING)
     for i in range(d):
         for j in range(d):
             U[i, j] = w[i, j] if i < rank else 0.0
@@ -262,10 +262,10 @@ def _look(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, slack):  # type: ign
         e[j], slack[j] = x, OFF * size
     if o > 0:
         _stack(C, ic, R, ir, U, which, o, w)
-        _turn(w, p + d, o + d, pivots, s, ROUNDING)
+        turn(w, p + d, o + d, pivots, s, ROUNDING)
         if _doubtful(pivots, o + d):
             _stack(C, ic, R, ir, U, which, o, w)
-            _turn_again(w, p + d, o + d, pivots, ROUNDING)
+            turn_again(w, p + d, o + d, pivots, ROUNDING)
     return o
 
 
@@ -348,7 +348,7 @@ def _volume(G, r, c, w, pivots, s):  # type: ignore[no-untyped-def]
     for i in range(r):
         for j in range(c):
             w[j, i] = G[i, j]
-    rank = _turn(w, c, r, pivots, s, UNKNOWN)
+    rank = turn(w, c, r, pivots, s, UNKNOWN)
     found = 0.0
     for j in range(r):
         if pivots[j] >= 0:
@@ -506,7 +506,7 @@ def _gather(G, z, Z, rank, free, big, bigpivots, s):  # type: ignore[no-untyped-
         for a in range(free):
             big[q + 1 + i, a] = Z[i, a]
         big[q + 1 + i, free] = z[i]
-    _turn(big, q + 1 + rank, free + 1, bigpivots, s, UNKNOWN)
+    turn(big, q + 1 + rank, free + 1, bigpivots, s, UNKNOWN)
     for i in range(q + 1):
         for a in range(q + 1):
             G[i, a] = 0.0
@@ -567,7 +567,7 @@ def _tie_down(m, U, M, B, point, G, free, delta, D, w, pivots, s):  # type: igno
             for k in range(i):
                 x -= G[k, i] * w[d + k, j]
             w[d + i, j] = x / G[i, i]
-    rank = _turn(w, d + free, d, pivots, s, ROUNDING)
+    rank = turn(w, d + free, d, pivots, s, ROUNDING)
     for i in range(d):
         for j in range(d):
             U[i, j] = w[i, j] if i < rank else 0.0
@@ -659,38 +659,28 @@ def _keep(f, m, U, lp, unchanged, means, roots, news, same):  # type: ignore[no-
 
 
 @compiled
-def filter_pass(  # type: ignore[no-untyped-def]
-    A, N, C, R, push, y, offsets, m0, U0, E, begin, means, roots, same, news, total, tied, loose_m, loose_U, loose_M,
-    delta, D, loose_G,
-):  # fmt: skip
-    """Filter every sequence. `begin`: number of the first frame (0: x_0 is the start; else the start is a step before).
+def filter_pass(A, N, C, R, push, y, offsets, m0, U0, begin, at, means, roots, same, news, total):  # type: ignore[no-untyped-def]
+    """Filter every sequence n from its frame at[n] on; its belief before that is m0, U0, of all or one of each.
 
-    Written, where the array has room: filtered `means` (F, d) and `roots`, `same` (F,): root as in the frame before,
-    `news` (F,) log p(y_t | before); `total` (n,), NaN where a state leaves the range of numbers. While δ (E has
-    columns) is unknown, frame by frame the state given δ: loose_m + loose_M δ with root loose_U, and rows
-    loose_G = [G | g] of what is known of δ; `tied` (n,) is the frame, counted from the sequence's first, at which δ
-    becomes known, its length if never; then `delta`, `D` are δ's mean and root.
+    `begin` is the number of the first frame (0: x_0 is the start; else the start is a step before). Written, where the
+    array has room: filtered `means` (F, d) and `roots`, `same` (F,): root as in the frame before, `news` (F,)
+    log p(y_t | before). `total` (n,) is added to; it is NaN where a state leaves the range of numbers.
     """
-    d, p, q = m0.shape[0], y.shape[1], E.shape[1]
-    most = 2 * max(d, p) + 2 * q + 2
+    d, p = m0.shape[1], y.shape[1]
+    most = 2 * max(d, p) + 2
     w, pivots, s = np.zeros((most + d, most + d)), np.zeros(most + d, np.int64), np.zeros(most + d)
-    big, bigpivots = np.zeros((2 * q + p + 2, 2 * q + 2)), np.zeros(2 * q + 2, np.int64)
     which, e, z, slack = np.zeros(p, np.int64), np.zeros(max(p, d)), np.zeros(p), np.zeros(p)
     m, U, last, ahead = np.zeros(d), np.zeros((d, d)), np.zeros((d, d)), np.zeros(d)
     K, V = np.zeros((d, p)), np.zeros((p, p))
-    M, B, point, G = np.zeros((d, q)), np.zeros((q, q)), np.zeros(q), np.zeros((q + 1, q + 1))
-    Z, X = np.zeros((p, q)), np.zeros((p, q + 1))
-    old_m, old_U, old_M, old_B, old_point, old_G = m.copy(), U.copy(), M.copy(), B.copy(), point.copy(), G.copy()
-    B0, point0, G0 = np.eye(q), point.copy(), G.copy()
     constant = A.shape[0] == 1 and N.shape[0] == 1 and C.shape[0] == 1 and R.shape[0] == 1
     for n in range(offsets.shape[0] - 1):
         first, end = offsets[n], offsets[n + 1]
-        loose, free, known = q > 0, q, 0.0
-        _copy_loose(m0, U0, E, B0, point0, G0, m, U, M, B, point, G)
-        tied[n] = end - first if q > 0 else -1
+        of = n if m0.shape[0] > 1 else 0
+        _copy1(m0[of], m)
+        _copy2(U0[of], U)
         steady, before, volume = False, 0, 0.0
         sum_ = 0.0
-        for f in range(first, end):
+        for f in range(first + at[n], end):
             t = f - first + begin
             ip = f if push.shape[0] == y.shape[0] else 0
             if steady:
@@ -699,37 +689,13 @@ def filter_pass(  # type: ignore[no-untyped-def]
                     sum_ += lp
                     _keep(f, m, U, lp, 1, means, roots, news, same)
                     continue
-            ia = min(t, A.shape[0] - 1)
-            iq = min(t, N.shape[0] - 1)
-            ic = min(t, C.shape[0] - 1)
-            ir = min(t, R.shape[0] - 1)
             if t > 0:
-                _predict(A, ia, N, iq, push, ip, m, U, w, pivots, s, e)
-                if loose:
-                    _move_columns(A, ia, M, free, ahead)
-            if loose:
-                _copy_loose(m, U, M, B, point, G, old_m, old_U, old_M, old_B, old_point, old_G)
-                lp, o, left = _loose_update(
-                    y, f, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big,
-                    bigpivots,
-                )  # fmt: skip
-                now, rank = _known(G, left, w, pivots, s)
-                lp += now - known
-                if lp > -np.inf:
-                    known, free = now, left
-                else:  # it cannot be: nothing is learnt from it
-                    _copy_loose(old_m, old_U, old_M, old_B, old_point, old_G, m, U, M, B, point, G)
-                    lp, rank = -np.inf, -1
-                if loose_m.shape[0] > 0:
-                    _hold(f, m, U, M, B, point, G, free, loose_m, loose_U, loose_M, loose_G)
-                if rank == free:
-                    _tie_down(m, U, M, B, point, G, free, delta[n], D[n], w, pivots, s)
-                    loose, tied[n] = False, f - first
-            else:
-                lp, o = _update(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, z, slack)
+                _predict(A, min(t, A.shape[0] - 1), N, min(t, N.shape[0] - 1), push, ip, m, U, w, pivots, s, e)
+            ic, ir = min(t, C.shape[0] - 1), min(t, R.shape[0] - 1)
+            lp, o = _update(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, z, slack)
             sum_ += lp
             _keep(f, m, U, lp, 0, means, roots, news, same)
-            if constant and not loose:
+            if constant:
                 if o == p and before == p and _settled(U, last) and _gains(w, pivots, p, d, K, V):
                     steady = True
                     volume = -p * HALF_LOG_2PI
@@ -737,8 +703,68 @@ def filter_pass(  # type: ignore[no-untyped-def]
                         volume -= np.log(w[j, j])
                 _copy2(U, last)
                 before = o if not np.isneginf(lp) else 0
+        total[n] = total[n] + sum_ if _within(m, U) else np.nan
+
+
+@compiled
+def diffuse_pass(  # type: ignore[no-untyped-def]
+    A, N, C, R, push, y, offsets, m0, U0, E, begin, means, roots, same, news, total, tied, loose_m, loose_U, loose_M,
+    delta, D, loose_G, to_m, to_U,
+):  # fmt: skip
+    """The first frames of every sequence, in which its start m0 + E δ is not yet known; `filter_pass` goes on from there.
+
+    Frame by frame, the state given δ: loose_m + loose_M δ with root loose_U, and rows loose_G = [G | g] of what is
+    known of δ. `tied` (n,) is the frame, counted from the sequence's first, at which δ becomes known, its length if
+    never; then `delta`, `D` are δ's mean and root, and to_m, to_U (n, …) mean and root of the state. All else as in
+    `filter_pass`.
+    """
+    d, p, q = m0.shape[0], y.shape[1], E.shape[1]
+    most = 2 * max(d, p) + 2 * q + 2
+    w, pivots, s = np.zeros((most + d, most + d)), np.zeros(most + d, np.int64), np.zeros(most + d)
+    big, bigpivots = np.zeros((2 * q + p + 2, 2 * q + 2)), np.zeros(2 * q + 2, np.int64)
+    which, e, z, slack = np.zeros(p, np.int64), np.zeros(max(p, d)), np.zeros(p), np.zeros(p)
+    m, U, ahead = np.zeros(d), np.zeros((d, d)), np.zeros(d)
+    M, B, point, G = np.zeros((d, q)), np.zeros((q, q)), np.zeros(q), np.zeros((q + 1, q + 1))
+    Z, X = np.zeros((p, q)), np.zeros((p, q + 1))
+    old_m, old_U, old_M, old_B, old_point, old_G = m.copy(), U.copy(), M.copy(), B.copy(), point.copy(), G.copy()
+    B0, point0, G0 = np.eye(q), point.copy(), G.copy()
+    for n in range(offsets.shape[0] - 1):
+        first, end = offsets[n], offsets[n + 1]
+        free, known, sum_ = q, 0.0, 0.0
+        _copy_loose(m0, U0, E, B0, point0, G0, m, U, M, B, point, G)
+        tied[n] = end - first
+        for f in range(first, end):
+            t = f - first + begin
+            ip = f if push.shape[0] == y.shape[0] else 0
+            if t > 0:
+                ia = min(t, A.shape[0] - 1)
+                _predict(A, ia, N, min(t, N.shape[0] - 1), push, ip, m, U, w, pivots, s, e)
+                _move_columns(A, ia, M, free, ahead)
+            _copy_loose(m, U, M, B, point, G, old_m, old_U, old_M, old_B, old_point, old_G)
+            ic, ir = min(t, C.shape[0] - 1), min(t, R.shape[0] - 1)
+            lp, _, left = _loose_update(
+                y, f, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big, bigpivots
+            )
+            now, rank = _known(G, left, w, pivots, s)
+            lp += now - known
+            if lp > -np.inf:
+                known, free = now, left
+            else:  # it cannot be: nothing is learnt from it
+                _copy_loose(old_m, old_U, old_M, old_B, old_point, old_G, m, U, M, B, point, G)
+                lp, rank = -np.inf, -1
+            if loose_m.shape[0] > 0:
+                _hold(f, m, U, M, B, point, G, free, loose_m, loose_U, loose_M, loose_G)
+            sum_ += lp
+            if rank == free:
+                _tie_down(m, U, M, B, point, G, free, delta[n], D[n], w, pivots, s)
+                tied[n] = f - first
+            _keep(f, m, U, lp, 0, means, roots, news, same)
+            if rank == free:
+                break
         total[n] = sum_ if _within(m, U) else np.nan
-        if loose:  # never known: what the rows say of δ as far as they go
+        _copy1(m, to_m[n])
+        _copy2(U, to_U[n])
+        if tied[n] == end - first:  # never known: what the rows say of δ as far as they go
             _copy1(point, delta[n])
 
 
@@ -760,10 +786,10 @@ def _backward(A, ia, N, iq, U, w, pivots, s, J, cond, V):  # type: ignore[no-unt
     """x_t given x_{t+1} and all before: the gain J of x_{t+1} − its prediction, and the root of what stays unknown."""
     d = U.shape[0]
     _stack_both(A, ia, N, iq, U, w)
-    _turn(w, 2 * d, 2 * d, pivots, s, UNKNOWN)
+    turn(w, 2 * d, 2 * d, pivots, s, UNKNOWN)
     if _doubtful(pivots, 2 * d):
         _stack_both(A, ia, N, iq, U, w)
-        _turn_again(w, 2 * d, 2 * d, pivots, UNKNOWN)
+        turn_again(w, 2 * d, 2 * d, pivots, UNKNOWN)
     _regress(w, pivots, d, d, J, V)
     rank = 0
     for j in range(d):
@@ -835,15 +861,14 @@ def _step_back(U, r, J, cond, w, lag, f, keeps):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def smooth_pass(  # type: ignore[no-untyped-def]
-    A, N, push, offsets, begin, means, roots, same, tied, loose_m, loose_U, loose_M, delta, D, out, cov, lag
-):
+def smooth_pass(A, N, push, offsets, begin, tied, means, roots, same, out, cov, lag, to_m, to_U):  # type: ignore[no-untyped-def]
     """Smooth what `filter_pass` kept: means `out` (F, d), `cov` (F, d, d), lag[f] = Cov(x_f, x_{f−1}) if it has room.
 
-    Sequences whose start was never known are left alone.
+    Back to the frame at which the start became known, whose mean and root go to `to_m`, `to_U` where they have room:
+    `smooth_starts` goes on from there. Sequences whose start was never known are left alone.
     """
-    d, q, F = means.shape[1], loose_M.shape[2], means.shape[0]
-    w, pivots, s = np.zeros((4 * (d + q), 2 * (d + q))), np.zeros(2 * (d + q), np.int64), np.zeros(2 * (d + q))
+    d, F = means.shape[1], means.shape[0]
+    w, pivots, s = np.zeros((4 * d, 2 * d)), np.zeros(2 * d, np.int64), np.zeros(2 * d)
     J, cond, V, U = np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d))
     m, ahead, last = np.zeros(d), np.zeros(d), np.zeros((d, d))
     constant, keeps = A.shape[0] == 1 and N.shape[0] == 1, lag.shape[0] > 0
@@ -851,7 +876,7 @@ def smooth_pass(  # type: ignore[no-untyped-def]
         first, end = offsets[n], offsets[n + 1]
         if end == first or tied[n] == end - first:
             continue
-        least = first + max(tied[n], 0)
+        least = first + tied[n]
         _copy1(means[end - 1], m)
         _copy2(roots[end - 1], U)
         for i in range(d):
@@ -889,14 +914,26 @@ def smooth_pass(  # type: ignore[no-untyped-def]
                 continue
             _step_back(U, d, J, cond, w, lag, f + 1, keeps)
             _copy2(U, last)
-            rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
+            rank = turn(w, 2 * d, d, pivots, s, ROUNDING)
             _take_root(w, 0, rank, 0, U)
             _square(U, d, d, cov, f)
             settled = constant and same[f + 1] == 1 and f + 2 < end and _settled(U, last)
-        if tied[n] > 0:
+        if to_m.shape[0] > 0:
+            _copy1(m, to_m[n])
+            _copy2(U, to_U[n])
+
+
+@compiled
+def smooth_starts(  # type: ignore[no-untyped-def]
+    A, N, push, offsets, begin, means, tied, loose_m, loose_U, loose_M, delta, D, to_m, to_U, out, cov, lag
+):
+    """Go on where `smooth_pass` ended, in sequences whose start became known after their first frame."""
+    for n in range(offsets.shape[0] - 1):
+        first, end = offsets[n], offsets[n + 1]
+        if 0 < tied[n] < end - first:
             _smooth_start(
-                A, N, push, begin, first, least, means, tied, loose_m, loose_U, loose_M, delta[n], D[n], m, U, out, cov,
-                lag, keeps,
+                A, N, push, begin, first, first + tied[n], means, loose_m, loose_U, loose_M, delta[n], D[n], to_m[n],
+                to_U[n], out, cov, lag, lag.shape[0] > 0,
             )  # fmt: skip
 
 
@@ -919,7 +956,7 @@ def _stack_start(U, M, D, w):  # type: ignore[no-untyped-def]
 
 @compiled
 def _smooth_start(  # type: ignore[no-untyped-def]
-    A, N, push, begin, first, at, means, tied, loose_m, loose_U, loose_M, delta, D, m, U, out, cov, lag, keeps
+    A, N, push, begin, first, at, means, loose_m, loose_U, loose_M, delta, D, m, U, out, cov, lag, keeps
 ):
     """Go on back from frame `at`, where δ became known: the joint law of the state and δ is carried."""
     d, q, F = means.shape[1], loose_M.shape[2], means.shape[0]
@@ -928,10 +965,10 @@ def _smooth_start(  # type: ignore[no-untyped-def]
     J, cond, V, Jd, Vd = np.zeros((d, d)), np.zeros((d, d)), np.zeros((c, c)), np.zeros((q, d)), np.zeros((c, c))
     joint, turned, x, base, H = np.zeros((c, c)), np.zeros((c, c)), np.zeros(c), np.zeros(d), np.zeros((d, q))
     _stack_start(loose_U[at], loose_M[at], D, w)
-    _turn(w, c, c, pivots, s, UNKNOWN)
+    turn(w, c, c, pivots, s, UNKNOWN)
     if _doubtful(pivots, c):
         _stack_start(loose_U[at], loose_M[at], D, w)
-        _turn_again(w, c, c, pivots, UNKNOWN)
+        turn_again(w, c, c, pivots, UNKNOWN)
     _regress(w, pivots, d, q, Jd, Vd)
     rank = 0
     for j in range(d):
@@ -956,7 +993,7 @@ def _smooth_start(  # type: ignore[no-untyped-def]
     for i in range(c):
         for j in range(c):
             w[d + i, j] = turned[i, j - d] if j >= d else 0.0
-    rank = _turn(w, d + c, c, pivots, s, ROUNDING)
+    rank = turn(w, d + c, c, pivots, s, ROUNDING)
     for i in range(c):
         for j in range(c):
             joint[i, j] = w[i, j] if i < rank else 0.0
@@ -1007,7 +1044,7 @@ def _smooth_start(  # type: ignore[no-untyped-def]
         for i in range(d):
             for j in range(c):
                 w[c + i, j] = cond[i, j] if j < d else 0.0
-        rank = _turn(w, c + d, c, pivots, s, ROUNDING)
+        rank = turn(w, c + d, c, pivots, s, ROUNDING)
         for i in range(c):
             for j in range(c):
                 joint[i, j] = w[i, j] if i < rank else 0.0
@@ -1052,7 +1089,7 @@ def lag_pass(A, N, push, offsets, begin, means, roots, same, lag, out, cov):  # 
                 for i in range(d):
                     m[i] = s[i]
                 _step_back(U, d, J[g - first], cond[g - first], w, none, 0, False)
-                rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
+                rank = turn(w, 2 * d, d, pivots, s, ROUNDING)
                 _take_root(w, 0, rank, 0, U)
             for i in range(d):
                 out[f, i] = m[i]
@@ -1222,7 +1259,7 @@ def _collapse(v, m, U, to_m, to_U, w, pivots, s):  # type: ignore[no-untyped-def
                 for j in range(d):
                     w[rows + 1 + a, j] = r * U[i, a, j]
             rows += d + 1
-    rank = _turn(w, rows, d, pivots, s, ROUNDING)
+    rank = turn(w, rows, d, pivots, s, ROUNDING)
     for i in range(d):
         for j in range(d):
             to_U[i, j] = w[i, j] if i < rank else 0.0
@@ -1371,7 +1408,7 @@ def _foresaw(A, k, N, push, row, x, m, U, w, pivots, s, e):  # type: ignore[no-u
                 a += U[i, b] * A[k, j, b]
             w[i, j] = a
             w[d + i, j] = N[k, i, j]
-    _turn(w, 2 * d, d, pivots, s, ROUNDING)
+    turn(w, 2 * d, d, pivots, s, ROUNDING)
     found, rank = 0.0, 0
     for j in range(d):
         if pivots[j] < 0:
@@ -1448,7 +1485,7 @@ def switch_back(  # type: ignore[no-untyped-def]
                         middle[k, i] = x
                         pair_m[at, i] = x
                     _step_back(out_U[f, k], d, J, cond, w, pair_L, at, True)
-                    rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
+                    rank = turn(w, 2 * d, d, pivots, s, ROUNDING)
                     _take_root(w, 0, rank, 0, root[k])
                     _square(root[k], d, d, pair_P, at)
                 if not _collapse(v, middle, root, out_m[f - 1, j], out_U[f - 1, j], w, pivots, s) > 0.0:

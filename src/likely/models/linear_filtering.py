@@ -119,8 +119,8 @@ class Kept:
         some, unknown = (F if keeps else 0), (F if keeps and q else 0)
         loose = (np.empty((unknown, d)), np.empty((unknown, d, d)), np.empty((unknown, d, q)), np.zeros((n, q)),
                  np.zeros((n, q, q)))  # fmt: skip
-        return cls(np.empty((some, d)), np.empty((some, d, d)), np.empty(some, np.uint8), np.empty(some), np.empty(n),
-                   np.empty(n, np.int64), loose, np.empty((unknown, q + 1, q + 1)))  # fmt: skip
+        return cls(np.empty((some, d)), np.empty((some, d, d)), np.empty(some, np.uint8), np.empty(some), np.zeros(n),
+                   np.zeros(n, np.int64), loose, np.empty((unknown, q + 1, q + 1)))  # fmt: skip
 
 
 def series_of(model: Any, y: Any, inputs: Any = None) -> Series:
@@ -210,11 +210,16 @@ def filtered(model: Any, series: Series, keeps: bool = True) -> Kept:
     from likely.loops import kalman
 
     m = model.matrices
-    kept = Kept.room(series, model.states, m.E.shape[1], keeps)
-    kalman.filter_pass(
-        m.A, m.N, m.C, m.R, locked(series.push), locked(series.y), locked(series.offsets), m.m, m.U, m.E, 0, kept.means,
-        kept.roots, kept.same, kept.news, kept.total, kept.tied, *kept.loose, kept.rows,
-    )  # fmt: skip
+    n, d, q = len(series.offsets) - 1, model.states, m.E.shape[1]
+    kept = Kept.room(series, d, q, keeps)
+    frames = m.A, m.N, m.C, m.R, locked(series.push), locked(series.y), locked(series.offsets)
+    outcome = kept.means, kept.roots, kept.same, kept.news, kept.total
+    mean, root, at = m.m[None], m.U[None], kept.tied
+    if q:  # the frames before the start is known have a loop of their own: few models need it, and it is long to compile
+        mean, root = np.empty((n, d)), np.empty((n, d, d))
+        kalman.diffuse_pass(*frames, m.m, m.U, m.E, 0, *outcome, kept.tied, *kept.loose, kept.rows, mean, root)
+        at = np.minimum(kept.tied + 1, np.diff(series.offsets))
+    kalman.filter_pass(*frames, locked(mean), locked(root), 0, locked(at), *outcome)
     if np.isnan(kept.total).any():
         came = f"a state of {model.states} entries that left it after {len(series.y)} frames or sooner"
         remedy = "the transition makes states explode: look at its eigenvalues"
@@ -256,10 +261,11 @@ def smoothed(model: Any, series: Series, before: int = 0, lag_one: bool = True) 
     refuse_unknown(kept, series, before)
     F, d = kept.means.shape
     out, cov, lag = np.empty((F, d)), np.empty((F, d, d)), np.empty((F if lag_one else 0, d, d))
-    kalman.smooth_pass(
-        m.A, m.N, locked(series.push), locked(series.offsets), 0, kept.means, kept.roots, kept.same, kept.tied,
-        *kept.loose, out, cov, lag,
-    )  # fmt: skip
+    n = len(series.offsets) - 1 if (kept.tied > 0).any() else 0
+    frames, back = (m.A, m.N, locked(series.push), locked(series.offsets), 0), (np.empty((n, d)), np.empty((n, d, d)))
+    kalman.smooth_pass(*frames, kept.tied, kept.means, kept.roots, kept.same, out, cov, lag, *back)
+    if n:
+        kalman.smooth_starts(*frames, kept.means, kept.tied, *kept.loose, *back, out, cov, lag)
     if lag_one:
         lag[series.offsets[:-1][np.diff(series.offsets) > 0]] = 0.0
     return kept, out, cov, lag
@@ -267,7 +273,7 @@ def smoothed(model: Any, series: Series, before: int = 0, lag_one: bool = True) 
 
 def refuse_unknown(kept: Kept, series: Series, before: int) -> None:
     """Sequences too short, or too empty, to say where their state began cannot be smoothed."""
-    never = np.flatnonzero((kept.tied >= 0) & (kept.tied == np.diff(series.offsets)) & (np.diff(series.offsets) > 0))
+    never = np.flatnonzero((kept.tied == np.diff(series.offsets)) & (np.diff(series.offsets) > 0))
     if len(never):
         came = f"sequence {before + int(never[0])} does not determine it"
         remedy = "give the model a covariance of its first state, or leave the sequence out"
