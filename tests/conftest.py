@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from tests import ledger
+
 ROOT = Path(__file__).resolve().parents[1]
 
 pytest.register_assert_rewrite("tests.laws")
@@ -44,8 +46,17 @@ FEW = 8  # cases of one test that --few keeps of many, at least
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`./run quick` asks for --few: of a test with many cases some, spread evenly, and of the rest a tenth."""
+    """`./run quick` asks for --few: of a test with many cases some, spread evenly, and of the rest a tenth.
+
+    `./run test` asks for --ledger: every promise of tests/ledger.toml must have had a test that passed.
+    """
     parser.addoption("--few", action="store_true", help="of tests with many cases, run about a tenth of them")
+    parser.addoption("--ledger", action="store_true", help="fail if a test that the ledger names did not pass")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--ledger") and not hasattr(config, "workerinput"):  # workers report to the controller
+        config.pluginmanager.register(ledger.Watch(name for p in ledger.load() for name in p.tests), "ledger")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -18,7 +18,7 @@ DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3]
 def column(name):
     path = DATA / f"{name}.csv"
     if not path.exists():
-        pytest.skip("real data are not here")
+        pytest.skip("no data: set LIKELY_DATA to the folder that holds them")
     return np.array([float(line.split(",")[-1] or "nan") for line in path.read_text().split()[1:]])
 
 
