@@ -711,7 +711,7 @@ def diffuse_pass(  # type: ignore[no-untyped-def]
     A, N, C, R, push, y, offsets, m0, U0, E, begin, means, roots, same, news, total, tied, loose_m, loose_U, loose_M,
     delta, D, loose_G, to_m, to_U,
 ):  # fmt: skip
-    """The first frames of every sequence, in which its start m0 + E δ is not yet known; `filter_pass` goes on from there.
+    """The first frames of every sequence, whose start m0 + E δ is not yet known; `filter_pass` goes on from there.
 
     Frame by frame, the state given δ: loose_m + loose_M δ with root loose_U, and rows loose_G = [G | g] of what is
     known of δ. `tied` (n,) is the frame, counted from the sequence's first, at which δ becomes known, its length if

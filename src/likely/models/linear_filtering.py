@@ -215,7 +215,7 @@ def filtered(model: Any, series: Series, keeps: bool = True) -> Kept:
     frames = m.A, m.N, m.C, m.R, locked(series.push), locked(series.y), locked(series.offsets)
     outcome = kept.means, kept.roots, kept.same, kept.news, kept.total
     mean, root, at = m.m[None], m.U[None], kept.tied
-    if q:  # the frames before the start is known have a loop of their own: few models need it, and it is long to compile
+    if q:  # frames before the start is known have a loop of their own: few models need it, and it compiles long
         mean, root = np.empty((n, d)), np.empty((n, d, d))
         kalman.diffuse_pass(*frames, m.m, m.U, m.E, 0, *outcome, kept.tied, *kept.loose, kept.rows, mean, root)
         at = np.minimum(kept.tied + 1, np.diff(series.offsets))
