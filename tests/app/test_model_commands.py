@@ -231,6 +231,13 @@ def test_warm_compiles_every_loop():
     assert [name for name, signatures in loops.items() if not signatures] == []
 
 
+def test_warm_compiles_the_loops_of_some_subjects():
+    done = run("warm", "dtw", "dtw")
+    assert done.exit_code == 0 and done.stderr.count("dtw:") == 1 and "kalman" not in done.stderr
+    asked = run("warm", "kalmann")
+    assert asked.exit_code == 2 and "there is no subject 'kalmann': there are gaussian, missing" in asked.stderr
+
+
 @pytest.mark.parametrize("name", ["fit", "predict", "evaluate", "explain", "show", "card", "warm"])
 def test_help_has_an_example(name):
     done = run(name, "--help")

@@ -12,6 +12,7 @@ import pytest
 
 from likely import Gaussian
 from likely.loops import missing
+from likely.loops.compile import Announcer
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
 LOOPS = [missing.by_precision, missing.by_covariance, missing.fill, missing.factor]
@@ -71,3 +72,42 @@ def test_loops_work_where_no_cache_can_be_written(tmp_path):
     assert ran.returncode == 0, ran.stderr
     assert float(ran.stdout) == pytest.approx(-0.5 * (np.log(2 * np.pi) + 1), rel=1e-12)
     assert "no writable cache" in ran.stderr
+
+
+class Seconds(Announcer):
+    """One that speaks into a list."""
+
+    def __init__(self, patience):
+        super().__init__(patience)
+        self.said = []
+
+    def tell(self, module):
+        self.said.append(module)
+        super().tell(module)
+
+
+def test_who_waits_is_told_once_per_subject_what_is_compiled(monkeypatch, capsys, caplog):
+    monkeypatch.setattr("likely.loops.compile.somebody_waits", lambda: True)
+    announcer = Seconds(patience=0.0)
+    with caplog.at_level("INFO", logger="likely"):
+        for function in ("filter_pass", "smooth_pass"):
+            announcer.start("kalman", function)
+            announcer.start("kalman", "_turn")  # a helper, while the loop is compiled
+            if announcer.timer is not None:
+                announcer.timer.join()
+            announcer.end()
+            announcer.end()
+    assert announcer.said == ["kalman"] and announcer.depth == 0
+    assert "compiling the loops of kalman, once: the machine code is kept" in capsys.readouterr().err
+    assert [r.message.split(",")[0] for r in caplog.records] == [
+        "compiling kalman.filter_pass", "compiling kalman.smooth_pass",
+    ]  # fmt: skip
+
+
+def test_short_compilations_and_scripts_are_only_logged(monkeypatch, capsys):
+    for waits, patience in ((True, 60.0), (False, 0.0)):
+        monkeypatch.setattr("likely.loops.compile.somebody_waits", lambda waits=waits: waits)
+        announcer = Seconds(patience)
+        announcer.start("kalman", "filter_pass")
+        announcer.end()
+        assert announcer.said == [] and capsys.readouterr().err == ""

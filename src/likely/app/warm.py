@@ -1,4 +1,4 @@
-"""`likely warm`: compile every loop now, so that the first model of the day does not wait."""
+"""`likely warm`: compile loops now, all or those of some subjects, so that the first model does not wait."""
 
 from __future__ import annotations
 
@@ -9,14 +9,24 @@ from typing import Any
 
 import click
 
+EPILOG = "\b\nExamples:\n  likely warm\n  likely warm hmm kalman\nCompiled loops are kept where `likely info` says.\n"
 
-@click.command(epilog="\b\nExample:\n  likely warm\nCompiled loops are kept where `likely info` says.\n")
-def warm() -> None:
-    """Compile all loops now: the machine code is kept, and later runs load it in milliseconds."""
+
+@click.command(epilog=EPILOG)
+@click.argument("subjects", nargs=-1, metavar="[SUBJECT]...")
+def warm(subjects: tuple[str, ...]) -> None:
+    """Compile loops now: the machine code is kept, and later runs load it in milliseconds.
+
+    SUBJECT is one of gaussian, missing, mixture, kmeans, hierarchy, hmm, kalman, switching, particle, words, dtw,
+    neighbors, kernel-density, binary.  [all of them]
+    """
+    unknown = [name for name in subjects if name not in JOBS]
+    if unknown:
+        raise click.UsageError(f"there is no subject {unknown[0]!r}: there are {', '.join(JOBS)}.")
     start = perf_counter()
-    for name, job in JOBS.items():
+    for name in dict.fromkeys(subjects or JOBS):
         began = perf_counter()
-        job()
+        JOBS[name]()
         click.echo(f"{name}: {perf_counter() - began:.1f} s", err=True)
     click.echo(f"{len(compiled_loops())} loops are ready after {perf_counter() - start:.1f} s")
 
@@ -71,7 +81,7 @@ def _gaps() -> None:
 
 
 def _mixtures() -> None:
-    """EM, and clusters: batch, exchange, hierarchies, with gaps and without."""
+    """EM of mixtures."""
     import warnings
 
     import numpy as np
@@ -82,25 +92,48 @@ def _mixtures() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for dtype in ("float64", "float32"):
-            X = _rows(dtype)[0]
-            holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X).astype(dtype)
-            lk.MixtureDensity(n_components=5, max_iter=2, random_state=0).fit(X)
-            for rows in (X, holes):
-                for variances, method in (("equal", "batch"), ("own", "batch"), ("equal", "exchange")):
-                    lk.KMeans(5, variances=variances, method=method, max_iter=3, random_state=0).fit(rows)
+            lk.MixtureDensity(n_components=5, max_iter=2, random_state=0).fit(_rows(dtype)[0])
         X = _rows("float64")[0]
         thin = np.ones((5, 5))
         thin[0, 0] = 1e-6  # goes through white coordinates
         parts = lk.Gaussian(X[:5], thin[:, :, None] * np.eye(5))
         lk.Mixture(np.full(5, 0.2), parts).collect(X)
+
+
+def _kmeans() -> None:
+    """k-means, by batches and by exchange, with missing entries and without."""
+    import warnings
+
+    import numpy as np
+
+    import likely as lk
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for dtype in ("float64", "float32"):
+            X = _rows(dtype)[0]
+            holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X).astype(dtype)
+            for rows in (X, holes):
+                for variances, method in (("equal", "batch"), ("own", "batch"), ("equal", "exchange")):
+                    lk.KMeans(5, variances=variances, method=method, max_iter=3, random_state=0).fit(rows)
+        X = _rows("float64")[0]
         lk.KMeans(5, start=X[:1].repeat(5, axis=0), max_iter=3).fit(X)  # four of them are empty
-        for link in ("single", "average", "ward", "centroid", "coordinate-median", "likelihood"):
-            lk.linkage(X, link)
-        lk.linkage(X, "likelihood", covariance="diagonal")
-        lk.linkage(X, "single", metric="cityblock")
-        holes = X.copy()
-        holes[::2, 0] = np.nan
-        lk.linkage(holes, "average")
+
+
+def _hierarchy() -> None:
+    """Agglomerative clustering: every linkage, with missing entries and without."""
+    import numpy as np
+
+    import likely as lk
+
+    X = _rows("float64")[0]
+    for link in ("single", "average", "ward", "centroid", "coordinate-median", "likelihood"):
+        lk.linkage(X, link)
+    lk.linkage(X, "likelihood", covariance="diagonal")
+    lk.linkage(X, "single", metric="cityblock")
+    holes = X.copy()
+    holes[::2, 0] = np.nan
+    lk.linkage(holes, "average")
 
 
 def _chains() -> None:
@@ -141,8 +174,8 @@ def _chains() -> None:
         d.posterior(x, 1, u), d.viterbi(x, u), d.k_best(x, 2, u), d.drawn_states(x, np.random.default_rng(0), u)
 
 
-def _states() -> None:
-    """Vectors that move in time: filters, smoothers and draws, with known starts and unknown ones."""
+def _kalman() -> None:
+    """Linear-Gaussian models: filters, smoothers and draws, with known starts and diffuse ones."""
     import numpy as np
 
     import likely as lk
@@ -156,12 +189,38 @@ def _states() -> None:
     moving = lk.ContinuousLinear.integrated(2)
     for times in ([0.0, 1.0, 2.0], [0.0, 1.0, 3.0]):
         moving.smooth(y, times), list(lk.follow(moving, list(zip(times, y, strict=True))))
-    m = lk.LinearGaussian(one, one, one, one, np.zeros(1), one)
-    switching = lk.SwitchingLinear((m, m), np.full((2, 2), 0.5))
-    switching.smooth(y), switching.collect([y]), list(lk.follow(switching, y)), lk.RaoBlackwell(switching, 3).run(y)
+
+
+def _level() -> Any:
+    import numpy as np
+
+    import likely as lk
+
+    one = np.eye(1)
+    return lk.LinearGaussian(one, one, one, one, np.zeros(1), one)
+
+
+def _switching() -> None:
+    """Switching linear-Gaussian models."""
+    import numpy as np
+
+    import likely as lk
+
+    y = np.array([0.0, 1.0, 3.0])
+    model = lk.SwitchingLinear((_level(), _level()), np.full((2, 2), 0.5))
+    model.smooth(y), model.collect([y]), list(lk.follow(model, y)), lk.RaoBlackwell(model, 3).run(y)
+
+
+def _particles() -> None:
+    """Particle filters: every way of resampling, and variances that differ from particle to particle."""
+    import numpy as np
+
+    import likely as lk
+
+    y, laws = np.array([0.0, 1.0, 3.0]), _level().laws
     for name in ("systematic", "multinomial"):
-        lk.ParticleFilter(m.laws, 64, resample=name, threshold=1.0).run(y)
-    lk.ParticleFilter(lk.StateSpace(m.laws.initial, m.laws.transition, lambda x: lk.Gaussian(x, x**2 + 1)), 8).run(y)
+        lk.ParticleFilter(laws, 64, resample=name, threshold=1.0).run(y)
+    lk.ParticleFilter(lk.StateSpace(laws.initial, laws.transition, lambda x: lk.Gaussian(x, x**2 + 1)), 8).run(y)
 
 
 def _words() -> None:
@@ -229,8 +288,7 @@ def _windows() -> None:
 
 
 JOBS: dict[str, Callable[[], None]] = {
-    "rows without gaps": _complete, "rows with gaps": _gaps, "mixtures and clusters": _mixtures,
-    "sequences": _chains, "states": _states, "words": _words, "warping": _warping, "neighbours": _neighbours,
-    "signs": _signs,
-    "windows": _windows,
+    "gaussian": _complete, "missing": _gaps, "mixture": _mixtures, "kmeans": _kmeans, "hierarchy": _hierarchy,
+    "hmm": _chains, "kalman": _kalman, "switching": _switching, "particle": _particles, "words": _words,
+    "dtw": _warping, "neighbors": _neighbours, "kernel-density": _windows, "binary": _signs,
 }  # fmt: skip
