@@ -439,6 +439,17 @@ def test_leave_one_out_with_gaps(iris):
         assert np.allclose(clf.fit(X[rest], y[rest]).predict_log_proba(X[i : i + 1]), L[i], atol=1e-3)
 
 
+def test_leave_one_out_of_a_calibrated_classifier_is_calibrated_without_the_row(iris):
+    X, y = iris[0][::6], iris[1][::6]
+    X = np.concatenate([X, X[:, ::-1] + 0.01 * X**2], axis=1)  # columns that are no news make it too sure
+    found = lk.evaluate(lk.NaiveBayes(calibration="temperature"), X, y, cv="leave-one-out").log_posterior
+    for i in (0, 12, 23):
+        rest = np.arange(len(y)) != i
+        np.testing.assert_allclose(found[i], lk.NaiveBayes(calibration="temperature").fit(X[rest], y[rest])
+                                   .log_posterior(X[[i]])[0], atol=1e-9)  # fmt: skip
+    assert np.abs(found - lk.NaiveBayes().leave_one_out(X, y)).max() > 0.5
+
+
 def test_leave_one_out_takes_one_copy_of_a_weight(iris):
     X, y = iris
     w = np.random.default_rng(3).integers(1, 4, len(X))

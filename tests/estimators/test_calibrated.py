@@ -85,7 +85,7 @@ def is_sound(clf, X):
 CASES = [  # data, classifier, number of splits, and the most that may be left of its own log-loss
     ("cancer", GaussianNB(), 5, 0.4),
     ("cancer", RandomForestClassifier(50, random_state=0), 3, 0.8),
-    ("cancer", make_pipeline(StandardScaler(), SVC()), 5, None),
+    ("cancer", make_pipeline(StandardScaler(), SVC()), 20, None),
     ("digits", GaussianNB(), 2, 0.3),
     ("digits", RandomForestClassifier(50, random_state=0), 2, 0.5),
     ("digits", KNeighborsClassifier(), 2, 0.8),
@@ -119,7 +119,7 @@ def test_posteriors_get_better_and_no_worse_than_scikit_learn_makes_them(data, e
         assert ours < left * mean_loss(estimator, data, splits)
     for method in ("sigmoid", "isotonic"):  # with one refitted model, as we have
         peer = CalibratedClassifierCV(estimator, method=method, cv=5, ensemble=False)
-        assert ours < 1.08 * mean_loss(peer, data, splits)  # 1.05 before: SVC on cancer is 7 % worse
+        assert ours < 1.05 * mean_loss(peer, data, splits)
 
 
 @pytest.mark.parametrize("name", ["spambase.csv", "satimage_trn.csv"])

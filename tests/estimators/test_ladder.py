@@ -513,6 +513,20 @@ def test_honest_posteriors_stay_as_they_are():
     assert recalibrated(scores[:20], owner[:20], None, None) is None
 
 
+def test_sequences_are_softened_without_a_mistake_and_shifted_where_that_helps():
+    """Forty sequences without a mistake are no evidence for certainty; a class that wins too often is put right."""
+    scores = -300.0 * (1.0 - np.eye(4))[np.arange(40) % 4]
+    assert recalibrated(scores, np.arange(40) % 4, np.arange(40) % 5, None) is None
+    found = recalibrated(scores, np.arange(40) % 4, np.arange(40) % 5, None, sequences=True)
+    assert 0.95 < np.exp(found.map.log_posterior(scores)).max(axis=1).mean() < 0.995
+    scores, owner = too_sure(600, 3, 10.0)
+    assert recalibrated(scores, owner, np.arange(600) % 5, None, sequences=True).method == "temperature"
+    shifted = recalibrated(scores + [0.0, 15.0, 0.0], owner, np.arange(600) % 5, None, sequences=True)
+    assert shifted.method == "logistic"
+    right = [(lp.argmax(axis=1) == owner).sum() for lp in (scores + [0.0, 15.0, 0.0], shifted.log_posterior)]
+    assert right[1] > right[0] + 50
+
+
 def test_impossible_classes_have_a_floor():
     scores, owner = too_sure(500, 2, 6.0)
     scores[:7] = [0.0, -np.inf]

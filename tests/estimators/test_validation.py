@@ -252,3 +252,13 @@ def test_copies_without_their_calibration_are_told_of():
     clf.calibration_ = "a map"
     with pytest.warns(lk.FitWarning, match="copies of it are measured without calibration"):
         evaluate(clf, X, Y, cv=5)
+
+
+@pytest.mark.parametrize(
+    "clf", [lk.BayesClassifier(calibration="temperature"), lk.Calibrated(GaussianNB(), "temperature", 3)], ids=repr
+)
+def test_copies_that_are_calibrated_in_their_folds_are_not_told_of(clf):
+    unfitted = evaluate(clf, X, Y, cv=5).log_loss.value
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert evaluate(clone(clf).fit(X, Y), X, Y, cv=5).log_loss.value == unfitted

@@ -67,7 +67,7 @@ class Temperature(Value):
 
     @classmethod
     def fit(cls, scores: Any, owner: Any, weight: Any = None) -> Temperature:
-        """The largest temperature within one standard error of the most likely; `owner` (n,) is the true class."""
+        """The largest temperature within half a standard error of the most likely; `owner` (n,) is the true class."""
         z, owner, w = _sample(scores, owner, weight, "Temperature")
         slope, lapse = slope_and_lapse(z, owner, w)
         return cls.trusted(temperature=np.asarray(1 / slope), classes=z.shape[1], lapse=np.asarray(lapse))
@@ -176,8 +176,8 @@ def calibrate(scores: Any, owner: Any, weight: Any = None, *, method: str = "tem
     >>> rng = np.random.default_rng(0)
     >>> s = rng.normal(size=20_000)
     >>> owner = (rng.random(20_000) < 1 / (1 + np.exp(-s))).astype(int)
-    >>> float(calibrate(np.stack([0 * s, 5 * s], axis=1), owner).temperature)  # five times too sure
-    5.0...
+    >>> round(float(calibrate(np.stack([0 * s, 5 * s], axis=1), owner).temperature), 1)  # five times too sure
+    4.9
     """
     if method not in METHODS:
         raise DomainError(sentence("calibrate", f"method must be one of {', '.join(METHODS)}", repr(method)))
@@ -185,18 +185,23 @@ def calibrate(scores: Any, owner: Any, weight: Any = None, *, method: str = "tem
         return METHODS[method](scores, owner, weight)
 
 
-def choose_method(scores: Any, owner: Any, fold: Any, weight: Any = None) -> tuple[str, dict[str, float]]:
+def choose_method(
+    scores: Any, owner: Any, fold: Any, weight: Any = None, *, discriminant: bool = False
+) -> tuple[str, dict[str, float]]:
     """The simplest kind of map within one standard error of the best on folds that it was not learnt from.
 
     Also the log-loss of each kind. `fold` (n,) says to which fold a row belongs; with one fold nothing can be tried,
-    and the simplest is taken.
+    and the simplest is taken. For two classes a slope and an offset are as simple as a slope and a lapse rate: logistic
+    comes first if the scores are values of a `discriminant` function, whose zero need not be where the classes are
+    equally probable (Platt, 1999), and temperature if they are log-probabilities, of which some may be far off.
     """
     z, owner, w = _sample(scores, owner, weight, "calibrate")
     fold = np.asarray(fold) if weight is None else np.asarray(fold)[np.asarray(weight) > 0]
+    names = ("logistic", "temperature", "isotonic") if discriminant and z.shape[1] == 2 else tuple(METHODS)
     if len(np.unique(fold)) < 2:
-        return next(iter(METHODS)), {}
+        return names[0], {}
     with one_blas_thread():
-        losses = {name: _tried(fit, z, owner, w, fold) for name, fit in METHODS.items()}
+        losses = {name: _tried(METHODS[name], z, owner, w, fold) for name in names}
     mean = {name: float(np.average(loss, weights=w)) for name, loss in losses.items()}
     best = losses[min(mean, key=mean.__getitem__)]
     return next(name for name, loss in losses.items() if _is_near(loss - best, w)), mean

@@ -43,16 +43,19 @@ def common_slope(z: Array, targets: Array, weight: Array) -> float:
     return float(np.exp(minimise(CommonSlope(z, targets, weight), np.zeros(1), "Temperature")[0]))
 
 
-HALF = 0.5  # nats of log-likelihood: what one standard error costs
+LEAST = 0.125  # nats of log-likelihood: what half a standard error costs
+LAPSES = 0.5  # fictitious lapses, and as many fictitious rows without one
 SLOPES = np.linspace(-9.0, 9.0, 37)  # logarithms that are tried, in units of a usual row's largest score
 
 
 def slope_and_lapse(z: Array, owner: Index, weight: Array) -> tuple[float, float]:
-    """The slope b and the lapse rate l of p = (1 − l) softmax(b z) + l / C, by maximum likelihood with one fictitious
-    lapse and one fictitious row without; then the smallest slope that is less likely by half a nat at most.
+    """The slope b and the lapse rate l of p = (1 − l) softmax(b z) + l / C.
 
-    Where no row is decided wrongly, every large slope is equally likely: the smallest claims least. For a given slope
-    the likelihood is concave in l, and for given l it may have several maxima in b: slopes are tried one by one.
+    The most likely ones, with half a fictitious lapse and half a fictitious row without (Krichevsky and Trofimov,
+    1981); then the smallest slope within half a standard error, at its most likely lapse rate. Where no row is decided
+    wrongly, every large slope is equally likely: the smallest claims least. Where the slope is well determined, that
+    costs 1 / (8 n) nats per row; a whole standard error would cost 1 / (2 n). For a given slope the likelihood is
+    concave in l, and for given l it may have several maxima in b: slopes are tried one by one.
     """
     if z.shape[1] == 1:
         return 1.0, 0.0
@@ -70,7 +73,7 @@ def slope_and_lapse(z: Array, owner: Index, weight: Array) -> tuple[float, float
     around = float(SLOPES[max(k - 1, 0)]), float(SLOPES[min(k + 1, len(SLOPES) - 1)])
     best = float(minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-8}).x)
     best = min((best, float(SLOPES[k])), key=loss)
-    limit = loss(best) + HALF
+    limit = loss(best) + LEAST
     high = best
     for low in (float(b) for b in SLOPES[::-1] if b < best):  # down to where it becomes too unlikely
         if loss(low) > limit:
@@ -87,11 +90,11 @@ def _best_lapse(z: Array, owner: Index, w: Array) -> tuple[float, float]:
     own = np.exp(log_softmax(z, axis=1)[np.arange(len(z)), owner])
     ratio = own * C - 1.0  # p C = 1 + (1 − l) ratio
     low, high = 0.0, 1.0
-    lapse = 1.0 / (n + 2.0)
+    lapse = LAPSES / (n + 2.0 * LAPSES)
     for _ in range(100):  # Newton for a concave function, kept between the ends by halving
         p = 1.0 + (1.0 - lapse) * ratio
-        slope = float(w @ (-ratio / p)) + 1.0 / lapse - 1.0 / (1.0 - lapse)
-        curve = float(w @ (ratio / p) ** 2) + 1.0 / lapse**2 + 1.0 / (1.0 - lapse) ** 2
+        slope = float(w @ (-ratio / p)) + LAPSES / lapse - LAPSES / (1.0 - lapse)
+        curve = float(w @ (ratio / p) ** 2) + LAPSES / lapse**2 + LAPSES / (1.0 - lapse) ** 2
         low, high = (lapse, high) if slope > 0 else (low, lapse)
         new = lapse + slope / curve
         new = new if low < new < high else 0.5 * (low + high)
@@ -99,7 +102,7 @@ def _best_lapse(z: Array, owner: Index, w: Array) -> tuple[float, float]:
             break
         lapse = new
     p = (1.0 + (1.0 - lapse) * ratio) / C
-    return -float(w @ np.log(p)) - float(np.log(lapse) + np.log1p(-lapse)), lapse
+    return -float(w @ np.log(p)) - LAPSES * float(np.log(lapse) + np.log1p(-lapse)), lapse
 
 
 class CommonSlope:

@@ -65,9 +65,10 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
       {action: {class: cost}} may name them. None: every mistake costs 1.
     - **reject_cost, reject_below, novelty**: when `decide` refuses (see there). `predict` never does.
-    - **calibration**: None: posteriors as Bayes' theorem gives them; "temperature": softened by one number that is
-      learnt from rows left out in five folds, as by `Calibrated(..., method="temperature")`. Sequences need it: their
-      frames depend on each other, which makes plain posteriors far too sure.
+    - **calibration**: None: posteriors as Bayes' theorem gives them; "temperature": softened by one temperature and a
+      lapse rate that are learnt from rows left out in five folds, as by `Calibrated(..., method="temperature")`; the
+      most probable class stays. Sequences need it: their frames depend on each other, which makes plain posteriors far
+      too sure.
 
     >>> import likely as lk, numpy as np
     >>> X, y = [[0.0], [1.0], [9.0], [11.0], [np.nan]], ["low", "low", "high", "high", "high"]

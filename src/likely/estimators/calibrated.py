@@ -47,8 +47,9 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
     the estimator once more from all rows. So prediction costs one model and one map.
 
     - **estimator**: a classifier with decision_function, predict_log_proba or predict_proba. It gets X as it came.
-    - **method**: "temperature" (one number), "logistic" (Platt; a shrunken matrix for more classes), "isotonic" (any
-      rising curve), or "auto": whichever has the least log-loss on folds that it has not seen.
+    - **method**: "temperature" (a slope and a lapse rate; the most probable class stays), "logistic" (Platt's slope
+      and offset; a shrunken matrix for more classes), "isotonic" (any rising curve), or "auto": the simplest whose
+      log-loss, on folds that it has not seen, is within one standard error of the least.
     - **cv**: a number of folds, a splitter, or "prefit": the estimator stays as it is, and `fit` gets rows that it was
       not trained on.
     - **cost**, **reject_cost**, **reject_below**: how to decide, as in `decide`.
@@ -232,7 +233,8 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         """The map from held-out scores to posteriors, of the kind that was asked for or does best."""
         raw, rows, fold = held_out
         w = np.ones(len(rows)) if weight is None else weight[rows]
-        self.floor_ = Floor.of(raw, float(w.sum()), response_of(self.estimator_))
+        response = response_of(self.estimator_)
+        self.floor_ = Floor.of(raw, float(w.sum()), response)
         if not len(rows):
             self.method_, self.calibration_ = "none", Temperature(np.asarray(1.0), len(self.classes_))
             if len(self.classes_) > 1:
@@ -243,7 +245,8 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         scores = self.floor_.applied(raw)
         self.method_ = self.method
         if self.method == "auto":
-            self.method_, self.log_loss_ = choose_method(scores, owner[rows], fold, w)
+            discriminant = response == "decision_function"
+            self.method_, self.log_loss_ = choose_method(scores, owner[rows], fold, w, discriminant=discriminant)
         self.calibration_ = calibrate(scores, owner[rows], w, method=self.method_)
 
     def _adopt(self, estimator: Any, classes: NDArray[Any], owner: Index) -> None:

@@ -12,7 +12,9 @@ from likely.core.engine import one_blas_thread
 from likely.core.hashing import row_hashes
 from likely.core.notes import unheard
 from likely.estimators.bayes import BayesClassifier
+from likely.estimators.foreign import fitted, log_posteriors
 from likely.estimators.labels import owners_among
+from likely.estimators.tables import as_table, take_rows
 from likely.models.taking_away import Cancelled, without
 
 
@@ -21,30 +23,45 @@ def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = Non
 
     A whole weight of k is k rows, and one of them is left out; of other weights the whole row is. Without gaps no row
     is learnt from twice; with gaps, with settings that are chosen by the rows (the weight of a blend), or where
-    subtraction would leave too few digits, a row costs a fit.
+    subtraction would leave too few digits, a row costs a fit, and with a calibration six.
     """
+    X = as_table(X)
     with unheard(), one_blas_thread():  # what is to be said of the whole, `fit` says; and many small solves
-        whole = clone(clf).fit(X, y, sample_weight=sample_weight)
+        whole = clone(clf).set_params(calibration=None).fit(X, y, sample_weight=sample_weight)
         rows, labels, weight = whole._checked(X, y, sample_weight, reset=False)
         owner = owners_among(labels, whole.classes_, type(clf).__name__)
         weight = np.ones(len(owner)) if weight is None else weight
         out = np.empty((len(owner), len(whole.classes_)))
         for group in _alike(rows, owner, weight):
-            out[group] = _judged(whole, rows, owner, weight, int(group[0]))
+            i = int(group[0])
+            unit = 1.0 if weight[i] == round(weight[i]) else float(weight[i])
+            if clf.calibration is None:
+                out[group] = _judged(whole, rows, owner, weight, unit, i)
+            else:
+                out[group] = _calibrated(clf, X, y, _without(weight, unit, i), i, whole.classes_)
     return out, whole.classes_, owner
 
 
-def _judged(whole: BayesClassifier, rows: Any, owner: Index, weight: Array, i: int) -> Array:
+def _without(weight: Array, unit: float, i: int) -> Array:
+    rest = weight.copy()
+    rest[i] -= unit
+    return rest
+
+
+def _calibrated(clf: BayesClassifier, X: Any, y: Any, weight: Array, i: int, classes: Any) -> Array:
+    """Log-posteriors (1, C) of row i under a classifier that was learnt and calibrated without it."""
+    fresh = fitted(clf, X, np.asarray(y), weight, np.flatnonzero(weight > 0), posteriors_only=True)
+    return log_posteriors(fresh, take_rows(X, np.array([i])), classes)
+
+
+def _judged(whole: BayesClassifier, rows: Any, owner: Index, weight: Array, unit: float, i: int) -> Array:
     """Log-posteriors (1, C) of row i under a model of the others."""
-    unit = 1.0 if weight[i] == round(weight[i]) else weight[i]
     if whole.stats_.complete and not whole.density_._wants_rows:
         try:
             return _by_statistics(whole, rows, owner, unit, i)
         except Cancelled:
             pass
-    rest = weight.copy()
-    rest[i] -= unit
-    return _by_fitting(whole, rows, owner, rest, i)
+    return _by_fitting(whole, rows, owner, _without(weight, unit, i), i)
 
 
 def _by_statistics(whole: BayesClassifier, rows: Any, owner: Index, unit: float, i: int) -> Array:

@@ -44,17 +44,19 @@ def recalibrated(
     """A map that makes posteriors (n, C) truer: their log-loss falls by more than its standard error; else None.
 
     Temperature, logistic and isotonic are tried, each on folds that it was not learnt from; of those that help and
-    whose posteriors are `allowed`, the simplest within one standard error of the best is taken. Of `sequences` there
-    are few, and frames that depend on each other make all posteriors too sure alike: there temperature alone is tried.
+    whose posteriors are `allowed`, the simplest within one standard error of the best is taken. Frames of `sequences`
+    depend on each other, which makes posteriors far too sure. There temperature need not prove that it helps: few
+    sequences without a mistake are no evidence for posteriors of 0 and 1.
     """
     n, C = log_posterior.shape
     fold = _folds(fold, n)
     if n < FEWEST or C < 2 or any(len(np.unique(owner[fold != k])) < C for k in np.unique(fold)):
         return None
     scores = floored(log_posterior)
-    methods = ["temperature"] if sequences else _methods(min(n, MOST), C)
-    tried = {method: _cross_fitted(scores, owner, fold, weight, method) for method in methods}
-    helpful = {name: lp for name, lp in tried.items() if _gains(lp, scores, owner, weight) and allowed(lp)}
+    tried = {method: _cross_fitted(scores, owner, fold, weight, method) for method in _methods(min(n, MOST), C)}
+    known = {"temperature"} if sequences else set()
+    helps = {name for name, lp in tried.items() if name in known or _gains(lp, scores, owner, weight)}
+    helpful = {name: lp for name, lp in tried.items() if name in helps and allowed(lp)}
     if not helpful:
         return None
     best = max(helpful.values(), key=lambda lp: mean(_of_truth(lp, owner), weight).value)
