@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -384,6 +384,16 @@ def test_calibration_of_a_bayes_classifier_is_short_for_calibrated(kind, tmp_pat
     assert (costly.predict(X) == np.where(9 * P[:, 1] <= P[:, 0], "a", "b")).all()
     with pytest.raises(lk.DomainError, match="all rows at once"):
         make(calibration="temperature").partial_fit(X, y)
+
+
+@pytest.mark.parametrize("method", ["logistic", "isotonic", "auto"])
+def test_a_bayes_classifier_takes_every_method_of_calibration(method, tmp_path):
+    X, y = load_wine(return_X_y=True)
+    clf = lk.BayesClassifier(calibration=method).fit(X[:, :4], y)
+    want = lk.Calibrated(lk.BayesClassifier(), method).fit(X[:, :4], y)
+    np.testing.assert_array_equal(clf.predict_proba(X[:, :4]), want.predict_proba(X[:, :4]))
+    lk.save(clf, tmp_path / "m.likely")
+    np.testing.assert_array_equal(lk.load(tmp_path / "m.likely").predict_proba(X[:, :4]), clf.predict_proba(X[:, :4]))
 
 
 def test_rows_without_a_label_have_no_say_in_the_calibration():

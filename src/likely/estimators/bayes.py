@@ -20,7 +20,7 @@ from likely.core.learn import Stop, best_of, fit, gather, reached, resolve_prior
 from likely.core.notes import said_once, tell, unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
-from likely.decisions.calibrators import Temperature
+from likely.decisions.calibrators import METHODS, IsotonicMap, LogisticMap, Temperature
 from likely.decisions.combine import change_log_prior
 from likely.decisions.floor import Floor
 from likely.errors import DataError, DomainError, sentence
@@ -54,6 +54,8 @@ def refuse_laws(density: Any, whose: str) -> None:
     got = f"the {'law' if issubclass(kind, Law) else 'class'} {kind.__name__}"
     raise DomainError(sentence(whose, "density must be an estimator of densities", got, f"use {name}()"))
 
+Map = Temperature | LogisticMap | IsotonicMap  # of posteriors, learnt from held-out ones
+
 
 class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     """Decide between classes, each with its own density: p(c | x) ∝ p(c) p(x | c)   (Ney 2, Herbst 4.2).
@@ -68,7 +70,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     - **calibration**: None: posteriors as Bayes' theorem gives them; "temperature": softened by one temperature and a
       lapse rate that are learnt from rows left out in five folds, as by `Calibrated(..., method="temperature")`; the
       most probable class stays. Sequences need it: their frames depend on each other, which makes plain posteriors far
-      too sure.
+      too sure. "logistic", "isotonic" and "auto" as in `Calibrated`: these may change the most probable class, and
+      with hundreds of sequences per class they often correct it.
 
     >>> import likely as lk, numpy as np
     >>> X, y = [[0.0], [1.0], [9.0], [11.0], [np.nan]], ["low", "low", "high", "high", "high"]
@@ -84,7 +87,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             StrOptions({"uniform"}), "array-like", dict, HasMethods(["update", "point"]),
             Interval(Real, 0, None, closed="neither"), None,
         ],
-        **RULES, **NOVELTY, "calibration": [StrOptions({"temperature"}), None],
+        **RULES, **NOVELTY, "calibration": [StrOptions({"auto", *METHODS}), None],
     }  # fmt: skip
 
     _saved: tuple[str, ...] = (
@@ -92,7 +95,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         *("n_iter_", "n_features_in_", "feature_names_in_", "calibration_", "floor_", "calibration_prior_"),
     )
     _added: ClassVar[dict[str, Any]] = {"calibration": None}  # settings that older files lack
-    calibration_: Temperature | None = None  # from log-posteriors under `calibration_prior_` to those that it gives
+    calibration_: Map | None = None  # from log-posteriors under `calibration_prior_` to those that it gives
 
     def __init__(
         self, density: Any = None, class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
@@ -385,7 +388,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             return self.model_.log_posterior(rows)
         return self._of_joint(rows, self.model_._settled, len(self.classes_), np.float64)
 
-    def _calibrated(self, rows: Any, calibration: Temperature) -> Array:
+    def _calibrated(self, rows: Any, calibration: Map) -> Array:
         """Calibrated under the class probabilities of training, and only then under other ones."""
         trained, now = self.calibration_prior_, self.class_prior_
         if np.array_equal(trained, now):
@@ -567,7 +570,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if self.calibration_ is not None:
             map: Any = self.calibration_
             prior: Any = self.__dict__.get("calibration_prior_")
-            sound = sound and isinstance(map, Temperature) and map.classes == C
+            sound = sound and isinstance(map, Map) and map.classes == C
             sound = sound and isinstance(self.__dict__.get("floor_"), Floor) and np.shape(prior) == (C,)
         try:
             with np.errstate(all="ignore"):
