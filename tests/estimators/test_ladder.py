@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -25,6 +27,7 @@ from likely.estimators.ladder import (
     joint,
     ladder,
     not_applicable,
+    same_model,
     without_gaps,
 )
 from likely.estimators.recalibrated import applied, recalibrated
@@ -154,6 +157,29 @@ def test_names_of_models_are_the_same_for_every_table():
             else:
                 assert len(chosen_rungs(rungs, name)) == 1
         assert len(chosen_rungs(rungs, "naive-bayes")) == len(chosen_rungs(rungs, "diagonal")) == 1
+
+
+def test_models_stand_in_one_order():
+    for kinds in TABLES:
+        keys = [rung.key for rung in rungs_for(kinds)]
+        assert keys == [name for name in NAMES if name in keys]
+    told = not_applicable(rungs_for({"a": "real"}), "parzen,pooled-counts,chow-tree,naive-bayes-levels")
+    assert re.findall(r"([\w-]+) needs", told) == ["naive-bayes-levels", "chow-tree", "pooled-counts"]
+    with pytest.raises(DomainError) as caught:
+        chosen_rungs(rungs_for({"a": "real"}), "chow-tree")
+    assert "got chow-tree: chow-tree needs two columns of words" in str(caught.value)
+
+
+def test_a_model_that_is_compared_under_another_name_is_told_of():
+    numbers = rungs_for({"a": "real", "b": "real"})
+    for key, other in (("naive-bayes", "diagonal"), ("naive-bayes-t", "diagonal-t")):
+        assert f"so {key} is the same model as {other}" in same_model(numbers, key)
+    assert same_model(numbers, "diagonal,full") == same_model(numbers, "all") == same_model(numbers, "chow-tree") == ""
+    words = rungs_for({"a": "real", "b": "category"})
+    assert same_model(words, "diagonal") == (
+        "The table has columns of words, so diagonal is the same model as naive-bayes: it is compared as naive-bayes."
+    )
+    assert same_model(rungs_for({"a": "real", "b": "count"}), "naive-bayes,diagonal") == ""  # two models there
 
 
 def test_unknown_models_are_refused_with_the_known_ones():

@@ -49,14 +49,17 @@ class Journey:
 
 def travel(job: Job, talk: Talk) -> Journey:
     """Do the job: the model file and the report are written at the end, each whole or not at all."""
+    from likely.estimators.ladder import same_model
+
     outputs = {"-o": job.out, "--report": job.report}
     check_outputs(outputs, (*job.files, job.cost, job.class_prior), models=("-o",))
     table = read_table(job)
     refuse_too_long(table, job.out)
     talk(table.describe())
     field, rungs, left_out = prepared(job, table)
-    if left_out:
-        talk(f"\n{left_out[0].lower()}{left_out[1:]}")
+    for note in (same_model(rungs, job.models), left_out):
+        if note:
+            talk(f"\n{note[0].lower()}{note[1:]}")
     contest = compared(job, field, rungs, talk)
     model, hazards = learnt(table, field, contest)
     hazards += (left_out,) if left_out else ()

@@ -196,9 +196,25 @@ def chosen_rungs(rungs: Sequence[Rung], models: str) -> list[Rung]:
         raise DomainError(sentence(by_caller("--models", "models"), f"names of models are {', '.join(NAMES)}", got))
     wanted = {_known_as(key, known) for key in keys}
     if not wanted & set(known):
-        expected, left = f"for these columns there are {', '.join(known)}", not_applicable(rungs, models).rstrip(".")
-        raise DomainError(sentence(by_caller("--models", "models"), expected, models, left))
+        expected = f"for these columns there are {', '.join(known)}"
+        raise DomainError(sentence(by_caller("--models", "models"), expected, models, _needs(known, models)))
     return [rung for rung in rungs if rung.key in wanted]
+
+
+def same_model(rungs: Sequence[Rung], models: str) -> str:
+    """Which models that `--models` names are compared under another name, because here both are one; else empty.
+
+    >>> same_model(ladder({"size": "real", "weight": "real"}), "naive-bayes,pooled")
+    'All columns are numbers, so naive-bayes is the same model as diagonal: it is compared as diagonal.'
+    """
+    known = [rung.key for rung in rungs]
+    pairs = [(key, _known_as(key, known)) for key in _asked(models) if _known_as(key, known) in known]
+    why = {"diagonal": "All columns are numbers", "naive-bayes": "The table has columns of words"}
+    told = [
+        f"{why[other.removesuffix('-t')]}, so {key} is the same model as {other}: it is compared as {other}."
+        for key, other in pairs if key != other
+    ]  # fmt: skip
+    return " ".join(told)
 
 
 def not_applicable(rungs: Sequence[Rung], models: str) -> str:
@@ -207,14 +223,21 @@ def not_applicable(rungs: Sequence[Rung], models: str) -> str:
     >>> not_applicable(ladder({"size": "real", "colour": "category"}), "naive-bayes,diagonal,neighbours")
     'Left out, not for this table: neighbours needs numbers alone, and two rows of each class.'
     """
-    known = [rung.key for rung in rungs]
-    left = [key for key in _asked(models) if key != "all" and _known_as(key, known) not in known]
-    told = "; ".join(f"{key} needs {NAMES[key]}" for key in left if key in NAMES)
+    told = _needs([rung.key for rung in rungs], models)
     return f"Left out, not for this table: {told}." if told else ""
 
 
+def _needs(known: Sequence[str], models: str) -> str:
+    """What those of the models need that are not among the known keys."""
+    left = [key for key in _asked(models) if key in NAMES and _known_as(key, known) not in known]
+    return "; ".join(f"{key} needs {NAMES[key]}" for key in left)
+
+
 def _asked(models: str) -> list[str]:
-    return list(dict.fromkeys(key.strip() for key in models.split(",") if key.strip()))
+    """Names with commas between them, each once, in the order of the ladder; unknown names first."""
+    keys = dict.fromkeys(key.strip() for key in models.split(",") if key.strip())
+    order = list(NAMES)
+    return sorted(keys, key=lambda key: order.index(key) if key in NAMES else -1)
 
 
 def _known_as(key: str, known: Sequence[str]) -> str:
