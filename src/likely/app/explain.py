@@ -21,7 +21,7 @@ Example:
 @click.option("--row", "rows", type=click.IntRange(1), multiple=True, help="Which row, from 1; repeatable.  [1]")
 @options.reading
 @click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 def explain(
     model: str, files: tuple[str, ...], rows: tuple[int, ...], sql: str | None, format_: str | None,
     missing: tuple[str, ...], allow_missing: bool, as_json: bool,

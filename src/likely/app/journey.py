@@ -16,7 +16,7 @@ from likely.app.costs import read_class_prior, read_cost
 from likely.app.data_hazards import leaks, odd_costs, zeros
 from likely.app.job import Job, splitting_words
 from likely.app.outputs import check_outputs, write_text
-from likely.app.talk import Talk
+from likely.app.talk import Talk, nats
 from likely.errors import DataError, DomainError, sentence
 
 if TYPE_CHECKING:
@@ -49,17 +49,14 @@ class Journey:
 
 def travel(job: Job, talk: Talk) -> Journey:
     """Do the job: the model file and the report are written at the end, each whole or not at all."""
-    from likely.estimators.ladder import same_model
-
     outputs = {"-o": job.out, "--report": job.report}
     check_outputs(outputs, (*job.files, job.cost, job.class_prior), models=("-o",))
     table = read_table(job)
-    refuse_too_long(table, job.out)
+    refuse_too_long(table, job)
     talk(table.describe())
-    field, rungs, left_out = prepared(job, table)
-    for note in (same_model(rungs, job.models), left_out):
-        if note:
-            talk(f"\n{note[0].lower()}{note[1:]}")
+    field, rungs, same, left_out = prepared(job, table)
+    for note in filter(None, (same, left_out)):
+        talk(f"\n{note[0].lower()}{note[1:]}")
     contest = compared(job, field, rungs, talk)
     model, hazards = learnt(table, field, contest)
     hazards += (left_out,) if left_out else ()
@@ -82,23 +79,24 @@ def read_table(job: Job) -> Table:
     )  # fmt: skip
 
 
-def refuse_too_long(table: Table, out: str | None) -> None:
+def refuse_too_long(table: Table, job: Job) -> None:
     """Names and levels that no model file could hold are refused before the work, not after it."""
+    from likely.data.reading import called
     from likely.io.container import MAX_NOTE
 
     words = sum(4 * len(column.name) + 2 * sum(map(len, column.levels)) for column in table.used)
     size = 250 * len(table.used) + words  # bytes of the description, about
-    if out is not None and size > MAX_NOTE:
+    if job.out is not None and size > MAX_NOTE:
         expected = f"names and levels of columns may take {MAX_NOTE:,} bytes of a model file"
         got = f"about {size:,} for {len(table.used):,} columns"
-        raise DataError(sentence("table", expected, got, "leave columns out with --drop, or with --sql"))
+        raise DataError(sentence(called(job.files), expected, got, "leave columns out with --drop, or with --sql"))
 
 
-def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
-    """The field of the contest, who takes part, and words on who is left out."""
+def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
+    """The field of the contest, who takes part, and notes: on who is compared under another name, who is left out."""
     from likely.estimators.contest import Field
     from likely.estimators.labels import encoded
-    from likely.estimators.ladder import affordable, chosen_rungs, ladder, not_applicable, without_gaps
+    from likely.estimators.ladder import affordable, chosen_rungs, ladder, not_applicable, same_model, without_gaps
     from likely.estimators.table_classifier import arranged_schema, laid_out
 
     schema = arranged_schema(table.schema())
@@ -131,7 +129,7 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
     if all(rung.rival for rung in rungs):
         remedy = "add one of likely's own to --models"
         raise DataError(sentence("--models", "one model must be able to go into a model file", job.models, remedy))
-    return field, rungs, " ".join(part for part in (slow, left) if part)
+    return field, rungs, same_model(rungs, job.models), " ".join(part for part in (slow, left) if part)
 
 
 def _fewest(field: Field) -> list[int]:
@@ -230,9 +228,9 @@ def _of_the_winner(contest: Contest) -> Iterator[str]:
         yield from odd_costs(e.costs, e.classes)
         constant = any((row <= e.costs.table).all() for row in e.costs.table)
     if winner.calibration is not None and winner.gain >= WORTH_TELLING:
-        own = f"The model's own probabilities were off (log-loss {e.log_loss.value + winner.gain:.3f} per row)"
+        own = f"The model's own probabilities were off (log-loss {nats(e.log_loss.value + winner.gain)} per row)"
         how = f"they were {winner.calibration.words} on rows not seen in training"
-        yield f"{own}: {how}, which gives {e.log_loss.value:.3f}."
+        yield f"{own}: {how}, which gives {nats(e.log_loss.value)}."
     verdict = e.calibration().verdict
     if "do not contradict" not in verdict and "too few rows" not in verdict:
         yield verdict

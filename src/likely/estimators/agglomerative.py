@@ -23,7 +23,7 @@ class Agglomerative(ClusterMixin, BaseEstimator):
     """Merge the closest clusters, from single rows up, and cut the tree   (Ney 6.2.3).
 
     - **n_clusters**, **height**, **by**: where to cut; one of them. `by="likelihood"` takes the number with the least
-      BIC of one Gaussian a cluster (`models.cuts.cut_curve`); it is what happens if none is given.
+      BIC of one Gaussian per cluster (`models.cuts.cut_curve`); it is what happens if none is given.
     - **link**: "ward", "single", "complete", "average", "weighted", "sum", "centroid", "median", "coordinate-median",
       "likelihood" (see `linkage`); **covariance** "full" or "diagonal" is that of "likelihood".
     - **metric**: Euclidean, another of SciPy's, or "precomputed" (X is then a matrix of distances).

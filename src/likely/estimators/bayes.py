@@ -1,4 +1,4 @@
-"""A classifier is a mixture whose labels were seen: one density a class, and Bayes' theorem."""
+"""A classifier is a mixture whose labels were seen: one density per class, and Bayes' theorem."""
 
 from __future__ import annotations
 
@@ -23,12 +23,19 @@ from likely.core.report import FitReport
 from likely.decisions.calibrators import Temperature
 from likely.decisions.combine import change_log_prior
 from likely.decisions.floor import Floor
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, by_name, sentence
 from likely.estimators import alarms
 from likely.estimators.border import foreign, row_weights
 from likely.estimators.deciding import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.gaussian import GaussianDensity
-from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among, tell_of_labels
+from likely.estimators.labels import (
+    checked_labels,
+    encoded_with_gaps,
+    labelled_things,
+    missing_labels,
+    owners_among,
+    tell_of_labels,
+)
 from likely.estimators.novelty import alarm, exceeds
 from likely.estimators.sequence_border import cut
 from likely.estimators.shell import ADensity, DefaultParts, tell_of_strangers
@@ -59,7 +66,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     """Decide between classes, each with its own density: p(c | x) ∝ p(c) p(x | c)   (Ney 2, Herbst 4.2).
 
     - **density**: the estimator of p(x | c), any density; None: `GaussianDensity()`. `model_` is a `Mixture` with one
-      part a class. Missing entries of X (NaN, None) are integrated out.
+      part per class. Missing entries of X (NaN, None) are integrated out.
     - **class_prior**: None: relative frequencies; "uniform", numbers in the order of `classes_`, or a dict by
       label: fixed; a number a or a `Dirichlet`: the frequencies' mean after a fictitious rows of each class.
     - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
@@ -121,7 +128,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         given = X, y, sample_weight
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
         self.classes_, owner = encoded_with_gaps(y)
-        tell_of_labels(self.classes_, owner, type(self).__name__)
+        tell_of_labels(self.classes_, owner, type(self).__name__, labelled_things(X))
         with self._in_words():
             report = self._learn(X, owner, weight)
             self._adopt(report, self._seen_rows(X, owner, weight))
@@ -335,7 +342,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             remedy = "say where sequences end with lengths=, or pass a list of arrays"
             expected = f"one sequence has one label, but there are {len(y)}"
             raise DataError(sentence(type(self).__name__, expected, "an array that is one sequence", remedy))
-        y = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, none=not reset)  # later, classes are known
+        more: Any = {"gaps": True, "none": not reset, "each": labelled_things(X)}  # later, classes are known
+        y = checked_labels(y, n_rows(X), type(self).__name__, **more)
         if sample_weight is None:
             return X, y, None
         weight = row_weights(sample_weight, X)
@@ -498,7 +506,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
         """Share of rows that are decided rightly; rows whose label is missing have no say."""
         X = self._cut(foreign(X), lengths)
-        labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True)
+        labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, each=labelled_things(X))
         there = np.flatnonzero(~missing_labels(labels))
         if len(there) == len(labels):
             return float(super().score(X, y, sample_weight))
@@ -542,10 +550,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return said_once(reworded=self._reworded)
 
     def _reworded(self, text: str) -> str:
-        names = [repr(c) for c in self.classes_.tolist()]
-        text = re.sub(
-            r"\(member ([\d, ]+)\)", lambda m: f"(class {', '.join(names[int(i)] for i in m[1].split(','))})", text
-        )
+        classes = self.classes_.tolist()
+        text = by_name(text, "member", lambda k: repr(classes[k]), called="class")
         return re.sub(r"^Gaussian\b", type(self).__name__, self.density_._in_names(text))  # only whose note it is
 
     def _check_state(self) -> None:

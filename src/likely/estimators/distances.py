@@ -45,7 +45,7 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
       nearest centre than all but that share of training rows are, each from centres and widths learnt without it.
 
     Every distance stands for a density, whose width is learnt: l2 for Gaussians with one variance, scaled for one
-    variance a column, mahalanobis for one covariance, l1 for Laplace laws of one width. These give posteriors, and
+    variance per column, mahalanobis for one covariance, l1 for Laplace laws of one width. These give posteriors, and
     missing entries (NaN) are integrated out. linf, lp and correlation get a softmax of −distance / temperature, the
     temperature that explains the training labels best (maximum likelihood); there a row with gaps is compared over
     what it has, and correlation needs complete rows.

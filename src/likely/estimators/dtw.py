@@ -81,7 +81,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self.__dict__.pop("_reach", None)
         if series.names is not None:
             self.feature_names_in_ = np.array(series.names, dtype=object)
-        self.classes_, self.owner_ = encoded(checked_labels(y, len(series), "DTWClassifier"))
+        self.classes_, self.owner_ = encoded(checked_labels(y, len(series), "DTWClassifier", each="sequence"))
         tell_of_labels(self.classes_, self.owner_, "DTWClassifier")
         if self.k > len(series):
             expected = f"k must not be above the number of sequences ({len(series)})"

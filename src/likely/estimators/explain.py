@@ -126,7 +126,7 @@ class Explanation:
         return np.argsort(-np.abs(self._evidence(i)), kind="stable")
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One plain dict a row, for JSON."""
+        """One plain dict per row, for JSON."""
         for i in range(len(self)):
             yield {
                 "decided": _plain(self.decided[i]), "rival": _plain(self.rival[i]),

@@ -71,7 +71,7 @@ class ClassFrequencies(Deciding, BaseEstimator):
         return np.zeros(_num_samples(X), dtype=bool), None
 
     def _check_state(self) -> None:
-        """After a file was read: one probability a class."""
+        """After a file was read: one probability per class."""
         if not hasattr(self, "classes_"):
             return
         count: Any = getattr(self, "class_count_", None)

@@ -37,7 +37,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     - **variances**: "equal", or "own" for a variance of its own for each cluster (spherical Gaussians, hard labels)
     - **max_iter, tol**: passes at most, of "batch", of "own" and of "exchange"; the share of the criterion by which it
       must fall to go on (0: until no row moves). With variances="own" the criterion is a log-likelihood, and tol what a
-      pass must gain in nats a row; "exchange" goes on until no row moves
+      pass must gain in nats per row; "exchange" goes on until no row moves
     - **random_state**: seed of the drawn starts
 
     `model_` is the value (`Centres`), `stats_` its statistics, `report_` how it went, `n_iter_` all passes.

@@ -65,7 +65,7 @@ SHAPES: tuple[tuple[str, str, str, Any], ...] = (
         GaussianDensity("full", predictive="all"),
     ),
     (
-        "student-t", "robust t", "a t law of four degrees of freedom a class, in which rows far out count little",
+        "student-t", "robust t", "a t law of four degrees of freedom per class, in which rows far out count little",
         StudentTDensity("full", dof=4.0, **PATIENCE),  # learning the degrees takes seven times as long
     ),
 )  # fmt: skip
@@ -374,7 +374,7 @@ def _work(key: str, kinds: Kinds, rows: Sequence[float]) -> float:
 def _work_of_windows(m: float, d: int) -> float:
     """What a row of a class of m costs: a tree leaves out most of them in few columns, else all pairs are formed once.
 
-    Measured on 200 to 64,000 rows a class in 1 to 6 columns, and 200 to 10,000 in 8 to 256: right to a factor of two.
+    Measured on 200 to 64,000 rows per class in 1 to 6 columns, and 200 to 10,000 in 8 to 256: right to a factor of two.
     """
     return float(m**0.5 * (1.3 + d / 8) if d <= BY_COLUMNS else 10 + m * (0.06 + d / 8000))
 

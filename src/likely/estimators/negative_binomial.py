@@ -14,7 +14,7 @@ from likely.families.sparse_rows import is_sparse
 
 
 class NegativeBinomialDensity(CountDensity):
-    """Learn independent negative binomial counts, a size and a probability a column: `model_` is a `NegativeBinomial`.
+    """Learn independent negative binomial counts, size and probability per column: `model_` is a `NegativeBinomial`.
 
     Rows are dense or sparse (SciPy's matrices stay sparse). A column that spreads no more than a Poisson law's gets a
     size that stands for infinity, and a note says so.

@@ -136,7 +136,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @property
     def components_(self) -> Array:
-        """The axes (q, d), one a row."""
+        """The axes (q, d), one per row."""
         return self.principal_.axes
 
     @property
@@ -217,9 +217,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if stats is None:
                 refuse_infinite(x, "PCA")
                 refuse_gaps(x, "PCA")
-                raise DataError(
-                    sentence("PCA", "sums of squares must stay finite", "an overflow", "rescale the columns")
-                )
+                raise moments.overflow("PCA")
             return stats
 
         if way == "gram":

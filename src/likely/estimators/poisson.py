@@ -17,7 +17,7 @@ from likely.families.sparse_rows import is_sparse
 
 
 class PoissonDensity(DensityEstimator):
-    """Learn independent Poisson counts, one rate a column: `model_` is a `Poisson`.
+    """Learn independent Poisson counts, one rate per column: `model_` is a `Poisson`.
 
     Rows are dense or sparse (SciPy's matrices stay sparse).
 

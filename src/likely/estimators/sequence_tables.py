@@ -92,7 +92,7 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
 class SequenceClassifier(Deciding, _OfSequences):
     """Decide about sequences whose frames have named columns: `likely fit --sequences --target` writes it.
 
-    - **classifier**: a `BayesClassifier` of `HMMDensity`; None: one state a class, with a law for each column's kind.
+    - **classifier**: a `BayesClassifier` of `HMMDensity`; None: one state per class, with a law for each column's kind.
       `around` puts a fitted one together with its columns.
 
     >>> import likely as lk, numpy as np

@@ -67,7 +67,7 @@ class TableModel:
         if isinstance(X, Typed):
             return X.frame
         named = with_names(X, self.feature_names_in_.tolist(), type(self).__name__)
-        return laid_out(Table.like(self.schema, named).frame, list(self.schema))
+        return laid_out(Table.like(self.schema, named, whose=type(self).__name__).frame, list(self.schema))
 
     def _know(self, schema: Schema, columns: Sequence[str] | None) -> None:
         """Note the columns in use, and all columns of the training table; None: the former are all."""
@@ -121,7 +121,7 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         from likely.data.table import Table
 
         self._validate_params()
-        table = Table.of(with_names(X, None, "TableClassifier"), kinds=self.kinds)
+        table = Table.of(with_names(X, None, "TableClassifier"), kinds=self.kinds, whose="TableClassifier")
         schema = arranged_schema(table.schema())
         kinds = {name: entry["kind"] for name, entry in schema.items()}
         model = naive_bayes(kinds) if self.classifier is None else clone(self.classifier)

@@ -65,7 +65,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         from likely.data.table import Table
 
         self._validate_params()
-        table = Table.of(with_names(X, None, "TableClusterer"), kinds=self.kinds)
+        table = Table.of(with_names(X, None, "TableClusterer"), kinds=self.kinds, whose="TableClusterer")
         schema = arranged_schema(table.schema())
         frame = laid_out(table.frame, list(schema))
         self.found_ = discover(

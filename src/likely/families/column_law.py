@@ -30,7 +30,7 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.notes import tell
 from likely.core.report import FitReport
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.errors import DataError, DomainError, ShapeError, about_columns, sentence
 from likely.families.constants import NARROW, constant_columns
 from likely.families.counts import member_weights, one_column
 from likely.families.feature_sums import FeatureSums, feature_sums
@@ -46,7 +46,6 @@ DOMAINS: dict[str, tuple[Any, str]] = {
     "count": (lambda a: (a >= 1) & (a == np.floor(a)), "whole numbers from 1 on"),
 }
 LOOK = 4096  # rows that a first look takes
-MANY = 20  # columns up to which all are named
 WIDEST = 1 << 16  # counts of a column whose scores are kept in a table
 
 
@@ -232,7 +231,7 @@ class ColumnLaw(Law):
         return mean if np.isfinite(mean).all() else np.where(np.isfinite(mean), mean, self.median)
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E log p, summed over columns; one a member for a stack."""
+        """−E log p, summed over columns; one per member for a stack."""
         return in_units(lone(self._entropy(**self.parameters).sum(axis=-1)), bits)
 
     @property
@@ -277,7 +276,7 @@ class ColumnLaw(Law):
         if prior is None or isinstance(prior, str):
             constant = constant_columns(blocks, type(self).__name__) if self._spreads else ()
             if len(constant):
-                tell(f"{type(self).__name__}: {listed(list(constant))} {NARROW}")
+                tell(f"{type(self).__name__}: {about_columns(list(constant))} {NARROW}")
             report.model._tell_limits(constant)
         return report
 
@@ -288,7 +287,7 @@ class ColumnLaw(Law):
             held = np.setdiff1d(np.flatnonzero((part >= most).any(axis=0)), told)
             if len(held):
                 got = f"{name} is held at {part[:, held].max():.0e}"
-                tell(f"{type(self).__name__}: {listed(held.tolist())} {why}: {got}")
+                tell(f"{type(self).__name__}: {about_columns(held.tolist())} {why}: {got}")
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
@@ -530,15 +529,7 @@ def tell_fractions(x: Any, whose: str, what: str = "the others have probability 
     else:
         return
     if broken.any():
-        which = listed(np.flatnonzero(broken).tolist())
-        tell(f"{whose}: {which} not all whole numbers: {what}")
-
-
-def listed(columns: list[int]) -> str:
-    """Columns as the subject of a sentence: "column 1 is", "columns 1, 2 are"; of many, the first five."""
-    one, many = len(columns) == 1, len(columns) > MANY
-    names = f"{', '.join(map(str, columns[:5]))} and {len(columns) - 5} more" if many else ", ".join(map(str, columns))
-    return f"column{'' if one else 's'} {names} {'is' if one else 'are'}"
+        tell(f"{whose}: {about_columns(np.flatnonzero(broken))} not all whole numbers: {what}")
 
 
 def column_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array]:
