@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.core.notes import said_once, tell, unheard
+from likely.core.notes import said_once, speaking_as, tell, unheard
+from likely.errors import DataError, FitWarning
 
 
 def heard(f):
@@ -42,6 +43,18 @@ def signs(n=200):
 def test_they_point_to_the_caller(call):
     said = heard(call)
     assert said and {w.filename for w in said} == {__file__}
+
+
+def test_notes_and_errors_are_told_in_the_name_of_who_was_called():
+    with pytest.warns(FitWarning) as heard, speaking_as("Outer", "Inner"):
+        tell("Inner (class 1): x")
+        tell("Innermost: Inner y")
+    assert [str(w.message) for w in heard] == ["Outer (class 1): x", "Innermost: Inner y"]
+    with pytest.raises(DataError, match=r"^Outer: Inner needs rows") as caught, speaking_as("Outer", "Inner"):
+        raise DataError("Inner: Inner needs rows")
+    assert caught.value.args == ("Outer: Inner needs rows",)
+    with pytest.raises(KeyError, match="Inner"), speaking_as("Outer", "Inner"):
+        raise KeyError("Inner")  # no message of ours
 
 
 def test_each_is_said_once_and_reworded():

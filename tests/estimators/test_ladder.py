@@ -691,6 +691,23 @@ def test_messages_of_a_table_model_speak_python():
         assert "--" not in str(caught.value)
 
 
+def test_a_table_model_speaks_in_its_own_name():
+    X, y = mixed()
+    model = TableClassifier().fit(X, y)
+    with pytest.warns(lk.FitWarning, match=r"^TableClassifier: 'colour' holds values that training never saw"):
+        model.predict(X.with_columns(colour=pl.lit("mauve")))
+    with pytest.warns(lk.FitWarning, match=r"^TableClassifier: all labels are 'ill'"):
+        TableClassifier().fit(X, np.full(len(y), "ill"))
+    with pytest.raises(DataError, match=r"^TableClassifier: y must have one label per row of X"):
+        TableClassifier().fit(X, y[:-1])
+    with pytest.raises(DataError, match=r"^TableClassifier requires y"):
+        TableClassifier().fit(X, None)
+    with pytest.raises(DataError, match=r'^TableClassifier: the model needs column "size"'):
+        model.predict(X.drop("size"))
+    with pytest.warns(lk.FitWarning, match=r"^SequenceClassifier: all labels are 1, so every sequence"):
+        lk.SequenceClassifier().fit([np.arange(5.0)[:, None], np.arange(4.0)[:, None]], [1, 1])
+
+
 def test_files_from_before_calibrate_was_a_setting_are_read(tmp_path, monkeypatch):
     made = TableClassifier().fit({"a": [1.0, 2.0, 5.0, 6.0]}, ["u", "u", "v", "v"])
     older = {"classifier": None, "kinds": None}

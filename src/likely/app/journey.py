@@ -176,12 +176,15 @@ def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:
 
 def learnt(table: Table, field: Field, contest: Contest) -> tuple[TableClassifier, tuple[str, ...]]:
     """The winner learnt from all rows, and what was met on the way, each once."""
+    from likely.core.notes import speaking_as
     from likely.estimators.contest import from_all_rows
     from likely.estimators.table_classifier import TableClassifier, arranged_schema
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        classifier = from_all_rows(contest.winner.rung.estimator, field)
+        rung = contest.winner.rung
+        with speaking_as(f"{rung.name[0].upper()}{rung.name[1:]}", type(rung.estimator).__name__):
+            classifier = from_all_rows(rung.estimator, field)
     hazards = tuple(dict.fromkeys([*_hazards(table, field, contest), *(str(w.message) for w in caught)]))
     found = contest.winner.calibration
     map = None if found is None else found.map

@@ -456,13 +456,49 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             tell(f"{type(self).__name__}: {text}; use a density without ends, or novelty=")
         return out
 
-    def decide(self, X: Any, *, class_prior: Any = None, lengths: Any = None, **how: Any) -> Any:
-        """The cheapest action for each row, or a refusal: see `Deciding.decide`; a `class_prior` changes p(x), too."""
+    def decide(
+        self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
+        novelty: float | None = None, class_prior: Any = None, full: bool = False, lengths: Any = None,
+    ) -> Any:  # fmt: skip
+        """Decide about each row: the action of least expected cost, or a refusal.
+
+        The expected cost of action a is Σ_c cost[a, c] p(c | x). Whatever is None here is as the classifier was built;
+        without costs every mistake costs 1, so that the most probable class is decided for.
+
+        - **X**: rows (n, d), or sequences.
+        - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
+          {action: {class: cost}} may name them. Actions beyond the classes may be decided for, such as "ask".
+        - **reject_cost**: what refusing costs: a row is refused where every action is expected to cost more.
+        - **reject_below**: a row is refused where its largest posterior is smaller than this probability.
+        - **novelty**: a false-alarm rate: a row is called novel where p(x) is smaller than for all but this share of
+          training rows that were left out of learning, and wherever p(x) = 0.
+        - **class_prior**: class probabilities in place of those of training: "uniform", numbers in the order of
+          `classes_`, or a dict by label. It changes p(x), and so what is novel, too.
+        - **full**: True gives a `Decisions` instead: choices with expected costs, posteriors, runner-up and reasons.
+        - **lengths**: of sequences that are one long array X.
+
+        Returns an array (n,) of objects: a label of `classes_`, the name of a further action, `lk.REJECT` where the
+        row was refused, or `lk.NOVEL` where it is unlike all that was learnt from.
+
+        >>> import likely as lk, numpy as np
+        >>> x, y = np.random.default_rng(0).normal(size=(400, 1)), np.repeat(["a", "b"], 200)
+        >>> clf = lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(x + 4 * (y == "b")[:, None], y)
+        >>> X = [[0.0], [1.8], [60.0]]
+        >>> clf.decide(X).tolist(), clf.decide(X, reject_below=0.9, novelty=0.01).tolist()
+        (['a', 'a', 'b'], ['a', REJECT, NOVEL])
+        >>> clf.decide(X, cost={"a": {"a": 0, "b": 9}, "b": {"a": 1, "b": 0}}).tolist()  # to miss a b is dear
+        ['a', 'b', 'b']
+        >>> clf.decide(X, cost={"a": {"a": 0, "b": 9}, "b": {"a": 1, "b": 0}, "ask": {"a": 0.2, "b": 0.2}}).tolist()
+        ['a', 'ask', 'b']
+        """
         check_is_fitted(self)
         X = self._cut(X, lengths)
+        how: dict[str, Any] = {
+            "cost": cost, "reject_cost": reject_cost, "reject_below": reject_below, "novelty": novelty, "full": full,
+        }  # fmt: skip
         if class_prior is not None:
             return self.with_class_prior(class_prior).decide(X, **how)
-        rules = [how.get(name) if how.get(name) is not None else getattr(self, name) for name in REJECT_RULES]
+        rules = [how[name] if how[name] is not None else getattr(self, name) for name in REJECT_RULES]
         if any(rule is not None for rule in rules) and self.calibration_ is None and self.density_._of_sequences:
             text = "posteriors of sequences are too sure for a reject rule"
             tell(f"{type(self).__name__}: {text}; set calibration=\"temperature\", or wrap it in lk.Calibrated")

@@ -68,7 +68,7 @@ def weight_argument(estimator: Any) -> str | None:
 
 
 def one_score_a_class(estimator: Any) -> Any:
-    """A copy whose support vector machines give one score per class, not one a pair of classes."""
+    """A copy whose support vector machines give one score per class, not one per pair of classes."""
     pairs = [name for name, value in estimator.get_params().items() if _asks_pairs(name, value)]
     return clone(estimator).set_params(**dict.fromkeys(pairs, "ovr")) if pairs else estimator
 

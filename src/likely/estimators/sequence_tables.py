@@ -115,8 +115,9 @@ class SequenceClassifier(Deciding, _OfSequences):
 
         self._validate_params()
         frames = self._noted(X)
-        usual = BayesClassifier(chain(self.columns, 1))
-        self.classifier_ = (usual if self.classifier is None else clone(self.classifier)).fit(frames, y, sample_weight)
+        model = BayesClassifier(chain(self.columns, 1)) if self.classifier is None else clone(self.classifier)
+        with self._spoken(model):
+            self.classifier_ = model.fit(frames, y, sample_weight)
         self.calibration_ = None
         return self
 
@@ -143,14 +144,17 @@ class SequenceClassifier(Deciding, _OfSequences):
 
     def log_posterior(self, X: Any) -> Array:
         """log p(c | sequence) (n, C), columns in the order of `classes_`."""
-        return applied(self.calibration_, self.classifier_.log_posterior(self.frames(X)))
+        frames = self.frames(X)
+        with self._spoken(self.classifier_):
+            return applied(self.calibration_, self.classifier_.log_posterior(frames))
 
     def score_samples(self, X: Any) -> Array:
         """log p of each sequence (n,), whatever its class; NaN where class frequencies alone decide."""
         frames = self.frames(X)
         if isinstance(self.classifier_, ClassFrequencies):
             return np.full(len(frames), np.nan)
-        return self.classifier_.model_.log_prob(self.classifier_._rows(frames))
+        with self._spoken(self.classifier_):
+            return self.classifier_.model_.log_prob(self.classifier_._rows(frames))
 
     # how to decide is the classifier's own affair
     cost = property(lambda self: self.classifier_.cost)
@@ -159,7 +163,8 @@ class SequenceClassifier(Deciding, _OfSequences):
     novelty = property(lambda self: self.classifier_.novelty)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
-        return self.classifier_._novel(self.frames(X), rate)
+        with self._spoken(self.classifier_):
+            return self.classifier_._novel(self.frames(X), rate)
 
     def _check_state(self) -> None:
         """After a file was read: texts are JSON, and the classifier is one for these columns."""

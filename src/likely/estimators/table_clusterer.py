@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index
+from likely.core.notes import speaking_as
 from likely.errors import DataError, sentence
 from likely.estimators.left_out import left_out_surprises
 from likely.estimators.mixture import MixtureDensity
@@ -68,11 +69,12 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         table = Table.of(with_names(X, None, "TableClusterer"), kinds=self.kinds, whose="TableClusterer")
         schema = arranged_schema(table.schema())
         frame = laid_out(table.frame, list(schema))
-        self.found_ = discover(
-            frame, {name: entry["kind"] for name, entry in schema.items()}, self.n_components, by=self.by,
-            weight=sample_weight, restarts=self.restarts, most=most_clusters(frame, self.most, sample_weight),
-            seed=self.random_state,
-        )  # fmt: skip
+        with speaking_as("TableClusterer", "MixtureDensity"):
+            self.found_ = discover(
+                frame, {name: entry["kind"] for name, entry in schema.items()}, self.n_components, by=self.by,
+                weight=sample_weight, restarts=self.restarts, most=most_clusters(frame, self.most, sample_weight),
+                seed=self.random_state,
+            )  # fmt: skip
         self._adopt(self.found_, schema, table.names, frame, sample_weight)
         self.labels_ = self.predict(Typed(frame))
         return self

@@ -56,7 +56,7 @@ class FactorGaussian(Law):
         loadings = parameter(self.loadings, me, "loadings")
         if loadings.shape[:-1] != mean.shape:
             expected = f"loadings must have shape {(*mean.shape, 'q')}".replace("'", "")
-            raise ShapeError(sentence(me, expected, loadings.shape, "one row a column of the data"))
+            raise ShapeError(sentence(me, expected, loadings.shape, "one row per column of the data"))
         refuse_too_many(loadings.shape[-1], mean.shape[-1], me)
         noise, kind = _understood(mean, parameter(self.noise, me, "noise"), self.kind)
         if not (noise > 0).all():
