@@ -267,7 +267,7 @@ class ColumnLaw(Law):
         """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior)."""
         refuse_empty(x, cls.__name__)
         if cls._support == "count":
-            tell_fractions(x, cls.__name__)
+            refuse_fractions(x, cls.__name__)
         return super().fit(x, weight, **options)
 
     def _learnt_from(self, blocks: Blocks, prior: Any, *args: Any, **how: Any) -> FitReport:
@@ -517,19 +517,41 @@ def refuse_empty(x: Any, whose: str) -> None:
         raise DataError(sentence(whose, "at least one row is needed", "0 rows"))
 
 
-def tell_fractions(x: Any, whose: str, what: str = "the others have probability 0") -> None:
-    """Say of columns that are not all whole numbers what becomes of the others; of rows that can be looked at twice."""
+def fractions(x: Any, whose: str) -> tuple[Index, Index, Array]:
+    """Rows, columns and values of the entries that are not whole; none of rows that cannot be looked at twice."""
     if is_sparse(x):
         matrix = SparseRows.of(x, None, whose).matrix
-        broken = np.bincount(matrix.indices[matrix.data != np.floor(matrix.data)], minlength=matrix.shape[1]) > 0
-    elif hasattr(x, "__len__"):
-        z = rows(x, None, whose)
-        with np.errstate(invalid="ignore"):
-            broken = ((z != np.floor(z)) & np.isfinite(z)).any(axis=0)
-    else:
-        return
-    if broken.any():
-        tell(f"{whose}: {about_columns(np.flatnonzero(broken))} not all whole numbers: {what}")
+        at = np.flatnonzero(broken(matrix.data))
+        return np.searchsorted(matrix.indptr, at, side="right") - 1, matrix.indices[at], matrix.data[at]
+    if not hasattr(x, "__len__"):
+        return np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0)
+    z = rows(x, None, whose)
+    i, j = np.nonzero(broken(z))
+    return i, j, z[i, j]
+
+
+def broken(z: Array) -> Mask:
+    """Which numbers are not whole; what is missing or infinite is none of them."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((z != np.floor(z)) & np.isfinite(z))
+
+
+def refuse_fractions(
+    x: Any, whose: str, remedy: str = "round it, or use a law of real numbers", names: Any = None
+) -> None:  # fmt: skip
+    """Refuse numbers that are not whole, which a law of counts gives probability 0, by row and column."""
+    i, j, values = fractions(x, whose)
+    if len(i):
+        column = int(j[0]) if names is None else repr(names[j[0]])
+        got = f"{values[0]:g} at row {i[0]}, column {column}"
+        raise DataError(sentence(whose, "counts must be whole numbers", got, remedy))
+
+
+def tell_fractions(x: Any, whose: str, what: str) -> None:
+    """Say of columns that are not all whole numbers what becomes of the others."""
+    at = np.unique(fractions(x, whose)[1])
+    if len(at):
+        tell(f"{whose}: {about_columns(at)} not all whole numbers: {what}")
 
 
 def column_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array]:
