@@ -28,8 +28,10 @@ def explain(
 ) -> None:  # fmt: skip
     """Say what each column adds to the odds of the decision, and what deciding without it would cost.
 
-    What a column adds is told given all other columns. In naive Bayes these log-odds add up to those of the decision;
-    where they do not, a note says so. Where costs made the decision, and not the most probable class, that is said.
+    What a column adds is told given all other columns. In naive Bayes these log-odds and those of the class
+    probabilities add up to the log-odds of the uncalibrated posterior; in other models they need not, and a note says
+    so. If the model is calibrated, posterior and log-odds are shown after calibration, where they need not add up;
+    --json gives those before it, too. Where costs made the decision, and not the most probable class, that is said.
     """
     from likely.app.models import table_model
     from likely.data.table import Table
