@@ -6,13 +6,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, refuse_infinite
 from likely.core.engine import map_rows
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.border import numeric_rows, row_weights
 from likely.models.dendrogram import Dendrogram
 from likely.models.hierarchy import ALIASES, METRICS, linkage

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -25,6 +25,7 @@ from likely.decisions.combine import change_log_prior
 from likely.decisions.floor import Floor
 from likely.errors import DataError, DomainError, by_name, sentence
 from likely.estimators import alarms
+from likely.estimators.base import BaseEstimator
 from likely.estimators.border import foreign, row_weights
 from likely.estimators.deciding import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.gaussian import GaussianDensity

@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +17,7 @@ from likely.core.learn import Stop, fit, gather
 from likely.core.notes import said_once, tell, unheard
 from likely.errors import DataError, sentence
 from likely.estimators.alarms import folds
+from likely.estimators.base import BaseEstimator
 from likely.estimators.deciding import NOVELTY, RULES
 from likely.estimators.labels import checked_labels, encoded, owners_among, tell_of_labels
 from likely.estimators.novelty import alarm, exceeds

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +15,7 @@ from likely.core.learn import Stop
 from likely.core.notes import tell
 from likely.core.report import FitReport
 from likely.errors import DataError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.border import numeric_rows, row_weights
 from likely.estimators.fast import is_plain
 from likely.models.assigning import Table, refuse_empty_rows

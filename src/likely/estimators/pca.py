@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +15,7 @@ from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.notes import tell
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.shell import DensityEstimator
 from likely.families import moments
 from likely.families.scatter_root import ScatterRoot, centred_rows, root_of_rows

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import validate_data
@@ -19,6 +19,7 @@ from likely.core.blocks import Block
 from likely.core.columns import Columns
 from likely.core.learn import resolve_prior
 from likely.errors import DataError, DomainError, by_name, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.border import foreign, refuse_dates
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.outward import filled_columns, filled_in

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 
 from likely.core.arrays import Array, Index, Mask, is_gap
@@ -16,6 +16,7 @@ from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.errors import DataError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.deciding import Deciding
 from likely.estimators.frequencies import ClassFrequencies

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,6 +22,7 @@ from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, by_name, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.border import TAKES_TEXT, numeric_rows, row_weights
 from likely.estimators.fast import is_plain
 from likely.estimators.outward import filled_in

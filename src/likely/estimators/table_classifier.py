@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask, unmasked
 from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.contest import calibration_of
 from likely.estimators.deciding import Deciding
 from likely.estimators.explain import Explanation

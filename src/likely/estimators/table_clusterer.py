@@ -7,13 +7,14 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index
 from likely.core.notes import speaking_as
 from likely.errors import DataError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.left_out import left_out_surprises
 from likely.estimators.mixture import MixtureDensity
 from likely.estimators.shell import tell_of_strangers
