@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 RIVAL_ROWS, RIVAL_COLUMNS, RIVAL_CELLS = 20_000, 2_000, 1_000_000  # up to which rivals take part unasked
 MANY_FITS = 5_000
+PARTS_OF_WORDS = 52  # of a model file, that a column of words takes in naive Bayes
 WORTH_TELLING = 0.01  # nats of log-loss per row that calibration must gain to be a hazard
 
 
@@ -80,16 +81,33 @@ def read_table(job: Job) -> Table:
 
 
 def refuse_too_long(table: Table, job: Job) -> None:
-    """Names and levels that no model file could hold are refused before the work, not after it."""
+    """Columns, names and levels that no model file could hold are refused before the work, not after it."""
     from likely.data.reading import called
     from likely.io.container import MAX_NOTE
+    from likely.io.nodes import MAX_NODES
 
-    words = sum(4 * len(column.name) + 2 * sum(map(len, column.levels)) for column in table.used)
-    size = 250 * len(table.used) + words  # bytes of the description, about
-    if job.out is not None and size > MAX_NOTE:
+    words = [column for column in table.used if column.kind in ("binary", "category")]
+    size = described(table)
+    remedy = "leave columns out with --drop, or with --sql"
+    if size > MAX_NOTE:
         expected = f"names and levels of columns may take {MAX_NOTE:,} bytes of a model file"
         got = f"about {size:,} for {len(table.used):,} columns"
-        raise DataError(sentence(called(job.files), expected, got, "leave columns out with --drop, or with --sql"))
+        raise DataError(sentence(called(job.files), expected, got, remedy))
+    most = max(MAX_NODES, size // 32) // PARTS_OF_WORDS  # as `files` reads them
+    if len(words) > most and job.models != "frequencies":  # which looks at no column
+        expected = f"a model file can hold about {most:,} columns of words"
+        raise DataError(sentence(called(job.files), expected, f"{len(words):,}", remedy))
+
+
+def described(table: Table) -> int:
+    """Bytes of the description of a model of these columns, about."""
+    size = 0
+    for column in table.used:
+        if column.kind in ("binary", "category"):
+            size += 946 + 15 * len(column.name) + sum(3 * len(level) + 14 for level in column.levels)
+        else:
+            size += 250 + 4 * len(column.name)
+    return size
 
 
 def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:

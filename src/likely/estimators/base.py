@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import Any
 
 import sklearn.base
 
@@ -75,7 +75,7 @@ class BaseEstimator(sklearn.base.BaseEstimator):  # type: ignore[misc, unused-ig
         if "__init__" in cls.__dict__:
             cls.__init__ = _with_hints(cls.__init__)  # type: ignore[method-assign]
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
         """Only what is not there is asked for here, so that nothing else is slower."""
         if hasattr(type(self), name):  # a property that failed, whose own error is the one to see
             object.__getattribute__(self, name)
