@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -51,6 +52,52 @@ def sentence(whose: str, expected: str, got: object = None, remedy: str = "") ->
     if remedy:
         text += f": {remedy}"
     return text if text.endswith("?") else text + "."
+
+
+MANY = 20  # columns, members or classes up to which all are named
+
+
+def enumerated(noun: str, which: Iterable[object]) -> str:
+    """A noun and those that it stands for, as a sentence names them; of many, the first five.
+
+    >>> enumerated("column", [3]), enumerated("column", [0, 3]), enumerated("class", ["'a'", "'b'", "'c'"])
+    ('column 3', 'columns 0 and 3', "classes 'a', 'b' and 'c'")
+    """
+    shown = [str(one) for one in which]
+    if len(shown) == 1:
+        return f"{noun} {shown[0]}"
+    if len(shown) > MANY:
+        shown[5:] = [f"{len(shown) - 5} more"]
+    return f"{_plural(noun)} {', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def about_columns(which: Iterable[object]) -> str:
+    """Columns as the subject of a sentence.
+
+    >>> about_columns([1]), about_columns([1, 2])
+    ('column 1 is', 'columns 1 and 2 are')
+    """
+    told = enumerated("column", which)
+    return f"{told} {'are' if told.startswith('columns') else 'is'}"
+
+
+def by_name(text: str, noun: str, named: Callable[[int], str], called: str = "") -> str:
+    """A text that `enumerated` things by number, with their names instead; `called` replaces the noun.
+
+    >>> by_name("x: columns 0 and 2 are constant", "column", lambda j: repr("abc"[j]))
+    "x: columns 'a' and 'c' are constant"
+    """
+
+    def renamed(found: re.Match[str]) -> str:
+        told = re.sub(r"\d+(?!\d| more)", lambda number: named(int(number[0])), found[2])
+        return f"{_plural(called or noun) if found[1] else called or noun} {told}"
+
+    listed = r"\d+(?:(?:, | and )\d+)*(?: more)?(?=\)| (?:is|are|was|were)\b)"
+    return re.sub(rf"\b{noun}(s?) ({listed})", renamed, text)
+
+
+def _plural(noun: str) -> str:
+    return f"{noun}es" if noun.endswith("s") else f"{noun}s"
 
 
 @contextmanager

@@ -130,8 +130,9 @@ def test_one_list_of_models_serves_every_table(tmp_path):
     numbers = run("fit", write(wine_frame(), tmp_path / "w.csv"), "--target", "class", *models)
     mixed = run("fit", write(mixed_frame(), tmp_path / "t.csv"), "--target", "sick", *models)
     assert {line["key"] for line in json.loads(numbers.stdout)["leaderboard"]} == {"diagonal", "pooled", "neighbours"}
+    assert "all columns are numbers, so naive-bayes is the same model as diagonal" in numbers.stderr
     told = json.loads(mixed.stdout)
-    assert {line["key"] for line in told["leaderboard"]} == {"naive-bayes", "pooled"}
+    assert {line["key"] for line in told["leaderboard"]} == {"naive-bayes", "pooled"} and "same" not in mixed.stderr
     assert "left out, not for this table: neighbours needs numbers alone" in mixed.stderr
     assert any("neighbours needs" in hazard for hazard in told["hazards"])
 
@@ -349,3 +350,36 @@ def test_names_that_no_file_could_hold_are_refused_before_the_work(tmp_path, mon
     write(mixed_frame(60), tmp_path / "t.csv")
     done = run("fit", tmp_path / "t.csv", "--target", "sick", "-o", tmp_path / "m.likely")
     assert done.exit_code == 3 and "names and levels of columns may take 1,000 bytes" in done.stderr
+
+
+def worded(columns: int) -> pl.DataFrame:
+    cells = np.random.default_rng(0).choice(["red", "green", "blue"], (12, columns))
+    return pl.DataFrame({f"c{j}": cells[:, j] for j in range(columns)})
+
+
+def test_more_columns_of_words_than_a_file_can_hold_are_refused_before_the_work(tmp_path, monkeypatch):
+    path = write(worded(600).with_columns(pl.Series("y", ["a", "b"] * 6)), tmp_path / "t.csv")
+    monkeypatch.setattr("likely.app.journey.compared", lambda *args: pytest.fail("the work has begun"))
+    done = run("fit", path, "--target", "y", "-o", tmp_path / "m.likely")
+    assert done.exit_code == 3 and "t.csv: a model file can hold about 576 columns of words, got 600" in done.stderr
+
+
+def test_what_a_column_of_words_takes_of_a_file_is_as_expected():
+    from likely import files
+    from likely.app.journey import PARTS_OF_WORDS, described
+    from likely.data.table import Table
+    from likely.estimators.ladder import ladder
+    from likely.estimators.table_classifier import TableClassifier
+    from likely.io.nodes import Writer
+
+    def taken(columns: int) -> tuple[int, int, int]:
+        table = Table.of(worded(columns))
+        schema = table.schema()
+        naive = next(r for r in ladder({name: e["kind"] for name, e in schema.items()}) if r.key == "naive-bayes")
+        writer = Writer(files._Catalogue())
+        node = writer.node(TableClassifier.around(naive.estimator.fit(table.frame, ["a", "b"] * 6), schema))
+        return writer.count, len(json.dumps(node)), described(table)
+
+    few, many = taken(4), taken(8)
+    assert many[0] - few[0] == 4 * PARTS_OF_WORDS
+    assert many[2] - few[2] == pytest.approx(many[1] - few[1], rel=0.1)

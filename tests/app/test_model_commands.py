@@ -199,9 +199,9 @@ def test_card_has_its_chapters(wine_folder, tmp_path):
 @pytest.mark.parametrize(
     ("key", "words", "held"),
     [
-        ("neighbours", "nearest of them vote", "rows"), ("parzen", "one density a class", "rows"),
-        ("nearest-mean", "a centre of each class", "rows"), ("laplace", "one density a class", "values of columns"),
-        ("full", "one density a class", None), ("frequencies", "looks at no column", None),
+        ("neighbours", "nearest of them vote", "rows"), ("parzen", "one density per class", "rows"),
+        ("nearest-mean", "a centre of each class", "rows"), ("laplace", "one density per class", "values of columns"),
+        ("full", "one density per class", None), ("frequencies", "looks at no column", None),
     ],
 )  # fmt: skip
 def test_card_says_how_it_decides_and_whether_rows_are_inside(tmp_path, key, words, held):

@@ -129,9 +129,9 @@ def test_weights_pass(weight):
         ([np.inf, -np.inf, 1], DataError, "inf at row 0"),
         ([1e308, 1e308, 1e308], DataError, "beyond the largest number"),
         ([[1, 1], [1, -2], [1, 1]], DataError, "-2.0 at row 1"),
-        ([1, 1], ShapeError, r"one entry a row \(3\), got \(2,\)"),
-        (np.ones((3, 1, 1)), ShapeError, "one entry a row"),
-        (2.0, ShapeError, "one entry a row"),
+        ([1, 1], ShapeError, r"one entry per row \(3\), got \(2,\)"),
+        (np.ones((3, 1, 1)), ShapeError, "one entry per row"),
+        (2.0, ShapeError, "one entry per row"),
         (["a", "b", "c"], DataError, "must be numbers"),
     ],
 )

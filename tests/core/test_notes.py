@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.core.notes import said_once, tell, unheard
+from likely.core.notes import said_once, speaking_as, tell, unheard
+from likely.errors import DataError, FitWarning
 
 
 def heard(f):
@@ -28,8 +29,8 @@ def signs(n=200):
     "call",
     [
         lambda: lk.Gaussian.fit(np.arange(8.0).reshape(2, 4)),
-        lambda: lk.Poisson.fit([[0.5], [1.0]]),
-        lambda: lk.Binomial.fit([[0.5], [1.0], [2.0]]),
+        lambda: lk.Poisson.fit([[np.nan, 1.0], [np.nan, 2.0]]),
+        lambda: lk.Multinomial.fit([[0.5, 1.0], [1.0, 2.0]]),
         lambda: lk.BetaBinomial.fit([[1.0], [1.0], [2.0], [1.0]]),
         lambda: lk.NegativeBinomial.fit([[1.0], [1.0], [2.0], [1.0]]),
         lambda: lk.estimate(lk.Gaussian, np.arange(8.0).reshape(2, 4)),
@@ -37,11 +38,23 @@ def signs(n=200):
         lambda: lk.GaussianDensity().fit(np.ones((5, 2))),
         lambda: lk.BayesClassifier(lk.GaussianDensity()).fit(np.ones((6, 2)), [0, 0, 0, 1, 1, 1]),
     ],
-    ids="Gaussian Poisson Binomial BetaBinomial NegativeBinomial estimate LogWalsh density Bayes".split(),
+    ids="Gaussian Poisson Multinomial BetaBinomial NegativeBinomial estimate LogWalsh density Bayes".split(),
 )
 def test_they_point_to_the_caller(call):
     said = heard(call)
     assert said and {w.filename for w in said} == {__file__}
+
+
+def test_notes_and_errors_are_told_in_the_name_of_who_was_called():
+    with pytest.warns(FitWarning) as heard, speaking_as("Outer", "Inner"):
+        tell("Inner (class 1): x")
+        tell("Innermost: Inner y")
+    assert [str(w.message) for w in heard] == ["Outer (class 1): x", "Innermost: Inner y"]
+    with pytest.raises(DataError, match=r"^Outer: Inner needs rows") as caught, speaking_as("Outer", "Inner"):
+        raise DataError("Inner: Inner needs rows")
+    assert caught.value.args == ("Outer: Inner needs rows",)
+    with pytest.raises(KeyError, match="Inner"), speaking_as("Outer", "Inner"):
+        raise KeyError("Inner")  # no message of ours
 
 
 def test_each_is_said_once_and_reworded():

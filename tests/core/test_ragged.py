@@ -237,7 +237,7 @@ def test_what_is_no_sequences_is_told_in_words(x, kind, told):
         (np.zeros((5, 2)), [2, 2], "add up to the number of frames, 5, got 4"),
         (np.zeros(5), [6, -1], "negative"),
         (np.zeros(5), [2.5, 2.5], "whole"),
-        (np.zeros(5), 5, "one a sequence"),
+        (np.zeros(5), 5, "one per sequence"),
         (np.zeros((2, 3, 1)), [4, 1], "up to 3"),
         (np.zeros((2, 3, 1)), [3], "2 numbers"),
         ([[1, 2]], [2], "already"),
@@ -259,7 +259,7 @@ def test_map_joined_weights_and_repr():
         r.map(lambda v: v[:2])
     assert_same(Ragged.joined([r, r[1:1], r[2:]]), [*r, r[2]])
     assert r.weights(None) is None and r.weights([2, 5, 0.5]).tolist() == [2, 2, 0.5]
-    with pytest.raises(ShapeError, match="one entry a row"):
+    with pytest.raises(ShapeError, match="one entry per row"):
         r.weights([1.0])
     assert repr(r) == "Ragged(3 sequences of 0 to 2 frames, each 2 × float64)"
     assert repr(Ragged.of([["a"]])) == "Ragged(1 sequence of 1 frames, each text)"
@@ -383,7 +383,7 @@ def test_times_are_numbers_or_dates_however_written(times):
         ({}, {"columns": ["x", "z"]}, "columns: there must be a column 'z'"),
         ({}, {"columns": []}, "at least one column"),
         ({"x": [1, 2]}, {}, "same number of rows"),
-        ({"id": [], "t": [], "x": []}, {}, "one entry a row"),
+        ({"id": [], "t": [], "x": []}, {}, "one entry per row"),
         ({"id": np.zeros((3, 2))}, {}, r"shape \(3, 2\)"),
         ({"id": pd.Series([1, [2], 3])}, {}, "list at row 1"),
     ],

@@ -300,7 +300,8 @@ def test_what_is_constant_where_labelled_is_set_aside():
 
 
 def test_no_measurement_at_all():
-    with pytest.raises(DataError, match='at least one column must be a measurement, got "k" is set aside: every value'):
+    told = r'^Table: at least one column must be a measurement, got none: "k" is set aside \(every value is 1\)'
+    with pytest.raises(DataError, match=told):
         Table.of({"k": [1, 1]})
     with pytest.raises(DataError, match="rows are needed, got 0 rows of 1 columns"):
         Table.of(pl.DataFrame({"x": []}))
@@ -335,11 +336,37 @@ def test_the_same_file_gives_the_same_rows(path, table):
 
 def test_new_data_may_lack_the_target_but_not_a_column(table):
     data = {"size": [1], "colour": ["red"], "smokes": ["no"]}
-    told = 'the model needs column "n": .*; add it, with None where it is not known'
+    told = '^Table: the model needs column "n": .*; add it, with None where a value is not known'
     with pytest.raises(DataError, match=told):
         Table.like(table.schema(), data, target="class")
     new = Table.like(table.schema(), data, target="class", allow_missing=True)
     assert np.isnan(new.rows()["n"]).all() and new.y is None
+
+
+def test_messages_name_the_file_or_who_was_called(table, tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text("size,colour\n1,red\n")
+    told = 'new.csv: the model needs columns "n" and "smokes": .*; add them, with None'
+    with pytest.raises(DataError, match=told):
+        Table.like({"n": {"kind": "real"}, "smokes": {"kind": "real"}}, path)
+    with pytest.raises(DataError, match=r"^Watch: a table is needed, got int: pass a data frame"):
+        Table.of(5, whose="Watch")
+    with pytest.raises(ShapeError, match=r"^Watch: columns must have the same number of rows"):
+        Table.of({"x": [1.5, 2.5], "y": ["a"]}, whose="Watch")
+
+
+@pytest.mark.parametrize("digits", [20, 300])
+def test_long_numbers_that_differ_are_not_called_constant(digits):
+    cells = [str(10**digits + i) for i in range(12)]
+    found = Table.of({"key": cells, "x": np.arange(12) / 7}).set_aside["key"]
+    assert found == "identifier: values differ, but only in digits beyond those that a number can hold"
+    same = Table.of({"key": [cells[0]] * 12, "x": np.arange(12) / 7}).set_aside["key"]
+    assert same.startswith("constant: every value is 1e+")
+
+
+def test_a_column_without_finite_numbers_may_be_left_out():
+    with pytest.raises(DataError, match=r'is not a finite number. .*leave the column out with kinds={"x": "ignore"}'):
+        Table.of({"x": ["1" + "0" * 400] * 12, "z": np.arange(12) / 7})
 
 
 def test_new_cells_that_are_no_numbers(table):

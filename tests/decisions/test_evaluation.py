@@ -244,13 +244,13 @@ def test_labels_are_looked_up():
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"truth": [0, 1]}, ShapeError, "one a row"),
+        ({"truth": [0, 1]}, ShapeError, "one per row"),
         ({"truth": [0.0, 1.0, 2.0]}, ShapeError, "whole numbers"),
         ({"truth": [0, 1, 3]}, DataError, "3 at row 2"),
         ({"truth": [0, -1, 2]}, DataError, "-1 at row 1"),
         ({"weight": [1, -1, 1]}, DataError, "not negative"),
         ({"weight": [0, 0, 0]}, DataError, "positive weight"),
-        ({"weight": [1, 1]}, ShapeError, "one entry a row"),
+        ({"weight": [1, 1]}, ShapeError, "one entry per row"),
         ({"fold": [0, 1]}, ShapeError, "fold"),
         ({"score": [0.0, np.nan, 1.0]}, ShapeError, "score"),
         ({"reject_cost": -1}, DomainError, "refusing"),

@@ -76,7 +76,7 @@ def test_no_weight_at_all_is_refused():
         mean([1.0, np.nan])
     with pytest.raises(DataError, match="at least one row"):
         mean([])
-    with pytest.raises(ShapeError, match="one entry a row"):
+    with pytest.raises(ShapeError, match="one entry per row"):
         mean([1.0, 2.0], [1, 1, 1])
     assert weighted_proportion(np.zeros(2), np.zeros(2)) is None
 

@@ -127,7 +127,7 @@ def test_mcnemar_is_the_binomial_test(a, b):
 
 def test_bad_input_is_named():
     x, y = blobs(20)
-    with pytest.raises(ShapeError, match="one label a row"):
+    with pytest.raises(ShapeError, match="one label per row"):
         check_unimodality(x, y[:5], y)
     with pytest.raises(DomainError, match="positive definite"):
         check_unimodality(x, y, y, covariance=-np.eye(3))

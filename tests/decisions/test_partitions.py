@@ -132,7 +132,7 @@ def test_beta_of_v(rng, beta):
         ([], [], {}, DataError, "at least one row"),
         ([0, 1], [0, 1], {"weight": [0, 0]}, DataError, "at least one row"),
         ([0, 1], [0, 1], {"weight": [1, -1]}, DataError, "not negative"),
-        ([0, 1], [0, 1], {"weight": [[1], [1]]}, ShapeError, "one entry a row"),
+        ([0, 1], [0, 1], {"weight": [[1], [1]]}, ShapeError, "one entry per row"),
         ([0, np.nan], [0, 1], {}, DataError, "none at row 1"),
         ([0, None], [0, 1], {}, DataError, "none at row 1"),
         (np.zeros((2, 2)), [0, 1], {}, ShapeError, "labels must have shape"),

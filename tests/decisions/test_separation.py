@@ -80,7 +80,7 @@ def test_an_offset_does_not_matter(rng):
     [
         ([[0.0], [1.0], [2.0]], [0, 0, 0], DataError, "at least two clusters"),
         ([[0.0], [1.0], [2.0]], [0, 1, 2], DataError, "more rows than clusters"),
-        ([[0.0], [1.0], [2.0]], [0, 1], ShapeError, "one label a row"),
+        ([[0.0], [1.0], [2.0]], [0, 1], ShapeError, "one label per row"),
         ([[0.0], [np.nan], [2.0]], [0, 1, 1], DataError, "complete"),
         ([[0.0], [np.inf], [2.0]], [0, 1, 1], DataError, "row 1"),
         ([[0.0], [1.0], [2.0]], [0, None, 1], DataError, "none at row 1"),

@@ -70,7 +70,7 @@ def test_scipy_spells_the_same_law(line):
 
 
 def _rows(law: Any, x: Any) -> Any:
-    """One number a row as a column, but levels, which are a plain list."""
+    """One number per row as a column, but levels, which are a plain list."""
     return x if x.ndim > 1 or isinstance(law, lk.Categorical) else x[:, None]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
@@ -45,9 +46,25 @@ def test_dates_are_no_numbers(frame):
             estimator.fit(table)
 
 
-def test_counts_that_are_none_are_said(rng):
-    with pytest.warns(lk.FitWarning, match="x1 is not all whole numbers"):
-        lk.PoissonDensity().fit(np.column_stack([rng.poisson(3, 20), rng.poisson(3, 20) + 0.5]))
+COUNTS = [lk.PoissonDensity(), lk.BinomialDensity(), lk.BetaBinomialDensity(), lk.NegativeBinomialDensity()]
+
+
+@pytest.mark.parametrize("density", COUNTS, ids=repr)
+def test_counts_that_are_none_are_refused_by_column(density, rng):
+    X = rng.poisson(3, (20, 2)).astype(float)
+    X[4, 1] = 2.5
+    told = f"^{type(density).__name__}: counts must be whole numbers, got 2.5 at row 4, column"
+    with pytest.raises(lk.DataError, match=rf"{told} 1: round it, or use a law of real numbers"):
+        density.fit(X)
+    with pytest.raises(lk.DataError, match=f"{told} 'visits'"):
+        density.fit(pd.DataFrame(X, columns=["calls", "visits"]))
+    with pytest.raises(lk.DataError, match=f"{told} 'visits'"):
+        lk.BayesClassifier(density).fit(pd.DataFrame(X, columns=["calls", "visits"]), np.arange(20) % 2)
+    if isinstance(density, lk.PoissonDensity | lk.NegativeBinomialDensity):
+        with pytest.raises(lk.DataError, match=f"{told} 1"):
+            density.fit(scipy.sparse.csr_array(X))
+    X[4, 1] = np.nan
+    assert np.isneginf(density.fit(X).score_samples([[1.0, 2.5]]))  # a score is 0, not an error
 
 
 def test_identifiers_are_suspected():

@@ -1,9 +1,11 @@
-"""Every estimator is a real scikit-learn estimator: all of its checks, none expected to fail."""
+"""Every estimator is a real scikit-learn estimator: all of its checks; those expected to fail say why."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.utils import estimator_checks as checks
 from sklearn.utils import get_tags
@@ -148,11 +150,42 @@ NOT_YIELDED = [
 ]
 
 
+FRACTIONS = "the check gives fractions whatever the tags say, and laws of counts refuse them"
+NOT_FOR_COUNTS = {
+    "check_sample_weight_equivalence_on_dense_data": FRACTIONS,
+    "check_sample_weight_equivalence_on_sparse_data": FRACTIONS,
+    "check_classifiers_one_label_sample_weights": FRACTIONS,
+}
+
+
+def of_counts(estimator):
+    """Whether an estimator takes whole numbers from 0 on, and nothing else."""
+    tags = get_tags(estimator).input_tags
+    return tags.positive_only and tags.categorical
+
+
 def not_for(estimator):
     """A full covariance is integrated out of complete rows only; scoring rows with gaps is exact."""
+    if of_counts(estimator):
+        first = {"check_positive_only_tag_during_fit": FRACTIONS}  # its first part has fractions, not negative numbers
+        return NOT_FOR_COUNTS | (first if isinstance(estimator, lk.ProductDensity) else {})
     density = getattr(estimator, "density", estimator)
     all_out = isinstance(density, lk.GaussianDensity) and density.predictive == "all" and density.covariance == "full"
     return {"check_estimators_pickle": "the check learns from NaN"} if all_out else {}
+
+
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+@pytest.mark.parametrize("kind", [np.asarray, csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("estimator", [e for e in [*ESTIMATORS, *CLASSIFIERS] if of_counts(e)], ids=repr)
+def test_weights_of_counts_are_copies(estimator, kind):
+    if kind is csr_array and not get_tags(estimator).input_tags.sparse:
+        pytest.skip("dense rows only")
+    rng = np.random.default_rng(0)
+    X, y, w = rng.poisson(3.0, (30, 3)).astype(float), np.arange(30) % 2, rng.integers(0, 4, 30)
+    weighted = clone(estimator).fit(kind(X), y, sample_weight=w)
+    copied = clone(estimator).fit(kind(np.repeat(X, w, axis=0)), np.repeat(y, w))
+    ask = "predict_log_proba" if hasattr(estimator, "predict_log_proba") else "score_samples"
+    np.testing.assert_allclose(getattr(weighted, ask)(kind(X)), getattr(copied, ask)(kind(X)), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")

@@ -192,7 +192,7 @@ def test_files(rng, tmp_path):
         ({"metric": "far"}, [[1.0], [2.0]], [0, 1], DomainError, "metric must be"),
         ({"band": "wide"}, [[1.0], [2.0]], [0, 1], DomainError, "band must be"),
         ({"band": "best"}, [[1.0]], [0], DataError, "more than k"),
-        ({}, [[1.0], [2.0]], [0], DataError, "one label"),
+        ({}, [[1.0], [2.0]], [0], DataError, "one label per sequence of X, got 1 labels for 2 sequences"),
         ({}, [[1.0], [2.0]], [0, None], DataError, "label"),
         ({}, [[1.0], [np.inf]], [0, 1], DataError, "of sequence 1"),
         ({"weights": "other"}, [[1.0], [2.0]], [0, 1], ValueError, "weights"),

@@ -74,6 +74,25 @@ def test_behind_a_map_the_map_has_the_last_word(iris):
     assert np.allclose(why.prior_log_odds, plain.prior_log_odds / 2.0, atol=1e-9)
 
 
+def test_before_calibration_naive_bayes_adds_up_to_the_uncalibrated_log_odds(iris):
+    from likely.decisions.calibrators import METHODS
+
+    X, y = iris
+    naive, full = lk.NaiveBayes().fit(X, y), lk.BayesClassifier().fit(X, y)
+    steps = METHODS["isotonic"](naive.predict_log_proba(X), y, None)
+    rows = X[[56, 70, 77, 106, 133]]
+    why = Explanation.of(naive, rows, steps)
+    L, at = naive.log_posterior(rows), np.arange(5)
+    ours, theirs = np.searchsorted(naive.classes_, why.decided), np.searchsorted(naive.classes_, why.rival)
+    np.testing.assert_allclose(why.prior_before + why.before.sum(axis=1), L[at, ours] - L[at, theirs], atol=1e-9)
+    assert "Before calibration they add up to the log-odds of the uncalibrated posterior" in why.note
+    assert json.loads(json.dumps(next(why.records())))["prior_log_odds_before"] == why.prior_before[0]
+    assert Explanation.of(naive, rows, Temperature(2.0, 3)).note == naive.explain(rows).note == ""  # a linear map
+    for other in (Explanation.of(full, rows, steps), full.explain(rows)):
+        assert other.note.endswith("they need not add up.")
+    assert full.explain(rows).prior_before is None and "prior_log_odds_before" not in next(full.explain(rows).records())
+
+
 def test_mixed_tables_and_text():
     X = {"size": [1.0, 1.2, 3.0, 3.1], "colour": ["red", "red", "blue", None]}
     why = lk.NaiveBayes().fit(X, ["a", "a", "b", "b"]).explain(X)

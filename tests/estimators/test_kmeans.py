@@ -198,7 +198,7 @@ def test_an_outlier_takes_no_digits_from_the_other_rows(far, start):
 @pytest.mark.parametrize("far", [1e160, 1e200, 1e300])
 def test_an_outlier_beside_which_squares_vanish_is_refused(far):
     X = np.concatenate([[[far, far]], np.random.default_rng(0).normal(size=(40, 2))])
-    with pytest.raises(DataError, match="squared distances must be numbers beside that of the farthest row"):
+    with pytest.raises(DataError, match="column 0 that are more than 1e140 times as large as these distances"):
         KMeans(3, random_state=0).fit(X)
     alike = KMeans(2, random_state=0).fit(np.array([[far], [1.0], [1.0]]))
     assert alike.inertia_ == 0.0 and sorted(np.bincount(alike.labels_)) == [1, 2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -25,6 +27,7 @@ from likely.estimators.ladder import (
     joint,
     ladder,
     not_applicable,
+    same_model,
     without_gaps,
 )
 from likely.estimators.recalibrated import applied, recalibrated
@@ -154,6 +157,29 @@ def test_names_of_models_are_the_same_for_every_table():
             else:
                 assert len(chosen_rungs(rungs, name)) == 1
         assert len(chosen_rungs(rungs, "naive-bayes")) == len(chosen_rungs(rungs, "diagonal")) == 1
+
+
+def test_models_stand_in_one_order():
+    for kinds in TABLES:
+        keys = [rung.key for rung in rungs_for(kinds)]
+        assert keys == [name for name in NAMES if name in keys]
+    told = not_applicable(rungs_for({"a": "real"}), "parzen,pooled-counts,chow-tree,naive-bayes-levels")
+    assert re.findall(r"([\w-]+) needs", told) == ["naive-bayes-levels", "chow-tree", "pooled-counts"]
+    with pytest.raises(DomainError) as caught:
+        chosen_rungs(rungs_for({"a": "real"}), "chow-tree")
+    assert "got chow-tree: chow-tree needs two columns of words" in str(caught.value)
+
+
+def test_a_model_that_is_compared_under_another_name_is_told_of():
+    numbers = rungs_for({"a": "real", "b": "real"})
+    for key, other in (("naive-bayes", "diagonal"), ("naive-bayes-t", "diagonal-t")):
+        assert f"so {key} is the same model as {other}" in same_model(numbers, key)
+    assert same_model(numbers, "diagonal,full") == same_model(numbers, "all") == same_model(numbers, "chow-tree") == ""
+    words = rungs_for({"a": "real", "b": "category"})
+    assert same_model(words, "diagonal") == (
+        "The table has columns of words, so diagonal is the same model as naive-bayes: it is compared as naive-bayes."
+    )
+    assert same_model(rungs_for({"a": "real", "b": "count"}), "naive-bayes,diagonal") == ""  # two models there
 
 
 def test_unknown_models_are_refused_with_the_known_ones():
@@ -677,6 +703,23 @@ def test_messages_of_a_table_model_speak_python():
         with pytest.raises(DataError) as caught:
             call()
         assert "--" not in str(caught.value)
+
+
+def test_a_table_model_speaks_in_its_own_name():
+    X, y = mixed()
+    model = TableClassifier().fit(X, y)
+    with pytest.warns(lk.FitWarning, match=r"^TableClassifier: 'colour' holds values that training never saw"):
+        model.predict(X.with_columns(colour=pl.lit("mauve")))
+    with pytest.warns(lk.FitWarning, match=r"^TableClassifier: all labels are 'ill'"):
+        TableClassifier().fit(X, np.full(len(y), "ill"))
+    with pytest.raises(DataError, match=r"^TableClassifier: y must have one label per row of X"):
+        TableClassifier().fit(X, y[:-1])
+    with pytest.raises(DataError, match=r"^TableClassifier requires y"):
+        TableClassifier().fit(X, None)
+    with pytest.raises(DataError, match=r'^TableClassifier: the model needs column "size"'):
+        model.predict(X.drop("size"))
+    with pytest.warns(lk.FitWarning, match=r"^SequenceClassifier: all labels are 1, so every sequence"):
+        lk.SequenceClassifier().fit([np.arange(5.0)[:, None], np.arange(4.0)[:, None]], [1, 1])
 
 
 def test_files_from_before_calibrate_was_a_setting_are_read(tmp_path, monkeypatch):

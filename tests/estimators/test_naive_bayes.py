@@ -224,9 +224,9 @@ def test_a_law_that_cannot_hold_a_column_is_refused_by_its_name(patients, column
         lk.NaiveBayes({list(X).index(column): law}).fit(X.to_numpy(), y)
 
 
-def test_a_law_for_all_columns_warns_by_name(patients):
+def test_a_law_for_all_columns_refuses_by_name(patients):
     X, y = patients
-    with pytest.warns(lk.FitWarning, match="PoissonDensity: bmi, change are not all whole numbers"):
+    with pytest.raises(lk.DataError, match=r"whole numbers, got .* at row \d+, column 'bmi'"):
         lk.NaiveBayes("poisson").fit(X.abs(), y)
 
 

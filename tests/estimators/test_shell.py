@@ -116,6 +116,22 @@ def test_weak_prior_keeps_what_two_sensors_agree_on(rng):
     assert spread[0] == pytest.approx(spread[1], rel=1e-3)
 
 
+def test_several_constant_columns_are_said_in_the_plural(rng):
+    X = np.column_stack([np.ones(9), rng.normal(size=9), np.zeros(9)])
+    whole = "are constant over all data: their standard deviations were set to 1e-8 of their sizes"
+    with pytest.warns(lk.FitWarning, match=f"^GaussianDensity: columns 0 and 2 {whole}"):
+        lk.GaussianDensity().fit(X)
+    with pytest.warns(lk.FitWarning, match=f"^GaussianDensity: columns 'a' and 'c' {whole}"):
+        lk.GaussianDensity().fit(pd.DataFrame(X, columns=list("abc")))
+    with pytest.warns(lk.FitWarning, match=rf"^BayesClassifier \(classes 'u' and 'v'\): columns 0 and 2 {whole}"):
+        lk.BayesClassifier(lk.GaussianDensity(prior=None)).fit(X, list("uvuvuvuvu"))
+    with pytest.warns(lk.FitWarning, match="columns 0, 1, 2, 3, 4 and 25 more are constant"):
+        lk.GaussianDensity("diagonal").fit(np.column_stack([np.ones((9, 30)), X[:, 1]]))
+    names = [f"x{i}" for i in range(31)]
+    with pytest.warns(lk.FitWarning, match="columns 'x0', 'x1', 'x2', 'x3', 'x4' and 25 more are constant"):
+        lk.GaussianDensity("diagonal").fit(pd.DataFrame(np.column_stack([np.ones((9, 30)), X[:, 1]]), columns=names))
+
+
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 def test_a_constant_column_is_said_with_a_prior_too(covariance, rng):
     with pytest.warns(lk.FitWarning, match="column 1 is constant over all data"):

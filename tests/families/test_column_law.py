@@ -38,8 +38,8 @@ def test_divergence_of_binomial_laws_of_unlike_trials():
 
 
 @pytest.mark.parametrize("law", [lk.Binomial, lk.BetaBinomial, lk.NegativeBinomial, lk.Poisson])
-def test_fractions_among_counts_are_told(law):
-    with pytest.warns(FitWarning, match=f"{law.__name__}: column 0 is not all whole numbers"):
+def test_fractions_among_counts_are_refused(law):
+    with pytest.raises(DataError, match=f"^{law.__name__}: counts must be whole numbers, got 1.5 at row 0, column 0"):
         law.fit([1.5, 2, 3, 9])
 
 

@@ -1,4 +1,4 @@
-"""One row a member: the quick ways against `log_prob` and `sample`."""
+"""One row per member: the quick ways against `log_prob` and `sample`."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def test_bad_rows():
         log_prob_each(law, np.array([[np.inf]]))
     with pytest.raises(ShapeError):
         log_prob_each(law, np.zeros((1, 2)))
-    with pytest.raises(ShapeError, match="one row a member"):
+    with pytest.raises(ShapeError, match="one row per member"):
         log_prob_each(lk.Poisson(np.ones((4, 1))), np.zeros((3, 1)))
-    with pytest.raises(ShapeError, match="one row a member"):
+    with pytest.raises(ShapeError, match="one row per member"):
         log_prob_each(law, np.zeros((3, 1)))
 
 

@@ -39,7 +39,7 @@ READINGS = [
     (ONES3, np.ones(3), "spherical", "spherical", (3,), False),
     (ONES3, [1.0, 2.0], "diagonal", "diagonal", (2,), True),
     (ONES3, 3.0, "full", "full", (2, 2), True),
-    # K equals d: without `kind`, (d,) and (d, d) are shared; with it, one a member
+    # K equals d: without `kind`, (d,) and (d, d) are shared; with it, one per member
     (np.zeros((2, 2)), S2, None, "full", (2, 2), True),
     (np.zeros((2, 2)), S2, "full", "full", (2, 2), True),
     (np.zeros((2, 2)), [[1.0, 2.0], [3.0, 4.0]], "diagonal", "diagonal", (2, 2), False),

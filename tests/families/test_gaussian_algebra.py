@@ -124,7 +124,7 @@ def test_conditioning_on_a_singular_part_takes_what_there_is():
 def test_conditions_that_cannot_be_met(g, values, says):
     with pytest.raises(ShapeError, match=says):
         g.condition(values)
-    with pytest.raises(ShapeError, match="one a member"):
+    with pytest.raises(ShapeError, match="one per member"):
         Gaussian(np.zeros((3, 2)), 1.0).condition({0: [1.0, 2.0]})
     with pytest.raises(DomainError, match="finite"):
         g.condition({0: np.nan})

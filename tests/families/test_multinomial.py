@@ -381,7 +381,7 @@ def test_products_lose_no_more_than_the_probabilities_do(kind):
 def test_fractions_are_told_of_by_fit(law):
     x = np.array([[1.0, 0.5, 2.0], [2.0, 1.0, 0.25]])
     for rows in (x, sp.csr_array(x)):
-        with pytest.warns(FitWarning, match=f"{law.__name__}: columns 1, 2 are not all whole"):
+        with pytest.warns(FitWarning, match=f"{law.__name__}: columns 1 and 2 are not all whole"):
             law.fit(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -116,7 +116,7 @@ def test_gaps_are_allowed_and_bad_input_is_named():
     X, y = overlapping(50)
     X[::7, 0] = np.nan
     assert 50 < len(lk.edit(X, y)) <= 100 and len(lk.condense(X, y)) < 100
-    with pytest.raises(lk.ShapeError, match="one label a row"):
+    with pytest.raises(lk.ShapeError, match="one label per row"):
         lk.edit(X, y[:-1])
     with pytest.raises(lk.DomainError, match="how must be"):
         lk.edit(X, y, how="some")

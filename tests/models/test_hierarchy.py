@@ -328,7 +328,7 @@ def test_links_by_means_refuse_gaps(link):
         ([[1.0], [2.0]], {"metric": "feet"}, DomainError, "metric must be one of"),
         ([[1.0], [2.0]], {"metric": "cosine"}, DomainError, "Euclidean"),
         ([[1.0], [2.0]], {"weight": [1.0, 0.0]}, DataError, "positive weight, got 0 at row 1"),
-        ([[1.0], [2.0]], {"weight": [1.0]}, ShapeError, "one entry a row"),
+        ([[1.0], [2.0]], {"weight": [1.0]}, ShapeError, "one entry per row"),
         ([[1.0], [2.0]], {"link": "likelihood", "covariance": "round"}, DomainError, "full or diagonal"),
         ([[0.0, 0.0], [1.0, 2.0]], {"link": "average", "metric": "cosine"}, DataError, "a row of zeros"),
         ([[1.0, np.nan], [1.0, 2.0]], {"link": "average", "metric": "cosine"}, DataError, "needs complete rows"),

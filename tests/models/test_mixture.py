@@ -208,7 +208,7 @@ def test_wrong_pieces_are_refused():
     for weights in ([0.5, 0.6], [1.5, -0.5]):
         with pytest.raises(DomainError, match="sum to 1"):
             Mixture(weights, Gaussian([[0.0], [1.0]], 1.0))
-    with pytest.raises(ShapeError, match="one weight a member"):
+    with pytest.raises(ShapeError, match="one weight per member"):
         Mixture([0.5, 0.5], Gaussian([0.0], 1.0))
 
 

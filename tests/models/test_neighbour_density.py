@@ -94,7 +94,7 @@ def test_bad_balls_are_refused():
         (lambda: lk.NeighbourBalls(X, 0), "k must be positive"),
         (lambda: lk.NeighbourBalls(X, 1, unbiased=True), "above 1"),
         (lambda: lk.NeighbourBalls(X, 1, metric="cosine"), "metric must be"),
-        (lambda: lk.NeighbourBalls(X, 1, weight=[1.0]), "weight must have one entry a point"),
+        (lambda: lk.NeighbourBalls(X, 1, weight=[1.0]), "weight must have one entry per point"),
         (lambda: lk.NeighbourBalls(X, 1).log_prob([[0.0, np.inf, 0.0]]), "row 0, column 1"),
     ):
         with pytest.raises(lk.LikelyError, match=says):

@@ -224,7 +224,7 @@ def test_heavy_tails_time_and_inputs():
     assert a.log_evidence == b.log_evidence
     several = ParticleFilter(driven, 500).run([y, y[:2]], [u, u[:2]])
     assert several[0].log_evidence == a.log_evidence and len(several[1].ess) == 2
-    with pytest.raises(ShapeError, match="one row a frame"):
+    with pytest.raises(ShapeError, match="one row per frame"):
         ParticleFilter(driven, 500).run(y, u[:2])
 
 

@@ -218,9 +218,9 @@ def test_bad_input_is_refused_in_words():
         (lambda: lk.Parzen(X, V2, "sinc"), "kernel must be one of"),
         (lambda: lk.Parzen(X, [1.0, 0.0, 1.0]), "must be positive"),
         (lambda: lk.Parzen(X, [1.0, 1.0]), "scale must have shape"),
-        (lambda: lk.Parzen(X, V2, weight=[1.0]), "one entry a point"),
+        (lambda: lk.Parzen(X, V2, weight=[1.0]), "one entry per point"),
         (lambda: lk.Parzen([[np.nan]], [1.0]), "finite"),
-        (lambda: lk.Parzen(X, np.eye(3), "cube"), "a cube has a width a column"),
+        (lambda: lk.Parzen(X, np.eye(3), "cube"), "a cube has a width per column"),
         (lambda: lk.Parzen(X, -np.eye(3)), "positive definite"),
         (lambda: lk.Parzen(X, V2, "t", dof=0), "dof"),
         (lambda: lk.Parzen(X, V2, tolerance=2.0), "tolerance"),
@@ -349,7 +349,7 @@ def test_the_coulomb_potential():
     for points, weight, says in (
         (np.where(np.arange(3) == 1, np.nan, X), None, "points must be finite"),
         (np.ones((2, 2, 2)), None, "points must have shape"),
-        (X, W[:2], r"one entry a point \(300\)"),
+        (X, W[:2], r"one entry per point \(300\)"),
         (X, np.where(np.arange(300) == 7, np.nan, W), "weight must be finite"),
     ):
         with pytest.raises(lk.LikelyError, match=says):

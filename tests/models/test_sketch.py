@@ -105,7 +105,7 @@ def test_a_copy_of_every_row_keeps_enough_distinct_ones():
 def test_what_it_refuses(x):
     with pytest.raises(DomainError, match="size"):
         Sketch.of(x, size=0)
-    with pytest.raises(ShapeError, match="one number a row"):
+    with pytest.raises(ShapeError, match="one number per row"):
         Sketch.of(x, np.ones((len(x), 2)))
     with pytest.raises(LikelyError, match="hashes must rise"):
         Sketch(np.zeros((2, 1)), np.ones(2), np.array([2, 1], dtype=np.uint64))

@@ -101,7 +101,7 @@ def test_what_needs_one_mixture_says_so():
         m.pruned()
     with pytest.raises(ShapeError, match="a column a mixture"):
         m.collect(rows_of(m), np.ones((90, 2)))
-    with pytest.raises(ShapeError, match="one entry a row"):
+    with pytest.raises(ShapeError, match="one entry per row"):
         m.member(0).collect(rows_of(m), np.ones((90, 2)))
 
 

@@ -173,7 +173,7 @@ def test_what_is_wrong_is_said() -> None:
         SwitchingLearner.of(two(), [["noise"]] * 3)
     with pytest.raises(DomainError, match="chain must be"):
         SwitchingLearner.of(two(), chain="noise")
-    with pytest.raises(ShapeError, match="weights must be one a sequence"):
+    with pytest.raises(ShapeError, match="weights must be one per sequence"):
         two().collect(y, np.ones((2, 2)))
     with pytest.raises((DataError, ShapeError), match="given"):
         two().collect(y, given=[[0, 1]])

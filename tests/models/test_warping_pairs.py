@@ -100,7 +100,7 @@ def test_the_number_of_workers_does_not_matter(rng, monkeypatch):
         ([[1, 2], []], {}, DataError, "sequence 1"),
         ([[1, 2], [1, np.inf]], {}, DataError, "row 1, column 0 of sequence 1"),
         ([[1, 2], [np.nan]], {}, DataError, "of sequence 1"),
-        ([[1, 2], [[1, 2]]], {}, ShapeError, "entries a frame"),
+        ([[1, 2], [[1, 2]]], {}, ShapeError, "entries per frame"),
         ([np.zeros(20), np.zeros(90)], {"band": 0}, DomainError, "would do"),
         ([[1e200], [-1e200]], {"cost": "squared"}, DomainError, "sequences 0 and 1"),
         ([np.zeros(9), np.zeros(2)], {"steps": "symmetric 2"}, DomainError, "sequences 0 and 1"),

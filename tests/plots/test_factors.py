@@ -53,7 +53,7 @@ def test_scores_by_label(X):
     d = ScoresDisplay.from_estimator(PCA(2).fit(X), X, labels)
     assert [t.get_text() for t in d.ax_.get_legend().get_texts()] == ["dog", "cat"]
     assert [len(c.get_offsets()) for c in d.ax_.collections] == [30, 30]
-    with pytest.raises(ShapeError, match="one label a row"):
+    with pytest.raises(ShapeError, match="one label per row"):
         ScoresDisplay.from_estimator(PCA(2).fit(X), X, labels[:3])
 
 

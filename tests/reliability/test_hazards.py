@@ -90,9 +90,9 @@ def test_degenerate_data_give_a_density(name, hazard):
 CONSTANT = {
     "constant column": "column 1 is constant over all data",
     "all-zero column": "column 1 is constant over all data",
-    "one row": "column 0, 1, 2 is constant over all data",
-    "one row of zeros": "column 0, 1, 2 is constant over all data",
-    "everything constant": "column 0, 1, 2 is constant over all data",
+    "one row": "columns 0, 1 and 2 are constant over all data",
+    "one row of zeros": "columns 0, 1 and 2 are constant over all data",
+    "everything constant": "columns 0, 1 and 2 are constant over all data",
 }
 SINGULAR = {
     "duplicate columns": "rank 2 of 3",
@@ -117,7 +117,7 @@ def test_and_it_says_what_was_done_once(name, hazard):
     said = told(name, hazard)
     wanted = dict(CONSTANT)
     if name == "Gaussian-spherical":
-        wanted = {h: text for h, text in CONSTANT.items() if "0, 1, 2" in text}
+        wanted = {h: text for h, text in CONSTANT.items() if "0, 1 and 2" in text}
     if name == "Gaussian-full":
         wanted |= SINGULAR
     if hazard in wanted:
@@ -270,10 +270,10 @@ def test_what_has_no_rows_of_numbers_is_refused(name, x, error, says):
         (np.full(30, -1.0), DataError, "-1.0 at row 0"),
         (np.where(np.arange(30) == 4, np.nan, 1.0), DataError, "nan at row 4"),
         (np.where(np.arange(30) == 4, np.inf, 1.0), DataError, "inf at row 4"),
-        (np.ones(29), ShapeError, r"one entry a row \(30\)"),
+        (np.ones(29), ShapeError, r"one entry per row \(30\)"),
         (np.ones((30, 2)), ShapeError, "weight"),
         ("heavy", LikelyError, "weight"),
-        (2.0, ShapeError, "one entry a row"),
+        (2.0, ShapeError, "one entry per row"),
     ],
 )
 def test_weights_that_make_no_sense_are_refused(name, weight, error, says):

@@ -108,7 +108,7 @@ def _kind(classifier: Any) -> Iterator[str]:
         "NearestNeighbours": f"It keeps its rows: the {k} nearest of them vote.",
         "DistanceClassifier": "It compares distances to a centre of each class.",
         "ClassFrequencies": "It looks at no column: it says how frequent the classes are.",
-    }.get(name, "It is generative: one density a class, and Bayes' theorem.")
+    }.get(name, "It is generative: one density per class, and Bayes' theorem.")
     if held:
         yield f"The model file holds {held} that it learnt from: whoever has it can read them."
 
@@ -175,7 +175,7 @@ def _performance(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield ""
     yield from table(["measure", "value"], [
         ["error, if it never refuses", _interval(told["error"], 100, " %")],
-        ["cost a row", _interval(told["decision_cost"])],
+        ["cost per row", _interval(told["decision_cost"])],
         ["refused or handed on", _interval(told["refused"], 100, " %")],
         ["error among the rest", _interval(told["error_of_accepted"], 100, " %")],
         ["log-loss (nats)", _interval(told["log_loss"])], ["Brier score", _interval(told["brier"])],

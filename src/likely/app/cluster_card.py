@@ -82,7 +82,7 @@ def _chosen(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
         [k, f"{bic:,.1f}", "–" if held is None else f"{held:.4f}"]
         for k, bic, held in zip(choice["numbers"], choice["bic"], choice["held_out"], strict=True)
     ]
-    yield from table(["clusters", "BIC", "rows not learnt from, nats a row"], rows)
+    yield from table(["clusters", "BIC", "rows not learnt from, nats per row"], rows)
     yield ""
     yield f"A sparse prior over the weights left {choice['left_by_prior']}."
 

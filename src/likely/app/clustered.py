@@ -12,7 +12,9 @@ class Clustered:
         self.shares, self.kept, self.novel, self._reasons = shares, kept, novel, reasons
 
     @classmethod
-    def of(cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool) -> Clustered:
+    def of(
+        cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool, whose: str = ""
+    ) -> Clustered:  # fmt: skip
         """Probabilities of the clusters for a frame of cells; `how` may set an alarm for rows unlike all of them."""
         from likely.data.reading import chosen
         from likely.data.table import Table
@@ -21,7 +23,7 @@ class Clustered:
         from likely.estimators.watch import Watch
 
         kept = chosen(frame, keep)
-        table = Table.like(model.schema, frame, missing=missing, allow_missing=allow)
+        table = Table.like(model.schema, frame, missing=missing, allow_missing=allow, whose=whose)
         rows = laid_out(table.frame, list(model.schema))
         watch, rate = Watch.over(model), how.get("novelty")
         seen = watch.look(rows)
@@ -46,7 +48,7 @@ class Clustered:
         return pl.DataFrame([*kept.iter_columns(), *columns]).write_csv(include_header=header)
 
     def json_lines(self, proba: bool) -> str:
-        """One JSON object a line."""
+        """One JSON object per line."""
         import json
 
         own, best = (self.shares.argmax(axis=1) + 1).tolist(), self.shares.max(axis=1).tolist()

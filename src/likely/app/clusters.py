@@ -145,7 +145,7 @@ def found_clusters(job: ClusterJob, talk: Talk) -> Clusters:
 
 
 def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:
-    from likely.data.reading import require
+    from likely.data.reading import called, require
     from likely.data.table import Table
     from likely.data.typed import as_frame
 
@@ -156,7 +156,10 @@ def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:
         require(name, source.columns, "--ignore")
     aside = dict.fromkeys([*job.ignore, *([job.id] if job.id else [])])
     kinds = {name: kind for name, kind in job.kinds.items() if name not in aside}
-    return source, Table.of(source, weight=job.weight, kinds=kinds, missing=job.missing, drop=list(aside))
+    whose = called(job.files)
+    return source, Table.of(
+        source, weight=job.weight, kinds=kinds, missing=job.missing, drop=list(aside), whose=whose
+    )  # fmt: skip
 
 
 def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Talk) -> Clusters:

@@ -190,7 +190,7 @@ def _tell(found: Any, logs: Any, strange: Any, words: str, talk: Talk) -> None:
     talk(f"{counted(len(found), 'sequence')}, {counted(frames, 'frame')}")
     if able.any():
         rate = float(logs[able].sum() / max(found.x.lengths[able].sum(), 1))
-        talk(f"log-probability: {rate:.4f} nats a frame")
+        talk(f"log-probability: {rate:.4f} nats per frame")
     _tell_of(found.ids[~able], "impossible under the model, left without states", talk)
     _tell_of(found.ids[strange], f"with what training never saw, {words}, which counts as missing", talk)
 

@@ -91,7 +91,7 @@ def tell_of_other_shares(e: Any, expected: Any, what: str = "rows") -> None:
 
 def labelled(model: Any, files: Any, target: str, weight: str | None, how: Any, allow_missing: bool) -> Any:
     """The rows with a label, in the model's columns."""
-    from likely.data.reading import require
+    from likely.data.reading import called, require
     from likely.data.table import Table
     from likely.data.typed import as_frame
 
@@ -100,7 +100,7 @@ def labelled(model: Any, files: Any, target: str, weight: str | None, how: Any, 
     require(target, frame.columns, "--target")
     return Table.like(
         model.schema, frame, target=target, weight=weight, missing=missing, allow_missing=allow_missing,
-        classes=model.classes_.tolist(),
+        classes=model.classes_.tolist(), whose=called(files),
     )  # fmt: skip
 
 

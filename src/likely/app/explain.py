@@ -21,15 +21,17 @@ Example:
 @click.option("--row", "rows", type=click.IntRange(1), multiple=True, help="Which row, from 1; repeatable.  [1]")
 @options.reading
 @click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 def explain(
     model: str, files: tuple[str, ...], rows: tuple[int, ...], sql: str | None, format_: str | None,
     missing: tuple[str, ...], allow_missing: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Say what each column adds to the odds of the decision, and what deciding without it would cost.
 
-    What a column adds is told given all other columns. In naive Bayes these log-odds add up to those of the decision;
-    where they do not, a note says so. Where costs made the decision, and not the most probable class, that is said.
+    What a column adds is told given all other columns. In naive Bayes these log-odds and those of the class
+    probabilities add up to the log-odds of the uncalibrated posterior; in other models they need not, and a note says
+    so. If the model is calibrated, posterior and log-odds are shown after calibration, where they need not add up;
+    --json gives those before it, too. Where costs made the decision, and not the most probable class, that is said.
     """
     from likely.app.models import table_model
     from likely.data.table import Table

@@ -9,7 +9,7 @@ import click
 from likely.app import options
 from likely.app.job import Job
 from likely.app.sequence_job import ONLY_SEQUENCES, refuse_for_tables, sequence_job
-from likely.app.talk import Talk, clipped, columns, figure
+from likely.app.talk import Talk, clipped, columns, figure, nats
 
 EPILOG = """\b
 Examples:
@@ -67,11 +67,11 @@ def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **told
 
     FILE is CSV, TSV, Parquet, JSON lines or "-" for standard input; several files with the same columns are stacked.
 
-    With --sequences, FILE is a long table (a frame a row, --id says whose), a folder or several files with a sequence
-    each (sub-folders are the classes), lines of symbols (.txt) or FASTA. With a target, one hidden Markov model a class
-    decides about whole sequences; without, one is learnt of all, and `likely decode` finds its states. A folder with
-    sub-folders of sounds (WAV) gives a recogniser of these words. For rows only: --sql, --models, --rivals, --report
-    and --cv time.
+    With --sequences, FILE is a long table (one frame per row, --id says whose), a folder or several files with a
+    sequence each (sub-folders are the classes), lines of symbols (.txt) or FASTA. With a target, one hidden Markov
+    model per class decides about whole sequences; without, one is learnt of all, and `likely decode` finds its states.
+    A folder with sub-folders of sounds (WAV) gives a recogniser of these words. For rows only: --sql, --models,
+    --rivals, --report and --cv time.
     """
     from likely.app.journey import travel
 
@@ -146,7 +146,7 @@ def _line(standing: Any, won: bool) -> list[str]:
     cost, behind, loss = e.decision_cost, standing.behind, e.log_loss.value
     error = cost.se if cost.se > 1e-9 * abs(cost.value) else 0.0  # of one cost for all rows, rounding is left
     figures = [figure(cost.value), figure(error), figure(behind.value), figure(behind.se)]
-    figures += [f"{e.error.value:.4f}", f"{loss:.3f}", f"{standing.seconds:.1f}"]
+    figures += [f"{e.error.value:.4f}", nats(loss), f"{standing.seconds:.1f}"]
     tied = f"tied in {', '.join(standing.ties)}" if standing.ties else ""
     return [*name, *figures, "for comparison" if rung.rival else tied]
 

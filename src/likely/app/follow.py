@@ -81,7 +81,7 @@ def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool
     """Follow a live feed: a line in, what the model believes out.
 
     MODEL is a file that holds whatever can be followed: a hidden Markov model, a linear-Gaussian or a switching one.
-    Lines are CSV with a header, or JSON, one object a line. A word that training never saw is not observed by a model
+    Lines are CSV with a header, or JSON, one object per line. A word that training never saw is not observed by a model
     that `likely fit` wrote; for an HMM saved from Python it is impossible: the surprise is inf, the belief passes on.
     """
     _refuse_half_rules(told)

@@ -16,7 +16,7 @@ from likely.app.costs import read_class_prior, read_cost
 from likely.app.data_hazards import leaks, odd_costs, zeros
 from likely.app.job import Job, splitting_words
 from likely.app.outputs import check_outputs, write_text
-from likely.app.talk import Talk
+from likely.app.talk import Talk, nats
 from likely.errors import DataError, DomainError, sentence
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 RIVAL_ROWS, RIVAL_COLUMNS, RIVAL_CELLS = 20_000, 2_000, 1_000_000  # up to which rivals take part unasked
 MANY_FITS = 5_000
+PARTS_OF_WORDS = 52  # of a model file, that a column of words takes in naive Bayes
 WORTH_TELLING = 0.01  # nats of log-loss per row that calibration must gain to be a hazard
 
 
@@ -52,11 +53,11 @@ def travel(job: Job, talk: Talk) -> Journey:
     outputs = {"-o": job.out, "--report": job.report}
     check_outputs(outputs, (*job.files, job.cost, job.class_prior), models=("-o",))
     table = read_table(job)
-    refuse_too_long(table, job.out)
+    refuse_too_long(table, job)
     talk(table.describe())
-    field, rungs, left_out = prepared(job, table)
-    if left_out:
-        talk(f"\n{left_out[0].lower()}{left_out[1:]}")
+    field, rungs, same, left_out = prepared(job, table)
+    for note in filter(None, (same, left_out)):
+        talk(f"\n{note[0].lower()}{note[1:]}")
     contest = compared(job, field, rungs, talk)
     model, hazards = learnt(table, field, contest)
     hazards += (left_out,) if left_out else ()
@@ -79,23 +80,41 @@ def read_table(job: Job) -> Table:
     )  # fmt: skip
 
 
-def refuse_too_long(table: Table, out: str | None) -> None:
-    """Names and levels that no model file could hold are refused before the work, not after it."""
+def refuse_too_long(table: Table, job: Job) -> None:
+    """Columns, names and levels that no model file could hold are refused before the work, not after it."""
+    from likely.data.reading import called
     from likely.io.container import MAX_NOTE
+    from likely.io.nodes import MAX_NODES
 
-    words = sum(4 * len(column.name) + 2 * sum(map(len, column.levels)) for column in table.used)
-    size = 250 * len(table.used) + words  # bytes of the description, about
-    if out is not None and size > MAX_NOTE:
+    words = [column for column in table.used if column.kind in ("binary", "category")]
+    size = described(table)
+    remedy = "leave columns out with --drop, or with --sql"
+    if size > MAX_NOTE:
         expected = f"names and levels of columns may take {MAX_NOTE:,} bytes of a model file"
         got = f"about {size:,} for {len(table.used):,} columns"
-        raise DataError(sentence("table", expected, got, "leave columns out with --drop, or with --sql"))
+        raise DataError(sentence(called(job.files), expected, got, remedy))
+    most = max(MAX_NODES, size // 32) // PARTS_OF_WORDS  # as `files` reads them
+    if len(words) > most and job.models != "frequencies":  # which looks at no column
+        expected = f"a model file can hold about {most:,} columns of words"
+        raise DataError(sentence(called(job.files), expected, f"{len(words):,}", remedy))
 
 
-def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
-    """The field of the contest, who takes part, and words on who is left out."""
+def described(table: Table) -> int:
+    """Bytes of the description of a model of these columns, about."""
+    size = 0
+    for column in table.used:
+        if column.kind in ("binary", "category"):
+            size += 946 + 15 * len(column.name) + sum(3 * len(level) + 14 for level in column.levels)
+        else:
+            size += 250 + 4 * len(column.name)
+    return size
+
+
+def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
+    """The field of the contest, who takes part, and notes: on who is compared under another name, who is left out."""
     from likely.estimators.contest import Field
     from likely.estimators.labels import encoded
-    from likely.estimators.ladder import affordable, chosen_rungs, ladder, not_applicable, without_gaps
+    from likely.estimators.ladder import affordable, chosen_rungs, ladder, not_applicable, same_model, without_gaps
     from likely.estimators.table_classifier import arranged_schema, laid_out
 
     schema = arranged_schema(table.schema())
@@ -128,7 +147,7 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str]:
     if all(rung.rival for rung in rungs):
         remedy = "add one of likely's own to --models"
         raise DataError(sentence("--models", "one model must be able to go into a model file", job.models, remedy))
-    return field, rungs, " ".join(part for part in (slow, left) if part)
+    return field, rungs, same_model(rungs, job.models), " ".join(part for part in (slow, left) if part)
 
 
 def _fewest(field: Field) -> list[int]:
@@ -175,12 +194,15 @@ def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:
 
 def learnt(table: Table, field: Field, contest: Contest) -> tuple[TableClassifier, tuple[str, ...]]:
     """The winner learnt from all rows, and what was met on the way, each once."""
+    from likely.core.notes import speaking_as
     from likely.estimators.contest import from_all_rows
     from likely.estimators.table_classifier import TableClassifier, arranged_schema
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        classifier = from_all_rows(contest.winner.rung.estimator, field)
+        rung = contest.winner.rung
+        with speaking_as(f"{rung.name[0].upper()}{rung.name[1:]}", type(rung.estimator).__name__):
+            classifier = from_all_rows(rung.estimator, field)
     hazards = tuple(dict.fromkeys([*_hazards(table, field, contest), *(str(w.message) for w in caught)]))
     found = contest.winner.calibration
     map = None if found is None else found.map
@@ -227,9 +249,9 @@ def _of_the_winner(contest: Contest) -> Iterator[str]:
         yield from odd_costs(e.costs, e.classes)
         constant = any((row <= e.costs.table).all() for row in e.costs.table)
     if winner.calibration is not None and winner.gain >= WORTH_TELLING:
-        own = f"The model's own probabilities were off (log-loss {e.log_loss.value + winner.gain:.3f} per row)"
+        own = f"The model's own probabilities were off (log-loss {nats(e.log_loss.value + winner.gain)} per row)"
         how = f"they were {winner.calibration.words} on rows not seen in training"
-        yield f"{own}: {how}, which gives {e.log_loss.value:.3f}."
+        yield f"{own}: {how}, which gives {nats(e.log_loss.value)}."
     verdict = e.calibration().verdict
     if "do not contradict" not in verdict and "too few rows" not in verdict:
         yield verdict

@@ -17,7 +17,7 @@ TIMED = ("drift", "diffusion", "emission", "observation")
 
 
 def linear_account(model: Any) -> Iterator[str]:
-    """A `LinearGaussian`: one state a frame."""
+    """A `LinearGaussian`: one state per frame."""
     yield f"a linear-Gaussian model: {_size(model)}"
     yield _equations(model)
     if model.length is not None:
@@ -148,7 +148,7 @@ def written(name: str, a: Any, indent: str = "  ") -> Iterator[str]:
       moves  9×9, diagonal 1 1 1 1 1 1 …
     """
     if a.ndim == 3:
-        yield f"{indent}{name}  one a frame, {'×'.join(map(str, a.shape[1:]))}, from {a.min():.6g} to {a.max():.6g}"
+        yield f"{indent}{name}  one per frame, {'×'.join(map(str, a.shape[1:]))}, from {a.min():.6g} to {a.max():.6g}"
     elif max(a.shape) <= WIDEST:
         cells = [[name if not i else "", *(f"{x + 0.0:.6g}" for x in row)] for i, row in enumerate(a.tolist())]
         yield from (indent + line for line in columns(cells, right=tuple(range(1, len(cells[0])))).split("\n"))

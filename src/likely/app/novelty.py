@@ -45,7 +45,7 @@ NAMED = 4  # columns of a row, in words
 @click.option("--save", metavar="FILE", help="With --train: keep what was learnt as a model file.")
 @options.reading
 @click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 @click.option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all.  [stdout]")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
 def novelty(
@@ -62,6 +62,7 @@ def novelty(
     ranked as if the word were missing. (`likely predict` takes such a word as missing, and marks the row.)
     """
     from likely.app.predict import _parts, _put, _written_to
+    from likely.data.reading import called
 
     _check_usage(model, train, learning)
     check_outputs({"-o": out, "--save": learning["save"]}, (*files, *train, model), models=("--save",))
@@ -73,7 +74,7 @@ def novelty(
     with _written_to(out) as stream:
         for before, frame in _parts(files, sql, format_, missing):
             with counted_from(before):
-                marked = Marked.of(watch, level, frame, missing, allow_missing)
+                marked = Marked.of(watch, level, frame, missing, allow_missing, called(files))
             _put(stream, marked.json_lines() if as_json else marked.csv(not tally.rows))
             tally.add(marked)
     written = [file for file in (out, learning["save"]) if file is not None]
@@ -193,7 +194,7 @@ class Marked:
         self.ranked = ranked  # of each novel row its columns with their bits, the most to blame first; else nothing
 
     @classmethod
-    def of(cls, watch: Any, level: float, frame: Any, missing: Any, allow_missing: bool) -> Marked:
+    def of(cls, watch: Any, level: float, frame: Any, missing: Any, allow_missing: bool, whose: str = "") -> Marked:
         """Look at a frame of cells."""
         import numpy as np
 
@@ -202,7 +203,8 @@ class Marked:
         from likely.estimators.table_classifier import laid_out
 
         names = list(watch.schema)
-        rows = laid_out(Table.like(watch.schema, frame, missing=missing, allow_missing=allow_missing).frame, names)
+        table = Table.like(watch.schema, frame, missing=missing, allow_missing=allow_missing, whose=whose)
+        rows = laid_out(table.frame, names)
         look = watch.look(rows)
         novel = exceeds(look.surprise, level)
         ranked: list[dict[str, float]] = [{} for _ in novel]
@@ -247,7 +249,7 @@ class Marked:
         return text
 
     def json_lines(self) -> str:
-        """One JSON object a line."""
+        """One JSON object per line."""
         import json
 
         new = ("ranking", "surprise_infinite")  # which a CSV file has not

@@ -35,7 +35,7 @@ PIECE = 1 << 16  # characters
 @click.option("--keep", metavar="COL,...", help="Columns of the input to repeat in the output.")
 @click.option("--proba/--no-proba", default=True, help="With the probability of each class.  [yes]")
 @click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 @click.option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all.  [stdout]")
 def predict(
     model: str, files: tuple[str, ...], sql: str | None, format_: str | None, missing: tuple[str, ...],
@@ -48,6 +48,7 @@ def predict(
     With --novelty it is refused. (`likely novelty` takes such a word as surprising beyond measure.)
     """
     from likely.app.models import classifier_of, cluster_model
+    from likely.data.reading import called
 
     check_outputs({"-o": out}, (model, *files, rules["cost"], rules["class_prior"]))
     clusters, thing = cluster_model(model)
@@ -59,7 +60,7 @@ def predict(
         header = True
         for before, frame in _parts(files, sql, format_, missing):
             with counted_from(before):
-                decided = of(loaded, frame, how, kept, missing, allow_missing)
+                decided = of(loaded, frame, how, kept, missing, allow_missing, called(files))
             _put(stream, decided.json_lines(proba) if as_json else decided.csv(proba, header))
             header = False
 
@@ -122,14 +123,16 @@ class Decided:
         self.decisions, self.kept, self.unseen = decisions, kept, unseen
 
     @classmethod
-    def of(cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool) -> Decided:
-        """Decide about a frame of cells."""
+    def of(
+        cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool, whose: str = ""
+    ) -> Decided:  # fmt: skip
+        """Decide about a frame of cells; messages name `whose`."""
         from likely.data.reading import chosen
         from likely.data.table import Table
         from likely.estimators.table_classifier import Typed, laid_out
 
         kept = chosen(frame, keep)
-        table = Table.like(model.schema, frame, missing=missing, allow_missing=allow)
+        table = Table.like(model.schema, frame, missing=missing, allow_missing=allow, whose=whose)
         rows = laid_out(table.frame, list(model.schema))
         return cls(model.decide(Typed(rows), full=True, **how), kept, model._unseen(rows))
 
@@ -172,7 +175,7 @@ class Decided:
         return pl.DataFrame([*kept.iter_columns(), *columns]).write_csv(include_header=header)
 
     def json_lines(self, proba: bool) -> str:
-        """One JSON object a line."""
+        """One JSON object per line."""
         import json
 
         d, reasons, novel, cost = self.decisions, self.reasons(), self.novel.tolist(), self.decisions.cost.tolist()

@@ -35,7 +35,7 @@ def density_account(estimator: Any, names: list[str] | None = None, frame: list[
 
 
 def table_account(thing: Any) -> Iterator[str]:
-    """What `likely fit --sequences` wrote: a density, or one a class."""
+    """What `likely fit --sequences` wrote: a density, or one per class."""
     card = thing.card
     if card:
         span = " to ".join(map(str, sorted(set(card["lengths"]))))
@@ -53,10 +53,10 @@ def table_account(thing: Any) -> Iterator[str]:
 
 
 def classifier_account(clf: Any, frame: list[str] | None = None) -> Iterator[str]:
-    """A fitted classifier with one chain a class."""
+    """A fitted classifier with one chain per class."""
     hidden = hasattr(clf, "density_")
     if hidden:
-        yield f"one hidden Markov model a class: {_size(clf.density_)}, {_shape(clf.density_)}"
+        yield f"one hidden Markov model per class: {_size(clf.density_)}, {_shape(clf.density_)}"
         yield f"each state emits: {emission_words(clf.model_.parts.emissions)}"
     yield ""
     rows = [["class", "probability", "weight in training", *(["mean stay in a state, in frames"] if hidden else [])]]

@@ -72,7 +72,7 @@ def _described(journey: Any) -> Iterator[str]:
     value = journey.found["log_likelihood_a_frame"]
     if value is not None:
         yield ""
-        yield f"log-likelihood of the training sequences: {value:.4f} nats a frame"
+        yield f"log-likelihood of the training sequences: {value:.4f} nats per frame"
 
 
 def _decoded(told: dict[str, Any], names: list[str]) -> Iterator[str]:

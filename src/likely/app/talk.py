@@ -55,6 +55,15 @@ def clipped(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def nats(value: float) -> str:
+    """A log-loss with three decimals; with three digits where it is huge.
+
+    >>> nats(0.69315), nats(3.6148e299)
+    ('0.693', '3.61e+299')
+    """
+    return f"{value:.3f}" if abs(value) < 1e6 else f"{value:.3g}"
+
+
 def figure(value: float) -> str:
     """A cost with four decimals, or with two digits where these would all be noughts.
 

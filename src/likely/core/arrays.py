@@ -143,7 +143,7 @@ def weights(weight: Any, n: int, whose: str) -> Array | None:
     except (TypeError, ValueError) as error:
         raise DataError(sentence(whose, "weights must be numbers", _kind_of(weight))) from error
     if w.ndim not in (1, 2) or len(w) != n:
-        raise ShapeError(sentence(whose, f"weight must have one entry a row ({n})", w.shape))
+        raise ShapeError(sentence(whose, f"weight must have one entry per row ({n})", w.shape))
     with np.errstate(over="ignore", invalid="ignore"):
         # one sum finds NaN and infinity; min finds negatives: two passes, no temporary
         sound = not w.size or (np.isfinite(w.sum()) and w.min() >= 0)
@@ -156,7 +156,7 @@ def owners(owner: Any, n: int, members: int, whose: str) -> Index:
     """The member that each of n rows belongs to (n,): 0 … members − 1, or −1 for nobody."""
     o = np.asarray(unmasked(owner))
     if o.shape != (n,) or not (np.issubdtype(o.dtype, np.integer) or not n):
-        raise ShapeError(sentence(whose, f"owner must be whole numbers, one a row ({n})", f"{o.dtype} {o.shape}"))
+        raise ShapeError(sentence(whose, f"owner must be whole numbers, one per row ({n})", f"{o.dtype} {o.shape}"))
     if n and (o.min() < -1 or o.max() >= members):
         bad = o[(o < -1) | (o >= members)][0]
         raise DataError(sentence(whose, f"owner must lie in 0 … {members - 1}, or be −1 for nobody", bad))

@@ -170,5 +170,5 @@ def _aligned(a: Any, n: int, name: str) -> Any:
         return None
     a = a if isinstance(a, Ragged) else np.asarray(unmasked(a))
     if len(a) != n:
-        raise ShapeError(sentence("Blocks", f"{name} must have one entry a row ({n})", len(a)))
+        raise ShapeError(sentence("Blocks", f"{name} must have one entry per row ({n})", len(a)))
     return a

@@ -70,7 +70,7 @@ def _summed(entries: Hashes, offsets: NDArray[Any]) -> Hashes:
 
 
 def _bits(column: NDArray[Any]) -> list[Hashes]:
-    """A column as 64 bits an entry, equal where the entries are."""
+    """A column as 64 bits per entry, equal where the entries are."""
     kind = column.dtype.kind
     if kind == "c":
         return [*_bits(column.real), *_bits(column.imag)]

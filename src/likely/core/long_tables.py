@@ -37,7 +37,7 @@ def first_appearances(column: Any, which: str) -> tuple[Index, NDArray[Any]]:
     """
     a = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
     if a.ndim != 1 or not len(a):
-        raise DataError(sentence(WHOSE, f"{which} must be a column with one entry a row", f"shape {a.shape}"))
+        raise DataError(sentence(WHOSE, f"{which} must be a column with one entry per row", f"shape {a.shape}"))
     _refuse_gaps(a, which, "every row needs one")
     if a.dtype.kind == "O":
         _refuse_unhashable(a, which)

@@ -8,13 +8,14 @@ to that line.
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from likely.errors import FitWarning
+from likely.errors import FitWarning, LikelyError
 
 _listener: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("listener", default=None)
 
@@ -49,6 +50,23 @@ def said_once(reworded: Callable[[str], str] = str) -> Iterator[None]:
     for text, category in dict.fromkeys(heard):
         if other := reworded(text):
             tell(other, category)
+
+
+@contextmanager
+def speaking_as(whose: str, *inner: str) -> Iterator[None]:
+    """Inside, notes and errors that begin with one of the names `inner` begin with `whose`: the one that was called."""
+    names = re.compile(rf"({'|'.join(map(re.escape, inner))})\b")
+
+    def renamed(text: str) -> str:
+        found = names.match(text)
+        return text if found is None else whose + text[found.end() :]
+
+    try:
+        with said_once(reworded=renamed):
+            yield
+    except LikelyError as error:
+        error.args = tuple(renamed(text) if isinstance(text, str) else text for text in error.args)
+        raise
 
 
 @contextmanager

@@ -151,7 +151,7 @@ class Ragged(Value):
         return Ragged.trusted(values=_locked(values), offsets=self.offsets)
 
     def weights(self, weight: Any) -> Array | None:
-        """One weight a sequence (n,) as one a frame (T,); None stays None."""
+        """One weight per sequence (n,) as one per frame (T,); None stays None."""
         per_sequence = weights(weight, len(self), "Ragged")
         return None if per_sequence is None else np.repeat(per_sequence, self.lengths, axis=0)
 

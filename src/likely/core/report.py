@@ -112,7 +112,7 @@ class FitReport:
         return [
             ("objective", f"{self.objective:.10g}{start}"),
             ("prior", type(self.prior).__name__ if self.prior is not None else "none (maximum likelihood)"),
-            ("held-out rows", f"{max(self.held_out):.6g} nats a row at best" if self.held_out else ""),
+            ("held-out rows", f"{max(self.held_out):.6g} nats per row at best" if self.held_out else ""),
             ("effective counts", "" if counts is None or self.stats.complete else listed(np.ravel(counts))),
             ("their components", "" if self.component_counts is None else listed(self.component_counts.ravel())),
             ("smallest eigenvalue", "" if least is None else f"{least:.4g}"),

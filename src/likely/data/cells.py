@@ -97,7 +97,7 @@ def as_numbers(
         whole = column.cast(pl.Int64, strict=False)
         return whole if whole.null_count() == column.null_count() else column.cast(pl.Float64)
     if column.dtype.is_numeric():
-        return _finite(column.fill_nan(None), column)
+        return _finite(column.fill_nan(None), column, learnt)
     if strict:
         raise _no_number(column, column.is_not_null(), learnt)
     return None
@@ -174,7 +174,7 @@ def _parsed(column: pl.Series, missing: tuple[str, ...], strict: bool, learnt: b
     if good < present:
         raise _no_number(column, values.is_null() & column.is_not_null(), learnt)
     if not math.isfinite(values.sum() or 0.0):
-        values = _finite(values.fill_nan(None), column)
+        values = _finite(values.fill_nan(None), column, learnt)
     return _whole_if_written_so(column, without_values(values, missing))
 
 
@@ -198,9 +198,11 @@ def _refuse_dressed(column: pl.Series, present: int) -> None:
         )
 
 
-def _finite(values: pl.Series, cells: pl.Series) -> pl.Series:
+def _finite(values: pl.Series, cells: pl.Series, learnt: bool) -> pl.Series:
     if values.dtype.is_float() and values.is_infinite().any():
-        raise bad_cell(cells, values.is_infinite(), "is not a finite number", "correct the cell")
+        leave = as_kind(cells.name, "ignore")
+        ways = ("correct the cell",) if learnt else ("correct the cell", f"leave the column out with {leave}")
+        raise bad_cell(cells, values.is_infinite(), "is not a finite number", *ways)
     return values
 
 

@@ -134,13 +134,13 @@ def _ordered(a: NDArray[Any], order: Index | None) -> NDArray[Any]:
 
 
 def _labels(column: pl.Series, whose: Index, n: int) -> Labels:
-    """One label a sequence: what its rows say; one that says nothing has none."""
+    """One label per sequence: what its rows say; one that says nothing has none."""
     remedy = "name it states if it belongs to frames"
     return names_or_gaps(column[_constant(column, whose, n, remedy)])
 
 
 def _weights(column: pl.Series, whose: Index, n: int) -> Array:
-    """One weight a sequence, the same in all its rows."""
+    """One weight per sequence, the same in all its rows."""
     weight = weights(column, np.ones(len(column), dtype=np.bool_))
     refuse_gaps(column, "every row needs the weight of its sequence")
     _constant(pl.Series(column.name, weight), whose, n, "a weight belongs to a whole sequence")

@@ -71,6 +71,18 @@ def is_constant(values: pl.Series) -> bool:
     return bool(values.min() == values.max())
 
 
+def rounded_away(cells: pl.Series, values: pl.Series) -> bool:
+    """Whether long whole numbers that are one value differ as they are written: 16 digits are all that a number holds.
+
+    >>> rounded_away(pl.Series(["1" + "0" * 20, "1" + "0" * 19 + "1"]), pl.Series([1e20, 1e20]))
+    True
+    """
+    if cells.dtype != pl.String or not values.dtype.is_float():
+        return False
+    cells = cells.drop_nulls()
+    return bool(cells.str.contains(r"^[-+]?\d{17,}$").all()) and cells.n_unique() > 1
+
+
 def _constant(present: pl.Series) -> tuple[Kind, str] | None:
     return ("constant", f"every value is {shown(present[0])}") if is_constant(present) else None
 

@@ -79,8 +79,20 @@ def read(
         frame = stacked([part for one in sources for part in _parts(one, format)])
     else:
         frame = queried(sql, sources, format, missing)
-    refuse_names(frame.columns, "table")
+    refuse_names(frame.columns, called(source))
     return tidy(chosen(frame, columns), missing)
+
+
+def called(source: Any) -> str:
+    """Whom messages name for a table: its files, or "Table" where it is none of files.
+
+    >>> called(["a.csv", "b.csv"]), called("-"), called({"x": [1]})
+    ('a.csv, b.csv', 'standard input', 'Table')
+    """
+    sources = list(source) if isinstance(source, list | tuple) else [source]
+    if not sources or not all(isinstance(one, str | Path) for one in sources):
+        return "Table"
+    return ", ".join("standard input" if str(one) == "-" else str(one) for one in sources)
 
 
 def _listed(source: Any) -> list[Named]:

@@ -20,7 +20,7 @@ LITERAL = r"^(-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false|[\[{].*)$"  # JSON that is
 
 
 def read_json_lines(source: Source, whose: str) -> pl.DataFrame:
-    """One JSON object a line; blank lines are skipped, keys that a line lacks are missing there.
+    """One JSON object per line; blank lines are skipped, keys that a line lacks are missing there.
 
     >>> read_json_lines(b'{"a": 1}\\n{"a": 2, "b": "x"}\\n', "example").rows()
     [(1, None), (2, 'x')]
@@ -39,7 +39,7 @@ def read_json(source: Source, whose: str) -> pl.DataFrame:
         raise DataError(sentence(whose, "the file must hold JSON", not_json(error))) from error
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         expected = "JSON must be an array of records, [{...}, {...}]"
-        raise DataError(sentence(whose, expected, remedy="or write one record a line and call it .jsonl"))
+        raise DataError(sentence(whose, expected, remedy="or write one record per line and call it .jsonl"))
     return _with_rows(_frame(records), whose)
 
 

@@ -110,7 +110,7 @@ def _mono(samples: Any, whose: str) -> Array:
         got = "none" if 0 in x.shape else f"shape {x.shape}"
         raise ShapeError(sentence(whose, "a sound needs samples (n,) or (n, channels)", got, "leave it out"))
     if x.ndim == 2 and x.shape[0] < x.shape[1]:
-        remedy = "transpose it: one column a channel"
+        remedy = "transpose it: one column per channel"
         raise ShapeError(sentence(whose, "a sound must have shape (n, channels)", x.shape, remedy))
     y = _scaled(x)
     if np.isinf(y).any():

@@ -16,12 +16,12 @@ from likely.core.columns import Columns
 from likely.data.cells import as_numbers, shown, tokens
 from likely.data.column import Column, described, tell
 from likely.data.fingerprint import fingerprint
-from likely.data.kinds import MEASUREMENTS, is_constant, judged
+from likely.data.kinds import MEASUREMENTS, is_constant, judged, rounded_away
 from likely.data.labels import Labels, labels, refuse_unlearnable
-from likely.data.reading import did_you_mean
+from likely.data.reading import called, did_you_mean
 from likely.data.roles import Roles, times, weights
 from likely.data.typed import as_frame, checked_wishes, settled, typed_column
-from likely.errors import DataError, DomainError, by_caller, sentence
+from likely.errors import DataError, DomainError, by_caller, enumerated, sentence
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 
@@ -65,14 +65,17 @@ class Table:
         drop: Sequence[str] = (),
         sql: str | None = None,
         format: str | None = None,
+        whose: str = "",
     ) -> Table:
         """The table in files (as in `read`), a data frame or a dict of columns, each column's kind found out.
 
         - **target**, **weight**, **group**, **time**: names of the columns that are no measurements but these.
         - **kinds**: the user's word on columns: "real", "count", "binary", "category", "ignore".
         - **missing**: further words for "missing"; **drop**: columns to leave out.
+        - **whose**: whom messages name; by default the files.
         """
-        frame = as_frame(source, missing, sql, format)
+        whose = whose or called(source)
+        frame = as_frame(source, missing, sql, format, whose)
         roles = Roles(target, weight, group, time)
         roles.check(frame.columns)
         wishes = checked_wishes(kinds, frame.columns) | checked_wishes(
@@ -85,8 +88,9 @@ class Table:
         used = [values for column, values in found if column.is_used]
         columns = tuple(column for column, _ in found)
         if not used:
-            told = "; ".join(f'"{column.name}" is set aside: {column.reason}' for column in columns) or "none"
-            raise DataError(sentence("table", "at least one column must be a measurement", told))
+            told = "; ".join(f'"{column.name}" is set aside ({column.reason})' for column in columns)
+            told = f"none: {told}" if told else "none"
+            raise DataError(sentence(whose, "at least one column must be a measurement", told))
         return cls._with_roles(columns, pl.DataFrame(used), frame, roles, kept)
 
     @classmethod
@@ -104,19 +108,22 @@ class Table:
         classes: Sequence[Any] | None = None,
         sql: str | None = None,
         format: str | None = None,
+        whose: str = "",
     ) -> Table:
         """New data for a learnt schema: columns in any order, others ignored, kinds as they were learnt.
 
         A level that was not seen in training stays as it is. A column that is not there is an error, unless
         `allow_missing`: then it is missing throughout. The target may be absent; `classes` says how labels are spelt.
+        `whose` is whom messages name.
 
         >>> schema = Table.of({"size": [1.5, 2.0, 4.5]}).schema()
         >>> Table.like(schema, {"colour": ["red"], "size": ["7"]}).frame.rows()
         [(7.0,)]
         """
         _check_schema(schema)
-        frame = as_frame(source, missing, sql, format)
-        frame = _with_columns_of(schema, frame, allow_missing)
+        whose = whose or called(source)
+        frame = as_frame(source, missing, sql, format, whose)
+        frame = _with_columns_of(schema, frame, allow_missing, whose)
         roles = Roles(target if target in frame.columns else None, weight, group, time)
         roles.check(frame.columns)
         if roles.target is not None and not frame[roles.target].count():
@@ -229,6 +236,8 @@ def _found(
         kind, reason = "empty", "no cell has a value"
     elif kind in MEASUREMENTS and not wish and is_constant(values):
         kind, reason = "constant", f"every value is {shown(values.drop_nulls()[0])}"
+    if kind == "constant" and rounded_away(column, values):
+        kind, reason = "identifier", "values differ, but only in digits beyond those that a number can hold"
     if kind in MEASUREMENTS:
         values = settled(values, kind, _levels(values, kind))
     return described(values, kind, reason), values
@@ -257,15 +266,17 @@ def _check_schema(schema: Schema) -> None:
         raise DomainError(sentence("Table.like", f"a schema gives each column a kind of {MEASUREMENTS}", schema))
 
 
-def _with_columns_of(schema: Schema, frame: pl.DataFrame, allow_missing: bool) -> pl.DataFrame:
+def _with_columns_of(schema: Schema, frame: pl.DataFrame, allow_missing: bool, whose: str) -> pl.DataFrame:
     """A frame with every column of a schema."""
     there = set(frame.columns)
     absent = [name for name in schema if name not in there]
     if absent and not allow_missing:
-        shown = ", ".join(f'"{name}"' for name in absent)
-        more = by_caller("--allow-missing takes it as missing throughout", "add it, with None where it is not known")
+        needed = enumerated("column", [f'"{name}"' for name in absent])
+        it = "it" if len(absent) == 1 else "them"
+        taken = f"--allow-missing takes {it} as missing throughout"
+        more = by_caller(taken, f"add {it}, with None where a value is not known")
         remedy = f"{did_you_mean(absent[0], frame.columns)}; {more}"
-        raise DataError(sentence("table", f"the model needs column {shown}", remedy=remedy))
+        raise DataError(sentence(whose, f"the model needs {needed}", remedy=remedy))
     return frame.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in absent)
 
 

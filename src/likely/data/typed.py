@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -74,34 +75,38 @@ def settled(column: pl.Series, kind: str, levels: Iterable[str] = ()) -> pl.Seri
 
 
 def as_frame(
-    source: Any, missing: str | Iterable[str] = (), sql: str | None = None, format: str | None = None
-) -> pl.DataFrame:
-    """A tidy frame of anything that holds a table: files, Polars, pandas, a dict of columns."""
+    source: Any, missing: str | Iterable[str] = (), sql: str | None = None, format: str | None = None,
+    whose: str = "Table",
+) -> pl.DataFrame:  # fmt: skip
+    """A tidy frame of anything that holds a table: files, Polars, pandas, a dict of columns; messages name `whose`."""
     if isinstance(source, pl.LazyFrame):
         source = source.collect()
     if hasattr(source, "columns") and not isinstance(source, pl.DataFrame):
-        source = _foreign(source)
+        source = _foreign(source, whose)
     elif isinstance(source, Mapping):
-        source = _side_by_side([_series(str(name), values) for name, values in source.items()])
+        source = _side_by_side([_series(str(name), values) for name, values in source.items()], whose)
+    if not isinstance(source, pl.DataFrame | str | Path | list | tuple):
+        remedy = "pass a data frame, a dict of columns, or the path of a file"
+        raise DataError(sentence(whose, "a table is needed", type(source).__name__, remedy))
     if not isinstance(source, pl.DataFrame):
         return read(source, sql=sql, format=format, missing=missing)
-    refuse_names(source.columns, "table")
+    refuse_names(source.columns, whose)
     if not source.height or not source.width:
-        raise DataError(sentence("table", "rows are needed", f"{source.height} rows of {source.width} columns"))
+        raise DataError(sentence(whose, "rows are needed", f"{source.height} rows of {source.width} columns"))
     return tidy(source, missing)
 
 
-def _foreign(frame: Any) -> pl.DataFrame:
+def _foreign(frame: Any, whose: str) -> pl.DataFrame:
     """A data frame of another library, column by column."""
     names = [str(name) for name in frame.columns]
-    refuse_names(names, "table")
-    return _side_by_side([_series(name, frame[own]) for name, own in zip(names, frame.columns, strict=True)])
+    refuse_names(names, whose)
+    return _side_by_side([_series(name, frame[own]) for name, own in zip(names, frame.columns, strict=True)], whose)
 
 
-def _side_by_side(columns: list[pl.Series]) -> pl.DataFrame:
+def _side_by_side(columns: list[pl.Series], whose: str) -> pl.DataFrame:
     lengths = {column.name: len(column) for column in columns}
     if len(set(lengths.values())) > 1:
-        raise ShapeError(sentence("table", "columns must have the same number of rows", lengths))
+        raise ShapeError(sentence(whose, "columns must have the same number of rows", lengths))
     return pl.DataFrame(columns)
 
 

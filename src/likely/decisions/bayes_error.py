@@ -26,7 +26,7 @@ def bayes_error(
 ) -> Estimate:  # fmt: skip
     """∫ min_a Σ_c L(a, c) p(c) p(x | c) dx: the error (or, with costs, the risk) of the best decision   (Ney 2.2, 2.5).
 
-    - **laws**: the densities p(x | c), one a class; or one stack, one `Mixture`, one fitted `BayesClassifier`.
+    - **laws**: the densities p(x | c), one per class; or one stack, one `Mixture`, one fitted `BayesClassifier`.
       All of one kind: probabilities of values, or densities over the same columns.
     - **class_prior**: p(c); None: those of the mixture or classifier, else all alike. **cost**: L (A, C); None: 0/1.
     - **tolerance**: what the standard error may be where draws are needed; draws are added until it is met. **n**:

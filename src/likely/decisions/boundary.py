@@ -139,7 +139,7 @@ class Boundary(Value):
 
     @property
     def directions(self) -> Array | None:
-        """Directions (d, d) of the semi-axes, one a row, each of length 1."""
+        """Directions (d, d) of the semi-axes, one per row, each of length 1."""
         return None if self._principal is None else self._principal[1]
 
     @property

@@ -39,7 +39,7 @@ class Statistic(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reliability(Value):
-    """Forecasts in bins beside what happened, with an exact 95 % interval a bin; empty bins are left out.
+    """Forecasts in bins beside what happened, with an exact 95 % interval per bin; empty bins are left out.
 
     >>> r = reliability([0.8, 0.8, 0.8, 0.8, 0.1], [True, True, True, False, False])
     >>> r.confidence, r.frequency, round(r.ece, 4)

@@ -1,6 +1,6 @@
 """Calibration: learn from rows that were not trained on what a score is worth as a probability.
 
-A map takes scores (n, C), one column a class, and gives log-posteriors (n, C). Scores are log-probabilities, or the
+A map takes scores (n, C), one column per class, and gives log-posteriors (n, C). Scores are log-probabilities, or the
 values of discriminant functions; what is added to a whole row does not matter.
 """
 
@@ -90,7 +90,7 @@ class LogisticMap(Value):
     def __post_init__(self) -> None:
         slope, offset = parameter(self.slope, "LogisticMap", "slope"), parameter(self.offset, "LogisticMap", "offset")
         if offset.ndim != 1 or slope.shape != (len(offset), len(offset)):
-            expected = f"slope must have shape {(offset.size, offset.size)}, one row and one column a class"
+            expected = f"slope must have shape {(offset.size, offset.size)}, one row and one column per class"
             raise ShapeError(sentence("LogisticMap", expected, slope.shape))
         self._set(slope=slope, offset=offset)
 
@@ -117,7 +117,7 @@ class LogisticMap(Value):
 
 @dataclass(frozen=True, eq=False)
 class IsotonicMap(Value):
-    """Any rising curve a class: log-odds against all others ↦ probability, then rows are normalised.
+    """Any rising curve per class: log-odds against all others ↦ probability, then rows are normalised.
 
     Each curve is the rising step curve nearest to the labels, linear between its steps. One row of the other kind
     stands at either end, so no probability is 0 or 1 (Zadrozny and Elkan, 2002).
@@ -271,7 +271,7 @@ def _scores(scores: Any, classes: int | None, whose: str) -> Array:
     z = numbers(scores, whose)
     if z.ndim != 2 or (classes is not None and z.shape[1] != classes):
         wanted = f"(n, {classes})" if classes else "(n, C)"
-        raise ShapeError(sentence(whose, f"scores must have shape {wanted}, one column a class", z.shape))
+        raise ShapeError(sentence(whose, f"scores must have shape {wanted}, one column per class", z.shape))
     if not np.isfinite(z).all():
         i, c = np.argwhere(~np.isfinite(z))[0]
         remedy = "floor a probability of 0 before its logarithm is taken"
@@ -284,7 +284,7 @@ def _sample(scores: Any, owner: Any, weight: Any, whose: str) -> tuple[Array, In
     z, w = _scores(scores, None, whose), weights(weight, len(scores), whose)
     owner, w = np.asarray(owner), np.ones(len(z)) if w is None else w
     if owner.shape != (len(z),) or owner.dtype.kind not in "iu":
-        raise ShapeError(sentence(whose, f"owner must be whole numbers, one a row ({len(z)})", owner.shape))
+        raise ShapeError(sentence(whose, f"owner must be whole numbers, one per row ({len(z)})", owner.shape))
     if len(owner) and (owner.min() < 0 or owner.max() >= z.shape[1]):
         raise DataError(sentence(whose, f"owner must lie in 0 … {z.shape[1] - 1}", f"{owner.min()} … {owner.max()}"))
     if not (w > 0).any():

@@ -147,7 +147,8 @@ def scored(score: Any, positive: Any, weight: Any, whose: str) -> tuple[Array, M
     if np.isnan(s).any():
         raise DataError(sentence(whose, "scores must be numbers", f"NaN at row {np.flatnonzero(np.isnan(s))[0]}"))
     if not np.isin(yes, (0, 1)).all():
-        raise DataError(sentence(whose, "truth must be True or False a row", yes.dtype, "compare labels first: y == 1"))
+        expected, remedy = "truth must be True or False for each row", "compare labels first: y == 1"
+        raise DataError(sentence(whose, expected, yes.dtype, remedy))
     yes = yes.astype(bool)
     w = weights(weight, len(s), whose)
     w = np.ones(len(s)) if w is None else w

@@ -211,7 +211,7 @@ class Decisions:
         return why_not_the_likeliest(self.classes[top], self.posterior[i, top], self.actions[at], *costs)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One plain dict a row, for JSON."""
+        """One plain dict per row, for JSON."""
         cost, runner, dear = self.cost, self.runner_up, self.runner_up_cost
         for i, choice in enumerate(self.choice.tolist()):
             yield {

@@ -263,7 +263,7 @@ def _shares(weight: Any, n: int) -> Array:
     w = weights(weight, n, "error_bounds")
     w = np.ones(n) if w is None else w
     if w.ndim != 1:
-        raise ShapeError(sentence("error_bounds", f"weight must have one entry a row ({n})", w.shape))
+        raise ShapeError(sentence("error_bounds", f"weight must have one entry per row ({n})", w.shape))
     if not w.sum() > 0:
         raise DataError(sentence("error_bounds", "rows of positive weight are needed", "none"))
     return np.asarray(w / w.sum())

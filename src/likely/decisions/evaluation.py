@@ -346,7 +346,7 @@ def _whole(given: Any, n: int, name: str, size: int | None = None) -> Index:
     a = np.asarray(given)
     if a.shape != (n,) or a.dtype.kind not in "iub":
         got = f"{a.dtype} {a.shape}"
-        raise ShapeError(sentence("Evaluation", f"{name} must be whole numbers, one a row ({n})", got))
+        raise ShapeError(sentence("Evaluation", f"{name} must be whole numbers, one per row ({n})", got))
     a = a.astype(np.intp)
     if size is not None and ((a < 0) | (a >= size)).any():
         row = int(np.flatnonzero((a < 0) | (a >= size))[0])
@@ -368,5 +368,5 @@ def _weights(given: Any, n: int) -> Array | None:
 def _scores(given: Any, n: int) -> Array:
     s = np.array(given, dtype=np.float64)
     if s.shape != (n,) or np.isnan(s).any():
-        raise ShapeError(sentence("Evaluation", f"score must be one number a row ({n})", f"{s.shape}, or NaN in it"))
+        raise ShapeError(sentence("Evaluation", f"score must be one number per row ({n})", f"{s.shape}, or NaN in it"))
     return s

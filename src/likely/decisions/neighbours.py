@@ -104,7 +104,7 @@ def _labelled(X: Any, y: Any, decided: Any, weight: Any) -> tuple[Array, Index, 
     refuse_infinite(x, "check_unimodality")
     labels, calls = np.asarray(y), np.asarray(decided)
     if labels.shape != (len(x),) or calls.shape != labels.shape:
-        expected = f"y and decided must have one label a row ({len(x)})"
+        expected = f"y and decided must have one label per row ({len(x)})"
         raise ShapeError(sentence("check_unimodality", expected, f"{labels.shape} and {calls.shape}"))
     places = {c: i for i, c in enumerate(dict.fromkeys([*labels.tolist(), *calls.tolist()]))}
     codes, called = (np.array([places[c] for c in a.tolist()], dtype=np.intp) for a in (labels, calls))

@@ -34,7 +34,7 @@ def contingency(first: Any, second: Any, weight: Any = None) -> Contingency:
         raise ShapeError(sentence("partitions", expected, f"{len(a[1])} and {len(b[1])} labels"))
     w = weights(weight, len(a[1]), "partitions")
     if w is not None and w.ndim != 1:
-        raise ShapeError(sentence("partitions", "weight must have one entry a row", w.shape))
+        raise ShapeError(sentence("partitions", "weight must have one entry per row", w.shape))
     if not len(a[1]) or (w is not None and not w.any()):
         raise DataError(sentence("partitions", "at least one row is needed", "none"))
     I, J = len(a[0]), len(b[0])

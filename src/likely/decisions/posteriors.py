@@ -48,7 +48,7 @@ def class_shares(given: Any, classes: int, whose: str, name: str = "class_prior"
     except (TypeError, ValueError) as error:
         raise DomainError(sentence(whose, f"{name} must be numbers", type(given).__name__)) from error
     if prior.shape != (classes,):
-        raise ShapeError(sentence(whose, f"{name} needs one probability a class ({classes})", prior.shape))
+        raise ShapeError(sentence(whose, f"{name} needs one probability per class ({classes})", prior.shape))
     if not (np.isfinite(prior).all() and (prior >= 0).all() and abs(prior.sum() - 1) <= PRIORS_SUM_TO_ONE):
         expected = f"{name} must be probabilities that add to 1"
         scalable = np.isfinite(prior).all() and (prior >= 0).all() and prior.sum() > 0

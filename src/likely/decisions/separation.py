@@ -129,7 +129,7 @@ def _labelled(X: Any, labels: Any, weight: Any, whose: str, metric: str = "") ->
         raise DataError(sentence(whose, "rows must be complete", "NaN", "impute, or leave such rows out"))
     found, label = codes(labels, whose)
     if len(label) != len(x):
-        raise ShapeError(sentence(whose, f"one label a row is needed ({len(x)})", len(label)))
+        raise ShapeError(sentence(whose, f"one label per row is needed ({len(x)})", len(label)))
     w = as_counts(weight, len(x), whose)
     mass = np.bincount(label, w, len(found))
     there = mass > 0

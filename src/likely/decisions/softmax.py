@@ -152,7 +152,7 @@ def shrunken_matrix(z: Array, targets: Array, weight: Array) -> tuple[Array, Arr
 class LinearSoftmax:
     """Cross-entropy of a linear softmax with a normal prior, its gradient and its curvature.
 
-    Parameters are (R, F): one row a class, or a single row for two classes (the first then has logit 0).
+    Parameters are (R, F): one row per class, or a single row for two classes (the first then has logit 0).
     """
 
     def __init__(self, design: Array, targets: Array, weight: Array, precision: Array, centre: Any = 0.0) -> None:

@@ -15,7 +15,7 @@ MOST_CLASSES = 30  # rows of the table by class that a terminal shows
 
 
 def summary(e: Evaluation) -> str:
-    """The main numbers with their intervals, then a line a class."""
+    """The main numbers with their intervals, then a line per class."""
     return "\n".join([_heading(e), *_measures(e), "", *_classes(e)])
 
 

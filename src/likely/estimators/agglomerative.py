@@ -6,13 +6,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, refuse_infinite
 from likely.core.engine import map_rows
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.border import numeric_rows, row_weights
 from likely.models.dendrogram import Dendrogram
 from likely.models.hierarchy import ALIASES, METRICS, linkage
@@ -23,7 +24,7 @@ class Agglomerative(ClusterMixin, BaseEstimator):
     """Merge the closest clusters, from single rows up, and cut the tree   (Ney 6.2.3).
 
     - **n_clusters**, **height**, **by**: where to cut; one of them. `by="likelihood"` takes the number with the least
-      BIC of one Gaussian a cluster (`models.cuts.cut_curve`); it is what happens if none is given.
+      BIC of one Gaussian per cluster (`models.cuts.cut_curve`); it is what happens if none is given.
     - **link**: "ward", "single", "complete", "average", "weighted", "sum", "centroid", "median", "coordinate-median",
       "likelihood" (see `linkage`); **covariance** "full" or "diagonal" is that of "likelihood".
     - **metric**: Euclidean, another of SciPy's, or "precomputed" (X is then a matrix of distances).

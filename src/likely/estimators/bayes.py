@@ -1,4 +1,4 @@
-"""A classifier is a mixture whose labels were seen: one density a class, and Bayes' theorem."""
+"""A classifier is a mixture whose labels were seen: one density per class, and Bayes' theorem."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -23,12 +23,20 @@ from likely.core.report import FitReport
 from likely.decisions.calibrators import METHODS, IsotonicMap, LogisticMap, Temperature
 from likely.decisions.combine import change_log_prior
 from likely.decisions.floor import Floor
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, by_name, sentence
 from likely.estimators import alarms
+from likely.estimators.base import BaseEstimator
 from likely.estimators.border import foreign, row_weights
 from likely.estimators.deciding import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.gaussian import GaussianDensity
-from likely.estimators.labels import checked_labels, encoded_with_gaps, missing_labels, owners_among, tell_of_labels
+from likely.estimators.labels import (
+    checked_labels,
+    encoded_with_gaps,
+    labelled_things,
+    missing_labels,
+    owners_among,
+    tell_of_labels,
+)
 from likely.estimators.novelty import alarm, exceeds
 from likely.estimators.sequence_border import cut
 from likely.estimators.shell import ADensity, DefaultParts, tell_of_strangers
@@ -61,7 +69,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     """Decide between classes, each with its own density: p(c | x) ∝ p(c) p(x | c)   (Ney 2, Herbst 4.2).
 
     - **density**: the estimator of p(x | c), any density; None: `GaussianDensity()`. `model_` is a `Mixture` with one
-      part a class. Missing entries of X (NaN, None) are integrated out.
+      part per class. Missing entries of X (NaN, None) are integrated out.
     - **class_prior**: None: relative frequencies; "uniform", numbers in the order of `classes_`, or a dict by
       label: fixed; a number a or a `Dirichlet`: the frequencies' mean after a fictitious rows of each class.
     - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
@@ -125,7 +133,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         given = X, y, sample_weight
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
         self.classes_, owner = encoded_with_gaps(y)
-        tell_of_labels(self.classes_, owner, type(self).__name__)
+        tell_of_labels(self.classes_, owner, type(self).__name__, labelled_things(X))
         with self._in_words():
             report = self._learn(X, owner, weight)
             self._adopt(report, self._seen_rows(X, owner, weight))
@@ -339,7 +347,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             remedy = "say where sequences end with lengths=, or pass a list of arrays"
             expected = f"one sequence has one label, but there are {len(y)}"
             raise DataError(sentence(type(self).__name__, expected, "an array that is one sequence", remedy))
-        y = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, none=not reset)  # later, classes are known
+        more: Any = {"gaps": True, "none": not reset, "each": labelled_things(X)}  # later, classes are known
+        y = checked_labels(y, n_rows(X), type(self).__name__, **more)
         if sample_weight is None:
             return X, y, None
         weight = row_weights(sample_weight, X)
@@ -452,13 +461,49 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             tell(f"{type(self).__name__}: {text}; use a density without ends, or novelty=")
         return out
 
-    def decide(self, X: Any, *, class_prior: Any = None, lengths: Any = None, **how: Any) -> Any:
-        """The cheapest action for each row, or a refusal: see `Deciding.decide`; a `class_prior` changes p(x), too."""
+    def decide(
+        self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
+        novelty: float | None = None, class_prior: Any = None, full: bool = False, lengths: Any = None,
+    ) -> Any:  # fmt: skip
+        """Decide about each row: the action of least expected cost, or a refusal.
+
+        The expected cost of action a is Σ_c cost[a, c] p(c | x). Whatever is None here is as the classifier was built;
+        without costs every mistake costs 1, so that the most probable class is decided for.
+
+        - **X**: rows (n, d), or sequences.
+        - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
+          {action: {class: cost}} may name them. Actions beyond the classes may be decided for, such as "ask".
+        - **reject_cost**: what refusing costs: a row is refused where every action is expected to cost more.
+        - **reject_below**: a row is refused where its largest posterior is smaller than this probability.
+        - **novelty**: a false-alarm rate: a row is called novel where p(x) is smaller than for all but this share of
+          training rows that were left out of learning, and wherever p(x) = 0.
+        - **class_prior**: class probabilities in place of those of training: "uniform", numbers in the order of
+          `classes_`, or a dict by label. It changes p(x), and so what is novel, too.
+        - **full**: True gives a `Decisions` instead: choices with expected costs, posteriors, runner-up and reasons.
+        - **lengths**: of sequences that are one long array X.
+
+        Returns an array (n,) of objects: a label of `classes_`, the name of a further action, `lk.REJECT` where the
+        row was refused, or `lk.NOVEL` where it is unlike all that was learnt from.
+
+        >>> import likely as lk, numpy as np
+        >>> x, y = np.random.default_rng(0).normal(size=(400, 1)), np.repeat(["a", "b"], 200)
+        >>> clf = lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(x + 4 * (y == "b")[:, None], y)
+        >>> X = [[0.0], [1.8], [60.0]]
+        >>> clf.decide(X).tolist(), clf.decide(X, reject_below=0.9, novelty=0.01).tolist()
+        (['a', 'a', 'b'], ['a', REJECT, NOVEL])
+        >>> clf.decide(X, cost={"a": {"a": 0, "b": 9}, "b": {"a": 1, "b": 0}}).tolist()  # to miss a b is dear
+        ['a', 'b', 'b']
+        >>> clf.decide(X, cost={"a": {"a": 0, "b": 9}, "b": {"a": 1, "b": 0}, "ask": {"a": 0.2, "b": 0.2}}).tolist()
+        ['a', 'ask', 'b']
+        """
         check_is_fitted(self)
         X = self._cut(X, lengths)
+        how: dict[str, Any] = {
+            "cost": cost, "reject_cost": reject_cost, "reject_below": reject_below, "novelty": novelty, "full": full,
+        }  # fmt: skip
         if class_prior is not None:
             return self.with_class_prior(class_prior).decide(X, **how)
-        rules = [how.get(name) if how.get(name) is not None else getattr(self, name) for name in REJECT_RULES]
+        rules = [how[name] if how[name] is not None else getattr(self, name) for name in REJECT_RULES]
         if any(rule is not None for rule in rules) and self.calibration_ is None and self.density_._of_sequences:
             text = "posteriors of sequences are too sure for a reject rule"
             tell(f"{type(self).__name__}: {text}; set calibration=\"temperature\", or wrap it in lk.Calibrated")
@@ -502,7 +547,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
         """Share of rows that are decided rightly; rows whose label is missing have no say."""
         X = self._cut(foreign(X), lengths)
-        labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True)
+        labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, each=labelled_things(X))
         there = np.flatnonzero(~missing_labels(labels))
         if len(there) == len(labels):
             return float(super().score(X, y, sample_weight))
@@ -546,10 +591,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return said_once(reworded=self._reworded)
 
     def _reworded(self, text: str) -> str:
-        names = [repr(c) for c in self.classes_.tolist()]
-        text = re.sub(
-            r"\(member ([\d, ]+)\)", lambda m: f"(class {', '.join(names[int(i)] for i in m[1].split(','))})", text
-        )
+        classes = self.classes_.tolist()
+        text = by_name(text, "member", lambda k: repr(classes[k]), called="class")
         return re.sub(r"^Gaussian\b", type(self).__name__, self.density_._in_names(text))  # only whose note it is
 
     def _check_state(self) -> None:

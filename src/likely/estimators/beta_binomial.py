@@ -17,7 +17,7 @@ from likely.families.beta_binomial import BetaBinomial
 class BetaBinomialDensity(TrialsDensity):
     """Learn independent columns of successes among known trials whose chance varies: `model_` is a `BetaBinomial`.
 
-    - **trials**: how many trials a count is of: one number, or one a column; None takes the largest count of each
+    - **trials**: how many trials a count is of: one number, or one per column; None takes the largest count of each
       column, and says so (that is the least it can be).
     - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
 

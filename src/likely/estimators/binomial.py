@@ -16,7 +16,7 @@ from likely.families.binomial import Binomial
 class BinomialDensity(TrialsDensity):
     """Learn independent columns of successes among known trials, one probability each: `model_` is a `Binomial`.
 
-    - **trials**: how many trials a count is of: one number, or one a column; None takes the largest count of each
+    - **trials**: how many trials a count is of: one number, or one per column; None takes the largest count of each
       column, and says so (that is the least it can be).
     - **prior**: "weak" (`Beta.weak`: the column's own mean, worth one trial), None for maximum likelihood, or a `Beta`.
     - **predictive**: True integrates the probabilities out: `model_` is then a `BetaBinomial`.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -21,6 +21,7 @@ from likely.decisions.calibrators import METHODS, Temperature, calibrate, choose
 from likely.decisions.combine import change_log_prior
 from likely.decisions.floor import Floor
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.deciding import RULES, Deciding
 from likely.estimators.foreign import (
     checked_targets,

@@ -42,7 +42,7 @@ class ComponentChoice:
     distinct: int | None = None  # distinct rows, where larger numbers were asked for and left out
 
     def __str__(self) -> str:
-        lines = [f"{'components':>10} {'BIC':>12} {'held-out, nats a row':>22} {'message':>12}"]
+        lines = [f"{'components':>10} {'BIC':>12} {'held-out, nats per row':>22} {'message':>12}"]
         return "\n".join([*lines, *map(self._line, range(len(self.numbers))), *self._remarks()])
 
     def _line(self, i: int) -> str:

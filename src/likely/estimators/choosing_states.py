@@ -27,7 +27,7 @@ PIECES = 20  # into which few long sequences are cut, so that some can be left o
 
 @dataclass(frozen=True, eq=False)
 class StateChoice:
-    """Held-out log-likelihood of each number of states, in nats a frame, and the number that is chosen.
+    """Held-out log-likelihood of each number of states, in nats per frame, and the number that is chosen.
 
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)

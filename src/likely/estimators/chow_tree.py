@@ -31,8 +31,8 @@ class ChowTreeDensity(DensityEstimator):
     very many levels a pair counts where both were seen, with a warning). In a classifier each class has its own tree. A
     level that training never saw has probability 0 (a classifier takes it for missing).
 
-    - **words**: None for columns of numbers; the words of each column where columns hold words, a list a column. A word
-      that is none of them is as a level never seen.
+    - **words**: None for columns of numbers; the words of each column where columns hold words, one list per column. A
+      word that is none of them is as a level never seen.
     - **prior**: "weak" (one row of independent columns with the pooled shares of levels), None for maximum likelihood,
       a number of such rows, or a `Prior`.
 

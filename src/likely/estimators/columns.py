@@ -8,8 +8,9 @@ import numpy as np
 
 from likely.core.blocks import Blocks
 from likely.core.notes import tell
+from likely.errors import MANY
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
-from likely.families.column_law import MANY, ColumnLaw, outside
+from likely.families.column_law import ColumnLaw, outside
 from likely.families.constants import NARROW, constant_columns
 from likely.families.unseen import nothing_seen
 

@@ -1,4 +1,4 @@
-"""What estimators of counts in columns share: fractions are told of, and trials may be given or seen."""
+"""What estimators of counts in columns share: fractions are refused, and trials may be given or seen."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from likely.core.notes import tell
 from likely.errors import DataError, sentence
 from likely.estimators.columns import OTHER_LAWS, ColumnDensity
-from likely.estimators.sparse_border import odd_columns, tell_of_columns
+from likely.families.column_law import refuse_fractions
 from likely.families.known_trials import largest_counts
 
 
 class CountDensity(ColumnDensity):
-    """Learn laws of counts; numbers that are not whole have probability 0.
-
-    A warning says so; where the law was chosen for certain columns they are refused.
-    """
+    """Learn laws of counts: numbers that are not whole have probability 0, and are refused."""
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = super()._rows(X, reset)
         if reset:
-            look_for_fractions(self, X)
+            only_whole(self, X)
         return X
+
+    def __sklearn_tags__(self) -> Any:
+        return counts_tags(super().__sklearn_tags__())
 
 
 class TrialsDensity(CountDensity):
@@ -47,14 +47,14 @@ class TrialsDensity(CountDensity):
         return trials
 
 
-def look_for_fractions(estimator: Any, X: Any) -> None:
-    """Counts are whole: say which columns are not, or refuse them where the law was chosen for certain columns."""
+def only_whole(estimator: Any, X: Any) -> None:
+    """Refuse rows, dense or sparse, that hold a number that is not whole, by the name of its column."""
+    named = estimator._titles is not None or hasattr(estimator, "feature_names_in_")
+    names = estimator._column_names() if named else None
+    refuse_fractions(X, type(estimator).__name__, f"round it, or {OTHER_LAWS}", names)
 
-    def broken(part: Any) -> Any:
-        return (part != np.floor(part)) & np.isfinite(part)
 
-    odd = odd_columns(X, broken)
-    if estimator._chosen and odd.any():  # certain columns are never sparse
-        raise estimator._unsuited(X, broken(X), "counts must be whole numbers", f"round it, or {OTHER_LAWS}")
-    what = "is not all whole numbers: the others have probability 0"
-    tell_of_columns(odd, estimator._column_names() if odd.any() else [], type(estimator).__name__, what)
+def counts_tags(tags: Any) -> Any:
+    """Tags of an estimator that takes whole numbers from 0 on: of scikit-learn's, "categorical" says so."""
+    tags.input_tags.positive_only = tags.input_tags.categorical = True
+    return tags

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from numbers import Real
 from typing import Any
 
@@ -11,7 +12,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask
-from likely.core.notes import said_once
+from likely.core.notes import said_once, speaking_as
 from likely.decisions.combine import change_log_prior
 from likely.decisions.cost import Cost
 from likely.decisions.decide import settled
@@ -56,13 +57,24 @@ class Deciding(ClassifierMixin):
         self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
         novelty: float | None = None, class_prior: Any = None, full: bool = False,
     ) -> Any:  # fmt: skip
-        """The cheapest action for each row: a label, the name of a further action, `lk.REJECT` or `lk.NOVEL`.
+        """Decide about each row: the action of least expected cost, or a refusal.
 
-        What is None is as the classifier was built. It refuses only if `reject_cost` (refusing is cheaper than the
-        cheapest action), `reject_below` (the largest posterior is smaller) or `novelty` (a false-alarm rate: p(x) is
-        smaller than for all but that share of training rows that were left out of learning) is given. With `novelty`,
-        a row that no class has a density for (p(x) = 0) is always `lk.NOVEL`. `class_prior` replaces the class
-        probabilities of training. `full` adds expected costs, runner-up and reasons (`Decisions`).
+        The expected cost of action a is Σ_c cost[a, c] p(c | x). Whatever is None here is as the classifier was built;
+        without costs every mistake costs 1, so that the most probable class is decided for.
+
+        - **X**: rows (n, d).
+        - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
+          {action: {class: cost}} may name them. Actions beyond the classes may be decided for, such as "ask".
+        - **reject_cost**: what refusing costs: a row is refused where every action is expected to cost more.
+        - **reject_below**: a row is refused where its largest posterior is smaller than this probability.
+        - **novelty**: a false-alarm rate, of classifiers with a model of p(x): a row is called novel where p(x) is
+          smaller than for all but this share of training rows that were left out of learning, and wherever p(x) = 0.
+        - **class_prior**: class probabilities in place of those of training: "uniform", numbers in the order of
+          `classes_`, or a dict by label.
+        - **full**: True gives a `Decisions` instead: choices with expected costs, posteriors, runner-up and reasons.
+
+        Returns an array (n,) of objects: a label of `classes_`, the name of a further action, `lk.REJECT` where the
+        row was refused, or `lk.NOVEL` where it is unlike all that was learnt from. Compare with `is` or `==`.
         """
         check_is_fitted(self)
         cost = getattr(self, "cost", None) if cost is None else cost
@@ -107,6 +119,10 @@ class Deciding(ClassifierMixin):
         if not _has_text_keys(settings.get("class_prior")) and classes is not None:
             settings["class_prior"] = self._prior_for(settings["class_prior"]).tolist()
         return settings
+
+    def _spoken(self, inner: Any) -> AbstractContextManager[None]:
+        """Notes and errors of a classifier inside are told in the name of this one, which was called."""
+        return speaking_as(type(self).__name__, type(inner).__name__)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
         remedy = "use BayesClassifier, or leave novelty out"

@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +17,7 @@ from likely.core.learn import Stop, fit, gather
 from likely.core.notes import said_once, tell, unheard
 from likely.errors import DataError, sentence
 from likely.estimators.alarms import folds
+from likely.estimators.base import BaseEstimator
 from likely.estimators.deciding import NOVELTY, RULES
 from likely.estimators.labels import checked_labels, encoded, owners_among, tell_of_labels
 from likely.estimators.novelty import alarm, exceeds
@@ -45,7 +45,7 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
       nearest centre than all but that share of training rows are, each from centres and widths learnt without it.
 
     Every distance stands for a density, whose width is learnt: l2 for Gaussians with one variance, scaled for one
-    variance a column, mahalanobis for one covariance, l1 for Laplace laws of one width. These give posteriors, and
+    variance per column, mahalanobis for one covariance, l1 for Laplace laws of one width. These give posteriors, and
     missing entries (NaN) are integrated out. linf, lp and correlation get a softmax of −distance / temperature, the
     temperature that explains the training labels best (maximum likelihood); there a row with gaps is compared over
     what it has, and correlation needs complete rows.

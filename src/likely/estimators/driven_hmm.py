@@ -99,7 +99,7 @@ class DrivenHMMDensity(DensityEstimator):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None, lengths: Any = None,
         given: Any = None, checkpoint: Any = None,
     ) -> Self:  # fmt: skip
-        """Learn from sequences X with their covariates; `y` is ignored, weights are one a sequence.
+        """Learn from sequences X with their covariates; `y` is ignored, weights are one per sequence.
 
         `lengths` cut one long array X, and covariates alike. `given`: states that are known, for each frame of each
         sequence its number, −1 where it is not. `checkpoint` is a file name: a fit cut off goes on from there (the

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +15,7 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.ragged import Ragged
 from likely.decisions.decide import settled
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.labels import checked_labels, encoded, tell_of_labels
 from likely.estimators.novelty import alarm
 from likely.models.warp_bands import band_of
@@ -81,7 +82,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self.__dict__.pop("_reach", None)
         if series.names is not None:
             self.feature_names_in_ = np.array(series.names, dtype=object)
-        self.classes_, self.owner_ = encoded(checked_labels(y, len(series), "DTWClassifier"))
+        self.classes_, self.owner_ = encoded(checked_labels(y, len(series), "DTWClassifier", each="sequence"))
         tell_of_labels(self.classes_, self.owner_, "DTWClassifier")
         if self.k > len(series):
             expected = f"k must not be above the number of sequences ({len(series)})"

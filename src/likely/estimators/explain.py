@@ -29,6 +29,10 @@ SATURATED = (
 IMPOSSIBLE = "  p(x) is 0: no class has a density here, and the class probabilities decide; novelty= calls it novel"
 SHOWN = 12  # columns that the text shows for each row
 NOTE = "Log-odds are what a column adds given all other columns: they need not add up."
+CALIBRATED = (
+    "Log-odds are what a column adds after calibration, given all other columns: they need not add up. Before"
+    " calibration they add up to the log-odds of the uncalibrated posterior."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,10 @@ class Explanation:
     column j becomes known after all others. In naive Bayes these add up, with the prior's, to the log-odds of
     the posterior. `cost_change[i, j]` is how much more (or less) the best decision is expected to cost when column j is
     marginalised out.
+
+    With a calibration map, `log_odds`, `prior_log_odds` and the posterior are those after it, and `before` and
+    `prior_before` those before it. In naive Bayes it is the latter that add up, to the log-odds of the uncalibrated
+    posterior; after a map that is not linear (a temperature with a lapse rate, isotonic steps) they do not.
 
     Far outside, a calibration map may give one and the same posterior with and without each column. Such a row is
     `saturated`: what its columns say is then read from `before`, the log-odds that the map was given.
@@ -57,6 +65,8 @@ class Explanation:
     before: Array | None = None  # (n, d): log-odds before calibration, where there was one
     impossible: Mask | None = None  # (n,): rows that no class has a density for, which `decide` calls novel if asked
     expected: Array | None = None  # (n, C): what deciding for each class would cost on average
+    prior_before: Array | None = None  # (n,): log-odds of the class probabilities before calibration
+    odds_before: Array | None = None  # (n,): log-odds of the posterior before calibration
 
     @classmethod
     def of(cls, clf: Any, X: Any, calibration: Calibration | None = None) -> Explanation:
@@ -79,11 +89,15 @@ class Explanation:
             blind = cost.expected_of(_shares(hidden, told))[:, : cost.n_classes]
             change.append(blind.min(axis=1) - least)
             without.append(blind.argmin(axis=1))
+        at, plain = np.arange(len(raw)), np.log(np.maximum(told, 1e-300))
+        with np.errstate(invalid="ignore"):
+            odds_before = raw[at, decided] - raw[at, rival]
         return cls(
             clf._column_names(), clf.classes_[decided], clf.classes_[rival], P, clf.classes_,
             np.stack(odds, axis=1), prior[decided] - prior[rival], np.stack(change, axis=1),
             clf.classes_[np.stack(without, axis=1)], _cells(clf._told(rows)),
             None if calibration is None else np.stack(before, axis=1), np.isneginf(raw).all(axis=1), expected,
+            *((None, None) if calibration is None else (plain[decided] - plain[rival], odds_before)),
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -103,14 +117,19 @@ class Explanation:
 
     @property
     def note(self) -> str:
-        """What must be known to read the log-odds; nothing where they add up to the log-odds of the posterior."""
+        """What must be known to read the log-odds; nothing where they add up to the log-odds of the posterior.
+
+        Of a calibrated model, it says whether those before calibration add up to the uncalibrated log-odds.
+        """
         places = {c: k for k, c in enumerate(self.classes.tolist())}
         at = np.arange(len(self))
         ours, theirs = ([places[c] for c in side.tolist()] for side in (self.decided, self.rival))
         with np.errstate(divide="ignore", invalid="ignore"):
             odds = np.log(self.posterior[at, ours]) - np.log(self.posterior[at, theirs])
-        total = self.prior_log_odds + self.log_odds.sum(axis=1)
-        return "" if np.allclose(total, odds, rtol=1e-6, atol=NOTHING) else NOTE
+        if _add_up(self.prior_log_odds, self.log_odds, odds):
+            return ""
+        calibrated = self.before is not None and self.prior_before is not None and self.odds_before is not None
+        return CALIBRATED if calibrated and _add_up(self.prior_before, self.before, self.odds_before) else NOTE
 
     def cost_decided(self, i: int) -> str:
         """Where the decision is not the most probable class: by how much it is cheaper; else nothing."""
@@ -126,12 +145,14 @@ class Explanation:
         return np.argsort(-np.abs(self._evidence(i)), kind="stable")
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One plain dict a row, for JSON."""
+        """One plain dict per row, for JSON."""
         for i in range(len(self)):
             yield {
                 "decided": _plain(self.decided[i]), "rival": _plain(self.rival[i]),
                 "posterior": {str(c): float(p) for c, p in zip(self.classes, self.posterior[i], strict=True)},
-                "prior_log_odds": float(self.prior_log_odds[i]), "saturated": bool(self.saturated[i]),
+                "prior_log_odds": float(self.prior_log_odds[i]),
+                **({} if self.prior_before is None else {"prior_log_odds_before": float(self.prior_before[i])}),
+                "saturated": bool(self.saturated[i]),
                 "impossible": self.impossible is not None and bool(self.impossible[i]),
                 "reason": self.cost_decided(i) or None,
                 "columns": [
@@ -168,6 +189,11 @@ class Explanation:
         if self.impossible is not None and self.impossible[i]:
             lines.append(IMPOSSIBLE)
         return "\n".join(lines)
+
+
+def _add_up(prior: Any, each: Any, whole: Any) -> bool:
+    """Whether log-odds of the class probabilities (n,) and columns (n, d) sum to those of the posterior (n,)."""
+    return bool(np.allclose(prior + each.sum(axis=1), whole, rtol=1e-6, atol=NOTHING))
 
 
 def _shares(joint: Array, prior: Array) -> Array:

@@ -9,7 +9,7 @@ from likely.families.exponential import Exponential
 
 
 class ExponentialDensity(PredictingDensity):
-    """Learn independent exponential waiting times, one rate a column: `model_` is an `Exponential`.
+    """Learn independent exponential waiting times, one rate per column: `model_` is an `Exponential`.
 
     - **prior**: "weak" (`Gamma.weak`: a tenth of a row that looks like all rows), None for maximum likelihood, or a
       `Prior`, such as `Gamma(a, b)`.

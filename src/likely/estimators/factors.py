@@ -63,12 +63,12 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
 
     @property
     def components_(self) -> Array:
-        """The loadings of each factor (q, d), one a row."""
+        """The loadings of each factor (q, d), one per row."""
         return self.model_.loadings.T
 
     @property
     def noise_variance_(self) -> Any:
-        """Noise: a number for PPCA, one a column (d,) for factor analysis."""
+        """Noise: a number for PPCA, one per column (d,) for factor analysis."""
         return float(self.model_.noise) if self._kind == "spherical" else self.model_.noise
 
     @property

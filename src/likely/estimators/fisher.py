@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +16,7 @@ from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
 from likely.errors import DataError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.border import row_weights
 from likely.estimators.deciding import RULES, Deciding, class_probabilities
 from likely.estimators.labels import checked_labels, encoded, owners_among

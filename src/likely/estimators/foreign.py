@@ -1,4 +1,4 @@
-"""Classifiers of others: how each is given weights, and how its scores become one column a class."""
+"""Classifiers of others: how each is given weights, and how its scores become one column per class."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 from likely.core.arrays import Array, Index
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.border import row_weights
-from likely.estimators.labels import checked_labels, encoded
+from likely.estimators.labels import checked_labels, encoded, labelled_things
 from likely.estimators.tables import take_rows
 
 RESPONSES = ("decision_function", "predict_log_proba", "predict_proba")  # unbounded scores calibrate best
@@ -25,7 +25,7 @@ RESPONSES = ("decision_function", "predict_log_proba", "predict_proba")  # unbou
 
 def checked_targets(X: Any, y: Any, sample_weight: Any, whose: Any) -> tuple[NDArray[Any], Index, Array | None]:
     """Classes (C,), the class of each row (n,) and weights: of the rows that weigh something."""
-    labels = checked_labels(y, rows_of(X), type(whose).__name__)
+    labels = checked_labels(y, rows_of(X), type(whose).__name__, each=labelled_things(X))
     weight = None
     if sample_weight is not None:
         weight = row_weights(sample_weight, np.empty((len(labels), 0)))
@@ -68,7 +68,7 @@ def weight_argument(estimator: Any) -> str | None:
 
 
 def one_score_a_class(estimator: Any) -> Any:
-    """A copy whose support vector machines give one score a class, not one a pair of classes."""
+    """A copy whose support vector machines give one score per class, not one per pair of classes."""
     pairs = [name for name, value in estimator.get_params().items() if _asks_pairs(name, value)]
     return clone(estimator).set_params(**dict.fromkeys(pairs, "ovr")) if pairs else estimator
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from likely.core.arrays import Array, Mask
 from likely.errors import DataError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.border import row_weights
 from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimators.labels import checked_labels, encoded, tell_of_labels
@@ -71,7 +71,7 @@ class ClassFrequencies(Deciding, BaseEstimator):
         return np.zeros(_num_samples(X), dtype=bool), None
 
     def _check_state(self) -> None:
-        """After a file was read: one probability a class."""
+        """After a file was read: one probability per class."""
         if not hasattr(self, "classes_"):
             return
         count: Any = getattr(self, "class_count_", None)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask
 from likely.errors import DataError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.deciding import Deciding
 

@@ -14,7 +14,7 @@ from likely.priors.gamma import Gamma
 
 
 class GammaDensity(ColumnDensity):
-    """Learn independent gamma laws of positive numbers, a shape and a rate a column: `model_` is a `Gamma`.
+    """Learn independent gamma laws of positive numbers, a shape and a rate per column: `model_` is a `Gamma`.
 
     - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
     - **zeros**: "missing": a 0, which no gamma law gives, counts as not observed, in learning and in scoring, and a

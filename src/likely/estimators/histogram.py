@@ -18,7 +18,7 @@ class HistogramDensity(DensityEstimator):
     """Learn a histogram: `model_` is a `Histogram` (Herbst 2.5).
 
     - **bins**: cells of a column: "doane", "sturges", "knuth" (the most probable number, given the rows),
-      "leave-one-out" (rows that were left out, copies together, are most likely), a number, numbers (one a column), or
+      "leave-one-out" (rows that were left out, copies together, are most likely), a number, one number per column, or
       edges: of all columns, or a list of them. "doane" and "sturges" look at the distinct values of a column, the other
       two at how many rows each cell holds; they cut nothing finer than values were rounded.
     - **joint**: True counts combinations on a grid, False each column by itself, as if they were independent.

@@ -66,7 +66,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
       a gain a frame.
 
     Sequences are a `Ragged`, a list of arrays (T_i, D) or (T_i,), or one array (T, D), which `lengths` may cut. Missing
-    entries and frames are NaN. Weights are one a sequence.
+    entries and frames are NaN. Weights are one per sequence.
 
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
@@ -371,7 +371,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return self.component_._column_names()
 
     def _in_names(self, text: str) -> str:
-        return self.component_._in_names(text).replace("(member ", "(state ").replace("(component ", "(state ")
+        return self.component_._in_names(text).replace("(member", "(state").replace("(component", "(state")
 
     def _outward(self, rows: Any, like: Any = None) -> Any:
         if not isinstance(rows, Ragged):

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +15,7 @@ from likely.core.learn import Stop
 from likely.core.notes import tell
 from likely.core.report import FitReport
 from likely.errors import DataError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.border import numeric_rows, row_weights
 from likely.estimators.fast import is_plain
 from likely.models.assigning import Table, refuse_empty_rows
@@ -37,7 +38,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     - **variances**: "equal", or "own" for a variance of its own for each cluster (spherical Gaussians, hard labels)
     - **max_iter, tol**: passes at most, of "batch", of "own" and of "exchange"; the share of the criterion by which it
       must fall to go on (0: until no row moves). With variances="own" the criterion is a log-likelihood, and tol what a
-      pass must gain in nats a row; "exchange" goes on until no row moves
+      pass must gain in nats per row; "exchange" goes on until no row moves
     - **random_state**: seed of the drawn starts
 
     `model_` is the value (`Centres`), `stats_` its statistics, `report_` how it went, `n_iter_` all passes.

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from likely.core.arrays import Index, unmasked
 from likely.core.notes import tell
+from likely.core.ragged import Ragged
 from likely.errors import DataError, sentence
 from likely.families.categorical import is_missing
 
@@ -19,26 +20,39 @@ LOOK = 10_000  # labels up to which scikit-learn is asked whether they are some
 SPAN = 4096  # labels that are whole numbers within such a span are counted rather than sorted
 
 
-def checked_labels(y: Any, n: int, whose: str, gaps: bool = False, none: bool = False) -> NDArray[Any]:
-    """One label a row: strings, numbers or booleans, none missing unless `gaps` are allowed (`none`: all may be)."""
+def checked_labels(
+    y: Any, n: int, whose: str, gaps: bool = False, none: bool = False, each: str = "row"
+) -> NDArray[Any]:  # fmt: skip
+    """One label per row: strings, numbers or booleans, none missing unless `gaps` are allowed (`none`: all may be).
+
+    `each` is what has a label: a "row" or a "sequence".
+    """
     if y is None:
         raise DataError(f"{whose} requires y to be passed, but the target y is None.")
     y = y.to_numpy() if hasattr(y, "to_numpy") else y
     y = y.astype(object) if isinstance(y, np.ma.MaskedArray) else y  # so that a label keeps its kind beside gaps
     y = column_or_1d(_kept_apart(unmasked(y)), warn=True)
     if len(y) != n:
-        raise DataError(sentence(whose, "y must have one label per row of X", f"{len(y)} labels for {n} rows"))
+        expected = f"y must have one label per {each} of X"
+        raise DataError(sentence(whose, expected, f"{len(y)} labels for {n} {each}s"))
     if gaps:
         there = ~missing_labels(y)
         if not there.all():
-            return np.full(len(y), None, dtype=object) if none and not there.any() else _with_gaps(y, there, whose)
-    _refuse_missing(y, whose)
+            if none and not there.any():
+                return np.full(len(y), None, dtype=object)
+            return _with_gaps(y, there, whose, each)
+    _refuse_missing(y, whose, each)
     _refuse_mixed(y, whose)
     if y.dtype == object and len(y) and not isinstance(y[0], str):
         y = np.array(y.tolist())
     if y.dtype.kind not in "biu" or len(y) <= LOOK:  # it hashes them three times; many whole numbers are labels
         check_classification_targets(y)
     return y
+
+
+def labelled_things(X: Any) -> str:
+    """What a label is of: a "sequence" in a Ragged or a list of arrays (T, d), else a "row"."""
+    return "sequence" if isinstance(X, Ragged) or (isinstance(X, list) and X and np.ndim(X[0]) == 2) else "row"
 
 
 def missing_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
@@ -50,24 +64,24 @@ def missing_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([is_missing(label) for label in y], dtype=bool) if y.dtype == object else np.zeros(len(y), bool)
 
 
-def tell_of_labels(classes: NDArray[Any], owner: Index, whose: str) -> None:
+def tell_of_labels(classes: NDArray[Any], owner: Index, whose: str, each: str = "row") -> None:
     """Say what labels (n,) leave open: those that are missing (−1) are hidden, and one class alone decides nothing."""
     hidden = int((owner < 0).sum())
     if hidden:
-        told = f"{hidden} of {len(owner)} rows have no label: it is hidden, and they are shared among the classes"
-        tell(f"{whose}: {told}; leave these rows out to learn from the others alone")
+        told = f"{hidden} of {len(owner)} {each}s have no label: it is hidden, and they are shared among the classes"
+        tell(f"{whose}: {told}; leave these {each}s out to learn from the others alone")
     if len(classes) == 1:
-        told = f"all labels are {classes.tolist()[0]!r}, so every row will be decided for it"
-        tell(f"{whose}: {told}; give rows of another class")
+        told = f"all labels are {classes.tolist()[0]!r}, so every {each} will be decided for it"
+        tell(f"{whose}: {told}; give {each}s of another class")
 
 
-def _with_gaps(y: NDArray[Any], there: NDArray[np.bool_], whose: str) -> NDArray[Any]:
+def _with_gaps(y: NDArray[Any], there: NDArray[np.bool_], whose: str, each: str) -> NDArray[Any]:
     """Labels of which some are missing, as objects: those that are there are checked, the others are None."""
     if not there.any():
-        remedy = "label some rows, or look for clusters: MixtureClusterer"
+        remedy = f"label some {each}s, or look for clusters: MixtureClusterer"
         got = "none (Input y contains NaN or None only)"
-        raise DataError(sentence(whose, "at least one row needs a label", got, remedy))
-    seen = checked_labels(y[there], int(there.sum()), whose)
+        raise DataError(sentence(whose, f"at least one {each} needs a label", got, remedy))
+    seen = checked_labels(y[there], int(there.sum()), whose, each=each)
     if y.dtype.kind == "f" and (seen == np.floor(seen)).all():
         seen = seen.astype(np.int64)  # whole numbers that became fractions for the sake of NaN
     out = np.full(len(y), None, dtype=object)
@@ -81,7 +95,7 @@ def _kept_apart(y: Any) -> Any:
     return np.asarray(y, dtype=object) if a.dtype.kind == "U" and not hasattr(y, "dtype") else a
 
 
-def _refuse_missing(y: NDArray[Any], whose: str) -> None:
+def _refuse_missing(y: NDArray[Any], whose: str, each: str) -> None:
     bad: list[int] = []
     if y.dtype.kind == "f" and not np.isfinite(y.sum()):
         bad = np.flatnonzero(~np.isfinite(y)).tolist()
@@ -89,9 +103,9 @@ def _refuse_missing(y: NDArray[Any], whose: str) -> None:
         bad = [i for i, label in enumerate(y) if is_missing(label)]
     if bad:
         what = "infinity" if _is_infinite(y[bad[0]]) else "NaN or None"
-        got = f"{y[bad[0]]} at row {bad[0]} (Input y contains {what})"
-        remedy = "label these rows, or leave them out"
-        raise DataError(sentence(whose, "every row needs a label", got, remedy))
+        got = f"{y[bad[0]]} at {each} {bad[0]} (Input y contains {what})"
+        remedy = f"label these {each}s, or leave them out"
+        raise DataError(sentence(whose, f"every {each} needs a label", got, remedy))
 
 
 def _is_infinite(label: Any) -> bool:

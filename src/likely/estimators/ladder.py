@@ -65,7 +65,7 @@ SHAPES: tuple[tuple[str, str, str, Any], ...] = (
         GaussianDensity("full", predictive="all"),
     ),
     (
-        "student-t", "robust t", "a t law of four degrees of freedom a class, in which rows far out count little",
+        "student-t", "robust t", "a t law of four degrees of freedom per class, in which rows far out count little",
         StudentTDensity("full", dof=4.0, **PATIENCE),  # learning the degrees takes seven times as long
     ),
 )  # fmt: skip
@@ -196,9 +196,25 @@ def chosen_rungs(rungs: Sequence[Rung], models: str) -> list[Rung]:
         raise DomainError(sentence(by_caller("--models", "models"), f"names of models are {', '.join(NAMES)}", got))
     wanted = {_known_as(key, known) for key in keys}
     if not wanted & set(known):
-        expected, left = f"for these columns there are {', '.join(known)}", not_applicable(rungs, models).rstrip(".")
-        raise DomainError(sentence(by_caller("--models", "models"), expected, models, left))
+        expected = f"for these columns there are {', '.join(known)}"
+        raise DomainError(sentence(by_caller("--models", "models"), expected, models, _needs(known, models)))
     return [rung for rung in rungs if rung.key in wanted]
+
+
+def same_model(rungs: Sequence[Rung], models: str) -> str:
+    """Which models that `--models` names are compared under another name, because here both are one; else empty.
+
+    >>> same_model(ladder({"size": "real", "weight": "real"}), "naive-bayes,pooled")
+    'All columns are numbers, so naive-bayes is the same model as diagonal: it is compared as diagonal.'
+    """
+    known = [rung.key for rung in rungs]
+    pairs = [(key, _known_as(key, known)) for key in _asked(models) if _known_as(key, known) in known]
+    why = {"diagonal": "All columns are numbers", "naive-bayes": "The table has columns of words"}
+    told = [
+        f"{why[other.removesuffix('-t')]}, so {key} is the same model as {other}: it is compared as {other}."
+        for key, other in pairs if key != other
+    ]  # fmt: skip
+    return " ".join(told)
 
 
 def not_applicable(rungs: Sequence[Rung], models: str) -> str:
@@ -207,14 +223,21 @@ def not_applicable(rungs: Sequence[Rung], models: str) -> str:
     >>> not_applicable(ladder({"size": "real", "colour": "category"}), "naive-bayes,diagonal,neighbours")
     'Left out, not for this table: neighbours needs numbers alone, and two rows of each class.'
     """
-    known = [rung.key for rung in rungs]
-    left = [key for key in _asked(models) if key != "all" and _known_as(key, known) not in known]
-    told = "; ".join(f"{key} needs {NAMES[key]}" for key in left if key in NAMES)
+    told = _needs([rung.key for rung in rungs], models)
     return f"Left out, not for this table: {told}." if told else ""
 
 
+def _needs(known: Sequence[str], models: str) -> str:
+    """What those of the models need that are not among the known keys."""
+    left = [key for key in _asked(models) if key in NAMES and _known_as(key, known) not in known]
+    return "; ".join(f"{key} needs {NAMES[key]}" for key in left)
+
+
 def _asked(models: str) -> list[str]:
-    return list(dict.fromkeys(key.strip() for key in models.split(",") if key.strip()))
+    """Names with commas between them, each once, in the order of the ladder; unknown names first."""
+    keys = dict.fromkeys(key.strip() for key in models.split(",") if key.strip())
+    order = list(NAMES)
+    return sorted(keys, key=lambda key: order.index(key) if key in NAMES else -1)
 
 
 def _known_as(key: str, known: Sequence[str]) -> str:
@@ -351,7 +374,7 @@ def _work(key: str, kinds: Kinds, rows: Sequence[float]) -> float:
 def _work_of_windows(m: float, d: int) -> float:
     """What a row of a class of m costs: a tree leaves out most of them in few columns, else all pairs are formed once.
 
-    Measured on 200 to 64,000 rows a class in 1 to 6 columns, and 200 to 10,000 in 8 to 256: right to a factor of two.
+    Measured on 200 to 64,000 rows per class in 1 to 6 columns, and 200 to 10,000 in 8 to 256: right to a factor of two.
     """
     return float(m**0.5 * (1.3 + d / 8) if d <= BY_COLUMNS else 10 + m * (0.06 + d / 8000))
 

@@ -69,7 +69,7 @@ class LinearGaussianDensity(DensityEstimator):
     learning with a note. A variance that has come too near 0 to move is raised if log p rises with it.
 
     Sequences are a `Ragged`, a list of arrays (T_i, p) or (T_i,), or one array, which `lengths` may cut; NaN was not
-    observed. `inputs` stand beside them in the same form. Weights are one a sequence.
+    observed. `inputs` stand beside them in the same form. Weights are one per sequence.
 
     >>> import likely as lk, numpy as np
     >>> level = lk.LinearGaussian.local_level(noise=0.1, observation=1.0)

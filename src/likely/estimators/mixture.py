@@ -59,7 +59,7 @@ class MixtureDensity(DensityEstimator):
       one for the parts of each mixture; "all": mixtures that stand side by side have the same parts, only weights
       differ.
     - **prior**: "weak" keeps every part regular; None is maximum likelihood; a number a is a Dirichlet law over the
-      weights, a fictitious a − 1 rows a part (below 1, also below 0: parts that explain less than 1 − a rows are
+      weights, a fictitious a − 1 rows per part (below 1, also below 0: parts that explain less than 1 − a rows are
       emptied), with weak priors for the parts; a law of the weights alone (`Dirichlet`, `SparseWeights`) likewise. A
       part's own number or `Prior` stands. Or a `MixturePrior` for all of it.
     - **start**: "kmeans++", "random" or "split" (grown from one part, the widest cut in two, again and again), all on a
@@ -417,7 +417,7 @@ class MixtureDensity(DensityEstimator):
         return self.component_._column_names()
 
     def _in_names(self, text: str) -> str:
-        return self.component_._in_names(text).replace("(member ", "(component ")
+        return self.component_._in_names(text).replace("(member", "(component")
 
     def _started(self, blank: Mixture, X: Any, owner: Index, weight: Any) -> list[Mixture]:
         """First models for classes that have a mixture each: rows are grouped class by class."""

@@ -58,7 +58,7 @@ LAWS: dict[str, Callable[[], Any]] = {
 
 
 class NaiveBayes(BayesClassifier):
-    """p(x | c) = Π_j p_j(x_j | c): one law a column, whatever kind each is   (Ney 2.6).
+    """p(x | c) = Π_j p_j(x_j | c): one law per column, whatever kind each is   (Ney 2.6).
 
     - **laws**: "auto": Gaussian for numbers, categorical for texts and booleans; for every column a density, or one of
       "gaussian", "student-t", "laplace", "cauchy", "uniform", "triangular", "histogram" (numbers), "exponential",

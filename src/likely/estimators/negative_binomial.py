@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from likely.core.notes import tell
-from likely.estimators.counted_columns import CountDensity, look_for_fractions
+from likely.estimators.counted_columns import CountDensity, only_whole
 from likely.estimators.sparse_border import checked_sparse, refuse_negative
 from likely.families.negative_binomial import NegativeBinomial
 from likely.families.sparse_rows import is_sparse
 
 
 class NegativeBinomialDensity(CountDensity):
-    """Learn independent negative binomial counts, a size and a probability a column: `model_` is a `NegativeBinomial`.
+    """Learn independent negative binomial counts, size and probability per column: `model_` is a `NegativeBinomial`.
 
     Rows are dense or sparse (SciPy's matrices stay sparse). A column that spreads no more than a Poisson law's gets a
     size that stands for infinity, and a note says so.
@@ -35,7 +35,7 @@ class NegativeBinomialDensity(CountDensity):
         X = checked_sparse(self, X, reset)
         if reset:
             refuse_negative(X, "NegativeBinomialDensity")
-            look_for_fractions(self, X)
+            only_whole(self, X)
         return X
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:

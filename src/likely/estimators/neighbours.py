@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +14,7 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.notes import said_once, tell
 from likely.decisions.cost import Cost
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.deciding import NOVELTY, RULES
 from likely.estimators.labels import checked_labels, encoded, owners_among, tell_of_labels
 from likely.estimators.novelty import alarm

@@ -25,8 +25,8 @@ class ParzenDensity(DensityEstimator):
       row only, "scott" and "silverman" are the rules for Gaussian data, and a number is taken as it is. Copies of a row
       are one row with more weight: else windows would shrink to nothing.
     - **dof**: degrees of freedom of the t kernel.
-    - **tolerance**: the largest |Δ log p| of a score; None: exact up to 4,096 distinct rows a class, 1e-6 beyond; 0 is
-      exact always.
+    - **tolerance**: the largest |Δ log p| of a score; None: exact up to 4,096 distinct rows per class, 1e-6 beyond; 0
+      is exact always.
     - **unit**: how widths of columns compare: as variances within all classes together ("pooled"), as the class's own
       ("class", Ney 5.2: where it matters how much a column varies; in many columns some hardly vary in a class), or one
       width for all ("common": columns in one and the same unit, as pixels are). None is "pooled", and "class" of

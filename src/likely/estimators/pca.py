@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +15,7 @@ from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.notes import tell
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.shell import DensityEstimator
 from likely.families import moments
 from likely.families.scatter_root import ScatterRoot, centred_rows, root_of_rows
@@ -136,7 +137,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @property
     def components_(self) -> Array:
-        """The axes (q, d), one a row."""
+        """The axes (q, d), one per row."""
         return self.principal_.axes
 
     @property
@@ -217,9 +218,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if stats is None:
                 refuse_infinite(x, "PCA")
                 refuse_gaps(x, "PCA")
-                raise DataError(
-                    sentence("PCA", "sums of squares must stay finite", "an overflow", "rescale the columns")
-                )
+                raise moments.overflow("PCA")
             return stats
 
         if way == "gram":

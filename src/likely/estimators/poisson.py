@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from likely.estimators.columns import OTHER_LAWS
-from likely.estimators.counted_columns import look_for_fractions
+from likely.estimators.counted_columns import counts_tags, only_whole
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
 from likely.estimators.sparse_border import checked_sparse, refuse_negative
 from likely.families.poisson import Poisson
@@ -17,7 +17,7 @@ from likely.families.sparse_rows import is_sparse
 
 
 class PoissonDensity(DensityEstimator):
-    """Learn independent Poisson counts, one rate a column: `model_` is a `Poisson`.
+    """Learn independent Poisson counts, one rate per column: `model_` is a `Poisson`.
 
     Rows are dense or sparse (SciPy's matrices stay sparse).
 
@@ -69,7 +69,7 @@ class PoissonDensity(DensityEstimator):
             if low.any():
                 raise self._unsuited(X, low, "counts are needed (Negative values in data)", OTHER_LAWS)
         if reset:
-            look_for_fractions(self, X)
+            only_whole(self, X)
         return X
 
     @property
@@ -78,7 +78,6 @@ class PoissonDensity(DensityEstimator):
         return self._learnt.rate
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
+        tags = counts_tags(super().__sklearn_tags__())
         tags.input_tags.sparse = True
         return tags

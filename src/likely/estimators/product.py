@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import validate_data
@@ -18,7 +18,8 @@ from sklearn.utils.validation import validate_data
 from likely.core.blocks import Block
 from likely.core.columns import Columns
 from likely.core.learn import resolve_prior
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, by_name, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.border import foreign, refuse_dates
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.outward import filled_columns, filled_in
@@ -32,7 +33,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     - **parts**: a list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every
       column on its own. Rows are `lk.Columns` (or a dict) with the parts' names, a data frame with columns
-      of these names, or an array with one column a part; `columns` names or numbers others.
+      of these names, or an array with one column per part; `columns` names or numbers others.
     - **prior**: what a part's own "weak" means here: "weak", or None for maximum likelihood. A part's own number or
       `Prior` stands. Or a `ProductPrior` for the whole.
 
@@ -146,7 +147,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
                 raise DataError(sentence("ProductDensity", f"part {part[0]!r} needs a column of that name", names))
             return [part[0]]
         if len(self.parts) != width:
-            expected = f"an array must have one column a part ({len(self.parts)})"
+            expected = f"an array must have one column per part ({len(self.parts)})"
             raise DomainError(
                 sentence("ProductDensity", expected, width, "or name columns: (name, estimator, columns)")
             )
@@ -243,13 +244,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         part = re.match(r"part '(.*?)': ", text)
         own = next((self._called(own) for name, _, own in self.parts_ if part and name == part[1]), [])
 
-        def named(found: re.Match[str]) -> str:
-            at = [int(i) for i in found[2].split(",")]
-            if max(at) >= len(own):
-                return found[0]
-            return f"{found[1]} {', '.join(repr(own[i]) for i in at)} {found[3]}"
-
-        return re.sub(r"(columns?) ([\d, ]+) (is|are|was|were)\b", named, text)
+        return by_name(text, "column", lambda j: repr(own[j]) if j < len(own) else str(j))
 
     def _told(self, rows: Columns) -> Columns:
         return Columns({name: part._told(rows[name]) for name, part, _ in self.parts_})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
+
+from likely.estimators.base import BaseEstimator
 
 
 class Recogniser(BaseEstimator):

@@ -68,7 +68,7 @@ def chain_rungs(
     ground = ClassFrequencies(**rules)
     rungs = [Rung("frequencies", "class frequencies", "sequences are not looked at", 0, ground)]
     for K in states:
-        words = "no memory: frames in any order" if K == 1 else f"{K} states a class, each with its own law of frames"
+        words = "no memory: frames in any order" if K == 1 else f"{K} states per class, each with its own law of frames"
         for i, topology in enumerate(topologies or (how["topology"],)):
             if i and (K == 1 or (least is not None and Topology.of(topology, K).shortest > least)):
                 continue

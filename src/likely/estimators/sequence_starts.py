@@ -23,7 +23,7 @@ def goes_forward(topology: Topology) -> bool:
 
 
 def by_segments(topology: Topology, seqs: Ragged, rng: Generator | None) -> Index:
-    """A state for each frame (T,): equal segments, one a state, or with `rng` segments of random lengths.
+    """A state for each frame (T,): equal segments, one per state, or with `rng` segments of random lengths.
 
     Where sequences may begin in several states (parallel branches), what a sequence holds deals it to one of them.
     """

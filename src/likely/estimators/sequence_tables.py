@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 
 from likely.core.arrays import Array, Index, Mask, is_gap
@@ -16,6 +16,7 @@ from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.errors import DataError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.deciding import Deciding
 from likely.estimators.frequencies import ClassFrequencies
@@ -92,7 +93,7 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
 class SequenceClassifier(Deciding, _OfSequences):
     """Decide about sequences whose frames have named columns: `likely fit --sequences --target` writes it.
 
-    - **classifier**: a `BayesClassifier` of `HMMDensity`; None: one state a class, with a law for each column's kind.
+    - **classifier**: a `BayesClassifier` of `HMMDensity`; None: one state per class, with a law for each column's kind.
       `around` puts a fitted one together with its columns.
 
     >>> import likely as lk, numpy as np
@@ -115,8 +116,9 @@ class SequenceClassifier(Deciding, _OfSequences):
 
         self._validate_params()
         frames = self._noted(X)
-        usual = BayesClassifier(chain(self.columns, 1))
-        self.classifier_ = (usual if self.classifier is None else clone(self.classifier)).fit(frames, y, sample_weight)
+        model = BayesClassifier(chain(self.columns, 1)) if self.classifier is None else clone(self.classifier)
+        with self._spoken(model):
+            self.classifier_ = model.fit(frames, y, sample_weight)
         self.calibration_ = None
         return self
 
@@ -143,14 +145,17 @@ class SequenceClassifier(Deciding, _OfSequences):
 
     def log_posterior(self, X: Any) -> Array:
         """log p(c | sequence) (n, C), columns in the order of `classes_`."""
-        return applied(self.calibration_, self.classifier_.log_posterior(self.frames(X)))
+        frames = self.frames(X)
+        with self._spoken(self.classifier_):
+            return applied(self.calibration_, self.classifier_.log_posterior(frames))
 
     def score_samples(self, X: Any) -> Array:
         """log p of each sequence (n,), whatever its class; NaN where class frequencies alone decide."""
         frames = self.frames(X)
         if isinstance(self.classifier_, ClassFrequencies):
             return np.full(len(frames), np.nan)
-        return self.classifier_.model_.log_prob(self.classifier_._rows(frames))
+        with self._spoken(self.classifier_):
+            return self.classifier_.model_.log_prob(self.classifier_._rows(frames))
 
     # how to decide is the classifier's own affair
     cost = property(lambda self: self.classifier_.cost)
@@ -159,7 +164,8 @@ class SequenceClassifier(Deciding, _OfSequences):
     novelty = property(lambda self: self.classifier_.novelty)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
-        return self.classifier_._novel(self.frames(X), rate)
+        with self._spoken(self.classifier_):
+            return self.classifier_._novel(self.frames(X), rate)
 
     def _check_state(self) -> None:
         """After a file was read: texts are JSON, and the classifier is one for these columns."""

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +21,8 @@ from likely.core.notes import said_once, tell, unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, by_name, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.border import TAKES_TEXT, numeric_rows, row_weights
 from likely.estimators.fast import is_plain
 from likely.estimators.outward import filled_in
@@ -338,7 +339,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             return text
-        return re.sub(r"column ([\d, ]+) is", lambda m: f"column {_named(m[1], names)} is", text)
+        return by_name(text, "column", lambda j: repr(str(names[j])))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -366,7 +367,3 @@ def _renamed(whose: re.Pattern[str], name: str, text: str) -> str:
     """A note that begins with whose it is, in another name."""
     found = whose.match(text)
     return text if found is None else name + text[found.end() :]
-
-
-def _named(numbers: str, names: Any) -> str:
-    return ", ".join(repr(str(names[int(i)])) for i in numbers.split(","))

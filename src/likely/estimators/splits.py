@@ -94,7 +94,7 @@ def _units(X: Any, groups: Any, owner: Index, here: Index) -> Index:
 def _checked_groups(groups: Any, owner: Index) -> Any:
     groups = np.asarray(groups)
     if groups.shape != owner.shape:
-        expected = f"groups must have one entry a row ({len(owner)})"
+        expected = f"groups must have one entry per row ({len(owner)})"
         raise ShapeError(sentence("cross-validation", expected, groups.shape))
     return groups
 
@@ -184,7 +184,7 @@ def _ordered(time: Any, n: int) -> Any:
         return np.arange(n)
     time = np.asarray(time)
     if time.shape != (n,):
-        raise ShapeError(sentence("cross-validation", f"time must have one entry a row ({n})", time.shape))
+        raise ShapeError(sentence("cross-validation", f"time must have one entry per row ({n})", time.shape))
     missing = np.isnat(time) if time.dtype.kind in "mM" else time != time
     if np.any(missing):
         raise DataError(

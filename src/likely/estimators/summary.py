@@ -170,7 +170,7 @@ def _moved(estimator: Any) -> dict[str, str]:
 
 
 def _prior(prior: Any) -> str:
-    """Which prior, in a word; one a part for a product."""
+    """Which prior, in a word; one per part for a product."""
     parts = getattr(prior, "parts", None)
     if hasattr(prior, "weights"):
         told = [f"{what}: {_prior(p)}" for what, p in (("weights", prior.weights), ("parts", parts)) if p is not None]

@@ -48,7 +48,7 @@ FIRST = 5  # refits with guessed regimes, before they are hidden again
 class SwitchingDensity(DensityEstimator):
     """Learn a `SwitchingLinear` by EM: parameters of each regime, and the chain between them   (de Freitas 12).
 
-    - **regimes**: a list of `LinearGaussian` to begin with, one a regime; or a `SwitchingLinear`. A number: so many
+    - **regimes**: a list of `LinearGaussian` to begin with, one per regime; or a `SwitchingLinear`. A number: so many
       regimes, each of one state beside the columns' levels, guessed from the data and told apart by windows.
     - **moves**: probabilities (K, K) to begin with; None: stay with 0.95.
     - **learn**: names such as ["noise", "observation"] for all regimes, or a list of such a regime; None: all but the
@@ -110,7 +110,7 @@ class SwitchingDensity(DensityEstimator):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None,
         given: Any = None,
     ) -> Self:  # fmt: skip
-        """Learn from sequences X; `y` is ignored, weights are one a sequence, `inputs` are given as X is.
+        """Learn from sequences X; `y` is ignored, weights are one per sequence, `inputs` are given as X is.
 
         `given`: regimes that are known, for each frame its number, −1 where it is not.
         """

@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask, unmasked
 from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.errors import DataError, DomainError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.contest import calibration_of
 from likely.estimators.deciding import Deciding
 from likely.estimators.explain import Explanation
@@ -67,7 +68,7 @@ class TableModel:
         if isinstance(X, Typed):
             return X.frame
         named = with_names(X, self.feature_names_in_.tolist(), type(self).__name__)
-        return laid_out(Table.like(self.schema, named).frame, list(self.schema))
+        return laid_out(Table.like(self.schema, named, whose=type(self).__name__).frame, list(self.schema))
 
     def _know(self, schema: Schema, columns: Sequence[str] | None) -> None:
         """Note the columns in use, and all columns of the training table; None: the former are all."""
@@ -121,14 +122,15 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         from likely.data.table import Table
 
         self._validate_params()
-        table = Table.of(with_names(X, None, "TableClassifier"), kinds=self.kinds)
+        table = Table.of(with_names(X, None, "TableClassifier"), kinds=self.kinds, whose="TableClassifier")
         schema = arranged_schema(table.schema())
         kinds = {name: entry["kind"] for name, entry in schema.items()}
         model = naive_bayes(kinds) if self.classifier is None else clone(self.classifier)
-        self.classifier_ = model.fit(laid_out(table.frame, list(schema)), y, sample_weight)
-        self._know(schema, table.names)
         frame = laid_out(table.frame, list(schema))
-        self.calibration_ = calibration_of(model, frame, y, sample_weight) if self.calibrate else None
+        with self._spoken(model):
+            self.classifier_ = model.fit(frame, y, sample_weight)
+            self.calibration_ = calibration_of(model, frame, y, sample_weight) if self.calibrate else None
+        self._know(schema, table.names)
         return self
 
     @classmethod
@@ -162,10 +164,16 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
 
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
-        return applied(self.calibration_, self.classifier_.log_posterior(self.frame(X)))
+        frame = self.frame(X)
+        with self._spoken(self.classifier_):
+            return applied(self.calibration_, self.classifier_.log_posterior(frame))
 
     def decide(self, X: Any, **how: Any) -> Any:
-        """The cheapest action for each row, or a refusal (see `BayesClassifier.decide`)."""
+        """Decide about each row of a table: the action of least expected cost, or a refusal.
+
+        `how` are `cost`, `reject_cost`, `reject_below`, `novelty`, `class_prior` and `full`: see
+        `BayesClassifier.decide`, which also says what is returned.
+        """
         return super().decide(Typed(self.frame(X)), **how)
 
     def unseen(self, X: Any) -> dict[str, Mask]:
@@ -189,8 +197,10 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         """Why each row is decided as it is: log-odds by column, and what each column saves (`Explanation`)."""
         if not hasattr(self.classifier_, "explain"):
             expected, remedy = "there is nothing to explain", "it decides by class frequencies and looks at no column"
-            raise DomainError(sentence(type(self.classifier_).__name__, expected, remedy=remedy))
-        return Explanation.of(self.classifier_, self.frame(X), self.calibration_)
+            raise DomainError(sentence("TableClassifier", expected, remedy=remedy))
+        frame = self.frame(X)
+        with self._spoken(self.classifier_):
+            return Explanation.of(self.classifier_, frame, self.calibration_)
 
     # ---------------------------------------------------------------------- inside
 
@@ -201,7 +211,8 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
     novelty = property(lambda self: self.classifier_.novelty)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
-        return self.classifier_._novel(self.frame(X), rate)
+        with self._spoken(self.classifier_):
+            return self.classifier_._novel(self.frame(X), rate)
 
     def _check_state(self) -> None:
         """After a file was read: texts are JSON, and the classifier is one for these columns."""

@@ -7,12 +7,14 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index
+from likely.core.notes import speaking_as
 from likely.errors import DataError, sentence
+from likely.estimators.base import BaseEstimator
 from likely.estimators.left_out import left_out_surprises
 from likely.estimators.mixture import MixtureDensity
 from likely.estimators.shell import tell_of_strangers
@@ -65,14 +67,15 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         from likely.data.table import Table
 
         self._validate_params()
-        table = Table.of(with_names(X, None, "TableClusterer"), kinds=self.kinds)
+        table = Table.of(with_names(X, None, "TableClusterer"), kinds=self.kinds, whose="TableClusterer")
         schema = arranged_schema(table.schema())
         frame = laid_out(table.frame, list(schema))
-        self.found_ = discover(
-            frame, {name: entry["kind"] for name, entry in schema.items()}, self.n_components, by=self.by,
-            weight=sample_weight, restarts=self.restarts, most=most_clusters(frame, self.most, sample_weight),
-            seed=self.random_state,
-        )  # fmt: skip
+        with speaking_as("TableClusterer", "MixtureDensity"):
+            self.found_ = discover(
+                frame, {name: entry["kind"] for name, entry in schema.items()}, self.n_components, by=self.by,
+                weight=sample_weight, restarts=self.restarts, most=most_clusters(frame, self.most, sample_weight),
+                seed=self.random_state,
+            )  # fmt: skip
         self._adopt(self.found_, schema, table.names, frame, sample_weight)
         self.labels_ = self.predict(Typed(frame))
         return self

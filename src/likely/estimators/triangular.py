@@ -13,7 +13,7 @@ from likely.families.triangular import Triangular
 class TriangularDensity(ColumnDensity):
     """Learn independent triangular columns: `model_` is a `Triangular`.
 
-    - **low**, **high**: the ends where they are known, a number or one a column; None learns them.
+    - **low**, **high**: the ends where they are known, a number or one per column; None learns them.
     - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
 
     >>> import likely as lk

@@ -16,7 +16,7 @@ from likely.decisions.evaluation import Evaluation
 from likely.errors import DataError, DomainError, sentence
 from likely.estimators.calibrated import Calibrated
 from likely.estimators.foreign import aligned_to, checked_targets, fitted, log_posteriors, rows_of
-from likely.estimators.labels import checked_labels
+from likely.estimators.labels import checked_labels, labelled_things
 from likely.estimators.parallel import in_threads
 from likely.estimators.splits import Copies, Split, make_splits
 from likely.estimators.tables import as_table, equal_rows, take_rows
@@ -66,7 +66,8 @@ def _as_it_is(estimator: Any, X: Any, y: Any, sample_weight: Any, costs: dict[st
         expected, remedy = 'cv="prefit" needs a fitted classifier', "fit it first, or pass a number of folds"
         raise DomainError(sentence("evaluate", expected, type(estimator).__name__, remedy))
     classes = np.asarray(classes)
-    truth = _places(checked_labels(y, rows_of(X), type(estimator).__name__), classes)
+    labels = checked_labels(y, rows_of(X), type(estimator).__name__, each=labelled_things(X))
+    truth = _places(labels, classes)
     tested = _tested(estimator, X, classes)
     return Evaluation(tested.log_posterior, truth, classes, weight=sample_weight, score=tested.score, **costs)
 

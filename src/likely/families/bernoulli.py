@@ -178,7 +178,7 @@ class Bernoulli(Law):
         return (self.probs > 0.5).astype(np.float64)
 
     def entropy(self, bits: bool = False) -> Any:
-        """−Σⱼ p log p + (1 − p) log(1 − p) with 0 log 0 = 0 (Herbst 1.6); one a member for a stack."""
+        """−Σⱼ p log p + (1 − p) log(1 − p) with 0 log 0 = 0 (Herbst 1.6); one per member for a stack."""
         p, q = self.probs, 1 - self.probs
         return in_units(
             lone(-(xlogy(p, p) + np.where(q > 0, q * np.log1p(-np.where(q > 0, p, 0.0)), 0.0)).sum(-1)), bits

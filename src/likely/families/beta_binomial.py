@@ -12,9 +12,9 @@ from scipy.special import polygamma
 
 from likely.core.arrays import Array, rows
 from likely.core.notes import tell
-from likely.errors import DomainError, ShapeError, sentence
+from likely.errors import DomainError, ShapeError, about_columns, sentence
 from likely.families.binomial import refuse_more
-from likely.families.column_law import ValueLaw, column_moments, listed
+from likely.families.column_law import ValueLaw, column_moments
 from likely.families.counts import exact_expectation
 from likely.families.known_trials import KnownTrials, given_trials, largest_counts
 from likely.families.law import Estimate, in_units, lone
@@ -126,7 +126,7 @@ class BetaBinomial(KnownTrials, ValueLaw):
         """The maximum-likelihood value for weighted rows; `trials` are the largest counts of all rows, if not given."""
         found = super().fit(x, weight, **options)
         if found.binomial_like.any():
-            which = listed(np.flatnonzero(found.binomial_like).tolist())
+            which = about_columns(np.flatnonzero(found.binomial_like).tolist())
             tell(f"BetaBinomial: {which} spread no more than a binomial law: a + b stands for infinity")
         return found
 

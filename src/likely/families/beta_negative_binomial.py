@@ -124,7 +124,7 @@ def _first_reached(p: float, r: float, a: float, b: float) -> float:
 
 
 def log_ways(stats: WeightedValues, size: Array) -> Array:
-    """Σ w log Γ(r + x) / (Γ(r) x!) of collected counts, one a member for a stack."""
+    """Σ w log Γ(r + x) / (Γ(r) x!) of collected counts, one per member for a stack."""
     r = size.ravel()[stats.cell]
     each = stats.each * (log_gamma_ratio(r, stats.value) - log_factorial(stats.value))
     cells = np.bincount(stats.cell, each, size.size).reshape(size.shape)

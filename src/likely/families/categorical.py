@@ -186,7 +186,7 @@ class Categorical(Law):
         return lone(self.quantile(0.5))
 
     def entropy(self, bits: bool = False) -> Any:
-        """−Σ πᵢ log πᵢ with 0 log 0 = 0 (Herbst 1.6), in nats or bits; one a member for a stack."""
+        """−Σ πᵢ log πᵢ with 0 log 0 = 0 (Herbst 1.6), in nats or bits; one per member for a stack."""
         return in_units(lone(-xlogy(self.probs, self.probs).sum(axis=-1)), bits)
 
     def kl(self, other: Categorical, bits: bool = False) -> Any:

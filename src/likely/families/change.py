@@ -99,7 +99,7 @@ class Change(Value):
 
     @classmethod
     def affine(cls, scale: Any, shift: Any = 0.0) -> Change:
-        """y = c x + b with a number, one a column, or a matrix."""
+        """y = c x + b with a number, one per column, or a matrix."""
         return cls("affine", scale, shift)
 
     @classmethod
@@ -228,7 +228,7 @@ class FunctionChange(Value):
             given = np.asarray(self.slope(x), dtype=np.float64)
         given = given.sum(axis=1) if given.ndim == 2 else given
         if given.shape != (len(x),):
-            raise ShapeError(sentence("Transformed", f"log_slope must give one number a row ({len(x)})", given.shape))
+            raise ShapeError(sentence("Transformed", f"log_slope must give one number per row ({len(x)})", given.shape))
         return given
 
     def _jacobian(self, x: Array) -> Array:

@@ -234,7 +234,7 @@ class ChowTree(Levelled, Law):
         return self._trees[0]
 
     def entropy(self, bits: bool = False) -> Any:
-        """Σⱼ H[xⱼ | parent]; one a member for a stack."""
+        """Σⱼ H[xⱼ | parent]; one per member for a stack."""
         each = [self._expected(*self._pairs_under(tree), tree[2]) for tree in self._trees]
         return in_units(lone(-np.array(each if self.members else each[0])), bits)
 

@@ -30,7 +30,7 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.notes import tell
 from likely.core.report import FitReport
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.errors import DataError, DomainError, ShapeError, about_columns, sentence
 from likely.families.constants import NARROW, constant_columns
 from likely.families.counts import member_weights, one_column
 from likely.families.feature_sums import FeatureSums, feature_sums
@@ -46,7 +46,6 @@ DOMAINS: dict[str, tuple[Any, str]] = {
     "count": (lambda a: (a >= 1) & (a == np.floor(a)), "whole numbers from 1 on"),
 }
 LOOK = 4096  # rows that a first look takes
-MANY = 20  # columns up to which all are named
 WIDEST = 1 << 16  # counts of a column whose scores are kept in a table
 
 
@@ -232,7 +231,7 @@ class ColumnLaw(Law):
         return mean if np.isfinite(mean).all() else np.where(np.isfinite(mean), mean, self.median)
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E log p, summed over columns; one a member for a stack."""
+        """−E log p, summed over columns; one per member for a stack."""
         return in_units(lone(self._entropy(**self.parameters).sum(axis=-1)), bits)
 
     @property
@@ -268,7 +267,7 @@ class ColumnLaw(Law):
         """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior)."""
         refuse_empty(x, cls.__name__)
         if cls._support == "count":
-            tell_fractions(x, cls.__name__)
+            refuse_fractions(x, cls.__name__)
         return super().fit(x, weight, **options)
 
     def _learnt_from(self, blocks: Blocks, prior: Any, *args: Any, **how: Any) -> FitReport:
@@ -277,7 +276,7 @@ class ColumnLaw(Law):
         if prior is None or isinstance(prior, str):
             constant = constant_columns(blocks, type(self).__name__) if self._spreads else ()
             if len(constant):
-                tell(f"{type(self).__name__}: {listed(list(constant))} {NARROW}")
+                tell(f"{type(self).__name__}: {about_columns(list(constant))} {NARROW}")
             report.model._tell_limits(constant)
         return report
 
@@ -288,7 +287,7 @@ class ColumnLaw(Law):
             held = np.setdiff1d(np.flatnonzero((part >= most).any(axis=0)), told)
             if len(held):
                 got = f"{name} is held at {part[:, held].max():.0e}"
-                tell(f"{type(self).__name__}: {listed(held.tolist())} {why}: {got}")
+                tell(f"{type(self).__name__}: {about_columns(held.tolist())} {why}: {got}")
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
@@ -518,27 +517,41 @@ def refuse_empty(x: Any, whose: str) -> None:
         raise DataError(sentence(whose, "at least one row is needed", "0 rows"))
 
 
-def tell_fractions(x: Any, whose: str, what: str = "the others have probability 0") -> None:
-    """Say of columns that are not all whole numbers what becomes of the others; of rows that can be looked at twice."""
+def fractions(x: Any, whose: str) -> tuple[Index, Index, Array]:
+    """Rows, columns and values of the entries that are not whole; none of rows that cannot be looked at twice."""
     if is_sparse(x):
         matrix = SparseRows.of(x, None, whose).matrix
-        broken = np.bincount(matrix.indices[matrix.data != np.floor(matrix.data)], minlength=matrix.shape[1]) > 0
-    elif hasattr(x, "__len__"):
-        z = rows(x, None, whose)
-        with np.errstate(invalid="ignore"):
-            broken = ((z != np.floor(z)) & np.isfinite(z)).any(axis=0)
-    else:
-        return
-    if broken.any():
-        which = listed(np.flatnonzero(broken).tolist())
-        tell(f"{whose}: {which} not all whole numbers: {what}")
+        at = np.flatnonzero(broken(matrix.data))
+        return np.searchsorted(matrix.indptr, at, side="right") - 1, matrix.indices[at], matrix.data[at]
+    if not hasattr(x, "__len__"):
+        return np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0)
+    z = rows(x, None, whose)
+    i, j = np.nonzero(broken(z))
+    return i, j, z[i, j]
 
 
-def listed(columns: list[int]) -> str:
-    """Columns as the subject of a sentence: "column 1 is", "columns 1, 2 are"; of many, the first five."""
-    one, many = len(columns) == 1, len(columns) > MANY
-    names = f"{', '.join(map(str, columns[:5]))} and {len(columns) - 5} more" if many else ", ".join(map(str, columns))
-    return f"column{'' if one else 's'} {names} {'is' if one else 'are'}"
+def broken(z: Array) -> Mask:
+    """Which numbers are not whole; what is missing or infinite is none of them."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((z != np.floor(z)) & np.isfinite(z))
+
+
+def refuse_fractions(
+    x: Any, whose: str, remedy: str = "round it, or use a law of real numbers", names: Any = None
+) -> None:  # fmt: skip
+    """Refuse numbers that are not whole, which a law of counts gives probability 0, by row and column."""
+    i, j, values = fractions(x, whose)
+    if len(i):
+        column = int(j[0]) if names is None else repr(names[j[0]])
+        got = f"{values[0]:g} at row {i[0]}, column {column}"
+        raise DataError(sentence(whose, "counts must be whole numbers", got, remedy))
+
+
+def tell_fractions(x: Any, whose: str, what: str) -> None:
+    """Say of columns that are not all whole numbers what becomes of the others."""
+    at = np.unique(fractions(x, whose)[1])
+    if len(at):
+        tell(f"{whose}: {about_columns(at)} not all whole numbers: {what}")
 
 
 def column_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array]:

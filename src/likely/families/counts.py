@@ -99,7 +99,7 @@ def member_weights(w: Array | None, owner: Any, n: int, members: int | None, who
     if w is None or w.ndim == 1:
         return np.ones((1, n)) if w is None else w[None]
     if w.shape[1] != members:
-        expected = f"weight must have a column a member ({members})" if members else "weight must have one axis"
+        expected = f"weight must have a column per member ({members})" if members else "weight must have one axis"
         raise ShapeError(sentence(whose, expected, w.shape))
     return np.ascontiguousarray(w.T)
 

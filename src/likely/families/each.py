@@ -38,7 +38,7 @@ def draw_each(law: Any, rng: Generator) -> Any:
 
 
 def log_prob_each(law: Any, x: Any) -> Array:
-    """log p_k(x_k) of rows x (K, d), one a member; or of one row (1, d) under every member: (K,).
+    """log p_k(x_k) of rows x (K, d), one per member; or of one row (1, d) under every member: (K,).
 
     >>> log_prob_each(Gaussian([[0.0], [1.0]], 1.0), np.array([[0.0], [1.0]])).round(4).tolist()
     [-0.9189, -0.9189]
@@ -78,7 +78,7 @@ def _slow_log_prob(law: Any, x: Any) -> Array:
 
 
 def _refuse_rows(law: Any, n: int) -> None:
-    raise ShapeError(sentence(type(law).__name__, f"one row a member ({law.members}) is needed", n))
+    raise ShapeError(sentence(type(law).__name__, f"one row per member ({law.members}) is needed", n))
 
 
 def _diagonal(law: Any, x: Any, a: int) -> Array:

@@ -13,9 +13,9 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index, Mask, numbers, parameter, refuse_infinite, rows
 from likely.core.engine import cores, map_rows, one_blas_thread, ordered_map
 from likely.core.notes import tell
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.errors import DataError, DomainError, ShapeError, about_columns, enumerated, sentence
 from likely.families.factor_fits import Factors, em_step, factor_analysis, principal_factors
-from likely.families.floors import column_floor, columns, warn_of_unseen
+from likely.families.floors import column_floor, warn_of_unseen
 from likely.families.gaussian import Gaussian
 from likely.families.latent import Latent
 from likely.families.law import Law, in_units
@@ -56,7 +56,7 @@ class FactorGaussian(Law):
         loadings = parameter(self.loadings, me, "loadings")
         if loadings.shape[:-1] != mean.shape:
             expected = f"loadings must have shape {(*mean.shape, 'q')}".replace("'", "")
-            raise ShapeError(sentence(me, expected, loadings.shape, "one row a column of the data"))
+            raise ShapeError(sentence(me, expected, loadings.shape, "one row per column of the data"))
         refuse_too_many(loadings.shape[-1], mean.shape[-1], me)
         noise, kind = _understood(mean, parameter(self.noise, me, "noise"), self.kind)
         if not (noise > 0).all():
@@ -200,7 +200,7 @@ class FactorGaussian(Law):
         return np.asarray(self.mean + np.einsum("...dq,n...q->n...d", self.loadings, z) + noise)
 
     def entropy(self, bits: bool = False) -> Any:
-        """½ log det 2πe(W Wᵀ + Ψ), in nats or bits; one a member for a stack."""
+        """½ log det 2πe(W Wᵀ + Ψ), in nats or bits; one per member for a stack."""
         h = 0.5 * (self.dim * (LOG_2PI + 1) + self._low.logdet)
         return in_units(h if self.members else float(h[0]), bits)
 
@@ -404,13 +404,14 @@ class FactorGaussian(Law):
         at = [i for i, one in enumerate(made) if one.lifted.any()]
         if not at or prior is not None:
             return
-        where = f" (member {', '.join(str(busy[i]) for i in at)})" if busy is not None else ""
+        where = f" ({enumerated('member', [busy[i] for i in at])})" if busy is not None else ""
         if self.kind == "spherical":
             what = f"{self.factors} factors leave no noise (columns depend on each other, or rows are too few)"
             remedy = "fewer factors or a prior avoid this"
         else:
             low = np.flatnonzero(np.any([made[i].lifted for i in at], axis=0))
-            what = f"{columns(low)} is left no noise of its own (constant, or all said by a factor: a Heywood case)"
+            own, why = "its own" if len(low) == 1 else "their own", "constant, or explained by a factor: a Heywood case"
+            what = f"{about_columns(low)} left without noise of {own} ({why})"
             remedy = "fewer columns or factors avoid this"
         tell(f"FactorGaussian{where}: {what}: it was set to 1e-9 of a column's variance; {remedy}")
 
@@ -432,7 +433,7 @@ class FactorGaussian(Law):
         return value if prior is None else value + float(np.sum(self._log_prior(prior)))
 
     def expected_log_prob(self, stats: Moments) -> Array:
-        """Σ w log p over the rows that statistics stand for; one a member for a stack."""
+        """Σ w log p over the rows that statistics stand for; one per member for a stack."""
         low, d = self._low, self.dim
         if low.turned[1].max(initial=0.0) > LOUD:
             return _written_out(self.gaussian, stats)

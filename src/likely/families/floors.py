@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
 from likely.core.notes import tell
-from likely.errors import DataError, sentence
+from likely.errors import DataError, about_columns, sentence
 from likely.families.moments import ColumnMoments, Moments
 from likely.families.unseen import never_observed
 from likely.maths import spd
@@ -86,8 +86,9 @@ def warn_of_unseen(stats: Moments | ColumnMoments, prior: Any, whose: str = "Gau
     if len(never):
         tell(never_observed(whose, never, prior))
     if len(once):
-        text = f"{whose}: {columns(once)} is observed once only: its spread cannot be learnt; leave it out"
-        tell(text)
+        its, it = ("its", "it") if len(once) == 1 else ("their", "them")
+        rest = f"{its} spread cannot be learnt; leave {it} out"
+        tell(f"{whose}: {about_columns(once)} observed once only: {rest}")
 
 
 def warn_of_constants(pooled: Moments | ColumnMoments, kind: str = "full") -> None:
@@ -97,17 +98,16 @@ def warn_of_constants(pooled: Moments | ColumnMoments, kind: str = "full") -> No
     if len(constant):
         note = _constant_note(constant)
         if kind == "spherical" and len(constant) < seen.sum():
-            note = f"{columns(constant)} is constant over all data: the one variance of all columns is smaller for it"
+            which = about_columns(constant)
+            note = f"{which} constant over all data: the one variance of all columns is smaller for it"
         tell(f"Gaussian: {note}")
 
 
-def columns(at: Index) -> str:
-    """Columns by number, as a sentence begins with them."""
-    return f"column {', '.join(map(str, at))}"
-
-
 def _constant_note(at: Index) -> str:
-    return f"{columns(at)} is constant over all data: its standard deviation was set to 1e-8 of its size"
+    done = "its standard deviation was set to 1e-8 of its size"
+    if len(at) > 1:
+        done = "their standard deviations were set to 1e-8 of their sizes"
+    return f"{about_columns(at)} constant over all data: {done}"
 
 
 def lift(spread: Array, k: int, floor: tuple[Array, Mask], kind: str) -> str:
@@ -138,7 +138,7 @@ def _low_notes(low: Mask, constant: Mask) -> list[str]:
     always, here = np.flatnonzero(low & constant), np.flatnonzero(low & ~constant)
     notes = [_constant_note(always)] if len(always) else []
     if len(here):
-        notes.append(
-            f"{columns(here)} is constant here: its variance was set to 1e-9 of that of all data; a prior avoids this"
-        )
+        done = "its variance was" if len(here) == 1 else "their variances were"
+        done += " set to 1e-9 of that of all data; a prior avoids this"
+        notes.append(f"{about_columns(here)} constant here: {done}")
     return notes

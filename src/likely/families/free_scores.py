@@ -124,7 +124,7 @@ def _gaussian_logs(x: Array, mean: Array, root: Array) -> Array:
 
 
 def _t_slopes(x: Array, centre: Array, root: Array, dof: Array) -> tuple[Array, ...]:
-    """One dof for all columns, or one a column, which are then independent."""
+    """One dof for all columns, or one per column, which are then independent."""
     z, v = _white(x, centre, root)
     d, q = (1, z * z) if dof.ndim else (x.shape[1], (z * z).sum(axis=1, keepdims=True))
     weight = (dof + d) / (dof + q)

@@ -25,7 +25,7 @@ from likely.core.arrays import (
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.notes import tell
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.errors import DataError, DomainError, ShapeError, enumerated, sentence
 from likely.families import moments
 from likely.families.covariance_kinds import KINDS, check_spread, understood
 from likely.families.floors import column_floor, flats_lifted, lift, warn_of_unseen
@@ -226,7 +226,7 @@ class Gaussian(Algebra):
         return np.broadcast_to(c[..., None] if self.kind == "spherical" else c, self.mean.shape)
 
     def entropy(self, bits: bool = False) -> Any:
-        """½ log det 2πeΣ (Herbst 1.6), in nats or bits; one a member for a stack."""
+        """½ log det 2πeΣ (Herbst 1.6), in nats or bits; one per member for a stack."""
         h = 0.5 * (self.form.rank * (LOG_2PI + 1) + self.form.logdet)
         return in_units(h if self.members else float(h[0]), bits)
 
@@ -355,7 +355,7 @@ class Gaussian(Algebra):
         if self.members and (w is None or w.ndim == 1):
             w = np.repeat((np.ones(n) if w is None else w)[:, None], self.members, axis=1)
         if w is not None and w.ndim == 2 and w.shape[1] != self.members:
-            raise ShapeError(sentence("Gaussian", f"weight must have a column a member ({self.members})", w.shape))
+            raise ShapeError(sentence("Gaussian", f"weight must have a column per member ({self.members})", w.shape))
         return self._full_stats(z, w) if self.kind == "full" else moments.columns_of_rows(z, w, self.origin)
 
     def _by_owner(self, x: Any, w: Array | None, owner: Index) -> Moments | ColumnMoments:
@@ -529,7 +529,7 @@ class Gaussian(Algebra):
             if note:
                 said.setdefault(note, []).append(k)
         for note, members in said.items():
-            where = f" (member {', '.join(map(str, members))})" if self.members and not self.tied else ""
+            where = f" ({enumerated('member', members)})" if self.members and not self.tied else ""
             tell(f"Gaussian{where}: {note}")
         return flat.reshape(spread.shape)
 

@@ -115,7 +115,7 @@ class Algebra(Law):
         return _gaussian(self.mean, self._shared_matrix() + _noise(noise, self.dim, "Gaussian.noisy"), "full")
 
     def log_spread_over_noise(self, noise: Any) -> Any:
-        """log(det Σ / det β): how much a class varies beside what observing adds (Crowley); one a member for a stack.
+        """log(det Σ / det β): how much a class varies beside what observing adds (Crowley); one per member for a stack.
 
         Far above 0 the class's own shape decides; below 0 the noise drowns it, and simpler methods do as well.
         """
@@ -165,9 +165,9 @@ class Algebra(Law):
             raise ShapeError(sentence(f"Gaussian.{doing}", expected, other.mean.shape))
 
     def _one_each(self, given: Array, whose: str, expected: str) -> None:
-        """(m,), or rows (n, m): any number of them for one value, one a member for a stack."""
+        """(m,), or rows (n, m): any number of them for one value, one per member for a stack."""
         if given.ndim > 2 or (given.ndim == 2 and self.mean.ndim == 2 and len(given) != len(self.mean)):
-            stack = f", one a member ({len(self.mean)})" if self.mean.ndim == 2 else ""
+            stack = f", one per member ({len(self.mean)})" if self.mean.ndim == 2 else ""
             raise ShapeError(sentence(whose, expected + stack, given.shape))
 
     def _map(self, matrix: Any, offset: Any, whose: str) -> tuple[Array, Array]:

@@ -65,7 +65,7 @@ class InverseWishart(MatrixLaw):
 
     @property
     def mean_logdet(self) -> Any:
-        """E log det X = log det Ψ/2 − ψ_d(ν/2); one a member for a stack."""
+        """E log det X = log det Ψ/2 − ψ_d(ν/2); one per member for a stack."""
         return lone(spd.logdet(self._root) - self.size * LOG_2 - multidigamma(0.5 * self.dof, self.size))
 
     def marginal(self, at: Any) -> InverseWishart:
@@ -74,7 +74,7 @@ class InverseWishart(MatrixLaw):
         return InverseWishart(self.dof - (self.size - len(at)), self.scale[..., at[:, None], at])
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E log p, in closed form; one a member for a stack."""
+        """−E log p, in closed form; one per member for a stack."""
         v, d = self.dof, self.size
         mean = spd.logdet(self._root) - d * np.log(v) - np.asarray(self.mean_logdet)  # of log det X⁻¹Ψ/ν
         h = 0.5 * (d + 1) * self.mean_logdet - 0.5 * v * mean - matrix_constant(0.5 * v, d)

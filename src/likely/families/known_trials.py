@@ -40,7 +40,7 @@ def largest_counts(z: Array) -> Array:
 
 
 def given_trials(trials: Any, d: int, whose: str) -> Array:
-    """Trials as they were given, one a column."""
+    """Trials as they were given, one per column."""
     given = parameter(trials, whose, "trials")
     if given.shape not in ((), (1,), (d,)):
         expected = f"trials must be one number, or one for each of {d} columns"

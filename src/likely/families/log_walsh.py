@@ -186,7 +186,7 @@ class LogWalsh(SignLaw):
         return 0.5 * (1.0 + expectations(self.probabilities)[..., singles])
 
     def entropy(self, bits: bool = False) -> Any:
-        """−Σ p log p over all cells; one a member for a stack."""
+        """−Σ p log p over all cells; one per member for a stack."""
         if self.order == 1:
             b = self.weights[..., 1:]
             return in_units(lone((np.logaddexp(b, -b) - b * np.tanh(b)).sum(axis=-1)), bits)
@@ -283,7 +283,7 @@ class LogWalsh(SignLaw):
     def nearby(self, stats: SignSums, before: SignSums) -> LogWalsh:
         """What `refit` would give of statistics a little other than those `before`, which taught this law.
 
-        Newton's method goes on from here, to 1e-5 nats a row; of more than 20 columns by one step along what chains
+        Newton's method goes on from here, to 1e-5 nats per row; of more than 20 columns by one step along what chains
         show, under the prior that the climb had chosen.
         """
         if self.order == 1 or (self.dim > EXACT and self._precisions is None):

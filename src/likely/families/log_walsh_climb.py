@@ -4,8 +4,8 @@ The log-likelihood a row, Σ_S b_S E[φ_S] − log Z, needs of the rows only the
 law with 2 degrees of freedom as their prior: noise is drawn to 0, what is strong is left alone. Its width begins small,
 where columns are independent, and grows; at each width some Newton steps are taken with what a crowd of chains shows of
 expectations and covariances. Of every width it is estimated what rows that were left out would say: the log-likelihood
-less the effective number of parameters a row (Akaike 1973; Takeuchi 1976). The best width is climbed to the end with a
-larger crowd, beside independent columns and the best forest, whose constants are exact.
+less the effective number of parameters per row (Akaike 1973; Takeuchi 1976). The best width is climbed to the end with
+a larger crowd, beside independent columns and the best forest, whose constants are exact.
 """
 
 from __future__ import annotations

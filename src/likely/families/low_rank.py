@@ -1,4 +1,4 @@
-"""Distances under W Wᵀ + Ψ without ever forming it: q numbers a row tell what the d × d matrix would (Woodbury).
+"""Distances under W Wᵀ + Ψ without ever forming it: q numbers per row tell what the d × d matrix would (Woodbury).
 
 With A = Ψ^{-1/2} W = U S Vᵀ and z = Ψ^{-1/2} (x − μ), the distance is |z|² − Σᵢ sᵢ²/(1 + sᵢ²) (uᵢᵀz)². All members of a
 stack need two matrix products together. Where the difference would lose digits, the same number is

@@ -167,9 +167,10 @@ class ColumnMoments(Addable, Value):
         return self.replace(rows=self.rows[k], weight=self.weight[k], shift=self.shift[k], scatter=self.scatter[k])
 
 
-def overflow() -> DataError:
+def overflow(whose: str = "Gaussian") -> DataError:
     """What to say when squares leave the range of numbers."""
-    return DataError(sentence("Gaussian", "sums of squares must stay finite", "an overflow", "rescale the columns"))
+    got = "values of about 1e154 or more, whose squares overflow"
+    return DataError(sentence(whose, "sums of squares must be finite", got, "rescale the columns"))
 
 
 def refuse_others(stats: Any, d: int, whose: str, full: bool = False) -> None:

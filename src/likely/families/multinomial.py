@@ -199,7 +199,7 @@ class Multinomial(Law):
         return self.length * (p[..., None] * np.eye(self.dim) - p[..., :, None] * p[..., None, :])
 
     def entropy(self, bits: bool = False) -> Any:
-        """Of a row of total N = `length`: −log N! − N Σ p log p + Σⱼ E[log xⱼ!], exactly; one a member for a stack.
+        """Of a row of total N = `length`: −log N! − N Σ p log p + Σⱼ E[log xⱼ!], exactly; one per member for a stack.
 
         With length 1 that of one draw, −Σ p log p.
         """

@@ -13,8 +13,8 @@ from scipy.special import betainc
 from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
 from likely.core.notes import tell
-from likely.errors import DomainError, ShapeError, sentence
-from likely.families.column_law import LOOK, ValueLaw, listed
+from likely.errors import DomainError, ShapeError, about_columns, sentence
+from likely.families.column_law import LOOK, ValueLaw
 from likely.families.counts import draw_counts, exact_expectation, one_column, smallest
 from likely.families.law import Estimate, in_units, lone
 from likely.families.overdispersion import fitted_sizes, limit_of
@@ -176,7 +176,7 @@ class NegativeBinomial(ValueLaw):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: a size and a probability a column."""
+        """Free parameters: a size and a probability per column."""
         return 2 * int(self.size.size)
 
     # --------------------------------------------------------------- learning
@@ -231,7 +231,7 @@ class NegativeBinomial(ValueLaw):
         """The maximum-likelihood value for weighted rows; a note tells of columns that want a Poisson law."""
         found = super().fit(x, weight, **options)
         if found.poisson_like.any():
-            which = listed(np.flatnonzero(np.atleast_2d(found.poisson_like).any(axis=0)).tolist())
+            which = about_columns(np.flatnonzero(np.atleast_2d(found.poisson_like).any(axis=0)).tolist())
             tell(f"NegativeBinomial: {which} spread no more than a Poisson law: size stands for infinity")
         return found
 

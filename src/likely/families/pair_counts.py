@@ -193,10 +193,10 @@ class PairCounts(Addable, Levelled):
 
 
 def checked_levels(levels: Any, whose: str) -> tuple[Array, ...]:
-    """Levels as arrays of increasing numbers, one a column."""
+    """Levels as arrays of increasing numbers, one per column."""
     out = tuple(parameter(known, whose, "levels") for known in levels)
     if not out or any(known.ndim != 1 or not len(known) or (np.diff(known) <= 0).any() for known in out):
-        raise DomainError(sentence(whose, "levels must be increasing numbers, at least one a column"))
+        raise DomainError(sentence(whose, "levels must be increasing numbers, at least one per column"))
     return out
 
 

@@ -16,7 +16,7 @@ from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite,
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.families.column_law import refuse_empty, same_columns, tell_fractions
+from likely.families.column_law import refuse_empty, refuse_fractions, same_columns
 from likely.families.counts import (
     Counts,
     count_rows,
@@ -243,7 +243,7 @@ class Poisson(Law):
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Poisson:
         """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior)."""
         refuse_empty(x, "Poisson")
-        tell_fractions(x, "Poisson")
+        refuse_fractions(x, "Poisson")
         return super().fit(x, weight, **options)
 
     @classmethod

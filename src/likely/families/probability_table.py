@@ -427,7 +427,7 @@ def _live(joint: Array, axis: int) -> Index:
 
 
 def _text(probs: Array, shape: Any, names: Any, levels: Any, title: str) -> str:
-    """A line a cell, the last variable running fastest."""
+    """A line per cell, the last variable running fastest."""
     at = np.unravel_index(np.arange(min(len(probs), SHOWN)), shape)
     rows = [[str(_item(levels[i][j])) for j in places] for i, places in enumerate(at)]
     columns = [[name, *cells] for name, cells in zip(names, rows, strict=True)]

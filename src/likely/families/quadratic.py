@@ -354,7 +354,7 @@ class Quadratic:
         return np.stack([np.arange(d)] * 2) if self.diagonal else moments.packing(d)
 
     def by_factors(self, x: Array, factor: float, constant: Array) -> Array:
-        """The same by one factor a member: slower, and as exact as the spread allows."""
+        """The same by one factor per member: slower, and as exact as the spread allows."""
         with np.errstate(all="ignore"):
             if self.shared and self.roots is not None and not self._scattered:
                 out = factor * self._to_all(x) + constant

@@ -103,7 +103,7 @@ class Several(Law):
         n = n_rows(x)
         w = weights(weight, n, "Several")
         if w is not None and w.ndim == 2 and w.shape[1] != self.members:
-            raise ShapeError(sentence("Several", f"weight must have a column a member ({self.members})", w.shape))
+            raise ShapeError(sentence("Several", f"weight must have a column per member ({self.members})", w.shape))
         if owner is not None:
             owner, x = owners(owner, n, self.members, "Several"), np.asarray(x) if isinstance(x, list) else x
         return SeveralStats(tuple(part.collect(*_share(x, w, owner, k)) for k, part in enumerate(self.parts)))
@@ -177,7 +177,7 @@ def side_by_side(draws: list[Any]) -> Any:
 
 
 def each(prior: Any, members: int) -> Iterable[Any]:
-    """One prior a member: the same for all, or a tuple or list with one each."""
+    """One prior per member: the same for all, or a tuple or list with one each."""
     return prior if isinstance(prior, tuple | list) else (prior,) * members
 
 

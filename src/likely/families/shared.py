@@ -43,7 +43,7 @@ class Shared(Law):
         if self.what not in ("all", "covariance"):
             raise DomainError(sentence("Shared", 'what must be "all" or "covariance"', repr(self.what)))
         if self.what == "covariance" and not (isinstance(self.parts, Gaussian) and len(index) == size):
-            expected = "a tied covariance needs a Gaussian stack with one index a member"
+            expected = "a tied covariance needs a Gaussian stack with one index per member"
             raise ShapeError(sentence("Shared", expected, f"{len(index)} indices, {size} members"))
         if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= size:
             raise ShapeError(sentence("Shared", f"index must name parts 0 … {size - 1}", index.tolist()))
@@ -135,7 +135,7 @@ class Shared(Law):
         if w is None or w.ndim == 1:
             w = np.repeat((np.ones(n_rows(x)) if w is None else w)[:, None], self.members, axis=1)
         if w.shape[1] != self.members:
-            raise ShapeError(sentence("Shared", f"weight must have a column a member ({self.members})", w.shape))
+            raise ShapeError(sentence("Shared", f"weight must have a column per member ({self.members})", w.shape))
         return self.parts.collect(x, w @ np.eye(self.parts.members)[self.index])
 
     def refit(self, stats: Any, prior: Any = None) -> Shared:

@@ -137,7 +137,7 @@ def expanded(z: Array, each: Array, order: int) -> Array:
 
 
 def _pairs(z: Array, c: Array) -> Array:
-    """Σ_{i<j} c_ij zᵢ zⱼ, as the quadratic form of one matrix a member."""
+    """Σ_{i<j} c_ij zᵢ zⱼ, as the quadratic form of one matrix per member."""
     return np.stack([np.einsum("ni,ni->n", z @ pair_matrix(one, z.shape[1]), z) for one in c], axis=1)
 
 

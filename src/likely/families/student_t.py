@@ -210,7 +210,7 @@ class StudentT(LearnsScales):
             raise DomainError(sentence("StudentT", expected, float(self.dof.min()), "use mode, or quantile"))
 
     def entropy(self, bits: bool = False) -> Any:
-        """−log of the density's height + (ν+d)/2 [ψ((ν+d)/2) − ψ(ν/2)]; one a member for a stack."""
+        """−log of the density's height + (ν+d)/2 [ψ((ν+d)/2) − ψ(ν/2)]; one per member for a stack."""
         if self.kind == "independent":
             h = _entropy(self.dof, 1.0, np.log(self.scale)).sum(axis=-1)
         else:

@@ -19,7 +19,7 @@ from likely.core.engine import Engine, Threads
 from likely.core.learn import Step, Stop, fit, iterate
 from likely.core.notes import said_once, tell, unheard
 from likely.core.report import FitReport
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.errors import DataError, DomainError, ShapeError, enumerated, sentence
 from likely.families import moments, scale_sums
 from likely.families.floors import column_floor, lift
 from likely.families.gaps import Patterns, observed
@@ -170,7 +170,7 @@ class LearnsScales(Law):
         if self.members and (w is None or w.ndim == 1):
             w = np.repeat((np.ones(n) if w is None else w)[:, None], self.members, axis=1)
         if w is not None and w.ndim == 2 and w.shape[1] != self.members:
-            raise ShapeError(sentence("StudentT", f"weight must have a column a member ({self.members})", w.shape))
+            raise ShapeError(sentence("StudentT", f"weight must have a column per member ({self.members})", w.shape))
         return self._sums(z, np.ones(n) if w is None else w)
 
     def _by_owner(self, z: Array, w: Array | None, owner: Index) -> ScaleSums:
@@ -397,8 +397,8 @@ class LearnsScales(Law):
         flat = np.array(scale if self.members else scale[None])
         notes = {k: note for k in range(len(flat)) if (note := lift(flat, k, floor, kind))}
         for text in sorted(set(notes.values())):
-            at = ", ".join(str(k) for k, note in notes.items() if note == text)
-            tell(f"StudentT{f' (member {at})' if self.members else ''}: {text.replace('covariance', 'scale')}")
+            at = enumerated("member", [k for k, note in notes.items() if note == text])
+            tell(f"StudentT{f' ({at})' if self.members else ''}: {text.replace('covariance', 'scale')}")
         return flat if self.members else flat[0]
 
     def joined_stats(self, parts: list[ScaleSums]) -> ScaleSums:

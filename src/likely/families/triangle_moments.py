@@ -8,8 +8,8 @@ import numpy as np
 
 from likely.core.arrays import Array, rows, weights
 from likely.core.notes import tell
-from likely.errors import DataError, sentence
-from likely.families.column_law import column_moments, listed
+from likely.errors import DataError, about_columns, sentence
+from likely.families.column_law import column_moments
 
 STEEPEST = 0.4 * np.sqrt(2.0)  # the skewness of a triangle with its mode at an end
 
@@ -42,7 +42,7 @@ def standard_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array, Arr
     """Mean, variance and skewness (over n) of each column of weighted rows; missing entries do not count."""
     mean, variance = column_moments(x, weight, whose)
     if not (variance > 0).all():
-        got = f"{listed(np.flatnonzero(variance <= 0).tolist())} constant"
+        got = f"{about_columns(np.flatnonzero(variance <= 0).tolist())} constant"
         raise DataError(sentence(whose, "moments of a triangle need a spread in each column", got, "use fit"))
     z = rows(x, None, whose)
     w = weights(weight, len(z), whose)
@@ -55,5 +55,5 @@ def tell_steep(skewness: Array, whose: str) -> None:
     """Say where rows are more skewed than any triangle."""
     steep = np.flatnonzero(np.abs(skewness) > STEEPEST)
     if len(steep):
-        how = f"{listed(steep.tolist())} more skewed than a triangle can be ({STEEPEST:.4f})"
+        how = f"{about_columns(steep.tolist())} more skewed than a triangle can be ({STEEPEST:.4f})"
         tell(f"{whose}: {how}: the mode is put at an end")

@@ -107,7 +107,7 @@ class Triangular(ValueLaw):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> Self:
-        """A first look; `low` and `high` are ends that are known: numbers, or one a column."""
+        """A first look; `low` and `high` are ends that are known: numbers, or one per column."""
         return super().blank(x, members, **fixed)
 
     @classmethod

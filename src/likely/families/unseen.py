@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, Index
 from likely.core.blocks import Blocks
 from likely.core.notes import tell
-from likely.errors import DataError, sentence
+from likely.errors import DataError, about_columns, sentence
 
 
 def nothing_seen(whose: str) -> DataError:
@@ -42,8 +42,10 @@ def tell_of_gaps(whose: str, seen: Array, weight: Any, prior: Any) -> None:
 def never_observed(whose: str, columns: Index, prior: Any) -> str:
     """The note on columns without a single entry."""
     what = "the model began with" if prior is None else "the prior says"
-    which = ", ".join(map(str, columns))
-    return f"{whose}: column {which} is never observed: its law is only what {what}; leave it out"
+    rest = f"its law is only what {what}; leave it out"
+    if len(columns) > 1:
+        rest = f"their laws are only what {what}; leave them out"
+    return f"{whose}: {about_columns(columns)} never observed: {rest}"
 
 
 def unseen_columns(blocks: Blocks) -> tuple[Index, int]:

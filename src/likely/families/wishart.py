@@ -84,7 +84,7 @@ class Wishart(MatrixLaw):
 
     @property
     def mean_logdet(self) -> Any:
-        """E log det X = ψ_d(ν/2) + log det 2V; one a member for a stack."""
+        """E log det X = ψ_d(ν/2) + log det 2V; one per member for a stack."""
         return lone(multidigamma(0.5 * self.dof, self.size) + self.size * LOG_2 + spd.logdet(self._root))
 
     def marginal(self, at: Any) -> Wishart:
@@ -93,7 +93,7 @@ class Wishart(MatrixLaw):
         return Wishart(self.dof, self.scale[..., at[:, None], at])
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E log p, in closed form; one a member for a stack."""
+        """−E log p, in closed form; one per member for a stack."""
         v, d = self.dof, self.size
         mean = np.asarray(self.mean_logdet) - spd.logdet(self._root) - d * np.log(v)  # of log det V⁻¹X/ν
         h = 0.5 * (d + 1) * self.mean_logdet - 0.5 * v * mean - matrix_constant(0.5 * v, d)

@@ -169,7 +169,7 @@ logs = Kind(
     lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.float64 and x.ndim == 1 and bool((x < np.inf).all()),
 )
 one_or_each = Kind(
-    "a number, or one a state",
+    "a number, or one per state",
     lambda x, sizes: number(0).fits(x, sizes) or numbers("d", 0).fits(x, sizes),
 )
 rule_or_number = Kind("a text, or a number", lambda x, sizes: isinstance(x, str) or number(0).fits(x, sizes))

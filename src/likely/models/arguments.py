@@ -35,7 +35,7 @@ class Asked:
         except (TypeError, ValueError, AttributeError, IndexError) as error:
             if known[-1] is not None or not self.knows_inputs:
                 raise
-            expected, remedy = "it takes inputs u, and none were given", "pass inputs=, one row a frame"
+            expected, remedy = "it takes inputs u, and none were given", "pass inputs=, one row per frame"
             raise DataError(sentence(self.whose, expected, remedy=remedy)) from error
 
 

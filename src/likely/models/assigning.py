@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array, BadEntry, refuse_infinite, rows
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.errors import DataError, sentence
-from likely.families.moments import ColumnMoments
+from likely.families.moments import ColumnMoments, overflow
 from likely.models.centres import Centres, CentreStats, Labels, row_weights
 from likely.models.frames import Frame
 
@@ -197,7 +197,7 @@ def _as_stats(total: list[Array], model: Centres, unit: float) -> CentreStats:
     with np.errstate(over="ignore"):
         scatter = np.maximum(squares - rest * sums, 0.0) / unit / unit
     if not np.isfinite(scatter).all():
-        raise DataError(sentence("k-means", "sums of squares must stay finite", "an overflow", "rescale the columns"))
+        raise overflow("k-means")
     origin = model.mean[0]
     shift = np.where(seen > 0, (model.mean - origin) + rest / unit, 0.0)
     moments = ColumnMoments.trusted(rows=counts, weight=seen, origin=origin, shift=shift, scatter=scatter)

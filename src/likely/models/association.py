@@ -112,7 +112,7 @@ class DataAssociation(Value):
     - **gate**: probability with which its measurement falls into the region that is looked at; 1 looks everywhere
     - **stays**: probability that a target is still there at the next scan; None: 1 without clutter, else 0.99
     - **exists**: probability that it is there at first, in the model's first state; None: 1 without clutter, else 0
-    - **speed**: standard deviation of what a first measurement says nothing of (velocities), a number or one a state;
+    - **speed**: standard deviation of what a first measurement says nothing of (velocities), a number or one per state;
       needed in clutter where the model's start is diffuse
     - **confirm, lose**: the probability at which a track is found, and that at which it is lost again
 
@@ -164,7 +164,7 @@ class DataAssociation(Value):
             s = numbers(self.speed, ME)
             fits = s.shape == () or (s.ndim == 1 and len(s) == self.states)
             if not fits or not ((s > 0) & (s < np.inf)).all():
-                raise DomainError(sentence(ME, "speed must be positive, a number or one a state", self.speed))
+                raise DomainError(sentence(ME, "speed must be positive, a number or one per state", self.speed))
 
     # ----------------------------------------------------------------- filter
 

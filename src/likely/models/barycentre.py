@@ -186,7 +186,7 @@ def _refuse_without_mean(cost: Any) -> None:
 
 def _check(w: Array, max_iter: Any, tol: Any) -> None:
     if w.ndim != 1 or not w.sum() > 0:
-        raise DataError(sentence("barycentre", "some weight must be positive, one a series", w.shape))
+        raise DataError(sentence("barycentre", "some weight must be positive, one per series", w.shape))
     if not isinstance(max_iter, int | np.integer) or max_iter < 1:
         raise DomainError(sentence("barycentre", "max_iter must be a whole number from 1", max_iter))
     if not 0 <= tol < np.inf:

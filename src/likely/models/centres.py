@@ -193,5 +193,5 @@ def row_weights(weight: Any, n: int, whose: str) -> Array | None:
     """Weights of n rows (n,), or None."""
     w = weights(weight, n, whose)
     if w is not None and w.ndim != 1:
-        raise ShapeError(sentence(whose, "weight must have one number a row", w.shape))
+        raise ShapeError(sentence(whose, "weight must have one number per row", w.shape))
     return w

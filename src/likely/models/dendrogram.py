@@ -1,4 +1,4 @@
-"""A dendrogram: every partition that merging went through, from one row a cluster to one cluster of all."""
+"""A dendrogram: every partition that merging went through, from one row per cluster to one cluster of all."""
 
 from __future__ import annotations
 

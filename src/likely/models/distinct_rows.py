@@ -56,13 +56,13 @@ class DistinctRows(Addable, Value):
         w = weights(weight, n, whose)
         if members is None:
             if owner is not None or (w is not None and w.ndim != 1):
-                raise ShapeError(sentence(whose, f"weight must have one entry a row ({n})", np.shape(weight)))
+                raise ShapeError(sentence(whose, f"weight must have one entry per row ({n})", np.shape(weight)))
             return cls._merged(z, np.ones(n) if w is None else w, np.zeros(n, np.intp), None)
         if owner is not None:
             return cls._merged(z, np.ones(n) if w is None else w, owners(owner, n, members, whose), members)
         shares = np.ones((n, members)) if w is None else w if w.ndim == 2 else np.repeat(w[:, None], members, axis=1)
         if shares.shape != (n, members):
-            raise ShapeError(sentence(whose, f"weight must have a column a member ({members})", shares.shape))
+            raise ShapeError(sentence(whose, f"weight must have a column per member ({members})", shares.shape))
         every = np.tile(np.arange(n), members)
         return cls._merged(z[every], shares.T.ravel(), np.repeat(np.arange(members), n), members)
 

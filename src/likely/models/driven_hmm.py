@@ -282,7 +282,7 @@ class DrivenHMM(Law):
         w = weights(weight, n, "DrivenHMM")
         w = np.ones(n) if w is None else w
         if w.ndim == 2:
-            raise ShapeError(sentence("DrivenHMM", f"weight must have one entry a sequence ({n})", w.shape))
+            raise ShapeError(sentence("DrivenHMM", f"weight must have one entry per sequence ({n})", w.shape))
         known = None if given is None else Ragged.of(given)
         if known is not None and not np.array_equal(known.offsets, driven.frames.offsets):
             masks(known, driven.frames, self.states)  # refuses them

@@ -172,10 +172,10 @@ def _labelled(X: Any, y: Any, weight: Any, whose: str) -> tuple[Array, Index, Ar
     refuse_infinite(x, whose)
     labels = np.asarray(y)
     if labels.shape != (len(x),):
-        raise ShapeError(sentence(whose, f"y must have one label a row ({len(x)})", labels.shape))
+        raise ShapeError(sentence(whose, f"y must have one label per row ({len(x)})", labels.shape))
     w = np.ones(len(x)) if weight is None else np.asarray(weights(weight, len(x), whose))
     if w.shape != (len(x),) or not (w > 0).any():
-        raise ShapeError(sentence(whose, "weight must have one number a row, some above 0", w.shape))
+        raise ShapeError(sentence(whose, "weight must have one number per row, some above 0", w.shape))
     at = np.flatnonzero(w > 0)
     return x[at], _owners(labels[at], whose), w[at], at
 

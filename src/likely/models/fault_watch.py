@@ -58,7 +58,7 @@ class FaultBelief(Value):
 
 
 class Watched(NamedTuple):
-    """A stream that was watched: one entry a frame."""
+    """A stream that was watched: one entry per frame."""
 
     log_odds: Array  # (T,) of a fault
     alarm: Mask  # (T,)

@@ -236,7 +236,7 @@ class Histogram(Law):
         return out
 
     def entropy(self, bits: bool = False) -> Any:
-        """−Σ m log(m / volume); one a member for a stack."""
+        """−Σ m log(m / volume); one per member for a stack."""
         logs = np.where(np.atleast_2d(self.masses) > 0, self._log_heights, 0.0)
         h = -(np.atleast_2d(self.masses) * logs).sum(axis=1)
         return in_units(lone(h if self.members else h[0]), bits)
@@ -470,7 +470,7 @@ def _flat_edges(edges: Any, bins: Any) -> tuple[Array, Index]:
         return np.concatenate(each), np.array([len(e) - 1 for e in each], dtype=np.intp)
     flat, sizes = parameter(edges, "Histogram", "edges"), np.array(bins)
     if sizes.ndim != 1 or not len(sizes) or sizes.dtype.kind not in "iu" or (sizes < 1).any() or flat.ndim != 1:
-        raise ShapeError(sentence("Histogram", "bins must be whole numbers above 0, one a column", sizes.tolist()))
+        raise ShapeError(sentence("Histogram", "bins must be whole numbers above 0, one per column", sizes.tolist()))
     if len(flat) != int((sizes + 1).sum()):
         raise ShapeError(sentence("Histogram", "each column has one edge more than cells", (len(flat), sizes.tolist())))
     for e in np.split(flat, np.cumsum(sizes + 1)[:-1]):

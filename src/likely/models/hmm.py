@@ -66,7 +66,7 @@ class HMM(Law):
                 sentence("HMM", expected, [starts.shape, moves.shape, None if ends is None else ends.shape])
             )
         if size is None or size % C or not 0 < size // C <= N:
-            expected = f"emissions must be a stack of at most {N} members a chain, one for each state that emits"
+            expected = f"emissions must be a stack of at most {N} members per chain, one for each state that emits"
             raise ShapeError(sentence("HMM", expected, f"{size} members for {C} chains"))
         self._set(starts=starts, moves=moves, ends=ends)
         for chain in self.chains:
@@ -274,7 +274,7 @@ class HMM(Law):
         n = len(seqs)
         w = weights(weight, n, "HMM")
         if w is not None and w.ndim == 2 and (self.members is None or w.shape[1] != self.members):
-            raise ShapeError(sentence("HMM", f"weight must have one entry a sequence ({n})", w.shape))
+            raise ShapeError(sentence("HMM", f"weight must have one entry per sequence ({n})", w.shape))
         known = None if given is None else known_states(given, seqs, self.states)
         if self.members is None:
             return self._collect(seqs, w, known, hard)

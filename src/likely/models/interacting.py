@@ -113,7 +113,7 @@ def refuse_other(model: Any, whose: str) -> None:
 
 
 def first_belief(model: Any, seed: int) -> SwitchingBelief:
-    """One Gaussian a regime, before any frame."""
+    """One Gaussian per regime, before any frame."""
     if model.incomparable:
         tell(model.incomparable)
     s = model.stack

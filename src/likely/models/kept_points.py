@@ -62,7 +62,7 @@ def with_weight(points: Array, weight: Any, edges: Any, whose: str) -> tuple[Arr
     n = len(points)
     w = np.ones(n) if weight is None else parameter(weight, whose, "weight")
     if w.shape != (n,):
-        raise ShapeError(sentence(whose, f"weight must have one entry a point ({n})", w.shape))
+        raise ShapeError(sentence(whose, f"weight must have one entry per point ({n})", w.shape))
     if not ((w >= 0).all() and (w > 0).any()):
         raise DomainError(sentence(whose, "weights must not be negative, and some of them positive", float(w.min())))
     e, there = checked_edges(edges, n, whose), w > 0

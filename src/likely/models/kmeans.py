@@ -13,8 +13,7 @@ from likely.core.learn import Stop
 from likely.core.notes import tell
 from likely.core.report import Run
 from likely.decisions.partitions import adjusted_rand
-from likely.errors import DataError, DomainError, sentence
-from likely.families.floors import columns
+from likely.errors import DataError, DomainError, about_columns, sentence
 from likely.models.assigning import Table, refuse_empty_rows
 from likely.models.exchange import exchange
 from likely.models.lloyd import SETTLED, Partition, lloyd, with_own_variances
@@ -82,7 +81,7 @@ def _distinct(rows: Array, at: Any) -> Any:
 def _given(start: Any, k: int) -> Any:
     mean = getattr(start, "mean", start) if not isinstance(start, np.ndarray) else start
     if np.ndim(mean) != 2 or len(mean) != k:
-        expected = f"start must hold {k} centres, one a row"
+        expected = f"start must hold {k} centres, one per row"
         raise DataError(sentence("k-means", expected, np.shape(mean), "or change the number of clusters"))
     return mean
 
@@ -104,7 +103,8 @@ def _look_at_gaps(x: Any, at: Any) -> None:
     refuse_empty_rows(x, "k-means", at)
     never = np.flatnonzero([np.isnan(column[at]).all() for column in x.T])
     if len(never):
-        tell(f"k-means: {columns(never)} is never observed: what centres have there says nothing; leave it out")
+        rest = f"the centers say nothing there; leave {'it' if len(never) == 1 else 'them'} out"
+        tell(f"k-means: {about_columns(never)} never observed: {rest}")
 
 
 def _refuse_unknown(start: Any, method: str, variances: str) -> None:

@@ -181,7 +181,7 @@ def locked(a: Any) -> Any:
 
 
 def added(u: Array, by: Array, offsets: Index) -> Array:
-    """What inputs (F, k) add through a matrix (r, k), or through one a frame (T, r, k)."""
+    """What inputs (F, k) add through a matrix (r, k), or through one per frame (T, r, k)."""
     if by.ndim == 2:
         return u @ by.T
     t = np.arange(len(u)) - np.repeat(offsets[:-1], np.diff(offsets))

@@ -48,7 +48,7 @@ class LinearGaussian(ReadyMade, Law):
 
     A row is a sequence of frames y_t (T, p), NaN where nothing was seen; inputs u are known. `transition` is A,
     `noise` BBᵀ, `emission` C, `observation` DDᵀ, `control` F, `feedthrough` G; covariances may be singular. A leading
-    axis of one entry a frame makes any of them change with time: entry t makes x_t and y_t (so the first transition
+    axis of one entry per frame makes any of them change with time: entry t makes x_t and y_t (so the first transition
     and noise are not used). The first state is N(mean, covariance), and is observed. `diffuse` (d, q) are directions in
     which nothing is known of it: variances are infinite there, exactly. Without a covariance all are. The constructor
     checks its arguments; `replace`, which learning calls at every step, trusts them.
@@ -413,7 +413,7 @@ class LinearGaussian(ReadyMade, Law):
             raise DataError(sentence(ME, f"this model has {self.n_inputs} inputs", "none", "give inputs="))
         u = numbers(inputs, ME).reshape(1, -1)
         if u.shape[1] != self.n_inputs or not np.isfinite(u).all():
-            raise ShapeError(sentence(ME, f"{self.n_inputs} finite inputs a frame are needed", u[0].tolist()))
+            raise ShapeError(sentence(ME, f"{self.n_inputs} finite inputs per frame are needed", u[0].tolist()))
         return u
 
     def _push(self, inputs: Any, t: int) -> Array:

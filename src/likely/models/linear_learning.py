@@ -41,7 +41,7 @@ def _weights(series: Series, weight: Any) -> Array:
     w = weights(weight, len(series.offsets) - 1, ME)
     w = np.ones(len(series.offsets) - 1) if w is None else w
     if w.ndim != 1:
-        raise ShapeError(sentence(ME, "weights must be one a sequence", w.shape))
+        raise ShapeError(sentence(ME, "weights must be one per sequence", w.shape))
     return w
 
 

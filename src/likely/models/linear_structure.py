@@ -233,7 +233,7 @@ def _listed(rows: NDArray[Any], name: str) -> list[tuple[str, NDArray[np.intp]]]
     """Two rows as a list of blocks again, refused where they are none."""
     good = rows.dtype.kind in "iu" and (rows >= 0).all() and (rows[1] < len(OF_BLOCKS)).all()
     if not good or any(np.ptp(rows[1, rows[0] == number]) for number in np.unique(rows[0])):
-        expected = f"a form of {name} in two rows must be the block of each entry and one form a block"
+        expected = f"a form of {name} in two rows must be the block of each entry and one form per block"
         raise DomainError(sentence(ME, expected, rows.tolist()))
     return blocks_of(rows)
 

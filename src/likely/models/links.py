@@ -30,7 +30,7 @@ LINKS = {
     "median": Link("the distance of centres, each midway between its parts' centres, WPGMC (Gower)"),
     "coordinate-median": Link("the distance of the medians, column by column (Ney: median link)"),
     "ward": Link("√2 times the root of what the squared error grows by (Ney: sum of squares, Ward)"),
-    "likelihood": Link("what the log-likelihood of one Gaussian a cluster loses (Ney: Gaussian model)"),
+    "likelihood": Link("what the log-likelihood of one Gaussian per cluster loses (Ney: Gaussian model)"),
 }
 
 

@@ -173,14 +173,16 @@ class _Run:
         return mean
 
     def _refuse_vanished(self) -> None:
-        """Distances whose squares are no numbers beside that of the farthest row say nothing of a criterion."""
+        """Distances whose squares are 0 compared with that of the farthest row say nothing of a criterion."""
         if -self.trace[-1] > VANISHED:
             return
         away = abs(self.table.x - self.model.mean[self.labels])
         if (away > 1e-12 * abs(self.table.x)).any():
-            expected = "squared distances must be numbers beside that of the farthest row"
-            got = f"rows of up to {float(np.nanmax(abs(self.table.x))):.3g} beside others that are 1e-140 of that"
-            raise DataError(sentence("k-means", expected, got, "leave the farthest rows out, or rescale the columns"))
+            column = int(np.nanargmax(abs(self.table.x)) % self.table.x.shape[1])
+            expected = "distances within clusters must not be negligible compared with the largest value"
+            got = f"values in column {column} that are more than 1e140 times as large as these distances"
+            remedy = "leave out the rows with the largest values, or rescale the columns"
+            raise DataError(sentence("k-means", expected, got, remedy))
 
     def _partition(self, converged: bool, reason: str) -> Partition:
         self._refuse_vanished()

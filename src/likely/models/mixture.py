@@ -50,10 +50,10 @@ WHOLE = 16  # parts up to which any law may take many rows with owners at once: 
 class Mixture(Law):
     """p(x) = Σ_k w_k p_k(x), and p(k | x) = w_k p_k(x) / p(x)   (Ney 6.1, Herbst 7.3).
 
-    `parts` is a stack of K members: a classifier has one a class. With labels given (`owner`) learning takes one
+    `parts` is a stack of K members: a classifier has one per class. With labels given (`owner`) learning takes one
     pass; with labels hidden it is EM; with some of them given (`given`, a log-mask) it is both at once.
     Where a row is impossible under every member, the posterior is the prior.
-    Weights (C, M) make a stack of C mixtures, of M parts each, over one stack of C·M parts: a mixture a class.
+    Weights (C, M) make a stack of C mixtures, of M parts each, over one stack of C·M parts: a mixture per class.
 
     >>> import likely as lk
     >>> m = Mixture([0.5, 0.5], lk.Gaussian([[0.0], [4.0]], 1.0))
@@ -69,7 +69,7 @@ class Mixture(Law):
         w = parameter(self.weights, "Mixture", "weights")
         members = getattr(self.parts, "members", None)
         if members is None or w.ndim not in (1, 2) or w.size != members or not members:
-            expected = "parts must be a stack with one weight a member"
+            expected = "parts must be a stack with one weight per member"
             raise ShapeError(sentence("Mixture", expected, f"{w.shape} weights, {members} members"))
         if (w < 0).any() or (np.abs(w.sum(axis=-1) - 1) > SUM_TO_ONE).any():
             raise DomainError(sentence("Mixture", "weights must not be negative and sum to 1", w.tolist()))
@@ -339,7 +339,7 @@ class Mixture(Law):
 
     def _check_weight(self, w: Array | None, n: int) -> None:
         if w is not None and w.ndim == 2 and (self.members is None or w.shape[1] != self.members):
-            wanted = f"one entry a row ({n})" if self.members is None else f"a column a mixture ({self.members})"
+            wanted = f"one entry per row ({n})" if self.members is None else f"a column a mixture ({self.members})"
             raise ShapeError(sentence("Mixture", f"weight must have {wanted}", w.shape))
 
     def _seen(self, x: Any, w: Array | None, owner: Index, hard: bool) -> MixtureStats:

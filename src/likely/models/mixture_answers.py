@@ -138,5 +138,5 @@ def _by_weight(weights: Array, each: Array) -> Array:
 
 
 def _repeated(mixed: Array, weights: Array) -> Array:
-    """One row a part (K, …) again."""
+    """One row per part (K, …) again."""
     return np.repeat(mixed, weights.shape[-1], axis=0) if weights.ndim == 2 else mixed[None]

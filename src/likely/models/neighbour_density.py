@@ -66,7 +66,7 @@ class NeighbourBalls(KeptPoints):
         d = points.shape[1]
         unit = np.ones(d) if self.unit is None else parameter(self.unit, "NeighbourBalls", "unit")
         if unit.shape != (d,):
-            raise ShapeError(sentence("NeighbourBalls", f"unit must have one entry a column ({d})", unit.shape))
+            raise ShapeError(sentence("NeighbourBalls", f"unit must have one entry per column ({d})", unit.shape))
         if not (unit > 0).all():
             raise DomainError(sentence("NeighbourBalls", "units must be positive", float(unit.min())))
         metric = plain_name(self.metric)
@@ -240,7 +240,7 @@ class NeighbourBalls(KeptPoints):
     )
 
     def objective(self, stats: DistinctRows, prior: Any = None) -> float:
-        """Σ w log p(x) of the rows: a score, for p does not integrate to one; of 2,000 rows a member at most."""
+        """Σ w log p(x) of the rows: a score, for p does not integrate to one; of 2,000 rows per member at most."""
         self._check(stats)
         total = 0.0
         for k, one in enumerate(self._each):

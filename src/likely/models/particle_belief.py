@@ -54,13 +54,13 @@ class ParticleBelief(Value):
         if self.before is not None:
             before = parts["before"] = parameter(self.before, "ParticleBelief", "before")
             if before.ndim != 2 or len(before) != len(states):
-                expected = f"before must have {len(states)} rows, one a particle"
+                expected = f"before must have {len(states)} rows, one per particle"
                 raise ShapeError(sentence("ParticleBelief", expected, before.shape))
         if self.ancestors is not None:
             ancestors = parts["ancestors"] = np.array(self.ancestors)
             sound = ancestors.shape == states.shape[:1] and ancestors.dtype.kind in "iu"
             if not sound or (ancestors < 0).any():
-                expected = f"ancestors must be whole numbers from 0 on, one a particle ({len(states)})"
+                expected = f"ancestors must be whole numbers from 0 on, one per particle ({len(states)})"
                 raise DomainError(sentence("ParticleBelief", expected, f"{ancestors.dtype} {ancestors.shape}"))
         return parts
 

@@ -315,11 +315,11 @@ def _lost(belief: ParticleBelief) -> ParticleBelief:
 
 
 def _inputs_of(inputs: Any, seqs: Ragged, alone: bool) -> list[Any]:
-    """The known inputs of each sequence, one row a frame; None for those that have none."""
+    """The known inputs of each sequence, one row per frame; None for those that have none."""
     if inputs is None:
         return [None] * len(seqs)
     known = [np.asarray(inputs)] if alone else [np.asarray(u) for u in inputs]
     if [len(u) for u in known] != seqs.lengths.tolist():
         got = [len(u) for u in known][:5]
-        raise ShapeError(sentence("ParticleFilter", f"inputs must have one row a frame {seqs.lengths[:5]}", got))
+        raise ShapeError(sentence("ParticleFilter", f"inputs must have one row per frame {seqs.lengths[:5]}", got))
     return known

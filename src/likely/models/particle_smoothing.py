@@ -1,7 +1,7 @@
 """Simulation backwards: each frame's particle is chosen again, knowing where the path went afterwards.
 
 p(x_t = x_i | x_{t+1}, y) ∝ W_i p(x_{t+1} | x_i)   (Godsill, Doucet, West 2004). Choices are made by rejection where the
-transition's largest density is known, some draws a path in place of N densities; what is refused for too long
+transition's largest density is known, some draws per path in place of N densities; what is refused for too long
 is chosen among all N.
 """
 

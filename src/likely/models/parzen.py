@@ -105,7 +105,7 @@ class Parzen(KeptPoints):
 
     def _refuse_cube(self) -> None:
         if self.kernel == "cube":
-            expected = "a cube has a width a column, and no matrix"
+            expected = "a cube has a width per column, and no matrix"
             raise DomainError(sentence("Parzen", expected, "a matrix", 'take kernel="ball" for an ellipsoid'))
 
     def _refuse_common(self) -> None:
@@ -117,7 +117,7 @@ class Parzen(KeptPoints):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: one width a member; the points are the data themselves."""
+        """Free parameters: one width per member; the points are the data themselves."""
         return self.members or 1
 
     @property
@@ -425,7 +425,7 @@ class Parzen(KeptPoints):
     def objective(self, stats: DistinctRows, prior: Any = None) -> float:
         """Σ w log p(x), each row judged by windows on the others: what its own window gives it says nothing.
 
-        Beyond 2,000 rows a member, 2,000 of them are asked (the order of hashes is a fair one) and stand for all.
+        Beyond 2,000 rows per member, 2,000 of them are asked (the order of hashes is a fair one) and stand for all.
         """
         self._check(stats)
         total = 0.0
@@ -483,7 +483,7 @@ def coulomb_potential(points: Any, x: Any, weight: Any = None, epsilon: float = 
     _refuse_gaps(z, whose)
     w = np.ones(len(y)) if weight is None else parameter(weight, whose, "weight")
     if w.shape != (len(y),):
-        raise ShapeError(sentence(whose, f"weight must have one entry a point ({len(y)})", w.shape))
+        raise ShapeError(sentence(whose, f"weight must have one entry per point ({len(y)})", w.shape))
     if not (isinstance(epsilon, Real) and 0 < epsilon < np.inf):
         raise DomainError(sentence(whose, "epsilon must be a positive number", repr(epsilon)))
     out = np.zeros(len(z))

@@ -213,7 +213,7 @@ class Pairs:
 
 
 def pairs_of(y: Array, weight: Array, some: int) -> Pairs:
-    """Distances of the first rows, `some` of them, to their nearest others: 513 numbers a row, of few rows all."""
+    """Distances of the first rows, `some` of them, to their nearest others: 513 numbers per row, of few rows all."""
     cloud, m = Cloud(y, weight), len(y)
     alike = bool((weight == weight[0]).all())
     kept = m - 1 if m <= ALL else KEPT

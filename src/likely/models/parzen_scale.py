@@ -1,7 +1,7 @@
 """How wide a window should be: as wide as makes rows likely that were left out.
 
 v²_d = α σ²_d, with σ²_d the variance of column d within all members (or in the member's own rows, Ney 5.2), or α times
-their covariance. What is chosen here is α, one number a member. Distances in units of σ do not depend on α: where all
+their covariance. What is chosen here is α, one number per member. Distances in units of σ do not depend on α: where all
 pairs are looked at anyway, they are formed once (`parzen_pairs`).
 """
 
@@ -17,8 +17,8 @@ import numpy as np
 from likely.core.arrays import Array, Index, Mask
 from likely.core.engine import cores, ordered_map
 from likely.core.notes import tell
-from likely.errors import DataError, sentence
-from likely.families.floors import HUGE, ROUNDING, TINY, columns
+from likely.errors import DataError, about_columns, sentence
+from likely.families.floors import HUGE, ROUNDING, TINY
 from likely.models.parzen_kernels import Kernel
 from likely.models.parzen_pairs import BY_COLUMNS, KEPT, WORTH, Cloud, Pairs, log_kernel, pairs_of
 from likely.models.parzen_tree import Tree, tree_of
@@ -77,8 +77,9 @@ def _floored(x: Array, w: Array, variance: Array) -> tuple[Array, Mask]:
         expected = f"the squared spread of column {odd[0]} must lie between {TINY:g} and {HUGE:g}"
         raise DataError(sentence("Parzen", expected, float(variance[odd[0]]), "rescale the column"))
     if constant.any() and len(x) > 1:
-        note = f"{columns(np.flatnonzero(constant))} is constant over all data: its windows are 1e-8 of its size wide"
-        tell(f"Parzen: {note}")
+        at = np.flatnonzero(constant)
+        done = "its windows are 1e-8 of its size wide" if len(at) == 1 else "their windows are 1e-8 of their sizes wide"
+        tell(f"Parzen: {about_columns(at)} constant over all data: {done}")
     return variance, constant
 
 

@@ -19,7 +19,7 @@ class ReadyMade:
 
     Everywhere `start=(mean, covariance)` is the law of the first state, (d,) and (d, d) or a number or variances.
     Without it, what wanders (positions, levels, seasons) starts exactly diffuse, and what settles starts settled.
-    Covariances are a number (the same for all columns), one number a column, or a matrix.
+    Covariances are a number (the same for all columns), one number per column, or a matrix.
     """
 
     @classmethod
@@ -54,7 +54,7 @@ class ReadyMade:
 
     @classmethod
     def local_level(cls, noise: Any = 1.0, observation: Any = 1.0, dim: int = 1, start: Any = None) -> Self:
-        """A level that wanders with steps of variance `noise`, seen with variance `observation`: one state a column.
+        """A level that wanders with steps of variance `noise`, seen with variance `observation`: one state per column.
 
         >>> import likely as lk
         >>> lk.LinearGaussian.local_level(1469.0, 15099.0).noise.tolist()

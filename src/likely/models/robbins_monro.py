@@ -191,7 +191,7 @@ class RobbinsMonro(Value):
         return count + 1 if count < 16 else math.ceil(2 ** ((math.floor(16 * math.log2(count) + 1e-9) + 1) / 16) - 1e-9)
 
     def run(self, x: Any, weight: Any = None, batch: int = 1, belief: RunningEstimate | None = None) -> RunningEstimate:
-        """The estimate after a whole table, `batch` rows a step, in their order.
+        """The estimate after a whole table, `batch` rows per step, in their order.
 
         A whole weight of k visits a row k times; a fraction of a visit is a shorter step; 0 is absence.
         """
@@ -392,7 +392,7 @@ def _visits(x: Any, weight: Any) -> tuple[Index, Array]:
     if w is None:
         return np.arange(n), np.ones(n)
     if w.ndim != 1:
-        raise DataError(sentence(ME, "weights must be one number a row", w.shape))
+        raise DataError(sentence(ME, "weights must be one number per row", w.shape))
     visits = float(np.ceil(w).sum())
     if visits > MOST:
         expected, remedy = f"weights may add up to {MOST:,} visits of rows", "divide them by a number, or use fit"

@@ -64,7 +64,7 @@ class Sketch(Addable, Value):
             refuse_infinite(x, whose)
         w = weights(weight, n_rows(x), "Sketch")
         if w is not None and w.ndim != 1:
-            raise ShapeError(sentence("Sketch", "weight must have one number a row", w.shape))
+            raise ShapeError(sentence("Sketch", "weight must have one number per row", w.shape))
         return cls._smallest(x, row_hashes(x), w, int(size))
 
     @property

@@ -61,7 +61,7 @@ class SwitchingLinear(Law):
         moves = np.atleast_2d(parameter(self.moves, ME, "moves"))
         K = len(regimes)
         if moves.shape != (K, K):
-            raise ShapeError(sentence(ME, f"moves must have shape ({K}, {K}), a row a regime", moves.shape))
+            raise ShapeError(sentence(ME, f"moves must have shape ({K}, {K}), a row per regime", moves.shape))
         _refuse_no_law(moves, "every row of moves")
         starts = settled_law(moves) if self.starts is None else parameter(self.starts, ME, "starts")
         if starts.shape != (K,):
@@ -210,7 +210,7 @@ class SwitchingLinear(Law):
     def collect(self, y: Any, weight: Any = None, given: Any = None, inputs: Any = None) -> SwitchingStats:
         """Expected moments of each regime and counts of moves, by `smooth`: an approximate E-step.
 
-        `given` are regimes that are known: one a frame, −1 where not. Where all are, the E-step is exact.
+        `given` are regimes that are known: one per frame, −1 where not. Where all are, the E-step is exact.
         """
         return learning.collected(self, y, weight, given, inputs)
 

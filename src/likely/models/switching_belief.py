@@ -22,7 +22,7 @@ ME = "SwitchingBelief"
 class SwitchingBelief(Value):
     """p(z_t, x_t | y) ≈ Σ_i W_i 1{z_t = which_i} N(x_t; mean_i, rootᵢᵀ rootᵢ).
 
-    The belief of every filter of a switching model: interacting models keep one Gaussian a regime or a pair of them,
+    The belief of every filter of a switching model: interacting models keep one Gaussian per regime or a pair of them,
     Rao–Blackwell particles one each. Random numbers are keyed by (seed, time), so that a belief kept in a file goes on
     to the same bits.
 

@@ -46,7 +46,7 @@ def collected(model: Any, y: Any, weight: Any, given: Any, inputs: Any = None) -
     w = weights(weight, n, ME)
     w = np.ones(n) if w is None else w
     if w.ndim != 1:
-        raise ShapeError(sentence(ME, "weights must be one a sequence", w.shape))
+        raise ShapeError(sentence(ME, "weights must be one per sequence", w.shape))
     found = passes.in_parts(lambda ab: _collected(model, series.cut(*ab), w[ab[0] : ab[1]], ab[0]), series, model)
     return reduce(add, found)
 
@@ -67,7 +67,7 @@ def known_regimes(given: Any, seqs: Ragged, K: int, whose: str = ME) -> Ragged:
         outside = int(values.max() if values.max() >= K else values.min())
         raise DomainError(sentence(whose, f"given regimes must lie in 0 … {K - 1}, or be −1 where unknown", outside))
     if values.size and not numbers and not (values.dtype.kind == "f" and values.shape[1:] == (K,)):
-        expected = f"given must be whole numbers, one a frame, or log-masks of {K} columns"
+        expected = f"given must be whole numbers, one per frame, or log-masks of {K} columns"
         raise DomainError(sentence(whose, expected, f"{values.dtype} {values.shape}"))
     return masks(known, seqs, K)
 
@@ -165,7 +165,7 @@ def objective(model: Any, stats: SwitchingStats, prior: Any) -> float:
 
 
 def structures(model: Any, learn: Any = None, form: Any = None) -> tuple[Structure, ...]:
-    """What each regime learns: the same for all, or one entry a regime; None: all but the law of the first state."""
+    """What each regime learns: the same for all, or one entry per regime; None: all but the law of the first state."""
     each = [learn] * model.n_regimes if learn is None or not _one_each(learn) else list(learn)
     forms = list(form) if isinstance(form, list | tuple) else [form] * model.n_regimes
     if len(each) != model.n_regimes or len(forms) != model.n_regimes:
@@ -278,7 +278,7 @@ class SwitchingLearner(Value):
 
     @classmethod
     def of(cls, model: Any, learn: Any = None, form: Any = None, chain: Any = MOVES) -> SwitchingLearner:
-        """`learn`: names for all regimes, or a list a regime; `form`: see `Structure`; `chain`: of moves and starts."""
+        """`learn`: names for all regimes, or a list per regime; `form`: see `Structure`; `chain`: moves and starts."""
         chain = (chain,) if isinstance(chain, str) else tuple(chain)
         if any(name not in MOVES for name in chain):
             raise DomainError(sentence(ME, f"chain must be some of {', '.join(MOVES)}", chain))

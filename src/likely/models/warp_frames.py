@@ -101,14 +101,14 @@ def _listed(seqs: Any, whose: str) -> Any:
 
 
 def _frames(x: Any, whose: str) -> Array:
-    """One sequence as (T, D); a vector is one entry a frame."""
+    """One sequence as (T, D); a vector is one entry per frame."""
     if getattr(_as_given(x, whose), "dtype", np.dtype(float)).kind in "USmM":
         raise DataError(sentence(whose, "frames must be numbers, NaN where nothing was observed", "text or dates"))
     a = numbers(x, whose)
     if a.ndim == 1:
         a = a[:, None]
     if a.ndim != 2 or not a.shape[1]:
-        raise ShapeError(sentence(whose, "a sequence must have shape (T,) or (T, D)", a.shape, "one row a frame"))
+        raise ShapeError(sentence(whose, "a sequence must have shape (T,) or (T, D)", a.shape, "one row per frame"))
     if not len(a):
         raise DataError(sentence(whose, "a sequence must have at least one frame", "an empty one"))
     return a
@@ -124,7 +124,7 @@ def _as_given(x: Any, whose: str) -> NDArray[Any]:
 def _checked(parts: list[Array], whose: str, which: Callable[[int], str]) -> Series:
     for i, part in enumerate(parts):
         if part.shape[1] != parts[0].shape[1]:
-            expected = f"sequence {i} must have {parts[0].shape[1]} entries a frame, as the first has"
+            expected = f"sequence {i} must have {parts[0].shape[1]} entries per frame, as the first has"
             raise ShapeError(sentence(whose, expected, part.shape[1]))
     offsets = np.concatenate([[0], np.cumsum([len(p) for p in parts])])
     return _seen(np.concatenate(parts) if len(parts) > 1 else parts[0], offsets, whose, which)

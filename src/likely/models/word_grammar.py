@@ -84,7 +84,7 @@ def check_names(names: Any, count: int) -> tuple[str, ...]:
     """One name a word, each once."""
     given = (names,) if isinstance(names, str) else tuple(names)
     if len(given) != count:
-        raise ShapeError(sentence(WHOSE, f"names must be {count} texts, one a word", len(given)))
+        raise ShapeError(sentence(WHOSE, f"names must be {count} texts, one per word", len(given)))
     seen: set[str] = set()
     for name in given:
         if not isinstance(name, str) or not name.strip():

@@ -44,7 +44,7 @@ class EvaluationDisplay:
         return self
 
     def roc(self, ax: Any = None) -> Any:
-        """Detections against false alarms, a curve a class against the rest (one for two classes)."""
+        """Detections against false alarms, a curve per class against the rest (one for two classes)."""
         ax = axes(ax)
         for label, color in self._positives():
             curve = self.evaluation.roc(label)

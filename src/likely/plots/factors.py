@@ -113,7 +113,8 @@ class ScoresDisplay:
 
     def _by_label(self, ax: Any, labels: Any) -> None:
         if labels.shape != (len(self.scores),):
-            raise ShapeError(sentence("ScoresDisplay", f"one label a row ({len(self.scores)}) is needed", labels.shape))
+            expected = f"one label per row ({len(self.scores)}) is needed"
+            raise ShapeError(sentence("ScoresDisplay", expected, labels.shape))
         for i, label in enumerate(dict.fromkeys(labels.tolist())):
             mine = self.scores[[other == label for other in labels.tolist()]]
             color = PALETTE[i % len(PALETTE)]

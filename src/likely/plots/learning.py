@@ -28,7 +28,7 @@ def trace(report: Any, ax: Any = None, *, color: str = PALETTE[0]) -> Any:
         at = [run.iterations for run in others], [run.objective / weight for run in others]
         ax.plot(*at, ls="", marker="x", color=SOFT, label=f"{len(others)} other starts, where they ended")
     how = "converged" if report.converged else "stopped early" if report.stopped_early else "NOT converged"
-    ax.set(xlabel="refits", ylabel="objective, nats a row", title=f"{how}: {report.reason}")
+    ax.set(xlabel="refits", ylabel="objective, nats per row", title=f"{how}: {report.reason}")
     ax.title.set_color(INK if report.converged or report.stopped_early else PALETTE[3])
     if report.held_out or others:
         ax.legend(frameon=False, loc="center right")
@@ -54,7 +54,7 @@ def components(choice: Any, ax: Any = None) -> Any:
         finite = np.isfinite(choice.held_out)
         at = np.asarray(choice.numbers)[finite]
         other.errorbar(at, choice.held_out[finite], choice.held_out_error[finite], color=PALETTE[1], marker="s", ms=4)
-        other.set_ylabel("held-out, nats a row (largest is best)", color=PALETTE[1])
+        other.set_ylabel("held-out, nats per row (largest is best)", color=PALETTE[1])
     for i, k in enumerate(choice.best.values()):
         ax.axvline(k + 0.06 * (i - 1), color=[PALETTE[0], PALETTE[1], SOFT][i % 3], lw=1, ls=["-", "--", ":"][i % 3])
     said = ", ".join(f"{k} by {'BIC' if way == 'bic' else way}" for way, k in choice.best.items())

@@ -204,7 +204,7 @@ def _several(seen: Seen) -> bool:
 
 
 def _strips(seen: Seen) -> int:
-    """How many strips a signal needs: one, or one a column where their scales are unlike."""
+    """How many strips a signal needs: one, or one per column where their scales are unlike."""
     return min(seen.signal.shape[1], LINES) if _several(seen) and unlike(seen.signal[:, :LINES]) else 1
 
 

@@ -49,7 +49,7 @@ def bands(
     middle, spread = _signal(model, found, seen.shape[1], inputs) if states is None else _entries(found, states)
     t: Any = np.arange(len(middle)) if times is None else np.asarray(times)
     if len(t) != len(middle):
-        raise ShapeError(sentence("plots", f"times must have one entry a frame ({len(middle)})", len(t)))
+        raise ShapeError(sentence("plots", f"times must have one entry per frame ({len(middle)})", len(t)))
     called = _names(names, middle.shape[1], "state" if states is not None else "y")
     with themed():
         strips = _strips(ax, middle.shape[1])

@@ -170,7 +170,7 @@ class Beta(BetaLearning):
         return self.a[..., 0], self.b[..., 0]
 
     def entropy(self, bits: bool = False) -> Any:
-        """log B(a, b) − (a − 1) ψ(a) − (b − 1) ψ(b) + (a + b − 2) ψ(a + b), summed; one a member for a stack."""
+        """log B(a, b) − (a − 1) ψ(a) − (b − 1) ψ(b) + (a + b − 2) ψ(a + b), summed; one per member for a stack."""
         return in_units(lone(np.reshape(self._pairs().entropy(), self.a.shape).sum(axis=-1)), bits)
 
     def kl(self, other: Beta, bits: bool = False) -> Any:
@@ -248,7 +248,7 @@ class Beta(BetaLearning):
         return BetaNegativeBinomial.trusted(size=known, a=a, b=b)
 
     def log_evidence(self, stats: Trials | Successes | WeightedValues) -> Any:
-        """log p(the rows, one after another), probabilities integrated out; one a member for a stack.
+        """log p(the rows, one after another), probabilities integrated out; one per member for a stack.
 
         Σⱼ log B(a + n₁, b + n₀) / B(a, b), and the log of the ways in which the counts can come about.
         """
@@ -262,7 +262,7 @@ class Beta(BetaLearning):
         return lone(value)
 
     def log_density(self, model: Any) -> Any:
-        """log p(the probabilities of a Bernoulli, binomial or negative binomial law); one a member for a stack."""
+        """log p(the probabilities of a Bernoulli, binomial or negative binomial law); one per member for a stack."""
         probs = model.prob if isinstance(model, NegativeBinomial) else model.probs
         self._serves(probs.shape, "a model")
         return lone(added(_log_density(probs, self.a, self.b)))

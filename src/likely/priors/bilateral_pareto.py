@@ -131,7 +131,7 @@ class BilateralPareto(Value):
         return Plateau.trusted(low=np.array(self.low), high=np.array(self.high), shape=np.array(self.shape))
 
     def log_evidence(self, stats: Extremes) -> Any:
-        """log p(the rows), ends integrated out; one a member for a stack.
+        """log p(the rows), ends integrated out; one per member for a stack.
 
         Σⱼ log a(a + 1)/((a + n)(a + n + 1)) + a log R₀ − (a + n) log R, with the range R of prior and data together.
         """
@@ -142,7 +142,7 @@ class BilateralPareto(Value):
         return lone(each.sum(axis=-1))
 
     def log_density(self, model: Uniform) -> Any:
-        """log p(the ends of a uniform law); one a member for a stack, −inf for ends inside l₀ … u₀."""
+        """log p(the ends of a uniform law); one per member for a stack, −inf for ends inside l₀ … u₀."""
         self._fits(model.low.shape, "a model")
         a, width = self.shape, log_width(model.low, model.high)
         each = np.log(a) + np.log1p(a) + a * (log_width(self.low, self.high) - width) - 2 * width

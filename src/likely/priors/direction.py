@@ -96,7 +96,7 @@ class DirectionPrior(Value):
         )
 
     def log_evidence(self, stats: FeatureSums) -> Any:
-        """log p(the rows, one after another), directions integrated out; one a member for a stack.
+        """log p(the rows, one after another), directions integrated out; one per member for a stack.
 
         Σⱼ log I₀(c') / I₀(c) − w log 2π I₀(κ), with c' the posterior's concentration.
         """
@@ -107,7 +107,7 @@ class DirectionPrior(Value):
         return lone((each - stats.weight * (LOG_2PI + log_i0_scaled(kappa))).sum(axis=-1))
 
     def log_density(self, model: VonMises) -> Any:
-        """log p(the directions of a von Mises law); one a member for a stack."""
+        """log p(the directions of a von Mises law); one per member for a stack."""
         self._fits(model.centre.shape, "a model")
         each = self.belief._log_pdf(model.centre, **self.belief.parameters)
         return lone(np.broadcast_to(each, model.centre.shape).sum(axis=-1))

@@ -157,7 +157,7 @@ class Dirichlet(DirichletLearning):
         return np.where(total > 0, each / np.where(total > 0, total, 1.0), self.mean)
 
     def entropy(self, bits: bool = False) -> Any:
-        """log B(α) + (α₀ − L) ψ(α₀) − Σ (αᵢ − 1) ψ(αᵢ); one a member for a stack."""
+        """log B(α) + (α₀ − L) ψ(α₀) − Σ (αᵢ − 1) ψ(αᵢ); one per member for a stack."""
         total = self.concentration
         h = gamma_entropy(self.alpha).sum(axis=-1) - gamma_entropy(total) - (self.dim - 1) * digamma(total)
         return in_units(lone(h), bits)
@@ -207,7 +207,7 @@ class Dirichlet(DirichletLearning):
         return self.point("mean")
 
     def log_evidence(self, stats: LevelCounts) -> Any:
-        """log p(the observations, one after another), probabilities integrated out; one a member for a stack.
+        """log p(the observations, one after another), probabilities integrated out; one per member for a stack.
 
         Σ log Γ(αᵢ + nᵢ)/Γ(αᵢ) − log Γ(α₀ + N)/Γ(α₀). Weights count repetitions.
         """
@@ -216,7 +216,7 @@ class Dirichlet(DirichletLearning):
         return lone(each - log_gamma_ratio(self.concentration, stats.counts.sum(axis=-1)))
 
     def log_density(self, model: Categorical) -> Any:
-        """log p(the probabilities of a Categorical); one a member for a stack."""
+        """log p(the probabilities of a Categorical); one per member for a stack."""
         if model.probs.shape[-1] != self.dim:
             raise ShapeError(sentence("Dirichlet", f"a model with {self.dim} levels is needed", model.probs.shape))
         return lone(_log_density(self.alpha, model.probs))

@@ -105,7 +105,7 @@ class EarlierRows(Value):
         return Gaussian.trusted(mean=self.mean, covariance=np.array(covariance), kind="full")
 
     def log_density(self, model: Any) -> Any:
-        """What these rows say of a model, a `Gaussian` or a `FactorGaussian`; one a member for a stack."""
+        """What these rows say of a model, a `Gaussian` or a `FactorGaussian`; one per member for a stack."""
         at = np.flatnonzero(self.known)
         if len(at) < self.dim:
             return self._marginal(at).log_density(model.marginal(at))

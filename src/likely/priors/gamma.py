@@ -148,7 +148,7 @@ class Gamma(GammaLearning):
         return self.shape[..., 0], self.rate[..., 0]
 
     def entropy(self, bits: bool = False) -> Any:
-        """Σⱼ a − log b + log Γ(a) + (1 − a) ψ(a); one a member for a stack."""
+        """Σⱼ a − log b + log Γ(a) + (1 − a) ψ(a); one per member for a stack."""
         return in_units(lone((gamma_entropy(self.shape) - np.log(self.rate)).sum(axis=-1)), bits)
 
     def kl(self, other: Gamma, bits: bool = False) -> Any:
@@ -165,7 +165,7 @@ class Gamma(GammaLearning):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: a shape and a rate a column."""
+        """Free parameters: a shape and a rate per column."""
         return 2 * int(self.shape.size)
 
     # -------------------------------------------------------------- the prior
@@ -213,7 +213,7 @@ class Gamma(GammaLearning):
         )
 
     def log_evidence(self, stats: Counts | FeatureSums) -> Any:
-        """log p(the rows, one after another), rates integrated out; one a member for a stack.
+        """log p(the rows, one after another), rates integrated out; one per member for a stack.
 
         Σⱼ log Γ(a + n)/Γ(a) + a log b − (a + n) log(b + t), with n events in the time t; less Σ log x! for counts.
         """
@@ -223,7 +223,7 @@ class Gamma(GammaLearning):
         return lone(terms.sum(axis=-1) - (stats.log_factorial if isinstance(stats, Counts) else 0.0))
 
     def log_density(self, model: Any) -> Any:
-        """log p(the rates of a Poisson or exponential law); one a member for a stack."""
+        """log p(the rates of a Poisson or exponential law); one per member for a stack."""
         self._serves(model.rate.shape, "a model")
         return lone(added(_log_density(model.rate, self.shape, self.rate)))
 

@@ -113,7 +113,7 @@ class KnownMean(Value):
         return StudentT(mean, scatter / dof[..., None, None], dof, kind="full")
 
     def log_evidence(self, stats: Moments) -> Any:
-        """log p(rows): a ratio of normalisers, prior over posterior; one a member for a stack."""
+        """log p(rows): a ratio of normalisers, prior over posterior; one per member for a stack."""
         refuse_expected(stats, "KnownMean")
         post, d = self.update(stats), self.dim
         value = multigammaln(0.5 * post.law.dof, d) - multigammaln(0.5 * self.law.dof, d)
@@ -127,7 +127,7 @@ class KnownMean(Value):
         return -own if self._of_precision else own
 
     def log_density(self, model: Gaussian) -> Any:
-        """log p of a Gaussian's covariance, or precision; one a member for a stack."""
+        """log p of a Gaussian's covariance, or precision; one per member for a stack."""
         matrix = model.covariance_matrix
         root = spd.cholesky(np.ascontiguousarray(matrix))
         if root is None:
@@ -141,7 +141,7 @@ class KnownMean(Value):
     # ------------------------------------------------- as a law over Gaussians
 
     def log_prob(self, models: Gaussian) -> Any:
-        """The density of Gaussians under this law, one a member: the same as `log_density`."""
+        """The density of Gaussians under this law, one per member: the same as `log_density`."""
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:

@@ -81,7 +81,7 @@ class MultinomialPrior(Value):
         return DirichletMultinomial.trusted(alpha=self.belief.alpha, length=self.length)
 
     def log_evidence(self, stats: WordCounts) -> Any:
-        """log p(the rows given their totals), probabilities integrated out; one a member for a stack.
+        """log p(the rows given their totals), probabilities integrated out; one per member for a stack.
 
         Σ log Γ(αⱼ + nⱼ)/Γ(αⱼ) − log Γ(α₀ + N)/Γ(α₀) + Σ log N! / Π x!.
         """
@@ -91,5 +91,5 @@ class MultinomialPrior(Value):
         return lone(np.asarray(self.belief.log_evidence(stats)) + stats.constant)  # type: ignore[arg-type]
 
     def log_density(self, model: Multinomial) -> Any:
-        """log p(the probabilities of a multinomial law); one a member for a stack."""
+        """log p(the probabilities of a multinomial law); one per member for a stack."""
         return self.belief.log_density(model)  # type: ignore[arg-type]  # it looks at probs alone

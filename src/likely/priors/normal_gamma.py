@@ -122,7 +122,7 @@ class NormalGamma(Value):
         return self.in_variances.predictive()
 
     def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
-        """log p(what was seen), with the parameters integrated out; one a member for a stack."""
+        """log p(what was seen), with the parameters integrated out; one per member for a stack."""
         return self.in_variances.log_evidence(stats)
 
     def log_density(self, model: Gaussian) -> Any:
@@ -132,7 +132,7 @@ class NormalGamma(Value):
     # ----------------------------------------------------------- as a density
 
     def log_prob(self, x: Any) -> Any:
-        """log p of rows (n, 2d) of means and precisions, or of Gaussians, one a member; −inf where λ ≤ 0."""
+        """log p of rows (n, 2d) of means and precisions, or of Gaussians, one per member; −inf where λ ≤ 0."""
         if isinstance(x, Gaussian):
             return self.log_density(x)
         z = rows(x, 2 * self.dim, "NormalGamma")
@@ -166,7 +166,7 @@ class NormalGamma(Value):
         return np.concatenate([self.mean, 1 / self.point("mode").variance], axis=-1)
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E log p(μ, λ), in closed form; one a member for a stack."""
+        """−E log p(μ, λ), in closed form; one per member for a stack."""
         log_precision = digamma(self.shape) - np.log(self.rate)
         return in_units(lone(self.in_variances.entropy() + 2 * log_precision.sum(axis=-1)), bits)
 

@@ -1,4 +1,4 @@
-"""What we believe of a Gaussian without correlations: a mean and a variance a column, or one variance for all."""
+"""What we believe of a Gaussian without correlations: a mean and a variance per column, or one variance for all."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class NormalInverseGamma(Value):
     def weak(cls, stats: Moments | ColumnMoments, kind: str = "diagonal", means: int = 1) -> NormalInverseGamma:
         """A prior that keeps variances positive: its mode is the pooled variance within members.
 
-        Worth c = 6 rows a column, the least at which a variance has a prior mean; the mean is worth 0.01 rows.
+        Worth c = 6 rows per column, the least at which a variance has a prior mean; the mean is worth 0.01 rows.
         `means` is how many members share the variances (c grows with them, so that the mode stays where it is).
         """
         columns = stats.columns() if isinstance(stats, Moments) else stats
@@ -155,7 +155,7 @@ class NormalInverseGamma(Value):
         return StudentT(self.mean, scale, np.broadcast_to(self.dof, self.mean.shape[:-1]), kind="diagonal")
 
     def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
-        """log p(what was seen): a ratio of normalisers, prior over posterior; one a member for a stack."""
+        """log p(what was seen): a ratio of normalisers, prior over posterior; one per member for a stack."""
         refuse_expected(stats, "NormalInverseGamma")
         columns = stats.columns() if isinstance(stats, Moments) else stats
         post = self.update(columns)
@@ -169,7 +169,7 @@ class NormalInverseGamma(Value):
         return lone(value + (np.sum(means) if self.tied else means))
 
     def log_density(self, model: Gaussian) -> Any:
-        """log p(μ, σ²) of a Gaussian's parameters; one a member for a stack (their sum where tied)."""
+        """log p(μ, σ²) of a Gaussian's parameters; one per member for a stack (their sum where tied)."""
         if model.kind != self.kind:
             expected = f"a {self.kind} Gaussian is needed"
             raise DomainError(sentence("NormalInverseGamma", expected, f"a {model.kind} one"))
@@ -185,7 +185,7 @@ class NormalInverseGamma(Value):
     # ------------------------------------------------- as a law over Gaussians
 
     def log_prob(self, models: Gaussian) -> Any:
-        """The density of Gaussians under this law, one a member: the same as `log_density`."""
+        """The density of Gaussians under this law, one per member: the same as `log_density`."""
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
@@ -196,7 +196,7 @@ class NormalInverseGamma(Value):
         return self.replace(**repeated).draw(rng)
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E[log p(μ, σ²)], in closed form; one a member for a stack."""
+        """−E[log p(μ, σ²)], in closed form; one per member for a stack."""
         return in_units(self._cross(self), bits)
 
     def kl(self, other: NormalInverseGamma, bits: bool = False) -> Any:

@@ -181,7 +181,7 @@ class NormalInverseWishart(Value):
         return StudentT(self.mean, scale, np.broadcast_to(dof, self.mean.shape[:-1]), kind="full")
 
     def log_evidence(self, stats: Moments) -> Any:
-        """log p(rows): a ratio of normalisers, prior over posterior; one a member for a stack."""
+        """log p(rows): a ratio of normalisers, prior over posterior; one per member for a stack."""
         refuse_expected(stats, "NormalInverseWishart")
         post, d = self.update(stats), self.dim
         rows = np.sum(stats.weight) if self.tied else stats.weight
@@ -191,7 +191,7 @@ class NormalInverseWishart(Value):
         return lone(value + (np.sum(means) if self.tied else means))
 
     def log_density(self, model: Gaussian) -> Any:
-        """log p(μ, Σ) of a Gaussian's parameters; one a member for a stack (their sum where tied)."""
+        """log p(μ, Σ) of a Gaussian's parameters; one per member for a stack (their sum where tied)."""
         d = self.dim
         covariance = model._shared_matrix() if self.tied else model.covariance_matrix
         root = spd.cholesky(np.ascontiguousarray(covariance))
@@ -211,7 +211,7 @@ class NormalInverseWishart(Value):
     # ------------------------------------------------- as a law over Gaussians
 
     def log_prob(self, models: Gaussian) -> Any:
-        """The density of Gaussians under this law, one a member: the same as `log_density`."""
+        """The density of Gaussians under this law, one per member: the same as `log_density`."""
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
@@ -222,7 +222,7 @@ class NormalInverseWishart(Value):
         return self.replace(**repeated).draw(rng)
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E[log p(μ, Σ)], in closed form; one a member for a stack."""
+        """−E[log p(μ, Σ)], in closed form; one per member for a stack."""
         return in_units(self._cross(self), bits)
 
     def kl(self, other: NormalInverseWishart, bits: bool = False) -> Any:

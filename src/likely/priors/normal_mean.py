@@ -94,7 +94,7 @@ class NormalMean(Value):
         return self.belief.noisy(self.covariance)
 
     def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
-        """log p(rows) with the mean integrated out; one a member for a stack."""
+        """log p(rows) with the mean integrated out; one per member for a stack."""
         refuse_expected(stats, "NormalMean")
         n, post = self._rows(stats), self.update(stats)
         # log p(x) = log p(x | μ) + log p(μ) − log p(μ | x) for any μ: take the posterior mean
@@ -107,13 +107,13 @@ class NormalMean(Value):
         return lone(likelihood + _at_own(self.belief, best.mean) - _at_own(post.belief, best.mean))
 
     def log_density(self, model: Gaussian) -> Any:
-        """log p(μ) of a Gaussian's mean; one a member for a stack."""
+        """log p(μ) of a Gaussian's mean; one per member for a stack."""
         return _at_own(self.belief, model.mean)
 
     # ------------------------------------------------- as a law over Gaussians
 
     def log_prob(self, models: Gaussian) -> Any:
-        """The density of Gaussians under this law, one a member: the same as `log_density`."""
+        """The density of Gaussians under this law, one per member: the same as `log_density`."""
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
@@ -145,7 +145,7 @@ def _at_own(belief: Gaussian, means: Array) -> Any:
 
 
 def _log_likelihood(model: Gaussian, stats: Moments | ColumnMoments, n: Array, known: Array) -> Any:
-    """Σ w log N(x | μ, Σ) from the moments, one a member."""
+    """Σ w log N(x | μ, Σ) from the moments, one per member."""
     delta = stats.mean - model.mean
     if isinstance(stats, ColumnMoments):
         v = np.diagonal(known)

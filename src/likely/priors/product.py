@@ -1,4 +1,4 @@
-"""A product's prior has the product's shape: one prior a part."""
+"""A product's prior has the product's shape: one prior per part."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class StudentTPrior(Value):
         return np.asarray((self.tails - 1) / dof - self.rate)
 
     def log_density(self, model: Any) -> Any:
-        """log p(centre, scale, ν) of a t law; one a member for a stack."""
+        """log p(centre, scale, ν) of a t law; one per member for a stack."""
         tails = 0.0 if model.fixed_dof else self.log_dof(model.dof)
         if model.kind == "independent" and not model.fixed_dof:
             tails = np.sum(tails, axis=-1)

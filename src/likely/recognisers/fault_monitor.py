@@ -51,8 +51,8 @@ class FaultMonitor(Recogniser):
       when only the earlier halves were learnt: if it is above three times the stated rate, the later halves set the
       threshold, too. `supported_rate_` is the share that the held-out frames do not exclude; the error of
       the learnt model comes on top, so with few frames expect more
-    - **cost_false, cost_missed**: what a false alarm costs a frame, and a fault that nobody notices: there is an alarm
-      where P(fault) cost_missed > P(normal) cost_false. Both or none
+    - **cost_false, cost_missed**: what a false alarm costs per frame, and a fault that nobody notices: there is an
+      alarm where P(fault) cost_missed > P(normal) cost_false. Both or none
     - **normal**: the label of normal stretches, where labels are given
 
     A rate is only as good as the normal frames that it was stated from: alarms come in runs, and slow motions make few

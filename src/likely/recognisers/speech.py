@@ -37,7 +37,7 @@ PENALTY = 80.0  # nats a word, chosen likewise: frames that say the same many ti
 
 
 class SpokenWords(Fronted):
-    """Recognise spoken words, single or connected: one hidden Markov model a word, and Bayes   (Ney 1.2.3, 7).
+    """Recognise spoken words, single or connected: one hidden Markov model per word, and Bayes   (Ney 1.2.3, 7).
 
     A sound is an array of samples at `rate` Hz, a pair (rate, samples) or the name of a WAV file; several are a list or
     a Ragged of samples. Sounds of other rates are resampled.

@@ -93,7 +93,7 @@ def roc(curves: Sequence[Curve]) -> Markup:
     grid = axes(frame, "false alarms", "detections", ticks(0, 1), ticks(0, 1), x_words=whole_percent,
                 y_words=whole_percent)  # fmt: skip
     lines = (_trade_off(frame, c.k, c.false_alarm, c.detection) for c in curves)
-    return drawing(460, 360, "Detections against false alarms, one curve a class", grid, chance, *lines)
+    return drawing(460, 360, "Detections against false alarms, one curve per class", grid, chance, *lines)
 
 
 def det(curves: Sequence[Curve]) -> Markup:

@@ -79,13 +79,14 @@ def _prior_mark(frame: Frame, left: int) -> Markup:
 
 
 def trace_curve(trace: Sequence[float]) -> Markup:
-    """The objective after each step of EM, in nats a row: it can only rise."""
+    """The objective after each step of EM, in nats per row: it can only rise."""
     values = np.asarray(trace, dtype=np.float64)
     marks = ticks(float(values.min()), float(values.max()))
     words: Callable[[float], str] = lambda t: number(t, 5)  # noqa: E731
     frame = Frame.of((0, max(len(values) - 1, 1)), _padded(float(values.min()), float(values.max())),
                      margins=(14, 22, 46, room_for([words(t) for t in marks])))  # fmt: skip
-    grid = axes(frame, "steps of EM", "objective, nats a row", ticks(0, max(len(values) - 1, 1)), marks, y_words=words)
+    steps = ticks(0, max(len(values) - 1, 1))
+    grid = axes(frame, "steps of EM", "objective, nats per row", steps, marks, y_words=words)
     line = frame.line(np.arange(len(values)), values, class_="curve", style="--c:var(--c0)")
     return drawing(
         460, 360, f"The objective rose to {number(float(values[-1]), 5)} in {len(values) - 1} steps", grid, line

@@ -176,7 +176,7 @@ def numbers(c: ClusterStudy) -> Markup:
                "Lower is better: likelihood, less a price for each parameter.", "BIC"),
     ]  # fmt: skip
     if held is not None and np.isfinite(np.asarray(choice.held_out, dtype=np.float64)).any():
-        picture = number_curve(choice.numbers, choice.held_out, held, "nats a row", errors=choice.held_out_error,
+        picture = number_curve(choice.numbers, choice.held_out, held, "nats per row", errors=choice.held_out_error,
                                left=choice.left_by_prior)  # fmt: skip
         note = (
             "Higher is better. Lines: one standard error of the difference to the best. The fewest within it are taken."
@@ -196,7 +196,7 @@ def learning(c: ClusterStudy) -> Markup:
              "settled" if s.converged else "still moving"]
             for i, s in enumerate(c.starts)
         )  # fmt: skip
-        head = ["Start", "#Objective, nats a row", "#Below the best", "#Steps", "How it ended"]
+        head = ["Start", "#Objective, nats per row", "#Below the best", "#Steps", "How it ended"]
         parts += [tag("h3", "Starts"), table(head, lines, label="Starts", class_="tight")]
         if c.agreement is not None:
             words = "1 means that all starts found the same clusters, 0 that they agree no better than by chance."
@@ -205,7 +205,7 @@ def learning(c: ClusterStudy) -> Markup:
 
 
 def cluster_data(c: ClusterStudy) -> Markup:
-    """Every column that was used, with a histogram a cluster."""
+    """Every column that was used, with a histogram per cluster."""
     n = len(c.study.columns)
     lead = f"{rows(c.study.rows)}, {count(n)} column{'' if n == 1 else 's'} used."
     return data(c.study, lead, "cluster")

@@ -1,0 +1,119 @@
+"""The base class of all estimators: scikit-learn's, with hints for names that other libraries use."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from typing import Any
+
+import sklearn.base
+
+_GAUSSIAN = ("component=GaussianDensity(covariance=…)", "density=GaussianDensity(covariance=…)")
+_MIXTURE = ("density=MixtureDensity(n_components=…)", "component=MixtureDensity(n_components=…)")
+_PRIOR = ("prior", "density=GaussianDensity(prior=…)")
+_SHRUNK = ('density=GaussianDensity("interpolated")',)
+
+# parameters of scikit-learn, hmmlearn, statsmodels, pomegranate, tslearn → ours; of several, the first that is there
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "n_components": ("states", "components", "n_clusters", "regimes", *_MIXTURE),
+    "n_states": ("states", "regimes"), "k_states": ("states",), "k_regimes": ("regimes", "states"),
+    "n_mix": ("components", *_MIXTURE[1:]), "n_clusters": ("n_components", "states"),
+    "k": ("n_neighbors", "n_clusters"), "n_neighbors": ("k",), "n_neighbours": ("n_neighbors", "k"),
+    "n_factors": ("n_components",),
+    "covariance_type": ("covariance", *_GAUSSIAN), "tied": ("tie", "covariance"), "store_covariance": (),
+    "n_init": ("restarts",), "init": ("start",), "init_params": ("start",), "initialization": ("start",),
+    "means_init": ("start",), "weights_init": ("start",), "precisions_init": ("start",), "warm_start": ("start",),
+    "n_iter": ("max_iter",), "max_iterations": ("max_iter",), "maxiter": ("max_iter",),
+    "max_iter": ("density=GaussianDensity(max_iter=…)",), "tol": ("density=GaussianDensity(tol=…)",),
+    "threshold": ("tol",), "min_covar": _PRIOR, "reg_covar": _PRIOR, "var_smoothing": ("prior",),
+    "transmat_prior": ("prior",), "startprob_prior": ("prior",), "means_prior": ("prior",), "covars_prior": ("prior",),
+    "weight_concentration_prior": ("prior",), "alpha": ("prior",), "pseudocount": ("prior",),
+    "pseudo_count": ("prior",), "reg_param": _SHRUNK, "shrinkage": _SHRUNK,
+    "priors": ("class_prior",), "class_weight": ("class_prior", "cost"), "fit_prior": ("class_prior",),
+    "bandwidth": ("scale",), "n_bins": ("bins",), "binarize": ("threshold",), "df": ("dof",),
+    "algorithm": ("method", "hard"), "linkage": ("link",), "affinity": ("metric",), "distance_threshold": ("height",),
+    "svd_solver": ("route",), "solver": ("criterion",), "distribution": ("component", "density"),
+    "distributions": ("component", "parts"), "estimators": ("parts",), "base_estimator": ("estimator",),
+    "sakoe_chiba_radius": ("band",), "global_constraint": ("band",), "n_jobs": (), "seed": ("random_state",),
+    "random_seed": ("random_state",),
+}  # fmt: skip
+
+# fitted attributes and methods of others → ours; of several, the first that is there
+_PARTS = ("model_.parts", "model_.emissions", "model_")
+ATTRIBUTES: dict[str, tuple[str, ...]] = {
+    **{name: ("mean_", *(f"{one}.mean" for one in _PARTS)) for name in ("means_", "theta_", "location_")},
+    **{
+        name: ("covariance_", *(f"{one}.covariance" for one in _PARTS))
+        for name in ("covariances_", "covars_", "var_", "sigma_", "precisions_", "precision_")
+    },
+    "transmat_": ("model_.moves",), "startprob_": ("model_.starts",), "emissionprob_": ("model_.emissions.probs",),
+    "weights_": ("class_prior_", "model_.weights"), "priors_": ("class_prior_",), "class_log_prior_": ("class_prior_",),
+    "feature_log_prob_": ("model_.parts.probs",), "lambdas_": ("rate_", "model_.emissions.rate", "model_.parts.rate"),
+    "centers_": ("cluster_centers_", "model_.mean"), "converged_": ("report_.converged",),
+    "lower_bound_": ("report_.objective",), "monitor_": ("report_",), "decode": ("model_.viterbi",),
+    "aic": ("summary",), "bic": ("summary",), "loadings_": ("components_",), "score_": ("report_.objective",),
+}  # fmt: skip
+MADE_OF = {  # those that are not the same, but follow from it
+    **dict.fromkeys(("precisions_", "precision_"), "the inverse of "),
+    **dict.fromkeys(("class_log_prior_", "feature_log_prob_"), "the logarithm of "),
+}
+
+
+class BaseEstimator(sklearn.base.BaseEstimator):  # type: ignore[misc, unused-ignore]
+    """scikit-learn's `BaseEstimator` whose errors on unknown names say what the name is here.
+
+    >>> import likely as lk
+    >>> lk.HMMDensity(n_components=3)
+    Traceback (most recent call last):
+    TypeError: HMMDensity takes no n_components=; use states=
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = _with_hints(cls.__init__)  # type: ignore[method-assign]
+
+    def __getattr__(self, name: str) -> Any:
+        """Only what is not there is asked for here, so that nothing else is slower."""
+        if hasattr(type(self), name):  # a property that failed, whose own error is the one to see
+            object.__getattribute__(self, name)
+        ours = next((path for path in ATTRIBUTES.get(name, ()) if _leads_somewhere(self, path)), None)
+        hint = "" if ours is None else f"; here it is {MADE_OF.get(name, '')}{ours}"
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
+
+
+def _with_hints(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that says of a parameter that it does not know what the parameter is called here."""
+
+    @functools.wraps(init)  # which keeps the signature
+    def __init__(self: Any, *args: Any, **settings: Any) -> None:
+        try:
+            init(self, *args, **settings)
+        except TypeError as error:
+            known = list(inspect.signature(init).parameters)[1:]
+            unknown = [name for name in settings if name not in known]
+            if not unknown:
+                raise
+            raise TypeError("; ".join(_hints(type(self).__name__, unknown, known))) from error
+
+    return __init__
+
+
+def _hints(whose: str, unknown: list[str], known: list[str]) -> Iterator[str]:
+    for name in unknown:
+        ours = next((one for one in PARAMETERS.get(name, ()) if one.partition("=")[0] in known), None)
+        if ours is None:
+            ours = next(iter(get_close_matches(name, known, n=1)), None)
+        use = f"its parameters are {', '.join(known)}" if ours is None else f"use {ours if '=' in ours else f'{ours}='}"
+        yield f"{whose} takes no {name}=; {use}"
+
+
+def _leads_somewhere(thing: Any, path: str) -> bool:
+    """Whether attributes with dots between them are there."""
+    try:
+        functools.reduce(getattr, path.split("."), thing)
+    except (AttributeError, NotImplementedError, TypeError, ValueError):
+        return False
+    return True

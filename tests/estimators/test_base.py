@@ -1,0 +1,110 @@
+"""Names of other libraries: what they are here is said, and nothing else changes."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+from operator import attrgetter
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import likely as lk
+from likely.estimators.base import PARAMETERS
+
+X = np.random.default_rng(0).normal(size=(40, 2))
+Y = np.arange(40) % 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "use"),
+    [
+        (lk.HMMDensity, {"n_components": 3}, "states="),
+        (lk.HMMDensity, {"covariance_type": "diag"}, "component=GaussianDensity(covariance=…)"),
+        (lk.HMMDensity, {"transmat_prior": 2.0}, "prior="), (lk.HMMDensity, {"startprob_prior": 2.0}, "prior="),
+        (lk.HMMDensity, {"n_iter": 9}, "max_iter="), (lk.MixtureDensity, {"n_init": 3}, "restarts="),
+        (lk.MixtureDensity, {"covariance_type": "full"}, "component=GaussianDensity(covariance=…)"),
+        (lk.GaussianDensity, {"covariance_type": "full"}, "covariance="), (lk.KMeans, {"n_init": 3}, "restarts="),
+        (lk.KMeans, {"n_components": 3}, "n_clusters="), (lk.KMeans, {"init": "random"}, "start="),
+        (lk.BayesClassifier, {"priors": [0.5, 0.5]}, "class_prior="),
+        (lk.BayesClassifier, {"n_components": 2}, "density=MixtureDensity(n_components=…)"),
+        (lk.BayesClassifier, {"tol": 1e-3}, "density=GaussianDensity(tol=…)"),
+        (lk.NaiveBayes, {"priors": [0.5, 0.5]}, "class_prior="), (lk.ParzenDensity, {"bandwidth": 0.2}, "scale="),
+        (lk.NeighbourDensity, {"n_neighbors": 3}, "k="), (lk.NearestNeighbours, {"k": 3}, "n_neighbors="),
+        (lk.DTWClassifier, {"n_neighbors": 3}, "k="), (lk.Agglomerative, {"linkage": "ward"}, "link="),
+        (lk.LinearGaussianDensity, {"k_states": 2}, "states="), (lk.SwitchingDensity, {"k_regimes": 2}, "regimes="),
+        (lk.GaussianDensity, {"covarience": "full"}, "covariance="), (lk.PoissonDensity, {"alpha": 1.0}, "prior="),
+    ],
+)  # fmt: skip
+def test_a_parameter_of_another_library_is_translated(kind, settings, use):
+    with pytest.raises(TypeError) as caught:
+        kind(**settings)
+    assert str(caught.value) == f"{kind.__name__} takes no {next(iter(settings))}=; use {use}"
+
+
+def test_a_parameter_that_nobody_has_gets_the_list():
+    with pytest.raises(TypeError, match="GaussianDensity takes no zzz=; its parameters are covariance, prior, pooling"):
+        lk.GaussianDensity(zzz=1)
+    with pytest.raises(TypeError, match=r"n_components=; use states=; HMMDensity takes no n_iter=; use max_iter="):
+        lk.HMMDensity(n_components=2, n_iter=3)
+    with pytest.raises(TypeError, match="positional"):
+        lk.GaussianDensity("full", "weak", "more")
+
+
+def estimators():
+    every = [getattr(lk, name) for name in lk.__all__]
+    return [one for one in every if isinstance(one, type) and hasattr(one, "get_params")]
+
+
+@pytest.mark.parametrize("kind", estimators(), ids=lambda kind: kind.__name__)
+def test_constructors_are_as_they_were(kind):
+    names = [name for name in inspect.signature(kind).parameters if name != "self"]
+    assert list(inspect.signature(kind.__init__).parameters)[1:] == names and sorted(names) == kind._get_param_names()
+    foreign = next(name for name in PARAMETERS if name not in names)
+    needed = [p.name for p in inspect.signature(kind).parameters.values() if p.default is p.empty]
+    with pytest.raises(TypeError, match=f"^{kind.__name__} takes no {foreign}=; "):
+        kind(**dict.fromkeys(needed), **{foreign: 1})
+
+
+@pytest.mark.parametrize(
+    ("fitted", "there"),
+    [
+        (lambda: lk.GaussianDensity().fit(X), {"means_": "mean_", "precision_": "the inverse of covariance_"}),
+        (
+            lambda: lk.MixtureDensity(lk.GaussianDensity(), 2, random_state=0).fit(X),
+            {"means_": "model_.parts.mean", "covariances_": "model_.parts.covariance",
+             "precisions_": "the inverse of model_.parts.covariance", "converged_": "report_.converged"},
+        ),
+        (
+            lambda: lk.HMMDensity(states=2, random_state=0, max_iter=3).fit(X),
+            {"transmat_": "model_.moves", "startprob_": "model_.starts", "means_": "model_.emissions.mean",
+             "covars_": "model_.emissions.covariance", "decode": "model_.viterbi"},
+        ),
+        (lambda: lk.BayesClassifier().fit(X, Y), {"priors_": "class_prior_", "theta_": "model_.parts.mean"}),
+        (lambda: lk.KMeans(2, random_state=0).fit(X), {"centers_": "cluster_centers_"}),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+def test_an_attribute_of_another_library_is_translated(fitted, there):
+    model = fitted()
+    for name, ours in there.items():
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}'; here it is {ours}$"):
+            getattr(model, name)
+        assert not hasattr(model, name) and getattr(model, name, 7) == 7
+        assert attrgetter(ours.removeprefix("the inverse of "))(model) is not None
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing_'$"):
+        _ = model.nothing_
+    ask = "predict" if hasattr(model, "predict") else "score_samples"
+    for other in (pickle.loads(pickle.dumps(model)), copy.copy(model), copy.deepcopy(model)):
+        assert vars(other).keys() == vars(model).keys()
+        np.testing.assert_array_equal(getattr(other, ask)(X), getattr(model, ask)(X))
+    assert clone(model).get_params().keys() == model.get_params().keys()
+
+
+def test_what_a_property_says_is_not_hidden():
+    with pytest.raises(AttributeError, match="no attribute 'model_'"):
+        _ = lk.PoissonDensity().rate_  # not fitted yet
+    with pytest.raises(AttributeError, match=r"no attribute 'means_'$"):
+        _ = lk.GaussianDensity().means_  # nothing to point to
