@@ -28,7 +28,8 @@ def density_account(estimator: Any, names: list[str] | None = None, frame: list[
     yield f"learnt from {weight}; {model.n_parameters:,} parameters"
     kept = float(getattr(estimator, "calm_", np.empty((3, 0)))[1].sum())  # a weight counts copies
     if kept:
-        yield f"tried on {kept:,.0f} frames left out: these support one false alarm in {kept / 3:,.0f} lines of `follow`"
+        support = f"one false alarm in {kept / 3:,.0f} lines of `follow`"
+        yield f"tried on {kept:,.0f} frames left out: these support {support}"
     yield ""
     original = int(topology.original.max()) + 1
     yield from states_table(estimator, names or [str(k) for k in range(original)], frame)
