@@ -22,7 +22,7 @@ class Simulated(NamedTuple):
     """Alarms of a monitor in frames of laws that differ from the learnt one by its sampling error."""
 
     share: float  # of frames in alarm that only the laws with the most alarms exceed
-    run_length: float  # mean number of consecutive frames in alarm; 1 where there is none
+    run_length: float  # mean number of consecutive frames in alarm under the other laws; 1 where there is none
 
 
 def simulated_alarms(watch: FaultWatch, normal: Chosen, seed: int = 0) -> Simulated:
@@ -30,8 +30,10 @@ def simulated_alarms(watch: FaultWatch, normal: Chosen, seed: int = 0) -> Simula
     rng = np.random.default_rng(seed)
     laws = plausible(normal, LAWS if watch.normal.dim <= WIDE else FEWER, rng)
     alarm = odds_of_streams(watch, laws.frames(normal.law.start, ENTRY + 1 + FRAMES, rng))[ENTRY:] > watch.threshold
+    shares = alarm.mean(axis=0)
+    share = float(np.quantile(shares, 1.0 - EXCLUDED))
+    alarm = alarm[:, shares <= share]
     begins = alarm & ~np.concatenate([np.zeros_like(alarm[:1]), alarm[:-1]])
-    share = float(np.quantile(alarm.mean(axis=0), 1.0 - EXCLUDED))
     return Simulated(share, float(alarm.sum() / begins.sum()) if alarm.any() else 1.0)
 
 
