@@ -42,8 +42,8 @@ def odds_of_streams(watch: FaultWatch, frames: Iterable[Array]) -> Array:
 
     The first frame is only what the second one is predicted from. The same as `FaultWatch.update`, stream by stream.
     """
-    law, c, out = watch.normal, watch.size, []
-    later = iter(frames)
+    law, c, later = watch.normal, watch.size, iter(frames)
+    out: list[Array] = []
     before = next(later)
     offsets, logs = np.zeros((len(before), len(c), law.dim)), np.tile(watch.initial().log_weights, (len(before), 1))
     for x in later:
