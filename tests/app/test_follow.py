@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 import likely as lk
-from likely.app.follow_alarms import BySurprise, law_of_increments
+from likely.app.follow_alarms import BySurprise, HeldOut, law_of_increments
 from likely.app.follow_lines import MISSING
 from likely.app.follow_models import Subject, describe_belief, subject_of
 from likely.models.continuous import ContinuousLinear
@@ -615,6 +615,21 @@ def test_false_alarms_of_a_chain_that_learnt_from_few_rows_come_as_stated(tmp_pa
     assert "yes" not in heard[:20] and "yes" in heard[20:40]
     shown = run("show", tmp_path / "m.likely").stdout
     assert "tried on 400 frames left out: these support one false alarm in 133 lines" in shown
+
+
+def test_weights_of_held_out_frames_count_copies():
+    rng, watch = np.random.default_rng(0), lk.Cusum.for_law(law_of_increments, 50)
+    parts = [np.stack([scale * rng.exponential(size=T), np.full(T, w), np.full(T, float(i))])
+             for i, (scale, w, T) in enumerate([(2.0, 3.0, 60), (0.5, 1.0, 90)])]  # fmt: skip
+    copies = [np.stack([part[0], np.ones(part.shape[1]), np.full(part.shape[1], float(i))])
+              for i, part in enumerate([parts[0]] * 3 + [parts[1]])]  # fmt: skip
+    weighted, copied = HeldOut(np.hstack(parts)), HeldOut(np.hstack(copies))
+    plain = HeldOut(np.hstack([np.stack([part[0], np.ones(part.shape[1]), part[2]]) for part in parts]))
+    v = np.linspace(0.0, 12.0, 50)
+    np.testing.assert_allclose(weighted.rarity(v), copied.rarity(v), rtol=1e-9)
+    (raised, often), (other, as_often) = weighted.raised(watch, 50), copied.raised(watch, 50)
+    assert often == pytest.approx(as_often) and raised.threshold == pytest.approx(other.threshold)
+    assert abs(plain.rarity(np.array([3.0])) - weighted.rarity(np.array([3.0]))) > 0.3  # and weights matter
 
 
 def test_a_model_without_held_out_frames_says_so(folder):

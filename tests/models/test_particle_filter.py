@@ -647,12 +647,11 @@ def test_states_that_forget_do_not_run_dry(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run = ParticleFilter(forgetful()[name], 400, seed=1).run(wandering(), keep=False)
+        assert len(list(lk.follow(ParticleFilter(forgetful()[name], 400, seed=1), wandering()))) == 600
     assert not run.impoverished.any()
 
 
-@pytest.mark.parametrize("noise", [1e-12, 1e-7])
-@pytest.mark.parametrize("proposal", ["bootstrap", "auxiliary"])
-def test_states_that_hardly_move_run_dry(noise, proposal):
+def all_but_constant(noise: float) -> StateSpace:
     """A coefficient that is all but constant: its particles soon have one ancestor, though many count."""
 
     def transition(x):
@@ -661,12 +660,35 @@ def test_states_that_hardly_move_run_dry(noise, proposal):
         return lk.Gaussian(moved, np.array([0.3, noise]))
 
     start = lk.Gaussian([0.0, 0.5], np.array([1.0, 0.1]))
-    model = StateSpace(start, transition, lambda x: lk.Gaussian(x[:, :1], 0.2))
+    return StateSpace(start, transition, lambda x: lk.Gaussian(x[:, :1], 0.2))
+
+
+@pytest.mark.parametrize("noise", [1e-12, 1e-7])
+@pytest.mark.parametrize("proposal", ["bootstrap", "auxiliary"])
+def test_states_that_hardly_move_run_dry(noise, proposal):
     y = np.random.default_rng(3).normal(size=400)
     with pytest.warns(FitWarning, match=r"state 1 ran dry: all 300 particles descend from 10 or fewer"):
-        run = ParticleFilter(model, 300, proposal=proposal, seed=1).run(y, keep=False)
+        run = ParticleFilter(all_but_constant(noise), 300, proposal=proposal, seed=1).run(y, keep=False)
     assert run.impoverished.tolist() == [False, True]
     assert np.median(run.ess) > 50
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_live_stream_that_runs_dry_is_told_of_once(kept, tmp_path):
+    """As soon as a run over the frames so far would tell of it, and by the line that asks for the next belief."""
+    y, pf = np.random.default_rng(3).normal(size=400), ParticleFilter(all_but_constant(1e-12), 300, seed=1)
+    frames = 0
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in lk.follow(pf, y, keep=tmp_path / "belief" if kept else None, every=100):
+            frames += not said
+        assert len(said) == 1 and "state 1 ran dry" in str(said[0].message) and said[0].filename == __file__
+        assert 10 < frames < 390
+        said.clear()
+        assert not pf.run(y[:frames], keep=False).impoverished.any() and not said
+        assert pf.run(y[: frames + 1], keep=False).impoverished[1]
+    with pytest.raises(lk.DomainError, match="must be a ParticleBelief"):
+        next(iter(lk.follow(pf, y, 3.0)))
 
 
 def test_what_never_varied_cannot_run_dry():

@@ -77,7 +77,7 @@ def test_a_drift_is_said_and_raises_the_threshold() -> None:
             monitor = FaultMonitor(false_alarm_rate=0.01).fit(x[:400])
         shares.append(monitor.watch(x[400:]).alarm.mean())
         supported.append(monitor.supported_rate_)
-        assert "are not excluded; the error of the learnt model comes on top" in monitor.summary()
+        assert "are not excluded (95 % confidence)" in monitor.summary()
     assert np.mean(shares) < np.mean(supported) and min(supported) > 0.03
 
 
@@ -101,6 +101,32 @@ def test_frames_that_support_the_rate_say_nothing(recwarn) -> None:  # type: ign
     few = FaultMonitor(false_alarm_rate=0.001)
     with pytest.warns(lk.FitWarning, match="too few to support a false-alarm rate of 0.1 %: up to"):
         few.fit(plant(np.random.default_rng(2), 200))
+
+
+def exceeds(kind: str, n: int, seed: int) -> bool:
+    """Whether alarms stand in a larger share of new normal frames than was said to be supported."""
+    rng = np.random.default_rng([seed, n])
+    x = rng.normal(size=(n + 3000, 3)) if kind == "white" else new_plant(rng, n + 3000)
+    with unheard():
+        monitor = FaultMonitor(false_alarm_rate=0.01).fit(x[:n])
+    return bool(monitor.watch(x[n:]).alarm.mean() > monitor.supported_rate_)
+
+
+@pytest.mark.parametrize("seed", [0, 11])
+def test_the_supported_rate_counts_the_error_of_the_learnt_model(seed: int) -> None:
+    """400 white frames: 0.8 % and 1.2 % were said to be supported, 1.8 % and 2.4 % of new frames were in alarm."""
+    x = np.random.default_rng([seed, 6400, 77]).normal(size=(6400, 3))
+    with unheard():
+        monitor = FaultMonitor(false_alarm_rate=0.01).fit(x[:400])
+    assert 0.015 < monitor.watch(x[400:]).alarm.mean() < monitor.supported_rate_ < 0.25
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["white", "slow"])
+@pytest.mark.parametrize("n", [200, 400])
+def test_what_is_said_to_be_supported_holds(kind: str, n: int) -> None:
+    """In 95 % of plants and more; without the error of the learnt model it was 75 % of white ones."""
+    assert np.mean([exceeds(kind, n, seed) for seed in range(40)]) <= 0.1  # 40 plants: 4 at a false-fail rate of 5 %
 
 
 def test_a_plain_offset_is_found_at_once() -> None:
@@ -391,7 +417,7 @@ def test_the_tennessee_eastman_plant() -> None:
         pytest.skip("no plant")
     z = np.load(path)
     monitor = FaultMonitor(false_alarm_rate=0.01).fit(z["train00"])
-    assert monitor.watch(z["test00"]).alarm.mean() < 0.03
+    assert monitor.watch(z["test00"]).alarm.mean() < 0.03 and monitor.supported_rate_ < 0.5
     for fault, least in ((1, 0.98), (4, 0.98), (5, 0.95), (6, 0.98), (14, 0.95)):
         seen = monitor.watch(z[f"test{fault:02d}"])
         assert seen.alarm[160:].mean() > least

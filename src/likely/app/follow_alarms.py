@@ -60,17 +60,19 @@ class BySurprise:
         from likely.decisions.cusum import Cusum
 
         self.tail = _tail_of(subject.plays, path)
-        self.held_out = HeldOut(subject.calm) if subject.calm.shape[1] >= ENOUGH else None
+        enough = min(subject.calm.shape[1], subject.calm[1].sum()) >= ENOUGH
+        self.held_out = HeldOut(subject.calm) if enough else None
         self.start = Cusum.for_law(law_of_increments, false_alarm_every)
         if self.held_out is None:
             talk(
-                "The model holds no frames that it had not learnt from: false alarms come as rarely as stated only as "
-                "far as the model is right. An HMMDensity that was fitted to sequences holds some."
+                f"The model holds {'too few' if subject.calm.shape[1] else 'no'} frames that it had not learnt from: "
+                "false alarms come as rarely as stated only as far as the model is right. An HMMDensity that was "
+                "fitted to sequences holds some."
             )
             return
         self.start, often = self.held_out.raised(self.start, false_alarm_every)
         if often < false_alarm_every / MUCH:
-            tried = f"The model was tried on {self.held_out.frames:,} frames that it had not learnt from"
+            tried = f"The model was tried on {self.held_out.frames:,.0f} frames that it had not learnt from"
             support = f"these support one false alarm in {often:,.0f} lines, not in {false_alarm_every:,.6g}"
             talk(f"{tried}: {support} (95 % confidence). More frames of training support more.")
 
@@ -85,19 +87,22 @@ class BySurprise:
 
 
 class HeldOut:
-    """Frames that a model had not learnt from: kept (3, m), as `left_out_frames` has them."""
+    """Frames that a model had not learnt from: kept (3, m), as `left_out_frames` has them. A weight counts copies."""
 
     def __init__(self, kept: Any) -> None:
         from likely.recognisers.false_alarms import NAT, tail
 
-        self.kept, self.frames = kept, kept.shape[1]
-        found = tail([kept[0]], np.ones(1))
+        stretches = np.split(kept, np.flatnonzero(np.diff(kept[2])) + 1, axis=1)
+        self.runs, self.weights = [part[0] for part in stretches], np.array([part[1, 0] for part in stretches])
+        self.frames = float(kept[1].sum())
+        found = tail(self.runs, self.weights)
         self.far = found._replace(excess=max(found.excess, NAT))  # no shorter a tail than under the model itself
-        self.sorted = np.sort(kept[0])
+        order = np.argsort(kept[0], kind="stable")
+        self.sorted, self.above = kept[0, order], np.append(np.cumsum(kept[1, order][::-1])[::-1], 0.0)
 
     def rarity(self, v: Any) -> Any:
         """−log P(as surprising a frame) (n,) by the held-out ones, beyond the rarest tenth by an exponential tail."""
-        as_odd = self.frames - np.searchsorted(self.sorted, v - 1e-12 * np.abs(v), side="left")
+        as_odd = self.above[np.searchsorted(self.sorted, v - 1e-12 * np.abs(v), side="left")]
         near = -np.log((1.0 + as_odd) / (1.0 + self.frames))
         share = max(self.far.share, 1.0 / (1.0 + self.frames))
         beyond = (v - self.far.border) / self.far.excess - np.log(share)
@@ -107,11 +112,10 @@ class HeldOut:
         """A sum with so high a threshold that held-out frames agree, and how rarely these say that alarms come."""
         from scipy.special import gammaincinv
 
-        increments = self.rarity(self.kept[0]) / 2 - np.log(2)
-        runs = np.split(increments, np.flatnonzero(np.diff(self.kept[2])) + 1)
+        increments = [self.rarity(part) / 2 - np.log(2) for part in self.runs]
 
-        def alarms(watch: Any) -> int:
-            return sum(len(watch.run(part)) for part in runs)
+        def alarms(watch: Any) -> float:
+            return float(self.weights @ [len(watch.run(part)) for part in increments])
 
         while alarms(watch) > self.frames / false_alarm_every:
             watch = watch.replace(threshold=watch.threshold * STEP)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
@@ -134,18 +134,26 @@ def _row_by_row(observations: Any) -> Any:
 
 
 def _unkept(plays: Any, observations: Iterable[Any], belief: Any) -> Iterator[tuple[Any, float]]:
+    notice = _noticing(plays, belief)
     for y in observations:
         belief, news = plays.update(plays.initial() if belief is None else _predicted(plays, belief), y)
+        notice(belief)
         yield belief, news
+
+
+def _noticing(plays: Any, belief: Any) -> Callable[[Any], None]:
+    """What each new belief is shown to: a model may watch how its beliefs fare, and warn once per stream."""
+    return plays._noticing(belief) if hasattr(plays, "_noticing") else lambda belief: None
 
 
 def _kept(
     plays: Any, observations: Iterator[Any], now: Following, keep: Keeper, every: int
 ) -> Iterator[tuple[Any, float]]:
-    saved = now
+    saved, notice = now, _noticing(plays, now.belief)
     try:
         for y in observations:
             belief, news = step(plays, now.belief, y)
+            notice(belief)
             yield belief, news
             now = _further(now, y, belief, float(news))
             if now.taken % every == 0:

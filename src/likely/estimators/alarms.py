@@ -14,12 +14,12 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.engine import Threads, one_blas_thread
-from likely.core.hashing import row_hashes
 from likely.core.learn import gather, resolve_prior
 from likely.core.notes import unheard
 from likely.core.ragged import Ragged
 from likely.core.report import FitReport
 from likely.errors import DataError, LikelyError, sentence
+from likely.estimators.copies import ranks
 from likely.estimators.novelty import missing_entries, surprise
 from likely.models.mixture import Mixture
 from likely.models.taking_away import Cancelled, without
@@ -53,8 +53,8 @@ def left_out(clf: Any, X: Any, owner: Index, weight: Any) -> Array:
 
 def _some(X: Any, about: int) -> Index:
     """About so many rows, evenly over an order that what they hold decides: the order in which they came may have a
-    pattern."""
-    return np.sort(np.argsort(row_hashes(X), kind="stable")[:: max(n_rows(X) // about, 1)])
+    pattern. Copies of one observation are all of them, or none."""
+    return np.flatnonzero(ranks(X) % max(n_rows(X) // about, 1) == 0)
 
 
 def _taken_away(clf: Any, X: Any, owner: Index, w: Array) -> Array | None:
@@ -106,10 +106,8 @@ def _kept(found: Array, weight: Array, learnt_from: float) -> Array:
 
 
 def folds(X: Any, among: int = FOLDS) -> Index:
-    """A fold for each row, dealt in an order that what they hold decides; so copies go to one after the other."""
-    fold = np.empty(n_rows(X), dtype=np.intp)
-    fold[np.argsort(row_hashes(X), kind="stable")] = np.arange(len(fold)) % among
-    return fold
+    """A fold for each row, dealt in an order that what they hold decides; copies of one observation stay together."""
+    return ranks(X) % among
 
 
 def _without_each_fold(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Iterator[tuple[int, Mixture, Any]]:

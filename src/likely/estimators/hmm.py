@@ -327,9 +327,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
         super()._check_state()
         calm = vars(self).get("calm_", np.empty((3, 0)))
         sound = isinstance(calm, np.ndarray) and calm.dtype == np.float64 and calm.ndim == 2 and len(calm) == 3
-        if not (sound and np.isfinite(calm).all()):
+        if not (sound and np.isfinite(calm).all() and (calm[1] > 0).all()):
             came = getattr(calm, "shape", type(calm).__name__)
-            raise DataError(sentence(type(self).__name__, "calm_ must be finite numbers (3, m)", came))
+            raise DataError(sentence(type(self).__name__, "calm_ must be finite numbers (3, m), weights above 0", came))
 
     # -------------------------------------------------------- what components say
 

@@ -30,6 +30,12 @@ class Descent:
         self.family: Index | None = None  # (N,): the ancestor of each particle at the beginning of the span
         self.age, self.drawn, self.noise = 0, 0, np.zeros(d)
         self.spans, self.frames, self.dry = 0, 0, np.zeros(d)
+        self.told = False
+
+    def notice(self, belief: ParticleBelief) -> None:
+        """Take in one more frame of a live stream, and warn as soon as some states are impoverished."""
+        self.step(belief)
+        self.tell(len(belief))
 
     def step(self, belief: ParticleBelief) -> None:
         """Take in one more frame."""
@@ -55,10 +61,11 @@ class Descent:
         return np.asarray((self.spans >= SPANS) & (self.dry > MOST * max(self.frames, 1)))
 
     def tell(self, n: int) -> None:
-        """A warning where some are."""
+        """A warning where some are, once."""
         which = np.flatnonzero(self.impoverished).tolist()
-        if not which:
+        if not which or self.told:
             return
+        self.told = True
         states = f"state{'s' * (len(which) > 1)} {', '.join(map(str, which[:8]))}{', …' * (len(which) > 8)}"
         span = f"all {n:,} particles descend from {FEW} or fewer of {self.frames / self.spans:.0f} frames before"
         text = f"{states} ran dry: {span}, sooner than noise renews them; their spread and the evidence are too small"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -48,7 +48,7 @@ class ParticleFilter:
     The evidence grows by Σ_i W_i α_i a frame, with W the normalised weights before it: exp(log_evidence) is unbiased
     whatever the resampling. Frames of NaN change no weight. Where no particle can explain a frame, its increment is
     −inf (also an unbiased estimate: of a number near 0), the belief stays that before it, and a warning says so. States
-    that hardly move run dry where all particles soon descend from a few: a warning names them, `run` marks them.
+    that hardly move run dry where all particles soon descend from a few: `run` marks them, and it and `lk.follow` warn.
 
     >>> import likely as lk, numpy as np
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
@@ -172,6 +172,10 @@ class ParticleFilter:
             belief = self._predict(belief, u, noise) if t else belief
             belief, increment = self.update(belief, frames[t : t + 1], u)
             yield belief, increment
+
+    def _noticing(self, belief: Any) -> Callable[[ParticleBelief], None]:
+        """What `follow` calls after each frame of a live stream."""
+        return Descent(belief if isinstance(belief, ParticleBelief) else self.initial()).notice
 
     def log_prob(self, y: Any, inputs: Any = None) -> Array:
         """The estimate of log p(y) of each sequence (n,)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
@@ -23,6 +23,8 @@ RIDGES = (0.0003, 0.003, 0.03, 0.3, 3.0, np.inf)  # shares of a frame's variance
 SHRUNK = (0.003, 0.01, 0.03, 0.1, 0.3)  # shares of a covariance that are taken from correlations
 PARTS = 5  # in time, each left out once
 TINY = 1e-9
+SLOWEST = 0.999  # share of a motion that a frame keeps of the one before, at most, in plausible laws
+SMALLER, STEPS = 0.7, 8  # errors of moves become so much smaller, so often, and then none
 
 
 class Innovation(NamedTuple):
@@ -96,9 +98,13 @@ class SensorDynamics(Value):
 
     def log_probs(self, x: Array) -> Array:
         """log p(x_t | x_{t−1}) of all frames but the first (T − 1,), without gaps."""
-        off = x - self.mean
-        u = (off[1:] - off[:-1] @ self.moves.T) @ self.whitening.T
+        u = self.white(x[:-1], x[1:])
         return np.asarray(-0.5 * (u * u).sum(axis=1) - self._constant)
+
+    def white(self, before: Array, x: Array) -> Array:
+        """White coordinates (n, p) of frames x (n, p) after others, without gaps: standard normal while all is well."""
+        off = before - self.mean
+        return np.asarray((x - self.mean - off @ self.moves.T) @ self.whitening.T)
 
     def after(self, before: Any, spread: Array | None, x: Any) -> Innovation:
         """A frame x (p,), NaN where nothing was seen, after the one `before` (None: at first), known up to `spread`."""
@@ -197,6 +203,7 @@ class Chosen(NamedTuple):
     left_out: list[SensorDynamics]
     ridge: float
     shrunk: float
+    pairs: Pairs  # sums over all frames
 
 
 def chosen(stretches: Sequence[Array], weights: Array) -> Chosen:
@@ -211,8 +218,9 @@ def chosen(stretches: Sequence[Array], weights: Array) -> Chosen:
     tried = {(r, s): _foretold([learnt(one, r, s) for one in rest], cut, weights) for r in RIDGES for s in SHRUNK}
     ridge, shrunk = max(tried, key=lambda pair: tried[pair].log_prob)
     wider = tried[ridge, shrunk].wider
-    whole = learnt(_sum(list(zip(stretches, weights, strict=True))), ridge, shrunk)
-    return Chosen(_widened(whole, wider), [_widened(learnt(one, ridge, shrunk), wider) for one in rest], ridge, shrunk)
+    pairs = _sum(list(zip(stretches, weights, strict=True)))
+    left_out = [_widened(learnt(one, ridge, shrunk), wider) for one in rest]
+    return Chosen(_widened(learnt(pairs, ridge, shrunk), wider), left_out, ridge, shrunk, pairs)
 
 
 def _sum(parts: Sequence[tuple[Array, Any]]) -> Pairs:
@@ -229,8 +237,7 @@ def _foretold(laws: Sequence[SensorDynamics], cut: Sequence[Sequence[Array]], we
     squares = count = logs = 0.0
     for k, law in enumerate(laws):
         for parts, w in zip(cut, weights, strict=True):
-            x = parts[k] - law.mean
-            u = (x[1:] - x[:-1] @ law.moves.T) @ law.whitening.T
+            u = law.white(parts[k][:-1], parts[k][1:])
             squares, count = squares + float(w) * float((u * u).sum()), count + float(w) * u.size
             logs += float(w) * len(u) * law._constant
     wider = max(squares / max(count, 1e-300), 1e-300)
@@ -239,6 +246,69 @@ def _foretold(laws: Sequence[SensorDynamics], cut: Sequence[Sequence[Array]], we
 
 def _widened(law: SensorDynamics, wider: float) -> SensorDynamics:
     return SensorDynamics.trusted(mean=law.mean, moves=law.moves, noise=law.noise * wider, start=law.start * wider)
+
+
+class Plausible(NamedTuple):
+    """B laws that the frames do not exclude, as a stack."""
+
+    mean: Array  # (B, p)
+    moves: Array  # (B, p, p)
+    root: Array  # (B, p, p): root rootᵀ = noise
+
+    def frames(self, start: Array, T: int, rng: np.random.Generator) -> Iterator[Array]:
+        """T frames (B, p) of each law, one after the other, from a first one with covariance `start`."""
+        B, p = self.mean.shape
+        x = rng.normal(size=(B, p)) @ np.linalg.cholesky(start).T
+        for _ in range(T):
+            x = np.einsum("bij,bj->bi", self.moves, x) + np.einsum("bij,bj->bi", self.root, rng.normal(size=(B, p)))
+            yield self.mean + x
+
+
+def plausible(found: Chosen, B: int, rng: np.random.Generator) -> Plausible:
+    """Laws drawn about the learnt one by the sampling error of a regression of n pairs of frames.
+
+    noise ~ inverse Wishart with n degrees of freedom and the learnt noise as its mean; moves | noise ~ matrix normal
+    with row covariance noise and column covariance (n C)⁻¹, C that of frames; the error of the constant term has
+    covariance noise / n. The ridge that left-out parts chose does not narrow them: that none is best does not prove
+    that there is no motion.
+    """
+    law, pairs, p = found.law, found.pairs, found.law.dim
+    n = max(pairs.pairs, 2.0 * (p + 1))
+    mean = pairs.total / pairs.frames
+    cov = pairs.squares / pairs.frames - np.outer(mean, mean)
+    s = np.sqrt(np.maximum(np.diagonal(cov), 1e-300))
+    cor = spd.symmetric(cov / s[:, None] / s)
+    inverse = np.linalg.inv(cor + RIDGES[1] * np.eye(p))
+    columns = np.linalg.cholesky(inverse / n) / s[:, None]
+    free = 1.0 + float((inverse * cor).sum())  # coefficients per sensor
+    root = np.sqrt((n - p - 1) / (n + free)) * law.root @ _inverse_wishart_roots(n, p, B, rng)
+    moves = _steady(law.moves, root @ rng.normal(size=(B, p, p)) @ columns.T, n)
+    constant = root @ rng.normal(size=(B, p, 1)) / np.sqrt(n)
+    return Plausible(law.mean + np.linalg.solve(np.eye(p) - moves, constant)[..., 0], moves, root)
+
+
+def _steady(moves: Array, errors: Array, n: float) -> Array:
+    """moves + errors (B, p, p), errors smaller where frames would wander more slowly than n of them allow.
+
+    The slowest motion ρ of n frames is known up to a standard error √((1 − ρ²) / n): three of them more, at most.
+    """
+    slowest = float(np.abs(np.linalg.eigvals(moves)).max())
+    most = max(slowest, min(slowest + 3.0 * np.sqrt(max(1.0 - slowest**2, 0.0) / n), SLOWEST))
+    out, left = moves + errors, np.arange(len(errors))
+    for step in range(1, STEPS + 1):
+        left = left[np.abs(np.linalg.eigvals(out[left])).max(axis=1) > most]
+        if not len(left):
+            break
+        out[left] = moves + (SMALLER**step if step < STEPS else 0.0) * errors[left]
+    return np.asarray(out)
+
+
+def _inverse_wishart_roots(n: float, p: int, B: int, rng: np.random.Generator) -> Array:
+    """V (B, p, p) with V Vᵀ inverse Wishart of n degrees of freedom and scale n I, by Bartlett's decomposition."""
+    lower = np.tril(rng.normal(size=(B, p, p)), -1)
+    at = np.arange(p)
+    lower[:, at, at] = np.sqrt(rng.chisquare(n - at, size=(B, p)))
+    return np.asarray(np.sqrt(n) * np.linalg.inv(lower).transpose(0, 2, 1))
 
 
 def filled(x: Array, rounds: int = 5) -> Array:

@@ -73,11 +73,12 @@ def exceeding(series: Sequence[Array], w: Array, threshold: float) -> float:
     return float(sum(v * flags.sum() for v, flags in zip(w, above, strict=True)) / (w @ [len(x) for x in series]))
 
 
-def supported_rate(odds: Sequence[Array], w: Array, threshold: float, memory: float) -> float:
+def supported_rate(odds: Sequence[Array], w: Array, threshold: float, memory: float, run_length: float = 1.0) -> float:
     """The largest share of normal frames above a threshold that held-out stretches of log-odds do not exclude.
 
     Runs of alarms come as Poisson events; and what the slowest motion keeps a share `memory` of from frame to frame
-    takes 1 / (1 − memory) frames to show anything new. Both are upper limits at a confidence of 95 %.
+    takes 1 / (1 − memory) frames to show anything new. Both are upper limits at a confidence of 95 %. Held-out frames
+    show few runs, or none: `run_length` is a mean length known from elsewhere, and the longer of both counts.
 
     >>> odds, one = [np.random.default_rng(0).exponential(size=3000)], np.ones(1)
     >>> [round(supported_rate(odds, one, np.log(100.0), memory), 3) for memory in (0.0, 0.99)]
@@ -85,7 +86,7 @@ def supported_rate(odds: Sequence[Array], w: Array, threshold: float, memory: fl
     """
     frames = float(w @ [len(x) for x in odds])
     seen = _run_count(odds, w, threshold)
-    by_runs = float(gammaincinv(seen + 1.0, CONFIDENCE)) * _run_length(odds, w, threshold) / frames
+    by_runs = float(gammaincinv(seen + 1.0, CONFIDENCE)) * max(_run_length(odds, w, threshold), run_length) / frames
     by_motion = -float(np.log(1.0 - CONFIDENCE)) / max(1.0 - memory, 1.0 / frames) / frames
     return min(max(by_runs, by_motion), 1.0)
 

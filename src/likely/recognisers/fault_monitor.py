@@ -26,6 +26,7 @@ from likely.recognisers.false_alarms import (
     supported_rate,
     tempered,
 )
+from likely.recognisers.simulated_alarms import simulated_alarms
 
 ME = "FaultMonitor"
 KINDS = (  # memory and size of unknown faults: blows, and pushes that stay
@@ -49,8 +50,8 @@ class FaultMonitor(Recogniser):
       of the normal frames (see `safe_threshold`). `false_alarm_rate_` is the share that these parts lead to expect,
       where costs decide too; `later_half_rate_` the share of the later halves of normal stretches in which alarms stand
       when only the earlier halves were learnt: if it is above three times the stated rate, the later halves set the
-      threshold, too. `supported_rate_` is the share that the held-out frames do not exclude; the error of
-      the learnt model comes on top, so with few frames expect more
+      threshold, too. `supported_rate_` is the share that the frames do not exclude (95 % confidence): by held-out
+      frames, by the slowest motion, and by simulated frames whose laws differ from the learnt one by its sampling error
     - **cost_false, cost_missed**: what a false alarm costs per frame, and a fault that nobody notices: there is an
       alarm where P(fault) cost_missed > P(normal) cost_false. Both or none
     - **normal**: the label of normal stretches, where labels are given
@@ -146,8 +147,11 @@ class FaultMonitor(Recogniser):
         if self.cost_false is not None and self.cost_missed is not None:
             threshold = float(np.log(self.cost_false / self.cost_missed))
         self.false_alarm_rate_ = exceeding(odds, w, threshold)
-        self.supported_rate_ = max(supported_rate(odds, w, threshold, _slowest(watch.normal)), self.later_half_rate_)
-        return watch.replace(shares=shares, threshold=threshold)
+        watch = watch.replace(shares=shares, threshold=threshold)
+        simulated = simulated_alarms(watch, normal)
+        held_out = supported_rate(odds, w, threshold, _slowest(watch.normal), simulated.run_length)
+        self.supported_rate_ = max(held_out, simulated.share, self.later_half_rate_)
+        return watch
 
     def _later_halves(self, usual: Sequence[Stretch], watch: FaultWatch) -> LaterHalves | None:
         """The later half of each stretch, watched by what the earlier halves alone have taught; None of too few."""
@@ -232,7 +236,7 @@ class FaultMonitor(Recogniser):
         if not hasattr(self, "supported_rate_"):
             return []
         limit = f"up to {_percent(self.supported_rate_)} of normal frames"
-        line = f"By so many frames, alarms in {limit} are not excluded; the error of the learnt model comes on top."
+        line = f"By so many frames, alarms in {limit} are not excluded (95 % confidence)."
         if self.later_half_rate_ > MUCH * self.false_alarm_rate:
             line += f" By their earlier half alone, alarms stand in {_percent(self.later_half_rate_)} of the later."
         return [line]

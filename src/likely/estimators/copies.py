@@ -1,0 +1,103 @@
+"""Whether equal rows are copies of one observation, or observations that are equal by chance.
+
+A model that is asked about a left-out row must not have learnt from copies of it. Rows of few possible values are equal
+by chance: there, leaving out all equals of a row would leave out a value that new rows often have.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, Mask
+from likely.core.columns import Columns
+from likely.core.hashing import Hashes, row_hashes
+from likely.core.ragged import Ragged
+
+FEW = 10  # values of a column: one fold may then hold all rows that have one of them
+SHARE = 0.05  # of the distinct rows must have equals: a single frequent row, such as all zeros, is no set of copies
+STEP = 1.5  # smallest gaps between the values of a column
+
+
+def ranks(x: Any) -> Index:
+    """Place of each row (n,) in an order that what rows hold decides; copies of one observation share a place.
+
+    >>> ranks(np.array([[0.12, 3.4], [5.61, 7.8], [0.12, 3.4], [5.61, 7.8]])).tolist()
+    [1, 0, 1, 0]
+    >>> sorted(ranks(np.array([[0], [1], [0], [1]])).tolist())
+    [0, 1, 2, 3]
+    """
+    hashes = row_hashes(x)
+    _, first, which, count = np.unique(hashes, return_index=True, return_inverse=True, return_counts=True)
+    if _are_copies(x, first, count):
+        return np.asarray(which.ravel(), dtype=np.intp)
+    out = np.empty(len(hashes), dtype=np.intp)
+    out[np.argsort(hashes, kind="stable")] = np.arange(len(hashes))
+    return out
+
+
+def _are_copies(x: Any, distinct: Index, count: Index) -> bool:
+    """Whether more of the distinct rows have equals than have a neighbor: one that differs by a step in one column.
+
+    Where rows are equal by chance, such neighbors are at least as frequent. For text any other value is a step, and so
+    it is for numbers of which there are few; for others it is the smallest gap between two values of the column.
+    """
+    equals = int(np.count_nonzero(count > 1))
+    return equals > SHARE * len(distinct) and equals > _neighbors(x, distinct, equals)
+
+
+def _neighbors(x: Any, distinct: Index, enough: int) -> int:
+    """How many of the distinct rows have a neighbor; counting ends where it is `enough`."""
+    if isinstance(x, Ragged) or hasattr(x, "tocsr"):  # too long for columns: whole numbers and words repeat by chance
+        values = x.values if isinstance(x, Ragged) else x.data
+        return 0 if _has_fractions(values) else len(distinct)
+    columns = [column[distinct] for column in _columns(x)]
+    own = [_place(column, j) for j, column in enumerate(columns)]
+    everything, near = np.sum(own, axis=0, dtype=np.uint64), np.zeros(len(distinct), dtype=bool)
+    for column, hashes in zip(columns, own, strict=True):
+        near |= _near(column, everything - hashes)
+        if np.count_nonzero(near) >= enough:
+            break
+    return int(np.count_nonzero(near))
+
+
+def _near(column: Any, others: Hashes) -> Mask:
+    """Rows (n,) that have the same others as another one, and there differ by a step."""
+    out = np.zeros(len(others), dtype=bool)
+    values, step = _values(column)
+    order = np.lexsort((values, others))
+    with np.errstate(invalid="ignore"):
+        alike = (np.diff(others[order]) == 0) & (np.diff(values[order]) <= step)
+    out[order[:-1][alike]] = out[order[1:][alike]] = True
+    return out
+
+
+def _values(column: Any) -> tuple[Array, float]:
+    """A column as numbers (n,), and the largest difference that is one step."""
+    if column.dtype.kind not in "biuf":
+        return np.zeros(len(column)), 0.0
+    values = np.asarray(column, dtype=np.float64)
+    levels = np.unique(values[~np.isnan(values)])
+    return (values, STEP * float(np.diff(levels).min())) if len(levels) > FEW else (np.zeros(len(values)), 0.0)
+
+
+def _place(column: Any, j: int) -> Hashes:
+    """Hashes (n,) of the entries of column j."""
+    return row_hashes(Columns({"at": np.full(len(column), j), "value": column}))
+
+
+def _columns(x: Any) -> list[Any]:
+    if isinstance(x, Columns):
+        return [column for part in x.parts.values() for column in _columns(part)]
+    if isinstance(x, Ragged) or hasattr(x, "tocsr"):
+        return [row_hashes(x).astype(str)]
+    a = np.asarray(x)
+    return list(a.reshape(len(a), -1).T)
+
+
+def _has_fractions(values: Any) -> bool:
+    if isinstance(values, Columns):
+        return any(_has_fractions(part) for part in values.parts.values())
+    a = np.asarray(values)
+    return a.dtype.kind == "f" and bool((a[np.isfinite(a)] % 1 != 0).any())
