@@ -114,8 +114,14 @@ class NormalInverseGamma(Value):
         return self.replace(mean=mean, kappa=kappa, scale=np.asarray(scale), dof=np.asarray(dof))
 
     def _as_tied(self) -> NormalInverseGamma:
-        """The same for members with one covariance."""
-        return self.replace(tied=True)
+        """The same for members with one covariance. Of a stack that is the product of the densities of σ²:
+
+        ψ = Σ ψ_k and ν = Σ ν_k + 2 (K − 1).
+        """
+        if self.tied or self.mean.ndim == 1:
+            return self.replace(tied=True)
+        dof = np.asarray(self.dof.sum(axis=0) + 2.0 * (len(self.mean) - 1))
+        return self.replace(scale=np.asarray(self.scale.sum(axis=0)), dof=dof, tied=True)
 
     @property
     def _means_per_variance(self) -> int:
