@@ -49,7 +49,8 @@ def climbs(p: Problem, look: bool) -> int:
                 floors += 1
             if look:
                 want = p.objective(step.model, step.prior)
-                assert abs(step.objective - want) <= (1e-9 + 4 * EPS * condition(step.model)) * max(size(step), 1.0)
+                rounding = 4 * EPS * condition(step.model) + (EPS * offset(step.model)) ** 2
+                assert abs(step.objective - want) <= (1e-9 + rounding) * max(size(step), 1.0)
             before = step
     is_sound(step)  # what is not a number stays so
     return floors
@@ -83,6 +84,16 @@ def fell(before: Step, step: Step) -> bool:
 def condition(law: Any) -> float:
     """The worst condition of any covariance: digits that no formula can give back."""
     return max((float(np.linalg.cond(r).max()) for r in correlations(law)), default=1.0)
+
+
+def offset(law: Any) -> float:
+    """The farthest mean, in standard deviations: its rounding moves each row by so many of them times EPS."""
+    if hasattr(law, "covariance_matrix"):
+        spread = np.sqrt(np.diagonal(law.covariance_matrix, axis1=-2, axis2=-1))
+        return float(np.max(np.abs(law.mean) / spread))
+    inside = getattr(law, "parts", ())
+    inside = [part for _, part in inside] if isinstance(inside, tuple) else [inside]
+    return max((offset(part) for part in inside if part is not None), default=0.0)
 
 
 def something_seen(p: Problem) -> bool:
