@@ -16,7 +16,7 @@ from likely.families.gaussian import Gaussian
 from likely.families.law import lone
 from likely.families.moments import Moments, refuse_others
 from likely.maths import spd
-from likely.priors.shrinking import shrunk_within
+from likely.priors.shrinking import centre, shrunk_within
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +75,8 @@ class EarlierRows(Value):
         shape[..., never, :], shape[..., never] = 0.0, 0.0
         c, lead = factors + 4.0, shape.shape[:-2]
         return cls.trusted(
-            mean=np.array(np.broadcast_to(pooled.mean, (*lead, len(never)))), kappa=np.full(lead, 0.01),
-            scale=spd.symmetric(c * shape), rows=np.full(lead, c), tied=False,
+            mean=centre(stats, pooled), kappa=np.full(lead, 0.01), scale=spd.symmetric(c * shape),
+            rows=np.full(lead, c), tied=False,
         )  # fmt: skip
 
     @property

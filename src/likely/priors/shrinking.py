@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.families.floors import column_floor
-from likely.families.moments import Moments
+from likely.families.moments import ColumnMoments, Moments
 
 
 def shrunk_within(stats: Moments, pooled: Moments, size: int, least: Callable[[float], float]) -> Array:
@@ -36,3 +36,14 @@ def shrunk_within(stats: Moments, pooled: Moments, size: int, least: Callable[[f
     i = np.arange(d)
     shape[..., i, i] = np.maximum(within[..., i, i], column_floor(pooled)[0])
     return shape
+
+
+def centre(stats: Moments | ColumnMoments, pooled: Moments | ColumnMoments) -> Array:
+    """The mean that a weak prior has: that of all rows, or of parts that a start has told apart each one's own.
+
+    However few rows it is worth, a mean that lies many standard deviations of a thin part away would widen that part.
+    """
+    if not getattr(stats, "of_a_start", False):
+        return pooled.mean
+    weight = stats.weight if isinstance(stats, ColumnMoments) else stats.weight[:, None]
+    return np.where(weight > 0, stats.mean, pooled.mean)
