@@ -18,7 +18,7 @@ from likely.errors import DataError, DomainError, sentence
 
 FALLS = 1e-8  # of the objective's size: what rounding may take away; EM itself never does
 INTERRUPTED = "interrupted"
-ENOUGH = 1e-4  # nats per row: where a rule gives a prior at the end that says otherwise by more, it had not settled
+SETTLED = 100  # times the tolerance: by so much a rule's prior at the end may say otherwise than the one that stands
 PATIENCE = 3  # passes in which rows set aside may be explained no better before we stop
 
 
@@ -241,7 +241,8 @@ class _Climb:
         if kept is not None:
             _same_data(step, kept)
         if not step.standing:
-            return self._look(step)
+            self._look(step)
+            return None
         if kept is not None:
             _same_prior(resolve_prior(step.model, step.stats, self.asked), kept.prior)
             if self._ended(kept):
@@ -280,7 +281,7 @@ class _Climb:
         if not _follows(self.asked, step.stats):
             return True
         now = reached(step.model, step.stats, resolve_prior(step.model, step.stats, self.asked))
-        return bool(abs(now - step.objective) <= ENOUGH * units(step.stats))
+        return bool(abs(now - step.objective) <= SETTLED * self.stop.tol * units(step.stats))
 
     def _out_of_passes(self) -> str:
         if np.isneginf(self.trace[-1]):
