@@ -133,6 +133,46 @@ def test_a_prior_that_asks_no_statistics_stands_at_once(gappy):
     assert first.prior is given and first.objective == second.objective
 
 
+def narrow():
+    """Rows of condition 1e4, of which two fifths of the entries are missing; and the direction of least variance."""
+    r = np.random.default_rng(5)
+    axes = np.linalg.qr(r.normal(size=(6, 6)))[0]
+    x = r.normal(size=(150, 6)) * np.logspace(0, -2, 6) @ axes.T
+    x[r.random(x.shape) < 0.4] = np.nan
+    return x, axes[:, -1]
+
+
+def test_the_prior_is_followed_to_its_fixed_point():
+    """It stood after steps that changed it by 1e-4 nats per row, of which many were to come."""
+    x, thin = narrow()
+    report = fit(blank(x), x, prior="weak", stop=Stop(3000, 1e-7))
+    again = report.model.weak_prior(report.stats)
+    assert report.converged and report.iterations < 50
+    for one in (report.prior, again):
+        variance = thin @ one.point("mode").covariance @ thin
+        assert variance == pytest.approx(thin @ again.point("mode").covariance @ thin, rel=0.01)
+    usual = fit(blank(x), x, prior="weak", stop=Stop(100, 1e-6)).model.covariance
+    assert thin @ usual @ thin == pytest.approx(thin @ report.model.covariance @ thin, rel=0.03)
+
+
+def test_a_prior_that_still_moves_is_not_convergence():
+    x, _ = narrow()
+    report = fit(blank(x), x, prior="weak", stop=Stop(3, 0.1))
+    assert report.converged  # to the tolerance that was asked for
+    report = fit(blank(x), x, prior="weak", stop=Stop(4, 1e-3))
+    assert not report.converged and ("the prior still moved" in report.reason or "still moving" in report.reason)
+
+
+@pytest.mark.parametrize("passes", [1, 2, 5])
+def test_ctrl_c_before_the_prior_stands_returns_the_best_so_far(passes):
+    x, _ = narrow()
+    report = fit(blank(x), x, prior="weak", engine=Interrupting(passes), stop=Stop(100, 1e-9))
+    assert not report.converged and report.reason == "interrupted" and len(report.trace) == 1
+    want = report.model.log_prob(x).sum() + report.prior.log_density(report.model)
+    assert report.objective == pytest.approx(want, rel=1e-10)
+    assert np.isfinite(report.model.covariance).all()
+
+
 def test_with_a_prior_the_penalised_objective_never_falls(gappy):
     report = fit(blank(gappy), gappy, prior="weak", stop=Stop(100, 1e-10))
     assert (np.diff(report.trace) >= -1e-9).all()

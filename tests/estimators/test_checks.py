@@ -165,13 +165,13 @@ def of_counts(estimator):
 
 
 def not_for(estimator):
-    """A full covariance is integrated out of complete rows only; scoring rows with gaps is exact."""
+    """A full covariance is integrated out of complete rows only, as the tags say; scoring rows with NaN is exact."""
     if of_counts(estimator):
         first = {"check_positive_only_tag_during_fit": FRACTIONS}  # its first part has fractions, not negative numbers
         return NOT_FOR_COUNTS | (first if isinstance(estimator, lk.ProductDensity) else {})
-    density = getattr(estimator, "density", estimator)
+    density = getattr(estimator, "density", None)
     all_out = isinstance(density, lk.GaussianDensity) and density.predictive == "all" and density.covariance == "full"
-    return {"check_estimators_pickle": "the check learns from NaN"} if all_out else {}
+    return {"check_estimators_nan_inf": "the check wants predict to refuse NaN"} if all_out else {}
 
 
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")

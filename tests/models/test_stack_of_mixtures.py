@@ -258,7 +258,7 @@ def test_a_prior_has_the_shape_of_the_mixture():
     x, owner = m.sample_labelled(120, np.random.default_rng(14))
     prior = m.weak_prior(m.collect(x, owner=owner))
     assert isinstance(prior, MixturePrior) and isinstance(prior.parts, MixturePrior)
-    report = fit(m, Blocks.of(x, owner=owner), prior=prior, stop=Stop(200, 1e-9))
+    report = fit(m, Blocks.of(x, owner=owner), prior=prior, stop=Stop(1000, 1e-9))
     assert report.converged and (np.diff(report.trace) >= -1e-9).all()
 
 

@@ -115,10 +115,27 @@ def test_weak_says_nothing_of_a_column_that_no_row_shows(rng):
     np.testing.assert_allclose(prior.scale[np.ix_([0, 2], [0, 2])], two.weak_prior(two.collect(x[:, [0, 2]])).scale)
 
 
-def test_one_covariance_for_all_members_is_pooled(prior, rng):
-    """Before, all members got the covariance of the first."""
+@pytest.mark.parametrize("each", [False, True])
+def test_one_covariance_for_all_members_is_the_mode(prior, rng, each):
+    """The rows that came before add up, as those of now do: nothing near explains both better."""
     x, owner = rng.normal(size=(40, 3)) * np.repeat([1.0, 4.0], [10, 30])[:, None], np.repeat([0, 1], [10, 30])
-    apart, tied = Gaussian.blank(x, members=2), Gaussian.blank(x, members=2, tied=True)
-    own = apart.refit(apart.collect(x, owner=owner), prior).covariance
-    found = tied.refit(tied.collect(x, owner=owner), prior).covariance
-    np.testing.assert_allclose(found, 0.25 * own[0] + 0.75 * own[1], rtol=1e-3)
+    if each:
+        prior = EarlierRows(
+            np.stack([prior.mean, -prior.mean]), [1.0, 0.5], np.stack([prior.scale, 9 * prior.scale]), [3.0, 5.0]
+        )
+    tied = Gaussian.blank(x, members=2, tied=True)
+    stats = tied.collect(x, owner=owner)
+    found = tied.refit(stats, prior)
+    assert found.tied
+    rows = np.broadcast_to(prior.rows, 2).sum() if each else prior.rows
+    scatter = stats.scatter.sum(axis=0) + (prior.scale.sum(axis=0) if each else prior.scale)
+    for k in range(2):
+        kappa, n = np.broadcast_to(prior.kappa, 2)[k], stats.weight[k]
+        delta = stats.mean[k] - np.broadcast_to(prior.mean, (2, 3))[k]
+        scatter = scatter + kappa * n / (kappa + n) * np.outer(delta, delta)
+    np.testing.assert_allclose(found.covariance, scatter / (rows + 40), rtol=1e-12)
+    best = found.objective(stats, prior)
+    for _ in range(20):
+        root = np.linalg.cholesky(found.covariance) @ (np.eye(3) + 0.02 * rng.normal(size=(3, 3)))
+        near = found.replace(mean=found.mean + 0.05 * rng.normal(size=(2, 3)), covariance=root @ root.T)
+        assert near.objective(stats, prior) < best

@@ -167,3 +167,21 @@ def test_a_spherical_weak_prior_pools_what_was_seen(rng):
         seen = ~np.isnan(data)
         want = np.nansum((data - np.nanmean(np.where(seen, data, 0.0), axis=0)) ** 2) / seen.sum()
         assert mode == pytest.approx(want, rel=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["diagonal", "spherical"])
+def test_priors_of_each_member_add_up_for_one_covariance(rng, kind):
+    x, owner = rng.normal(size=(30, 2)) * [1.0, 3.0], np.repeat([0, 1, 2], 10)
+    tied = Gaussian.blank(x, members=3, kind=kind, tied=True)
+    scale, dof = rng.uniform(1, 5, (3, 2)), rng.uniform(2, 6, (3, 2))
+    scale, dof = (scale, dof) if kind == "diagonal" else (scale[:, 0], dof[:, 0])
+    prior = NormalInverseGamma(rng.normal(size=(3, 2)), 1.0, scale, dof, kind=kind)
+    stats = tied.collect(x, owner=owner)
+    found = tied.refit(stats, prior)
+    best = found.objective(stats, prior)
+    for _ in range(20):
+        near = found.replace(
+            mean=found.mean + 0.05 * rng.normal(size=(3, 2)),
+            covariance=np.asarray(found.covariance * np.exp(0.05 * rng.normal(size=found.covariance.shape))),
+        )
+        assert found.tied and near.objective(stats, prior) < best

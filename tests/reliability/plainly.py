@@ -85,15 +85,25 @@ def log_prior(model: Any, prior: Any) -> float:
         matrices = model.covariance_matrix
         if model.tied:
             return of_gaussians(model.mean, matrices[:1], model.kind, prior)
-        return sum(of_gaussians(model.mean[[k]], matrices[[k]], model.kind, prior) for k in range(model.members))
+        each = [own(prior, k) for k in range(model.members)]
+        return sum(of_gaussians(model.mean[[k]], matrices[[k]], model.kind, one) for k, one in enumerate(each))
     if isinstance(model, FactorGaussian):
-        return sum(of_earlier_rows(model.mean[k], model.covariance_matrix[k], prior) for k in range(model.members))
+        each = [own(prior, k) for k in range(model.members)]
+        return sum(of_earlier_rows(model.mean[k], model.covariance_matrix[k], one) for k, one in enumerate(each))
     if isinstance(model, Poisson):
         return float(stats.gamma.logpdf(model.rate, prior.shape, scale=1 / prior.rate).sum())
     if isinstance(model, Bernoulli):
         return float(stats.beta.logpdf(model.probs, prior.a, prior.b).sum())
     belief = prior.belief if isinstance(model, Multinomial) else prior
     return float(sum(stats.dirichlet.logpdf(p / p.sum(), belief.alpha) for p in model.probs))
+
+
+def own(prior: Any, k: int) -> Any:
+    """The prior of one member of a stack, where each has its own."""
+    if prior.mean.ndim == 1:
+        return prior
+    names = ("mean", "kappa", "scale", "rows" if isinstance(prior, EarlierRows) else "dof")
+    return prior.replace(**{name: getattr(prior, name)[k] for name in names})
 
 
 def of_earlier_rows(mean: np.ndarray, S: np.ndarray, prior: Any) -> float:

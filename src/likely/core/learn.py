@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -18,8 +18,7 @@ from likely.errors import DataError, DomainError, sentence
 
 FALLS = 1e-8  # of the objective's size: what rounding may take away; EM itself never does
 INTERRUPTED = "interrupted"
-LOOKS = 50  # steps of EM at most before a prior stands that is made of rows with gaps
-ENOUGH = 1e-4  # nats per row: where a step of EM changes what such a prior says by less, it stands
+SETTLED = 100  # times the tolerance: by so much a rule's prior at the end may say otherwise than the one that stands
 PATIENCE = 3  # passes in which rows set aside may be explained no better before we stop
 
 
@@ -43,6 +42,7 @@ class Step:
     stats: Any
     objective: float
     prior: Any
+    standing: bool = True  # False while a rule still makes another prior of each pass
 
 
 class Keeper(Protocol):
@@ -99,14 +99,23 @@ def _suits(model: Any, prior: Any) -> None:
 
 
 def iterate(
-    model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, hard: bool = False, looks: int = LOOKS
-) -> Iterator[Step]:
+    model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, hard: bool = False,
+    stop: Stop | None = None,
+) -> Iterator[Step]:  # fmt: skip
     """Endless passes over re-iterable data: each yields the model with its statistics and objective.
 
     Progress bars, checkpoints and plots watch this iterator; `fit` is a loop over it. `hard` gives each row to the
-    one label that explains it best (the maximum approximation), for models with hidden labels. Where rows have gaps,
-    at most `looks` steps of EM come before the first pass, until a rule such as "weak" gives a prior that can stand.
+    one label that explains it best (the maximum approximation), for models with hidden labels. Where rows have gaps
+    and the prior is a rule such as "weak", steps of EM come before the first pass until the prior has settled, as
+    `stop` says.
     """
+    return (step for step in _passes(model, data, prior, engine, hard, stop or Stop()) if step.standing)
+
+
+def _passes(
+    model: Any, data: Any, prior: Any, engine: Engine | None, hard: bool, stop: Stop, looked: int = 0
+) -> Iterator[Step]:
+    """The same, with the passes in which the prior does not stand yet; so many of them have been made before."""
     if hard and not getattr(model, "hides_labels", False):
         expected = "hard=True is for models with hidden labels, such as mixtures"
         raise DomainError(sentence("fit", expected, type(model).__name__))
@@ -117,33 +126,45 @@ def iterate(
     def collected(model: Any) -> Any:
         return engine.total(partial(gather, model, hard=hard), blocks)
 
-    step = _first_pass(model, collected, prior, looks)
+    stats = collected(model)
+    step = _step(model, stats, resolve_prior(model, stats, prior))
+    if _follows(prior, stats):
+        step = yield from _settling(step, collected, prior, stop, looked)
     while True:
         yield step
-        model, prior = step.model.refit(step.stats, step.prior), step.prior
-        stats = collected(model)
-        step = Step(model, stats, reached(model, stats, prior), prior)
+        model = step.model.refit(step.stats, step.prior)
+        step = _step(model, collected(model), step.prior)
 
 
-def _first_pass(model: Any, collected: Callable[[Any], Any], rule: Any, looks: int) -> Step:
-    """The first pass, with the prior that a rule makes of its statistics.
+def _step(model: Any, stats: Any, prior: Any) -> Step:
+    return Step(model, stats, reached(model, stats, prior), prior)
 
-    Where the model filled gaps in (`stats.filled`), the statistics are partly its own. A first model knows no
-    correlations, and a prior made of them would say that there are none. There the rule is applied again after each
-    step of EM, until the new prior says the same of the model as the one before, and stands from then on.
+
+def _follows(rule: Any, stats: Any) -> bool:
+    """True if a rule makes the prior of statistics that are partly the model's own, because it filled gaps in.
+
+    A first model knows no correlations, and a prior made of what it filled in would say that there are none.
     """
-    stats = collected(model)
-    prior = resolve_prior(model, stats, rule)
-    objective = reached(model, stats, prior)
-    if (isinstance(rule, str) or callable(rule)) and getattr(stats, "filled", False):
-        for _ in range(looks):
-            model = model.refit(stats, prior)
-            stats = collected(model)
-            before, prior = reached(model, stats, prior), resolve_prior(model, stats, rule)
-            objective = reached(model, stats, prior)
-            if not abs(objective - before) > ENOUGH * units(stats):
-                break
-    return Step(model, stats, objective, prior)
+    return bool((isinstance(rule, str) or callable(rule)) and getattr(stats, "filled", False))
+
+
+def _settling(
+    step: Step, collected: Callable[[Any], Any], rule: Any, stop: Stop, looked: int
+) -> Generator[Step, None, Step]:
+    """Steps of EM, the rule applied again after each, until the new prior says the same of the model as the last.
+
+    The last one stands from then on. The first pass under it is by a model that it made: what it allows, such as the
+    least noise of factors, may be more than the prior before it allowed.
+    """
+    stands = step
+    for _ in range(looked, stop.max_iter):
+        yield replace(step, standing=False)
+        model = step.model.refit(step.stats, step.prior)
+        stands = _step(model, collected(model), step.prior)
+        step = _step(model, stands.stats, resolve_prior(model, stands.stats, rule))
+        if not abs(step.objective - stands.objective) > stop.tol * units(step.stats):
+            break
+    return stands
 
 
 def fit(
@@ -160,8 +181,8 @@ def fit(
       explained them best is returned.
     - **checkpoint**: an `lk.Checkpoint`: progress is kept there, and a fit that was cut off goes on to the same bits.
 
-    Where rows have gaps and the prior is a rule such as "weak", up to `max_iter` steps more come first, until the rule
-    gives a prior that can stand (see `iterate`); the report counts from there.
+    Where rows have gaps and the prior is a rule such as "weak", up to `max_iter` steps more come first, until the prior
+    has settled; the report counts from there.
 
     Ctrl-C returns the best model so far with `converged=False`.
 
@@ -185,14 +206,15 @@ class _Climb:
         self.held_out: list[float] = []
         self.last: Step | None = None
         self.best: Any = None  # the model that explains the rows set aside best
+        self.asked = prior
+        self.looks: list[float] = []  # objectives while the prior does not stand yet
         self.kept = checkpoint.load() if checkpoint else None
         if self.kept is not None:
             self._resume(self.kept)
 
     def run(self, data: Any, engine: Engine | None, hard: bool) -> FitReport:
         def passes(model: Any, prior: Any) -> Iterator[Step]:
-            looks = min(LOOKS, self.stop.max_iter)
-            return iterate(model, data, prior=prior, engine=engine, hard=hard, looks=looks)
+            return _passes(model, data, prior, engine, hard, self.stop, len(self.looks))
 
         try:
             for step in passes(self.model, self.prior):
@@ -218,9 +240,13 @@ class _Climb:
         kept, self.kept = self.kept, None
         if kept is not None:
             _same_data(step, kept)
+        if not step.standing:
+            self._look(step)
+            return None
+        if kept is not None:
             _same_prior(resolve_prior(step.model, step.stats, self.asked), kept.prior)
             if self._ended(kept):
-                return replace(self._report(step, kept.converged, kept.reason, step), stopped_early=kept.early)
+                return replace(self._report(step, kept.converged, kept.reason, True), stopped_early=kept.early)
         if self._fell(step):
             if len(self.trace) > 1:
                 return self._beyond_maximum()
@@ -236,11 +262,26 @@ class _Climb:
         self._keep(step.model, step)
         return None
 
+    def _look(self, step: Step) -> None:
+        """A pass before the prior stands: it is kept, and it is the answer if nothing comes after it."""
+        self.looks.append(step.objective)
+        self.last, self.best = step, step.model
+        self._keep(step.model, step, best=None)
+
     def _final(self, step: Step, converged: bool, reason: str) -> FitReport:
         """The report of this pass, or of an earlier one that explained the rows set aside better."""
+        if converged and not self._prior_settled(step):
+            converged, reason = False, f"the prior still moved after {self.stop.max_iter} passes"
         if self.aside is None or self.best is step.model:
             return self._report(step, converged, reason)
         return self._early(step, f"rows set aside were explained best some passes before; then: {reason}")
+
+    def _prior_settled(self, step: Step) -> bool:
+        """True unless a rule that follows the model has run out of passes before it gave the prior that stands."""
+        if not _follows(self.asked, step.stats):
+            return True
+        now = reached(step.model, step.stats, resolve_prior(step.model, step.stats, self.asked))
+        return bool(abs(now - step.objective) <= SETTLED * self.stop.tol * units(step.stats))
 
     def _out_of_passes(self) -> str:
         if np.isneginf(self.trace[-1]):
@@ -266,7 +307,7 @@ class _Climb:
         if np.isnan(step.objective):
             told = "a number is not finite any more"
             raise DomainError(sentence("fit", "the objective must stay a number", told, 'give a prior, as "weak"'))
-        before = self.trace[-1] if self.last is not None else -np.inf
+        before = self.trace[-1] if self.last is not None and self.last.standing else -np.inf
         return bool(step.objective < before - FALLS * max(abs(before), float(step.stats.total_weight)))
 
     def _beyond_maximum(self) -> FitReport:
@@ -288,9 +329,9 @@ class _Climb:
         self.trace = self.trace[: self._best_at + 1]
         return replace(self._report(step, False, reason), model=self.best, stopped_early=True)
 
-    def _report(self, step: Step, converged: bool, reason: str, last: Step | None = None) -> FitReport:
-        if last is not None:
-            self.trace.append(last.objective)
+    def _report(self, step: Step, converged: bool, reason: str, again: bool = False) -> FitReport:
+        if again or not step.standing:
+            self.trace.append(step.objective)
         return FitReport(step.model, step.stats, step.prior, converged, reason, self.trace, self.held_out)
 
     # ------------------------------------------------------------- checkpoints
@@ -298,17 +339,20 @@ class _Climb:
     def _resume(self, kept: Progress) -> None:
         """Go on at the model that looked last: it looks again, and must see the same."""
         _same_kind(self.model, kept.model)
-        self.asked = self.prior
-        self.model, self.prior, self.best = kept.model, kept.prior, kept.best
-        self.trace = kept.objectives[:-1]
+        self.model, self.best = kept.model, kept.best
+        if not kept.standing:
+            self.looks = kept.objectives[:-1]
+            return
+        self.prior, self.trace = kept.prior, kept.objectives[:-1]
         self.held_out = kept.held_out.tolist() if kept.early else kept.held_out.tolist()[:-1]
 
     def _keep(self, model: Any, step: Step, **more: Any) -> None:
         if self.checkpoint:
             best = None if self.best is model else self.best
             weight = step.stats.total_weight
-            more = {"best": best, **more}
-            self.checkpoint.save(Progress.at(model, step.prior, weight, self.trace, self.held_out, **more))
+            more = {"best": best, "standing": step.standing, **more}
+            trace = self.trace if step.standing else self.looks
+            self.checkpoint.save(Progress.at(model, step.prior, weight, trace, self.held_out, **more))
 
     def _noted(self, report: FitReport) -> FitReport:
         """The report, kept as the end of this run."""

@@ -26,6 +26,7 @@ class Progress(Value):
     reason: str = ""
     converged: bool = False
     early: bool = False
+    standing: bool = True  # False while the prior was still made anew of each pass; the trace is that of such passes
 
     @property
     def objectives(self) -> list[float]:
@@ -37,7 +38,7 @@ class Progress(Value):
         cls, model: Any, prior: Any, weight: float, trace: list[float], held_out: list[float], **more: Any
     ) -> Progress:
         """The progress of a run at a model."""
-        more = {"best": None, "reason": "", "converged": False, "early": False, **more}
+        more = {"best": None, "reason": "", "converged": False, "early": False, "standing": True, **more}
         numbers = {"trace": _finite(trace), "held_out": _finite(held_out)}
         return cls.trusted(model=model, prior=prior, weight=float(weight), **numbers, **more)
 

@@ -12,6 +12,7 @@ from likely.core.arrays import Array
 from likely.errors import NotConverged, sentence
 
 EMPTY = 1e-9  # share of all weight below which a component explains nothing
+NEAR = 1e-5  # nats per row by which starts may differ that reached the same: each has a weak prior of its own scale
 SHOWN = 8  # numbers of a list that are printed
 
 
@@ -124,7 +125,7 @@ class FitReport:
     def _told_of_runs(self) -> str:
         if len(self.runs) < 2:
             return ""
-        near = sum(self.objective - run.objective <= 1e-6 * self.stats.total_weight for run in self.runs)
+        near = sum(self.objective - run.objective <= NEAR * self.stats.total_weight for run in self.runs)
         unsettled = sum(not run.converged for run in self.runs)
         told = f"{len(self.runs)}, {near} reached the best; the worst is {self.spread:.3g} a row below"
         told += "" if self.agreement is None else f"; partitions agree to {self.agreement:.2f}"

@@ -267,13 +267,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         data = self._data(X, owner, weight)
         stop = Stop(max_iter or self.density_.max_iter, self.density_.tol)
 
-        prior: Any = self._prior_rule
-
         def learn(i: int, start: Mixture) -> FitReport:
-            nonlocal prior
-            report = fit(start, data, prior=prior, stop=stop, hard=self._hard)
-            prior = report.prior  # the first start scales it for all: only then can objectives be compared
-            return report
+            return fit(start, data, prior=self._prior_rule, stop=stop, hard=self._hard)
 
         return best_of(self._starts(X, owner, weight), learn)
 

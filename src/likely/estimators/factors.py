@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
-from likely.core.learn import FALLS, LOOKS, Stop, fit, gather, iterate, resolve_prior
+from likely.core.learn import FALLS, Stop, fit, gather, iterate, resolve_prior
 from likely.core.notes import said_once, tell, unheard
 from likely.core.report import FitReport
 from likely.errors import DataError, sentence
@@ -201,7 +201,7 @@ class PPCA(FactorDensity):
     def _by_em(self, X: Any, weight: Any) -> FitReport:
         """EM that treats factors, and gaps, as hidden."""
         blocks, model = Blocks.of(X, weight), self._first(X, weight)
-        first = next(iterate(model, blocks, prior=self._prior_rule(), looks=min(LOOKS, self.max_iter)))
+        first = next(iterate(model, blocks, prior=self._prior_rule(), stop=Stop(self.max_iter, self.tol)))
         stats, prior = first.stats, first.prior
         model = self._start(model, stats)
         stats = _seen_by(model, stats, blocks)

@@ -163,6 +163,11 @@ class GaussianDensity(DensityEstimator):
         grown = grown if grown.ndim == model.mean.ndim else grown[..., None]
         return Gaussian.trusted(mean=model.mean, covariance=model.variance * grown, kind="diagonal")
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = not (self.predictive == "all" and self.covariance == "full")  # to learn from
+        return tags
+
     def _integrated_mean(self, model: Gaussian, stats: Any, prior: Any) -> Gaussian:
         """The same from rows with gaps: Σ + GΣG, G = diag(κ + nⱼ)^-½, where nⱼ rows show column j.
 
@@ -172,7 +177,7 @@ class GaussianDensity(DensityEstimator):
         if self.predictive == "all" or hasattr(prior, "belief"):
             expected = "integrating parameters of a full covariance out in closed form needs complete rows"
             remedy = 'use predictive="mean" with prior="weak", or covariance="diagonal", or leave such rows out'
-            raise DomainError(sentence("GaussianDensity", expected, "missing entries", remedy))
+            raise DomainError(sentence("GaussianDensity", expected, "missing entries (NaN)", remedy))
         if prior is None:
             return predictive(model, stats, prior, "GaussianDensity")  # says what is missing
         seen = np.asarray(prior.kappa)[..., None] + stats.observed

@@ -190,11 +190,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self._refuse_contradiction(blank, X, given)
 
         def learn(i: int, start: HMM) -> FitReport:
-            nonlocal prior
             kept = keeper(checkpoint, i, self.restarts)
-            report = fit(start, data, prior=prior, stop=stop, hard=self.hard, checkpoint=kept)
-            prior = report.prior  # the first start scales it for all: only then can objectives be compared
-            return report
+            return fit(start, data, prior=prior, stop=stop, hard=self.hard, checkpoint=kept)
 
         return best_of(self._starts(blank, X, weight, rng, given), learn)
 

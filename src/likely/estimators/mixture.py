@@ -167,10 +167,7 @@ class MixtureDensity(DensityEstimator):
         prior = self._prior_rule()
 
         def learn(i: int, start: Mixture) -> FitReport:
-            nonlocal prior
-            report = self._climb(start, X, weight, aside, sketch, prior, keeper(checkpoint, i, self.restarts))
-            prior = report.prior  # the first start scales it for all: only then can objectives be compared
-            return report
+            return self._climb(start, X, weight, aside, sketch, prior, keeper(checkpoint, i, self.restarts))
 
         def agree(models: list[Mixture], best: int) -> float:
             some = sketch().rows[: min(COMPARED, len(sketch()))]
@@ -191,7 +188,7 @@ class MixtureDensity(DensityEstimator):
             if not report.dead or self._empties or len(sketch()) <= self._size:
                 break
             model = revived(report.model, sketch(), report.prior)
-            better = fit(model, data, **{**how, "prior": report.prior})
+            better = fit(model, data, **how)
             if not better.objective > report.objective:
                 break
             report = replace(better, reseeded=report.reseeded + len(report.dead))

@@ -190,7 +190,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = self.route != "qr"  # to learn from
         return tags
 
     def _sees_all(self, stats: Any, found: Spectrum, X: Any) -> bool:

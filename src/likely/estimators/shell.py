@@ -28,6 +28,7 @@ from likely.estimators.fast import is_plain
 from likely.estimators.outward import filled_in
 from likely.estimators.sequence_border import refuse_other_y
 from likely.families.law import Law
+from likely.families.shared import one_covariance
 from likely.families.unseen import never_observed, nothing_seen, unseen_columns
 from likely.models.imputing import impute
 from likely.models.softening import softened
@@ -198,7 +199,8 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
             other.prior = "weak"
         with unheard():
             stats = blank.collect(X, weight, owner=owner)
-            return blank.refit(stats, resolve_prior(blank, softened(stats, 1), other._prior_rule()))
+            scaled = softened(stats, 1, one_covariance(blank))
+            return blank.refit(stats, resolve_prior(blank, scaled, other._prior_rule()))
 
     def _as_chosen(self, model: Any) -> Self:
         """An estimator that takes over what was chosen for a model: folds of its rows need not choose again."""

@@ -184,3 +184,8 @@ class Shared(Law):
 def untied(law: Any) -> Any:
     """The parts that tied members have between them, each once; of another law, itself."""
     return law.parts if isinstance(law, Shared) and law.what == "all" else law
+
+
+def one_covariance(law: Any) -> bool:
+    """True if the members of a stack share one covariance (or, in groups, a few)."""
+    return bool(law.what == "covariance" if isinstance(law, Shared) else getattr(law, "tied", False))

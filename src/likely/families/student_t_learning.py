@@ -97,16 +97,21 @@ class LearnsScales(Law):
         begin = self._from_some(blocks, prior, engine)
         many = FIRST_PASSES if begin is self else 1
         start = fit(begin, blocks, prior=prior, engine=engine, stop=Stop(many, 1e-8))
-        if start.iterations < many and not start.converged:
+        first = Step(start.model, start.stats, start.objective, start.prior)
+        if start.stats.filled and start.prior is not prior:  # a rule: so few passes may not have settled the prior
+            with said_once():
+                first = next(iterate(start.model, blocks, prior=prior, engine=engine))
+        elif start.iterations < many and not start.converged:
             return start
 
         def look(model: Any) -> Step:
-            return next(iterate(model, blocks, prior=start.prior, engine=engine))
+            return next(iterate(model, blocks, prior=first.prior, engine=engine))
 
         with said_once():
-            last, converged = Climb(look).run(Step(start.model, start.stats, start.objective, start.prior))
+            last, converged = Climb(look).run(first)
         reason = "nothing moves" if converged else f"{PASSES} passes made, or rounding decides"
-        return FitReport(last.model, last.stats, last.prior, converged, reason, [*start.trace, last.objective])
+        trace = start.trace if first.model is start.model else [first.objective]
+        return FitReport(last.model, last.stats, last.prior, converged, reason, [*trace, last.objective])
 
     def _from_some(self, blocks: Blocks, prior: Any, engine: Engine | None) -> Self:
         """Many rows: a start that one block of each part agrees on, so that few passes over all are left."""

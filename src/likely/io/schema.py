@@ -829,8 +829,9 @@ TABLE: dict[str, Entry] = {
         beliefs=items(belief),
     ),
     "Progress": entry(
-        lambda: import_module("likely.core.progress").Progress, model=density, prior=maybe(prior), trace=numbers("?"),
-        held_out=numbers("?"), best=maybe(density), weight=number(0), reason=text(), converged=flag, early=flag,
+        lambda: import_module("likely.core.progress").Progress, added={"standing": True}, model=density,
+        prior=maybe(prior), trace=numbers("?"), held_out=numbers("?"), best=maybe(density), weight=number(0),
+        reason=text(), converged=flag, early=flag, standing=flag,
     ),
     "MixturePrior": entry(
         lambda: import_module("likely.models.mixture_prior").MixturePrior, weights=maybe(prior), parts=maybe(prior)

@@ -16,7 +16,7 @@ from likely.core.engine import Threads, one_blas_thread
 from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law
-from likely.families.shared import untied
+from likely.families.shared import one_covariance, untied
 from likely.models import driven_decoding as decoding
 from likely.models.chain import SUM_TO_ONE
 from likely.models.covariates import apart, features, table, with_covariates
@@ -342,4 +342,4 @@ class DrivenHMM(Law):
         """The emissions' statistics that a weak prior is scaled by: a start is not taken at its word."""
         if self.states == 1 or hasattr(untied(self.emissions), "for_prior"):
             return stats.parts
-        return softened(stats.parts, 1)
+        return softened(stats.parts, 1, one_covariance(self.emissions))

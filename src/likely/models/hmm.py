@@ -19,8 +19,7 @@ from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.categorical import Categorical
 from likely.families.law import Law
-from likely.families.moments import Moments
-from likely.families.shared import Shared, untied
+from likely.families.shared import one_covariance, untied
 from likely.models import long_chains, trellis
 from likely.models.chain import Chain, check_chain
 from likely.models.decoding import Forecast, Path, Smoothed, belief_over, decode, forecast, k_best, smooth, smoothed
@@ -424,9 +423,7 @@ class HMM(Law):
         if stats.seen or self.states == 1 or hasattr(untied(self.emissions), "for_prior"):
             return stats.parts
         tied = untied(self.emissions) is not self.emissions
-        parts = softened(stats.parts, 1 if tied else self.members or 1)
-        one_for_all = isinstance(self.emissions, Shared) and not tied  # covariances of many frames: the usual prior
-        return Moments.trusted(**parts._parts()) if one_for_all and isinstance(parts, Moments) else parts
+        return softened(stats.parts, 1 if tied else self.members or 1, one_covariance(self.emissions))
 
 
 class BadFrame(BadEntry):

@@ -26,7 +26,7 @@ from likely.families.gaussian import Gaussian
 from likely.families.law import REMEDIES, Law, NotKnown
 from likely.families.moments import Moments
 from likely.families.several import side_by_side
-from likely.families.shared import Shared, untied
+from likely.families.shared import one_covariance, untied
 from likely.models.given_weights import GivenWeights
 from likely.models.mixture_answers import (
     goes_round,
@@ -480,9 +480,7 @@ class Mixture(Law):
         tied = untied(self.parts) is not self.parts
         if stats.seen or self.size == 1:  # of one part nothing is hidden
             return stats.parts
-        parts = softened(stats.parts, 1 if tied else self.members or 1)
-        one_for_all = isinstance(self.parts, Shared) and not tied  # covariances of many rows: the usual prior serves
-        return Moments.trusted(**parts._parts()) if one_for_all and isinstance(parts, Moments) else parts
+        return softened(stats.parts, 1 if tied else self.members or 1, one_covariance(self.parts))
 
 
 @dataclass(frozen=True, eq=False)

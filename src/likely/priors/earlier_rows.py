@@ -16,7 +16,7 @@ from likely.families.gaussian import Gaussian
 from likely.families.law import lone
 from likely.families.moments import Moments, refuse_others
 from likely.maths import spd
-from likely.priors.shrinking import shrunk_within
+from likely.priors.shrinking import centre, shrunk_within
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class EarlierRows(Value):
     What r rows with scatter Ψ would say of any law with mean μ and covariance C; the mean counts as κ rows. A factor
     analyser has no conjugate law, but its posterior mode needs none: rows of before and rows of now have one
     scatter together, (Ψ + S)/(r + n), and factors are fitted to that. With Ψ positive definite C stays regular
-    whatever the rows.
+    whatever the rows. `tied` is a stack of K means with one covariance: Ψ and r are shared.
     The constant is not known, so there is neither evidence nor a draw. A leading axis makes a stack. A column whose
     row and column of Ψ are 0 was not observed in these rows: they say nothing of it.
 
@@ -40,6 +40,7 @@ class EarlierRows(Value):
     kappa: Array  # (...): rows that the mean is worth
     scale: Array  # (..., d, d): their scatter Ψ
     rows: Array  # (...): how many they are
+    tied: bool = False
 
     def __post_init__(self) -> None:
         me = "EarlierRows"
@@ -71,9 +72,12 @@ class EarlierRows(Value):
         warn_of_constants(pooled, "spherical" if kind == "spherical" else "full")
         shape = shrunk_within(stats, pooled, factors + 1, lambda n: 0.01)
         never = ~(pooled.observed > 0)
-        shape[never], shape[:, never] = 0.0, 0.0
-        c = factors + 4.0
-        return cls.trusted(mean=pooled.mean, kappa=np.asarray(0.01), scale=spd.symmetric(c * shape), rows=np.asarray(c))
+        shape[..., never, :], shape[..., never] = 0.0, 0.0
+        c, lead = factors + 4.0, shape.shape[:-2]
+        return cls.trusted(
+            mean=centre(stats, pooled), kappa=np.full(lead, 0.01), scale=spd.symmetric(c * shape),
+            rows=np.full(lead, c), tied=False,
+        )  # fmt: skip
 
     @property
     def dim(self) -> int:
@@ -93,22 +97,43 @@ class EarlierRows(Value):
         delta = np.where((n > 0)[..., None], (stats.origin - self.mean) + stats.shift, 0.0)
         mean = self.mean + delta * (n / kappa)[..., None]
         between = (self.kappa * n / kappa)[..., None, None] * delta[..., :, None] * delta[..., None, :]
-        scale = self.scale + stats.scatter + between
-        return self.replace(mean=mean, kappa=np.asarray(kappa), scale=scale, rows=np.asarray(self.rows + n))
+        added, rows = stats.scatter + between, n
+        if self.tied and added.ndim == 3:
+            added, rows = added.sum(axis=0), n.sum()
+        return self.replace(
+            mean=mean, kappa=np.asarray(kappa), scale=self.scale + added, rows=np.asarray(self.rows + rows)
+        )
+
+    def _as_tied(self) -> EarlierRows:
+        """The same for members with one covariance: the rows that came before of all members, together."""
+        lead = np.broadcast_shapes(self.scale.shape[:-2], self.rows.shape)
+        scale, rows = np.broadcast_to(self.scale, (*lead, self.dim, self.dim)), np.broadcast_to(self.rows, lead)
+        if lead:
+            scale, rows = scale.sum(axis=0), rows.sum()
+        return self.replace(scale=np.array(scale), rows=np.array(rows), tied=True)
 
     def point(self, rule: str = "mode") -> Gaussian:
         """The Gaussian of highest density: mean m, covariance Ψ/r."""
         if rule != "mode":
             raise DomainError(sentence("EarlierRows", 'only the "mode" is known', repr(rule)))
-        rows = np.broadcast_to(self.rows, self.mean.shape[:-1])
+        rows = self.rows if self.tied else np.broadcast_to(self.rows, self.mean.shape[:-1])
         covariance = self.scale / rows[..., None, None]
         return Gaussian.trusted(mean=self.mean, covariance=np.array(covariance), kind="full")
 
     def log_density(self, model: Any) -> Any:
-        """What these rows say of a model, a `Gaussian` or a `FactorGaussian`; one per member for a stack."""
+        """What these rows say of a model, a `Gaussian` or a `FactorGaussian`; one per member for a stack.
+
+        Where the members of a stack have one covariance, what is said of all.
+        """
         at = np.flatnonzero(self.known)
         if len(at) < self.dim:
             return self._marginal(at).log_density(model.marginal(at))
+        if self.tied and model.mean.ndim == 2:
+            delta = model.mean - self.mean
+            kappa = np.broadcast_to(self.kappa, len(delta))
+            pulled = self.scale + np.einsum("k,ki,kj->ij", kappa, delta, delta)
+            one = Gaussian.trusted(mean=np.zeros(self.dim), covariance=model._shared_matrix(), kind="full")
+            return self.replace(mean=one.mean, kappa=np.asarray(1.0), scale=pulled, tied=False).log_density(one)
         delta = model.mean - self.mean
         pulled = self.kappa[..., None, None] * delta[..., :, None] * delta[..., None, :]
         scatter = np.broadcast_to(self.scale + pulled, (*model.mean.shape, self.dim))

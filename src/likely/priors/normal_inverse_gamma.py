@@ -18,6 +18,7 @@ from likely.families.law import in_units, lone
 from likely.families.moments import ColumnMoments, Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
 from likely.maths.special import LOG_2PI, LOG_PI, log_gamma_density
+from likely.priors.shrinking import centre
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,20 +75,21 @@ class NormalInverseGamma(Value):
         pooled = columns.pooled()
         if not (pooled.weight > 0).any():
             raise DomainError(sentence("NormalInverseGamma.weak", "statistics of at least one row are needed", "none"))
-        d = len(pooled.shift)
-        scatter, seen = columns.scatter.reshape(-1, d).sum(axis=0), pooled.weight > 0
-        least, _ = column_floor(pooled)
+        least, seen = column_floor(pooled)[0], pooled.weight > 0
         warn_of_constants(pooled, kind)
+        scatter, weight = columns.scatter.reshape(-1, len(least)).sum(axis=0), pooled.weight
+        if getattr(columns, "of_a_start", False):  # a prior for each part; one without rows has that of all
+            own = columns.weight > 0
+            scatter, weight = np.where(own, columns.scatter, scatter), np.where(own, columns.weight, weight)
+        lead, d = scatter.shape[:-1], len(least)
+        mean, kappa = centre(columns, pooled), np.full(scatter.shape, 0.01)
         if kind == "spherical":  # one variance: that of all entries that were seen; a constant column takes part in it
-            variance = np.maximum(scatter.sum() / pooled.weight.sum(), least[seen].min())
-            return cls.trusted(
-                mean=pooled.mean, kappa=np.full(d, 0.01), scale=np.asarray((5.0 + d * means) * variance),
-                dof=np.asarray(3.0), kind=kind, tied=False,
-            )  # fmt: skip
-        variance, dof = np.maximum(scatter / np.where(seen, pooled.weight, 1.0), least), np.full(d, 3.0)
-        return cls.trusted(
-            mean=pooled.mean, kappa=np.full(d, 0.01), scale=(5.0 + means) * variance, dof=dof, kind=kind, tied=False
-        )
+            variance = np.maximum(scatter.sum(axis=-1) / weight.sum(axis=-1), least[seen].min())
+            scale, dof = np.asarray((5.0 + d * means) * variance), np.full(lead, 3.0)
+        else:
+            variance = np.maximum(scatter / np.where(seen, weight, 1.0), least)
+            scale, dof = (5.0 + means) * variance, np.full(scatter.shape, 3.0)
+        return cls.trusted(mean=mean, kappa=kappa, scale=scale, dof=dof, kind=kind, tied=False)
 
     @property
     def dim(self) -> int:
@@ -113,8 +115,14 @@ class NormalInverseGamma(Value):
         return self.replace(mean=mean, kappa=kappa, scale=np.asarray(scale), dof=np.asarray(dof))
 
     def _as_tied(self) -> NormalInverseGamma:
-        """The same for members with one covariance."""
-        return self.replace(tied=True)
+        """The same for members with one covariance. Of a stack that is the product of the densities of σ²:
+
+        ψ = Σ ψ_k and ν = Σ ν_k + 2 (K − 1).
+        """
+        if self.tied or self.mean.ndim == 1:
+            return self.replace(tied=True)
+        dof = np.asarray(self.dof.sum(axis=0) + 2.0 * (len(self.mean) - 1))
+        return self.replace(scale=np.asarray(self.scale.sum(axis=0)), dof=dof, tied=True)
 
     @property
     def _means_per_variance(self) -> int:

@@ -21,7 +21,7 @@ from likely.families.moments import Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
 from likely.maths import spd
 from likely.maths.special import LOG_2PI, LOG_PI
-from likely.priors.shrinking import shrunk_within
+from likely.priors.shrinking import centre, shrunk_within
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +76,7 @@ class NormalInverseWishart(Value):
         (d/n)⁴: nothing where rows are many, all of them where there are fewer rows than columns, and never
         so little that a direction without spread would get less than 1e-9 of a column's variance. `means` is
         how many members share the covariance (c grows with them, so that the mode stays where it is).
+        Parts that a start has told apart have a prior each (`models.softening`).
         """
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
@@ -86,13 +87,11 @@ class NormalInverseWishart(Value):
         d = len(pooled.shift)
         c = 2.0 * d + 3.0 + means
         shape = shrunk_within(stats, pooled, d, lambda n: 1e-9 * (n + c) / c)
+        lead = shape.shape[:-2]
         return cls.trusted(
-            mean=pooled.mean,
-            kappa=np.asarray(0.01),
-            scale=spd.symmetric(c * shape),
-            dof=np.asarray(d + 2.0),
-            tied=False,
-        )
+            mean=centre(stats, pooled), kappa=np.full(lead, 0.01), scale=spd.symmetric(c * shape),
+            dof=np.full(lead, d + 2.0), tied=False,
+        )  # fmt: skip
 
     @property
     def dim(self) -> int:

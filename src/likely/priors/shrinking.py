@@ -8,11 +8,13 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.families.floors import column_floor
-from likely.families.moments import Moments
+from likely.families.moments import ColumnMoments, Moments
 
 
 def shrunk_within(stats: Moments, pooled: Moments, size: int, least: Callable[[float], float]) -> Array:
     """The pooled covariance within members (d, d), correlations shrunk by a share (size/n)⁴, at least `least(n)`.
+
+    Of parts that a start has told apart (`stats.of_a_start`), each has its own: (K, d, d).
 
     n counts rows beyond one for each member. With gaps, each column has an n of its own: the rows in which it was
     seen, times the share of all entries that were seen, which is the number of rows that show it together with
@@ -25,8 +27,23 @@ def shrunk_within(stats: Moments, pooled: Moments, size: int, least: Callable[[f
 
     d = len(pooled.shift)
     within = stats.scatter.reshape(-1, d, d).sum(axis=0) / pooled.weight
+    if getattr(stats, "of_a_start", False):
+        n = stats.weight[:, None, None]
+        within = np.where(n > 0, stats.scatter / np.where(n > 0, n, 1.0), within)
     counts = pooled.observed * np.mean(pooled.observed / pooled.weight)
     keep = np.array([kept(n) for n in np.maximum(counts - stats.weight.size, 0.0).tolist()])
     shape: Array = within * np.minimum.outer(keep, keep)
-    shape[np.diag_indices(d)] = np.maximum(np.diagonal(within), column_floor(pooled)[0])
+    i = np.arange(d)
+    shape[..., i, i] = np.maximum(within[..., i, i], column_floor(pooled)[0])
     return shape
+
+
+def centre(stats: Moments | ColumnMoments, pooled: Moments | ColumnMoments) -> Array:
+    """The mean that a weak prior has: that of all rows, or of parts that a start has told apart each one's own.
+
+    However few rows it is worth, a mean that lies many standard deviations of a thin part away would widen that part.
+    """
+    if not getattr(stats, "of_a_start", False):
+        return pooled.mean
+    weight = stats.weight if isinstance(stats, ColumnMoments) else stats.weight[:, None]
+    return np.where(weight > 0, stats.mean, pooled.mean)

@@ -29,6 +29,6 @@ def weak_gaussian(model: Gaussian, stats: Any) -> NormalInverseWishart | NormalI
 
 def _few_rows(proper: NormalInverseWishart) -> EarlierRows:
     """Rows with the mean and the covariance that a proper prior has its mode at."""
-    rows = 1.0 + proper.mean.shape[-1] / 4
-    covariance = proper.point("mode").covariance
-    return EarlierRows.trusted(mean=proper.mean, kappa=proper.kappa, scale=rows * covariance, rows=np.asarray(rows))
+    rows = 1.0 + proper.dim / 4
+    scale, many = rows * proper.point("mode").covariance, np.full(proper.kappa.shape, rows)
+    return EarlierRows.trusted(mean=proper.mean, kappa=proper.kappa, scale=scale, rows=many, tied=False)
