@@ -98,13 +98,12 @@ def _listen() -> None:
 
     class Ours(event.Listener):
         def on_start(self, event: Any) -> None:
-            function = getattr(event.data.get("dispatcher"), "py_func", None)
-            module = getattr(function, "__module__", "")
-            if module.startswith("likely."):
-                announcer.start(module.rpartition(".")[2], function.__name__)
+            function = event.data["dispatcher"].py_func
+            if function.__module__.startswith("likely."):
+                announcer.start(function.__module__.rpartition(".")[2], function.__name__)
 
         def on_end(self, event: Any) -> None:
-            if getattr(getattr(event.data.get("dispatcher"), "py_func", None), "__module__", "").startswith("likely."):
+            if event.data["dispatcher"].py_func.__module__.startswith("likely."):
                 announcer.end()
 
     event.register("numba:compile", Ours())  # type: ignore[no-untyped-call]
