@@ -264,7 +264,7 @@ def test_old_faithful(tmp_path):
     folder = Path(os.environ.get("LIKELY_DATA", Path(__file__).parents[3] / "shared" / "data"))
     file = folder / "timeseries" / "faithful.csv"
     if not file.exists():
-        pytest.skip("the data are not here")
+        pytest.skip("no data: the tables are not here")
     done = run("cluster", file, "--json", "--restarts", 1, "--most", 4, "-o", tmp_path / "o.csv", "-q")
     facts = json.loads(done.stdout)
     assert [c["rows"] for c in facts["clusters"]] == [175, 97] and facts["shape"] == "full"

@@ -18,7 +18,7 @@ from likely.errors import DataError, from_shell
 
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 TABLES = DATA / "tables"
-needs_data = pytest.mark.skipif(not TABLES.is_dir(), reason="needs the shared tables")
+needs_data = pytest.mark.skipif(not TABLES.is_dir(), reason="no data: the tables are not here")
 
 rng = np.random.default_rng(7)
 N = 400

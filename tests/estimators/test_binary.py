@@ -124,7 +124,7 @@ def test_hazards_that_are_refused(name, hazard):
 def promoters():
     path = DATA / "bio" / "promoters.csv"
     if not path.exists():
-        pytest.skip("promoters.csv is not here")
+        pytest.skip("no data: promoters.csv is not here")
     cells = [line.split(",") for line in path.read_text().split()[1:]]
     X = np.array([list(c[2].lower()) for c in cells])
     bits = np.stack([X == base for base in "acgt"], axis=2).reshape(len(X), -1).astype(float)

@@ -104,7 +104,7 @@ def test_joint_histograms_see_what_columns_do_not():
 def ripley(name):
     path = DATA / "tables" / name
     if not path.exists():
-        pytest.skip("Ripley's data are not here")
+        pytest.skip("no data: Ripley's are not here")
     rows = np.loadtxt(path, skiprows=1, delimiter=",")
     return rows[:, :2], rows[:, 2].astype(int)
 

@@ -273,7 +273,7 @@ def test_error_of_one_neighbour_lies_between_bayes_and_twice_that():
     assert found == pytest.approx(limit, abs=4 * np.sqrt(limit / m))
 
 
-@pytest.mark.skipif(not (DATA / "digits" / "usps.npz").exists(), reason="the digits are not here")
+@pytest.mark.skipif(not (DATA / "digits" / "usps.npz").exists(), reason="no data: the digits are not here")
 def test_usps_as_published():
     z = np.load(DATA / "digits" / "usps.npz")
     (X, y), (Q, truth) = ((z[f"x_{p}"].reshape(-1, 256), z[f"y_{p}"]) for p in ("train", "test"))
@@ -281,7 +281,7 @@ def test_usps_as_published():
     assert wrong == 113  # of 2007: 5.63 %
 
 
-@pytest.mark.skipif(not (DATA / "tables" / "satimage_trn.csv").exists(), reason="the table is not here")
+@pytest.mark.skipif(not (DATA / "tables" / "satimage_trn.csv").exists(), reason="no data: the table is not here")
 def test_satimage_as_published():
     train, test = (np.loadtxt(DATA / "tables" / f"satimage_{p}.csv", delimiter=",", skiprows=1) for p in ("trn", "tst"))
     errors = {}

@@ -300,7 +300,7 @@ def test_bad_input(make, error, words):
 def column(name):
     path = DATA / f"{name}.csv"
     if not path.exists():
-        pytest.skip("real data are not here")
+        pytest.skip("no data: the series are not here")
     return np.array([float(line.split(",")[-1] or "nan") for line in path.read_text().split()[1:]])
 
 

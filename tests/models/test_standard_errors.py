@@ -21,7 +21,7 @@ DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3]
 def nile():
     path = DATA / "Nile.csv"
     if not path.exists():
-        pytest.skip("real data are not here")
+        pytest.skip("no data: the series are not here")
     return np.array([float(line.split(",")[-1]) for line in path.read_text().split()[1:]])
 
 

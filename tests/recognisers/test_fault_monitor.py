@@ -414,7 +414,7 @@ def test_what_cannot_be_is_refused() -> None:
 def test_the_tennessee_eastman_plant() -> None:
     path = DATA / "switching" / "tennessee_eastman.npz"
     if not path.exists():
-        pytest.skip("no plant")
+        pytest.skip("no data: the plant is not here")
     z = np.load(path)
     monitor = FaultMonitor(false_alarm_rate=0.01).fit(z["train00"])
     assert monitor.watch(z["test00"]).alarm.mean() < 0.03 and monitor.supported_rate_ < 0.5

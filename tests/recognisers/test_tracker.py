@@ -211,7 +211,7 @@ def test_settings_are_scikit_learns() -> None:
 def test_a_drone() -> None:
     path = DATA / "tracking" / "uav_gps.csv"
     if not path.exists():
-        pytest.skip("no drone")
+        pytest.skip("no data: the drone is not here")
     t, lat, lon = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(1, 2, 3)).T
     metres = np.column_stack([(lon - lon[0]) * 111_320 * np.cos(np.radians(lat[0])), (lat - lat[0]) * 111_320])
     half = len(t) // 2
