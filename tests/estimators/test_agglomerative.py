@@ -17,6 +17,7 @@ from likely.errors import DataError, DomainError, FitWarning
 from likely.estimators.agglomerative import Agglomerative
 from likely.models.hierarchy import linkage
 from likely.models.links import LINKS
+from tests.cases import scikit_learn_checks
 
 EVERY_LINK = [Agglomerative(2, link=link) for link in LINKS]
 OTHERS = [Agglomerative(), Agglomerative(3, link="likelihood", covariance="diagonal"),
@@ -29,7 +30,7 @@ NOT_YIELDED = [
 
 
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
-@checks.parametrize_with_checks([*EVERY_LINK, *OTHERS], legacy=True)
+@scikit_learn_checks([*EVERY_LINK, *OTHERS])
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 

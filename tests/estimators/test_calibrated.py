@@ -28,6 +28,7 @@ from sklearn.utils import estimator_checks as checks
 
 import likely as lk
 from likely.estimators.calibrated import Calibrated
+from tests.cases import scikit_learn_checks
 
 TREE = DecisionTreeClassifier(max_depth=4, random_state=0)
 ESTIMATORS = [
@@ -44,7 +45,7 @@ NOT_YIELDED = [
 
 
 @pytest.mark.filterwarnings("ignore")
-@checks.parametrize_with_checks(ESTIMATORS, legacy=True)
+@scikit_learn_checks(ESTIMATORS)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 

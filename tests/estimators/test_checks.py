@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 
 import likely as lk
 from likely.estimators.linear_gaussian import LinearGaussianDensity
+from tests.cases import scikit_learn_checks
 
 ESTIMATORS = [
     lk.GaussianDensity(),
@@ -189,13 +190,13 @@ def test_weights_of_counts_are_copies(estimator, kind):
 
 
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
-@checks.parametrize_with_checks([*ESTIMATORS, *CLASSIFIERS], legacy=True, expected_failed_checks=not_for)
+@scikit_learn_checks([*ESTIMATORS, *CLASSIFIERS], expected_failed_checks=not_for)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
-@checks.parametrize_with_checks(CHAINS, legacy=True, expected_failed_checks=lambda estimator: NOT_FOR_SEQUENCES)
+@scikit_learn_checks(CHAINS, expected_failed_checks=lambda estimator: NOT_FOR_SEQUENCES)
 def test_scikit_learn_check_of_one_sequence(estimator, check):
     check(estimator)
 

@@ -7,19 +7,19 @@ import pandas as pd
 import pytest
 from sklearn import decomposition
 from sklearn.base import clone
-from sklearn.utils import estimator_checks as checks
 
 import likely as lk
 from likely.core.learn import Stop, fit
 from likely.estimators.factors import PPCA, FactorAnalysis
 from likely.families.factor_gaussian import FactorGaussian
 from likely.models.mixture import Mixture
+from tests.cases import scikit_learn_checks
 
 BOTH = [PPCA, FactorAnalysis]
 
 
-@checks.parametrize_with_checks(
-    [PPCA(), PPCA(1, prior=None), PPCA(1, method="em"), FactorAnalysis(), FactorAnalysis(1, prior=None)], legacy=True
+@scikit_learn_checks(
+    [PPCA(), PPCA(1, prior=None), PPCA(1, method="em"), FactorAnalysis(), FactorAnalysis(1, prior=None)]
 )
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_scikit_learn_check(estimator, check):

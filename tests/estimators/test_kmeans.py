@@ -12,6 +12,7 @@ from sklearn.utils import estimator_checks as checks
 
 from likely.errors import DataError, FitWarning
 from likely.estimators.kmeans import KMeans
+from tests.cases import scikit_learn_checks
 
 ESTIMATORS = [
     KMeans(),
@@ -34,7 +35,7 @@ NOT_YIELDED = [
 
 
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
-@checks.parametrize_with_checks(ESTIMATORS, legacy=True)
+@scikit_learn_checks(ESTIMATORS)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 

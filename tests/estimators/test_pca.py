@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import decomposition
-from sklearn.utils import estimator_checks as checks
 
 from likely import DataError, DomainError, FitWarning
 from likely.estimators.pca import PCA
+from tests.cases import scikit_learn_checks
 
 
-@checks.parametrize_with_checks(
-    [PCA(), PCA(1), PCA(0.9), PCA(2, whiten=True), PCA(route="qr"), PCA(route="scatter")], legacy=True,
+@scikit_learn_checks(
+    [PCA(), PCA(1), PCA(0.9), PCA(2, whiten=True), PCA(route="qr"), PCA(route="scatter")],
     expected_failed_checks=lambda p: {"check_estimators_nan_inf": "transform takes NaN"} if p.route == "qr" else {},
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")

@@ -32,7 +32,7 @@ def dkw(n: int, checks: int = 1) -> float:
     return float(np.sqrt(np.log(2 * checks / FALSE_FAIL) / (2 * n)))
 
 
-@LAWS.law()
+@LAWS.law(by_class=True)
 def plays_the_role(m: Member):
     assert isinstance(m.value, Density)
 
@@ -111,7 +111,7 @@ def a_stack_is_its_members_one_by_one(m: Member):
         assert np.abs(out - each).max() <= 1e-9
 
 
-@LAWS.law()
+@LAWS.law(by_class=True)
 def single_precision_comes_back_as_such(m: Member):
     x = m.rows(20, np.random.default_rng(6)).astype(np.float32)
     out = m.value.log_prob(x)
@@ -121,21 +121,21 @@ def single_precision_comes_back_as_such(m: Member):
     assert np.abs(out - exact).max() <= 1e-6 * (1 + np.abs(exact)).max()
 
 
-@LAWS.law()
+@LAWS.law(by_class=True)
 def no_rows_have_no_densities(m: Member):
     assert m.value.log_prob(np.empty((0, m.dim))).shape == (0, *shape(m))
     x = m.value.sample(0, np.random.default_rng(0))
     assert len(x) == 0
 
 
-@LAWS.law()
+@LAWS.law(by_class=True)
 def draws_have_the_shape_of_rows(m: Member):
     x = m.value.sample(7, np.random.default_rng(0))
     parts = [x[name] for name in x] if hasattr(x, "parts") else [x]
     assert all(part.shape[: 1 + len(shape(m))] == (7, *shape(m)) for part in parts)
 
 
-@LAWS.law()
+@LAWS.law(by_class=True)
 def the_same_seed_draws_the_same(m: Member):
     a, b = (m.draws(9, np.random.default_rng(8)) for _ in range(2))
     assert np.array_equal(a, b) and not np.array_equal(a, m.draws(9, np.random.default_rng(9)))
@@ -151,7 +151,7 @@ def a_gap_elsewhere_changes_no_bit(m: Member):
     assert before[others].tobytes() == after[others].tobytes()
 
 
-@LAWS.law()
+@LAWS.law(by_class=True)
 def rows_do_not_change(m: Member):
     x = m.rows(30, np.random.default_rng(7), 0.2)
     kept = x.copy()
@@ -161,7 +161,7 @@ def rows_do_not_change(m: Member):
     assert x.tobytes() == kept.tobytes()
 
 
-@LAWS.law()
+@LAWS.law(by_class=True)
 def a_vector_is_one_column(m: Member):
     x = m.rows(5, np.random.default_rng(7))
     if m.dim == 1:
@@ -171,7 +171,7 @@ def a_vector_is_one_column(m: Member):
         assert np.array_equal(m.value.log_prob(x.tolist()), m.value.log_prob(x))
 
 
-@LAWS.law()
+@LAWS.law(by_class=True)
 def copies_are_the_same_to_the_bit(m: Member):
     value = m.value
     x = m.rows(10, np.random.default_rng(9), 0.2)
@@ -181,7 +181,7 @@ def copies_are_the_same_to_the_bit(m: Member):
         assert all(not a.flags.writeable for a in arrays_of(again) if a.ndim and isinstance(a, np.ndarray))
 
 
-@LAWS.law()
+@LAWS.law(by_class=True)
 def arrays_are_read_only(m: Member):
     for a in arrays_of(m.value):
         if a.ndim:
@@ -245,7 +245,7 @@ def quantiles_undo_the_distribution_function(m: Member):
         assert (one.cdf(x) >= p).all() and (one.cdf(x - 1) < p).all()
 
 
-@LAWS.law()
+@LAWS.law(by_class=True)
 def what_has_other_columns_is_refused(m: Member):
     from likely import LikelyError
 

@@ -35,7 +35,7 @@ def over_members(a: np.ndarray, model: Any) -> np.ndarray:
     return np.repeat(a[:, None], model.members or 1, axis=1) if a.ndim == 1 else a
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, by_class=True)
 def plays_the_role(m: Member):
     assert isinstance(m.value, Learnable)
 
@@ -110,7 +110,7 @@ def a_fit_with_gaps_is_a_summit(m: Member):
     assert report.model.refit(stats).objective(stats) - report.objective <= 1e-8 * abs(report.objective)
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, by_class=True)
 def chunks_fit_as_the_batch(m: Member):
     rng = np.random.default_rng(5)
     x, w = m.rows(50, rng), rng.random(50)
@@ -119,7 +119,7 @@ def chunks_fit_as_the_batch(m: Member):
     assert gap(model.refit(total), model.refit(model.collect(x, w))) <= EXACT
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, by_class=True)
 def a_weight_fits_as_a_repetition(m: Member):
     rng = np.random.default_rng(6)
     x, times = m.rows(40, rng), rng.integers(0, 4, 40)
@@ -127,7 +127,7 @@ def a_weight_fits_as_a_repetition(m: Member):
     assert gap(m.value.refit(a), m.value.refit(b)) <= EXACT
 
 
-@LAWS.law(when=stacked)
+@LAWS.law(when=stacked, by_class=True)
 def members_without_weight_stay_as_they_were(m: Member):
     """All of a member stays, or where it shares with others what is its own: the mean."""
     rng, value = np.random.default_rng(7), m.value
@@ -169,14 +169,14 @@ def a_weak_prior_settles_what_the_data_leave_open(m: Member):
         )
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, by_class=True)
 def nothing_to_learn_from_is_an_error(m: Member):
     for x, w in ((np.empty((0, m.dim)), None), (m.rows(3, np.random.default_rng(9)), np.zeros(3))):
         with pytest.raises(DataError, match="weight is needed"):
             m.value.refit(m.value.collect(x, w))
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, by_class=True)
 def statistics_of_another_shape_are_refused(m: Member):
     if not (hasattr(m.value, "expected") or hasattr(m.value, "mean")) or m.dim == 1 or hasattr(m.value, "parts"):
         return

@@ -51,7 +51,7 @@ def stacked(m: Member) -> bool:
     return m.learns and m.stack
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, by_class=True)
 def plays_the_role(m: Member):
     stats = m.value.collect(m.rows(5, np.random.default_rng(0)))
     assert isinstance(stats, Stats) and stats.complete is not m.hidden
@@ -162,13 +162,13 @@ def members_see_their_own_weights(m: Member):
     check()
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, by_class=True)
 def statistics_are_read_only(m: Member):
     stats = m.value.collect(m.rows(9, np.random.default_rng(1), 0.2))
     assert all(not a.flags.writeable for a in arrays_of(stats + stats) if a.ndim)
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, by_class=True)
 def rows_do_not_change(m: Member):
     x = m.rows(9, np.random.default_rng(1), 0.2)
     w = np.ones(9)
@@ -179,7 +179,7 @@ def rows_do_not_change(m: Member):
     assert x.tobytes() == kept.tobytes()
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, by_class=True)
 def large_data_are_collected_in_blocks(m: Member):
     """Beyond 32,768 rows `collect` hands blocks to threads; a stream of its own blocks is the same."""
     x = np.repeat(m.rows(50, np.random.default_rng(2)), 700, axis=0)
@@ -187,7 +187,7 @@ def large_data_are_collected_in_blocks(m: Member):
     assert gap(m.value.collect(x), once * 700.0, m.value) <= EXACT
 
 
-@LAWS.law(when=lambda m: m.learns and not isinstance(m.columns[-1], int))
+@LAWS.law(when=lambda m: m.learns and not isinstance(m.columns[-1], int), by_class=True)
 def infinities_are_refused_by_row_and_column(m: Member):
     x = m.rows(9, np.random.default_rng(3), 0.2)
     x[4, -1] = np.inf
@@ -197,7 +197,7 @@ def infinities_are_refused_by_row_and_column(m: Member):
             attempt(x)
 
 
-@LAWS.law(when=learns)
+@LAWS.law(when=learns, by_class=True)
 def weights_must_fit(m: Member):
     x = m.rows(5, np.random.default_rng(4))
     K = m.value.members or 1
@@ -206,7 +206,7 @@ def weights_must_fit(m: Member):
             m.value.collect(x, bad)
 
 
-@LAWS.law(when=stacked)
+@LAWS.law(when=stacked, by_class=True)
 def owners_must_fit(m: Member):
     x = m.rows(5, np.random.default_rng(4))
     for bad in ([0] * 4, [0, 0, 0, 0, m.value.members], [0.5] * 5):

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 
+from tests.cases import rest_in_campaign
+
 Law = Callable[[Any], None]
 PHASES = tuple(Phase)  # what a search does; the test of the laws' teeth needs no smallest example
 
@@ -31,6 +33,7 @@ class Entry:
     when: Callable[[Any], bool]
     marks: tuple[Any, ...]
     searches: bool
+    by_class: bool  # True: what it looks at depends on the class of the value and on whether it is a stack
 
 
 @dataclass
@@ -40,24 +43,27 @@ class Suite:
     entries: list[Entry] = field(default_factory=list)
 
     def law(
-        self, when: Callable[[Any], bool] = always, marks: tuple[Any, ...] = (), searches: bool = False
-    ) -> Callable[[Law], Law]:
+        self, when: Callable[[Any], bool] = always, marks: tuple[Any, ...] = (), searches: bool = False,
+        by_class: bool = False,
+    ) -> Callable[[Law], Law]:  # fmt: skip
         """Add a law, for those members for whom `when` holds."""
 
         def add(f: Law) -> Law:
-            self.entries.append(Entry(f, when, marks, searches))
+            self.entries.append(Entry(f, when, marks, searches, by_class))
             return f
 
         return add
 
     def cases(self, members: Iterable[Any], searches_only: bool = False) -> list[Any]:
-        """(law, member) for pytest.mark.parametrize."""
-        return [
+        """(law, member) for pytest.mark.parametrize; what depends on the class once per class, all in the campaign."""
+        by_class = {e.law for e in self.entries if e.by_class}
+        found = [
             pytest.param(e.law, m, id=f"{m.name}-{e.law.__name__}", marks=e.marks)
             for m in members
             for e in self.entries
             if e.when(m) and (e.searches or not searches_only)
         ]
+        return rest_in_campaign(found, lambda law, m: (law, type(m.value), m.stack) if law in by_class else None)
 
     def check(self, member: Any) -> int:
         """Hold a member to every law that applies to it; returns how many there were."""

@@ -1,0 +1,53 @@
+"""Which cases of a test with many run every time, and which in the campaign only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
+from typing import Any
+
+import pytest
+from sklearn.utils import estimator_checks
+
+OF_THE_CLASS = (  # what scikit-learn's checks look at here does not depend on the settings of an estimator
+    *("cloneable", "tags_renamed", "valid_tag_types", "estimator_repr", "no_attributes_set_in_init"),
+    *("fit_score_takes_y", "overwrite_params", "dont_overwrite", "fit_returns_self", "readonly_memmap_input"),
+    *("unfitted", "do_not_raise_errors_in_init", "n_features_in", "mixin_order", "positive_only_tag"),
+    *("sample_weights_", "complex_data", "dtype_object", "empty_data_messages", "pipeline_consistency"),
+    *("sparse_tag", "sparse_array", "sparse_matrix", "f_contiguous", "default_constructible", "get_params"),
+    *("set_params", "dict_unchanged", "fit_check_is_fitted", "fit1d", "predict1d", "requires_y_none", "supervised_y"),
+    *("regression_target", "multioutput", "multilabel", "partial_fit_n_features", "array_api", "not_an_array"),
+)
+
+
+def rest_in_campaign(cases: Iterable[Any], key: Callable[..., Hashable]) -> list[Any]:
+    """The first case of each key as it is; those after it with the marker campaign.
+
+    `key` is a function of a case's values; None keeps a case.
+
+    >>> [len(case.marks) for case in rest_in_campaign([(1, "a"), (2, "a"), (3, None)], lambda n, name: name)]
+    [0, 1, 0]
+    """
+    seen: set[Hashable] = set()
+    out = []
+    for case in cases:
+        values, marks, name = (case, (), None) if isinstance(case, tuple) and not hasattr(case, "marks") else (
+            case.values, case.marks, case.id)  # fmt: skip
+        of = key(*values)
+        later = of is not None and of in seen
+        seen.add(of)
+        out.append(pytest.param(*values, marks=[*marks, pytest.mark.campaign] if later else marks, id=name))
+    return out
+
+
+def scikit_learn_checks(estimators: list[Any], **how: Any) -> Any:
+    """`parametrize_with_checks`, where what depends on the class alone runs for the first estimator of each."""
+    found = estimator_checks.parametrize_with_checks(estimators, legacy=True, **how).mark
+    names, cases = found.args
+    return pytest.mark.parametrize(names, rest_in_campaign(cases, _of_the_class), **found.kwargs)
+
+
+def _of_the_class(estimator: Any, check: Any) -> Hashable:
+    function = check.func if isinstance(check, partial) else check
+    name = function.__name__
+    return (type(estimator), name) if any(part in name for part in OF_THE_CLASS) else None
