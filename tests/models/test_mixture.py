@@ -7,6 +7,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
+import likely as lk
 from likely import (
     Blocks,
     Categorical,
@@ -345,8 +346,12 @@ def test_mixed_columns():
     assert (found.posterior(x).argmax(axis=1) == owner).mean() > 0.95
 
 
+OF_A_MEAN = lk.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0)  # a prior, but not one of probabilities
+
+
 @pytest.mark.parametrize(("given", "name"), [({"weights": None, "parts": "weak"}, "parts"),
-                                             ({"weights": [1.0, 2.0], "parts": None}, "weights")])  # fmt: skip
+                                             ({"weights": [1.0, 2.0], "parts": None}, "weights"),
+                                             ({"weights": OF_A_MEAN, "parts": None}, "weights")])  # fmt: skip
 def test_a_prior_of_no_prior_is_refused(given, name):
     with pytest.raises(
         DomainError, match=rf"{name} must be a prior or None, got .*pass a prior such as"

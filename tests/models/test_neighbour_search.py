@@ -204,3 +204,10 @@ def test_names_of_metrics_that_others_use():
         )
     with pytest.raises(lk.DomainError, match="l1, l2, linf"):
         lk.NeighbourSearch.of(x, "hamming")
+
+
+def test_points_at_the_end_of_the_range_have_a_unit():
+    from likely.models.neighbour_search import _unit
+
+    assert _unit(np.array([[1.7e308, 0.0]]), 2.0) == 2.0**1023
+    assert _unit(np.array([[3.0]]), 2.0) == 1.0 and _unit(np.array([[8.0]]), 3.0) == 8.0

@@ -589,3 +589,10 @@ def test_equal_points_make_a_tree_that_counts_them_all():
     np.testing.assert_allclose(
         lk.Parzen(points, np.ones(2), weight=weight, tolerance=0.0).log_prob(x), plain, rtol=1e-10
     )
+
+
+@pytest.mark.parametrize("make", [lk.Parzen, lambda x, _, weight: lk.NeighbourBalls(x, 1, weight)])
+@pytest.mark.parametrize("weight", [1e308, 1e-300])
+def test_weights_that_do_not_add_up_in_numbers_are_refused(make, weight):
+    with pytest.raises(lk.DomainError, match="weights must add up to a number in range"):
+        make(np.arange(3.0)[:, None], [1.0], weight=np.full(3, weight))

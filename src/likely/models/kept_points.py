@@ -65,6 +65,10 @@ def with_weight(points: Array, weight: Any, edges: Any, whose: str) -> tuple[Arr
         raise ShapeError(sentence(whose, f"weight must have one entry per point ({n})", w.shape))
     if not ((w >= 0).all() and (w > 0).any()):
         raise DomainError(sentence(whose, "weights must not be negative, and some of them positive", float(w.min())))
+    with np.errstate(over="ignore"):
+        total = float(w.sum())
+    if not 1e-290 < total < np.inf:
+        raise DomainError(sentence(whose, "weights must add up to a number in range", f"{total:g}"))
     e, there = checked_edges(edges, n, whose), w > 0
     if not there.all():
         e = None if e is None else np.concatenate([[0], np.cumsum(there)])[e].astype(np.intp)

@@ -29,7 +29,10 @@ class MixturePrior(Value):
     def __post_init__(self) -> None:
         for name in ("weights", "parts"):
             given = getattr(self, name)
-            if given is not None and (isinstance(given, type) or not hasattr(given, "update")):
+            sound = not isinstance(given, type) and hasattr(given, "update")
+            if name == "weights":  # its point must be probabilities
+                sound = sound and hasattr(given, "alpha")
+            if given is not None and not sound:
                 example = "Dirichlet([2.0, 2.0])" if name == "weights" else "a NormalInverseWishart"
                 remedy = f'pass a prior such as {example}; prior="weak" is for the whole mixture'
                 raise DomainError(sentence("MixturePrior", f"{name} must be a prior or None", repr(given)[:60], remedy))

@@ -69,7 +69,7 @@ class NeighbourSearch(Value):
         """Distances and row numbers (m, k) of the k nearest rows, nearest first."""
         k = self._sound(k, len(self), whose)
         z = self._asked(x, whose) / self.unit
-        more = self.metric.uncertainty(rows(x, None, whose)) / self.unit**2 if self.metric.law is not None else None
+        more = self.metric.uncertainty(rows(x, None, whose)) / self.unit / self.unit if self.metric.law is not None else None
         return self._found(np.ascontiguousarray(z), np.full(len(z), -1), k, more)
 
     def nearest_others(self, k: int, of: Any = None, whose: str = "NeighbourSearch") -> tuple[Array, Index]:
@@ -239,7 +239,7 @@ def _unit(points: Array, p: float) -> float:
     """1, or a power of 2 that brings numbers of extreme size, or such as are raised to other powers, to about 1."""
     top = float(np.abs(np.where(np.isnan(points), 0.0, points)).max(initial=0.0))
     moderate = p in (1.0, 2.0, np.inf) and SMALL < top < SPAN / 1e10
-    return 1.0 if moderate or top == 0 else float(2.0 ** np.frexp(top)[1])
+    return 1.0 if moderate or top == 0 else float(2.0 ** (np.frexp(top)[1] - 1))
 
 
 __all__ = ["NeighbourSearch", "sums"]
