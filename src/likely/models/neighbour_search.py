@@ -69,7 +69,8 @@ class NeighbourSearch(Value):
         """Distances and row numbers (m, k) of the k nearest rows, nearest first."""
         k = self._sound(k, len(self), whose)
         z = self._asked(x, whose) / self.unit
-        more = self.metric.uncertainty(rows(x, None, whose)) / self.unit / self.unit if self.metric.law is not None else None
+        law = self.metric.law
+        more = None if law is None else self.metric.uncertainty(rows(x, None, whose)) / self.unit / self.unit
         return self._found(np.ascontiguousarray(z), np.full(len(z), -1), k, more)
 
     def nearest_others(self, k: int, of: Any = None, whose: str = "NeighbourSearch") -> tuple[Array, Index]:
