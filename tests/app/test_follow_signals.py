@@ -13,6 +13,14 @@ from likely.app.follow_signals import Stops
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs signals")
 
 
+@pytest.fixture(autouse=True)
+def interrupts():
+    """Whoever starts tests in the background of a shell has interrupts ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def call(number: int) -> bytes:
     os.kill(os.getpid(), number)
     return b"nobody gets this"

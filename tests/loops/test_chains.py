@@ -75,22 +75,22 @@ def few_arcs(K, share=0.05):
 
 def test_lists_of_arcs_are_made_alike_in_all_files():
     """A loop and its helpers share a file, so the helper stands in three of them."""
-    made = {inspect.getsource(getattr(m.arcs, "py_func", m.arcs)) for m in (chains, log_chains, paths)}
+    made = {inspect.getsource(getattr(m._arcs, "py_func", m._arcs)) for m in (chains, log_chains, paths)}
     assert len(made) == 1
 
 
 def test_lists_of_arcs():
     table = np.array([[0.0, 0.5, 0.5], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    first, to, worth = chains.arcs(table, 0.0, 3)
+    first, to, worth = chains._arcs(table, 0.0, 3)
     assert first.tolist() == [0, 2, 2, 3] and to.tolist() == [1, 2, 0] and worth.tolist() == [0.5, 0.5, 1.0]
-    assert len(chains.arcs(table, 0.0, 2)[0]) == 0
+    assert len(chains._arcs(table, 0.0, 2)[0]) == 0
 
 
 @pytest.mark.parametrize("K", [24, 60])
 def test_arcs_and_rows_make_the_same_sums(K):
     """By lists of arcs, as the loops choose for few, and by NumPy's products of whole tables."""
     moves, rng, T = few_arcs(K), np.random.default_rng(1), 40
-    assert len(chains.arcs(moves, 0.0, chains.most_arcs(moves))[0]) == K + 1
+    assert len(chains._arcs(moves, 0.0, chains._most_arcs(moves))[0]) == K + 1
     starts, ends, logs, cut = np.full(K, 1 / K), rng.random(K), rng.standard_normal((T, K)), np.array([0, T])
     b = np.exp(logs - logs.max(axis=1, keepdims=True))
     alpha, scale, finish, sound = np.empty((T, K)), np.empty(T), np.empty(1), np.empty(1, bool)

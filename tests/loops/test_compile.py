@@ -15,7 +15,7 @@ from likely.loops import missing
 from likely.loops.compile import Announcer
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
-LOOPS = [missing.by_precision, missing.by_covariance, missing.fill, missing.factor]
+LOOPS = [missing.by_precision, missing.by_covariance, missing.fill, missing._factor]
 
 
 def use_every_way():

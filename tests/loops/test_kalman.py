@@ -85,7 +85,7 @@ def test_options_of_the_one_decorator():
 
 def turned(w, least=kalman.ROUNDING):
     made, pivots = w.copy(), np.zeros(w.shape[1], np.int64)
-    rank = kalman.turn(made, *w.shape, pivots, np.zeros(w.shape[1]), least)
+    rank = kalman._turn(made, *w.shape, pivots, np.zeros(w.shape[1]), least)
     return made, pivots, rank
 
 
@@ -114,7 +114,7 @@ def test_a_second_turn_tells_small_rows_from_rounding():
     thin = np.array([[1.0, 0.0, 1.0], [1e20, 1e20, 0.0], [0.0, 0.0, 0.0]])  # the second pivot is 1, beside 1e20
     for w, want in ((dependent, [0, 1, -1, 2]), (thin, [0, 1, -1])):
         made, pivots = w.copy(), np.zeros(w.shape[1], np.int64)
-        rank = kalman.turn_again(made, *w.shape, pivots, kalman.ROUNDING)
+        rank = kalman._turn_again(made, *w.shape, pivots, kalman.ROUNDING)
         assert rank == max(want) + 1 and pivots.tolist() == want
         np.testing.assert_allclose(made.T @ made, w.T @ w, rtol=1e-13, atol=1e-13)
     assert made[1, 1] == pytest.approx(1.0) and turned(thin)[1][1] == -2

@@ -86,7 +86,7 @@ def test_factor(K, rng):
     S = a @ np.swapaxes(a, 1, 2)
     work = last(np.tril(S)).copy()
     inverse = np.empty((4, K))
-    missing.factor(work, inverse, 4, K)
+    missing._factor(work, inverse, 4, K)
     np.testing.assert_allclose(inverse, 1 / work[np.arange(4), np.arange(4)], rtol=1e-15)
     np.testing.assert_allclose(np.tril(np.moveaxis(work, -1, 0)), np.linalg.cholesky(S), rtol=1e-12, atol=1e-12)
 
@@ -95,5 +95,5 @@ def test_a_leading_block_leaves_the_rest_alone(rng):
     a = rng.standard_normal((5, 5, 1))
     a[:3, :3, 0] = a[:3, :3, 0] @ a[:3, :3, 0].T + np.eye(3)
     before = a.copy()
-    missing.factor(a, np.empty((len(a), 1)), 3, 1)
+    missing._factor(a, np.empty((len(a), 1)), 3, 1)
     assert np.array_equal(a[3:], before[3:]) and np.array_equal(a[:, 3:], before[:, 3:])

@@ -128,14 +128,14 @@ def test_rows_of_a_band_in_the_loop_are_those_of_the_table(rng):
     meant = (None, 0, 1, 2, 7, 0.05, 0.29, 1.0, ("itakura", 1.0), ("itakura", 2.5))
     for band in (band_of(one, "test") for one in meant):
         for n, m in rng.integers(1, 120, (60, 2)).tolist():
-            whole = warp.joined(*band.plain, n, m)
+            whole = warp._joined(*band.plain, n, m)
             try:
                 lo, hi = band_rows(band, n, m, "test")
             except DomainError:
                 assert not whole
                 continue
             assert whole
-            assert [warp.band_row(*band.plain, n, m, i) for i in range(n)] == list(zip(lo, hi, strict=True))
+            assert [warp._band_row(*band.plain, n, m, i) for i in range(n)] == list(zip(lo, hi, strict=True))
 
 
 def test_a_band_too_narrow_names_the_sequences():

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.loops.compile import compiled, with_entry
 
 LEAST = 1e-200  # a frame's total below that is too near the end of the range to be divided by
 TINY = 1e-280  # products below that count as lost
@@ -40,8 +40,8 @@ def shift(logs, top, size):  # type: ignore[no-untyped-def]
                 row[k] -= high
 
 
-@compiled
-def arcs(table, nothing, most):  # type: ignore[no-untyped-def]
+@with_entry
+def _arcs(table, nothing, most):  # type: ignore[no-untyped-def]
     """Rows of a table as lists: what is not `nothing` in row i stands at first[i] … first[i + 1] in (to, worth).
 
     No list (`first` is empty) where there is more than `most`: then the table itself is faster.
@@ -64,8 +64,8 @@ def arcs(table, nothing, most):  # type: ignore[no-untyped-def]
     return first, to, worth
 
 
-@compiled
-def most_arcs(table):  # type: ignore[no-untyped-def]
+@with_entry
+def _most_arcs(table):  # type: ignore[no-untyped-def]
     """How many arcs a table (rows, K) may have to be followed one by one."""
     rows, K = table.shape
     return int(FEW * rows * K) if K >= MANY else -1
@@ -111,7 +111,7 @@ def likelihoods(starts, moves, ends, entry, b, offsets, scale, finish, sound):  
     C, K = starts.shape
     now, pred = np.empty((1, K)), np.empty(K)
     table = moves.reshape(C * K, K)
-    first, to, worth = arcs(table, 0.0, most_arcs(table))
+    first, to, worth = _arcs(table, 0.0, _most_arcs(table))
     for n in range(len(offsets) - 1):
         for c in range(C):
             finish[n, c], sound[n, c], lost, table_c = 1.0, True, 0.0, moves[c]
@@ -173,7 +173,7 @@ def forward(starts, moves, ends, entry, b, offsets, alpha, scale, finish, sound,
     """
     K = len(starts)
     pred = np.empty(K)
-    first, to, worth = arcs(moves, 0.0, most_arcs(moves))
+    first, to, worth = _arcs(moves, 0.0, _most_arcs(moves))
     for n in range(len(offsets) - 1):
         finish[n], sound[n], lost = 1.0, True, losses[n]
         for t in range(offsets[n], offsets[n + 1]):
@@ -223,7 +223,7 @@ def backward(back, ends, b, offsets, weight, alpha, scale, finish, sound, gamma,
     """
     K = len(ends)
     beta = np.empty(K)
-    first, to, worth_of = arcs(back, 0.0, most_arcs(back))
+    first, to, worth_of = _arcs(back, 0.0, _most_arcs(back))
     for n in range(len(offsets) - 1):
         if not sound[n]:
             continue
@@ -267,7 +267,7 @@ def between(moves, alpha, ahead, out):  # type: ignore[no-untyped-def]
     False, and nothing done, where a product of matrices is faster.
     """
     K = len(moves)
-    first, to, worth = arcs(moves, 0.0, int(RARE * K * K) if K >= MANY else -1)
+    first, to, worth = _arcs(moves, 0.0, int(RARE * K * K) if K >= MANY else -1)
     if len(first) == 0:
         return False
     used = np.zeros(len(to))
@@ -290,7 +290,7 @@ def smooth(back, ends, b, offsets, scale, finish, sound, shares):  # type: ignor
     """`backward` where moves are not asked for: what `forward` left in shares (T, K) becomes p(s_t | x)."""
     K = len(ends)
     beta, ahead = np.empty(K), np.empty((1, K))
-    first, to, worth_of = arcs(back, 0.0, most_arcs(back))
+    first, to, worth_of = _arcs(back, 0.0, _most_arcs(back))
     for n in range(len(offsets) - 1):
         if not sound[n]:
             continue
@@ -322,8 +322,8 @@ LOG2E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693147180369123816490, 1.908214
 NOTHING = -708.0  # its exponential is next to the smallest number
 
 
-@compiled
-def exponentials(x, whole):  # type: ignore[no-untyped-def]
+@with_entry
+def _exponentials(x, whole):  # type: ignore[no-untyped-def]
     """x (n,) becomes exp(x), for x ≤ 0: 2^k times a polynomial of what is left; right to one unit in the last place.
 
     NumPy's is three times as fast, but to call it a thread needs the interpreter's lock, and two threads with many
@@ -380,7 +380,7 @@ def visit(scores, way, back, entry, offsets, weight, frames, gamma, ends_of, tot
     for k in range(K):
         for t in range(T):
             low[k, t] = scores[k, t] - top[t]
-    exponentials(low.reshape(K * T), spare.reshape(K * T))
+    _exponentials(low.reshape(K * T), spare.reshape(K * T))
     for t in range(T):
         for k in range(K):
             b[t, k] = low[k, t]

@@ -16,25 +16,30 @@ PATIENCE = 1.0  # seconds of compiling after which somebody at a terminal is tol
 MESSAGE = "compiling {}, once: the machine code is kept (`likely warm` does it in advance)"
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], entry: bool = False) -> Callable[..., Any]:
     """Compile on first call, release the lock, keep the machine code where a cache can be written.
 
     No fastmath (it would change sums), no parallel (threads belong to the engine), no signatures.
     A loop and its helpers share one file: the cache does not notice a change in another file. A helper, whose name
-    begins with an underscore, can be called from compiled code only: without a way in from Python the filter's loops
-    compile in four fifths of the time.
+    begins with an underscore, can be called from compiled code only: without an entry from Python the filter's loops
+    compile in four fifths of the time. `with_entry` keeps it for helpers that have tests of their own.
     """
     import numba
 
     _listen()
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    options["no_cpython_wrapper"] = function.__name__.startswith("_")
+    options["no_cpython_wrapper"] = function.__name__.startswith("_") and not entry
     try:
         made = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no place to write a cache: a read-only package folder without a home
         LOG.info("no writable cache for compiled loops (%s): compiling anew", os.getpid())
         made = numba.njit(**options)(function)
     return made
+
+
+def with_entry(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`compiled`, for a helper that Python may call, too."""
+    return compiled(function, entry=True)
 
 
 class Announcer:

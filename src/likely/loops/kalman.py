@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.loops.compile import compiled, with_entry
 
 ROUNDING = 4e-15**2  # share of a column's squared length below which what is left of it is rounding
 UNKNOWN = 1e-11**2  # the same for what is divided by later: rows that should agree differ by more than one rounding
@@ -46,8 +46,8 @@ def _copy3(a, to):  # type: ignore[no-untyped-def]
                 to[i, j, k] = a[i, j, k]
 
 
-@compiled
-def turn(w, r, c, pivots, s, least):  # type: ignore[no-untyped-def]
+@with_entry
+def _turn(w, r, c, pivots, s, least):  # type: ignore[no-untyped-def]
     """Turn the first r rows of w, c columns, to upper echelon form with positive pivots; returns the rank.
 
     pivots[j] is the row of column j's pivot; negative where column j depends on those before it (what is left of its
@@ -106,8 +106,8 @@ def turn(w, r, c, pivots, s, least):  # type: ignore[no-untyped-def]
     return row
 
 
-@compiled
-def turn_again(w, r, c, pivots, least):  # type: ignore[no-untyped-def]
+@with_entry
+def _turn_again(w, r, c, pivots, least):  # type: ignore[no-untyped-def]
     """As `turn`, where that met a −2: what is left of a column is compared with all that its own rows ever held of it.
 
     An entry that was never large has small errors only (larger rows are used first), so that noise of variance 1
@@ -190,10 +190,10 @@ def _predict(A, ia, N, iq, push, ip, m, U, w, pivots, s, e):  # type: ignore[no-
     for i in range(d):
         m[i] = e[i]
     _stack_moved(A, ia, N, iq, U, w)
-    rank = turn(w, 2 * d, d, pivots, s, ROUNDING)
+    rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
     if _doubtful(pivots, d):
         _stack_moved(A, ia, N, iq, U, w)
-        rank = turn_again(w, 2 * d, d, pivots, ROUNDING)
+        rank = _turn_again(w, 2 * d, d, pivots, ROUNDING)
     for i in range(d):
         for j in range(d):
             U[i, j] = w[i, j] if i < rank else 0.0
@@ -262,10 +262,10 @@ def _look(y, f, C, ic, R, ir, m, U, w, pivots, s, which, e, slack):  # type: ign
         e[j], slack[j] = x, OFF * size
     if o > 0:
         _stack(C, ic, R, ir, U, which, o, w)
-        turn(w, p + d, o + d, pivots, s, ROUNDING)
+        _turn(w, p + d, o + d, pivots, s, ROUNDING)
         if _doubtful(pivots, o + d):
             _stack(C, ic, R, ir, U, which, o, w)
-            turn_again(w, p + d, o + d, pivots, ROUNDING)
+            _turn_again(w, p + d, o + d, pivots, ROUNDING)
     return o
 
 
@@ -348,7 +348,7 @@ def _volume(G, r, c, w, pivots, s):  # type: ignore[no-untyped-def]
     for i in range(r):
         for j in range(c):
             w[j, i] = G[i, j]
-    rank = turn(w, c, r, pivots, s, UNKNOWN)
+    rank = _turn(w, c, r, pivots, s, UNKNOWN)
     found = 0.0
     for j in range(r):
         if pivots[j] >= 0:
@@ -506,7 +506,7 @@ def _gather(G, z, Z, rank, free, big, bigpivots, s):  # type: ignore[no-untyped-
         for a in range(free):
             big[q + 1 + i, a] = Z[i, a]
         big[q + 1 + i, free] = z[i]
-    turn(big, q + 1 + rank, free + 1, bigpivots, s, UNKNOWN)
+    _turn(big, q + 1 + rank, free + 1, bigpivots, s, UNKNOWN)
     for i in range(q + 1):
         for a in range(q + 1):
             G[i, a] = 0.0
@@ -567,7 +567,7 @@ def _tie_down(m, U, M, B, point, G, free, delta, D, w, pivots, s):  # type: igno
             for k in range(i):
                 x -= G[k, i] * w[d + k, j]
             w[d + i, j] = x / G[i, i]
-    rank = turn(w, d + free, d, pivots, s, ROUNDING)
+    rank = _turn(w, d + free, d, pivots, s, ROUNDING)
     for i in range(d):
         for j in range(d):
             U[i, j] = w[i, j] if i < rank else 0.0
@@ -786,10 +786,10 @@ def _backward(A, ia, N, iq, U, w, pivots, s, J, cond, V):  # type: ignore[no-unt
     """x_t given x_{t+1} and all before: the gain J of x_{t+1} − its prediction, and the root of what stays unknown."""
     d = U.shape[0]
     _stack_both(A, ia, N, iq, U, w)
-    turn(w, 2 * d, 2 * d, pivots, s, UNKNOWN)
+    _turn(w, 2 * d, 2 * d, pivots, s, UNKNOWN)
     if _doubtful(pivots, 2 * d):
         _stack_both(A, ia, N, iq, U, w)
-        turn_again(w, 2 * d, 2 * d, pivots, UNKNOWN)
+        _turn_again(w, 2 * d, 2 * d, pivots, UNKNOWN)
     _regress(w, pivots, d, d, J, V)
     rank = 0
     for j in range(d):
@@ -914,7 +914,7 @@ def smooth_pass(A, N, push, offsets, begin, tied, means, roots, same, out, cov, 
                 continue
             _step_back(U, d, J, cond, w, lag, f + 1, keeps)
             _copy2(U, last)
-            rank = turn(w, 2 * d, d, pivots, s, ROUNDING)
+            rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
             _take_root(w, 0, rank, 0, U)
             _square(U, d, d, cov, f)
             settled = constant and same[f + 1] == 1 and f + 2 < end and _settled(U, last)
@@ -965,10 +965,10 @@ def _smooth_start(  # type: ignore[no-untyped-def]
     J, cond, V, Jd, Vd = np.zeros((d, d)), np.zeros((d, d)), np.zeros((c, c)), np.zeros((q, d)), np.zeros((c, c))
     joint, turned, x, base, H = np.zeros((c, c)), np.zeros((c, c)), np.zeros(c), np.zeros(d), np.zeros((d, q))
     _stack_start(loose_U[at], loose_M[at], D, w)
-    turn(w, c, c, pivots, s, UNKNOWN)
+    _turn(w, c, c, pivots, s, UNKNOWN)
     if _doubtful(pivots, c):
         _stack_start(loose_U[at], loose_M[at], D, w)
-        turn_again(w, c, c, pivots, UNKNOWN)
+        _turn_again(w, c, c, pivots, UNKNOWN)
     _regress(w, pivots, d, q, Jd, Vd)
     rank = 0
     for j in range(d):
@@ -993,7 +993,7 @@ def _smooth_start(  # type: ignore[no-untyped-def]
     for i in range(c):
         for j in range(c):
             w[d + i, j] = turned[i, j - d] if j >= d else 0.0
-    rank = turn(w, d + c, c, pivots, s, ROUNDING)
+    rank = _turn(w, d + c, c, pivots, s, ROUNDING)
     for i in range(c):
         for j in range(c):
             joint[i, j] = w[i, j] if i < rank else 0.0
@@ -1044,7 +1044,7 @@ def _smooth_start(  # type: ignore[no-untyped-def]
         for i in range(d):
             for j in range(c):
                 w[c + i, j] = cond[i, j] if j < d else 0.0
-        rank = turn(w, c + d, c, pivots, s, ROUNDING)
+        rank = _turn(w, c + d, c, pivots, s, ROUNDING)
         for i in range(c):
             for j in range(c):
                 joint[i, j] = w[i, j] if i < rank else 0.0
@@ -1089,7 +1089,7 @@ def lag_pass(A, N, push, offsets, begin, means, roots, same, lag, out, cov):  # 
                 for i in range(d):
                     m[i] = s[i]
                 _step_back(U, d, J[g - first], cond[g - first], w, none, 0, False)
-                rank = turn(w, 2 * d, d, pivots, s, ROUNDING)
+                rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
                 _take_root(w, 0, rank, 0, U)
             for i in range(d):
                 out[f, i] = m[i]
@@ -1259,7 +1259,7 @@ def _collapse(v, m, U, to_m, to_U, w, pivots, s):  # type: ignore[no-untyped-def
                 for j in range(d):
                     w[rows + 1 + a, j] = r * U[i, a, j]
             rows += d + 1
-    rank = turn(w, rows, d, pivots, s, ROUNDING)
+    rank = _turn(w, rows, d, pivots, s, ROUNDING)
     for i in range(d):
         for j in range(d):
             to_U[i, j] = w[i, j] if i < rank else 0.0
@@ -1408,7 +1408,7 @@ def _foresaw(A, k, N, push, row, x, m, U, w, pivots, s, e):  # type: ignore[no-u
                 a += U[i, b] * A[k, j, b]
             w[i, j] = a
             w[d + i, j] = N[k, i, j]
-    turn(w, 2 * d, d, pivots, s, ROUNDING)
+    _turn(w, 2 * d, d, pivots, s, ROUNDING)
     found, rank = 0.0, 0
     for j in range(d):
         if pivots[j] < 0:
@@ -1485,7 +1485,7 @@ def switch_back(  # type: ignore[no-untyped-def]
                         middle[k, i] = x
                         pair_m[at, i] = x
                     _step_back(out_U[f, k], d, J, cond, w, pair_L, at, True)
-                    rank = turn(w, 2 * d, d, pivots, s, ROUNDING)
+                    rank = _turn(w, 2 * d, d, pivots, s, ROUNDING)
                     _take_root(w, 0, rank, 0, root[k])
                     _square(root[k], d, d, pair_P, at)
                 if not _collapse(v, middle, root, out_m[f - 1, j], out_U[f - 1, j], w, pivots, s) > 0.0:

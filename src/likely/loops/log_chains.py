@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.loops.compile import compiled, with_entry
 
 
-@compiled
-def arcs(table, nothing, most):  # type: ignore[no-untyped-def]
+@with_entry
+def _arcs(table, nothing, most):  # type: ignore[no-untyped-def]
     """Rows of a table as lists: what is not `nothing` in row i stands at first[i] … first[i + 1] in (to, worth).
 
     No list (`first` is empty) where there is more than `most`: then the table itself is faster.
@@ -68,7 +68,7 @@ def forward(starts, moves, ends, logs, offsets, alpha, scale, total):  # type: i
     """
     K = len(starts)
     terms = np.empty(K)
-    first, source, worth = arcs(moves.T.copy(), -np.inf, K * K)
+    first, source, worth = _arcs(moves.T.copy(), -np.inf, K * K)
     for n in range(len(offsets) - 1):
         total[n] = 0.0
         for t in range(offsets[n], offsets[n + 1]):
@@ -94,7 +94,7 @@ def backward(moves, ends, logs, offsets, beta):  # type: ignore[no-untyped-def]
     """log p(x_{t+1} … x_T | s_t) in beta (T, K), less the largest of each frame."""
     K = len(ends)
     terms = np.empty(K)
-    first, to, worth = arcs(moves, -np.inf, K * K)
+    first, to, worth = _arcs(moves, -np.inf, K * K)
     for n in range(len(offsets) - 1):
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             for i in range(K):
@@ -112,7 +112,7 @@ def backward(moves, ends, logs, offsets, beta):  # type: ignore[no-untyped-def]
 def moved(moves, logs, offsets, alpha, beta, total, weight, gamma, out):  # type: ignore[no-untyped-def]
     """Expected states gamma (T, K), and moves between frames, added to out (K, K), after `forward` and `backward`."""
     K = len(moves)
-    first, to, worth = arcs(moves, -np.inf, K * K)
+    first, to, worth = _arcs(moves, -np.inf, K * K)
     states, pairs = np.empty(K), np.empty(len(to))
     for n in range(len(offsets) - 1):
         for t in range(offsets[n], offsets[n + 1]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.loops.compile import compiled, with_entry
 
 
 @compiled
@@ -29,7 +29,7 @@ def by_precision(u, seen, starts, precision, pulled, base, q, logdet):  # type: 
         for r in range(m):
             for c in range(r + 1):
                 a[r, c, :] = precision[gap[r], gap[c], :]
-        factor(a, inverse, m, K)
+        _factor(a, inverse, m, K)
         total[:] = base
         _add_logdet(a, m, K, total)
         for i in range(starts[p], starts[p + 1]):
@@ -64,7 +64,7 @@ def by_covariance(u, seen, starts, mean, covariance, q, logdet):  # type: ignore
         for r in range(o):
             for c in range(r + 1):
                 a[r, c, :] = covariance[at[r], at[c], :]
-        factor(a, inverse, o, K)
+        _factor(a, inverse, o, K)
         total[:] = 0.0
         _add_logdet(a, o, K, total)
         for i in range(starts[p], starts[p + 1]):
@@ -105,7 +105,7 @@ def fill(x, weight, seen, starts, mean, precision):  # type: ignore[no-untyped-d
         for r in range(m):
             for c in range(r + 1):
                 a[r, c, 0] = precision[gap[r], gap[c]]
-        factor(a, scale, m, a.shape[2])  # not 1: a literal would be one more type to compile for
+        _factor(a, scale, m, a.shape[2])  # not 1: a literal would be one more type to compile for
         total = 0.0
         for i in range(starts[p], starts[p + 1]):
             total += weight[i]
@@ -174,8 +174,8 @@ def _add_product(v, matrix, x, at, n):  # type: ignore[no-untyped-def]
             v[k] += m0[k] * x0
 
 
-@compiled
-def factor(a, inverse, m, K):  # type: ignore[no-untyped-def]
+@with_entry
+def _factor(a, inverse, m, K):  # type: ignore[no-untyped-def]
     """Cholesky factors in place of the leading m × m blocks of a (m, m, K), all members in step.
 
     The reciprocals of their diagonals go to `inverse` (m, K): a division costs ten products.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.loops.compile import compiled, with_entry
 
 MANY = 24  # states from which it may pay to follow arcs one by one,
 FEW = 0.2  # where no more than this share of all pairs of states has one
 
 
-@compiled
-def arcs(table, nothing, most):  # type: ignore[no-untyped-def]
+@with_entry
+def _arcs(table, nothing, most):  # type: ignore[no-untyped-def]
     """Rows of a table as lists: what is not `nothing` in row i stands at first[i] … first[i + 1] in (to, worth).
 
     No list (`first` is empty) where there is more than `most`: then the table itself is faster.
@@ -43,7 +43,7 @@ def advance(best, first, moves, logs, came):  # type: ignore[no-untyped-def]
     """
     T, K = logs.shape
     new, at = np.empty(K), np.empty(K, dtype=np.int64)
-    into, source, worth = arcs(moves.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
+    into, source, worth = _arcs(moves.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
     for t in range(T):
         if first and t == 0:
             for j in range(K):
@@ -118,7 +118,7 @@ def viterbi(starts, moves, ends, scores, offsets, last, score):  # type: ignore[
     """
     K = len(starts)
     new, idle = np.empty(K), np.empty(K, dtype=np.int64)
-    into, source, worth = arcs(moves.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
+    into, source, worth = _arcs(moves.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
     for n in range(len(offsets) - 1):
         for t in range(offsets[n], offsets[n + 1]):
             if t == offsets[n]:
@@ -170,7 +170,7 @@ def k_best(starts, moves, ends, logs, k, score, path):  # type: ignore[no-untype
     best = np.full((K, k), -np.inf)
     came, which = np.zeros((T, K, k), dtype=np.int32), np.zeros((T, K, k), dtype=np.int32)
     new = np.empty((K, k))
-    first, source, worth = arcs(moves.T, -np.inf, K * K)
+    first, source, worth = _arcs(moves.T, -np.inf, K * K)
     for j in range(K):
         best[j, 0] = starts[j] + logs[0, j]
     for t in range(1, T):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.loops.compile import compiled, with_entry
 
 ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2
 DIAGONAL, ALONG_A, ALONG_B, START = 0, 1, 2, 3  # how a grid point was reached
@@ -230,8 +230,8 @@ def _radius(meant, size, n, m):  # type: ignore[no-untyped-def]
     return int(np.floor(size * max(n, m) + 1e-9)) if meant == SHARE else int(size)
 
 
-@compiled
-def band_row(meant, size, n, m, i):  # type: ignore[no-untyped-def]
+@with_entry
+def _band_row(meant, size, n, m, i):  # type: ignore[no-untyped-def]
     """Row i of n × m points takes columns low ≤ j < high: `models.warp_bands.band_rows`, one row at a time."""
     if meant == NO_BAND or n == 1 or m == 1:
         return 0, m
@@ -244,8 +244,8 @@ def band_row(meant, size, n, m, i):  # type: ignore[no-untyped-def]
     return max(-((reach - along) // (n - 1)), 0), min((along + reach) // (n - 1) + 1, m)
 
 
-@compiled
-def joined(meant, size, n, m):  # type: ignore[no-untyped-def]
+@with_entry
+def _joined(meant, size, n, m):  # type: ignore[no-untyped-def]
     """True if the band leaves a path through n × m points."""
     if meant == NO_BAND or n == 1 or m == 1:
         return True
@@ -253,11 +253,11 @@ def joined(meant, size, n, m):  # type: ignore[no-untyped-def]
         radius = _radius(meant, size, n, m)
         if radius >= 1 and max(n, m) - 1 <= 2 * radius * (min(n, m) - 1):
             return True  # a step along the shorter series stays within reach: no need to look at the rows
-    low, high = band_row(meant, size, n, m, 0)
+    low, high = _band_row(meant, size, n, m, 0)
     if low != 0:
         return False
     for i in range(1, n):
-        begin, stop = band_row(meant, size, n, m, i)
+        begin, stop = _band_row(meant, size, n, m, i)
         if begin >= stop or begin > high:
             return False
         high = stop
@@ -269,7 +269,7 @@ def not_joined(meant, size, lengths, others, found):  # type: ignore[no-untyped-
     """True if the band leaves no path between some two of these lengths; `found` (2,) gets the first such."""
     for n in lengths:
         for m in others:
-            if not joined(meant, size, n, m):
+            if not _joined(meant, size, n, m):
                 found[0], found[1] = n, m
                 return True
     return False
@@ -389,7 +389,7 @@ def _lanes(a, b, ends, kind, meant, size, limit, prev, cur, cost, out):  # type:
     prev[0] = 0.0
     for i in range(n):
         if alike:
-            low, high = band_row(meant, size, n, m, i)
+            low, high = _band_row(meant, size, n, m, i)
             cur[low] = np.inf
             _lane_span(a[i], b, flat, kind, prev, cur, cost, low, high)
         else:
@@ -417,7 +417,7 @@ def _all_rows(meant, size, n, ends, i, lo, hi):  # type: ignore[no-untyped-def]
     for k in range(LANES):
         if ends[k] != before:  # lanes of one length lie side by side
             before = ends[k]
-            begin, stop = band_row(meant, size, n, before, i)
+            begin, stop = _band_row(meant, size, n, before, i)
             low = begin if k == 0 else min(low, begin)
             high = max(high, stop)
         lo[k], hi[k] = begin, stop
@@ -481,8 +481,8 @@ def envelope(values, offsets, lo, hi, low, high):  # type: ignore[no-untyped-def
                 low[begin + i, d], high[begin + i, d] = least, most
 
 
-@compiled
-def keogh(x, low, high, kind):  # type: ignore[no-untyped-def]
+@with_entry
+def _keogh(x, low, high, kind):  # type: ignore[no-untyped-def]
     """Σ_i cost of x[i] against [low[i], high[i]]; one frame may serve all rows (Keogh, Ratanamahatana 2005)."""
     total, one = 0.0, len(low) == 1
     for i in range(len(x)):
@@ -496,8 +496,8 @@ def keogh(x, low, high, kind):  # type: ignore[no-untyped-def]
     return total
 
 
-@compiled
-def kim(a, b, kind):  # type: ignore[no-untyped-def]
+@with_entry
+def _kim(a, b, kind):  # type: ignore[no-untyped-def]
     """First against first and last against last: on every path, and two points unless both series are one frame."""
     first = _cost_with_gaps(a[0], b[0], kind, 0.0)
     if len(a) == 1 and len(b) == 1:
@@ -529,9 +529,9 @@ def search(  # type: ignore[no-untyped-def]
         for c in range(N):
             y = others[other_offsets[c] : other_offsets[c + 1]]
             cs, ce = (other_offsets[c], other_offsets[c + 1]) if envelopes else (c, c + 1)
-            there = keogh(a, other_low[cs:ce], other_high[cs:ce], kind)
-            back = keogh(y, low[s:e], high[s:e], kind)
-            bound[c] = max(max(there, back), kim(a, y, kind)) * (1.0 - 1e-10)  # room for rounding of long sums
+            there = _keogh(a, other_low[cs:ce], other_high[cs:ce], kind)
+            back = _keogh(y, low[s:e], high[s:e], kind)
+            bound[c] = max(max(there, back), _kim(a, y, kind)) * (1.0 - 1e-10)  # room for rounding of long sums
         order = np.argsort(bound, kind="mergesort")
         best, at = distances[q], which[q]
         best[:] = np.inf

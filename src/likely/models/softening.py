@@ -15,6 +15,7 @@ from likely.families.several import SeveralStats
 from likely.maths import spd
 
 SHARE = 0.1  # of the spread of all rows, shrunk to what K parts would share of it
+DEVIATIONS = 2.0  # by which the least variance that rows show may fall short
 FLAT = 1e-9  # of a column's variance, added to both sides of a comparison: directions without spread are alike
 
 
@@ -41,7 +42,7 @@ def softened(stats: Any, groups: int, one_for_all: bool = False) -> Any:
 
     That is still too wide for a part that is thin where the others, or the distances of the means, are not: the prior
     would widen the part, however well its rows determine it. So the variance in each direction is limited to what
-    the rows of the part leave open (`_open`). A part with no more rows than columns leaves everything open.
+    the rows of the part leave open (`_open`). A part of few rows leaves everything open.
     With `one_for_all` the parts share one covariance, which the rows of all of them limit.
     """
     return stats
@@ -94,13 +95,14 @@ def _mixed(stats: Any, groups: int, weight: Array) -> Array:
 def _open(own: Array, rows: Array, d: int) -> Array:
     """The largest variance that rows leave open, as a share of the pooled one, of which they show the share `own`.
 
-    The least eigenvalue that n rows show of d equal ones is (1 − √(d/n))² of them (Marchenko and Pastur 1967), so a
-    variance may be so much larger than it looks. It is never less than 1/n: n rows without any spread, such as a count
-    that was always 0, may be followed by one that is another.
+    The least eigenvalue that n rows show of d equal variances is at least (1 − (√d + t)/√n)² of them, but for a
+    probability of exp(−t²/2) (Davidson and Szarek 2001), so a variance may be so much larger than it looks. It is never
+    less than 1/n: n rows without any spread, such as a count that was always 0, may be followed by one that is another.
     """
-    n = np.maximum(rows, d)
+    n = np.maximum(rows, 1.0)
+    least = 1 - (np.sqrt(d) + DEVIATIONS) / np.sqrt(n)
     with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.where(n > d, own / (1 - np.sqrt(d / n)) ** 2, 1.0)
+        most = np.where(least > 0, own / least**2, 1.0)
     return np.asarray(np.clip(most, 1 / n, 1.0))
 
 
