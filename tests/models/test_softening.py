@@ -64,6 +64,17 @@ def test_a_state_that_is_thin_stays_so():
     np.testing.assert_allclose(found.variance[thin], frames[path == 1].var(axis=0), rtol=0.4)  # it was 50 times as wide
 
 
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+@pytest.mark.parametrize("n", [50, 200])
+def test_a_part_may_be_a_thousand_times_as_thin_as_the_others(covariance, n):
+    """Its standard deviation was 7 (n = 200) and 26 times (50) too large."""
+    r = np.random.default_rng(0)
+    x = np.concatenate([r.normal(size=(n, 3)), 5.0 + 0.001 * r.normal(size=(n, 3))])
+    found = lk.MixtureDensity(lk.GaussianDensity(covariance), 2, random_state=0).fit(x).model_.parts
+    thin = found.variance[np.argmin(found.variance[:, 0])]
+    assert (np.sqrt(thin) < 0.0025).all()
+
+
 def stack(x, owner, kind="full"):
     return lk.Gaussian.blank(x, members=int(owner.max()) + 1, kind=kind).collect(x, owner=owner)
 
@@ -107,7 +118,7 @@ def test_columns_are_limited_one_by_one():
 
 def test_rows_leave_open_what_they_are_too_few_to_show():
     assert _open(np.array([0.0, 0.5]), np.array([13.0]), 3).tolist() == [1.0, 1.0]  # up to (√3 + 2)² rows
-    assert _open(np.array([0.0, 1e-6]), np.array([100.0]), 4).tolist() == [0.01, 0.01]  # no spread at all: one in n
+    np.testing.assert_allclose(_open(np.array([0.0, 3.6e-6]), np.array([100.0]), 4), [0.01, 1e-5])  # no spread: 1 in n
     np.testing.assert_allclose(_open(np.array([0.1, 0.9]), np.array([100.0]), 4), [0.1 / 0.6**2, 1.0])
     draws = np.random.default_rng(0).normal(size=(200, 60, 4))
     least = np.linalg.eigvalsh(np.swapaxes(draws, 1, 2) @ draws / 60).min(axis=1)

@@ -45,6 +45,7 @@ from likely.models.linear_structure import Structure
 from likely.models.standard_errors import StandardErrors, standard_errors
 
 SINGULAR_BELOW = 1e-6  # least variance of a direction, in units of the columns' own: below it a covariance is singular
+DETERMINED = 0.1  # nats per frame that a tenth of a variance must cost where frames determine it
 MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
 
 
@@ -126,7 +127,7 @@ class LinearGaussianDensity(DensityEstimator):
         self.structure_ = learner.structure
         with self._named_columns(), np.errstate(all="ignore"):  # what leaves the range of numbers is said in words
             report = self._learn(learner, X, weight, self._prior_rule(), keeper(checkpoint, 0, 1))
-        if self.prior == "auto" and self._collapsed(learner, report) and not _never_changing(X):
+        if self.prior == "auto" and self._collapsed(learner, report, X, weight) and not _never_changing(X):
             report = self._held(learner, X, weight)
         if not report.converged:
             tell(f"{type(self).__name__}: not converged: {report.reason}{self._remedy(report, X)}")
@@ -218,10 +219,11 @@ class LinearGaussianDensity(DensityEstimator):
             return self._weak
         return None if isinstance(self.prior, str) else self.prior
 
-    def _collapsed(self, start: LinearLearner, report: FitReport) -> bool:
+    def _collapsed(self, start: LinearLearner, report: FitReport, X: Ragged, weight: Any) -> bool:
         """Whether maximum likelihood led a full covariance of several columns to a singular one, where it has no top.
 
         How close to it the steps end hangs on rounding: some stop at a variance of 1e-9 of the others and gain no more.
+        Then the likelihood hardly falls where that variance is a tenth of it; at a maximum it does, with every frame.
         """
         sizes = {"noise": start.model.states, "observation": start.model.dim}
         forms = {n: self.structure_.form.get(n, "full") for n in sizes if n in self.structure_.learn and sizes[n] > 1}
@@ -229,9 +231,16 @@ class LinearGaussianDensity(DensityEstimator):
         if report.prior is not None or not full:
             return False
         stuck = report.reason == SINGULAR or report.reason.startswith("a variance near 0 should be greater")
-        found = report.model.model
-        thin = (_thinnest(getattr(found, n)) < SINGULAR_BELOW <= _thinnest(getattr(start.model, n)) for n in full)
-        return (stuck and not report.converged) or any(thin)
+        if stuck and not report.converged:
+            return True
+        found, rows = report.model.model, np.ones(len(X)) if weight is None else weight
+        for name in full:
+            if _thinnest(getattr(found, name)) < SINGULAR_BELOW <= _thinnest(getattr(start.model, name)):
+                thinner = found.replace(**{name: _thinned(getattr(found, name))})
+                lost = found.log_prob(X) - thinner.log_prob(X)
+                if not float(rows @ lost) > DETERMINED * float(rows @ X.lengths):
+                    return True
+        return False
 
     def _weak(self, model: Any, stats: Any) -> LinearPrior:
         """One frame that looks like the average one; models side by side share it, as their start resolved it."""
@@ -413,10 +422,26 @@ def _frames(X: Ragged) -> Ragged:
 
 def _thinnest(covariance: Array) -> float:
     """The least variance of a direction, in units in which every column has variance 1; of several, the least."""
+    found = _in_units(covariance)
+    return 0.0 if found is None else float(found[0].min())
+
+
+def _thinned(covariance: Array) -> Array:
+    """The same covariance with a tenth of that variance."""
+    found = _in_units(covariance)
+    assert found is not None
+    values, axes = found[0].copy(), found[1]
+    values[..., 0] /= 10.0
+    return np.asarray((axes * values[..., None, :]) @ np.swapaxes(axes, -1, -2))
+
+
+def _in_units(covariance: Array) -> tuple[Array, Array] | None:
+    """Eigenvalues, the least first, in units of the columns' own deviations, and axes that give it back from them."""
     deviation = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
     if not (deviation > 0).all():
-        return 0.0
-    return float(np.linalg.eigvalsh(covariance / (deviation[..., :, None] * deviation[..., None, :])).min())
+        return None
+    values, axes = np.linalg.eigh(covariance / (deviation[..., :, None] * deviation[..., None, :]))
+    return np.maximum(values, 0.0), deviation[..., :, None] * axes
 
 
 def _never_changing(X: Ragged) -> list[int]:

@@ -96,14 +96,14 @@ def _open(own: Array, rows: Array, d: int) -> Array:
     """The largest variance that rows leave open, as a share of the pooled one, of which they show the share `own`.
 
     The least eigenvalue that n rows show of d equal variances is at least (1 − (√d + t)/√n)² of them, but for a
-    probability of exp(−t²/2) (Davidson and Szarek 2001), so a variance may be so much larger than it looks. It is never
-    less than 1/n: n rows without any spread, such as a count that was always 0, may be followed by one that is another.
+    probability of exp(−t²/2) (Davidson and Szarek 2001), so a variance may be so much larger than it looks. Of rows
+    without any spread, such as a column that was always 0, it is 1/n: the next row may be another one.
     """
     n = np.maximum(rows, 1.0)
     least = 1 - (np.sqrt(d) + DEVIATIONS) / np.sqrt(n)
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.where(least > 0, own / least**2, 1.0)
-    return np.asarray(np.clip(most, 1 / n, 1.0))
+    return np.asarray(np.clip(most, np.where(own <= 10 * FLAT, 1 / n, 0.0), 1.0))
 
 
 def _over(a: Any, b: Any, otherwise: float = 0.0) -> Array:
