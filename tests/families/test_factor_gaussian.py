@@ -234,7 +234,7 @@ def test_what_is_lifted_is_told(rng):
     x = rng.normal(size=(50, 2)) @ rng.normal(size=(2, 5))
     with pytest.warns(FitWarning, match="leave no noise"):
         FactorGaussian.fit(x, factors=2)
-    with pytest.warns(FitWarning, match="2, 4 is left no noise of its own"):
+    with pytest.warns(FitWarning, match="columns 1, 2 and 4 are left without noise of their own"):
         constant = np.where(np.isin(np.arange(5), [2, 4]), 7.0, x + rng.normal(size=x.shape))
         FactorGaussian.fit(constant, factors=1, kind="diagonal")
     with warnings.catch_warnings():

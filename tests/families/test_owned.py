@@ -129,7 +129,7 @@ def test_an_infinity_is_named_by_its_row(rng, kind, row):
 @pytest.mark.parametrize("kind", KINDS)
 def test_squares_that_overflow_are_refused(kind):
     x = np.array([[1e200, 0.0], [-1e200, 1.0], [0.0, 2.0]])
-    with pytest.raises(DataError, match="must stay finite"):
+    with pytest.raises(DataError, match="must be finite"):
         stack(2, 2, kind).collect(x, owner=np.zeros(3, int))
 
 

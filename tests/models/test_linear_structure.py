@@ -76,7 +76,7 @@ def test_blocks_are_filed(tmp_path):
         ([("full", [0, 5])], "some of its entries 0 … 4"),
         ([("full", [0, 1]), ("scale", [1])], "each entry once"),
         ([("full", [])], "some of its entries"),
-        (np.array([[0, 0, 1, 1, 1], [1, 2, 1, 1, 1]]), "one form a block"),
+        (np.array([[0, 0, 1, 1, 1], [1, 2, 1, 1, 1]]), "one form per block"),
     ],
 )
 def test_blocks_that_are_none_are_refused_in_words(form, words):

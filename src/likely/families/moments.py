@@ -350,7 +350,7 @@ def of_rows(x: Array, weight: Array | None, origin: Array, pivot: Array | None =
         if total == 0:
             return empty((), d, origin)
         rest = sums / total
-        scatter -= np.multiply.outer(total * rest, rest)
+        scatter -= total * np.multiply.outer(rest, rest)
         if first and weight is not None and not (rest**2 * total <= FAR * np.diagonal(scatter)).all():
             return of_rows(x, weight, origin, pivot + rest)
     if not np.isfinite(scatter).all():
@@ -409,7 +409,7 @@ def of_weighted_rows(x: Array, weight: Array, origin: Array) -> Moments:
         pivot = _pivot(x, weight) if len(x) else origin
         total, first, second = _weighted_products(x, weight, pivot)
         rest = _ratio(first, total[:, None])
-        scatter = second - (total[:, None] * rest)[:, :, None] * rest[:, None, :]
+        scatter = second - total[:, None, None] * (rest[:, :, None] * rest[:, None, :])
     if not np.isfinite(scatter).all():
         return of_weighted_rows(*_of_use(x, weight), origin)
     shift = (pivot - origin) + rest
