@@ -86,10 +86,12 @@ def numbers(asked: argparse.Namespace) -> Found:
     from net import compare
 
     golden = {name: renames().numbers(leaves) for name, leaves in read("numbers.json").items()}
+    chosen = [case for case in cases() if wanted(case[0], asked.case)]
+    golden = {name: leaves for name, leaves in golden.items() if wanted(name, asked.case)}
     with ProcessPoolExecutor(2) as pool:
-        results = list(pool.map(measured, (name for name, _, _ in cases())))
-    now = {name: leaves for (name, _, _), leaves in zip(cases(), results, strict=True)}
-    for name, _, tolerance in cases():
+        results = list(pool.map(measured, (name for name, _, _ in chosen)))
+    now = {name: leaves for (name, _, _), leaves in zip(chosen, results, strict=True)}
+    for name, _, tolerance in chosen:
         if name not in golden:
             yield name, f"{name}: a new case"
             continue
@@ -97,9 +99,13 @@ def numbers(asked: argparse.Namespace) -> Found:
             yield name, said
     for name in golden.keys() - now.keys():
         yield name, f"{name}: the case is gone"
-    for name in without_numbers(now):
-        yield f"coverage/{name}", f"coverage: no case makes a {name}"
-    renewed(asked, "numbers.json", golden, now, "{}")
+    if asked.case == "*":
+        for name in without_numbers(now):
+            yield f"coverage/{name}", f"coverage: no case makes a {name}"
+    elif not chosen and not golden and (asked.only or WHAT) == ["numbers"]:
+        yield asked.case, f"no case is called {asked.case}"
+    others = {name: leaves for name, leaves in read("numbers.json").items() if not wanted(name, asked.case)}
+    renewed(asked, "numbers.json", others | golden, now, "{}")
 
 
 def cases() -> Iterator[tuple[str, Callable[[], Any], float]]:
@@ -133,6 +139,7 @@ def without_numbers(now: dict[str, dict[str, Any]]) -> list[str]:
     public = ((name, getattr(lk, name)) for name in lk.__all__)
     kinds = [name for name, value in public if inspect.isclass(value) and not getattr(value, "_is_protocol", False)]
     asked = [name for name in kinds if any(hasattr(getattr(lk, name), verb) for verb in ("fit", "log_prob", "update"))]
+    known |= {type(member.value).__name__ for member in members.MEMBERS}
     return [name for name in asked if name not in known and f"{name}(" not in source and f"lk.{name}." not in source]
 
 

@@ -112,13 +112,19 @@ def leaf(a: Any, b: Any, tolerance: float) -> str:
         if a["shape"] != b["shape"]:
             return f"had shape {a['shape']}, has {b['shape']}"
         size = max((abs(v) for v in a["values"] if isinstance(v, float)), default=0.0)
-        worst = max((_away(u, v, size) for u, v in zip(a["values"], b["values"], strict=True)), default=0.0)
+        pairs = list(zip(a["values"], b["values"], strict=True))
+        worst = max((_away(u, v, size) for u, v in pairs), default=0.0)
+        if any(_away(u, v, abs(u)) > SMALL for u, v in pairs if isinstance(u, float) and abs(u) > TINY * size):
+            return "has a small entry that changed by more than a thousandth of itself"
         if "sum" in a and isinstance(a["sum"], float):
             worst = max(worst, _away(a["sum"], b["sum"], size * math.prod(a["shape"])))
         return "" if worst <= tolerance else f"differs by {worst:.1e} of its largest entry (allowed {tolerance:.0e})"
     if isinstance(a, float) and isinstance(b, float):
         return "" if _away(a, b, abs(a)) <= tolerance else f"was {a:.12g}, is {b:.12g}"
     return "" if type(a) is type(b) and a == b else f"was {a!r}, is {b!r}"
+
+
+SMALL, TINY = 1e-3, 1e-9  # entries below this share of the largest may be rounding of it
 
 
 def _away(a: Any, b: Any, size: float) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.svm import LinearSVC
 
 import likely as lk
 from net.values import CLOSED, ITERATED, Result, answer, rows
@@ -220,6 +221,31 @@ def tracker() -> Result:
     return {"track": lk.Tracker(clutter=0.01, detection=0.9, speed=2.0).run(dots)}
 
 
+def novelty_of_copies() -> Result:
+    """Each row three times: what is left out is left out with its copies."""
+    learnt = lk.BayesClassifier(novelty=0.1).fit(np.repeat(REAL, 3, axis=0), np.repeat(LABELS, 3))
+    return {"decide": np.asarray(learnt.decide(2.0 * REAL)).astype(str), "surprise": learnt.surprise(2.0 * REAL)}
+
+
+def calibrated_discriminant() -> Result:
+    x, y = REAL[LABELS != "c"], LABELS[LABELS != "c"]
+    learnt = lk.Calibrated(LinearSVC(), "auto").fit(x, y)
+    return {"method": learnt.method_, "predict_proba": learnt.predict_proba(x)}
+
+
+def thin_part() -> Result:
+    x = np.concatenate([REAL, 5.0 + 0.001 * rows(("real",) * 3, 50)])
+    return {"parts": mixture(k=2).fit(x).model_}
+
+
+def sensors_that_agree() -> Result:
+    level = np.cumsum(rows(("real",), 300)[:, 0])
+    y = np.column_stack([level, level + 1e-4 * rows(("real",), 300, 3)[:, 0]]) + 0.3 * rows(("real",), 300, 5)
+    start = lk.LinearGaussian(np.eye(1), np.eye(1), np.ones((2, 1)), np.eye(2), np.zeros(1), 9 * np.eye(1))
+    learnt = lk.LinearGaussianDensity(start, ["noise", "observation"], max_iter=60).fit([y])
+    return {"reason": learnt.report_.reason, "correlation": np.corrcoef(learnt.model_.observation).round(3)}
+
+
 def table_clusterer() -> Result:
     learnt = lk.TableClusterer(3, restarts=1).fit(REAL)
     return {"labels": learnt.predict(REAL)}
@@ -231,6 +257,10 @@ OTHERS: dict[str, tuple[Callable[[], Result], float]] = {
     "fault monitor": (fault_monitor, ITERATED),
     "tracker": (tracker, ITERATED),
     "table clusters": (table_clusterer, ITERATED),
+    "novelty of copies": (novelty_of_copies, ITERATED),
+    "calibrated discriminant": (calibrated_discriminant, 1e-6),
+    "thin part": (thin_part, ITERATED),
+    "sensors that agree": (sensors_that_agree, ITERATED),
 }
 
 

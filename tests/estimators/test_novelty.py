@@ -178,7 +178,7 @@ def test_rows_that_no_class_has_a_density_for_are_novel_at_any_rate(density):
 
 
 def test_a_law_that_cannot_hold_marks_what_it_excludes(recwarn):
-    """Cells of a histogram without a row have p = 0 under every class: rows left out of training fall into such, too."""
+    """Cells of a histogram without a row have p = 0 under every class: rows left out fall into such, too."""
     rng = np.random.default_rng(0)
     rows = rng.gamma(2.0, 3.0, 200)[:, None]
     clf = lk.BayesClassifier(lk.HistogramDensity(60, count=0.0)).fit(rows, np.arange(200) % 2)

@@ -87,16 +87,16 @@ class BaseEstimator(sklearn.base.BaseEstimator):  # type: ignore[misc, unused-ig
 def _with_hints(init: Callable[..., None]) -> Callable[..., None]:
     """A constructor that says of a parameter that it does not know what the parameter is called here."""
 
+    signature = inspect.signature(init)
+    known = [p.name for p in list(signature.parameters.values())[1:] if p.kind is not p.VAR_KEYWORD]
+    takes_any = len(known) + 1 < len(signature.parameters)
+
     @functools.wraps(init)  # which keeps the signature
     def __init__(self: Any, *args: Any, **settings: Any) -> None:
-        try:
-            init(self, *args, **settings)
-        except TypeError as error:
-            known = list(inspect.signature(init).parameters)[1:]
-            unknown = [name for name in settings if name not in known]
-            if not unknown:
-                raise
-            raise TypeError("; ".join(_hints(type(self).__name__, unknown, known))) from error
+        unknown = [] if takes_any else [name for name in settings if name not in known]
+        if unknown:
+            raise TypeError("; ".join(_hints(type(self).__name__, unknown, known)))
+        init(self, *args, **settings)
 
     return __init__
 

@@ -43,8 +43,8 @@ def _are_copies(x: Any, distinct: Index, count: Index) -> bool:
     Where rows are equal by chance, such neighbors are at least as frequent. For text any other value is a step, and so
     it is for numbers of which there are few; for others it is the smallest gap between two values of the column.
     """
-    equals = int(np.count_nonzero(count > 1))
-    return equals > SHARE * len(distinct) and equals > _neighbors(x, distinct, equals)
+    equals, copied = int(np.count_nonzero(count > 1)), int(count[count > 1].sum())
+    return copied > SHARE * count.sum() and equals > _neighbors(x, distinct, equals)
 
 
 def _neighbors(x: Any, distinct: Index, enough: int) -> int:
