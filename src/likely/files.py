@@ -222,7 +222,7 @@ def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
     except Refusal as refusal:
         raise ModelFileError(sentence(whose, *refusal.args)) from refusal.__cause__
     except OSError as error:
-        if done == "read":
+        if done == "read" and isinstance(error, FileNotFoundError):
             raise ModelFileError(unread(whose, error)) from error
         remedy = REMEDIES.get(error.errno or 0, "")
         raise ModelFileError(sentence(whose, f"the file cannot be {done}", error.strerror or error, remedy)) from error

@@ -426,7 +426,7 @@ def test_what_is_no_readable_file_is_refused(tmp_path):
         lk.load("a\0b")
     with pytest.raises(lk.ModelFileError, match="something else"):
         lk.load("/dev/zero")
-    with pytest.raises(lk.ModelFileError, match="not a directory"):
+    with pytest.raises(lk.ModelFileError, match="Not a directory"):
         lk.load(Path(__file__) / "x.likely")
     with pytest.raises(lk.ModelFileError, match="File name too long"):
         lk.load("x" * 1000)
