@@ -54,6 +54,20 @@ def sentence(whose: str, expected: str, got: object = None, remedy: str = "") ->
     return text if text.endswith("?") else text + "."
 
 
+def unread(whose: str, error: BaseException) -> str:
+    """The sentence about a file that cannot be read: there is none, the system refuses it, or it is damaged.
+
+    >>> unread("a.csv", FileNotFoundError(2, "No such file or directory"))
+    'a.csv: there is no such file.'
+    >>> unread("a.csv", PermissionError(13, "Permission denied"))
+    'a.csv: the file cannot be read: permission denied.'
+    """
+    if isinstance(error, FileNotFoundError):
+        return sentence(whose, "there is no such file")
+    why = str(getattr(error, "strerror", None) or "it is damaged, or of another kind")
+    return sentence(whose, "the file cannot be read", remedy=why[:1].lower() + why[1:])
+
+
 MANY = 20  # columns, members or classes up to which all are named
 
 

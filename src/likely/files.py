@@ -20,7 +20,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, BinaryIO
 
 from likely._version import __version__
-from likely.errors import LikelyError, ModelFileError, sentence
+from likely.errors import LikelyError, ModelFileError, sentence, unread
 
 FORMAT = 2  # the highest that is written here: 2 where the description is an array; every lower one can still be read
 
@@ -222,6 +222,8 @@ def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
     except Refusal as refusal:
         raise ModelFileError(sentence(whose, *refusal.args)) from refusal.__cause__
     except OSError as error:
+        if done == "read" and isinstance(error, FileNotFoundError):
+            raise ModelFileError(unread(whose, error)) from error
         remedy = REMEDIES.get(error.errno or 0, "")
         raise ModelFileError(sentence(whose, f"the file cannot be {done}", error.strerror or error, remedy)) from error
 
@@ -369,7 +371,7 @@ def _refuse_what_says_so(estimator: Any) -> None:
 
 def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
     from likely.io.container import Refusal
-    from likely.io.schema import refuse_learnt, same_names
+    from likely.io.schema import refuse_learnt, same_names, unsound
 
     try:
         cls = ESTIMATORS[name]()
@@ -387,7 +389,7 @@ def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
     except Refusal:
         raise
     except LikelyError as error:
-        raise Refusal(f"{where} is no {name}", str(error).rstrip(".")) from error
+        raise unsound(where, name, error) from error
     except Exception as error:  # settings of a stranger: whatever they trip over, the file is to blame
         raise Refusal(f"{where} is no {name}", f"parts that do not fit ({type(error).__name__})") from error
     return estimator

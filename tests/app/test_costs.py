@@ -69,3 +69,8 @@ def test_class_probabilities(tmp_path):
 def test_wrong_class_probabilities(given):
     with pytest.raises(DataError, match="--class-prior"):
         read_class_prior(given, CLASSES)
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path):
+    with pytest.raises(DataError, match=r"none\.csv: there is no such file\.$"):
+        read_cost(str(tmp_path / "none.csv"), ["a", "b"])

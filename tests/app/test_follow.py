@@ -325,7 +325,7 @@ def test_files_that_cannot_be_followed(folder, tmp_path):
     done = run("follow", tmp_path / "g.likely", stdin="x\n1\n")
     assert done.exit_code == 4 and "can be followed live" in done.stderr
     done = run("follow", folder / "chain.likely", tmp_path / "none.csv")
-    assert done.exit_code == 3 and "cannot be read" in done.stderr
+    assert done.exit_code == 3 and "there is no such file" in done.stderr
     done = run("follow", folder / "chain.likely", folder / "feed.csv", "-o", folder / "feed.csv")
     assert done.exit_code == 3 and "would be overwritten" in done.stderr
 

@@ -98,7 +98,10 @@ def test_the_number_of_states_is_chosen_where_nobody_says_it(folder, tmp_path):
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     assert {"hmm-1", "hmm-2", "hmm-8"} <= {line["key"] for line in facts["leaderboard"]}
-    assert "chosen on the same folds" in done.stderr
+    assert "the number of states was chosen on the same folds" in done.stderr
+    done = run("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--columns", "x", "-o", tmp_path / "m.likely",
+               "--cv", 2, "--states", 2)  # fmt: skip
+    assert "(the model was chosen on the same folds" in done.stderr
     assert "say little" in " ".join(facts["hazards"])  # y is noise
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+import likely as lk
 from likely.core.columns import Columns
 from likely.data.dates import instants
 from likely.data.fingerprint import fingerprint
 from likely.data.labels import labels
 from likely.data.table import Table
-from likely.data.typed import typed
+from likely.data.typed import as_frame, typed
 from likely.errors import DataError, DomainError, FitWarning, ShapeError
 
 CSV = """id,size,colour,n,smokes,class,w,when,who
@@ -423,3 +426,51 @@ def test_fingerprint_of_a_table_includes_its_labels():
     x = {"x": [0.5, 1.5, 2.5]}
     prints = {Table.of(x | {"y": y}, target="y").fingerprint for y in (["a", "b", "a"], ["a", "b", "b"])}
     assert len(prints) == 2 and Table.of(x).fingerprint not in prints
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ([10**40, 10**19, None, 3], [1e40, 1e19, None, 3]),
+        ([3, 4, None, -(10**40)], [3, 4, None, -1e40]),
+        ([3, 4, None, 10**25], [3, 4, None, 1e25]),
+        ([10**40, 2.5, float("nan"), 1], [1e40, 2.5, None, 1]),
+        ([np.int64(3), np.float32(2.5), None, 1], [3, 2.5, None, 1]),
+        ([Decimal("1e40"), 3, Decimal("NaN"), Decimal("1.5")], [1e40, 3, None, 1.5]),
+        ([Decimal("1.5"), 10**40, Decimal("sNaN"), 2], [1.5, 1e40, None, 2]),
+        ([Fraction(1, 4), 10**40, None, 2], [0.25, 1e40, None, 2]),
+        ([np.longdouble(1.5), 10**40, None, np.longdouble(2)], [1.5, 1e40, None, 2]),
+        (["3", 10**40, None, "1"], [3, 1e40, None, 1]),
+        ([True, 10**40, None, 2], [1, 1e40, None, 2]),
+    ],
+)
+def test_numbers_of_any_type_and_size_are_read_as_they_are(cells, expected):
+    """Polars makes what its type has no room for null."""
+    objects = np.array(cells, dtype=object)
+    own = pl.DataFrame([pl.Series("a", cells, dtype=pl.Object)])
+    for source in ({"a": cells}, {"a": objects}, pd.DataFrame({"a": pd.Series(cells, dtype=object)}), own):
+        assert typed(as_frame(source), {"a": "real"})["a"].to_list() == expected
+
+
+@pytest.mark.parametrize("cell", [10**400, Fraction(-(10**400)), Decimal("1e400")])
+def test_numbers_beyond_floats_are_refused(cell):
+    for cells in ([1, 2, cell], [1.5, 2, cell]):
+        with pytest.raises(lk.DataError, match='row 3, column "a": the number is beyond the range of floats'):
+            as_frame({"a": cells})
+
+
+def test_cells_that_have_no_type_in_common_are_words():
+    cells = [3, pd.Timestamp("2024-01-31"), None]
+    for mixed in (cells, cells[::-1]):
+        assert as_frame({"a": mixed})["a"].null_count() == 1
+
+
+def test_huge_integers_are_no_gaps_to_a_table_model():
+    rng, y = np.random.default_rng(0), np.arange(60) % 2
+    frame = pd.DataFrame({"a": rng.normal(size=60) + 3 * y, "b": rng.normal(size=60)})
+    model = lk.TableClassifier().fit(frame, y)
+    new = pd.DataFrame({"a": pd.Series([10**40, 3], dtype=object), "b": [0.0, 0.0]})
+    np.testing.assert_allclose(model.predict_proba(new), model.predict_proba(new.astype(float)))
+    levels = [10**40 + int(v) * 10**37 for v in (10 * rng.normal(size=60) + 50 * y).round()]
+    learnt = lk.TableClassifier().fit(frame.assign(a=pd.Series(levels, dtype=object)), y)
+    assert learnt.score(frame.assign(a=pd.Series(levels, dtype=object)), y) > 0.9

@@ -638,3 +638,9 @@ def test_the_integrated_mean_counts_the_entries_of_each_column(iris):
     exact = np.diagonal(S + np.linalg.inv(information))
     assert (np.diagonal(wide.covariance_) >= exact - 1e-12).all()
     assert (np.diagonal(wide.covariance_) <= 1.05 * exact).all()
+
+
+def test_a_note_on_many_classes_names_the_first_of_them(rng):
+    X, y = rng.normal(size=(60, 2)), [f"L{i:02d}" if i < 30 else "common" for i in range(60)]
+    with pytest.warns(lk.FitWarning, match=r"classes 'L00', 'L01', 'L02', 'L03', 'L04' and 25 more have one row each:"):
+        lk.BayesClassifier(lk.GaussianDensity("diagonal", prior="weak")).fit(X, y)

@@ -254,3 +254,16 @@ def test_a_file_keeps_the_metric_and_can_be_shown(rng, tmp_path):
     done = CliRunner().invoke(likely, ["show", str(path)])
     assert done.exit_code == 0, done.output
     assert "DTWClassifier" in done.output
+
+
+def test_lengths_cut_one_array_into_sequences(rng):
+    X, y = spoken(rng, 20, D=2)
+    frames, lengths = np.concatenate(X), [len(x) for x in X]
+    m, cut = DTWClassifier(3).fit(X, y), DTWClassifier(3).fit(frames, y, lengths=lengths)
+    assert (cut.predict(frames, lengths=lengths) == m.predict(X)).all()
+    assert (cut.predict_log_proba(frames, lengths=lengths) == m.predict_log_proba(X)).all()
+    assert (cut.decide(frames, novelty=0.1, lengths=lengths) == m.decide(X, novelty=0.1)).all()
+    assert (cut.kneighbors(frames, 2, lengths=lengths)[1] == m.kneighbors(X, 2)[1]).all()
+    assert cut.score(frames, y, lengths=lengths) == m.score(X, y)
+    with pytest.raises(ShapeError, match="lengths cut one long array"):
+        cut.predict(Ragged.of(X), lengths=lengths)

@@ -143,3 +143,16 @@ def test_what_crosses_the_border_is_scipys(texts):
     d = MultinomialDensity().fit(X)
     assert sp.issparse(d._rows(sp.coo_array(X), reset=False))
     assert np.array_equal(d.score_samples(tallied(X)), d.score_samples(X))
+
+
+@pytest.mark.parametrize("kind", [lk.MultinomialDensity, lk.DirichletMultinomialDensity])
+def test_fractions_in_new_rows_are_told_of_once(kind):
+    x = np.array([[1.0, 2.0, 2.0], [2.0, 1.0, 0.0], [0.0, 4.0, 1.0], [5.0, 1.0, 3.0]])
+    m, new = kind().fit(x), np.array([[1.0, 0.5, 2.0]])
+    for verb in (m.score_samples, m.score):
+        with pytest.warns(lk.FitWarning, match="column 1 is not all whole numbers") as heard:
+            verb(new)
+        assert len(heard) == 1
+    with pytest.warns(lk.FitWarning, match="not all whole numbers") as heard:
+        lk.MixtureDensity(kind(), 2, random_state=0).fit(np.tile(x + [0.0, 0.5, 0.0], (10, 1)))
+    assert sum("whole numbers" in str(note.message) for note in heard) == 1

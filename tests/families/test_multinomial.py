@@ -93,6 +93,7 @@ def test_what_cannot_happen():
     assert m.objective(m.collect(rows[1:2])) == -np.inf
 
 
+@pytest.mark.filterwarnings("ignore:.*not all whole numbers")
 def test_fractions_are_scored_with_gamma_functions():
     x, p = [0.5, 1.25, 2.0], P[0]
     want = (
@@ -378,12 +379,15 @@ def test_products_lose_no_more_than_the_probabilities_do(kind):
 
 
 @pytest.mark.parametrize("law", [lk.Multinomial, lk.DirichletMultinomial])
-def test_fractions_are_told_of_by_fit(law):
-    x = np.array([[1.0, 0.5, 2.0], [2.0, 1.0, 0.25]])
+def test_fractions_are_told_of_once(law):
+    x, told = np.array([[1.0, 0.5, 2.0], [2.0, 1.0, 0.25]]), f"{law.__name__}: columns 1 and 2 are not all whole"
     for rows in (x, sp.csr_array(x)):
-        with pytest.warns(FitWarning, match=f"{law.__name__}: columns 1 and 2 are not all whole"):
-            law.fit(rows)
+        for verb in (law.fit, law(np.full(3, 1 / 3)).log_prob, law(np.full((2, 3), 1 / 3)).log_prob):
+            with pytest.warns(FitWarning, match=told) as heard:
+                verb(rows)
+            assert len(heard) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for rows in (2 * np.rint(x), sp.csr_array(2 * np.rint(x))):
             law.fit(rows)
+            law(np.full(3, 1 / 3)).log_prob(rows)

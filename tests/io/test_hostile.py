@@ -769,10 +769,10 @@ def test_a_large_file_takes_little_more_than_its_own_size():
         ("moments stack", {"origin": np.nan}, "origin of the content"),
         ("column moments", {"rows": -1e-9}, "rows of the content"),
         ("column moments", {"scatter": -1.0}, "scatter of the content"),
-        ("full", {"covariance": -1.0}, "is no Gaussian"),
+        ("full", {"covariance": -1.0}, "is no sound Gaussian: "),
         ("full", {"mean": np.nan}, "mean of the content"),
         ("diagonal", {"covariance": -1.0}, "variances must not be negative"),
-        ("several", {"covariance": -1.0}, r"parts\[0\] is no Gaussian"),
+        ("several", {"covariance": -1.0}, r"parts\[0\] is no sound Gaussian: "),
     ],
 )
 def test_a_number_that_cannot_be_names_its_field(name, change, words):
@@ -814,7 +814,7 @@ CONTENT: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "an odd dict": (lambda c: c.update(mean={"dict": []}), "mean must be a dict"),
     "a mark more": (lambda c: c.update(mean={"tuple": [], "x": 1}), "mean must have tuple"),
     "no mark": (lambda c: c.update(mean={"x": 1}), "mean must say what it is"),
-    "another kind": (lambda c: c.update(kind="diagonal"), "is no Gaussian"),
+    "another kind": (lambda c: c.update(kind="diagonal"), "is no sound Gaussian: "),
     "no kind": (lambda c: c.update(kind=None), "kind of the content"),
     "an odd kind": (lambda c: c.update(kind="round"), "one of 'full', 'diagonal', 'spherical', got 'round'"),
 }
@@ -984,8 +984,8 @@ SETTINGS: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
     "no neighbours": (OTHERS[-1], {"k": 0}, "k of the content must be such as DTWClassifier takes, got 0"),
     "less than none": (OTHERS[-1], {"k": -1}, "k of the content"),
     "half of one": (OTHERS[-1], {"k": 2.5}, "k of the content"),
-    "an odd band": (OTHERS[-1], {"band_": -2.0}, "is no DTWClassifier"),
-    "an odd cost": (OTHERS[-1], {"metric": "nowhere"}, "is no DTWClassifier"),
+    "an odd band": (OTHERS[-1], {"band_": -2.0}, "is no sound DTWClassifier: "),
+    "an odd cost": (OTHERS[-1], {"metric": "nowhere"}, "is no sound DTWClassifier: "),
     "an unknown link": (OTHERS[2], {"link": "nowhere"}, "link of the content must be such as Agglomerative takes"),
     "an array": (OTHERS[2], {"link": np.zeros(3)}, "link of the content"),
     "another array": (OTHERS[1], {"n_clusters": np.ones(2)}, "of the content must be such as KMeans takes"),

@@ -350,6 +350,7 @@ OF_A_MEAN = lk.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0)  # a prior, but no
 
 
 @pytest.mark.parametrize(("given", "name"), [({"weights": None, "parts": "weak"}, "parts"),
+                                             ({"parts": "weak"}, "parts"),
                                              ({"weights": [1.0, 2.0], "parts": None}, "weights"),
                                              ({"weights": OF_A_MEAN, "parts": None}, "weights")])  # fmt: skip
 def test_a_prior_of_no_prior_is_refused(given, name):

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -430,3 +431,14 @@ def test_a_monitor_without_known_faults_can_be_saved(tmp_path):
     monitor.save(tmp_path / "m.likely")
     read = lk.load(tmp_path / "m.likely")
     assert len(read.classes_) == 0 and read.supported_rate_ == monitor.supported_rate_
+
+
+def test_lengths_cut_one_array_into_stretches(rng: np.random.Generator) -> None:
+    x = plant(rng, 400, 3)
+    of_list = FaultMonitor(false_alarm_rate=0.05).fit([x[:250], x[250:]])
+    of_array = FaultMonitor(false_alarm_rate=0.05).fit(x, lengths=[250, 150])
+    np.testing.assert_allclose(of_array.watch(x[:20]).log_odds, of_list.watch(x[:20]).log_odds)
+    frame = pd.DataFrame(x, columns=list("abc"))
+    assert FaultMonitor(false_alarm_rate=0.05).fit(frame, lengths=[250, 150]).feature_names_in_.tolist() == list("abc")
+    with pytest.raises(ShapeError, match=r"one label for each of 1 stretches, got 2: for lengths .* write lengths="):
+        FaultMonitor(false_alarm_rate=0.05).fit(x, [250, 150])

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from likely.errors import DataError, sentence
+from likely.errors import DataError, unread
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,9 +74,7 @@ def _opened(path: Path, packed: bool) -> Iterator[IO[bytes]]:
     except (OSError, EOFError) as error:
         if isinstance(error, BrokenPipeError):
             raise
-        from likely.data.delimited import why_unread
-
-        raise DataError(sentence(str(path), "the file cannot be read", why_unread(error))) from error
+        raise DataError(unread(str(path), error)) from error
 
 
 def _of_parquet(path: Path) -> Iterator[pl.DataFrame]:

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from likely.errors import DataError, sentence
+from likely.errors import DataError, sentence, unread
 
 
 def read_cost(path: str, classes: Any) -> Any:
@@ -49,7 +49,7 @@ def _text(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise DataError(sentence(path, "the file cannot be read", error.strerror)) from error
+        raise DataError(unread(path, error)) from error
     except UnicodeDecodeError as error:
         raise DataError(sentence(path, "text must be UTF-8", remedy="save the file as UTF-8")) from error
 

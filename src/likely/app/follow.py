@@ -19,7 +19,7 @@ from likely.app.follow_output import Output, csv_line, json_line
 from likely.app.follow_signals import Stops
 from likely.app.outputs import check_outputs
 from likely.app.talk import Talk
-from likely.errors import DataError, LikelyError, sentence
+from likely.errors import DataError, LikelyError, sentence, unread
 from likely.io.whole_files import is_stream
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
     try:
         stream = open(file, "rb")
     except OSError as error:
-        raise DataError(sentence(file, "the file cannot be read", error.strerror)) from error
+        raise DataError(unread(file, error)) from error
     with stream:
         yield stream
 

@@ -30,7 +30,8 @@ def _classified(journey: Any) -> Iterator[str]:
     yield ""
     yield journey.found["verdict"].replace(" per row", " per sequence")
     if len([s for s in journey.contest.standings if s.rung.key != "frequencies"]) > 1:
-        yield "(the number of states was chosen on the same folds: expect its figures to be slightly too good)"
+        chosen = "number of states" if journey.job.states is None else "model"
+        yield f"(the {chosen} was chosen on the same folds: expect its figures to be slightly too good)"
     yield ""
     yield f"on {len(e):,} sequences that the model had not seen; intervals are at 95 %"
     yield f"  error     {e.error}"

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from likely.errors import DataError, sentence
+from likely.errors import DataError, sentence, unread
 
 Source = Path | bytes
 
@@ -55,7 +55,7 @@ def lines_of(source: Source, whose: str, n: int | None = None) -> list[str]:
     except pl.exceptions.NoDataError:
         return []
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(sentence(whose, "the file cannot be read", why_unread(error))) from error
+        raise DataError(unread(whose, error)) from error
     broken = lines.str.contains("\ufffd", literal=True)
     if broken.any():
         expected = f"text must be UTF-8, line {int(broken.arg_max() or 0) + 1} is not"

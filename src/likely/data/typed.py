@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from likely.data.cells import as_kind, as_numbers, as_words, bad_cell, tidy, tokens
+from likely.data.cells import as_kind, as_numbers, as_words, at_row, bad_cell, tidy, tokens
 from likely.data.delimited import refuse_names
 from likely.data.kinds import WISHES, are_answers
 from likely.data.reading import read, require
@@ -93,7 +97,8 @@ def as_frame(
     refuse_names(source.columns, whose)
     if not source.height or not source.width:
         raise DataError(sentence(whose, "rows are needed", f"{source.height} rows of {source.width} columns"))
-    return tidy(source, missing)
+    columns = [_series(one.name, one.to_list()) if one.dtype == pl.Object else one for one in source]
+    return tidy(pl.DataFrame(columns), missing)
 
 
 def _foreign(frame: Any, whose: str) -> pl.DataFrame:
@@ -112,17 +117,57 @@ def _side_by_side(columns: list[pl.Series], whose: str) -> pl.DataFrame:
 
 def _series(name: str, values: Any) -> pl.Series:
     array = values.to_numpy() if hasattr(values, "to_numpy") else values
-    if getattr(getattr(array, "dtype", None), "kind", "O") in "biufM":
+    dtype = getattr(array, "dtype", None)
+    if getattr(dtype, "kind", "O") in "biufM" and dtype != np.longdouble:
         return pl.Series(name, array)
     cells = [None if _is_gap(value) else value for value in list(array)]
-    if any(isinstance(value, str) for value in cells):
-        cells = [value if value is None else str(value) for value in cells]
-    return pl.Series(name, cells, strict=False)
+    types = {type(value) for value in cells} - {type(None)}
+    if any(issubclass(one, str) for one in types):
+        return _as_texts(name, cells)
+    if types - {bool, np.bool_} and all(issubclass(one, Real | Decimal | np.bool_) for one in types):
+        whole = all(issubclass(one, Integral | np.bool_) for one in types)
+        return _integers(name, cells) if whole else _floats(name, cells)
+    try:
+        found = pl.Series(name, cells, strict=False)
+    except (pl.exceptions.PolarsError, TypeError, ValueError):
+        return _as_texts(name, cells)
+    return found if found.null_count() == sum(cell is None for cell in cells) else _as_texts(name, cells)
+
+
+def _as_texts(name: str, cells: list[Any]) -> pl.Series:
+    return pl.Series(name, [None if value is None else str(value) for value in cells], dtype=pl.String)
+
+
+def _integers(name: str, cells: list[Any]) -> pl.Series:
+    """Whole numbers of any size with all their digits; as they are written where no type of Polars has room."""
+    values = [None if value is None else int(value) for value in cells]
+    present = [value for value in values if value is not None]
+    for dtype, low, high in ((pl.Int64, -(2**63), 2**63), (pl.UInt64, 0, 2**64), (pl.Int128, -(2**127), 2**127)):
+        if low <= min(present) and max(present) < high:
+            return pl.Series(name, values, dtype=dtype)
+    _floats(name, values)  # refuses what is beyond their range
+    return _as_texts(name, values)
+
+
+def _floats(name: str, cells: list[Any]) -> pl.Series:
+    return pl.Series(name, [_float(name, i, value) for i, value in enumerate(cells)], dtype=pl.Float64)
+
+
+def _float(name: str, i: int, value: Any) -> float | None:
+    if value is None:
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if math.isinf(found) and not abs(value) == math.inf:
+        raise at_row(i + 1, name, "the number is beyond the range of floats, ±1.8e308. Write it in another unit")
+    return found
 
 
 def _is_gap(value: Any) -> bool:
     """None, NaN, and whatever else is not equal to itself or does not say."""
     try:
         return value is None or bool(value != value)
-    except (TypeError, ValueError):
-        return type(value).__name__ in ("NAType", "NaTType")
+    except (TypeError, ValueError, ArithmeticError):  # decimals have a NaN that cannot be compared
+        return type(value).__name__ in ("NAType", "NaTType", "Decimal")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DataError, sentence
+from likely.errors import DataError, sentence, unread
 
 Path = str | os.PathLike[str]
 
@@ -52,9 +52,7 @@ def read_wav(path: Path) -> Sound:
         with open(path, "rb") as stream:
             data = stream.read()
     except (OSError, ValueError) as error:
-        raise DataError(
-            sentence(whose, "the file cannot be read", getattr(error, "strerror", None) or error)
-        ) from error
+        raise DataError(unread(whose, error)) from error
     return parse_wav(data, whose)
 
 

@@ -20,7 +20,7 @@ from likely.core.notes import said_once, tell
 from likely.decisions.calibrators import METHODS, Temperature, calibrate, choose_method
 from likely.decisions.combine import change_log_prior
 from likely.decisions.floor import Floor
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, enumerated, sentence
 from likely.estimators.base import BaseEstimator
 from likely.estimators.deciding import RULES, Deciding
 from likely.estimators.foreign import (
@@ -309,17 +309,19 @@ def _singles_always_train(splits: list[Split], owner: Index, classes: NDArray[An
         absent = np.setdiff1d(owner[split.test], owner[split.train])
         alone = np.isin(owner[split.test], absent)
         if alone.any():
-            named = ", ".join(repr(c) for c in classes[absent].tolist())
-            told = f"class {named} has one distinct row: it is learnt from, but its posteriors cannot be calibrated"
-            tell(sentence("Calibrated", told, remedy="pass more rows of it"))
+            named = enumerated("class", map(repr, classes[absent].tolist()))
+            one = len(absent) == 1
+            told = f"{named} {'has one distinct row' if one else 'have one distinct row each'}"
+            what = "learnt from, but posteriors cannot be calibrated there"
+            tell(sentence("Calibrated", f"{told}: {'it is' if one else 'they are'} {what}", remedy="pass more rows"))
         yield Split(np.sort(np.concatenate([split.train, split.test[alone]])), split.test[~alone])
 
 
 def _tell_of_absent(split: Split, owner: Index, classes: NDArray[Any]) -> None:
     absent = np.setdiff1d(np.arange(len(classes)), owner[split.train])
     if len(absent):
-        named = ", ".join(repr(c) for c in classes[absent].tolist())
-        told = f"class {named} is absent from a training fold: its rows there count as never expected"
+        named, one = enumerated("class", map(repr, classes[absent].tolist())), len(absent) == 1
+        told = f"{named} {'is' if one else 'are'} absent from a training fold: rows there count as never expected"
         tell(sentence("Calibrated", told, remedy="use fewer folds or other groups"))
 
 

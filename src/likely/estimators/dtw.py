@@ -18,6 +18,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.base import BaseEstimator
 from likely.estimators.labels import checked_labels, encoded, tell_of_labels
 from likely.estimators.novelty import alarm
+from likely.estimators.sequence_border import cut
 from likely.models.warp_bands import band_of
 from likely.models.warp_costs import LocalCost, local_cost
 from likely.models.warp_frames import Series, all_series
@@ -72,10 +73,13 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self.band = band
         self.weights = weights
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Remember sequences X and their labels y (n,)."""
+    def fit(self, X: Any, y: Any, *, lengths: Any = None) -> Self:
+        """Remember sequences X and their labels y (n,).
+
+        `lengths` cut sequences out of one long array X of frames, (T,) or (T, D), here and in all that follow.
+        """
         self._validate_params()
-        series = all_series(X, "DTWClassifier")
+        series = all_series(cut(X, lengths), "DTWClassifier")
         self._meant.prepare(series, "DTWClassifier")  # what this cost cannot take is refused now
         rule_named(self.steps, "DTWClassifier")
         self.__dict__.pop("feature_names_in_", None)
@@ -94,25 +98,29 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         band_of(self.band_, "DTWClassifier")
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, lengths: Any = None) -> NDArray[Any]:
         """The class with most votes (n,); of equals the first in `classes_`."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return self.classes_[self.predict_proba(X, lengths).argmax(axis=1)]
 
-    def predict_proba(self, X: Any) -> Array:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
+        """The share of sequences that are classified rightly."""
+        return float(super().score(cut(X, lengths), y, sample_weight))
+
+    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
         """Shares of the votes (n, C), columns in the order of `classes_`; with k=1 each is 0 or 1."""
         check_is_fitted(self)
-        return self._votes(self._nearest(self._series(X), self.k))
+        return self._votes(self._nearest(self._series(X, lengths), self.k))
 
-    def log_posterior(self, X: Any) -> Array:
+    def log_posterior(self, X: Any, lengths: Any = None) -> Array:
         """Their logarithms (n, C): −inf for a class without a vote."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.log(self.predict_proba(X, lengths))
 
     predict_log_proba = log_posterior
 
     def decide(
         self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
-        novelty: float | None = None, full: bool = False,
+        novelty: float | None = None, full: bool = False, lengths: Any = None,
     ) -> Any:  # fmt: skip
         """The cheapest action by the shares of votes, or `lk.REJECT`; `cost` is that of mistakes, as in `lk.decide`.
 
@@ -120,14 +128,14 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         but this share of training series, each among the others.
         """
         check_is_fitted(self)
-        found = self._nearest(self._series(X), self.k)
+        found = self._nearest(self._series(X, lengths), self.k)
         novel, why = (None, None) if novelty is None else self._novel(found.distances[:, -1], novelty)
         return settled(
             self._votes(found), self.classes_, cost=cost, reject_cost=reject_cost, reject_below=reject_below,
             novel=novel, why_novel=why, full=full,
         )  # fmt: skip
 
-    def kneighbors(self, X: Any = None, k: int | None = None) -> tuple[Array, Index]:
+    def kneighbors(self, X: Any = None, k: int | None = None, lengths: Any = None) -> tuple[Array, Index]:
         """Distances and places of the k nearest training sequences (n, k), nearest first; of equals the first.
 
         Without X: of each training sequence among the others.
@@ -137,7 +145,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         others = len(self.owner_) - (X is None)
         if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= others:
             raise DomainError(sentence("DTWClassifier", f"k must be a whole number from 1 to {others}", k))
-        found = self._nearest(None if X is None else self._series(X), int(k))
+        found = self._nearest(None if X is None else self._series(X, lengths), int(k))
         return found.distances, found.indices
 
     def save(self, path: Any) -> None:
@@ -161,8 +169,8 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         rule, limits = rule_named(self.steps, "DTWClassifier"), band_of(band, "DTWClassifier")
         return Rules.of(self._meant, self.frames_.shape[1], steps=rule, band=limits, whose="DTWClassifier")
 
-    def _series(self, X: Any) -> Series:
-        series, D = all_series(X, "DTWClassifier"), self.frames_.shape[1]
+    def _series(self, X: Any, lengths: Any = None) -> Series:
+        series, D = all_series(cut(X, lengths), "DTWClassifier"), self.frames_.shape[1]
         if series.values.shape[1] != D:
             got = series.values.shape[1]
             raise ShapeError(sentence("DTWClassifier", f"frames must have {D} entries, as in fit", got))

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from likely.errors import enumerated
+
 SHOWN = 5  # columns that a note names
 
 
@@ -20,7 +22,7 @@ def notes_on_classes(clf: Any, rows: int) -> Iterator[str]:
     elif len(single) == 1:
         yield f"class {single[0]} has one row: its spread is what the prior says"
     elif single:
-        yield f"classes {', '.join(single)} have one row each: their spread is what the prior says"
+        yield f"{enumerated('class', single)} have one row each: their spread is what the prior says"
     for label, columns in constant_columns(clf):
         told = f"class {label!r} does not vary in {', '.join(map(repr, columns))}"
         yield f"{told}: its spread there is what the prior says"

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from likely.core.arrays import Array, Index
 from likely.core.notes import said_once, tell
 from likely.decisions.evaluation import Evaluation
-from likely.errors import DataError, DomainError, sentence
+from likely.errors import DataError, DomainError, enumerated, sentence
 from likely.estimators.calibrated import Calibrated
 from likely.estimators.foreign import aligned_to, checked_targets, fitted, log_posteriors, rows_of
 from likely.estimators.labels import checked_labels, labelled_things
@@ -195,7 +195,7 @@ def _tell_of_absent(split: Split, owner: Index, classes: NDArray[Any]) -> None:
     """A class that was not in training cannot be recognised: its posterior is 0, and that is said."""
     absent = np.setdiff1d(np.arange(len(classes)), owner[split.train])
     if len(absent):
-        named = ", ".join(repr(c) for c in classes[absent].tolist())
-        told = f"class {named} is absent from the training rows of a fold, where its posterior is 0"
-        remedy = "pass more rows of it, or use fewer folds or other groups"
+        named, one = enumerated("class", map(repr, classes[absent].tolist())), len(absent) == 1
+        told = f"{named} {'is' if one else 'are'} absent from the training rows of a fold, where the posterior is 0"
+        remedy = "pass more rows, or use fewer folds or other groups"
         tell(sentence("evaluate", told, remedy=remedy))

@@ -68,14 +68,15 @@ class DirichletMultinomial(Law):
         return self.replace(alpha=self.alpha[np.asarray(index)])
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack."""
+        """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack; fractions are told of."""
+        tell_fractions(x, "DirichletMultinomial", EXPECTED)
+        return map_rows(self.log_prob_block, count_rows(x, self.dim, "DirichletMultinomial"), self.members)
 
-        def evaluate(block: Any) -> Array:
-            score = self._sparse if isinstance(block, SparseRows) else self._dense
-            out = score(block)
-            return out if self.members else out[:, 0]
-
-        return map_rows(evaluate, count_rows(x, self.dim, "DirichletMultinomial"), self.members)
+    def log_prob_block(self, block: Any) -> Array:
+        """The same for the rows of a block, whose fractions were told of before."""
+        block = count_rows(block, self.dim, "DirichletMultinomial")
+        out = self._sparse(block) if isinstance(block, SparseRows) else self._dense(block)
+        return out if self.members else out[:, 0]
 
     def _dense(self, block: Any) -> Array:
         counts, seen, possible = seen_counts(block, self.dim, "DirichletMultinomial")

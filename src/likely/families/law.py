@@ -127,8 +127,9 @@ class Law(Value):
         """E[g(x)] with its error: laws of counts sum, laws of one real number integrate, others average n draws.
 
         g takes rows (m, d), or (m, K, d) of a stack, and gives (m, ...). The error is a bound for an integral, and the
-        standard error for draws. An integral that does not converge is refused. Jumps and kinks of g cost no accuracy;
-        what g does where the law has less than 1e-5 of its weight may go unseen.
+        standard error for draws. An integral that does not converge is refused, as is one whose error exceeds 1e-3 of
+        E|g(x)|. Jumps and kinks of g cost no accuracy; what g does where the law has less than 1e-5 of its weight may
+        go unseen.
 
         >>> import likely as lk
         >>> value, error = lk.Gaussian([0.0], 1.0).expect(lambda x: x[..., 0] ** 2)

@@ -22,6 +22,9 @@ MANY, PANELS = 100_000, 512  # draws that an expectation looks at, and panels
 STEEP = 128  # pairs of neighbouring draws between which a function changes most
 HIDDEN = 1e-3  # probability that poles may hide from an expectation: it counts as error
 ROUNDING = 1e-12  # of an integral, at least
+INACCURATE = 1e-3  # error of an expectation, of E|g(x)|, from which on it is refused
+NOTHING = 1e-9  # of the size of g: an error that is always small enough
+SMALLEST = 700.0  # x = scale · exp(t) from exp(−700) to exp(700)
 SLOW = 0.999  # a tail that falls by less from one t to the next has no integral that could be found
 
 
@@ -33,15 +36,29 @@ class Atoms(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Where the law of one real number has its weight, as panels in t with x = centre + scale · sinh(t)."""
+    """Where the law of one real number has its weight, as panels in t with x = centre + scale · sinh(t).
+
+    Positive laws may have x = scale · exp(t): a pole at 0 is then a tail like any other.
+    """
 
     centre: float
     scale: float
     edges: Array  # in t
+    positive: bool = False
 
     def places(self, t: Array) -> Array:
         """x for each t."""
-        return np.asarray(self.centre + self.scale * np.sinh(t))
+        return np.asarray(np.exp(t + math.log(self.scale)) if self.positive else self.centre + self.scale * np.sinh(t))
+
+    def where(self, x: Array) -> Array:
+        """t for each x."""
+        if self.positive:
+            return np.asarray(np.log(x) - math.log(self.scale))
+        return np.asarray(np.arcsinh((x - self.centre) / self.scale))
+
+    def log_width(self, t: Array) -> Array:
+        """log dx/dt."""
+        return np.asarray(t if self.positive else _log_cosh(t)) + math.log(self.scale)
 
 
 def look(law: Any) -> Atoms | Line | None:
@@ -116,16 +133,29 @@ def _listed(law: Any, draws: Array) -> Atoms | None:
     return None
 
 
-def _line(draws: Array, panels: int = 64, ends: Any = ()) -> Line:
+def _line(draws: Array, panels: int = 64, ends: Any = (), positive: bool = False) -> Line:
     """Panels that begin and end at quantiles of the draws and known ends, and go on to both sides."""
     marks = np.quantile(draws, np.linspace(0, 1, panels + 1))
     centre = float(marks[panels // 2])
     scale = float(marks[3 * panels // 4] - marks[panels // 4]) / 2 or float(np.ptp(draws)) or abs(centre) or 1.0
-    far = np.concatenate([np.arange(0.0, 12.0, 0.5), np.arange(12.0, FARTHEST + 1, 6.0)])
     beyond = float(np.ptp(draws)) * 0.5 ** np.arange(40.0)  # a law may end anywhere just outside of its draws
     marks = np.concatenate([marks, marks[0] - beyond, marks[-1] + beyond, ends])
-    edges = np.unique(np.concatenate([-far, far, np.arcsinh((marks - centre) / scale)]))
-    return Line(centre, scale, edges)
+    if positive:
+        line, marks = Line(0.0, centre, marks, True), marks[marks > 0]
+        low, high = -SMALLEST - math.log(centre), SMALLEST - math.log(centre)
+    else:
+        line, low, high = Line(centre, scale, marks), -FARTHEST, FARTHEST
+    far = np.concatenate([np.arange(0.0, 12.0, 0.5), np.arange(12.0, max(-low, high), 6.0)])
+    edges = np.unique(np.concatenate([[low, high], -far, far, line.where(marks)]))
+    return line._replace(edges=edges[(edges >= low) & (edges <= high)])
+
+
+def _is_positive(law: Any, draws: Array) -> bool:
+    """Whether draws are positive and the density is 0 below 0."""
+    if not draws.min() > 0:
+        return False
+    with np.errstate(all="ignore"):
+        return bool(np.isneginf(log_density(law, -np.quantile(draws, [[0.0], [0.01], [0.5], [0.99]]))).all())
 
 
 def integral(
@@ -146,7 +176,7 @@ def integral(
         x = line.places(t)
         logs = log_density(law, x[:, None])
         logs = np.where(np.isposinf(logs), -np.inf, logs)  # a pole itself has no width
-        return x, logs, np.exp(logs + _log_cosh(t) + math.log(line.scale))
+        return x, logs, np.exp(logs + line.log_width(t))
 
     def values(t: Array) -> Array:
         x, logs, p = weighted(t)
@@ -168,7 +198,8 @@ def integral(
                 return sign * math.inf, 0.0
         value, error = integrate(finite, line.edges)
         size = abs(value)
-        tails = [_tail(finite, side, size) + _unseen(line, weighted, values, side, size) for side in (-1.0, 1.0)]
+        ends = float(line.edges[0]), float(line.edges[-1])
+        tails = [_tail(finite, end, size) + _unseen(line, weighted, values, end, size) for end in ends]
     error += abs(1 - mass) * (most + abs(value)) + sum(abs(t) for t in tails if math.isfinite(t))
     return value + sum(tails), error
 
@@ -202,7 +233,10 @@ def expectation(law: Any, g: Callable[[Array], Array]) -> tuple[Array, Array] | 
     whose = f"{type(law).__name__}.expect"
     on_line = Within(law, *law._turn) if hasattr(law, "_turn") else law
     x = np.sort(np.ravel(law.sample(MANY, np.random.default_rng(0))))
-    line = _line(x, PANELS, ends=getattr(law, "_turn", ()))
+    if hasattr(law, "_turn"):
+        line = _line(x, PANELS, ends=law._turn)
+    else:
+        line = _line(x, PANELS, positive=_is_positive(law, x))
     with np.errstate(all="ignore"):
         values = np.asarray(g(x[:, None]), dtype=np.float64)
     found = [_entry(line, on_line, g, j, x, column, whose) for j, column in enumerate(values.reshape(len(x), -1).T)]
@@ -210,7 +244,7 @@ def expectation(law: Any, g: Callable[[Array], Array]) -> tuple[Array, Array] | 
         return None
     parts = np.array(found, dtype=np.float64).reshape(*values.shape[1:], 2)
     if not np.isfinite(parts).all():
-        raise DomainError(sentence(whose, "the expectation does not exist, or its integral does not converge"))
+        raise _no_convergence(whose)
     return parts[..., 0][()], parts[..., 1][()]
 
 
@@ -232,43 +266,56 @@ def _entry(line: Line, law: Any, g: Any, j: int, x: Array, seen: Array, whose: s
     with np.errstate(all="ignore"):
         change = np.nan_to_num(np.abs(np.diff(seen)))
     steep = np.argpartition(-change, STEEP)[:STEEP]
-    edges = np.arcsinh((x[np.unique(np.concatenate([steep, steep + 1]))] - line.centre) / line.scale)
+    edges = line.where(x[np.unique(np.concatenate([steep, steep + 1]))])
     line = line._replace(edges=np.unique(np.concatenate([line.edges, edges])))
     found = integral(line, law, entry, HIDDEN, float(sizes.max(initial=0.0)) / unit)
     if found is None:
         return None
     value, error = found
+    if math.isfinite(value + error) and error > INACCURATE * abs(value) + NOTHING:
+        size = integral(line, law, lambda at, logs: np.abs(entry(at, logs)), HIDDEN)
+        if size is None or not error <= INACCURATE * size[0] + NOTHING:
+            raise _no_convergence(whose, f"{unit * value:.3g} with an error of {unit * error:.1g}")
     return unit * value, unit * (error + ROUNDING * (1 + abs(value)))
 
 
-def _tail(integrand: Callable[[Array], Array], side: float, size: float) -> float:
+def _no_convergence(whose: str, got: str | None = None) -> DomainError:
+    expected = "the expectation does not exist, or its integral does not converge"
+    remedy = "pass a g that grows more slowly than the density falls off, or bound it with np.clip"
+    return DomainError(sentence(whose, expected, got, remedy))
+
+
+def _tail(integrand: Callable[[Array], Array], end: float, size: float) -> float:
     """What lies beyond the last panel: a geometric series, or infinity."""
-    last, before = integrand(side * np.array([FARTHEST, FARTHEST - 1]))
+    last, before = integrand(np.array([end, end - math.copysign(1.0, end)]))
     if abs(last) <= 1e-15 * (1 + size):
         return 0.0
     ratio = float(last / before) if before else 1.0
     return math.copysign(math.inf, last) if ratio >= SLOW or ratio <= 0 else float(last) / -math.log(ratio)
 
 
-def _unseen(line: Line, weighted: Any, values: Any, side: float, size: float) -> float:
+def _unseen(line: Line, weighted: Any, values: Any, farthest: float, size: float) -> float:
     """What lies where numbers end before the law does: p is too small or g too large to be written.
 
     If p g was still large there and rising it has no integral; if it was falling, it is taken to fall like e^(−c x).
     """
-    t = side * np.linspace(0.0, FARTHEST, 8 * int(FARTHEST) + 1)
+    t = np.linspace(0.0, farthest, 8 * math.ceil(abs(farthest)) + 1)
 
     def written(t: Array) -> Array:
         return np.isfinite(values(t)) & (weighted(t)[2] > 0)
 
-    found, logs, seen = values(t), weighted(t)[1], np.flatnonzero(written(t))
+    logs, seen = weighted(t)[1], np.flatnonzero(written(t))
     last = int(seen[-1]) if len(seen) else -1
-    if not 1 <= last < len(t) - 1 or not np.isfinite(logs[last + 1]) or abs(found[last]) <= 1e-13 * (1 + size):
+    if not 1 <= last < len(t) - 1 or not np.isfinite(logs[last + 1]):
         return 0.0
     end = _last_written(written, float(t[last]), float(t[last + 1]))
-    near = np.array([end - 0.01 * side, end])
-    height, x = np.log(np.abs(values(near))) - _log_cosh(near) - math.log(line.scale), line.places(near)
+    near = np.array([end - 0.01 * math.copysign(1.0, farthest), end])
+    found = values(near)
+    if abs(found[1]) <= 1e-13 * (1 + size):
+        return 0.0
+    height, x = np.log(np.abs(found)) - line.log_width(near), line.places(near)
     falling = float((height[0] - height[1]) / abs(x[1] - x[0]))
-    return math.copysign(math.exp(height[1]) / falling if falling > 0 else math.inf, found[last])
+    return math.copysign(math.exp(height[1]) / falling if falling > 0 else math.inf, found[1])
 
 
 def _last_written(written: Callable[[Array], Array], inside: float, outside: float) -> float:

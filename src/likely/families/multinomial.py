@@ -96,9 +96,14 @@ class Multinomial(Law):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack."""
-        x, evaluate = count_rows(x, self.dim, "Multinomial"), self._score
-        return map_rows(lambda block: evaluate(block) if self.members else evaluate(block)[:, 0], x, self.members)
+        """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack; fractions are told of."""
+        tell_fractions(x, "Multinomial", EXPECTED)
+        return map_rows(self.log_prob_block, count_rows(x, self.dim, "Multinomial"), self.members)
+
+    def log_prob_block(self, block: Any) -> Array:
+        """The same for the rows of a block, whose fractions were told of before: mixtures come here again and again."""
+        scores = self._score(count_rows(block, self.dim, "Multinomial"))
+        return scores if self.members else scores[:, 0]
 
     def _score(self, block: Any) -> Array:
         """log p(x | N) of a block under each member (n, K)."""

@@ -893,7 +893,7 @@ class Values:
         with np.errstate(all="ignore"):
             complaint = TABLE[name].check(parts)
             if complaint:
-                raise Refusal(f"{where} is no {name}", complaint)
+                raise Refusal(f"{where} is no sound {name}: {complaint}")
             return _constructed(cls, parts, where)
 
 
@@ -924,13 +924,18 @@ def same_names(parts: Mapping[str, Any], wanted: Any, name: str, where: str) -> 
         raise Refusal(f"{where} must have the fields of a {name}", got)
 
 
+def unsound(where: str, name: str, error: LikelyError) -> Refusal:
+    """The refusal of parts that their class does not take, in the words of the class."""
+    return Refusal(f"{where} is no sound {name}: {str(error).removeprefix(f'{name}: ').rstrip('.')}")
+
+
 def _constructed(cls: type[Value], parts: dict[str, Any], where: str) -> Value:
     if not hasattr(cls, "__post_init__"):  # it checks nothing, so the table has checked everything
         return cls.trusted(**parts)
     try:
         built = cls(**parts)
     except LikelyError as error:
-        raise Refusal(f"{where} is no {cls.__name__}", str(error).rstrip(".")) from error
+        raise unsound(where, cls.__name__, error) from error
     except Exception as error:  # numbers of a stranger: whatever they trip over, the file is to blame
         raise Refusal(f"{where} is no {cls.__name__}", f"parts that do not fit ({type(error).__name__})") from error
     for name, part in parts.items():

@@ -55,11 +55,13 @@ def integrate(f: Callable[[Array], Array], edges: Array, tolerance: float = 1e-1
         fine, differ, beyond = _with_error(f, left, right)
         allowed = tolerance * max(abs(total + float(fine.sum())), 1.0) / 64
         wrong = np.maximum(differ, beyond) > allowed
-        open_ = wrong & (right - left > 1e-15 * np.maximum(np.abs(left), np.abs(right))) & (depth < DEEPEST)
+        narrow = (right - left <= 1e-15 * np.maximum(np.abs(left), np.abs(right))) | (depth == DEEPEST)
+        open_ = wrong & ~narrow
         if open_.sum() > MOST // 2:
             open_[:] = False
         sizes.append(float(np.abs(fine[wrong]).sum()))
         lost = np.where(wrong, differ, np.maximum(differ, beyond))  # next to a pole the end itself says nothing
+        lost = np.where(wrong & narrow, np.maximum(differ, np.abs(fine)), lost)  # nothing is known of what is in there
         total, error = total + float(fine[~open_].sum()), error + float(lost[~open_].sum())
         if not open_.any():
             break

@@ -16,15 +16,15 @@ from likely.priors.dirichlet import Dirichlet
 
 @dataclass(frozen=True, eq=False)
 class MixturePrior(Value):
-    """What we believe of a `Mixture`; None leaves weights or parts to maximum likelihood.
+    """What we believe of a `Mixture`; None, the default, leaves weights or parts to maximum likelihood.
 
     >>> import likely as lk
     >>> MixturePrior(lk.Dirichlet([2.0, 2.0]), None).weights.mode
     array([0.5, 0.5])
     """
 
-    weights: Dirichlet | None
-    parts: Any
+    weights: Dirichlet | None = None
+    parts: Any = None
 
     def __post_init__(self) -> None:
         for name in ("weights", "parts"):

@@ -15,6 +15,7 @@ from likely.core.ragged import Ragged
 from likely.core.spacing import tell_of_uneven
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.recogniser import Recogniser
+from likely.estimators.sequence_border import cut
 from likely.models.fault_watch import FaultBelief, FaultWatch, Watched
 from likely.models.sensor_dynamics import Chosen, SensorDynamics, chosen, filled
 from likely.recognisers.false_alarms import (
@@ -94,14 +95,15 @@ class FaultMonitor(Recogniser):
 
     # ------------------------------------------------------------------- learning
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
         """Learn from stretches X of frames: one array (T, P), or several in a list or a Ragged.
 
+        `lengths` cut stretches out of one array.
         `y` labels stretches, or the rows of one array; None: all is normal. `sample_weight` is one a stretch.
         """
         self._check_settings()
         names = _names(X)
-        stretches = _stretches(X, y, sample_weight, self.normal)
+        stretches = _stretches(cut(X, lengths), y, sample_weight, self.normal)
         usual = [s for s in stretches if s.label == self.normal]
         mean, scale, count = _units(usual)
         self.n_features_in_ = len(mean)
@@ -305,7 +307,8 @@ def _stretches(X: Any, y: Any, sample_weight: Any, normal: Any) -> list[Stretch]
     listed = [rows(x, None, ME) for x in Ragged.of(X)]
     labels = [normal] * len(listed) if y is None else list(np.asarray(y, dtype=object))
     if len(labels) != len(listed):
-        raise ShapeError(sentence(ME, f"y must be one label for each of {len(listed)} stretches", len(labels)))
+        remedy = "for lengths of stretches write lengths=" if len(listed) == 1 else ""
+        raise ShapeError(sentence(ME, f"y must be one label for each of {len(listed)} stretches", len(labels), remedy))
     w = weights(sample_weight, len(listed), ME)
     if w is not None and w.ndim != 1:
         raise ShapeError(sentence(ME, "sample_weight must be one a stretch", w.shape))
