@@ -198,13 +198,19 @@ def _costs(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield ""
     yield f"Refusing costs: {_said(facts['reject_cost'])}."
     yield f"Refuses below a posterior of: {_said(facts['reject_below'])}."
-    yield f"Refuses as novel, at a false-alarm rate of: {_said(facts['novelty'])}."
+    yield f"Refuses as novel, at a false-alarm rate of: {_false_alarms(facts['novelty'], model.classifier_)}."
     prior = "as in the data" if facts["class_prior"] is None else facts["class_prior"]
     yield f"Class probabilities in use: {_safe(prior)}."
 
 
 def _said(value: float | None) -> str:
     return "not set" if value is None else f"{value:g}"
+
+
+def _false_alarms(rate: float | None, classifier: Any) -> str:
+    from likely.estimators.novelty import support_in_words
+
+    return _said(rate) if rate is None else "".join(support_in_words(classifier._left_out_surprises(), rate))
 
 
 def _hazards(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:

@@ -143,6 +143,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             tell(f"{type(self).__name__}: {note}")
         self._check_cost()
         self.calm_ = alarms.left_out(self, X, owner, weight) if self._alarms else np.empty((3, 0))
+        self._tell_of_novelty()
         self._learn_calibration(*given)
         return self
 
@@ -568,6 +569,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return self.stats_.counts
 
     # ------------------------------------------------------------------- novelty
+
+    def _left_out_surprises(self) -> Array:
+        return self.calm_
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         limit = alarm(self.calm_, rate, type(self).__name__)

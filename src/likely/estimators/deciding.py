@@ -18,6 +18,7 @@ from likely.decisions.cost import Cost
 from likely.decisions.decide import settled
 from likely.decisions.posteriors import class_shares
 from likely.errors import DomainError, sentence
+from likely.estimators.novelty import tell_of_support
 
 RULES = {  # constraints of the settings that say how to decide
     "cost": ["array-like", dict, HasMethods(["expected"]), HasMethods(["to_numpy"]), None],
@@ -127,6 +128,17 @@ class Deciding(ClassifierMixin):
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
         remedy = "use BayesClassifier, or leave novelty out"
         raise DomainError(sentence(type(self).__name__, "novelty needs a model of p(x)", remedy=remedy))
+
+    def _left_out_surprises(self) -> Array | None:
+        """Surprises and weights (2 or more, m) of training rows left out, which set alarms; None without p(x)."""
+        return None
+
+    def _tell_of_novelty(self) -> None:
+        """After learning: which false-alarm rate the rows support, where `novelty` asks for less."""
+        rate = getattr(self, "novelty", None)
+        kept = None if rate is None else self._left_out_surprises()
+        if kept is not None and kept.shape[1]:
+            tell_of_support(kept, rate, type(self).__name__)
 
     def _cost_of(self, cost: Any) -> Cost | None:
         """The costs for these classes, None where every mistake costs the same."""
