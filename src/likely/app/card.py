@@ -176,7 +176,7 @@ def _performance(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield from table(["measure", "value"], [
         ["error, if it never refuses", _interval(told["error"], 100, " %")],
         ["cost per row", _interval(told["decision_cost"])],
-        ["refused or handed on", _interval(told["refused"], 100, " %")],
+        ["refused or handed on", _interval(told.get("unclassified", told["refused"]), 100, " %")],
         ["error among the rest", _interval(told["error_of_accepted"], 100, " %")],
         ["log-loss (nats)", _interval(told["log_loss"])], ["Brier score", _interval(told["brier"])],
         ["calibration error", f"{told['calibration_error']:.4g}"],
