@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -214,3 +216,18 @@ def test_streams_and_gaps_keep_the_rate_of_novelty():
             m.decide(X[:1], novelty=0.05)  # what it keeps must not be what it knew then
         rates.append(np.mean(m.decide(X[160:], novelty=0.05) == lk.NOVEL))
     assert 0.03 < np.mean(rates) < 0.085
+
+
+def test_gaps_under_mahalanobis_are_told_as_elsewhere():
+    """Neighbors, Fisher's discriminant and PCA said that entries are missing; centers said nothing."""
+    X, y = overlapping(80, 3, 0)
+    X[::7, 1] = np.nan
+    words = "entries are missing: moments are those expected under a Gaussian, found by EM"
+    for kind in (lk.DistanceClassifier, lk.NearestNeighbours):
+        with pytest.warns(lk.FitWarning, match=f"^{kind.__name__}: {words}") as told:
+            kind(metric="mahalanobis").fit(X, y)
+        assert len([w for w in told if words in str(w.message)]) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lk.DistanceClassifier("scaled").fit(X, y)
+        lk.DistanceClassifier("mahalanobis").fit(X[~np.isnan(X).any(axis=1)], y[~np.isnan(X).any(axis=1)])

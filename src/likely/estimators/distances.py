@@ -25,6 +25,7 @@ from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.families.gaussian import Gaussian
 from likely.families.moments import ColumnMoments, Moments
+from likely.models.expected_rows import any_missing, tell_of_expected
 from likely.models.metrics import METRICS, SYNONYMS, Metric, plain_name
 from likely.models.prototypes import Prototypes, laplace_rate, softmax_rate, weighted_medians
 from likely.models.sketch import Sketch
@@ -97,6 +98,8 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
         blank = self._blank(x)
         with self._in_own_name():
             report = fit(blank, Blocks.of(x, w, owner=owner), prior="weak", stop=Stop(100, 1e-6))
+        if self._named == "mahalanobis" and any_missing(x):
+            tell_of_expected(report, type(self).__name__)
         self._adopt(report.model, report.stats, Sketch.of(_beside(x, owner), w))
         self._tell_of_novelty()
         return self
