@@ -275,3 +275,17 @@ def test_the_supported_rate_counts_rows_that_are_always_novel():
     assert supported(kept, 0.1) is None
     assert support_in_words(kept, 0.05)[1] == " (0.05 was asked; 10 % of the training rows are novel at any rate)"
     assert support_in_words(None, 0.05) == support_in_words(np.empty((3, 0)), 0.05) == ("0.05", "")
+
+
+@pytest.mark.parametrize("kind", SET)
+def test_folds_do_not_tell_of_a_rate_that_nobody_asks_them_for(kind):
+    X, y = draw(np.random.default_rng(0), 40)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        lk.evaluate(kind(novelty=0.01), X, y, cv=3)
+    assert not [w for w in told if "false-alarm" in str(w.message)]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        lk.Calibrated(kind(novelty=0.01), cv=3).fit(X, y)
+    said = [str(w.message) for w in told if "false-alarm" in str(w.message)]
+    assert len(said) == 1 and "finer than 40 rows" in said[0]

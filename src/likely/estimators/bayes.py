@@ -168,8 +168,6 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         refuse_laws(getattr(self, "density", None), type(self).__name__)
         super()._validate_params()
 
-    _alarms = True  # whoever asks for posteriors only, as folds do, need not know what is novel
-
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, lengths: Any = None
     ) -> Self:

@@ -34,6 +34,7 @@ class Deciding(ClassifierMixin):
 
     classes_: Any
     class_prior_: Any
+    _alarms = True  # whoever asks for posteriors only, as folds do, need not know what is novel
 
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
@@ -135,8 +136,10 @@ class Deciding(ClassifierMixin):
 
     def _tell_of_novelty(self) -> None:
         """After learning: which false-alarm rate the rows support, where `novelty` asks for less."""
-        rate = getattr(self, "novelty", None)
-        kept = None if rate is None else self._left_out_surprises()
+        rate: float | None = getattr(self, "novelty", None)
+        if rate is None or not self._alarms:
+            return
+        kept = self._left_out_surprises()
         if kept is not None and kept.shape[1]:
             tell_of_support(kept, rate, type(self).__name__)
 

@@ -104,7 +104,8 @@ class Explanation:
             np.stack(odds, axis=1), prior[decided] - prior[rival], np.stack(change, axis=1),
             clf.classes_[np.stack(without, axis=1)], _cells(clf._told(rows)),
             None if calibration is None else np.stack(before, axis=1), np.isneginf(raw).all(axis=1), expected,
-            *((None, None) if calibration is None else (plain[decided] - plain[rival], odds_before)),
+            None if calibration is None else plain[decided] - plain[rival],
+            None if calibration is None else odds_before,
             stepwise=isinstance(calibration, IsotonicMap),
         )  # fmt: skip
 
