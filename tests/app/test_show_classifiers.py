@@ -88,3 +88,12 @@ def test_the_help_of_fit_names_every_model():
     listed = EPILOG.split("from simple to rich:")[1].split("logistic.")[0] + "logistic"
     named = listed.replace("; for comparison", ",").replace("\n", " ").split(",")
     assert [name.strip() for name in named] == list(NAMES)  # in the order of the ladder
+
+
+def test_show_tells_the_false_alarm_rate_that_the_rows_support(tmp_path):
+    """It repeated the setting, 0.01, which 60 rows cannot set."""
+    with pytest.warns(lk.FitWarning, match=r"0\.01 is finer than 60 rows can set; 0\.016 is used"):
+        few = lk.BayesClassifier(novelty=0.01).fit(rows(), Y)
+    text = shown(tmp_path / "m", few)
+    assert "with 0.016 of false alarms (0.01 was asked; 60 rows support no less)" in text
+    assert "with 0.05 of false alarms\n" in shown(tmp_path / "m", lk.DistanceClassifier(novelty=0.05).fit(rows(), Y))

@@ -37,7 +37,9 @@ def test_decisions_equal_enumeration_exactly(seed):
     table = rng.integers(0, 9, (C + extra, C)).astype(float)
     P = dyadic_posteriors(rng, 60, C)
     expected = [by_enumeration(table, p) for p in P]
-    assert lk.decide(P, cost=table).tolist() == expected
+    assert lk.decide(P, cost=table, full=True).index.tolist() == expected
+    called = [*range(C), *(f"action {i + 1}" for i in range(extra))]
+    assert lk.decide(P, cost=table).tolist() == [called[a] for a in expected]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -131,8 +133,32 @@ def test_all_small_cases():
 def test_fewer_actions_than_classes_equal_enumeration(seed):
     rng = np.random.default_rng(seed)
     table, P = rng.integers(0, 9, (2, 4)).astype(float), rng.dirichlet(np.ones(4), 30)
-    decided = lk.decide(P, cost=table)
-    assert decided.tolist() == [by_enumeration(table, p) for p in P]
+    expected = [by_enumeration(table, p) for p in P]
+    assert lk.decide(P, cost=table).tolist() == [f"action {a + 1}" for a in expected]
+    named = lk.Cost(table, actions=["go", "stop"], classes=["a", "b", "c", "d"])
+    for full in (lk.decide(P, cost=named, full=True), lk.decide(P, cost=named.replace(classes=None), full=True)):
+        assert full.choice.tolist() == [["go", "stop"][a] for a in expected]
+        assert full.runner_up.tolist() == [["stop", "go"][a] for a in expected]
+
+
+def test_unnamed_actions_are_called_alike_with_and_without_a_classifier():
+    X, y = np.random.default_rng(0).normal(size=(200, 1)), np.repeat(["a", "b"], 100)
+    X[100:] += 2.0
+    clf, table = lk.BayesClassifier().fit(X, y), [[0.0, 9], [9, 0], [1, 1], [0.5, 2]]
+    wanted = clf.decide(X, cost=table)
+    assert {"a", "b", "action 1", "action 2"} == set(wanted)
+    found = lk.decide(clf.predict_proba(X), cost=table)
+    assert [clf.classes_[d] if isinstance(d, int) else d for d in found] == wanted.tolist()
+    refusing = lk.decide([[0.5, 0.5], [1.0, 0.0]], cost=lk.Cost([[0, 9], [9, 0]], classes=["a", "b"]), reject_cost=1.0)
+    assert refusing.tolist() == [lk.REJECT, "a"]
+
+
+def test_names_are_no_rows_of_the_table():
+    cost = lk.Cost([[0, 9], [9, 0], [2, 2]], actions=["ask"])
+    done = lk.decide([[0.5, 0.5], [0.9, 0.1]], cost=cost, full=True)
+    assert cost.risk(done.index, [0, 1]) == 5.5
+    with pytest.raises(lk.DomainError, match="rows of the table, got names"):
+        cost.risk(done.choice, [0, 1])
 
 
 def test_actions_that_are_no_classes_in_a_classifier(tmp_path):

@@ -28,7 +28,7 @@ def test_refusals_are_themselves():
 def test_rows_of_the_table_without_a_classifier():
     assert lk.decide(P).tolist() == [0, 0, 1]
     assert lk.decide(P, reject_below=0.6).tolist() == [0, -1, 1]
-    assert lk.decide(P, cost=[[0, 9], [1, 0], [0.5, 0.5]]).tolist() == [2, 2, 1]
+    assert lk.decide(P, cost=[[0, 9], [1, 0], [0.5, 0.5]]).tolist() == ["action 1", "action 1", 1]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_refusal_by_threshold_names_the_most_probable_class():
 
 
 def test_a_further_action_stands_where_the_posterior_is_low():
-    assert lk.decide([[0.5, 0.5]], cost=[[0, 9], [9, 0], [1, 1]], reject_below=0.8).tolist() == [2]
+    assert lk.decide([[0.5, 0.5]], cost=[[0, 9], [9, 0], [1, 1]], reject_below=0.8).tolist() == ["action 1"]
 
 
 def test_refusals_have_no_cost_of_their_own():
@@ -162,7 +162,7 @@ def test_reasons_say_that_the_cost_decided():
     assert full.cost_decided(0) == words
     assert full.cost_decided(0) in full.reasons[0] and full.cost_decided(1) == ""
     asking = lk.decide([[0.6, 0.4]], cost=lk.Cost([[0, 9], [9, 0], [2, 2]], actions=["ask"]), full=True)
-    assert "but deciding 2 costs less on average: 2 against 3.6" in asking.cost_decided(0)
+    assert "but deciding ask costs less on average: 2 against 3.6" in asking.cost_decided(0)
     assert lk.decide([[0.6, 0.4]], reject_cost=0.1, full=True).cost_decided(0) == ""
 
 

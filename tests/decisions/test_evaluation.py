@@ -292,3 +292,32 @@ def test_rows_of_one_cluster_are_one_witness():
     )
     assert ten.mean_cost.se == pytest.approx(once.mean_cost.se, rel=0.02)
     assert ten.error.high - ten.error.low == pytest.approx(once.error.high - once.error.low, rel=0.1)
+
+
+def test_actions_of_a_cost_table_are_decisions_and_no_refusals():
+    """With fewer actions than classes the mean cost was infinite, and all rows were called refused."""
+    table = np.array([[0.0, 1, 2], [1, 0, 2]])
+    e = example(cost=Cost(table, actions=["go", "stop"]))
+    chosen = (np.exp(e.log_posterior) @ table.T).argmin(axis=1)
+    paid = table[chosen, e.truth]
+    assert e.mean_cost.value == pytest.approx(paid.mean()) and e.decision_cost == e.mean_cost
+    assert e.refused.value == 0 and e.unclassified.value == 1 and not e.rejected.any()
+    assert e.risk_coverage().risk[-1] == pytest.approx(paid.mean())
+    text = e.summary()
+    assert "\nerror" not in text and "refuse" not in text and "inf" not in text and "recall" not in text
+    assert "go" in text and "stop" in text and "mean cost" in repr(e)
+    told = e.as_dict()
+    assert told["error"] is None and told["mean_cost"]["value"] == pytest.approx(paid.mean())
+    may = example(cost=Cost(table, actions=["go", "stop"]), reject_cost=0.4)
+    assert 0 < may.refused.value < 1 and may.refused.value == pytest.approx(np.mean(may.decided == 5))
+    assert may.mean_cost == e.mean_cost and "cost if it may refuse" in may.summary()
+
+
+def test_a_further_action_is_no_refusal():
+    """Asking counted as refusing, and the mean cost was that of classes though asking was chosen."""
+    table = np.array([*COSTS, [0.3, 0.3, 0.3]], dtype=float)
+    e = example(cost=Cost(table, actions=["ask"]))
+    chosen = (np.exp(e.log_posterior) @ table.T).argmin(axis=1)
+    assert e.mean_cost.value == pytest.approx(table[chosen, e.truth].mean())
+    assert e.refused.value == 0 and e.unclassified.value == pytest.approx(np.mean(chosen == 3)) and (chosen == 3).any()
+    assert "refuse" not in e.summary() and "no class decided" in e.summary()

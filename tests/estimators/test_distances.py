@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -189,7 +191,7 @@ def test_usual_distances_are_those_of_rows_left_out(metric, centre):
     for f in np.unique(fold):
         other = lk.DistanceClassifier(metric, centre).fit(rows[fold != f], owner[fold != f])
         expected[fold == f] = other.distances(rows[fold == f]).min(axis=1)
-    assert np.allclose(m._usual_distances(), expected, rtol=1e-6)
+    assert np.allclose(m._left_out_surprises()[0], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("metric", "d"), [("mahalanobis", 20), ("scaled", 20), ("l2", 5)])
@@ -214,3 +216,18 @@ def test_streams_and_gaps_keep_the_rate_of_novelty():
             m.decide(X[:1], novelty=0.05)  # what it keeps must not be what it knew then
         rates.append(np.mean(m.decide(X[160:], novelty=0.05) == lk.NOVEL))
     assert 0.03 < np.mean(rates) < 0.085
+
+
+def test_gaps_under_mahalanobis_are_told_as_elsewhere():
+    """Neighbors, Fisher's discriminant and PCA said that entries are missing; centers said nothing."""
+    X, y = overlapping(80, 3, 0)
+    X[::7, 1] = np.nan
+    words = "entries are missing: moments are those expected under a Gaussian, found by EM"
+    for kind in (lk.DistanceClassifier, lk.NearestNeighbours):
+        with pytest.warns(lk.FitWarning, match=f"^{kind.__name__}: {words}") as told:
+            kind(metric="mahalanobis").fit(X, y)
+        assert len([w for w in told if words in str(w.message)]) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lk.DistanceClassifier("scaled").fit(X, y)
+        lk.DistanceClassifier("mahalanobis").fit(X[~np.isnan(X).any(axis=1)], y[~np.isnan(X).any(axis=1)])

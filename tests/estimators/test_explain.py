@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import likely as lk
-from likely.decisions.calibrators import Temperature
+from likely.decisions.calibrators import IsotonicMap, Temperature
 from likely.estimators.explain import Explanation
 
 
@@ -85,12 +85,31 @@ def test_before_calibration_naive_bayes_adds_up_to_the_uncalibrated_log_odds(iri
     L, at = naive.log_posterior(rows), np.arange(5)
     ours, theirs = np.searchsorted(naive.classes_, why.decided), np.searchsorted(naive.classes_, why.rival)
     np.testing.assert_allclose(why.prior_before + why.before.sum(axis=1), L[at, ours] - L[at, theirs], atol=1e-9)
-    assert "Before calibration they add up to the log-odds of the uncalibrated posterior" in why.note
+    assert why.note.endswith("They add up to the log-odds of the uncalibrated posterior.")
+    lapse = Explanation.of(naive, rows, Temperature(2.0, 3, 0.1))
+    assert "Before calibration they add up to the log-odds of the uncalibrated posterior" in lapse.note
     assert json.loads(json.dumps(next(why.records())))["prior_log_odds_before"] == why.prior_before[0]
     assert Explanation.of(naive, rows, Temperature(2.0, 3)).note == naive.explain(rows).note == ""  # a linear map
     for other in (Explanation.of(full, rows, steps), full.explain(rows)):
-        assert other.note.endswith("they need not add up.")
+        assert other.note.endswith("hey need not add up.")
     assert full.explain(rows).prior_before is None and "prior_log_odds_before" not in next(full.explain(rows).records())
+
+
+def test_flat_steps_hide_no_column(iris):
+    """Between two steps of an isotonic map a column that says much was shown as +0.000, and ranked last."""
+    X, y = iris
+    clf = lk.NaiveBayes().fit(X, y)
+    steps = IsotonicMap([-9.0, -1.0, 1.0, 9.0] * 3, [0.1, 0.1, 0.8, 0.8] * 3, [0, 4, 8, 12])
+    plain, why = clf.explain(X), Explanation.of(clf, X, steps)
+    hidden = (np.abs(why.log_odds) < 5e-4) & (np.abs(plain.log_odds) > 1) & ~why.saturated[:, None]
+    i, j = (int(k[0]) for k in np.nonzero(hidden))
+    line = next(line for line in why._page(i).splitlines() if line.startswith(f"  {why.columns[j]} "))
+    assert f"{why.before[i, j]:+.3f}" in line and "+0.000" not in line
+    assert f"{why.prior_before[i]:+.3f}" in why._page(i)
+    assert why.ranking(i).tolist() == np.argsort(-np.abs(why.before[i]), kind="stable").tolist()
+    assert why.note.startswith("Log-odds are those before calibration") and why.note in str(why)
+    same = why.decided == plain.decided
+    assert np.allclose(why.before[same & (why.rival == plain.rival)], plain.log_odds[same & (why.rival == plain.rival)])
 
 
 def test_mixed_tables_and_text():

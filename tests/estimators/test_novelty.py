@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import likely as lk
-from likely.estimators.novelty import alarm
+from likely.estimators.novelty import alarm, support_in_words, supported
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.FitWarning")
 
@@ -246,3 +248,44 @@ def test_every_model_keeps_the_rate_over_many_trainings(name, n, d):
             assert share == pytest.approx(max(rate, without_support), rel=0.5)
         else:
             assert rate / 1.5 < share < rate * 1.5, (rate, share)
+
+
+SET = [lk.BayesClassifier, lk.NaiveBayes, lk.DistanceClassifier, lk.NearestNeighbours]
+
+
+@pytest.mark.parametrize("kind", SET)
+def test_fit_says_which_rate_the_rows_support(kind):
+    """40 rows set 1 in 41 at the least; `fit` of a classifier with a finer setting said nothing."""
+    X, y = draw(np.random.default_rng(0), 40)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        kind(novelty=0.01).fit(X, y)
+    said = [str(w.message) for w in told if "false-alarm" in str(w.message)]
+    assert said == [f"{kind.__name__}: a false-alarm rate of 0.01 is finer than 40 rows can set; 0.024 is used"]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        kind(novelty=0.1).fit(X, y)
+        kind().fit(X, y)
+    assert not [w for w in told if "false-alarm" in str(w.message)]
+
+
+def test_the_supported_rate_counts_rows_that_are_always_novel():
+    kept = np.stack([np.r_[np.full(5, np.inf), np.zeros(45)], np.ones(50)])
+    assert supported(kept, 0.05).rate == pytest.approx(5 / 51)
+    assert supported(kept, 0.1) is None
+    assert support_in_words(kept, 0.05)[1] == " (0.05 was asked; 10 % of the training rows are novel at any rate)"
+    assert support_in_words(None, 0.05) == support_in_words(np.empty((3, 0)), 0.05) == ("0.05", "")
+
+
+@pytest.mark.parametrize("kind", SET)
+def test_folds_do_not_tell_of_a_rate_that_nobody_asks_them_for(kind):
+    X, y = draw(np.random.default_rng(0), 40)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        lk.evaluate(kind(novelty=0.01), X, y, cv=3)
+    assert not [w for w in told if "false-alarm" in str(w.message)]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        lk.Calibrated(kind(novelty=0.01), cv=3).fit(X, y)
+    said = [str(w.message) for w in told if "false-alarm" in str(w.message)]
+    assert len(said) == 1 and "finer than 40 rows" in said[0]

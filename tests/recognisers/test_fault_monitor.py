@@ -78,7 +78,9 @@ def test_a_drift_is_said_and_raises_the_threshold() -> None:
             monitor = FaultMonitor(false_alarm_rate=0.01).fit(x[:400])
         shares.append(monitor.watch(x[400:]).alarm.mean())
         supported.append(monitor.supported_rate_)
-        assert "are not excluded (95 % confidence)" in monitor.summary()
+        none = monitor.supported_rate_ > 0.5
+        words = "support no false-alarm rate at all" if none else "are not excluded (95 % confidence)"
+        assert words in monitor.summary()
     assert np.mean(shares) < np.mean(supported) and min(supported) > 0.03
 
 
@@ -102,6 +104,19 @@ def test_frames_that_support_the_rate_say_nothing(recwarn) -> None:  # type: ign
     few = FaultMonitor(false_alarm_rate=0.001)
     with pytest.warns(lk.FitWarning, match="too few to support a false-alarm rate of 0.1 %: up to"):
         few.fit(plant(np.random.default_rng(2), 200))
+
+
+def test_frames_that_support_no_rate_at_all_say_so() -> None:
+    """Of 60 frames of a slow plant it was said that alarms in up to 100 % cannot be excluded."""
+    rng = np.random.default_rng(0)
+    x = np.zeros((60, 2))
+    for t in range(1, 60):
+        x[t] = 0.97 * x[t - 1] + rng.normal(size=2)
+    with pytest.warns(lk.FitWarning, match=r"support no false-alarm rate at all .*: give more.*, at least [\d,]+0 for"):
+        monitor = FaultMonitor(false_alarm_rate=0.01).fit(x)
+    assert monitor.supported_rate_ > 0.5
+    assert "support no false-alarm rate at all: give more of them" in monitor.summary()
+    assert "100 %" not in monitor.summary()
 
 
 def exceeds(kind: str, n: int, seed: int) -> bool:

@@ -176,7 +176,7 @@ def _performance(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield from table(["measure", "value"], [
         ["error, if it never refuses", _interval(told["error"], 100, " %")],
         ["cost per row", _interval(told["decision_cost"])],
-        ["refused or handed on", _interval(told["refused"], 100, " %")],
+        ["refused or handed on", _interval(told.get("unclassified", told["refused"]), 100, " %")],
         ["error among the rest", _interval(told["error_of_accepted"], 100, " %")],
         ["log-loss (nats)", _interval(told["log_loss"])], ["Brier score", _interval(told["brier"])],
         ["calibration error", f"{told['calibration_error']:.4g}"],
@@ -198,13 +198,19 @@ def _costs(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield ""
     yield f"Refusing costs: {_said(facts['reject_cost'])}."
     yield f"Refuses below a posterior of: {_said(facts['reject_below'])}."
-    yield f"Refuses as novel, at a false-alarm rate of: {_said(facts['novelty'])}."
+    yield f"Refuses as novel, at a false-alarm rate of: {_false_alarms(facts['novelty'], model.classifier_)}."
     prior = "as in the data" if facts["class_prior"] is None else facts["class_prior"]
     yield f"Class probabilities in use: {_safe(prior)}."
 
 
 def _said(value: float | None) -> str:
     return "not set" if value is None else f"{value:g}"
+
+
+def _false_alarms(rate: float | None, classifier: Any) -> str:
+    from likely.estimators.novelty import support_in_words
+
+    return _said(rate) if rate is None else "".join(support_in_words(classifier._left_out_surprises(), rate))
 
 
 def _hazards(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:

@@ -31,7 +31,8 @@ def explain(
     What a column adds is told given all other columns. In naive Bayes these log-odds and those of the class
     probabilities add up to the log-odds of the uncalibrated posterior; in other models they need not, and a note says
     so. If the model is calibrated, posterior and log-odds are shown after calibration, where they need not add up;
-    --json gives those before it, too. Where costs made the decision, and not the most probable class, that is said.
+    --json gives those before it, too. Of isotonic calibration, which is flat between its steps, log-odds are shown
+    before it. Where costs made the decision, and not the most probable class, that is said.
     """
     from likely.app.models import table_model
     from likely.data.table import Table

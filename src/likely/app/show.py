@@ -189,9 +189,13 @@ def _rules(clf: Any, calibrated: str | None) -> Iterator[str]:
                 for a, row in zip(cost.names(clf.classes_).tolist(), cost.table, strict=True)]  # fmt: skip
         yield columns([head, *body[:SHOWN]], right=tuple(range(2, len(head))))
     words = {"reject_cost": "refuses where that is cheaper: refusing costs {:g}",
-             "reject_below": "refuses where the largest posterior is below {:g}",
-             "novelty": "refuses rows unlike training, with {:g} of false alarms"}  # fmt: skip
+             "reject_below": "refuses where the largest posterior is below {:g}"}  # fmt: skip
     told = [text.format(getattr(clf, name)) for name, text in words.items() if getattr(clf, name, None) is not None]
+    if getattr(clf, "novelty", None) is not None:
+        from likely.estimators.novelty import support_in_words
+
+        rate, why = support_in_words(clf._left_out_surprises(), clf.novelty)
+        told.append(f"refuses rows unlike training, with {rate} of false alarms{why}")
     yield from (f"  {text}" for text in told or ["never refuses"])
     if calibrated:
         yield f"  with probabilities that were {calibrated} on rows not seen in training"

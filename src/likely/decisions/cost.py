@@ -177,6 +177,9 @@ class Cost(Value):
         Refusals (negative rows) cost `reject_cost`, which must then be given.
         """
         decided, truth = np.asarray(decided), np.asarray(truth)
+        if decided.dtype.kind not in "iu":
+            remedy = "use Cost.decide, or .index of lk.decide(…, full=True)"
+            raise DomainError(sentence("Cost.risk", "decided must be rows of the table", "names", remedy))
         refused = decided < 0
         if refused.any() and reject_cost is None:
             expected = "refusals need a cost"

@@ -25,8 +25,10 @@ def decide(
 ) -> Any:  # fmt: skip
     """Decide by least expected cost, from posteriors (n, C) or with any classifier and rows X.
 
-    - **posterior**: an array of posteriors (n, C), which gives rows of the cost table (−1 where it refuses);
-      or a fitted classifier, which gives labels, names of further actions and `lk.REJECT` or `lk.NOVEL`.
+    - **posterior**: an array of posteriors (n, C), or a fitted classifier with rows X. A classifier gives labels, names
+      of further actions and `lk.REJECT` or `lk.NOVEL`. So do posteriors with a cost table that names its classes or has
+      further actions; without names a class is its number, and those without are "action 1", "action 2", …. Of other
+      tables, posteriors give rows (−1 where it refuses).
     - **cost**: (A, C) costs, rows are actions, columns true classes; None: every mistake costs 1. The first C rows
       decide for the classes; a table with fewer rows has other actions only. np.inf: never where that is possible.
     - **reject_cost**: refuse where that is cheaper than the cheapest action. **reject_below**: refuse to decide for a
@@ -39,6 +41,8 @@ def decide(
     array([0, 1])
     >>> decide(np.array([[0.9, 0.1], [0.6, 0.4]]), reject_cost=0.3)
     array([ 0, -1])
+    >>> decide(np.array([[0.9, 0.1], [0.6, 0.4]]), cost=Cost([[0, 9], [9, 0], [2, 2]], actions=["ask"])).tolist()
+    [0, 'ask']
     """
     rules = {"cost": cost, "reject_cost": reject_cost, "reject_below": reject_below}
     if X is None:
@@ -97,9 +101,10 @@ def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: b
     if novel is not None:
         at[novel] = NOVEL.code
     refusing = below is not None or with_refusal is not cost or novelty is not None
-    if indices:  # rows of the table as it was given
-        first = 0 if cost.decides_classes else P.shape[1]
-        names, choice = np.arange(len(cost.table)) - first, np.where(at < 0, at, at - first)
+    if indices and cost.classes is not None:
+        classes = cost.classes
+    if indices and cost.classes is None and not cost.actions:  # classes without names are rows of the table
+        names, choice = np.arange(len(cost.table)), at
     else:
         names = cost.names(classes)
         choice = _named(at, names, refusing)
@@ -189,8 +194,9 @@ class Decisions:
         cheapest, next_best = self.actions[best[0]], self.actions[best[min(1, len(best) - 1)]]
         least, then = self.expected[i, best[0]], self.expected[i, best[min(1, len(best) - 1)]]
         if at == REJECT.code and self.reject_cost is not None and self.expected[i].argmin() == len(self.actions):
+            kind = "class" if best[0] < self.posterior.shape[1] else "action"
             return (
-                f"refused: the cheapest class, {cheapest}, would cost {least:.4g} on average, "
+                f"refused: the cheapest {kind}, {cheapest}, would cost {least:.4g} on average, "
                 f"refusing costs {self.reject_cost:.4g}"
             )
         if at == REJECT.code:

@@ -103,7 +103,8 @@ class Evaluation(Value):
         return len(self.truth)
 
     def __repr__(self) -> str:
-        return f"Evaluation({len(self)} rows, {len(self.classes)} classes, error {self.error})"
+        found = f"error {self.error}" if self.costs.decides_classes else f"mean cost {self.mean_cost}"
+        return f"Evaluation({len(self)} rows, {len(self.classes)} classes, {found})"
 
     # ------------------------------------------------------------------- decisions
 
@@ -138,6 +139,22 @@ class Evaluation(Value):
         """The action of least expected cost (n,): a class, a further action, or refusing."""
         return self.expected_cost.argmin(axis=1)
 
+    @cached_property
+    def rejected(self) -> NDArray[np.bool_]:
+        """Rows (n,) that were refused; a further action of the cost table is a decision, not a refusal."""
+        return self.decided >= self._own
+
+    @property
+    def _own(self) -> int:
+        """Number of actions without refusing."""
+        return len(self.costs.table) - (self.reject_cost is not None)
+
+    @cached_property
+    def _unrefused(self) -> Index:
+        """The action of least expected cost (n,) other than refusing."""
+        R = self.expected_cost[:, : self._own]
+        return np.where(np.isinf(R).all(axis=1), self.predicted, R.argmin(axis=1))
+
     @property
     def wrong(self) -> NDArray[np.bool_]:
         """Where the predicted class is not the true one (n,)."""
@@ -147,7 +164,10 @@ class Evaluation(Value):
 
     @property
     def error(self) -> Interval:
-        """The share of wrong classes, without refusals, with its exact 95 % interval."""
+        """The share of wrong classes, without refusals, with its exact 95 % interval.
+
+        Where no row of the cost table decides for a class, it is that of the most probable classes.
+        """
         return self.error_at(0.95)
 
     def error_at(self, level: float, method: str = "exact") -> Interval:
@@ -156,17 +176,22 @@ class Evaluation(Value):
 
     @property
     def mean_cost(self) -> Mean:
-        """Mean cost of the predicted classes, without refusals, with standard errors over rows and over folds."""
-        return self._mean(self.costs.table[self.predicted, self.truth])
+        """Mean cost of the actions chosen without refusals, with standard errors over rows and over folds."""
+        return self._mean(self.costs.table[self._unrefused, self.truth])
 
     @property
     def decision_cost(self) -> Mean:
-        """Mean cost where further actions and refusing may be chosen too."""
+        """Mean cost of what was decided, refusals among it: `mean_cost` where refusing has no cost."""
         return self._mean(self.costs.table[self.decided, self.truth])
 
     @property
     def refused(self) -> Interval:
-        """The share of rows for which no class was decided."""
+        """The share of rows that were refused."""
+        return self._share(self.rejected)
+
+    @property
+    def unclassified(self) -> Interval:
+        """The share of rows for which no class was decided: refused, or given to a further action."""
         return self._share(self.decided >= len(self.classes))
 
     @property
@@ -299,8 +324,8 @@ class Evaluation(Value):
 
     def risk_coverage(self) -> RiskCoverage:
         """Mean cost of the rows kept, as those with the largest least expected cost are refused first."""
-        doubt = self.expected_cost[:, : len(self.classes)].min(axis=1)
-        return risk_coverage(doubt, self.costs.table[self.predicted, self.truth], self.weight)
+        doubt = self.expected_cost[:, : self._own].min(axis=1)
+        return risk_coverage(doubt, self.costs.table[self._unrefused, self.truth], self.weight)
 
     def place(self, label: Any) -> int:
         """The index of a class by its label."""

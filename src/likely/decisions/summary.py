@@ -29,11 +29,14 @@ def _heading(e: Evaluation) -> str:
 
 
 def _measures(e: Evaluation) -> list[str]:
-    lines = [("error", str(e.error))]
+    lines = [("error", str(e.error))] if e.costs.decides_classes else []
     if e.cost is not None:
         lines.append(("mean cost", str(e.mean_cost)))
-    if len(e.costs.table) > len(e.classes):
+    if e.reject_cost is not None:
         lines += [("cost if it may refuse", str(e.decision_cost)), ("refused", str(e.refused))]
+    if e.costs.decides_classes and len(e.costs.table) > len(e.classes):
+        if e.cost is not None and e.cost.actions:
+            lines.append(("no class decided", str(e.unclassified)))
         if e.error_of_accepted is not None:
             lines.append(("error of the rest", str(e.error_of_accepted)))
     impossible = f", {e.impossible.value:.2%} of true classes were held impossible" if e.impossible.value else ""
@@ -51,6 +54,9 @@ def _both_there(e: Evaluation) -> bool:
 
 
 def _classes(e: Evaluation) -> list[str]:
+    """Recall and precision of each class; where none is decided for, the share of its rows that each action got."""
+    if not e.costs.decides_classes:
+        return _actions_of_classes(e)
     rates = list(e.by_class)
     if len(rates) > MOST_CLASSES:
         rates = sorted(rates, key=lambda rate: -rate.weight)[:MOST_CLASSES]
@@ -59,6 +65,19 @@ def _classes(e: Evaluation) -> list[str]:
     lines += [f"{r.label!s:<{width}}  {r.weight:>9,.6g}  {_rate(r.recall):<24}{_rate(r.precision)}" for r in rates]
     left = len(e.by_class) - len(rates)
     return [line.rstrip() for line in lines] + ([f"and {left} smaller classes"] if left else [])
+
+
+def _actions_of_classes(e: Evaluation) -> list[str]:
+    names, total = e.actions[len(e.classes) :], e.confusion.sum(axis=1)
+    order = np.argsort(-total, kind="stable")[:MOST_CLASSES] if len(total) > MOST_CLASSES else range(len(total))
+    width, wide = max(5, *(len(str(c)) for c in e.classes)), max(6, *(len(name) for name in names))
+    lines = [f"{'class':<{width}}  {'rows':>9}  " + "  ".join(f"{name:>{wide}}" for name in names)]
+    for i in order:
+        shares = e.confusion[i, len(e.classes) :] / total[i] if total[i] else np.full(len(names), np.nan)
+        cells = "  ".join(f"{'–' if np.isnan(share) else f'{share:.4f}':>{wide}}" for share in shares)
+        lines.append(f"{e.classes[i]!s:<{width}}  {total[i]:>9,.6g}  {cells}")
+    left = len(total) - len(lines) + 1
+    return lines + ([f"and {left} smaller classes"] if left else [])
 
 
 def _rate(rate: Any) -> str:
@@ -74,8 +93,10 @@ def as_dict(e: Evaluation, points: int) -> dict[str, Any]:
     curves, accepted = {c: e.roc(c) for c in there}, e.risk_coverage()
     found = {
         "rows": len(e), "classes": e.classes, "actions": e.actions, "reject_cost": e.reject_cost,
-        "cost_table": e.costs.table, "error": e.error, "mean_cost": e.mean_cost, "decision_cost": e.decision_cost,
-        "refused": e.refused, "error_of_accepted": e.error_of_accepted, "log_loss": e.log_loss,
+        "cost_table": e.costs.table, "error": e.error if e.costs.decides_classes else None,
+        "mean_cost": e.mean_cost, "decision_cost": e.decision_cost,
+        "refused": e.refused, "unclassified": e.unclassified, "error_of_accepted": e.error_of_accepted,
+        "log_loss": e.log_loss,
         "impossible": e.impossible, "brier": e.brier, "confusion": e.confusion, "confusion_cost": e.confusion_cost,
         "by_class": e.by_class, "calibration": calibration_dict(e.calibration()),
         "class_calibration": {str(c): calibration_dict(e.calibration(of=c)) for c in e.classes.tolist()},

@@ -143,6 +143,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             tell(f"{type(self).__name__}: {note}")
         self._check_cost()
         self.calm_ = alarms.left_out(self, X, owner, weight) if self._alarms else np.empty((3, 0))
+        self._tell_of_novelty()
         self._learn_calibration(*given)
         return self
 
@@ -166,8 +167,6 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def _validate_params(self) -> None:
         refuse_laws(getattr(self, "density", None), type(self).__name__)
         super()._validate_params()
-
-    _alarms = True  # whoever asks for posteriors only, as folds do, need not know what is novel
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, lengths: Any = None
@@ -568,6 +567,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return self.stats_.counts
 
     # ------------------------------------------------------------------- novelty
+
+    def _left_out_surprises(self) -> Array:
+        return self.calm_
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         limit = alarm(self.calm_, rate, type(self).__name__)

@@ -22,7 +22,6 @@ from likely.decisions.cost import Cost
 from likely.decisions.evaluation import Evaluation
 from likely.decisions.intervals import Mean, mean
 from likely.errors import DataError, DomainError, sentence
-from likely.estimators.bayes import BayesClassifier
 from likely.estimators.foreign import checked_targets, fitted, log_posteriors, weight_argument
 from likely.estimators.ladder import Rung
 from likely.estimators.parallel import in_threads
@@ -273,7 +272,7 @@ def _heat(field: Field, rung: Rung, split: Split) -> _Heat:
 def learnt(estimator: Any, field: Field, split: Split) -> Any:
     """A fresh copy, fitted to the training rows of a split."""
     fresh, rows = clone(estimator), split.train
-    if isinstance(fresh, BayesClassifier):  # alarms of novelty, two thirds of a fit's time, are not asked for here
+    if hasattr(fresh, "_alarms"):  # alarms of novelty, two thirds of a fit's time, are not asked for here
         fresh.__dict__["_alarms"] = False
     name = None if field.weight is None else weight_argument(fresh)
     weights = {} if field.weight is None or name is None else {name: field.weight[rows]}

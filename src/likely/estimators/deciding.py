@@ -18,6 +18,7 @@ from likely.decisions.cost import Cost
 from likely.decisions.decide import settled
 from likely.decisions.posteriors import class_shares
 from likely.errors import DomainError, sentence
+from likely.estimators.novelty import tell_of_support
 
 RULES = {  # constraints of the settings that say how to decide
     "cost": ["array-like", dict, HasMethods(["expected"]), HasMethods(["to_numpy"]), None],
@@ -33,6 +34,7 @@ class Deciding(ClassifierMixin):
 
     classes_: Any
     class_prior_: Any
+    _alarms = True  # whoever asks for posteriors only, as folds do, need not know what is novel
 
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
@@ -127,6 +129,19 @@ class Deciding(ClassifierMixin):
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
         remedy = "use BayesClassifier, or leave novelty out"
         raise DomainError(sentence(type(self).__name__, "novelty needs a model of p(x)", remedy=remedy))
+
+    def _left_out_surprises(self) -> Array | None:
+        """Surprises and weights (2 or more, m) of training rows left out, which set alarms; None without p(x)."""
+        return None
+
+    def _tell_of_novelty(self) -> None:
+        """After learning: which false-alarm rate the rows support, where `novelty` asks for less."""
+        rate: float | None = getattr(self, "novelty", None)
+        if rate is None or not self._alarms:
+            return
+        kept = self._left_out_surprises()
+        if kept is not None and kept.shape[1]:
+            tell_of_support(kept, rate, type(self).__name__)
 
     def _cost_of(self, cost: Any) -> Cost | None:
         """The costs for these classes, None where every mistake costs the same."""

@@ -25,6 +25,7 @@ from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.families.gaussian import Gaussian
 from likely.families.moments import ColumnMoments, Moments
+from likely.models.expected_rows import any_missing, tell_of_expected
 from likely.models.metrics import METRICS, SYNONYMS, Metric, plain_name
 from likely.models.prototypes import Prototypes, laplace_rate, softmax_rate, weighted_medians
 from likely.models.sketch import Sketch
@@ -97,7 +98,11 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
         blank = self._blank(x)
         with self._in_own_name():
             report = fit(blank, Blocks.of(x, w, owner=owner), prior="weak", stop=Stop(100, 1e-6))
-        return self._adopt(report.model, report.stats, Sketch.of(_beside(x, owner), w))
+        if self._named == "mahalanobis" and any_missing(x):
+            tell_of_expected(report, type(self).__name__)
+        self._adopt(report.model, report.stats, Sketch.of(_beside(x, owner), w))
+        self._tell_of_novelty()
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows: statistics are added. The first call may name all `classes` that will ever come."""
@@ -241,13 +246,14 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
         return self._prototypes(self.rate_).scores(x)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
-        limit = alarm(np.stack([self._usual_distances(), self.sample_weight_]), rate, type(self).__name__)
+        limit = alarm(self._left_out_surprises(), rate, type(self).__name__)
         away = self._prototypes(self.rate_).distances(plain_rows(self, X, reset=False)).min(axis=1)
         text = f"its nearest centre is {{:.3g}} away, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
         return exceeds(away, limit), lambda i: text.format(away[i])
 
-    def _usual_distances(self) -> Array:
-        """Distance of each row of the sample (m,) to the nearest centre, by what the other rows would have taught."""
+    def _left_out_surprises(self) -> Array:
+        """Distance of each row of the sample to the nearest centre, by what the other rows would have taught, and the
+        rows' weights (2, m)."""
         if "_usual" not in self.__dict__:
             fold, usual = folds(self.sample_), np.empty(len(self.sample_))
             with unheard(), one_blas_thread():  # what a fold lacks, the whole may have
@@ -255,7 +261,7 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
                     here = fold == f
                     usual[here] = self._without(here)._prototypes(1.0).distances(self.sample_[here, :-1]).min(axis=1)
             self._usual = usual
-        return self._usual
+        return np.stack([self._usual, self.sample_weight_])
 
     def _without(self, some: Mask) -> Self:
         """What would have been learnt without some rows of the sample: statistics are taken away."""

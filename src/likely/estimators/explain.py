@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array, Index, Mask
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
-from likely.decisions.calibrators import Calibration
+from likely.decisions.calibrators import Calibration, IsotonicMap
 from likely.decisions.cost import Cost
 from likely.decisions.decide import why_not_the_likeliest
 from likely.errors import DataError, DomainError, sentence
@@ -33,6 +33,11 @@ CALIBRATED = (
     "Log-odds are what a column adds after calibration, given all other columns: they need not add up. Before"
     " calibration they add up to the log-odds of the uncalibrated posterior."
 )
+STEPWISE = (
+    "Log-odds are those before calibration, given all other columns: the isotonic map is flat between its steps, where"
+    " no column changes the calibrated posterior. They "
+)
+ADD_UP = "add up to the log-odds of the uncalibrated posterior."
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +54,8 @@ class Explanation:
     posterior; after a map that is not linear (a temperature with a lapse rate, isotonic steps) they do not.
 
     Far outside, a calibration map may give one and the same posterior with and without each column. Such a row is
-    `saturated`: what its columns say is then read from `before`, the log-odds that the map was given.
+    `saturated`: what its columns say is then read from `before`, the log-odds that the map was given. An isotonic map
+    is flat between its steps everywhere (`stepwise`): there the text shows `before` and `prior_before` for all rows.
     """
 
     columns: list[str]
@@ -67,6 +73,7 @@ class Explanation:
     expected: Array | None = None  # (n, C): what deciding for each class would cost on average
     prior_before: Array | None = None  # (n,): log-odds of the class probabilities before calibration
     odds_before: Array | None = None  # (n,): log-odds of the posterior before calibration
+    stepwise: bool = False  # the calibration map is flat in places
 
     @classmethod
     def of(cls, clf: Any, X: Any, calibration: Calibration | None = None) -> Explanation:
@@ -97,7 +104,9 @@ class Explanation:
             np.stack(odds, axis=1), prior[decided] - prior[rival], np.stack(change, axis=1),
             clf.classes_[np.stack(without, axis=1)], _cells(clf._told(rows)),
             None if calibration is None else np.stack(before, axis=1), np.isneginf(raw).all(axis=1), expected,
-            *((None, None) if calibration is None else (plain[decided] - plain[rival], odds_before)),
+            None if calibration is None else plain[decided] - plain[rival],
+            None if calibration is None else odds_before,
+            stepwise=isinstance(calibration, IsotonicMap),
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -113,7 +122,7 @@ class Explanation:
 
     def _evidence(self, i: int) -> Array:
         """What the columns of row i say (d,), before a calibration that hides it."""
-        return self.before[i] if self.before is not None and self.saturated[i] else self.log_odds[i]
+        return self.before[i] if self.before is not None and (self.stepwise or self.saturated[i]) else self.log_odds[i]
 
     @property
     def note(self) -> str:
@@ -121,6 +130,10 @@ class Explanation:
 
         Of a calibrated model, it says whether those before calibration add up to the uncalibrated log-odds.
         """
+        calibrated = self.before is not None and self.prior_before is not None and self.odds_before is not None
+        before = calibrated and _add_up(self.prior_before, self.before, self.odds_before)
+        if self.stepwise:
+            return STEPWISE + (ADD_UP if before else "need not add up.")
         places = {c: k for k, c in enumerate(self.classes.tolist())}
         at = np.arange(len(self))
         ours, theirs = ([places[c] for c in side.tolist()] for side in (self.decided, self.rival))
@@ -128,8 +141,7 @@ class Explanation:
             odds = np.log(self.posterior[at, ours]) - np.log(self.posterior[at, theirs])
         if _add_up(self.prior_log_odds, self.log_odds, odds):
             return ""
-        calibrated = self.before is not None and self.prior_before is not None and self.odds_before is not None
-        return CALIBRATED if calibrated and _add_up(self.prior_before, self.before, self.odds_before) else NOTE
+        return CALIBRATED if before else NOTE
 
     def cost_decided(self, i: int) -> str:
         """Where the decision is not the most probable class: by how much it is cheaper; else nothing."""
@@ -175,7 +187,8 @@ class Explanation:
         lines += [f"  {reason}" for reason in [self.cost_decided(i)] if reason]
         width = max(len(name) for name in [*self.columns, "class probabilities"])
         lines.append(f"  {'column':<{width}}  {'value':>12}  {'log-odds':>9}  {'cost without':>12}  decision without")
-        lines.append(f"  {'class probabilities':<{width}}  {'':>12}  {self.prior_log_odds[i]:>+9.3f}")
+        prior = self.prior_before if self.stepwise and self.prior_before is not None else self.prior_log_odds
+        lines.append(f"  {'class probabilities':<{width}}  {'':>12}  {prior[i]:>+9.3f}")
         evidence = self._evidence(i)
         for j in self.ranking(i)[:SHOWN]:
             value, change = _shown(self.values[i][j]), f"{self.cost_change[i, j]:+.4g}"

@@ -116,7 +116,9 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         here = w > 0
         self.classes_, owner = encoded(y[here])
         tell_of_labels(self.classes_, owner, type(self).__name__)
-        return self._remember(x[here], owner, w[here])
+        self._remember(x[here], owner, w[here])
+        self._tell_of_novelty()
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Remember more rows. The first call may name all `classes` that will ever come."""
@@ -291,7 +293,7 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         return out
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
-        limit = alarm(self._usual_reach(), rate, type(self).__name__)
+        limit = alarm(self._left_out_surprises(), rate, type(self).__name__)
         x = plain_rows(self, X, reset=False)
         reach = self._voters.votes(x, self.k_)[1]
         text = (
@@ -299,7 +301,7 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         )
         return reach > limit, lambda i: text.format(reach[i])
 
-    def _usual_reach(self) -> Array:
+    def _left_out_surprises(self) -> Array:
         """How far the k neighbours of training rows among the others reach, and the rows' weights (2, m)."""
         if self.k_ not in self._calm:
             n = len(self.kept_)

@@ -7,7 +7,7 @@ stated share of rows that the model had *not* learnt from would raise it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -98,17 +98,55 @@ def alarm(kept: Array, rate: float, whose: str) -> float:
     value, weight = kept[0], kept[1]
     if not len(value):
         raise DomainError(sentence(whose, "novelty needs rows to set its alarm by", "none", "fit first"))
-    n, impossible = weight.sum(), weight[np.isposinf(value)].sum()
-    allowed = rate * (n + 1)
-    if impossible > allowed:
-        text = f"a false-alarm rate of {rate:g} cannot be held: {100 * impossible / n:.2g} % of the training rows"
-        tell(f"{whose}: {text} {WITHOUT_SUPPORT}")
-    elif allowed < 1:
-        text = f"a false-alarm rate of {rate:g} is finer than {n:.0f} rows can set; {1 / (n + 1):.2g} is used"
-        tell(f"{whose}: {text}")
+    tell_of_support(kept, rate, whose)
     order = np.argsort(value)[::-1]
+    allowed = rate * (weight.sum() + 1)
     k = int(np.searchsorted(np.cumsum(weight[order]), allowed * (1 + 1e-12), side="right"))
     return float(value[order[max(k - 1, 0)]])
+
+
+class Support(NamedTuple):
+    """The false-alarm rate that kept surprises support: the stated one, or the least above it."""
+
+    rate: float
+    rows: float  # weight of all that were kept
+    impossible: float  # of these, the weight of infinite surprise: novel at any rate
+
+
+def supported(kept: Array, rate: float) -> Support | None:
+    """What kept surprises support where the stated rate is below it; None where they support the stated one."""
+    value, weight = kept[0], kept[1]
+    n, impossible = float(weight.sum()), float(weight[np.isposinf(value)].sum())
+    least = max(impossible, 1.0)
+    return Support(least / (n + 1), n, impossible) if least > rate * (n + 1) else None
+
+
+def tell_of_support(kept: Array, rate: float, whose: str) -> None:
+    """Note which false-alarm rate is supported, where the stated one is not."""
+    found = supported(kept, rate)
+    if found is None:
+        return
+    if found.impossible > rate * (found.rows + 1):
+        share = f"{100 * found.impossible / found.rows:.2g} % of the training rows"
+        tell(f"{whose}: a false-alarm rate of {rate:g} cannot be held: {share} {WITHOUT_SUPPORT}")
+    else:
+        text = f"a false-alarm rate of {rate:g} is finer than {found.rows:.0f} rows can set; {found.rate:.2g} is used"
+        tell(f"{whose}: {text}")
+
+
+def support_in_words(kept: Array | None, rate: float) -> tuple[str, str]:
+    """The false-alarm rate that holds, and in parentheses the stated one and the reason where they differ.
+
+    >>> support_in_words(np.ones((2, 40)), 0.01), support_in_words(np.ones((2, 40)), 0.1)
+    (('0.024', ' (0.01 was asked; 40 rows support no less)'), ('0.1', ''))
+    """
+    found = None if kept is None or not kept.shape[1] else supported(kept, rate)
+    if found is None:
+        return f"{rate:g}", ""
+    why = f"{found.rows:.0f} rows support no less"
+    if found.impossible > rate * (found.rows + 1):
+        why = f"{100 * found.impossible / found.rows:.2g} % of the training rows are novel at any rate"
+    return f"{found.rate:.2g}", f" ({rate:g} was asked; {why})"
 
 
 def exceeds(surprise: Array, limit: float) -> Mask:

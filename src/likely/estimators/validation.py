@@ -127,7 +127,8 @@ def out_of_fold(
     splits, labels = [split for split in splits if len(split.test)], classes[owner]
 
     def tested_on(split: Split) -> _Tested:
-        return _tested(fitted(estimator, X, labels, weight, split.train, groups), take_rows(X, split.test), classes)
+        model = fitted(estimator, X, labels, weight, split.train, groups, posteriors_only=True)
+        return _tested(model, take_rows(X, split.test), classes)
 
     with said_once():
         for split in splits:

@@ -10,6 +10,7 @@ from likely.core.arrays import Array, Index
 from likely.core.blocks import Blocks
 from likely.core.learn import Stop, fit
 from likely.core.notes import tell, unheard
+from likely.core.report import FitReport
 from likely.errors import DataError, sentence
 from likely.families.gaps import Patterns, observed
 from likely.families.gaussian import Gaussian
@@ -40,9 +41,14 @@ def em_moments(x: Any, weight: Any, whose: str, owner: Index | None = None, memb
     if len(never):
         expected, remedy = f"column {never[0]} must be observed in some row", "leave the column out"
         raise DataError(sentence(whose, expected, "nothing but NaN", remedy))
+    tell_of_expected(report, whose)
+    return stats
+
+
+def tell_of_expected(report: FitReport, whose: str) -> None:
+    """Note that rows had missing entries, so that moments are those that EM expects."""
     told = "" if report.converged else f" (not converged: {report.reason})"
     tell(f"{whose}: entries are missing: moments are those expected under a Gaussian, found by EM{told}")
-    return stats
 
 
 def gaussian_of(stats: Moments | ScatterRoot) -> Gaussian:

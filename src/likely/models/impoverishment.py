@@ -67,9 +67,12 @@ class Descent:
             return
         self.told = True
         states = f"state{'s' * (len(which) > 1)} {', '.join(map(str, which[:8]))}{', …' * (len(which) > 8)}"
-        span = f"all {n:,} particles descend from {FEW} or fewer of {self.frames / self.spans:.0f} frames before"
-        text = f"{states} ran dry: {span}, sooner than noise renews them; their spread and the evidence are too small"
-        tell(f"ParticleFilter: {text}: take more particles, or a filter that integrates such states out")
+        back, many = f"{self.frames / self.spans:.0f} frames", len(which) > 1
+        span = f"over {back} resampling leaves at most {FEW} ancestors of all {n:,} particles"
+        text = f"the particles no longer tell {states} apart: {span}, and the noise of {'these' if many else 'this'}"
+        text += f" state{'s' * many} is too small to spread them again in that time"
+        remedy = "take more particles, or a filter that integrates such states out"
+        tell(f"ParticleFilter: {text}; spread and evidence are too small: {remedy}")
 
 
 def _within(states: Array, family: Index) -> Array:

@@ -48,7 +48,8 @@ class ParticleFilter:
     The evidence grows by Σ_i W_i α_i a frame, with W the normalised weights before it: exp(log_evidence) is unbiased
     whatever the resampling. Frames of NaN change no weight. Where no particle can explain a frame, its increment is
     −inf (also an unbiased estimate: of a number near 0), the belief stays that before it, and a warning says so. States
-    that hardly move run dry where all particles soon descend from a few: `run` marks them, and it and `lk.follow` warn.
+    that hardly move are no longer told apart once resampling has left few ancestors of all particles: `run` marks them,
+    and it and `lk.follow` warn.
 
     >>> import likely as lk, numpy as np
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))

@@ -19,6 +19,7 @@ from likely.estimators.sequence_border import cut
 from likely.models.fault_watch import FaultBelief, FaultWatch, Watched
 from likely.models.sensor_dynamics import Chosen, SensorDynamics, chosen, filled
 from likely.recognisers.false_alarms import (
+    CONFIDENCE,
     allowed_shares,
     edges,
     exceeding,
@@ -37,6 +38,7 @@ ENTRY = 20  # frames before a held-out part, in which offsets settle
 SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # of the evidence which fault it is
 FAINT = -30.0  # a log-posterior below this is as wrong as can be
 MUCH = 3.0  # times the stated rate: support for no less than that is said
+MOST = 0.5  # a supported rate above this is none
 FEWEST = 20  # frames of normal operation
 SHORTEST = 10  # frames of the longest stretch of a label: two in each part that is left out
 UNITS = 1e-9  # share of its mean by which a sensor must move, or it is constant
@@ -182,9 +184,17 @@ class FaultMonitor(Recogniser):
             text = f"learnt from the earlier half of {n}, alarms stand in {share}: the level drifts, or slow motions"
             tell(f"{ME}: {text} were not all seen; expect such a share or more, and fit again as time goes on")
             return
+        memory = _slowest(self.model_.normal)
+        motion = f"(slowest motion {memory:.2f} per frame)"
+        if self.supported_rate_ > MOST:
+            new = max(1.0 - memory, 1.0 / self.model_.learnt_from)  # share of a frame that the one before did not tell
+            needed = float(f"{-np.log(1.0 - CONFIDENCE) / (new * self.false_alarm_rate):.1g}")
+            text = f"{n} support no false-alarm rate at all {motion}: give more of them, at least {needed:,.0f}"
+            tell(f"{ME}: {text} for {stated}; or remove slow trends from the sensors first")
+            return
         limit = f"up to {_percent(self.supported_rate_)} cannot be excluded"
-        text = f"{n} are too few to support a false-alarm rate of {stated}: {limit} (slowest motion"
-        tell(f"{ME}: {text} {_slowest(self.model_.normal):.2f} per frame); give more of them")
+        text = f"{n} are too few to support a false-alarm rate of {stated}: {limit} {motion}"
+        tell(f"{ME}: {text}; give more of them")
 
     # ------------------------------------------------------------------------ use
 
@@ -239,6 +249,8 @@ class FaultMonitor(Recogniser):
             return []
         limit = f"up to {_percent(self.supported_rate_)} of normal frames"
         line = f"By so many frames, alarms in {limit} are not excluded (95 % confidence)."
+        if self.supported_rate_ > MOST:
+            line = "So many frames support no false-alarm rate at all: give more of them."
         if self.later_half_rate_ > MUCH * self.false_alarm_rate:
             line += f" By their earlier half alone, alarms stand in {_percent(self.later_half_rate_)} of the later."
         return [line]

@@ -156,7 +156,7 @@ def risk_words(e: Evaluation, risk: float) -> str:
 
 def operating_point(e: Evaluation) -> tuple[tuple[float, float], str]:
     """Where the model stands now: its share of decided rows, their mean cost, and words for it."""
-    taken = e.decided < len(e.classes)
+    taken = ~e.rejected
     w = np.ones(len(e)) if e.weight is None else e.weight
     share = float(w[taken].sum() / w.sum())
     if not share:

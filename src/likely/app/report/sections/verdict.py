@@ -46,7 +46,8 @@ def sentences(study: Study, e: Evaluation) -> Markup:
         return join([first, *_cost_words(e), *_refusal_words(e)], " ")
     first = join([tag("strong", name), f" costs {number(e.decision_cost.value)} per row; {_saved_words(e)}."])
     error = f"The cost has a standard error of {number(spread(e), 2)}{how}."
-    return join([first, error, f"It decides {_right_words(e)}.", *_refusal_words(e)], " ")
+    right = [f"It decides {_right_words(e)}."] if e.costs.decides_classes else []
+    return join([first, error, *right, *_refusal_words(e)], " ")
 
 
 def _saved_words(e: Evaluation) -> str:
@@ -70,9 +71,9 @@ def best_single(e: Evaluation) -> tuple[int, float]:
 
 def _right_words(e: Evaluation) -> str:
     """Right, wrong and handed on, which together are all rows; an interval where nothing is handed on."""
-    if not may_refuse(e) or e.refused.value == 0:
+    if not may_refuse(e) or e.unclassified.value == 0:
         return f"{percent(1 - e.error.value)} of rows rightly ({_interval(1 - e.error.high, 1 - e.error.low)})"
-    kept = 1 - e.refused.value
+    kept = 1 - e.unclassified.value
     wrong = 0.0 if e.error_of_accepted is None else kept * e.error_of_accepted.value
     what = "refuses" if only_refuses(e) else "hands on"
     return f"{percent(kept - wrong)} of rows rightly and {percent(wrong)} wrongly, and {what} {percent(1 - kept)}"
@@ -94,7 +95,7 @@ def _refusal_words(e: Evaluation) -> Iterator[str]:
     kept = e.error_of_accepted
     if kept is None:
         yield "It decides no class at all: every row goes to another action or is refused."
-    elif e.refused.value == 0:
+    elif e.unclassified.value == 0:
         yield "It never had to refuse."
     else:
         forced = f"if it had to decide every row, {percent(1 - e.error.value)} would be right"
@@ -114,6 +115,10 @@ def only_refuses(e: Evaluation) -> bool:
 
 def baseline(e: Evaluation) -> str:
     """What one would reach without looking at the columns, and what costs do to the share of right decisions."""
+    if not e.costs.decides_classes:
+        action, least = best_single(e)
+        single = f"the cheapest single action, “{_called(e, action)}”, would cost {number(least)} per row"
+        return f"Without looking at any column, {single}."
     share = e.confusion.sum(axis=1) / e.confusion.sum()
     often = int(np.argmax(share))
     always = f"always answering “{_called(e, often)}” would be right in {percent(share[often])}"
@@ -148,14 +153,15 @@ def figures(e: Evaluation) -> Iterator[Markup]:
         action, cost = best_single(e)
         yield _cost_figure(e, f"{_always(e, action)}: {number(cost)}")
     right = _interval(1 - e.error.high, 1 - e.error.low)
-    yield _figure("right decisions", percent(1 - e.error.value), right)
+    if e.costs.decides_classes:
+        yield _figure("right decisions", percent(1 - e.error.value), right)
     if e.cost is None and may_refuse(e):
         yield _cost_figure(e)
-    if may_refuse(e):
+    if may_refuse(e) and e.costs.decides_classes:
         yield _figure(
             "refused" if only_refuses(e) else "handed on",
-            percent(e.refused.value),
-            _interval(e.refused.low, e.refused.high),
+            percent(e.unclassified.value),
+            _interval(e.unclassified.low, e.unclassified.high),
         )
     yield _figure("log-loss", number(e.log_loss.value), "nats per row")
     yield _figure("calibration error", percent(e.calibration().ece), "mean gap of probability and frequency")
