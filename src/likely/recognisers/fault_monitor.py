@@ -17,7 +17,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.recogniser import Recogniser
 from likely.models.fault_watch import FaultBelief, FaultWatch, Watched
 from likely.models.sensor_dynamics import Chosen, SensorDynamics, chosen, filled
-from likely.recognisers.false_alarms import (
+from likely.decisions.false_alarms import (
     allowed_shares,
     edges,
     exceeding,
