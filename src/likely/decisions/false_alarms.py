@@ -95,8 +95,8 @@ def supported_rate(odds: Sequence[Array], w: Array, threshold: float, memory: fl
 def correlation_time(series: Sequence[Array], w: Array) -> float:
     """An upper limit of how many values of stretches count as one independent value: τ = 1 + 2 Σ ρ_k.
 
-    Pairs of autocorrelations are summed while they are positive (Geyer 1992). What exceeds 1 is raised by its standard
-    error, a share √(2(2m + 1) / n) of it for m lags (Madras and Sokal 1988).
+    Pairs of autocorrelations are summed while they are positive (Geyer 1992). The logarithm of what exceeds 1 is taken
+    as normal with standard error √(2(2m + 1) / n) for m lags (Madras and Sokal 1988).
 
     >>> white = np.random.default_rng(0).normal(size=4000)
     >>> slow = np.convolve(white, np.ones(10))  # τ = 10
@@ -113,7 +113,7 @@ def correlation_time(series: Sequence[Array], w: Array) -> float:
         if pair <= 0:
             break
         found, lag = found + 2 * pair, lag + 2
-    return 1.0 + (found - 1.0) * (1.0 + ONE_SIDED * float(np.sqrt(2 * (2 * lag - 1) / own.sum())))
+    return 1.0 + (found - 1.0) * float(np.exp(ONE_SIDED * np.sqrt(2 * (2 * lag - 1) / own.sum())))
 
 
 def _covariance(apart: Sequence[Array], w: Array, lag: int) -> float:

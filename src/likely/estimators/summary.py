@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from likely.estimators.intervals import Row, rows_of
+from likely.estimators.left_out_frames import support
 from likely.models.hmm import HMM
 from likely.models.mixture import Mixture
 
