@@ -10,7 +10,6 @@ from likely.app.follow_models import REGIMES, Subject
 from likely.errors import DataError, ModelFileError, sentence
 
 CERTAIN = 1e-12  # correlation that is left of a combination of entries without any variance
-ENOUGH = 20  # frames not learnt from, with fewer of which the model's own law is believed
 STEP = 1.05  # of a threshold that is raised
 
 
@@ -56,10 +55,10 @@ class BySurprise:
 
     def __init__(self, subject: Subject, false_alarm_every: float, path: str, talk: Any) -> None:
         from likely.decisions.cusum import Cusum
+        from likely.estimators.left_out_frames import enough
 
         self.tail = _tail_of(subject.plays, path)
-        enough = min(subject.calm.shape[1], subject.calm[1].sum()) >= ENOUGH
-        self.held_out = HeldOut(subject.calm) if enough else None
+        self.held_out = HeldOut(subject.calm) if enough(subject.calm) else None
         self.start = Cusum.for_law(law_of_increments, false_alarm_every)
         if self.held_out is None:
             talk(

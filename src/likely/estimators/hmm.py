@@ -20,7 +20,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm_rule import PriorOfHMM
 from likely.estimators.hmm_starts import STARTS, ChainStarts
-from likely.estimators.left_out_frames import later_half_rate, left_out_frames, supported_share
+from likely.estimators.left_out_frames import enough, later_half_rate, left_out_frames, supported_share
 from likely.estimators.sequence_border import (
     cut,
     refuse_infinite_frames,
@@ -67,6 +67,12 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     Sequences are a `Ragged`, a list of arrays (T_i, D) or (T_i,), or one array (T, D), which `lengths` may cut. Missing
     entries and frames are NaN. Weights are one per sequence.
+
+    Blocks of frames, or sequences, are left out once each to learn how surprising new frames are (`calm_`).
+    `supported_rate_` is the largest share of new normal frames with a false alarm of a live feed that these do not
+    exclude (95 % confidence; frames that depend on each other count as one), None where there are too few of them.
+    `later_half_rate_` is the share of the later halves of fewer than 5 sequences that are as rare as the rarest tenth
+    of frames left out, by the earlier halves alone: above 0.3 where the level drifts.
 
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
@@ -147,9 +153,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     @property
     def supported_rate_(self) -> float | None:
-        """The share of new frames with a false alarm that frames left out do not exclude; None where none were."""
+        """The share of new frames with a false alarm that frames left out do not exclude; None where few were."""
         calm = vars(self).get("calm_", np.empty((3, 0)))
-        return supported_share(calm, vars(self).get("later_half_rate_", 0.0)) if calm.shape[1] else None
+        return supported_share(calm, vars(self).get("later_half_rate_", 0.0)) if enough(calm) else None
 
     def _with_states(
         self, X: Any, y: Any, sample_weight: Any, given: Ragged | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
+from copy import copy, deepcopy
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ JUDGED = 3000  # frames that are asked, at most, or a few more
 AGAIN = 4  # more steps of EM without a part, at most: every fit pays for them
 ANEW = 20  # steps of EM that the earlier halves are learnt by
 ENTRY = 20  # frames before a part that is a piece of a sequence, in which the filter settles
+ENOUGH = 20  # frames left out, with fewer of which the model's own law is believed
 MUCH = 3.0  # times as many rare frames as expected: the level drifts
 
 
@@ -43,14 +44,21 @@ def left_out_frames(density: Any, X: Ragged, weight: Any) -> Array:
 def later_half_rate(density: Any, X: Ragged, weight: Any, kept: Array) -> float:
     """The share of later halves that are as rare as the rarest tenth of frames left out, by the earlier halves alone.
 
-    It is far above a tenth where the level drifts. 0 where a sequence cannot be cut, or no frames were left out.
+    It is far above a tenth where the level drifts. 0 where sequences are not cut in time, or frames are few: whole
+    sequences that were left out show what is new in others, and all may take the same course.
     """
-    if not kept.shape[1] or not _may_be_cut(density):
+    there, w = _there(X, weight)
+    if not enough(kept) or len(there) >= PARTS or not _may_be_cut(density):
         return 0.0
-    found = _surprises(_judges(density, [_cut_in_time(X, *_there(X, weight), 1, 2)], JUDGED, _learnt_anew))
-    if not found.shape[1]:
+    found = _surprises(_judges(density, [_cut_in_time(X, there, w, 1, 2)], JUDGED, _learnt_anew))
+    if not enough(found):
         return 0.0
     return float(found[1] @ (found[0] > quantile(*stretches(kept), TAIL))) / float(found[1].sum())
+
+
+def enough(kept: Array) -> bool:
+    """Whether frames left out (3, m) say more of false alarms than the model's own law."""
+    return min(kept.shape[1], float(kept[1].sum())) >= ENOUGH
 
 
 def stretches(kept: Array) -> tuple[list[Array], Array]:
@@ -76,9 +84,9 @@ def supported_share(kept: Array, later: float = 0.0) -> float:
 
 
 def support(density: Any) -> Iterator[str]:
-    """Which rate of false alarms the frames left out of a fitted density support, in a sentence; nothing of none."""
+    """Which rate of false alarms the frames left out of a fitted density support, in a sentence; nothing of few."""
     kept, later = vars(density).get("calm_", np.empty((3, 0))), vars(density).get("later_half_rate_", 0.0)
-    if not kept.shape[1]:
+    if not enough(kept):
         return
     often = f"one false alarm in {1.0 / supported_share(kept, later):,.0f} lines followed live (95 % confidence)"
     yield f"Tried on {kept[1].sum():,.0f} frames left out: these support {often}."
@@ -134,7 +142,7 @@ def _there(X: Ragged, weight: Any) -> tuple[list[int], Array]:
 
 def _may_be_cut(density: Any) -> bool:
     """Whether a piece of a sequence is like a sequence: it may begin and end anywhere."""
-    return density.model_.ends is None and density.topology == "ergodic"
+    return density.model_.ends is None and isinstance(density.topology, str) and density.topology == "ergodic"
 
 
 def _cut_in_time(X: Ragged, there: list[int], w: Array, k: int, parts: int) -> _Fold:
@@ -178,6 +186,7 @@ def _learnt_on(density: Any, fold: _Fold) -> HMM:
 def _learnt_anew(density: Any, fold: _Fold) -> HMM:
     """From the beginning, as the chain of all has states for what is left out; of very many frames the latest."""
     twin = copy(density)
+    twin.component_ = deepcopy(density.component_)  # what a first look at frames finds stays with it
     twin.set_params(random_state=0, restarts=1, max_iter=ANEW)
     rest = [x[-MANY // len(fold.rest) :] for x in fold.rest]
     report = twin._learn(_joined(rest), fold.rest_w)
