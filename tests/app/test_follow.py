@@ -677,6 +677,17 @@ def test_a_level_that_drifts_is_said_to(tmp_path):
     assert "the level drifts" in run("show", tmp_path / "m.likely").stdout
 
 
+def test_a_model_to_which_most_new_frames_are_as_rare_as_can_be_told_says_that_no_alarm_comes():
+    """Covariances of 30 columns from 60 frames: it was silent, for any fault."""
+    x = np.random.default_rng(0).normal(size=(60, 30))
+    h = lk.HMMDensity(lk.GaussianDensity("full", prior=None), states=1, random_state=0).fit([x])
+    share, said = _heard(h, 100.0 + x, 50)
+    assert share == 0 and "No line can raise an alarm" in said[-1]
+    plain = lk.HMMDensity(lk.GaussianDensity("diagonal"), states=1, random_state=0).fit([x])
+    share, said = _heard(plain, 100.0 + x, 50)
+    assert share > 0.1 and "No line can raise an alarm" not in " ".join(said)
+
+
 def test_fit_show_and_follow_say_the_same_support(tmp_path):
     frame = tmp_path / "x.csv"
     frame.write_text(lines(_slow(0, 300)))

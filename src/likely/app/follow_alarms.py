@@ -69,15 +69,22 @@ class BySurprise:
             return
         self.start = self.held_out.raised(self.start, false_alarm_every)
         _tell_what_is_supported(subject, false_alarm_every, talk)
+        if self._increment(np.log(self.tail.each + 1.0)) <= 0:  # the rarest that draws can tell
+            talk(
+                "No line can raise an alarm: a quarter or more of the frames that the model had not learnt from are as "
+                "rare as can be told. It has too many parameters for its frames: use fewer, or more frames of training."
+            )
 
     def step(self, state: Any, predicted: Any, y: Any, news: float, belief: Any) -> tuple[Any, bool]:
         """The next state, and whether there is an alarm; what is not observed adds nothing."""
         u = self.tail(predicted, y, news)
-        v = None if u is None else -np.log(max(u, 1e-300))
-        if v is not None and self.held_out is not None:
-            v = float(self.held_out.rarity(np.array([v]))[0])
-        after = state.step(0.0 if v is None else v / 2 - np.log(2))
+        after = state.step(0.0 if u is None else self._increment(-np.log(max(u, 1e-300))))
         return after, after.alarm
+
+    def _increment(self, v: float) -> float:
+        """What −log u adds to the sum."""
+        rare = v if self.held_out is None else float(self.held_out.rarity(np.array([v]))[0])
+        return float(rare / 2 - np.log(2))
 
 
 def _tell_what_is_supported(subject: Subject, false_alarm_every: float, talk: Any) -> None:
