@@ -71,6 +71,7 @@ def test_which_frames_are_kept():
     assert weighted.calm_.shape[1] == 180
     along = [frames(rng, 50), frames(rng, 60)]
     assert fitted(along, topology="left-to-right").calm_.shape == (3, 0)  # a piece of it begins where none may
+    assert fitted(along, topology=np.ones((4, 4))).calm_.shape == (3, 0)  # it raised a ValueError
     given = [np.zeros(50, dtype=int), np.ones(60, dtype=int)]
     known = lk.HMMDensity(lk.GaussianDensity("full"), states=4, random_state=0).fit(along, given=given)
     assert known.calm_.shape == (3, 0)

@@ -10,9 +10,6 @@ from likely.app.follow_models import REGIMES, Subject
 from likely.errors import DataError, ModelFileError, sentence
 
 CERTAIN = 1e-12  # correlation that is left of a combination of entries without any variance
-ENOUGH = 20  # frames not learnt from, with fewer of which the model's own law is believed
-CONFIDENCE = 0.95  # with which more false alarms are excluded
-MUCH = 3.0  # times as many false alarms as stated: support for no fewer than that is said
 STEP = 1.05  # of a threshold that is raised
 
 
@@ -58,10 +55,10 @@ class BySurprise:
 
     def __init__(self, subject: Subject, false_alarm_every: float, path: str, talk: Any) -> None:
         from likely.decisions.cusum import Cusum
+        from likely.estimators.left_out_frames import enough
 
         self.tail = _tail_of(subject.plays, path)
-        enough = min(subject.calm.shape[1], subject.calm[1].sum()) >= ENOUGH
-        self.held_out = HeldOut(subject.calm) if enough else None
+        self.held_out = HeldOut(subject.calm) if enough(subject.calm) else None
         self.start = Cusum.for_law(law_of_increments, false_alarm_every)
         if self.held_out is None:
             talk(
@@ -70,30 +67,46 @@ class BySurprise:
                 "fitted to sequences holds some."
             )
             return
-        self.start, often = self.held_out.raised(self.start, false_alarm_every)
-        if often < false_alarm_every / MUCH:
-            tried = f"The model was tried on {self.held_out.frames:,.0f} frames that it had not learnt from"
-            support = f"these support one false alarm in {often:,.0f} lines, not in {false_alarm_every:,.6g}"
-            talk(f"{tried}: {support} (95 % confidence). More frames of training support more.")
+        self.start = self.held_out.raised(self.start, false_alarm_every)
+        _tell_what_is_supported(subject, false_alarm_every, talk)
+        if self._increment(np.log(self.tail.each + 1.0)) <= 0:  # the rarest that draws can tell
+            talk(
+                "No line can raise an alarm: a quarter or more of the frames that the model had not learnt from are as "
+                "rare as can be told. It has too many parameters for its frames: use fewer, or more frames of training."
+            )
 
     def step(self, state: Any, predicted: Any, y: Any, news: float, belief: Any) -> tuple[Any, bool]:
         """The next state, and whether there is an alarm; what is not observed adds nothing."""
         u = self.tail(predicted, y, news)
-        v = None if u is None else -np.log(max(u, 1e-300))
-        if v is not None and self.held_out is not None:
-            v = float(self.held_out.rarity(np.array([v]))[0])
-        after = state.step(0.0 if v is None else v / 2 - np.log(2))
+        after = state.step(0.0 if u is None else self._increment(-np.log(max(u, 1e-300))))
         return after, after.alarm
+
+    def _increment(self, v: float) -> float:
+        """What −log u adds to the sum."""
+        rare = v if self.held_out is None else float(self.held_out.rarity(np.array([v]))[0])
+        return float(rare / 2 - np.log(2))
+
+
+def _tell_what_is_supported(subject: Subject, false_alarm_every: float, talk: Any) -> None:
+    from likely.estimators.left_out_frames import drift, drifts, supported_share
+
+    often = 1.0 / supported_share(subject.calm, subject.later)
+    if often >= false_alarm_every:
+        return
+    tried = f"The model was tried on {subject.calm[1].sum():,.0f} frames that it had not learnt from"
+    found = f"these support one false alarm in {often:,.0f} lines, not in {false_alarm_every:,.6g}"
+    more = drift(subject.later) if drifts(subject.later) else "More frames of training support more."
+    talk(f"{tried}: {found} (95 % confidence). {more}")
 
 
 class HeldOut:
     """Frames that a model had not learnt from: kept (3, m), as `left_out_frames` has them. A weight counts copies."""
 
     def __init__(self, kept: Any) -> None:
-        from likely.recognisers.false_alarms import NAT, tail
+        from likely.decisions.false_alarms import NAT, tail
+        from likely.estimators.left_out_frames import stretches
 
-        stretches = np.split(kept, np.flatnonzero(np.diff(kept[2])) + 1, axis=1)
-        self.runs, self.weights = [part[0] for part in stretches], np.array([part[1, 0] for part in stretches])
+        self.runs, self.weights = stretches(kept)
         self.frames = float(kept[1].sum())
         found = tail(self.runs, self.weights)
         self.far = found._replace(excess=max(found.excess, NAT))  # no shorter a tail than under the model itself
@@ -108,10 +121,8 @@ class HeldOut:
         beyond = (v - self.far.border) / self.far.excess - np.log(share)
         return np.where(v > self.far.border, np.maximum(beyond, 0.0), near)
 
-    def raised(self, watch: Any, false_alarm_every: float) -> tuple[Any, float]:
-        """A sum with so high a threshold that held-out frames agree, and how rarely these say that alarms come."""
-        from scipy.special import gammaincinv
-
+    def raised(self, watch: Any, false_alarm_every: float) -> Any:
+        """A sum with so high a threshold that held-out frames agree."""
         increments = [self.rarity(part) / 2 - np.log(2) for part in self.runs]
 
         def alarms(watch: Any) -> float:
@@ -119,7 +130,7 @@ class HeldOut:
 
         while alarms(watch) > self.frames / false_alarm_every:
             watch = watch.replace(threshold=watch.threshold * STEP)
-        return watch, self.frames / float(gammaincinv(alarms(watch) + 1.0, CONFIDENCE))
+        return watch
 
 
 def law_of_increments(z: Any) -> Any:

@@ -19,6 +19,7 @@ class Subject:
 
     decides = ""  # how a model that raises alarms itself does so
     calm: Any = np.empty((3, 0))  # surprises of frames that the model had not learnt from
+    later = 0.0  # share of rare frames in later halves, by the earlier ones alone
 
     def __init__(self, plays: Any, columns: Mapping[str, str], states: Any = None, original: Any = None) -> None:
         self.plays, self.columns, self.states = plays, dict(columns), states
@@ -56,7 +57,8 @@ class OfChains(Subject):
     def __init__(self, known: Any, original: Any, takes_any: bool) -> None:
         super().__init__(known.model_, known.columns, known.state_names, original)
         self.known, self.roles, self.takes_any = known, known.schema["roles"], takes_any
-        self.calm = getattr(getattr(known, "density_", None), "calm_", self.calm)
+        density = getattr(known, "density_", None)
+        self.calm, self.later = getattr(density, "calm_", self.calm), getattr(density, "later_half_rate_", self.later)
         self.nameless = self.nameless and not known.card
         self.plain = "category" not in self.columns.values() and _is_plain(known.model_.emissions)
 

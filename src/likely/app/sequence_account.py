@@ -9,6 +9,7 @@ import numpy as np
 
 from likely.app.report.words import number
 from likely.app.talk import clipped, columns
+from likely.estimators.left_out_frames import support
 from likely.families.shared import untied
 
 ROWS = 30  # states that a terminal shows
@@ -26,10 +27,7 @@ def density_account(estimator: Any, names: list[str] | None = None, frame: list[
     stats = estimator.stats_
     weight = f"{stats.sequences:,.6g} sequence{'s' * (stats.sequences != 1)}, {stats.total_weight:,.6g} frames"
     yield f"learnt from {weight}; {model.n_parameters:,} parameters"
-    kept = float(getattr(estimator, "calm_", np.empty((3, 0)))[1].sum())  # a weight counts copies
-    if kept:
-        support = f"one false alarm in {kept / 3:,.0f} lines of `follow`"
-        yield f"tried on {kept:,.0f} frames left out: these support {support}"
+    yield from support(estimator)
     yield ""
     original = int(topology.original.max()) + 1
     yield from states_table(estimator, names or [str(k) for k in range(original)], frame)

@@ -20,7 +20,7 @@ from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm_rule import PriorOfHMM
 from likely.estimators.hmm_starts import STARTS, ChainStarts
-from likely.estimators.left_out_frames import left_out_frames
+from likely.estimators.left_out_frames import enough, later_half_rate, left_out_frames, supported_share
 from likely.estimators.sequence_border import (
     cut,
     refuse_infinite_frames,
@@ -67,6 +67,12 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     Sequences are a `Ragged`, a list of arrays (T_i, D) or (T_i,), or one array (T, D), which `lengths` may cut. Missing
     entries and frames are NaN. Weights are one per sequence.
+
+    Blocks of frames, or sequences, are left out once each to learn how surprising new frames are (`calm_`).
+    `supported_rate_` is the largest share of new normal frames with a false alarm of a live feed that these do not
+    exclude (95 % confidence; frames that depend on each other count as one), None where there are too few of them.
+    `later_half_rate_` is the share of the later halves of fewer than 5 sequences that are as rare as the rarest tenth
+    of frames left out, by the earlier halves alone: above 0.3 where the level drifts.
 
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
@@ -116,7 +122,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self.hard = hard
         self.random_state = random_state
 
-    _saved = (*DensityEstimator._saved, "component_", "topology_", "streamed_", "lengths_", "calm_")
+    _saved = (*DensityEstimator._saved, "component_", "topology_", "streamed_", "lengths_", "calm_", "later_half_rate_")
     _model_types = (HMM,)
     _hides_labels = True
     _of_sequences = True
@@ -142,7 +148,14 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self._note_lengths(X, weight)
         self._adopt(report)
         self.calm_ = np.empty((3, 0)) if given is not None else left_out_frames(self, X, weight)
+        self.later_half_rate_ = later_half_rate(self, X, weight, self.calm_)
         return self
+
+    @property
+    def supported_rate_(self) -> float | None:
+        """The share of new frames with a false alarm that frames left out do not exclude; None where few were."""
+        calm = vars(self).get("calm_", np.empty((3, 0)))
+        return supported_share(calm, vars(self).get("later_half_rate_", 0.0)) if enough(calm) else None
 
     def _with_states(
         self, X: Any, y: Any, sample_weight: Any, given: Ragged | None
@@ -327,6 +340,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
         if not (sound and np.isfinite(calm).all() and (calm[1] > 0).all()):
             came = getattr(calm, "shape", type(calm).__name__)
             raise DataError(sentence(type(self).__name__, "calm_ must be finite numbers (3, m), weights above 0", came))
+        later = vars(self).get("later_half_rate_", 0.0)
+        if not (isinstance(later, float) and 0 <= later <= 1):
+            raise DataError(sentence(type(self).__name__, "later_half_rate_ must lie between 0 and 1", later))
 
     # -------------------------------------------------------- what components say
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy, deepcopy
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from likely.core.engine import Threads, one_blas_thread
 from likely.core.learn import gather
 from likely.core.notes import unheard
 from likely.core.ragged import Ragged
+from likely.decisions.false_alarms import TAIL, correlation_time, quantile, supported_rate
 from likely.errors import LikelyError
 from likely.estimators.alarms import MANY, PASSES
 from likely.estimators.chain_tail import ChainTail
@@ -22,7 +24,10 @@ from likely.models.hmm import HMM
 PARTS = 5  # each left out once
 JUDGED = 3000  # frames that are asked, at most, or a few more
 AGAIN = 4  # more steps of EM without a part, at most: every fit pays for them
+ANEW = 20  # steps of EM that the earlier halves are learnt by
 ENTRY = 20  # frames before a part that is a piece of a sequence, in which the filter settles
+ENOUGH = 20  # frames left out, with fewer of which the model's own law is believed
+MUCH = 3.0  # times as many rare frames as expected: the level drifts
 
 
 def left_out_frames(density: Any, X: Ragged, weight: Any) -> Array:
@@ -32,13 +37,75 @@ def left_out_frames(density: Any, X: Ragged, weight: Any) -> Array:
     topology lets them begin anywhere. Without a part, learning goes on from what all of them taught, as in
     `alarms`. Of very many frames the chain hardly knows any one: these it judges itself.
     """
-    pieces = _pieces(density, X, weight)
-    if len(pieces) < 2:
-        return np.empty((3, 0))
+    learn = _learnt_on if len(X.values) <= MANY else lambda density, fold: density.model_
+    return _surprises(_judges(density, _folds(density, X, weight), JUDGED // PARTS, learn))
+
+
+def later_half_rate(density: Any, X: Ragged, weight: Any, kept: Array) -> float:
+    """The share of later halves that are as rare as the rarest tenth of frames left out, by the earlier halves alone.
+
+    It is far above a tenth where the level drifts. 0 where sequences are not cut in time, or frames are few: whole
+    sequences that were left out show what is new in others, and all may take the same course.
+    """
+    there, w = _there(X, weight)
+    if not enough(kept) or len(there) >= PARTS or not _may_be_cut(density):
+        return 0.0
+    found = _surprises(_judges(density, [_cut_in_time(X, there, w, 1, 2)], JUDGED, _learnt_anew))
+    if not enough(found):
+        return 0.0
+    return float(found[1] @ (found[0] > quantile(*stretches(kept), TAIL))) / float(found[1].sum())
+
+
+def enough(kept: Array) -> bool:
+    """Whether frames left out (3, m) say more of false alarms than the model's own law."""
+    return min(kept.shape[1], float(kept[1].sum())) >= ENOUGH
+
+
+def stretches(kept: Array) -> tuple[list[Array], Array]:
+    """Surprises of each stretch of frames (3, m), and the weight of each stretch."""
+    parts = np.split(kept, np.flatnonzero(np.diff(kept[2])) + 1, axis=1)
+    return [part[0] for part in parts], np.array([part[1, 0] for part in parts])
+
+
+def drifts(later: float) -> bool:
+    """Whether later halves are clearly rarer than what the earlier ones have taught."""
+    return later > MUCH * TAIL
+
+
+def supported_share(kept: Array, later: float = 0.0) -> float:
+    """The largest share of new frames with a false alarm that frames left out (3, m) do not exclude (95 % confidence).
+
+    So many frames as depend on each other count as one (`correlation_time`); where the level drifts, alarms may come
+    in as many frames as later halves were found to be rare.
+    """
+    series, w = stretches(kept)
+    found = supported_rate(series, w, np.inf, 1.0 - 1.0 / correlation_time(series, w))
+    return max(found, later) if drifts(later) else found
+
+
+def support(density: Any) -> Iterator[str]:
+    """Which rate of false alarms the frames left out of a fitted density support, in a sentence; nothing of few."""
+    kept, later = vars(density).get("calm_", np.empty((3, 0))), vars(density).get("later_half_rate_", 0.0)
+    if not enough(kept):
+        return
+    often = f"one false alarm in {1.0 / supported_share(kept, later):,.0f} lines followed live (95 % confidence)"
+    yield f"Tried on {kept[1].sum():,.0f} frames left out: these support {often}."
+    if drifts(later):
+        yield drift(later)
+
+
+def drift(later: float) -> str:
+    """What later halves say of a level that drifts, in a sentence."""
+    rare = f"{100 * later:.0f} % of the later ones are as rare as the rarest {100 * TAIL:.0f} % of frames left out"
+    return f"By the earlier halves alone, {rare}: the level drifts, or slow motions were not all seen."
+
+
+def _surprises(judges: Iterator[tuple[HMM, Ragged, list[int], Array]]) -> Array:
+    """(3, m) of frames by chains that lack them; without any frame where no such chain can be learnt."""
     out, stretch = [np.empty((3, 0))], 0
     try:
         with unheard(), one_blas_thread():
-            for model, part, entries, w in _judges(density, pieces):
+            for model, part, entries, w in judges:
                 tails = Ragged.trusted(values=ChainTail(model).along(part), offsets=part.offsets)
                 for u, entry, v in zip(tails, entries, w, strict=True):
                     seen = -np.log(u[entry:][~np.isnan(u[entry:])])
@@ -49,59 +116,83 @@ def left_out_frames(density: Any, X: Ragged, weight: Any) -> Array:
     return np.concatenate(out, axis=1)
 
 
-class _Part:
-    """Sequences of a part, those frames with some before them, how many these are, and weights."""
+class _Fold:
+    """Sequences to learn from, and those left out: with some frames before them, how many these are, and weights."""
 
-    def __init__(self, own: list[Any], entered: list[Any], entries: list[int], w: list[float]) -> None:
-        self.own, self.entered, self.entries, self.w = own, entered, entries, np.array(w)
+    def __init__(self, rest: list[Any], rest_w: list[float], out: list[Any], entries: list[int], w: list[float]):
+        self.rest, self.rest_w, self.out, self.entries, self.w = rest, np.array(rest_w), out, entries, np.array(w)
 
 
-def _pieces(density: Any, X: Ragged, weight: Any) -> list[_Part]:
+def _folds(density: Any, X: Ragged, weight: Any) -> list[_Fold]:
+    there, w = _there(X, weight)
+    if len(there) < PARTS:
+        return [_cut_in_time(X, there, w, k, PARTS) for k in range(PARTS)] if _may_be_cut(density) else []
+    dealt = [(there[k::PARTS], [i for j, i in enumerate(there) if j % PARTS != k]) for k in range(PARTS)]
+    return [
+        _Fold([X[i] for i in rest], w[rest].tolist(), [X[i] for i in out], [0] * len(out), w[out].tolist())
+        for out, rest in dealt
+    ]
+
+
+def _there(X: Ragged, weight: Any) -> tuple[list[int], Array]:
+    """Sequences that count, and the weights of all."""
     w = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
-    there = np.flatnonzero((X.lengths > 0) & (w > 0)).tolist()
-    if len(there) >= PARTS:
-        dealt = [there[k::PARTS] for k in range(PARTS)]
-        return [_Part([X[i] for i in some], [X[i] for i in some], [0] * len(some), w[some].tolist()) for some in dealt]
-    if density.model_.ends is not None or density.topology != "ergodic":
-        return []
-    cut = [np.linspace(0, len(X[i]), PARTS + 1).astype(int) for i in there]
-    out = []
-    for k in range(PARTS):
-        ends = [(i, int(c[k]), int(c[k + 1])) for i, c in zip(there, cut, strict=True) if c[k + 1] > c[k]]
-        entries = [min(a, ENTRY) for _, a, _ in ends]
-        entered = [X[i][a - e : b] for (i, a, b), e in zip(ends, entries, strict=True)]
-        out.append(_Part([X[i][a:b] for i, a, b in ends], entered, entries, [float(w[i]) for i, _, _ in ends]))
-    return [part for part in out if part.own]
+    return np.flatnonzero((X.lengths > 0) & (w > 0)).tolist(), w
 
 
-def _judges(density: Any, pieces: list[_Part]) -> Iterator[tuple[HMM, Ragged, list[int], Array]]:
-    """For each part a chain that lacks it, and the frames of it that are asked."""
-    total = sum(len(x) for part in pieces for x in part.own)
-    learn = _without(density, pieces) if total <= MANY else None
-    for k, part in enumerate(pieces):
-        some = np.searchsorted(np.cumsum([len(x) for x in part.own]), JUDGED / PARTS) + 1
-        most = ENTRY + JUDGED // PARTS  # of a long sequence its beginning
-        asked = Ragged.joined([Ragged.of(x[:most], np.array([len(x[:most])])) for x in part.entered[:some]])
-        yield density.model_ if learn is None else learn(k), asked, part.entries[:some], part.w[:some]
+def _may_be_cut(density: Any) -> bool:
+    """Whether a piece of a sequence is like a sequence: it may begin and end anywhere."""
+    return density.model_.ends is None and isinstance(density.topology, str) and density.topology == "ergodic"
 
 
-def _without(density: Any, pieces: list[_Part]) -> Any:
-    def collected(model: HMM, some: list[_Part]) -> Any:
-        seqs = Ragged.joined([Ragged.of(x, np.array([len(x)])) for part in some for x in part.own])
-        data = Blocks.of(seqs, np.concatenate([part.w for part in some]))
-        return Threads().total(partial(gather, model, hard=density.hard), data.whole())
+def _cut_in_time(X: Ragged, there: list[int], w: Array, k: int, parts: int) -> _Fold:
+    """Piece k of each sequence is left out; its neighbors depend on it, and nothing is learnt from them either."""
+    fold = _Fold([], [], [], [], [])
+    rest_w, own_w = [], []
+    for i in there:
+        a, b = (int(len(X[i]) * j / parts) for j in (k, k + 1))
+        gap, entry = min(ENTRY, (b - a) // 4), min(a, ENTRY)
+        around = [x for x in (X[i][: max(a - gap, 0)], X[i][b + gap :]) if len(x)]
+        fold.rest += around
+        rest_w += [float(w[i])] * len(around)
+        if b > a:
+            fold.out.append(X[i][a - entry : b])
+            fold.entries.append(entry)
+            own_w.append(float(w[i]))
+    fold.rest_w, fold.w = np.array(rest_w), np.array(own_w)
+    return fold
 
-    learnt, prior = density._learnt, density.prior_
-    each = [collected(learnt, [part]) for part in pieces]
 
-    def without(k: int) -> HMM:
-        rest = [part for j, part in enumerate(pieces) if j != k]
-        stats: Any = sum(one for j, one in enumerate(each) if j != k)
-        model = learnt.refit(stats, prior)
-        for _ in range(min(density.n_iter_ // PASSES, AGAIN)):
-            stats = collected(model, rest)
-            model = model.refit(stats, prior)
-        found: HMM = density._finish(model, stats, prior)
-        return found
+def _judges(density: Any, folds: list[_Fold], most: int, learn: Any) -> Iterator[tuple[HMM, Ragged, list[int], Array]]:
+    """For each fold a chain that lacks it, and the frames of it that are asked: so many, or a few more."""
+    for fold in folds:
+        if fold.out and fold.rest:
+            some = np.searchsorted(np.cumsum([len(x) for x in fold.out]) - np.cumsum(fold.entries), most) + 1
+            asked = [x[: ENTRY + most] for x in fold.out[:some]]  # of a long sequence its beginning
+            yield learn(density, fold), _joined(asked), fold.entries[:some], fold.w[:some]
 
-    return without
+
+def _learnt_on(density: Any, fold: _Fold) -> HMM:
+    """From the chain of all, some steps of EM on all but a fold."""
+    data = Blocks.of(_joined(fold.rest), fold.rest_w)
+    model: HMM = density._learnt
+    for _ in range(1 + min(density.n_iter_ // PASSES, AGAIN)):
+        stats = Threads().total(partial(gather, model, hard=density.hard), data.whole())
+        model = model.refit(stats, density.prior_)
+    found: HMM = density._finish(model, stats, density.prior_)
+    return found
+
+
+def _learnt_anew(density: Any, fold: _Fold) -> HMM:
+    """From the beginning, as the chain of all has states for what is left out; of very many frames the latest."""
+    twin = copy(density)
+    twin.component_ = deepcopy(density.component_)  # what a first look at frames finds stays with it
+    twin.set_params(random_state=0, restarts=1, max_iter=ANEW)
+    rest = [x[-MANY // len(fold.rest) :] for x in fold.rest]
+    report = twin._learn(_joined(rest), fold.rest_w)
+    found: HMM = twin._finish(report.model, report.stats, report.prior)
+    return found
+
+
+def _joined(some: list[Any]) -> Ragged:
+    return Ragged.joined([Ragged.of(x, np.array([len(x)])) for x in some])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from likely.estimators.intervals import Row, rows_of
+from likely.estimators.left_out_frames import support
 from likely.models.hmm import HMM
 from likely.models.mixture import Mixture
 
@@ -123,6 +124,7 @@ def _notes(estimator: Any, model: Any, rows: list[Row], with_prior: bool) -> Ite
     told = any(row.low is not None for row in rows)
     if isinstance(model, HMM):
         yield "Which state a frame came from is hidden: estimates have no exact intervals."
+        yield from support(estimator)
     elif isinstance(model, Mixture):
         yield "Which row came from which component is hidden: estimates have no exact intervals."
     elif not estimator.stats_.complete and told:

@@ -13,12 +13,7 @@ from likely.core.arrays import Array, refuse_infinite, rows, weights
 from likely.core.notes import tell
 from likely.core.ragged import Ragged
 from likely.core.spacing import tell_of_uneven
-from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.estimators.recogniser import Recogniser
-from likely.estimators.sequence_border import cut
-from likely.models.fault_watch import FaultBelief, FaultWatch, Watched
-from likely.models.sensor_dynamics import Chosen, SensorDynamics, chosen, filled
-from likely.recognisers.false_alarms import (
+from likely.decisions.false_alarms import (
     CONFIDENCE,
     allowed_shares,
     edges,
@@ -28,6 +23,11 @@ from likely.recognisers.false_alarms import (
     supported_rate,
     tempered,
 )
+from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.estimators.recogniser import Recogniser
+from likely.estimators.sequence_border import cut
+from likely.models.fault_watch import FaultBelief, FaultWatch, Watched
+from likely.models.sensor_dynamics import Chosen, SensorDynamics, chosen, filled
 from likely.recognisers.simulated_alarms import simulated_alarms
 
 ME = "FaultMonitor"

@@ -19,6 +19,7 @@ SOME = 3  # runs whose mean length is believed
 NAT = 1.0  # mean excess of log-odds where all is as the model says
 CONFIDENCE = 0.95  # with which a larger share is excluded
 NEAR = 1e-12  # rounding of sums of weights
+ONE_SIDED = 1.645  # standard errors of an upper limit at a confidence of 95 %
 
 
 class Tail(NamedTuple):
@@ -89,6 +90,36 @@ def supported_rate(odds: Sequence[Array], w: Array, threshold: float, memory: fl
     by_runs = float(gammaincinv(seen + 1.0, CONFIDENCE)) * max(_run_length(odds, w, threshold), run_length) / frames
     by_motion = -float(np.log(1.0 - CONFIDENCE)) / max(1.0 - memory, 1.0 / frames) / frames
     return min(max(by_runs, by_motion), 1.0)
+
+
+def correlation_time(series: Sequence[Array], w: Array) -> float:
+    """An upper limit of how many values of stretches count as one independent value: τ = 1 + 2 Σ ρ_k.
+
+    Pairs of autocorrelations are summed while they are positive (Geyer 1992). The logarithm of what exceeds 1 is taken
+    as normal with standard error √(2(2m + 1) / n) for m lags (Madras and Sokal 1988).
+
+    >>> white = np.random.default_rng(0).normal(size=4000)
+    >>> slow = np.convolve(white, np.ones(10))  # τ = 10
+    >>> correlation_time([white], np.ones(1)) < 1.5, 9 < correlation_time([slow], np.ones(1)) < 16
+    (True, True)
+    """
+    values, own = _together(series, w)
+    mean = float(own @ values) / float(own.sum())
+    apart = [x - mean for x in series]
+    variance = _covariance(apart, w, 0)
+    found, lag = 1.0, 1
+    while variance > 0 and w @ [max(len(x) - lag - 1, 0) for x in series] >= own.sum() / 2:
+        pair = (_covariance(apart, w, lag) + _covariance(apart, w, lag + 1)) / variance
+        if pair <= 0:
+            break
+        found, lag = found + 2 * pair, lag + 2
+    return 1.0 + (found - 1.0) * float(np.exp(ONE_SIDED * np.sqrt(2 * (2 * lag - 1) / own.sum())))
+
+
+def _covariance(apart: Sequence[Array], w: Array, lag: int) -> float:
+    """Of values with those `lag` later in the same stretch."""
+    pairs = float(w @ [max(len(x) - lag, 0) for x in apart])
+    return float(w @ [x[: len(x) - lag] @ x[lag:] if len(x) > lag else 0.0 for x in apart]) / pairs
 
 
 def _run_length(series: Sequence[Array], w: Array, threshold: float) -> float:

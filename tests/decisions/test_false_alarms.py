@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.recognisers.false_alarms import (
+from likely.decisions.false_alarms import (
     allowed_share,
     exceeding,
     quantile,
