@@ -131,7 +131,7 @@ def promoters():
     return bits, np.array([c[0] for c in cells])
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_promoters_of_228_bits():
     """106 sequences of 57 bases: ten folds, with published errors of 4 to 13 % for methods that know no biology."""
     X, y = promoters()

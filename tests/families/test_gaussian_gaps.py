@@ -225,7 +225,7 @@ def test_em_only_climbs(prior):
     assert lowest(60, 12, prior) >= -1e-10
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("prior", [None, "weak"])
 def test_em_only_climbs_on_300_problems(prior):
     worst = lowest(300, 25, prior, seed=1)

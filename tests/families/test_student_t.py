@@ -50,7 +50,7 @@ def test_log_prob_is_right_to_the_last_bits(kind):
     assert worst_bits(250, kind) <= 4
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", ["full", "independent"])
 def test_log_prob_is_right_to_the_last_bits_at_ten_thousand_points(kind):
     assert worst_bits(10_000, kind) <= 4

@@ -40,7 +40,7 @@ def test_log_prob_is_right_to_the_last_bits():
     assert worst_bits(500) <= 2
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_log_prob_is_right_to_the_last_bits_at_ten_thousand_points():
     assert worst_bits(10_000) <= 2
 

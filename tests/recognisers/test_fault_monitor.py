@@ -53,7 +53,7 @@ def test_false_alarms_are_as_rare_as_stated() -> None:
     assert (found < 1.5).sum() >= 3 and found.mean() > 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize(("rate", "train"), [(0.01, 3000), (0.05, 1500)])
 def test_false_alarms_plant_by_plant(rate: float, train: int) -> None:
     """At most 1.5 times as many as stated in nine plants of ten; and no deaf monitor either."""
@@ -137,12 +137,13 @@ def test_the_supported_rate_counts_the_error_of_the_learnt_model(seed: int) -> N
     assert 0.015 < monitor.watch(x[400:]).alarm.mean() < monitor.supported_rate_ < 0.25
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["white", "slow"])
-@pytest.mark.parametrize("n", [200, 400])
-def test_what_is_said_to_be_supported_holds(kind: str, n: int) -> None:
+MANY = [pytest.param(kind, n, 40, marks=pytest.mark.campaign) for kind in ("white", "slow") for n in (200, 400)]
+
+
+@pytest.mark.parametrize(("kind", "n", "plants"), [("white", 200, 8), *MANY])
+def test_what_is_said_to_be_supported_holds(kind: str, n: int, plants: int) -> None:
     """In 95 % of plants and more; without the error of the learnt model it was 75 % of white ones."""
-    assert np.mean([exceeds(kind, n, seed) for seed in range(40)]) <= 0.1  # 40 plants: 4 at a false-fail rate of 5 %
+    assert sum(exceeds(kind, n, seed) for seed in range(plants)) <= max(1, plants // 10)
 
 
 def test_a_plain_offset_is_found_at_once() -> None:

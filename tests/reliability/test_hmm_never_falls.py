@@ -86,10 +86,10 @@ def test_problems(family):
 @pytest.mark.slow
 @pytest.mark.parametrize("family", EMISSIONS)
 def test_more_problems(family):
-    search(family, range(12, 100))
+    search(family, range(12, 40))
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("family", EMISSIONS)
 def test_many_problems(family):
-    search(family, range(100, 1100))
+    search(family, range(40, 1040))
