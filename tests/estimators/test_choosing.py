@@ -41,7 +41,7 @@ def test_one_gaussian_is_one_component(rows: int, columns: int) -> None:
 def test_one_gaussian_is_mostly_one_component(rows: int, seeds: int, columns: int) -> None:
     draws = [np.random.default_rng(100 + s).normal(size=(rows, columns)) for s in range(seeds)]
     found = [by_prior(X, seed=s).emptied for s, X in enumerate(draws)]
-    assert found.count(1) >= 0.85 * seeds  # a part that rows set apart by chance keeps its own mean
+    assert found.count(1) >= 0.8 * seeds  # parts that rows set apart by chance keep their own mean and spread
 
 
 @pytest.mark.parametrize(

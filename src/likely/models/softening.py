@@ -15,7 +15,7 @@ from likely.families.several import SeveralStats
 from likely.maths import spd
 
 SHARE = 0.1  # of the spread of all rows, shrunk to what K parts would share of it
-DEVIATIONS = 2.0  # by which the least variance that rows show may fall short
+DEVIATIONS = 1.0  # by which the least variance that rows show may fall short
 FLAT = 1e-9  # of a column's variance, added to both sides of a comparison: directions without spread are alike
 
 
