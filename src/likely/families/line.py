@@ -25,6 +25,7 @@ ROUNDING = 1e-12  # of an integral, at least
 INACCURATE = 1e-3  # error of an expectation, of E|g(x)|, from which on it is refused
 NOTHING = 1e-9  # of the size of g: an error that is always small enough
 SMALLEST = 700.0  # x = scale · exp(t) from exp(−700) to exp(700)
+LEVEL = 1e-9  # a logarithm that falls by less has not fallen: it may be rounding
 SLOW = 0.999  # a tail that falls by less from one t to the next has no integral that could be found
 
 
@@ -314,8 +315,9 @@ def _unseen(line: Line, weighted: Any, values: Any, farthest: float, size: float
     if abs(found[1]) <= 1e-13 * (1 + size):
         return 0.0
     height, x = np.log(np.abs(found)) - line.log_width(near), line.places(near)
-    falling = float((height[0] - height[1]) / abs(x[1] - x[0]))
-    return math.copysign(math.exp(height[1]) / falling if falling > 0 else math.inf, found[1])
+    fall = float(height[0] - height[1])
+    rest = math.exp(height[1]) * abs(x[1] - x[0]) / fall if fall > LEVEL else math.inf
+    return math.copysign(rest, found[1])
 
 
 def _last_written(written: Callable[[Array], Array], inside: float, outside: float) -> float:
