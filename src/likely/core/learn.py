@@ -271,7 +271,7 @@ class _Climb:
     def _final(self, step: Step, converged: bool, reason: str) -> FitReport:
         """The report of this pass, or of an earlier one that explained the rows set aside better."""
         if converged and not self._prior_settled(step):
-            converged, reason = False, f"the prior still moved after {self.stop.max_iter} passes"
+            reason = f"{reason}; the prior was held after {self.stop.max_iter} passes, while it still moved"
         if self.aside is None or self.best is step.model:
             return self._report(step, converged, reason)
         return self._early(step, f"rows set aside were explained best some passes before; then: {reason}")

@@ -14,7 +14,6 @@ from likely.families.unseen import never_observed
 from likely.maths import spd
 
 ROUNDING = 1e-14  # a standard deviation below this share of a column's size is what sums leave of a constant
-FILLED = 0.95  # of the least variance: up to this share of the entries may be missing
 TINY, HUGE = 1e-290, 1e300  # variances outside have lost digits to the ends of the number range
 
 
@@ -23,15 +22,11 @@ def column_floor(pooled: Moments | ColumnMoments) -> tuple[Array, Mask]:
 
     A column that is constant over all data gets a standard deviation of 1e-8 of its size (1e-8 if it
     is all zero); one that is constant for a member only, 1e-9 of the variance that all data show.
-    Where a model filled missing entries in, it gave them a variance, which is a share of that least one: a column of
-    which the seen entries are constant would else shrink from pass to pass.
     """
     variance, size = pooled.variance, np.abs(pooled.mean)
     with np.errstate(over="ignore"):
         least = np.where(size > 0, 1e-8 * size, 1e-8) ** 2
         constant = variance <= np.where(size > 0, ROUNDING * size, 0.0) ** 2
-        if getattr(pooled, "filled", False):
-            constant |= variance <= FILLED * least
     never = ~(pooled.observed > 0)
     least, constant = np.where(never, 1.0, least), constant & ~never  # nothing is known: a standard normal
     spread = np.where(constant | never, least, variance)
