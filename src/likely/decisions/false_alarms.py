@@ -1,4 +1,4 @@
-"""How often will an alarm stand in vain? Ask frames that nothing was learnt from, and the law of likelihood ratios."""
+"""False-alarm rates from held-out frames: thresholds, the rate that frames support, autocorrelation time, tempering."""
 
 from __future__ import annotations
 

@@ -16,19 +16,20 @@ from likely.maths import spd
 
 SHARE = 0.1  # of the spread of all rows, shrunk to what K parts would share of it
 DEVIATIONS = 1.0  # by which the least variance that rows show may fall short
+NO_SPREAD = 1e-8  # share of the pooled variance below which rows show none: ten times FLAT, which is added to it
 FLAT = 1e-9  # of a column's variance, added to both sides of a comparison: directions without spread are alike
 
 
-class OfAStart(Moments):
-    """Moments of parts that a start has told apart: a prior scaled by them has a covariance for each part."""
+class ComponentMoments(Moments):
+    """Moments of mixture components whose labels are hidden: the weak prior has one covariance per component."""
 
-    of_a_start = True
+    per_component = True
 
 
-class ColumnsOfAStart(ColumnMoments):
-    """The same for laws without correlations."""
+class ComponentColumnMoments(ColumnMoments):
+    """The same for distributions without correlations."""
 
-    of_a_start = True
+    per_component = True
 
 
 @singledispatch
@@ -66,7 +67,7 @@ def _(stats: Moments, groups: int, one_for_all: bool = False) -> Any:
         back = root @ axes
         less = (back * (1.0 - _open(own, rows[sure, None], d))[:, None, :]) @ np.swapaxes(back, -1, -2)
         covariance[sure] = spd.symmetric(pooled - less)
-    kind = Moments if one_for_all else OfAStart
+    kind = Moments if one_for_all else ComponentMoments
     return kind.trusted(**stats.replace(scatter=n[:, None, None] * covariance)._parts())
 
 
@@ -76,7 +77,7 @@ def _(stats: ColumnMoments, groups: int, one_for_all: bool = False) -> Any:
     pooled = _over(_mixed(stats, groups, n).sum(axis=0), n.sum(axis=0))
     found, shown = (stats.scatter, n) if not one_for_all else (stats.scatter.sum(axis=0), n.sum(axis=0))
     limit = _open(_over(found, shown * pooled, 1.0), shown - (len(n) if one_for_all else 1), 1)
-    kind = ColumnMoments if one_for_all else ColumnsOfAStart
+    kind = ColumnMoments if one_for_all else ComponentColumnMoments
     return kind.trusted(**stats.replace(scatter=n * pooled * limit)._parts())
 
 
@@ -103,7 +104,7 @@ def _open(own: Array, rows: Array, d: int) -> Array:
     least = 1 - (np.sqrt(d) + DEVIATIONS) / np.sqrt(n)
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.where(least > 0, own / least**2, 1.0)
-    return np.asarray(np.clip(most, np.where(own <= 10 * FLAT, 1 / n, 0.0), 1.0))
+    return np.asarray(np.clip(most, np.where(own <= NO_SPREAD, 1 / n, 0.0), 1.0))
 
 
 def _over(a: Any, b: Any, otherwise: float = 0.0) -> Array:

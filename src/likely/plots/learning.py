@@ -48,7 +48,7 @@ def components(choice: Any, ax: Any = None) -> Any:
     if came_by.any():
         at = np.asarray(choice.numbers)[came_by]
         ax.plot(at, 2 * choice.message[came_by], color=SOFT, ls=":", marker="^", ms=4, label="2 × message length")
-        ax.legend(frameon=False, loc="upper right")
+        ax.legend(frameon=False, loc="center right")
     if np.isfinite(choice.held_out).any():
         other = ax.twinx() if np.isfinite(choice.bic).any() else ax
         finite = np.isfinite(choice.held_out)

@@ -16,7 +16,7 @@ from likely.families.gaussian import Gaussian
 from likely.families.law import lone
 from likely.families.moments import Moments, refuse_others
 from likely.maths import spd
-from likely.priors.shrinking import centre, shrunk_within
+from likely.priors.shrinking import prior_mean, shrunk_within
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class EarlierRows(Value):
         shape[..., never, :], shape[..., never] = 0.0, 0.0
         c, lead = factors + 4.0, shape.shape[:-2]
         return cls.trusted(
-            mean=centre(stats, pooled), kappa=np.full(lead, 0.01), scale=spd.symmetric(c * shape),
+            mean=prior_mean(stats, pooled), kappa=np.full(lead, 0.01), scale=spd.symmetric(c * shape),
             rows=np.full(lead, c), tied=False,
         )  # fmt: skip
 

@@ -18,7 +18,7 @@ from likely.families.law import in_units, lone
 from likely.families.moments import ColumnMoments, Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
 from likely.maths.special import LOG_2PI, LOG_PI, log_gamma_density
-from likely.priors.shrinking import centre
+from likely.priors.shrinking import prior_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +78,11 @@ class NormalInverseGamma(Value):
         least, seen = column_floor(pooled)[0], pooled.weight > 0
         warn_of_constants(pooled, kind)
         scatter, weight = columns.scatter.reshape(-1, len(least)).sum(axis=0), pooled.weight
-        if getattr(columns, "of_a_start", False):  # a prior for each part; one without rows has that of all
+        if getattr(columns, "per_component", False):  # a prior for each part; one without rows has that of all
             own = columns.weight > 0
             scatter, weight = np.where(own, columns.scatter, scatter), np.where(own, columns.weight, weight)
         lead, d = scatter.shape[:-1], len(least)
-        mean, kappa = centre(columns, pooled), np.full(scatter.shape, 0.01)
+        mean, kappa = prior_mean(columns, pooled), np.full(scatter.shape, 0.01)
         if kind == "spherical":  # one variance: that of all entries that were seen; a constant column takes part in it
             variance = np.maximum(scatter.sum(axis=-1) / weight.sum(axis=-1), least[seen].min())
             scale, dof = np.asarray((5.0 + d * means) * variance), np.full(lead, 3.0)

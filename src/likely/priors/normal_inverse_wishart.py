@@ -21,7 +21,7 @@ from likely.families.moments import Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
 from likely.maths import spd
 from likely.maths.special import LOG_2PI, LOG_PI
-from likely.priors.shrinking import centre, shrunk_within
+from likely.priors.shrinking import prior_mean, shrunk_within
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class NormalInverseWishart(Value):
         shape = shrunk_within(stats, pooled, d, lambda n: 1e-9 * (n + c) / c)
         lead = shape.shape[:-2]
         return cls.trusted(
-            mean=centre(stats, pooled), kappa=np.full(lead, 0.01), scale=spd.symmetric(c * shape),
+            mean=prior_mean(stats, pooled), kappa=np.full(lead, 0.01), scale=spd.symmetric(c * shape),
             dof=np.full(lead, d + 2.0), tied=False,
         )  # fmt: skip
 

@@ -14,7 +14,7 @@ from likely.families.moments import ColumnMoments, Moments
 def shrunk_within(stats: Moments, pooled: Moments, size: int, least: Callable[[float], float]) -> Array:
     """The pooled covariance within members (d, d), correlations shrunk by a share (size/n)⁴, at least `least(n)`.
 
-    Of parts that a start has told apart (`stats.of_a_start`), each has its own: (K, d, d).
+    Of parts that a start has told apart (`stats.per_component`), each has its own: (K, d, d).
 
     n counts rows beyond one for each member. With gaps, each column has an n of its own: the rows in which it was
     seen, times the share of all entries that were seen, which is the number of rows that show it together with
@@ -27,7 +27,7 @@ def shrunk_within(stats: Moments, pooled: Moments, size: int, least: Callable[[f
 
     d = len(pooled.shift)
     within = stats.scatter.reshape(-1, d, d).sum(axis=0) / pooled.weight
-    if getattr(stats, "of_a_start", False):
+    if getattr(stats, "per_component", False):
         n = stats.weight[:, None, None]
         within = np.where(n > 0, stats.scatter / np.where(n > 0, n, 1.0), within)
     counts = pooled.observed * np.mean(pooled.observed / pooled.weight)
@@ -38,12 +38,12 @@ def shrunk_within(stats: Moments, pooled: Moments, size: int, least: Callable[[f
     return shape
 
 
-def centre(stats: Moments | ColumnMoments, pooled: Moments | ColumnMoments) -> Array:
+def prior_mean(stats: Moments | ColumnMoments, pooled: Moments | ColumnMoments) -> Array:
     """The mean that a weak prior has: that of all rows, or of parts that a start has told apart each one's own.
 
     However few rows it is worth, a mean that lies many standard deviations of a thin part away would widen that part.
     """
-    if not getattr(stats, "of_a_start", False):
+    if not getattr(stats, "per_component", False):
         return pooled.mean
     weight = stats.weight if isinstance(stats, ColumnMoments) else stats.weight[:, None]
     return np.where(weight > 0, stats.mean, pooled.mean)

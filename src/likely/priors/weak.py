@@ -19,7 +19,7 @@ def weak_gaussian(model: Gaussian, stats: Any) -> NormalInverseWishart | NormalI
     proper law can be worth, would say too much of a part that is thin where the others are not: 1 + d/4 rows
     (`EarlierRows`) keep it regular. (Held-out oil flow liked 1 to 4 rows in 12 columns, USPS about 20 in 40.)
     """
-    if getattr(stats, "of_a_start", False) and model.kind == "full" and not model.tied:
+    if getattr(stats, "per_component", False) and model.kind == "full" and not model.tied:
         return _few_rows(NormalInverseWishart.weak(stats, 1))
     means = model.members if model.tied and model.members else 1
     if model.kind == "full":
