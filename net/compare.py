@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tests.printed import same_text
+
 Rename = tuple[str, str]  # "HMM.starts", "HMM.initial": of one class; "*.starts": of all; "Parzen", "KDE": a name
 
 
@@ -133,28 +135,11 @@ def _away(a: Any, b: Any, size: float) -> float:
     return 0.0 if type(a) is type(b) and a == b else math.inf
 
 
-NUMBER = re.compile(r"(?<![\w.])[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
-
-
 def text(golden: str, now: str) -> str:
     """The first line that differs; numbers may in their last printed digit, or by 1e-7 of themselves."""
     before, after = golden.splitlines(), now.splitlines()
     for i in range(max(len(before), len(after))):
         a, b = (lines[i] if i < len(lines) else "(nothing)" for lines in (before, after))
-        if not same_line(a, b):
+        if not same_text(b, a, relative=1e-7):
             return f"line {i + 1}\n      was: {a}\n      is:  {b}"
     return ""
-
-
-def same_line(a: str, b: str) -> bool:
-    if NUMBER.sub("#", a).split() != NUMBER.sub("#", b).split():
-        return False
-    pairs = zip(NUMBER.findall(a), NUMBER.findall(b), strict=True)
-    return all(x == y or abs(float(x) - float(y)) <= max(_unit(x), _unit(y), 1e-7 * abs(float(x))) for x, y in pairs)
-
-
-def _unit(number: str) -> float:
-    """One unit of the last printed digit, and a little; 0 of a whole number."""
-    mantissa, _, exponent = number.partition("e")
-    _, point, decimals = mantissa.partition(".")
-    return 1.01 * 10.0 ** (int(exponent or 0) - len(decimals)) if point or exponent else 0.0

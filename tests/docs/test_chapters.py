@@ -13,6 +13,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.printed import same_text
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(python|text|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -32,32 +34,6 @@ def shell(script: str) -> str:
     done = subprocess.run(["sh", "-e"], input=script, env={**os.environ, "PATH": path}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-NUMBER = re.compile(r"(?<![\w.])[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
-
-
-def same_text(printed: str, shown: str) -> bool:
-    """Whether the words are the same and numbers differ by one unit of the last printed digit at most.
-
-    Rounding may fall either way on another processor; whole numbers must be equal.
-    """
-    if NUMBER.sub(" # ", printed).split() != NUMBER.sub(" # ", shown).split():
-        return False
-    pairs = list(zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True))
-    return all(abs(float(a) - float(b)) <= _last_digit(a, b) for a, b in pairs)
-
-
-def _last_digit(a: str, b: str) -> float:
-    """One unit (and a little) of the last digit of the more precise of two printed numbers, 0 for whole numbers."""
-    unit = 0.0
-    for number in (a, b):
-        mantissa, _, exponent = number.partition("e")
-        _, point, decimals = mantissa.partition(".")
-        if point or exponent:
-            size = 10.0 ** (int(exponent or 0) - len(decimals))
-            unit = min(unit, size) if unit else size
-    return 1.01 * unit
 
 
 def test_numbers_may_differ_in_the_last_printed_digit_and_nothing_else() -> None:
