@@ -123,4 +123,4 @@ def test_rows_leave_open_what_they_are_too_few_to_show():
     draws = np.random.default_rng(0).normal(size=(200, 60, 4))
     least = np.linalg.eigvalsh(np.swapaxes(draws, 1, 2) @ draws / 60).min(axis=1)
     opened = least * float(_open(np.array(0.001), np.array(60.0), 4)) / 0.001
-    assert np.mean(opened < 1.0) < np.exp(-0.5)  # the true variance is seldom above what is left open
+    assert np.mean(opened < 1.0) < 0.05 and np.median(opened) < 2.5  # the true variance is left open, and not much more

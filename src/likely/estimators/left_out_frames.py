@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy, deepcopy
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -116,11 +116,14 @@ def _surprises(judges: Iterator[tuple[HMM, Ragged, list[int], Array]]) -> Array:
     return np.concatenate(out, axis=1)
 
 
-class _Fold:
+class _Fold(NamedTuple):
     """Sequences to learn from, and those left out: with some frames before them, how many these are, and weights."""
 
-    def __init__(self, rest: list[Any], rest_w: list[float], out: list[Any], entries: list[int], w: list[float]):
-        self.rest, self.rest_w, self.out, self.entries, self.w = rest, np.array(rest_w), out, entries, np.array(w)
+    rest: list[Any]
+    rest_w: Array
+    out: list[Any]
+    entries: list[int]
+    w: Array
 
 
 def _folds(density: Any, X: Ragged, weight: Any) -> list[_Fold]:
@@ -129,7 +132,7 @@ def _folds(density: Any, X: Ragged, weight: Any) -> list[_Fold]:
         return [_cut_in_time(X, there, w, k, PARTS) for k in range(PARTS)] if _may_be_cut(density) else []
     dealt = [(there[k::PARTS], [i for j, i in enumerate(there) if j % PARTS != k]) for k in range(PARTS)]
     return [
-        _Fold([X[i] for i in rest], w[rest].tolist(), [X[i] for i in out], [0] * len(out), w[out].tolist())
+        _Fold([X[i] for i in rest], w[rest], [X[i] for i in out], [0] * len(out), w[out])
         for out, rest in dealt
     ]
 
@@ -147,20 +150,18 @@ def _may_be_cut(density: Any) -> bool:
 
 def _cut_in_time(X: Ragged, there: list[int], w: Array, k: int, parts: int) -> _Fold:
     """Piece k of each sequence is left out; its neighbors depend on it, and nothing is learnt from them either."""
-    fold = _Fold([], [], [], [], [])
-    rest_w, own_w = [], []
+    rest, rest_w, out, entries, own_w = [], [], [], [], []
     for i in there:
         a, b = (int(len(X[i]) * j / parts) for j in (k, k + 1))
         gap, entry = min(ENTRY, (b - a) // 4), min(a, ENTRY)
         around = [x for x in (X[i][: max(a - gap, 0)], X[i][b + gap :]) if len(x)]
-        fold.rest += around
+        rest += around
         rest_w += [float(w[i])] * len(around)
         if b > a:
-            fold.out.append(X[i][a - entry : b])
-            fold.entries.append(entry)
+            out.append(X[i][a - entry : b])
+            entries.append(entry)
             own_w.append(float(w[i]))
-    fold.rest_w, fold.w = np.array(rest_w), np.array(own_w)
-    return fold
+    return _Fold(rest, np.array(rest_w), out, entries, np.array(own_w))
 
 
 def _judges(density: Any, folds: list[_Fold], most: int, learn: Any) -> Iterator[tuple[HMM, Ragged, list[int], Array]]:
