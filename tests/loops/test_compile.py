@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 
 import numba
 import numpy as np
 import pytest
 
 from likely import Gaussian
+from likely.app.cli import main
 from likely.loops import missing
-from likely.loops.compile import Announcer
+from likely.loops.compile import Announcer, somebody_waits
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
 LOOPS = [missing.by_precision, missing.by_covariance, missing.fill, missing._factor]
@@ -111,3 +113,26 @@ def test_short_compilations_and_scripts_are_only_logged(monkeypatch, capsys):
         announcer.start("kalman", "filter_pass")
         announcer.end()
         assert announcer.said == [] and capsys.readouterr().err == ""
+
+
+@pytest.mark.slow
+def test_a_command_says_on_stderr_what_it_compiles(tmp_path):
+    """Also where stderr is a file: whoever reads it learns why the first call took seconds."""
+    (tmp_path / "a.csv").write_text("x\n1\n2\n3\n")
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    command = [sys.executable, "-m", "likely", "align", "a.csv", "a.csv"]
+    first, second = (
+        subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env, timeout=300) for _ in range(2)
+    )
+    assert first.returncode == 0 and first.stdout == second.stdout
+    assert "likely: compiling the loops of warp, once: the machine code is kept" in first.stderr
+    assert "compiling" not in second.stderr
+
+
+def test_a_quiet_command_says_nothing_of_it(monkeypatch):
+    monkeypatch.setattr("likely.loops.compile.SPEAKS", None)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # which `main` replaces
+    for arguments, speaks in ((["--version"], True), (["fit", "--quiet", "none.csv"], False)):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert somebody_waits() is speaks

@@ -18,6 +18,7 @@ import click
 
 from likely._version import __version__
 from likely.errors import from_shell
+from likely.loops import compile
 
 # name: (module:function, summary); the summary stands here so that --help imports none of them
 COMMANDS = {
@@ -145,6 +146,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     _replace_closed_streams()
     color = False if os.environ.get("NO_COLOR") else None
     warnings.showwarning = _warned
+    compile.SPEAKS = not {"-q", "--quiet"} & set(sys.argv[1:] if args is None else args)
     try:
         done = likely.main(args, prog_name="likely", color=color, standalone_mode=False)
     except click.ClickException as error:

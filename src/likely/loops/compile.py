@@ -13,6 +13,7 @@ from typing import Any
 
 LOG = logging.getLogger("likely")
 PATIENCE = 1.0  # seconds of compiling after which somebody at a terminal is told why nothing happens
+SPEAKS: bool | None = None  # whether waiting is explained on stderr; None: where somebody seems to wait
 MESSAGE = "compiling {}, once: the machine code is kept (`likely warm` does it in advance)"
 
 
@@ -89,7 +90,9 @@ class Announcer:
 
 
 def somebody_waits() -> bool:
-    """True at a terminal, in an interactive interpreter and in a notebook."""
+    """True at a terminal, in an interactive interpreter, in a notebook, and in a command that is not quiet."""
+    if SPEAKS is not None:
+        return SPEAKS
     interactive = hasattr(sys, "ps1") or bool(sys.flags.interactive) or "ipykernel" in sys.modules
     return interactive or (sys.stderr is not None and sys.stderr.isatty())
 
