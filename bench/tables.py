@@ -212,7 +212,7 @@ def chosen(problem: Problem, rules: bool) -> dict[str, lk.Evaluation]:
 def chosen_from(X: pl.DataFrame, y: Any, cost: Any) -> dict[str, Any]:
     """The models that the two rules choose for these rows, learnt from all of them."""
     table = Table.of(X.with_columns(pl.Series("the label", y)), target="the label")
-    field, rungs, _ = prepared(Job((), "the label", rivals=False), table)
+    field, rungs, *_ = prepared(Job((), "the label", rivals=False), table)
     field = replace(field, cost=None if cost is None else Cost.of(cost, field.classes))
     contest = compete(field, rungs, jobs=1)
     simplest = min((s for s in contest.standings if "cost" in s.ties), key=lambda s: s.rung.rank)

@@ -20,6 +20,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LEDGER = ROOT / "tests" / "ledger.toml"
+CAMPAIGN = ROOT / "tests" / "campaign.toml"  # when each piece of the campaign passed
+PROCESSOR = "another-processor"  # the piece that is no test file: all ordinary tests, as on an older processor
 PAGE = ROOT / "docs" / "reliability.md"
 GROUPS = ("answers", "files")
 TABLE = re.compile(r"(?<=<!-- ledger: )(\w+)( -->\n).*?(?=<!-- end of ledger -->)", re.DOTALL)
@@ -39,8 +41,7 @@ class Promise:
     measured: str  # by the tests that ./run test runs
     tests: tuple[str, ...]
     campaign_measured: str = ""
-    campaign_date: str = ""
-    campaign: tuple[str, ...] = ()  # ids of tests with the marker campaign
+    campaign: tuple[str, ...] = ()  # ids of tests with the marker campaign, or another piece of it
 
 
 def load(path: Path = LEDGER) -> list[Promise]:
@@ -102,14 +103,20 @@ def missing(promises: Iterable[Promise] | None = None) -> list[str]:
     ['tests/ledger.py::test_flight']
     """
     ids = (name for p in (load() if promises is None else promises) for name in (*p.tests, *p.campaign))
-    return [name for name in ids if split(name)[1] not in functions(ROOT / split(name)[0])]
+    return [name for name in ids if name != PROCESSOR and split(name)[1] not in functions(ROOT / split(name)[0])]
 
 
 # --------------------------------------------------------------------- the page
 
 
-def page(text: str, promises: Iterable[Promise] | None = None) -> str:
-    """The text of docs/reliability.md with the tables of the ledger between their marks.
+def dates(path: Path = CAMPAIGN) -> dict[str, str]:
+    """The days on which pieces of the campaign passed last."""
+    entries = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {piece: entry["date"] for piece, entry in entries.items()}
+
+
+def page(text: str, promises: Iterable[Promise] | None = None, passed: dict[str, str] | None = None) -> str:
+    """The text of docs/reliability.md with the tables of the ledger between their marks; `passed` as `dates` gives it.
 
     >>> one = Promise("answers", "Sums add.", "to 1e-12", ("tests/a.py::test_b", "tests/a.py::test_c"))
     >>> print(page("<!-- ledger: answers -->\\nold\\n<!-- end of ledger -->", [one]))
@@ -122,22 +129,29 @@ def page(text: str, promises: Iterable[Promise] | None = None) -> str:
     <!-- end of ledger -->
     """
     rows = load() if promises is None else list(promises)
-    return TABLE.sub(lambda m: f"{m[1]}{m[2]}\n{table(p for p in rows if p.group == m[1])}\n\n", text)
+    days = dates() if passed is None else passed
+    return TABLE.sub(lambda m: f"{m[1]}{m[2]}\n{table((p for p in rows if p.group == m[1]), days)}\n\n", text)
 
 
-def table(promises: Iterable[Promise]) -> str:
+def table(promises: Iterable[Promise], passed: dict[str, str]) -> str:
     """Promises as a table: what is promised, what was measured, and the files of the tests that keep it."""
     lines = ["| promise | measured | kept by |", "|---|---|---|"]
     for p in promises:
-        lines.append(f"| {p.promise} | {measured(p)} | {kept_by(p)} |")
+        lines.append(f"| {p.promise} | {measured(p, passed)} | {kept_by(p)} |")
     return "\n".join(lines)
 
 
-def measured(p: Promise) -> str:
-    """What the ordinary tests and the campaign measured, in one cell."""
+def measured(p: Promise, passed: dict[str, str]) -> str:
+    """What the ordinary tests and the campaign measured, in one cell, with the day since which the campaign passes.
+
+    >>> measured(Promise("files", "", "20.", (), "200.", ("tests/a.py::b",)), {"tests/a.py": "2026-01-31"})
+    '20. Campaign (2026-01-31): 200.'
+    """
     if not p.campaign_measured:
         return p.measured
-    return f"{p.measured} Campaign{f' ({p.campaign_date})' if p.campaign_date else ''}: {p.campaign_measured}"
+    pieces = {split(name)[0] for name in p.campaign}
+    day = min(passed[piece] for piece in pieces) if pieces and pieces <= passed.keys() else ""
+    return f"{p.measured} Campaign{f' ({day})' if day else ''}: {p.campaign_measured}"
 
 
 def kept_by(p: Promise) -> str:
@@ -152,7 +166,7 @@ def kept_by(p: Promise) -> str:
 
 def counted(ids: Iterable[str]) -> list[str]:
     """Files in order of first mention, each with the number of its test functions."""
-    each = dict.fromkeys(whole(name) for name in ids)
+    each = dict.fromkeys(whole(name) for name in ids if name != PROCESSOR)
     files = [split(name)[0] for name in each]
     return [f"`{file}` ({files.count(file)})" for file in dict.fromkeys(files)]
 

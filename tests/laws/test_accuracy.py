@@ -1,6 +1,6 @@
 """Every law keeps its digits: log p, distribution function and quantile against mpmath (reliability row 6).
 
-`./run campaign tests/laws/test_accuracy.py -s -n 0` takes 10,000 points a law and prints the worst of each.
+`pytest -m campaign tests/laws/test_accuracy.py -s` takes 10,000 points a law and prints the worst of each.
 """
 
 from __future__ import annotations
