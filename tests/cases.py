@@ -17,6 +17,11 @@ OF_THE_CLASS = (  # what scikit-learn's checks look at here does not depend on t
     *("sparse_tag", "sparse_array", "sparse_matrix", "f_contiguous", "default_constructible", "get_params"),
     *("set_params", "dict_unchanged", "fit_check_is_fitted", "fit1d", "predict1d", "requires_y_none", "supervised_y"),
     *("regression_target", "multioutput", "multilabel", "partial_fit_n_features", "array_api", "not_an_array"),
+    *("dataframe_column_names", "inplace_ensure_writeable", "param_validation"),
+)
+OF_THE_MODEL = (  # nor here, beyond the classes of estimators inside it
+    *("classifiers_train", "classifiers_classes", "estimators_dtypes", "estimators_pickle", "fit_idempotent"),
+    *("fit2d_1feature", "fit2d_1sample", "one_label", "subset_invariance", "sample_order_invariance"),
 )
 
 
@@ -41,7 +46,7 @@ def rest_in_campaign(cases: Iterable[Any], key: Callable[..., Hashable]) -> list
 
 
 def scikit_learn_checks(estimators: list[Any], **how: Any) -> Any:
-    """`parametrize_with_checks`, where what depends on the class alone runs for the first estimator of each."""
+    """`parametrize_with_checks`, where what depends on classes alone runs for the first estimator of each."""
     found = estimator_checks.parametrize_with_checks(estimators, legacy=True, **how).mark
     names, cases = found.args
     return pytest.mark.parametrize(names, rest_in_campaign(cases, _of_the_class), **found.kwargs)
@@ -50,4 +55,17 @@ def scikit_learn_checks(estimators: list[Any], **how: Any) -> Any:
 def _of_the_class(estimator: Any, check: Any) -> Hashable:
     function = check.func if isinstance(check, partial) else check
     name = function.__name__
-    return (type(estimator), name) if any(part in name for part in OF_THE_CLASS) else None
+    if any(part in name for part in OF_THE_CLASS):
+        return type(estimator), name
+    return (*classes(estimator), name) if any(part in name for part in OF_THE_MODEL) else None
+
+
+def classes(estimator: Any) -> tuple[type, ...]:
+    """The class of an estimator, and those of the estimators that are its parameters."""
+    inside = (value for _, value in sorted(estimator.get_params(deep=True).items()))
+    return (type(estimator), *(type(value) for value in inside if hasattr(value, "get_params")))
+
+
+def one_per_class(estimators: Iterable[Any]) -> list[Any]:
+    """The first estimator of each class as it is, the others with the marker campaign."""
+    return rest_in_campaign([(e,) for e in estimators], type)

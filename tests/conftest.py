@@ -42,15 +42,9 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20260)
 
 
-FEW = 8  # cases of one test that --few keeps of many, at least
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`./run quick` asks for --few: of a test with many cases some, spread evenly, and of the rest a tenth.
-
-    `./run test` asks for --ledger: every promise of tests/ledger.toml must have had a test that passed.
-    """
-    parser.addoption("--few", action="store_true", help="of tests with many cases, run about a tenth of them")
+    """`./run test` asks for --ledger, `./run quick` for --few."""
+    parser.addoption("--few", action="store_true", help="of tests with many cases, run a few, spread evenly")
     parser.addoption("--ledger", action="store_true", help="fail if a test that the ledger names did not pass")
 
 
@@ -59,17 +53,26 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(ledger.Watch(name for p in ledger.load() for name in p.tests), "ledger")
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--few"):
-        return
+    """Cases beyond those that `some_cases(n)` leaves are the campaign's; --few leaves fewer of every test."""
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         tests.setdefault(item.nodeid.split("[", 1)[0], []).append(item)
-    kept = {id(item) for cases in tests.values() for item in _spread(cases)}
-    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
-    items[:] = [item for item in items if id(item) in kept]
+    for cases in tests.values():
+        mark = cases[0].get_closest_marker("some_cases")
+        if mark is not None:
+            _leave(cases, mark.args[0])
+    if config.getoption("--few"):
+        for cases in tests.values():
+            ordinary = [case for case in cases if case.get_closest_marker("campaign") is None]
+            _leave(ordinary, 3 + len(ordinary) // 20)
 
 
-def _spread(cases: list[pytest.Item]) -> list[pytest.Item]:
-    count = min(len(cases), FEW + len(cases) // 10)
-    return [cases[i] for i in np.linspace(0, len(cases) - 1, count).astype(int)]
+def _leave(cases: list[pytest.Item], count: int) -> None:
+    """Leave so many of the cases, spread evenly, to the ordinary run."""
+    if len(cases) > count:
+        kept = set(np.linspace(0, len(cases) - 1, count).astype(int).tolist())
+        for i, case in enumerate(cases):
+            if i not in kept:
+                case.add_marker("campaign")

@@ -79,7 +79,7 @@ def functions(path: Path) -> dict[str, bool]:
     """The test functions of a file, and whether each has the marker campaign; methods are called Class::test.
 
     >>> functions(ROOT / "tests/io/test_kill.py")
-    {'test_thirty_kills_leave_a_readable_file': False, 'test_two_hundred_kills_leave_a_readable_file': True}
+    {'test_ten_kills_leave_a_readable_file': False, 'test_two_hundred_kills_leave_a_readable_file': True}
     """
     if not path.is_file():
         return {}

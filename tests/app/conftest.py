@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
 from tests.app.tables import mixed_frame, run, wine_frame, write
 
@@ -19,18 +20,21 @@ def wine_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "cost.csv").write_text(COSTS)
     done = run("fit", folder / "wine.csv", "--target", "class", "--cost", folder / "cost.csv", "--reject-cost", 0.3,
                "--no-rivals", "-o", folder / "model.likely", "--report", folder / "report.html", "--json")  # fmt: skip
-    assert done.exit_code == 0, done.stderr
-    (folder / "fit.json").write_text(done.stdout)
-    (folder / "fit.txt").write_text(done.stderr)
-    return folder
+    return _kept(done, folder)
 
 
 @pytest.fixture(scope="session")
 def mixed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of numbers, counts and words with gaps, and its model."""
+    """sick.csv, a table of numbers, counts and words with gaps, and what `likely fit` makes of it."""
     folder = tmp_path_factory.mktemp("mixed")
     write(mixed_frame(), folder / "sick.csv")
     done = run("fit", folder / "sick.csv", "--target", "sick", "--no-rivals", "-o", folder / "model.likely",
-               "--report", folder / "report.html")  # fmt: skip
+               "--report", folder / "report.html", "--json")  # fmt: skip
+    return _kept(done, folder)
+
+
+def _kept(done: Result, folder: Path) -> Path:
     assert done.exit_code == 0, done.stderr
+    (folder / "fit.json").write_text(done.stdout)
+    (folder / "fit.txt").write_text(done.stderr)
     return folder

@@ -112,16 +112,14 @@ def test_the_map_is_left_out_where_words_separate_the_classes(tmp_path):
         assert f"and {count} more" in page
 
 
-def test_mixed_tables_name_what_is_set_aside(tmp_path):
-    table = write(mixed_frame(), tmp_path / "t.csv")
-    done = run("fit", table, "--target", "sick", "--no-rivals", "-o", tmp_path / "m", "--json")
-    told = json.loads(done.stdout)
-    assert "id" in told["set_aside"] and "identifier" in done.stderr
+def test_mixed_tables_name_what_is_set_aside(mixed_folder):
+    told, said = json.loads((mixed_folder / "fit.json").read_text()), (mixed_folder / "fit.txt").read_text()
+    assert "id" in told["set_aside"] and "identifier" in said
     kinds = {column["name"]: column["kind"] for column in told["columns"]}
     assert kinds == {"size": "real", "width": "real", "visits": "count", "colour": "category", "smokes": "binary"}
     keys = {line["key"] for line in told["leaderboard"]}
     assert {"frequencies", "naive-bayes", "naive-bayes-t", "pooled", "full", "pooled-counts"} <= keys
-    assert "full-t" not in keys and "needs rows without missing numbers: full, t predictive" in done.stderr
+    assert "full-t" not in keys and "needs rows without missing numbers: full, t predictive" in said
     assert told["figures"]["error"]["value"] < 0.25
 
 

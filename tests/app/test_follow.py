@@ -209,6 +209,7 @@ def alarms(model: Any, x: np.ndarray, every: float) -> tuple[np.ndarray, np.ndar
     return np.flatnonzero(found), np.array(sums)
 
 
+@pytest.mark.some_cases(2)
 @pytest.mark.parametrize("name", ["chain", "linear", "words", "gaps"])
 def test_false_alarms_come_as_rarely_as_was_asked_for(name):
     words = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Categorical([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]))

@@ -195,6 +195,7 @@ HOW = {
 }
 
 
+@pytest.mark.some_cases(3)
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("how", HOW)
 def test_cut_off_anywhere_it_goes_on_to_the_same_bits(tmp_path, how, gaps):

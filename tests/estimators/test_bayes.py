@@ -128,6 +128,7 @@ def test_chunks_equal_the_batch(iris, name, offset):
     assert np.allclose(stream.score_samples(X), batch.score_samples(X), rtol=1e-9, atol=1e-6 if offset else 1e-9)
 
 
+@pytest.mark.some_cases(5)
 @pytest.mark.parametrize("name", [n for n in DENSITIES if n != "all integrated"])  # which needs complete rows
 def test_gaps_in_training_and_use(iris, name):
     X, y = iris
@@ -418,6 +419,7 @@ def test_a_row_beyond_all_numbers_gives_the_prior_and_is_novel(iris):
 # ------------------------------------------------------------------- leaving one out
 
 
+@pytest.mark.some_cases(5)
 @pytest.mark.parametrize("name", [*DENSITIES, "naive"])
 def test_leave_one_out_equals_fitting_without_the_row(iris, name):
     X, y = iris

@@ -85,13 +85,15 @@ def is_sound(clf, X):
 
 CASES = [  # data, classifier, number of splits, and the most that may be left of its own log-loss
     ("cancer", GaussianNB(), 5, 0.4),
-    ("cancer", RandomForestClassifier(50, random_state=0), 3, 0.8),
+    pytest.param("cancer", RandomForestClassifier(50, random_state=0), 3, 0.8, marks=pytest.mark.campaign),
     ("cancer", make_pipeline(StandardScaler(), SVC()), 20, None),
     ("digits", GaussianNB(), 2, 0.3),
-    ("digits", RandomForestClassifier(50, random_state=0), 2, 0.5),
-    ("digits", KNeighborsClassifier(), 2, 0.8),
+    pytest.param("digits", RandomForestClassifier(50, random_state=0), 2, 0.5, marks=pytest.mark.campaign),
+    pytest.param("digits", KNeighborsClassifier(), 2, 0.8, marks=pytest.mark.campaign),
     ("digits", make_pipeline(StandardScaler(), SVC()), 2, None),
-    ("digits", make_pipeline(StandardScaler(), LinearSVC(random_state=0)), 2, None),
+    pytest.param(
+        "digits", make_pipeline(StandardScaler(), LinearSVC(random_state=0)), 2, None, marks=pytest.mark.campaign
+    ),
 ]
 
 

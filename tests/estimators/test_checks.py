@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 
 import likely as lk
 from likely.estimators.linear_gaussian import LinearGaussianDensity
-from tests.cases import scikit_learn_checks
+from tests.cases import one_per_class, scikit_learn_checks
 
 ESTIMATORS = [
     lk.GaussianDensity(),
@@ -82,7 +82,6 @@ ESTIMATORS = [
 CLASSIFIERS = [
     lk.BayesClassifier(),
     lk.BayesClassifier(lk.GaussianDensity("diagonal")),
-    lk.BayesClassifier(lk.StudentTDensity()),
     lk.BayesClassifier(lk.GaussianDensity("pooled", prior=None)),
     lk.BayesClassifier(lk.GaussianDensity("pooled", pooling="class")),
     lk.BayesClassifier(lk.GaussianDensity("interpolated")),
@@ -97,8 +96,6 @@ CLASSIFIERS = [
     lk.BayesClassifier(lk.NeighbourDensity(3)),
     lk.BayesClassifier(lk.NeighbourDensity(3, shared=True)),
     lk.BayesClassifier(lk.ProductDensity(lk.CategoricalDensity())),
-    lk.BayesClassifier(lk.WalshDensity(2, log=True)),
-    lk.BayesClassifier(lk.ChowTreeDensity()),
     lk.FisherDiscriminant(),
     lk.FisherDiscriminant(criterion="determinant", shrinkage=0.1),
     lk.NearestNeighbours(),
@@ -117,6 +114,12 @@ CLASSIFIERS = [
     lk.NaiveBayes("categorical"),
     lk.BayesClassifier(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, random_state=0)),
     lk.BayesClassifier(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 4, tie="all", random_state=0)),  # of 3 classes
+]
+
+SLOW_CLASSIFIERS = [  # whose densities are checked alone every time
+    lk.BayesClassifier(lk.StudentTDensity()),
+    lk.BayesClassifier(lk.WalshDensity(2, log=True)),
+    lk.BayesClassifier(lk.ChowTreeDensity()),
 ]
 
 CHAINS = [
@@ -195,6 +198,13 @@ def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.campaign
+@pytest.mark.filterwarnings("ignore::likely.FitWarning")
+@scikit_learn_checks(SLOW_CLASSIFIERS)
+def test_scikit_learn_check_of_slow_classifiers(estimator, check):
+    check(estimator)
+
+
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 @scikit_learn_checks(CHAINS, expected_failed_checks=lambda estimator: NOT_FOR_SEQUENCES)
 def test_scikit_learn_check_of_one_sequence(estimator, check):
@@ -203,20 +213,20 @@ def test_scikit_learn_check_of_one_sequence(estimator, check):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("check", NOT_YIELDED, ids=lambda c: c.__name__)
-@pytest.mark.parametrize("estimator", [*ESTIMATORS, *CHAINS], ids=repr)
+@pytest.mark.parametrize("estimator", one_per_class([*ESTIMATORS, *CHAINS]), ids=repr)
 def test_check_that_is_not_yielded(estimator, check):
     check(type(estimator).__name__, estimator)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("check", NOT_YIELDED, ids=lambda c: c.__name__)
-@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
+@pytest.mark.parametrize("estimator", one_per_class(CLASSIFIERS), ids=repr)
 def test_check_of_classifiers_that_is_not_yielded(estimator, check):
     check(type(estimator).__name__, estimator)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
+@pytest.mark.parametrize("estimator", one_per_class([*CLASSIFIERS, *SLOW_CLASSIFIERS]), ids=repr)
 def test_checks_of_classifiers_with_data_of_their_own(estimator):
     X, y = make_blobs(n_samples=60, random_state=0, cluster_std=0.1)
     X = np.round(20 * (X - X.min())) if get_tags(estimator).input_tags.positive_only else X

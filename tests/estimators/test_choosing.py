@@ -27,6 +27,7 @@ def by_prior(X: Any, numbers: Any = range(1, 11), component: Any = None, seed: i
 # ------------------------------------------------------------------- a sparse prior
 
 
+@pytest.mark.some_cases(3)
 @pytest.mark.parametrize("columns", [1, 2, 5])
 @pytest.mark.parametrize("rows", [10, 40, 300])
 def test_one_gaussian_is_one_component(rows: int, columns: int) -> None:
@@ -35,6 +36,7 @@ def test_one_gaussian_is_one_component(rows: int, columns: int) -> None:
     assert choice.converged["prior"] is True
 
 
+@pytest.mark.some_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [1, 2, 5])
 @pytest.mark.parametrize(("rows", "seeds"), [(40, 20), (300, 6), (2000, 2)])

@@ -232,6 +232,7 @@ COMPONENTS = {
 }
 
 
+@pytest.mark.some_cases(25)
 @pytest.mark.parametrize("component", COMPONENTS)
 @pytest.mark.parametrize("name", HAZARDS)
 def test_hazards_are_learnt_from_or_told(name, component):

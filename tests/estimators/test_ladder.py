@@ -208,6 +208,7 @@ def test_mixtures_stand_on_top_where_every_class_has_the_rows():
     assert not any(rung.key.startswith("mixture-") for rung in ladder({"a": "real", "b": "real"}))
 
 
+@pytest.mark.some_cases(2)
 @pytest.mark.filterwarnings("ignore:.*distinct rows with gaps")
 @pytest.mark.parametrize("kinds", [KINDS, *OTHERS])
 def test_every_mixture_learns_its_columns(kinds):

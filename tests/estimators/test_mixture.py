@@ -109,6 +109,7 @@ def learner(name, **more):
     return lk.MixtureDensity(COMPONENTS[name], **how)
 
 
+@pytest.mark.some_cases(6)
 @pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_a_weight_is_so_many_copies(name, hard):
@@ -333,6 +334,7 @@ def test_the_objective_is_finite_where_a_prior_empties_components(prior, given):
     assert np.isfinite(report.trace).all() and (np.diff(report.trace) > -1e-9).all() and report.converged
 
 
+@pytest.mark.some_cases(2)
 @pytest.mark.parametrize("how", [{}, {"restarts": 3}, {"start": "random"}, {"tie": "covariance"}], ids=str)
 def test_names_and_order_of_classes_do_not_matter(how):
     rng = np.random.default_rng(0)

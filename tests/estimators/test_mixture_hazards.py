@@ -32,6 +32,7 @@ def test_a_constant_column_changes_nothing(kind, prior):
     np.testing.assert_allclose(a, b, atol=0.02)
 
 
+@pytest.mark.some_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_sum_of_columns_does_not_multiply_clusters(seed):
     X = blobs(seed)
@@ -82,6 +83,7 @@ COMPONENTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.some_cases(8)
 @pytest.mark.parametrize("tie", [None, "all"])
 @pytest.mark.parametrize("component", COMPONENTS, ids=lambda c: type(c).__name__)
 def test_every_component_learns_in_classes_with_every_tie(component, tie):

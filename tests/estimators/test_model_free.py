@@ -39,6 +39,7 @@ def test_streams_are_the_batch(density):
     assert np.allclose(later.predict_proba(X), clf.predict_proba(X), atol=1e-9)
 
 
+@pytest.mark.some_cases(3)
 @pytest.mark.parametrize("density", DENSITIES, ids=repr)
 def test_classes_are_told_apart(density):
     X, y = table()

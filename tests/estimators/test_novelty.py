@@ -41,6 +41,7 @@ def test_the_alarm_is_exact_for_exchangeable_scores(n, rate):
     assert found == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 4000))
 
 
+@pytest.mark.some_cases(3)
 @pytest.mark.parametrize(("n", "d", "classes"), [(60, 10, 2), (60, 10, 10), (30, 3, 2), (150, 8, 3)])
 @pytest.mark.parametrize("gaps", [0.0, 0.1])
 def test_few_rows_and_many_columns_raise_no_more_alarms_than_stated(n, d, classes, gaps):

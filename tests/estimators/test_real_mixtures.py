@@ -94,6 +94,7 @@ def test_ppca_explains_held_out_oil_flow_as_scikit_learn_does(oil: Any, factors:
     np.testing.assert_allclose(ours, peer.score_samples(T), rtol=1e-7)
 
 
+@pytest.mark.some_cases(1)
 @QUIET
 @pytest.mark.parametrize("factors", [1, 3])
 def test_factor_analysis_of_oil_flow_is_at_least_as_likely_as_scikit_learn_s(oil: Any, factors: int) -> None:
@@ -181,6 +182,7 @@ def test_one_covariance_for_all_needs_more_components_on_usps(usps: Any) -> None
     assert wrong[16] < 0.8 * wrong[1]
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 @QUIET
 def test_mnist_on_forty_axes_beside_the_published_quadratic_classifier(data_dir: Path) -> None:
@@ -240,6 +242,7 @@ def test_texts_without_labels_help_where_labels_are_few(four_groups: Any) -> Non
     assert np.mean(lk.BayesClassifier(part).fit(X, hidden).predict(T) != u) < 0.7 * np.mean(few != u)
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 @QUIET
 def test_a_twentieth_of_the_labels_of_all_newsgroups(data_dir: Path) -> None:

@@ -36,6 +36,7 @@ def test_maximum_likelihood_agrees_with_a_general_optimiser():
     assert better.objective(stats) == pytest.approx(better.log_prob(x).sum(), rel=1e-12)
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_many_sets_go_without_a_matrix():
     rng = np.random.default_rng(2)
@@ -101,6 +102,7 @@ def test_order_one_learns_each_column_from_what_it_shows():
     assert law.objective(law.collect(x)) == pytest.approx(law.log_prob(x).sum(), rel=1e-12)
 
 
+@pytest.mark.campaign
 def test_more_columns_than_cells_can_be_summed_over():
     rng = np.random.default_rng(7)
     x = (rng.random((400, 40)) < 0.3).astype(float)
@@ -169,6 +171,7 @@ def test_a_chain_of_thirty_is_a_forest():
     assert law.error < 0.1 and abs(found - truth) <= 0.3 and found > alone + 8
 
 
+@pytest.mark.campaign
 def test_a_glass_is_found_and_its_constant_is_honest():
     rng = np.random.default_rng(2)
     truth = lk.LogWalsh.normalised(ising(24, 2, 0.15), 24)
@@ -188,6 +191,7 @@ def test_left_out_rows_would_choose_the_width_of_the_prior():
     assert pairs[0] > 0.8 and pairs[1:].mean() < 0.02  # noise alone would show 0.8/√300 = 0.046
 
 
+@pytest.mark.campaign
 def test_few_rows_of_many_columns_do_not_invent_pairs():
     rng = np.random.default_rng(3)
     x = np.concatenate([np.eye(4)[rng.choice(4, 106, p=rng.dirichlet(np.full(4, 3.0)))] for _ in range(20)], axis=1)
@@ -230,6 +234,7 @@ def test_a_law_moved_a_little_is_the_one_that_is_learnt_anew():
     assert moved > 0.1 and np.abs(near - anew).mean() <= 0.02 * moved
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_chains_that_follow_move_a_law_of_many_columns():
     x, law, rest, everything = left_out(24, 400, 80)
@@ -239,6 +244,7 @@ def test_chains_that_follow_move_a_law_of_many_columns():
     assert near.weights[0] == pytest.approx(-exact_log_z(near.weights, 24, 2), abs=0.1)
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_a_law_whose_climb_is_forgotten_is_learnt_anew():
     _, law, rest, everything = left_out(21, 100, 10)

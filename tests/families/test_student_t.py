@@ -264,6 +264,7 @@ def test_vectors_of_values_condition_into_a_stack(rng):
     assert columns.centre.tolist() == [1.0, 0.5]
 
 
+@pytest.mark.some_cases(2)
 @pytest.mark.parametrize("kind", STACKS)
 def test_draws_follow_the_law(kind, rng):
     scale, _ = STACKS[kind]

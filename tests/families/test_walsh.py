@@ -44,6 +44,7 @@ def test_what_is_negative_is_told():
     assert np.array_equal(np.isneginf(found), twins.value(x) <= 0) and not np.isnan(found).any()
 
 
+@pytest.mark.some_cases(6)
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 8, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", LAWS)
 def test_all_orders_together_reproduce_any_law(name, d):

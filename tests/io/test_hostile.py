@@ -647,9 +647,9 @@ def warm():
 
 @pytest.mark.slow
 def test_mutated_files_do_no_harm():
-    tally = run(range(20_000))
-    assert tally.accepted > 1000  # the mutants must not all die at the door
-    assert tally.refused > 10_000
+    tally = run(range(6_000))
+    assert tally.accepted > 300  # the mutants must not all die at the door
+    assert tally.refused > 3_000
     assert not tally.foreign
 
 
@@ -662,7 +662,7 @@ def test_a_million_mutated_files_do_no_harm(part):
 
 @pytest.mark.slow
 def test_mutated_files_take_no_memory():
-    for i in range(0, 20_000, 50):
+    for i in range(0, 20_000, 200):
         assert_memory(mutant(i))
 
 

@@ -16,9 +16,9 @@ PHASES = tuple(Phase)  # what a search does; the test of the laws' teeth needs n
 
 
 def search(*strategies: Any) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """`given`, with 20 examples in CI, where every law runs for every member, and all that a campaign asks for."""
+    """`given`, with 10 examples in CI, where every law runs for every member, and all that a campaign asks for."""
     asked = settings().max_examples
-    return lambda f: settings(max_examples=asked if asked > 100 else 20, phases=PHASES)(given(*strategies)(f))
+    return lambda f: settings(max_examples=asked if asked > 100 else 10, phases=PHASES)(given(*strategies)(f))
 
 
 def always(member: Any) -> bool:

@@ -246,6 +246,7 @@ def test_angles_of_the_state_stay_at_home():
         assert turning.log_prob == pytest.approx(straight.log_prob, abs=1e-7)
 
 
+@pytest.mark.some_cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["extended", "unscented", "cubature"])
 def test_covariances_stay_positive_definite_for_ten_thousand_steps(name):

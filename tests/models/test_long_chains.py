@@ -238,6 +238,7 @@ def test_a_million_frames():
     assert peak(lambda: h.viterbi(x)) < 80  # back-pointers of two bytes, and the path
 
 
+@pytest.mark.some_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["logarithms", "hard", "weight 0", "known", "smooth"])
 def test_a_million_frames_in_the_memory_of_a_piece(what):
@@ -256,6 +257,7 @@ def test_a_million_frames_in_the_memory_of_a_piece(what):
         assert peak(ask) < 12
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_ten_million_frames_are_the_sum_of_their_pieces():
     """log p(x) = Σ log p(piece | all before), each piece from the belief that the one before left."""

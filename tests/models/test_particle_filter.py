@@ -52,6 +52,7 @@ def optimal(m: Linear):
 CASES = [("bootstrap", 0.0), ("bootstrap", 0.5), ("bootstrap", 1.0), ("auxiliary", 0.5), ("auxiliary", 1.0)]
 
 
+@pytest.mark.some_cases(3)
 @pytest.mark.parametrize("proposal, threshold", [*CASES, ("guided", 0.5), ("optimal", 0.5)])
 def test_evidence_is_unbiased(proposal, threshold):
     m = turning(1.0)
@@ -61,6 +62,7 @@ def test_evidence_is_unbiased(proposal, threshold):
     assert unbiased(ratios(m.laws(), y, exact, 150, proposal=proposal, threshold=threshold))
 
 
+@pytest.mark.some_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("resample", ["systematic", "stratified", "residual", "multinomial"])
 def test_evidence_is_unbiased_with_every_resampling(resample):

@@ -33,6 +33,7 @@ def observed(T: int = 10) -> np.ndarray:
     return y
 
 
+@pytest.mark.some_cases(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_evidence_is_unbiased_and_regimes_are_right(way: dict[str, object]) -> None:
     """The mean of 200 estimates is tested at 1e-4 (two-sided t); regimes within five standard errors, 20 numbers."""

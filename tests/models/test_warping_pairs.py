@@ -26,6 +26,7 @@ def one_by_one(seqs, others, **how):
     return np.array([[dtw(a, b, **how).distance for b in others] for a in seqs])
 
 
+@pytest.mark.some_cases(4)
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("D", [1, 3])
 @pytest.mark.parametrize("cost", ["absolute", "squared", "euclidean"])

@@ -51,6 +51,7 @@ def affine_gap(g, h, a, b, kind):
     return float(mean.max()), float(spread.max())
 
 
+@pytest.mark.some_cases(20)
 @pytest.mark.parametrize("kind", ["full", "diagonal", "spherical"])
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("scale", SCALES)

@@ -128,6 +128,7 @@ def test_maps_of_its_kind(kind, name, estimator):
     same(estimator, x, x @ a.T + b, y, np.linalg.slogdet(a)[1], SLACK.get(name, 1e-9))
 
 
+@pytest.mark.some_cases(40)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize(("kind", "name", "estimator"), CASES, ids=IDS)

@@ -168,6 +168,7 @@ def numbers_of(estimator, X):
     return estimator.score_samples(X)
 
 
+@pytest.mark.some_cases(500)
 @pytest.mark.parametrize("hazard", ANSWERED)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_hazards_that_have_an_answer(name, hazard):
@@ -177,6 +178,7 @@ def test_hazards_that_have_an_answer(name, hazard):
     assert np.isfinite(numbers_of(fitted(name, X, y), X)).all()
 
 
+@pytest.mark.some_cases(110)
 @pytest.mark.parametrize("hazard", GAPS)
 @pytest.mark.parametrize("name", [n for n in ESTIMATORS if n != "calibrated"])
 def test_gaps_have_an_answer(name, hazard):
@@ -192,6 +194,7 @@ def test_gaps_have_an_answer(name, hazard):
     assert np.isfinite(numbers_of(fitted(name, X, y), X)).all()
 
 
+@pytest.mark.some_cases(42)
 @pytest.mark.parametrize("unit", [1e-160, 1e160])
 @pytest.mark.parametrize("name", [n for n in ESTIMATORS if n != "calibrated" and "histogram" not in n])
 def test_spreads_whose_squares_are_no_numbers_are_refused(name, unit):
@@ -204,6 +207,7 @@ def test_spreads_whose_squares_are_no_numbers_are_refused(name, unit):
         fitted(name, X * unit, y)
 
 
+@pytest.mark.some_cases(180)
 @pytest.mark.parametrize("hazard", REFUSED)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_hazards_that_are_refused(name, hazard):

@@ -112,16 +112,10 @@ def test_problems(kind):
     search(kind, range(25))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_more_problems(kind):
-    search(kind, range(25, 125))
-
-
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_problems(kind):
-    search(kind, range(125, 1375))
+    search(kind, range(25, 1375))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -67,6 +67,7 @@ def start(kind, x):
     return Mixture([0.3, 0.3, 0.4], stack(kind, x))
 
 
+@pytest.mark.some_cases(50)
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 @pytest.mark.parametrize("prior", [None, "weak"])
 @pytest.mark.parametrize("kind", KINDS)

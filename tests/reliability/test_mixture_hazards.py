@@ -88,6 +88,7 @@ def is_sound(estimator, X):
     assert np.isfinite(np.asarray(rows, dtype=float)).all()
 
 
+@pytest.mark.some_cases(180)
 @pytest.mark.slow
 @pytest.mark.parametrize("hazard", MORE)
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -96,6 +97,7 @@ def test_hazards_that_have_an_answer(name, hazard):
     is_sound(fitted(name, X, y), X)
 
 
+@pytest.mark.some_cases(40)
 @pytest.mark.slow
 @pytest.mark.parametrize("hazard", GAPS)
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -108,6 +110,7 @@ def test_gaps_have_an_answer(name, hazard):
     is_sound(fitted(name, X, y), X)
 
 
+@pytest.mark.some_cases(60)
 @pytest.mark.slow
 @pytest.mark.parametrize("hazard", REFUSED)
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -56,6 +56,7 @@ def is_sound(estimator, X):
         assert np.allclose(np.asarray(getattr(P, "values", P)).sum(axis=1), 1.0)
 
 
+@pytest.mark.some_cases(60)
 @pytest.mark.parametrize("hazard", MORE)
 @pytest.mark.parametrize("name", EACH)
 def test_hazards_that_have_an_answer(name, hazard):
