@@ -255,22 +255,25 @@ class Plausible(NamedTuple):
     moves: Array  # (B, p, p)
     root: Array  # (B, p, p): root rootᵀ = noise
 
-    def frames(self, start: Array, T: int, rng: np.random.Generator) -> Iterator[Array]:
-        """T frames (B, p) of each law, one after the other, from a first one with covariance `start`."""
+    def frames(self, start: Array, streams: int, T: int, rng: np.random.Generator) -> Iterator[Array]:
+        """T frames (B · streams, p), one after the other, from first ones with covariance `start`; law by law."""
         B, p = self.mean.shape
-        x = rng.normal(size=(B, p)) @ np.linalg.cholesky(start).T
+        x = rng.normal(size=(B, streams, p)) @ np.linalg.cholesky(start).T
+        moves, root = self.moves.transpose(0, 2, 1), self.root.transpose(0, 2, 1)
         for _ in range(T):
-            x = np.einsum("bij,bj->bi", self.moves, x) + np.einsum("bij,bj->bi", self.root, rng.normal(size=(B, p)))
-            yield self.mean + x
+            x = x @ moves + rng.normal(size=x.shape) @ root
+            yield (self.mean[:, None] + x).reshape(-1, p)
 
 
 def plausible(found: Chosen, B: int, rng: np.random.Generator) -> Plausible:
-    """Laws drawn about the learnt one by the sampling error of a regression of n pairs of frames.
+    """Laws drawn from the posterior distribution of the learnt one: ridge regression of n pairs of frames.
 
-    noise ~ inverse Wishart with n degrees of freedom and the learnt noise as its mean; moves | noise ~ matrix normal
-    with row covariance noise and column covariance (n C)⁻¹, C that of frames; the error of the constant term has
-    covariance noise / n. The ridge that left-out parts chose does not narrow them: that none is best does not prove
-    that there is no motion.
+    noise ~ inverse Wishart with n / (1 − s) degrees of freedom, s the share by which correlations are shrunk;
+    moves | noise ~ matrix normal about the learnt ones with row covariance noise and column covariance
+    (n (C + λ))⁻¹, C the correlations of frames and λ the ridge; the error of the constant term has covariance
+    noise / n. That no motion at all foretold left-out parts best (λ = ∞) does not prove that there is none: the
+    largest finite ridge is the prior then. The learnt noise was widened to what laws without one part in `PARTS`
+    left over; their errors are taken out of it, since the draws have their own.
     """
     law, pairs, p = found.law, found.pairs, found.law.dim
     n = max(pairs.pairs, 2.0 * (p + 1))
@@ -278,10 +281,12 @@ def plausible(found: Chosen, B: int, rng: np.random.Generator) -> Plausible:
     cov = pairs.squares / pairs.frames - np.outer(mean, mean)
     s = np.sqrt(np.maximum(np.diagonal(cov), 1e-300))
     cor = spd.symmetric(cov / s[:, None] / s)
-    inverse = np.linalg.inv(cor + RIDGES[1] * np.eye(p))
+    inverse = np.linalg.inv(cor + min(found.ridge, RIDGES[-2]) * np.eye(p))
     columns = np.linalg.cholesky(inverse / n) / s[:, None]
-    free = 1.0 + float((inverse * cor).sum())  # coefficients per sensor
-    root = np.sqrt((n - p - 1) / (n + free)) * law.root @ _inverse_wishart_roots(n, p, B, rng)
+    errors = (1.0 + float((inverse * cor).sum())) / (n * (1.0 - 1.0 / PARTS))  # coefficients per sensor and pair
+    freedom = n / (1.0 - found.shrunk)
+    size = np.sqrt((freedom - p - 1) / freedom / (1.0 + errors))
+    root = size * law.root @ _inverse_wishart_roots(freedom, p, B, rng)
     moves = _steady(law.moves, root @ rng.normal(size=(B, p, p)) @ columns.T, n)
     constant = root @ rng.normal(size=(B, p, 1)) / np.sqrt(n)
     return Plausible(law.mean + np.linalg.solve(np.eye(p) - moves, constant)[..., 0], moves, root)

@@ -19,6 +19,7 @@ from likely.decisions.false_alarms import (
     edges,
     exceeding,
     quantile,
+    rule_of_three,
     safe_threshold,
     supported_rate,
     tempered,
@@ -152,9 +153,9 @@ class FaultMonitor(Recogniser):
             threshold = float(np.log(self.cost_false / self.cost_missed))
         self.false_alarm_rate_ = exceeding(odds, w, threshold)
         watch = watch.replace(shares=shares, threshold=threshold)
-        simulated = simulated_alarms(watch, normal)
-        held_out = supported_rate(odds, w, threshold, _slowest(watch.normal), simulated.run_length)
-        self.supported_rate_ = max(held_out, simulated.share, self.later_half_rate_)
+        independent = normal.pairs.pairs * (1.0 - _slowest(watch.normal))
+        held_out = 1.0 if rule_of_three(independent) > MOST else supported_rate(odds, w, threshold)
+        self.supported_rate_ = max(held_out, simulated_alarms(watch, normal), self.later_half_rate_)
         return watch
 
     def _later_halves(self, usual: Sequence[Stretch], watch: FaultWatch) -> LaterHalves | None:
