@@ -65,7 +65,7 @@ def test_no_plausible_law_wanders_more_slowly_than_the_frames_allow():
 def test_a_ridge_narrows_plausible_laws():
     """White frames: the errors of plain least squares are twice as large as a ridge of 3 leaves, or a stronger one."""
     rng = np.random.default_rng(4)
-    found = chosen([rng.normal(size=(300, 10))], np.ones(1))._replace(ridge=3.0)
+    found = chosen([rng.normal(size=(300, 3))], np.ones(1))._replace(ridge=3.0)
     laws = plausible(found, 200, rng)
     assert (laws.moves - found.law.moves).std() == pytest.approx(1 / np.sqrt(300 * (1 + 3.0)), rel=0.1)
     strongest, none = (plausible(found._replace(ridge=r), 3, np.random.default_rng(5)) for r in (3.0, np.inf))

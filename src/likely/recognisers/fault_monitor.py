@@ -54,8 +54,9 @@ class FaultMonitor(Recogniser):
       of the normal frames (see `safe_threshold`). `false_alarm_rate_` is the share that these parts lead to expect,
       where costs decide too; `later_half_rate_` the share of the later halves of normal stretches in which alarms stand
       when only the earlier halves were learnt: if it is above three times the stated rate, the later halves set the
-      threshold, too. `supported_rate_` is the share that the frames do not exclude (95 % confidence): by held-out
-      frames, by the slowest motion, and by simulated frames whose laws differ from the learnt one by its sampling error
+      threshold, too. `supported_rate_` is the share that the frames do not exclude (95 % confidence): by the tail of
+      held-out log-odds, and by simulated frames whose laws differ from the learnt one by its sampling error. If the
+      slowest motion leaves fewer than six independent frames, they support no rate (1.0)
     - **cost_false, cost_missed**: what a false alarm costs per frame, and a fault that nobody notices: there is an
       alarm where P(fault) cost_missed > P(normal) cost_false. Both or none
     - **normal**: the label of normal stretches, where labels are given
@@ -121,7 +122,7 @@ class FaultMonitor(Recogniser):
         self.ridge_, self.shrunk_ = laws[self.normal].ridge, laws[self.normal].shrunk
         watch = self._calibrated(usual, self._watch(laws, mean, scale, count), laws[self.normal])
         self.model_ = _between_kinds(watch, units, laws, self.classes_.tolist())
-        self._tell_what_is_supported()
+        self._tell_what_is_supported(drifts=bool(laws[self.normal].trend.any()))
         return self
 
     def _watch(self, laws: dict[Any, Chosen], mean: Array, scale: Array, count: float) -> FaultWatch:
@@ -175,7 +176,7 @@ class FaultMonitor(Recogniser):
         above = sum(v * (_odds(first, shares * z) > threshold).sum() for z, v in zip(ratios, w, strict=True))
         return LaterHalves(ratios, float(above / (w @ [len(z) for z in ratios])))
 
-    def _tell_what_is_supported(self) -> None:
+    def _tell_what_is_supported(self, drifts: bool) -> None:
         """Say which rate of false alarms the normal frames support, where it is far above the stated one."""
         if self.cost_false is not None or self.supported_rate_ <= MUCH * self.false_alarm_rate:
             return
@@ -184,6 +185,11 @@ class FaultMonitor(Recogniser):
             share = f"{_percent(self.later_half_rate_)} of the later half, not in {stated}"
             text = f"learnt from the earlier half of {n}, alarms stand in {share}: the level drifts, or slow motions"
             tell(f"{ME}: {text} were not all seen; expect such a share or more, and fit again as time goes on")
+            return
+        if drifts:
+            share = f"up to {_percent(self.supported_rate_)} of frames, not in {stated}"
+            text = f"the level of {n} drifts: if this continues, alarms must be expected in {share}"
+            tell(f"{ME}: {text}; fit again as time goes on, or remove trends from the sensors first")
             return
         memory = _slowest(self.model_.normal)
         motion = f"(slowest motion {memory:.2f} per frame)"

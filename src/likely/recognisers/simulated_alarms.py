@@ -10,7 +10,7 @@ from likely.core.arrays import Array
 from likely.models.fault_watch import FaultWatch
 from likely.models.sensor_dynamics import Chosen, plausible
 
-LAWS = 20  # the true law exceeds the largest of 20 draws that are as probable as itself once in 21 times
+LAWS = 25  # the true law is above the largest of 25 draws once in 26 times; the rest of 5 % is for other errors
 STREAMS, FRAMES = 20, 500  # of each law: 10,000 frames, as alarms come in runs and a share of fewer scatters
 ENTRY = 50  # frames before them, in which the monitor settles
 
