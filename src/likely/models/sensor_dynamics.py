@@ -292,9 +292,10 @@ def plausible(found: Chosen, B: int, rng: np.random.Generator) -> Plausible:
     noise ~ inverse Wishart with n / (1 − s) degrees of freedom, s the share by which correlations are shrunk;
     moves | noise ~ matrix normal about the learnt ones with row covariance noise and column covariance
     (n (C + λ))⁻¹, C the correlations of frames and λ the ridge; the error of the constant term has covariance
-    noise / n, about the trend of errors that goes on. That no motion at all foretold left-out parts best (λ = ∞) does not prove that there is none: the
-    largest finite ridge is the prior then. The learnt noise was widened to what laws without one part in `PARTS`
-    left over; their errors are taken out of it, since the draws have their own.
+    noise / n, about the trend of errors if that continues. That no motion at all predicts left-out parts best
+    (λ = ∞) does not prove that there is none: the largest finite ridge is the prior then. The learnt noise was
+    widened to the errors of laws that lack one part in `PARTS`; the draws have errors of their own, so that the
+    share of the former is taken out.
     """
     law, pairs, p = found.law, found.pairs, found.law.dim
     n = max(pairs.pairs, 2.0 * (p + 1))
