@@ -35,7 +35,8 @@ def odds_of_streams(watch: FaultWatch, frames: Iterable[Array]) -> Array:
     law, c, later = watch.normal, watch.size, iter(frames)
     lasting = np.flatnonzero(watch.memory > 0)
     memory, gain = watch.memory[lasting, None, None], (c / (1 + c))[lasting, None, None]
-    before, out = next(later), []
+    out: list[Array] = []
+    before = next(later)
     offsets = np.zeros((len(lasting), *before.shape))
     weights = np.tile(np.exp(watch.initial().log_weights), (len(before), 1))
     with np.errstate(divide="ignore"):  # log 0: what has no probability
