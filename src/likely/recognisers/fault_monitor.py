@@ -40,6 +40,7 @@ SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # of the evidence which fault it is
 FAINT = -30.0  # a log-posterior below this is as wrong as can be
 MUCH = 3.0  # times the stated rate: support for no less than that is said
 MOST = 0.5  # a supported rate above this is none
+INDEPENDENT = 20  # frames by the slowest motion: of fewer, neither its law nor the mean is known well enough
 FEWEST = 20  # frames of normal operation
 SHORTEST = 10  # frames of the longest stretch of a label: two in each part that is left out
 UNITS = 1e-9  # share of its mean by which a sensor must move, or it is constant
@@ -55,8 +56,8 @@ class FaultMonitor(Recogniser):
       where costs decide too; `later_half_rate_` the share of the later halves of normal stretches in which alarms stand
       when only the earlier halves were learnt: if it is above three times the stated rate, the later halves set the
       threshold, too. `supported_rate_` is the share that the frames do not exclude (95 % confidence): by the tail of
-      held-out log-odds, and by simulated frames whose laws differ from the learnt one by its sampling error. If the
-      slowest motion leaves fewer than six independent frames, they support no rate (1.0)
+      held-out log-odds, and by simulated frames whose laws differ from the learnt one by its sampling error. Where
+      the slowest motion leaves fewer than 20 independent frames, it is no less than three divided by their number
     - **cost_false, cost_missed**: what a false alarm costs per frame, and a fault that nobody notices: there is an
       alarm where P(fault) cost_missed > P(normal) cost_false. Both or none
     - **normal**: the label of normal stretches, where labels are given
@@ -155,8 +156,9 @@ class FaultMonitor(Recogniser):
         self.false_alarm_rate_ = exceeding(odds, w, threshold)
         watch = watch.replace(shares=shares, threshold=threshold)
         independent = normal.pairs.pairs * (1.0 - _slowest(watch.normal))
-        held_out = 1.0 if rule_of_three(independent) > MOST else supported_rate(odds, w, threshold)
-        self.supported_rate_ = max(held_out, simulated_alarms(watch, normal), self.later_half_rate_)
+        by_motion = rule_of_three(independent) if independent < INDEPENDENT else 0.0
+        held_out = supported_rate(odds, w, threshold)
+        self.supported_rate_ = max(held_out, by_motion, simulated_alarms(watch, normal), self.later_half_rate_)
         return watch
 
     def _later_halves(self, usual: Sequence[Stretch], watch: FaultWatch) -> LaterHalves | None:
