@@ -8,6 +8,7 @@ from likely.decisions.false_alarms import (
     allowed_share,
     exceeding,
     quantile,
+    rule_of_three,
     safe_threshold,
     supported_rate,
     tail,
@@ -83,14 +84,18 @@ def test_a_part_is_tempered_by_the_others() -> None:
 
 
 def test_the_supported_rate_is_an_upper_limit() -> None:
-    """Of 400 white frames with a true share of 2 %, the limit is below it in 5 % of samples, at most about."""
+    """Of white frames, the limit is below the true share in 5 % of samples, and not far above it, also beyond 1 / n."""
     rng = np.random.default_rng(4)
-    limits = [supported_rate([rng.exponential(size=400)], ONE, np.log(50.0), 0.0) for _ in range(200)]
-    assert np.mean(np.array(limits) < 0.02) < 0.1
-    assert np.median(limits) < 0.06
+    for share, most in ((0.08, 1.6), (0.02, 2.0), (0.001, 4.0)):
+        limits = [supported_rate([rng.exponential(size=400)], ONE, -np.log(share)) for _ in range(200)]
+        assert np.mean(np.array(limits) < share) < 0.1
+        assert np.median(limits) < most * share
     still = [rng.exponential(size=400)]
-    assert abs(supported_rate(still, ONE, 99.0, 0.95) - 3.0 * 20 / 400) < 1e-3  # the rule of three, 20 frames each
-    assert supported_rate(still, ONE, 99.0, 1.0) == 1.0
-    np.testing.assert_allclose(
-        supported_rate(still, np.array([2.0]), 3.0, 0.0), supported_rate(2 * still, np.ones(2), 3.0, 0.0)
-    )
+    assert supported_rate([np.zeros(300)], ONE, 1.0) == rule_of_three(300.0)
+    twice = supported_rate(2 * still, np.ones(2), 3.0)
+    np.testing.assert_allclose(supported_rate(still, np.array([2.0]), 3.0), twice)
+
+
+def test_the_rule_of_three() -> None:
+    np.testing.assert_allclose((1 - rule_of_three(300.0)) ** 300, 0.05, rtol=0.02)
+    assert rule_of_three(0.5) == 1.0

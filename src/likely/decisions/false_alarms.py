@@ -15,7 +15,6 @@ WINDOW = 10  # frames whose evidence is counted together, as neighbours repeat e
 ERRORS = 2.0  # standard errors that a mean over windows may be too low by
 TAIL = 0.1  # share of frames from which rarer ones are foretold
 FEW = 10  # runs of frames beyond a threshold, with fewer of which the tail is fitted
-SOME = 3  # runs whose mean length is believed
 NAT = 1.0  # mean excess of log-odds where all is as the model says
 CONFIDENCE = 0.95  # with which a larger share is excluded
 NEAR = 1e-12  # rounding of sums of weights
@@ -74,22 +73,34 @@ def exceeding(series: Sequence[Array], w: Array, threshold: float) -> float:
     return float(sum(v * flags.sum() for v, flags in zip(w, above, strict=True)) / (w @ [len(x) for x in series]))
 
 
-def supported_rate(odds: Sequence[Array], w: Array, threshold: float, memory: float, run_length: float = 1.0) -> float:
-    """The largest share of normal frames above a threshold that held-out stretches of log-odds do not exclude.
+def supported_rate(odds: Sequence[Array], w: Array, threshold: float) -> float:
+    """The largest share of normal frames above a threshold that held-out stretches do not exclude (95 % confidence).
 
-    Runs of alarms come as Poisson events; and what the slowest motion keeps a share `memory` of from frame to frame
-    takes 1 / (1 − memory) frames to show anything new. Both are upper limits at a confidence of 95 %. Held-out frames
-    show few runs, or none: `run_length` is a mean length known from elsewhere, and the longer of both counts.
+    Runs of frames above it come as Poisson events. Where only few do, the limit is that of the tail: the mean excess
+    of k runs over a border below the threshold is known up to a gamma distribution of shape k
+    (peaks over threshold, Davison and Smith 1990).
 
     >>> odds, one = [np.random.default_rng(0).exponential(size=3000)], np.ones(1)
-    >>> [round(supported_rate(odds, one, np.log(100.0), memory), 3) for memory in (0.0, 0.99)]
-    [0.016, 0.1]
+    >>> [round(supported_rate(odds, one, np.log(every)), 4) for every in (20, 1000)]
+    [0.0634, 0.0022]
     """
-    frames = float(w @ [len(x) for x in odds])
-    seen = _run_count(odds, w, threshold)
-    by_runs = float(gammaincinv(seen + 1.0, CONFIDENCE)) * max(_run_length(odds, w, threshold), run_length) / frames
-    by_motion = -float(np.log(1.0 - CONFIDENCE)) / max(1.0 - memory, 1.0 / frames) / frames
-    return min(max(by_runs, by_motion), 1.0)
+    found, seen = tail(odds, w), _run_count(odds, w, threshold)
+    if seen >= FEW or threshold <= found.border or not found.share:
+        frames = float(w @ [len(x) for x in odds])
+        length = max(exceeding(odds, w, threshold) / max(seen, 1.0), 1.0 / frames)  # of a run, in shares of all frames
+        return min(float(gammaincinv(seen + 1.0, CONFIDENCE)) * length, 1.0)
+    of_tail = max(_run_count(odds, w, found.border), NEAR)
+    least = max(float(gammaincinv(of_tail, 1.0 - CONFIDENCE)) / of_tail, NEAR)
+    return found._replace(excess=found.excess / least).beyond(threshold)
+
+
+def rule_of_three(independent: float) -> float:
+    """The largest share of events that so many independent frames without one do not exclude (95 % confidence).
+
+    >>> round(rule_of_three(300.0), 3)
+    0.01
+    """
+    return min(-float(np.log(1.0 - CONFIDENCE)) / max(independent, 1.0), 1.0)
 
 
 def correlation_time(series: Sequence[Array], w: Array) -> float:
@@ -120,15 +131,6 @@ def _covariance(apart: Sequence[Array], w: Array, lag: int) -> float:
     """Of values with those `lag` later in the same stretch."""
     pairs = float(w @ [max(len(x) - lag, 0) for x in apart])
     return float(w @ [x[: len(x) - lag] @ x[lag:] if len(x) > lag else 0.0 for x in apart]) / pairs
-
-
-def _run_length(series: Sequence[Array], w: Array, threshold: float) -> float:
-    """Mean length of runs of values above a threshold, or above the highest border below it with some runs."""
-    borders = [threshold, *(quantile(series, w, TAIL / 2**i) for i in range(6, -1, -1))]
-    some = [b for b in borders if b <= threshold and _run_count(series, w, b) >= SOME]
-    border = some[0] if some else min(borders)
-    above = float(sum(v * (x > border).sum() for x, v in zip(series, w, strict=True)))
-    return max(above / max(_run_count(series, w, border), 1.0), 1.0)
 
 
 def _run_count(series: Sequence[Array], w: Array, threshold: float) -> float:

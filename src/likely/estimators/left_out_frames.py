@@ -15,7 +15,7 @@ from likely.core.engine import Threads, one_blas_thread
 from likely.core.learn import gather
 from likely.core.notes import unheard
 from likely.core.ragged import Ragged
-from likely.decisions.false_alarms import TAIL, correlation_time, quantile, supported_rate
+from likely.decisions.false_alarms import TAIL, correlation_time, quantile, rule_of_three
 from likely.errors import LikelyError
 from likely.estimators.alarms import MANY, PASSES
 from likely.estimators.chain_tail import ChainTail
@@ -79,7 +79,7 @@ def supported_share(kept: Array, later: float = 0.0) -> float:
     in as many frames as later halves were found to be rare.
     """
     series, w = stretches(kept)
-    found = supported_rate(series, w, np.inf, 1.0 - 1.0 / correlation_time(series, w))
+    found = rule_of_three(float(w @ [len(x) for x in series]) / correlation_time(series, w))
     return max(found, later) if drifts(later) else found
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.special import chdtrc
 
 from likely.core.arrays import Array, Index, parameter
 from likely.core.value import Value
@@ -23,7 +24,9 @@ RIDGES = (0.0003, 0.003, 0.03, 0.3, 3.0, np.inf)  # shares of a frame's variance
 SHRUNK = (0.003, 0.01, 0.03, 0.1, 0.3)  # shares of a covariance that are taken from correlations
 PARTS = 5  # in time, each left out once
 TINY = 1e-9
+CHANCE = 0.005  # probability below which a trend is no chance
 SLOWEST = 0.999  # share of a motion that a frame keeps of the one before, at most, in plausible laws
+ONE_SIDED = 1.645  # standard errors of an upper limit at a confidence of 95 %
 SMALLER, STEPS = 0.7, 8  # errors of moves become so much smaller, so often, and then none
 
 
@@ -204,6 +207,7 @@ class Chosen(NamedTuple):
     ridge: float
     shrunk: float
     pairs: Pairs  # sums over all frames
+    trend: Array  # (p,): white errors in as many frames again, if their trend goes on; 0 where it may be chance
 
 
 def chosen(stretches: Sequence[Array], weights: Array) -> Chosen:
@@ -220,7 +224,23 @@ def chosen(stretches: Sequence[Array], weights: Array) -> Chosen:
     wider = tried[ridge, shrunk].wider
     pairs = _sum(list(zip(stretches, weights, strict=True)))
     left_out = [_widened(learnt(one, ridge, shrunk), wider) for one in rest]
-    return Chosen(_widened(learnt(pairs, ridge, shrunk), wider), left_out, ridge, shrunk, pairs)
+    law = _widened(learnt(pairs, ridge, shrunk), wider)
+    return Chosen(law, left_out, ridge, shrunk, pairs, _trend(law, stretches, weights))
+
+
+def _trend(law: SensorDynamics, stretches: Sequence[Array], weights: Array) -> Array:
+    """What white errors (p,) will be in as many frames again if they grow on as they do; 0 where chance explains it.
+
+    Without a trend, Σ t u_t / √Σ t² of white errors u at centered times t is standard normal, its square χ² (p). In
+    many stretches growth is not extrapolated: each may begin as all of them do.
+    """
+    products, squares = np.zeros(law.dim), TINY
+    for x, w in zip(stretches, weights, strict=True):
+        t = np.arange(len(x) - 1.0) - 0.5 * (len(x) - 2)
+        products, squares = products + w * (t @ law.white(x[:-1], x[1:])), squares + float(w * (t @ t))
+    if len(stretches) >= PARTS or chdtrc(law.dim, products @ products / squares) > CHANCE:
+        return np.zeros(law.dim)
+    return np.asarray(max(map(len, stretches)) * products / squares)
 
 
 def _sum(parts: Sequence[tuple[Array, Any]]) -> Pairs:
@@ -255,22 +275,27 @@ class Plausible(NamedTuple):
     moves: Array  # (B, p, p)
     root: Array  # (B, p, p): root rootᵀ = noise
 
-    def frames(self, start: Array, T: int, rng: np.random.Generator) -> Iterator[Array]:
-        """T frames (B, p) of each law, one after the other, from a first one with covariance `start`."""
+    def frames(self, start: Array, streams: int, T: int, rng: np.random.Generator) -> Iterator[Array]:
+        """T frames (B · streams, p), one after the other, from first ones with covariance `start`; law by law."""
         B, p = self.mean.shape
-        x = rng.normal(size=(B, p)) @ np.linalg.cholesky(start).T
+        x = rng.normal(size=(B, streams, p)) @ np.linalg.cholesky(start).T
+        # copies: products with transposed stacks take twice the time
+        moves, root = (np.ascontiguousarray(a.transpose(0, 2, 1)) for a in (self.moves, self.root))
         for _ in range(T):
-            x = np.einsum("bij,bj->bi", self.moves, x) + np.einsum("bij,bj->bi", self.root, rng.normal(size=(B, p)))
-            yield self.mean + x
+            x = x @ moves + rng.standard_normal(x.shape) @ root
+            yield (self.mean[:, None] + x).reshape(-1, p)
 
 
 def plausible(found: Chosen, B: int, rng: np.random.Generator) -> Plausible:
-    """Laws drawn about the learnt one by the sampling error of a regression of n pairs of frames.
+    """Laws drawn from the posterior distribution of the learnt one: ridge regression of n pairs of frames.
 
-    noise ~ inverse Wishart with n degrees of freedom and the learnt noise as its mean; moves | noise ~ matrix normal
-    with row covariance noise and column covariance (n C)⁻¹, C that of frames; the error of the constant term has
-    covariance noise / n. The ridge that left-out parts chose does not narrow them: that none is best does not prove
-    that there is no motion.
+    noise ~ inverse Wishart with n / (1 − s) degrees of freedom, s the share by which correlations are shrunk;
+    moves | noise ~ matrix normal about the learnt ones with row covariance noise and column covariance
+    (n (C + λ))⁻¹, C the correlations of frames and λ the ridge; the error of the constant term has covariance
+    noise / n, about the trend of errors if that continues. That no motion at all predicts left-out parts best
+    (λ = ∞) does not prove that there is none: the largest finite ridge is the prior then. The learnt noise was
+    widened to the errors of laws that lack one part in `PARTS`; the draws have errors of their own, so that the
+    share of the former is taken out.
     """
     law, pairs, p = found.law, found.pairs, found.law.dim
     n = max(pairs.pairs, 2.0 * (p + 1))
@@ -278,22 +303,25 @@ def plausible(found: Chosen, B: int, rng: np.random.Generator) -> Plausible:
     cov = pairs.squares / pairs.frames - np.outer(mean, mean)
     s = np.sqrt(np.maximum(np.diagonal(cov), 1e-300))
     cor = spd.symmetric(cov / s[:, None] / s)
-    inverse = np.linalg.inv(cor + RIDGES[1] * np.eye(p))
+    inverse = np.linalg.inv(cor + min(found.ridge, RIDGES[-2]) * np.eye(p))
     columns = np.linalg.cholesky(inverse / n) / s[:, None]
-    free = 1.0 + float((inverse * cor).sum())  # coefficients per sensor
-    root = np.sqrt((n - p - 1) / (n + free)) * law.root @ _inverse_wishart_roots(n, p, B, rng)
+    errors = (1.0 + float((inverse * cor).sum())) / (n * (1.0 - 1.0 / PARTS))  # coefficients per sensor and pair
+    freedom = n / (1.0 - found.shrunk)
+    size = np.sqrt((freedom - p - 1) / freedom / (1.0 + errors))
+    root = size * law.root @ _inverse_wishart_roots(freedom, p, B, rng)
     moves = _steady(law.moves, root @ rng.normal(size=(B, p, p)) @ columns.T, n)
-    constant = root @ rng.normal(size=(B, p, 1)) / np.sqrt(n)
+    constant = root @ rng.normal(size=(B, p, 1)) / np.sqrt(n) + (law.root @ found.trend)[:, None]
     return Plausible(law.mean + np.linalg.solve(np.eye(p) - moves, constant)[..., 0], moves, root)
 
 
 def _steady(moves: Array, errors: Array, n: float) -> Array:
     """moves + errors (B, p, p), errors smaller where frames would wander more slowly than n of them allow.
 
-    The slowest motion ρ of n frames is known up to a standard error √((1 − ρ²) / n): three of them more, at most.
+    The slowest motion ρ of n frames is known up to a standard error √((1 − ρ²) / n): `ONE_SIDED` of them more, at most.
+    Errors spread eigenvalues, in the estimate and again in draws about it, so that many draws would be too slow.
     """
     slowest = float(np.abs(np.linalg.eigvals(moves)).max())
-    most = max(slowest, min(slowest + 3.0 * np.sqrt(max(1.0 - slowest**2, 0.0) / n), SLOWEST))
+    most = max(slowest, min(slowest + ONE_SIDED * np.sqrt(max(1.0 - slowest**2, 0.0) / n), SLOWEST))
     out, left = moves + errors, np.arange(len(errors))
     for step in range(1, STEPS + 1):
         left = left[np.abs(np.linalg.eigvals(out[left])).max(axis=1) > most]

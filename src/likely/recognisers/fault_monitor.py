@@ -19,6 +19,7 @@ from likely.decisions.false_alarms import (
     edges,
     exceeding,
     quantile,
+    rule_of_three,
     safe_threshold,
     supported_rate,
     tempered,
@@ -39,6 +40,7 @@ SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # of the evidence which fault it is
 FAINT = -30.0  # a log-posterior below this is as wrong as can be
 MUCH = 3.0  # times the stated rate: support for no less than that is said
 MOST = 0.5  # a supported rate above this is none
+INDEPENDENT = 20  # frames by the slowest motion: of fewer, neither its law nor the mean is known well enough
 FEWEST = 20  # frames of normal operation
 SHORTEST = 10  # frames of the longest stretch of a label: two in each part that is left out
 UNITS = 1e-9  # share of its mean by which a sensor must move, or it is constant
@@ -53,8 +55,9 @@ class FaultMonitor(Recogniser):
       of the normal frames (see `safe_threshold`). `false_alarm_rate_` is the share that these parts lead to expect,
       where costs decide too; `later_half_rate_` the share of the later halves of normal stretches in which alarms stand
       when only the earlier halves were learnt: if it is above three times the stated rate, the later halves set the
-      threshold, too. `supported_rate_` is the share that the frames do not exclude (95 % confidence): by held-out
-      frames, by the slowest motion, and by simulated frames whose laws differ from the learnt one by its sampling error
+      threshold, too. `supported_rate_` is the share that the frames do not exclude (95 % confidence): by the tail of
+      held-out log-odds, and by simulated frames whose laws differ from the learnt one by its sampling error. Where
+      the slowest motion leaves fewer than 20 independent frames, it is no less than three divided by their number
     - **cost_false, cost_missed**: what a false alarm costs per frame, and a fault that nobody notices: there is an
       alarm where P(fault) cost_missed > P(normal) cost_false. Both or none
     - **normal**: the label of normal stretches, where labels are given
@@ -120,7 +123,7 @@ class FaultMonitor(Recogniser):
         self.ridge_, self.shrunk_ = laws[self.normal].ridge, laws[self.normal].shrunk
         watch = self._calibrated(usual, self._watch(laws, mean, scale, count), laws[self.normal])
         self.model_ = _between_kinds(watch, units, laws, self.classes_.tolist())
-        self._tell_what_is_supported()
+        self._tell_what_is_supported(drifts=bool(laws[self.normal].trend.any()))
         return self
 
     def _watch(self, laws: dict[Any, Chosen], mean: Array, scale: Array, count: float) -> FaultWatch:
@@ -152,9 +155,10 @@ class FaultMonitor(Recogniser):
             threshold = float(np.log(self.cost_false / self.cost_missed))
         self.false_alarm_rate_ = exceeding(odds, w, threshold)
         watch = watch.replace(shares=shares, threshold=threshold)
-        simulated = simulated_alarms(watch, normal)
-        held_out = supported_rate(odds, w, threshold, _slowest(watch.normal), simulated.run_length)
-        self.supported_rate_ = max(held_out, simulated.share, self.later_half_rate_)
+        independent = normal.pairs.pairs * (1.0 - _slowest(watch.normal))
+        by_motion = rule_of_three(independent) if independent < INDEPENDENT else 0.0
+        held_out = supported_rate(odds, w, threshold)
+        self.supported_rate_ = max(held_out, by_motion, simulated_alarms(watch, normal), self.later_half_rate_)
         return watch
 
     def _later_halves(self, usual: Sequence[Stretch], watch: FaultWatch) -> LaterHalves | None:
@@ -174,7 +178,7 @@ class FaultMonitor(Recogniser):
         above = sum(v * (_odds(first, shares * z) > threshold).sum() for z, v in zip(ratios, w, strict=True))
         return LaterHalves(ratios, float(above / (w @ [len(z) for z in ratios])))
 
-    def _tell_what_is_supported(self) -> None:
+    def _tell_what_is_supported(self, drifts: bool) -> None:
         """Say which rate of false alarms the normal frames support, where it is far above the stated one."""
         if self.cost_false is not None or self.supported_rate_ <= MUCH * self.false_alarm_rate:
             return
@@ -183,6 +187,11 @@ class FaultMonitor(Recogniser):
             share = f"{_percent(self.later_half_rate_)} of the later half, not in {stated}"
             text = f"learnt from the earlier half of {n}, alarms stand in {share}: the level drifts, or slow motions"
             tell(f"{ME}: {text} were not all seen; expect such a share or more, and fit again as time goes on")
+            return
+        if drifts:
+            share = f"up to {_percent(self.supported_rate_)} of frames, not in {stated}"
+            text = f"the level of {n} drifts: if this continues, alarms must be expected in {share}"
+            tell(f"{ME}: {text}; fit again as time goes on, or remove trends from the sensors first")
             return
         memory = _slowest(self.model_.normal)
         motion = f"(slowest motion {memory:.2f} per frame)"
