@@ -42,12 +42,12 @@ def slope(points: Array, difference: Array) -> Array:
     return difference.T / apart
 
 
-def given_slope(found: object, p: int, d: int, whose: Callable[[], str]) -> Array:
+def given_slope(found: object, shape: tuple[int, int], whose: Callable[[], str]) -> Array:
     """A Jacobian that the user's function returned for a stack of one state: (1, p, d), or (p, d)."""
     a = np.asarray(found, dtype=np.float64)
     a = a[0] if a.ndim == 3 and len(a) == 1 else a
-    if a.shape != (p, d):
-        raise ShapeError(sentence(whose(), f"a slope must have shape (1, {p}, {d}) or ({p}, {d})", a.shape))
+    if a.shape != shape:
+        raise ShapeError(sentence(whose(), f"a slope must have shape {(1, *shape)} or {shape}", a.shape))
     if not all_finite(a):
         raise DomainError(sentence(whose(), "a slope must be finite", "NaN or infinity in it"))
     return a

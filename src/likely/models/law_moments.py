@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,15 +35,21 @@ class LawMoments(NamedTuple):
         c = self.covariance
         return c if c.ndim == 2 else c[0]
 
-    def noise(self) -> tuple[Array, bool]:
-        """A factor (p, p) of the covariance of the first law, rootᵀ root; True if none of its entries is a constant."""
-        p, v = self.mean.shape[1], self.spread
-        v = v if v.ndim == AXES[self.kind] else v[0]
+    def noise(self) -> Array:
+        """The noise of the first law, as `Linear` takes it."""
+        v = self._spread
         if self.kind == "full":
-            return root_of(v), min(v.diagonal().tolist()) > 0
-        root = np.zeros((p, p))
-        root.ravel()[:: p + 1] = np.sqrt(v)
-        return root, (min(v.tolist()) if v.ndim else float(v)) > 0
+            return root_of(v)
+        return np.sqrt(v) if v.ndim else np.full(self.mean.shape[1], math.sqrt(v))
+
+    def noisy(self) -> bool:
+        """True if no entry of the first law is a constant."""
+        v = self._spread
+        return min((v.diagonal() if self.kind == "full" else v.ravel()).tolist()) > 0
+
+    @property
+    def _spread(self) -> Array:
+        return self.spread if self.spread.ndim == AXES[self.kind] else self.spread[0]
 
 
 def law_moments(law: Any, members: int, whose: object) -> LawMoments:
@@ -56,15 +63,16 @@ def law_moments(law: Any, members: int, whose: object) -> LawMoments:
     [[[2.0, 0.0], [0.0, 3.0]]]
     """
     if isinstance(law, Gaussian):
-        mean, spread, kind = law.mean, law.covariance, law.kind
+        mean, spread, kind, finite = law.mean, law.covariance, law.kind, law.is_finite
     else:
         (mean, spread), kind = _written_out(law, whose), "full"
+        finite = all_finite(mean) and all_finite(spread)
     mean = mean[None] if members == 1 and mean.ndim == 1 else mean
     if mean.ndim != 2 or len(mean) != members:
         expected = f"the law of {members} states must be a stack of {members} members, means ({members}, columns)"
         remedy = "write the function for a stack of states (N, d), not for one state"
         raise ShapeError(sentence(str(whose), expected, f"means {mean.shape}", remedy))
-    if not (all_finite(mean) and all_finite(spread)):
+    if not finite:
         expected, remedy = "means and covariances must be finite", "see what the function does with its states"
         raise DomainError(sentence(str(whose), expected, "NaN or infinity", remedy))
     return LawMoments(mean, spread, kind, law)

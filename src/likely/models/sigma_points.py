@@ -116,7 +116,7 @@ def _with_noise(found: LawMoments, rule: Rule, shift: Array, slope: Array, rest:
     rounded = size / min(1.0, float(rule.points.max()))  # differences are divided by how far points lie apart
     rest = np.where(np.abs(rest) > ROUNDING * rounded, rest, 0.0)
     rows, grain = np.concatenate([rest, root_of(V)]), grain_of(rounded, V)
-    return Linear(found.mean[0] + shift, slope, rows, lambda: Sizes(size, grain), bool((grain < 0).all()))
+    return Linear(found.mean[0] + shift, slope, rows, lambda: Sizes(size, grain), lambda: bool((grain < 0).all()))
 
 
 # ------------------------------------------------------------------------ rules
