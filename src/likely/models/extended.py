@@ -60,28 +60,28 @@ class ExtendedFilter(GaussianFilter):
             found = None if given is None else asked(given, LAW, f"ExtendedFilter.{name}")
             object.__setattr__(self, kept, found)
 
-    def near(self, mean: Array, root: Array, curve: Curve) -> Linear:
+    def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
         """The tangent at the mean."""
-        return self._tangent(mean, root, curve)[0]
+        return self._tangent(mean, root, curve, t, u)[0]
 
-    def _tangent(self, x: Array, root: Array, curve: Curve) -> tuple[Linear, LawMoments]:
+    def _tangent(self, x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[Linear, LawMoments]:
         given = self.__dict__[SLOPES[curve.what]]
         if given is None:
-            H, found, apart = _differences(x, root, curve)
+            H, found, apart = _differences(x, root, curve, t, u)
         else:
-            found, apart = curve.at(x[None]), 1.0
-            H = given_slope(given(x[None], curve.t, curve.u), (found.mean.shape[1], len(x)), curve.slope_name)
+            found, apart = curve.at(x[None], t, u), 1.0
+            H = given_slope(given(x[None], t, u), (found.mean.shape[1], len(x)), curve.whose, curve.what, t)
         sizes = partial(_sizes, found, root, H, apart)
         return Linear(found.mean[0], root.dot(H.T), found.noise(), sizes, found.noisy), found
 
-    def _seen(self, mean: Array, root: Array, y: Array, at: Index | slice | None, curve: Curve) -> Seen:
-        return (self._mode if self.iterations > 1 else super()._seen)(mean, root, y, at, curve)
+    def _seen(self, mean: Array, root: Array, t: int, y: Array, at: Index | slice | None, u: Any) -> Seen:
+        return (self._mode if self.iterations > 1 else super()._seen)(mean, root, t, y, at, u)
 
-    def _mode(self, m: Array, root: Array, y: Array, there: Index | slice | None, curve: Curve) -> Seen:
+    def _mode(self, m: Array, root: Array, t: int, y: Array, there: Index | slice | None, u: Any) -> Seen:
         """Gauss–Newton in white coordinates ξ, x = m + rootᵀ ξ: log p(x | y) = log p(y | x) − ½ |ξ|² + constant."""
         at = np.zeros(len(m))
         for _ in range(self.iterations):
-            near, found = self._tangent(m + at @ root, root, curve)
+            near, found = self._tangent(m + at @ root, root, self._observation, t, u)
             self._check_length(y, near.mean)
             best = self._absorbed(m, root, near, y, there, at @ near.slope)
             if np.isneginf(best.log_prob):
@@ -90,17 +90,18 @@ class ExtendedFilter(GaussianFilter):
             if np.abs(step).max() < SETTLED:
                 break
             height = self._height(found, y) - 0.5 * float(at @ at)
-            step = self._climb(m, root, curve, y, at, step, height - ROUNDING * abs(height))
+            step = self._climb(m, root, t, u, y, at, step, height - ROUNDING * abs(height))
             if not step.any():
                 break
             at = at + step
         return best._replace(mean=m + at @ root)
 
-    def _climb(self, m: Array, root: Array, curve: Curve, y: Array, at: Array, step: Array, height: float) -> Array:
+    def _climb(self, m: Array, root: Array, t: int, u: Any, y: Array, at: Array, step: Array, height: float) -> Array:
         """The longest of the steps 1, ½, ¼ … that does not lower the posterior density; none, where all do."""
         for _ in range(HALVINGS):
             there = at + step
-            if self._height(curve.at((m + there @ root)[None]), y) - 0.5 * float(there @ there) >= height:
+            found = self._observation.at((m + there @ root)[None], t, u)
+            if self._height(found, y) - 0.5 * float(there @ there) >= height:
                 return step
             step = 0.5 * step
         return np.zeros_like(step)
@@ -118,11 +119,11 @@ class ExtendedFilter(GaussianFilter):
         return float(np.ravel(found.law.log_prob((found.mean[0] + away)[None]))[0])
 
 
-def _differences(x: Array, root: Array, curve: Curve) -> tuple[Array, LawMoments, float]:
+def _differences(x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[Array, LawMoments, float]:
     """The slope by central differences, the laws that were asked for it, and the longest step's share of its spread."""
     d, spread = len(x), np.sqrt((root * root).sum(axis=0))
     points = displaced(x, spread)
-    found = curve.at(points)
+    found = curve.at(points, t, u)
     H = slope(points, turned(found.mean[1 : d + 1] - found.mean[d + 1 :], curve.angles))
     return H, found, max(1.0, float((spread / np.abs(points[1 : d + 1] - x).diagonal()).max()))
 

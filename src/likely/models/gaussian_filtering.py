@@ -24,28 +24,19 @@ from likely.models.state_belief import StateBelief
 
 
 class Curve(NamedTuple):
-    """The moments of z as a function of the state at frame t with inputs u; z is the next state or the observation."""
+    """The moments of z as a function of the state; z is the next state or the observation."""
 
     law: Callable[[Array, int, Any], Any]  # of states (N, d), frame, inputs
     angles: Sequence[int]  # columns of z that are
     what: str  # "transition" or "observation"
-    t: int
-    u: Any
-    whose: GaussianFilter
+    whose: str  # the filter's name
 
-    def __str__(self) -> str:
-        return f"{type(self.whose).__name__} ({self.what} at frame {self.t})"
-
-    def slope_name(self) -> str:
-        """Whose slope an error is about."""
-        return f"{type(self.whose).__name__} ({self.what}_slope at frame {self.t})"
-
-    def at(self, x: Array) -> LawMoments:
-        """The moments of z for states (N, d)."""
-        found = law_moments(self.law(x, self.t, self.u), len(x), self)
+    def at(self, x: Array, t: int, u: Any) -> LawMoments:
+        """The moments of z for states (N, d) at frame t with inputs u."""
+        found = law_moments(self.law(x, t, u), len(x), self.whose, self.what, t)
         if self.angles:
             of = "wrap_state" if self.what == "transition" else "wrap"
-            _check_columns(self.angles, found.mean.shape[1], type(self.whose).__name__, of)
+            _check_columns(self.angles, found.mean.shape[1], self.whose, of)
         return found
 
 
@@ -74,8 +65,8 @@ class GaussianFilter:
                 raise DomainError(sentence(self._name, expected, getattr(self, name)))
             object.__setattr__(self, name, tuple(columns.tolist()))
 
-    def near(self, mean: Array, root: Array, curve: Curve) -> Linear:
-        """z as a linear function of x ~ N(mean, rootᵀ root)."""
+    def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
+        """z as a linear function of x ~ N(mean, rootᵀ root), at frame t with inputs u."""
         raise NotImplementedError
 
     # ----------------------------------------------------------------- filter
@@ -87,7 +78,7 @@ class GaussianFilter:
 
     @cached_property
     def _start(self) -> tuple[Array, Array]:
-        found = law_moments(self.model.start(), 1, f"{self._name} (initial)")
+        found = law_moments(self.model.start(), 1, self._name, "initial", 0)
         _check_columns(self.wrap_state, len(found.first), self._name, "wrap_state")
         return frozen(turned(found.mean[0], self.wrap_state)), frozen(roots.root(found.first))
 
@@ -116,21 +107,21 @@ class GaussianFilter:
     def _updated(self, mean: Array, root: Array, t: int, y: Array, at: Index, u: Any) -> tuple[Array, Array, float]:
         """Mean, root and log p once the entries `at` of a frame y are seen; one at least."""
         some = None if len(at) == len(y) else at if len(at) > 1 else slice(at[0], at[0] + 1)  # a view, not a copy
-        found = self._seen(mean, root, y, some, self._curve("observation", t, u))
+        found = self._seen(mean, root, t, y, some, u)
         return frozen(turned(found.mean, self.wrap_state)), found.root, found.log_prob
 
     def _moved(self, mean: Array, root: Array, t: int, u: Any) -> Linear:
-        near = self.near(mean, root, self._curve("transition", t, u))
+        near = self.near(mean, root, self._transition, t, u)
         if len(near.mean) != len(mean):
             expected = f"the transition must give states of {len(mean)} columns"
             raise ShapeError(sentence(self._name, expected, len(near.mean)))
         return near
 
     def _observed(self, mean: Array, root: Array, t: int, u: Any) -> Linear:
-        return self.near(mean, root, self._curve("observation", t, u))
+        return self.near(mean, root, self._observation, t, u)
 
-    def _seen(self, mean: Array, root: Array, y: Array, at: Index | slice | None, curve: Curve) -> Seen:
-        return self._absorbed(mean, root, self.near(mean, root, curve), y, at)
+    def _seen(self, mean: Array, root: Array, t: int, y: Array, at: Index | slice | None, u: Any) -> Seen:
+        return self._absorbed(mean, root, self._observed(mean, root, t, u), y, at)
 
     def _absorbed(
         self, mean: Array, root: Array, near: Linear, y: Array, at: Index | slice | None, shift: Any = None
@@ -146,10 +137,13 @@ class GaussianFilter:
 
     # ------------------------------------------------------- what the user wrote
 
-    def _curve(self, what: str, t: int, u: Any) -> Curve:
-        if what == "transition":
-            return Curve(self.model.moved, self.wrap_state, what, t, u, self)
-        return Curve(self.model.observed, self.wrap, what, t, u, self)
+    @cached_property
+    def _transition(self) -> Curve:
+        return Curve(self.model.moved, self.wrap_state, "transition", self._name)
+
+    @cached_property
+    def _observation(self) -> Curve:
+        return Curve(self.model.observed, self.wrap, "observation", self._name)
 
     def _one_frame(self, y: Any) -> Array:
         a = numbers(y, self._name).ravel()
