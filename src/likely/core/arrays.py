@@ -22,7 +22,7 @@ def frozen(a: NDArray[Any]) -> NDArray[Any]:
     if a.flags.writeable:
         if a.base is not None:
             a = a.copy()
-        a.setflags(False)  # write=False: by name it takes twice as long
+        a.setflags(write=False)
     return a
 
 

@@ -72,8 +72,8 @@ class Gaussian(Algebra):
             raise ShapeError(sentence("Gaussian", "mean must have shape (d,) or (K, d)", mu.shape))
         spread, kind = understood(mu, parameter(covariance, "Gaussian", "covariance"), kind)
         check_spread(spread, kind)
-        mu.setflags(False)
-        spread.setflags(False)
+        mu.setflags(write=False)
+        spread.setflags(write=False)
         self.__dict__.update(mean=mu, covariance=spread, kind=kind, is_finite=True)
 
     @cached_property
