@@ -96,8 +96,8 @@ class GaussianFilter:
         at = np.flatnonzero(~np.isnan(y))
         if not len(at):
             return belief, 0.0
-        *found, log_prob = self._updated(belief.mean, belief.root, int(belief.time), y, at, inputs)
-        return StateBelief.fresh(*found, belief.time), log_prob
+        mean, root, log_prob = self._updated(belief.mean, belief.root, int(belief.time), y, at, inputs)
+        return StateBelief.fresh(mean, root, belief.time), log_prob
 
     def _predicted(self, mean: Array, root: Array, t: int, u: Any) -> tuple[Array, Array]:
         """Mean and root one frame on, at frame t."""
@@ -234,7 +234,7 @@ class GaussianFilter:
         if len(frames) and not frames.size:
             self._one_frame(frames[0])
         there = ~np.isnan(frames)
-        any_there = there.any(axis=-1).tolist()
+        any_there = np.asarray(there.any(axis=-1)).tolist()
         mean, root = self._start
         for t, frame in enumerate(frames):
             u, news = None if inputs is None else inputs[t], 0.0
