@@ -74,10 +74,10 @@ class Gaussian(Algebra):
         check_spread(spread, kind)
         mu.setflags(write=False)
         spread.setflags(write=False)
-        self.__dict__.update(mean=mu, covariance=spread, kind=kind, is_finite=True)
+        self.__dict__.update(mean=mu, covariance=spread, kind=kind, _is_finite=True)
 
     @cached_property
-    def is_finite(self) -> bool:
+    def _is_finite(self) -> bool:
         """True if all parameters are finite numbers. The constructor refuses others; a sum of laws may overflow."""
         return all_finite(self.mean) and all_finite(self.covariance)
 

@@ -63,7 +63,7 @@ def law_moments(law: Any, members: int, whose: str, what: str, t: int) -> LawMom
     [[[2.0, 0.0], [0.0, 3.0]]]
     """
     if isinstance(law, Gaussian):
-        mean, spread, kind, finite = law.mean, law.covariance, law.kind, law.is_finite
+        mean, spread, kind, finite = law.mean, law.covariance, law.kind, law._is_finite
     else:
         (mean, spread), kind = _written_out(law, named(whose, what, t)), "full"
         finite = all_finite(mean) and all_finite(spread)
