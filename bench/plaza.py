@@ -225,9 +225,9 @@ what came before.
 
 def measured(robot: Robot, odometry: str, errors: str, logs: Any, name: str) -> list[Any]:
     f, u = FILTERS[name](model(robot, odometry, errors, logs)), robot.inputs[odometry]
-    start = time.perf_counter()
+    start = time.process_time()
     filtered = f.filter(robot.ranges, u)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     smoothed = f.smooth(robot.ranges, u)
     away = filtered.mean[:, :2] - robot.truth
     nees = np.einsum("ti,ti->t", away, np.linalg.solve(filtered.covariance[:, :2, :2], away[..., None])[..., 0])
@@ -262,7 +262,7 @@ By `python bench/plaza.py` (data from `LIKELY_DATA`). Plaza 1: a robot mows for 
 {kilometres:.2f} km, with odometry every {step:.1f} s and {ranges:,} ranges to four beacons whose places are known. The
 state is the pose and an error of each beacon's ranges; odometry is the input, ranges are observations, missing in most
 frames. Several ranges to one beacon in one frame ({doubled} times) are averaged. The start of the path is known.
-Seconds were taken on a busy machine with two cores.
+Seconds are those of the processor for the filter alone: other programs on the machine do not count.
 """
 
 

@@ -179,3 +179,15 @@ def test_a_robot_finds_its_way_by_ranges(data_dir, monkeypatch):
     assert plaza.rmse(plaza.integrated(u, robot.course["drifting"]), robot.truth) == pytest.approx(20.29, abs=0.01)
     f = ExtendedFilter(plaza.model(robot, "drifting", "a scale a beacon", plaza.START))
     assert plaza.rmse(f.filter(robot.ranges, u).mean, robot.truth) < 0.8
+
+
+def test_a_law_cannot_change_the_belief_that_it_is_asked_about():
+    def moved(x):
+        x += 1.0
+        return lk.Gaussian(x, 1.0)
+
+    laws = lk.StateSpace(lk.Gaussian([0.0], 1.0), moved, lambda x: lk.Gaussian(x, 1.0))
+    f = ExtendedFilter(laws, wrap_state=[0], transition_slope=lambda x: np.eye(1))
+    for first in (np.nan, 0.1):
+        with pytest.raises(ValueError, match="read-only"):
+            f.filter([first, 0.0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from likely.maths import roots
 from likely.models.joint_gaussian import (
     GRAIN,
     Linear,
@@ -61,6 +62,20 @@ def test_on_a_flat(rng):
     assert three.log_prob == pytest.approx(multivariate_normal(np.zeros(3), S, allow_singular=True).logpdf(e @ both))
     assert seen(m, root, flat, e @ both + [0.0, 0.0, 0.1]).log_prob == -np.inf
     assert np.isfinite(backward_gain(*joint(flat, root)[:2])).all()
+
+
+@pytest.mark.parametrize("at", [slice(1, 2), np.array([0, 2])])
+@pytest.mark.parametrize("deviations", [[0.5, 1.0, 2.0], [0.5, 0.0, 0.0]])
+def test_independent_noise_is_a_diagonal_factor(rng, at, deviations):
+    near, root = problem(rng)
+    short = near._replace(noise=np.array(deviations), slope=near.slope * np.sign(deviations)).columns(at)
+    long = near._replace(noise=np.diag(deviations), slope=near.slope * np.sign(deviations)).columns(at)
+    np.testing.assert_allclose(short.root, long.root, atol=1e-14)
+    e = 0.1 * np.ones(len(short.mean)) * np.sign(short.noise)
+    a, b = seen(np.zeros(4), root, short, e), seen(np.zeros(4), root, long, e)
+    assert a.log_prob == pytest.approx(b.log_prob, abs=1e-12)
+    np.testing.assert_allclose(a.mean, b.mean, atol=1e-12)
+    np.testing.assert_allclose(roots.square(a.root), roots.square(b.root), atol=1e-12)
 
 
 def test_roots(rng):

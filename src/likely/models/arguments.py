@@ -15,6 +15,11 @@ LAW = ("x", "t", "u")  # states, number of the frame, inputs of that frame
 PROPOSAL = ("x", "y", "t", "u")
 
 
+def named(whose: str, what: str, t: int) -> str:
+    """A filter's name with the function and the frame that an error is about."""
+    return f"{whose} ({what} at frame {t})"
+
+
 @dataclass(frozen=True, eq=False)
 class Asked:
     """A function that is called with everything, and hands on what the user's own function takes."""

@@ -24,25 +24,16 @@ from likely.models.state_belief import StateBelief
 
 
 class Curve(NamedTuple):
-    """The moments of z as a function of the state, and what it is: "transition" or "observation", frame t, inputs u."""
+    """The moments of z as a function of the state; z is the next state or the observation."""
 
     law: Callable[[Array, int, Any], Any]  # of states (N, d), frame, inputs
     angles: Sequence[int]  # columns of z that are
-    what: str
-    t: int
-    u: Any
+    what: str  # "transition" or "observation"
     whose: str  # the filter's name
 
-    def __str__(self) -> str:
-        return f"{self.whose} ({self.what} at frame {self.t})"
-
-    def slope_name(self) -> str:
-        """Whose slope an error is about."""
-        return f"{self.whose} ({self.what}_slope at frame {self.t})"
-
-    def at(self, x: Array) -> LawMoments:
-        """The moments of z for states (N, d)."""
-        found = law_moments(self.law(x, self.t, self.u), len(x), self)
+    def at(self, x: Array, t: int, u: Any) -> LawMoments:
+        """The moments of z for states (N, d) at frame t with inputs u."""
+        found = law_moments(self.law(x, t, u), len(x), self.whose, self.what, t)
         if self.angles:
             of = "wrap_state" if self.what == "transition" else "wrap"
             _check_columns(self.angles, found.mean.shape[1], self.whose, of)
@@ -74,8 +65,8 @@ class GaussianFilter:
                 raise DomainError(sentence(self._name, expected, getattr(self, name)))
             object.__setattr__(self, name, tuple(columns.tolist()))
 
-    def near(self, mean: Array, root: Array, curve: Curve) -> Linear:
-        """z as a linear function of x ~ N(mean, rootᵀ root)."""
+    def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
+        """z as a linear function of x ~ N(mean, rootᵀ root), at frame t with inputs u."""
         raise NotImplementedError
 
     # ----------------------------------------------------------------- filter
@@ -83,18 +74,18 @@ class GaussianFilter:
     def initial(self) -> StateBelief:
         """The first state, before anything was seen."""
         mean, root = self._start
-        return _belief(mean.copy(), root.copy(), 0)
+        return StateBelief.fresh(mean.copy(), root.copy(), 0)
 
     @cached_property
     def _start(self) -> tuple[Array, Array]:
-        found = law_moments(self.model.start(), 1, f"{self._name} (initial)")
+        found = law_moments(self.model.start(), 1, self._name, "initial", 0)
         _check_columns(self.wrap_state, len(found.first), self._name, "wrap_state")
-        return self._at_home(found.mean[0]), roots.root(found.first)
+        return frozen(turned(found.mean[0], self.wrap_state)), frozen(roots.root(found.first))
 
     def predict(self, belief: StateBelief, inputs: Any = None) -> StateBelief:
         """The state one frame on; `inputs` are those of that frame, where the model takes some."""
-        near = self._moved(belief, inputs)
-        return _belief(self._at_home(near.mean), near.root, int(belief.time) + 1)
+        t = int(belief.time) + 1
+        return StateBelief.fresh(*self._predicted(belief.mean, belief.root, t, inputs), t)
 
     def update(self, belief: StateBelief, y: Any, inputs: Any = None) -> tuple[StateBelief, float]:
         """The state once y (p,) is seen, and log p(y | all before); what cannot be leaves the belief as it was.
@@ -102,30 +93,39 @@ class GaussianFilter:
         NaN entries were not observed; if all are, nothing changes and log p is 0.
         """
         y = self._one_frame(y)
-        return self._updated(belief, y, np.flatnonzero(~np.isnan(y)), inputs)
-
-    def _updated(self, belief: StateBelief, y: Array, at: Index, u: Any) -> tuple[StateBelief, float]:
-        """The same for a frame of finite numbers and NaN, observed in the entries `at`."""
+        at = np.flatnonzero(~np.isnan(y))
         if not len(at):
             return belief, 0.0
-        found = self._seen(belief, y, at if len(at) < len(y) else None, u)
-        return _belief(self._at_home(found.mean), found.root, belief.time), found.log_prob
+        mean, root, log_prob = self._updated(belief.mean, belief.root, int(belief.time), y, at, inputs)
+        return StateBelief.fresh(mean, root, belief.time), log_prob
 
-    def _moved(self, belief: StateBelief, u: Any) -> Linear:
-        t = int(belief.time) + 1
-        near = self.near(belief.mean, belief.root, self._curve("transition", t, u))
-        if len(near.mean) != len(belief.mean):
-            expected = f"the transition must give states of {len(belief.mean)} columns"
+    def _predicted(self, mean: Array, root: Array, t: int, u: Any) -> tuple[Array, Array]:
+        """Mean and root one frame on, at frame t."""
+        near = self._moved(mean, root, t, u)
+        return frozen(turned(near.mean, self.wrap_state)), near.root
+
+    def _updated(self, mean: Array, root: Array, t: int, y: Array, at: Index, u: Any) -> tuple[Array, Array, float]:
+        """Mean, root and log p once the entries `at` of a frame y are seen; one at least."""
+        some = None if len(at) == len(y) else at if len(at) > 1 else slice(at[0], at[0] + 1)  # a view, not a copy
+        found = self._seen(mean, root, t, y, some, u)
+        return frozen(turned(found.mean, self.wrap_state)), found.root, found.log_prob
+
+    def _moved(self, mean: Array, root: Array, t: int, u: Any) -> Linear:
+        near = self.near(mean, root, self._transition, t, u)
+        if len(near.mean) != len(mean):
+            expected = f"the transition must give states of {len(mean)} columns"
             raise ShapeError(sentence(self._name, expected, len(near.mean)))
         return near
 
     def _observed(self, mean: Array, root: Array, t: int, u: Any) -> Linear:
-        return self.near(mean, root, self._curve("observation", t, u))
+        return self.near(mean, root, self._observation, t, u)
 
-    def _seen(self, belief: StateBelief, y: Array, at: Index | None, u: Any) -> Seen:
-        return self._absorbed(belief, self._observed(belief.mean, belief.root, int(belief.time), u), y, at)
+    def _seen(self, mean: Array, root: Array, t: int, y: Array, at: Index | slice | None, u: Any) -> Seen:
+        return self._absorbed(mean, root, self._observed(mean, root, t, u), y, at)
 
-    def _absorbed(self, belief: StateBelief, near: Linear, y: Array, at: Index | None, shift: Any = None) -> Seen:
+    def _absorbed(
+        self, mean: Array, root: Array, near: Linear, y: Array, at: Index | slice | None, shift: Any = None
+    ) -> Seen:
         """The state given the entries `at` of y (None: all), by one line; its mean lies `shift` lower than it says."""
         self._check_length(y, near.mean)
         innovation = turned(y - near.mean, self.wrap)
@@ -133,14 +133,17 @@ class GaussianFilter:
             innovation = innovation + shift
         if at is not None:
             near, innovation = near.columns(at), innovation[at]
-        return seen(belief.mean, belief.root, near, innovation)
+        return seen(mean, root, near, innovation)
 
     # ------------------------------------------------------- what the user wrote
 
-    def _curve(self, what: str, t: int, u: Any) -> Curve:
-        moves = what == "transition"
-        law, angles = (self.model.moved, self.wrap_state) if moves else (self.model.observed, self.wrap)
-        return Curve(law, angles, what, t, u, self._name)
+    @cached_property
+    def _transition(self) -> Curve:
+        return Curve(self.model.moved, self.wrap_state, "transition", self._name)
+
+    @cached_property
+    def _observation(self) -> Curve:
+        return Curve(self.model.observed, self.wrap, "observation", self._name)
 
     def _one_frame(self, y: Any) -> Array:
         a = numbers(y, self._name).ravel()
@@ -153,10 +156,6 @@ class GaussianFilter:
     def _check_length(self, y: Array, mean: Array) -> None:
         if len(y) != len(mean):
             raise ShapeError(sentence(self._name, f"observations must have {len(mean)} entries, as the law", len(y)))
-
-    def _at_home(self, mean: Array) -> Array:
-        """Angles of the state in [−π, π)."""
-        return turned(mean, self.wrap_state)
 
     @property
     def _name(self) -> str:
@@ -176,7 +175,7 @@ class GaussianFilter:
         """log p(y) of each sequence (n,), as far as the approximation goes."""
         seqs = Ragged.of(y)
         with one_blas_thread():
-            return np.array([sum(news for _, news in self._beliefs(*both)) for both in self._pairs(seqs, inputs)])
+            return np.array([sum(news for *_, news in self._steps(*both)) for both in self._pairs(seqs, inputs)])
 
     def forecast(
         self, y: Any = None, steps: int = 1, inputs: Any = None, future: Any = None, belief: StateBelief | None = None
@@ -206,8 +205,8 @@ class GaussianFilter:
             raise ShapeError(sentence(self._name, expected, repr(seqs)))
         with one_blas_thread():
             (both,) = self._pairs(seqs, inputs)
-            *_, (belief, _) = self._beliefs(*both)
-        return belief
+            *_, (mean, root, _) = self._steps(*both)
+        return StateBelief.fresh(mean, root, len(seqs.values) - 1)
 
     def _over(self, y: Any, inputs: Any, one: Callable[[Any, Any], tuple[Any, ...]]) -> Iterator[Any]:
         """What `one` finds in each sequence, joined: arrays become Ragged, numbers (n,)."""
@@ -228,24 +227,28 @@ class GaussianFilter:
             raise ShapeError(sentence(self._name, f"inputs must be as long as the sequences {seqs!r}", repr(u)))
         return ((y, None if u is None else u[i]) for i, y in enumerate(seqs))
 
-    def _beliefs(self, y: Any, inputs: Any) -> Iterator[tuple[StateBelief, float]]:
-        """The belief after every frame, and log p(y_t | all before)."""
+    def _steps(self, y: Any, inputs: Any) -> Iterator[tuple[Array, Array, float]]:
+        """Mean and root after every frame, and log p(y_t | all before)."""
         frames = numbers(y, self._name)
         frames = frames.reshape(len(frames), -1) if frames.size else frames
         if len(frames) and not frames.size:
             self._one_frame(frames[0])
-        belief: StateBelief | None = None
-        for t, (frame, there) in enumerate(zip(frames, ~np.isnan(frames), strict=True)):
-            u = None if inputs is None else inputs[t]
-            belief = self.initial() if belief is None else self.predict(belief, u)
-            belief, news = self._updated(belief, frame, there.nonzero()[0], u)
-            yield belief, news
+        there = ~np.isnan(frames)
+        any_there = np.asarray(there.any(axis=-1)).tolist()
+        mean, root = self._start
+        for t, frame in enumerate(frames):
+            u, news = None if inputs is None else inputs[t], 0.0
+            if t:
+                mean, root = self._predicted(mean, root, t, u)
+            if any_there[t]:
+                mean, root, news = self._updated(mean, root, t, frame, there[t].nonzero()[0], u)
+            yield mean, root, news
 
     def _filtered(self, y: Any, inputs: Any) -> tuple[Array, Array, float]:
         d = len(self._start[0])
         mean, covariance, total = np.empty((len(y), d)), np.empty((len(y), d, d)), 0.0
-        for t, (belief, news) in enumerate(self._beliefs(y, inputs)):
-            mean[t], covariance[t] = belief.mean, belief.root
+        for t, (m, root, news) in enumerate(self._steps(y, inputs)):
+            mean[t], covariance[t] = m, root
             total += news
         for a in range(0, len(y), ROWS):  # many at once: a product of two small matrices costs less than its call
             covariance[a : a + ROWS] = roots.square(covariance[a : a + ROWS])
@@ -253,8 +256,8 @@ class GaussianFilter:
 
     def _smoothed(self, y: Any, inputs: Any) -> tuple[Array, Array, float, Array]:
         beliefs, total, d = [], 0.0, len(self._start[0])
-        for belief, news in self._beliefs(y, inputs):
-            beliefs.append(belief)
+        for t, (m, root, news) in enumerate(self._steps(y, inputs)):
+            beliefs.append(StateBelief.fresh(m, root, t))
             total += news
         mean, covariance, lag_one = np.empty((len(y), d)), np.empty((len(y), d, d)), np.zeros((len(y), d, d))
         for t in range(len(y) - 1, -1, -1):
@@ -268,16 +271,12 @@ class GaussianFilter:
 
     def _corrected(self, belief: StateBelief, later: StateBelief, u: Any) -> tuple[StateBelief, Array]:
         """The belief of frame t once that of frame t + 1 is known from all that was seen, and the gain."""
-        near = self._moved(belief, u)
+        near = self._moved(belief.mean, belief.root, int(belief.time) + 1, u)
         S, C, rest = joint(near, belief.root)
         gain = backward_gain(S, C)
         mean = belief.mean + turned(later.mean - near.mean, self.wrap_state) @ gain
         root = triangular(np.concatenate([rest, later.root @ gain]))
-        return _belief(self._at_home(mean), root, int(belief.time)), gain
-
-
-def _belief(mean: Array, root: Array, time: int) -> StateBelief:
-    return StateBelief.fresh(frozen(mean), root, time)
+        return StateBelief.fresh(turned(mean, self.wrap_state), root, int(belief.time)), gain
 
 
 def _together(parts: tuple[Any, ...], seqs: Ragged) -> Any:

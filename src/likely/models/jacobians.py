@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from likely.core.arrays import Array, all_finite
 from likely.errors import DomainError, ShapeError, sentence
+from likely.models.arguments import named
 
 BESIDE = 1e-4  # of a standard deviation: truncation 1e-9, rounding 1e-12 where curves bend on the scale of the belief
 GRAIN = float(np.finfo(np.float64).eps)  # of the state itself: what numbers can tell apart
@@ -42,12 +41,16 @@ def slope(points: Array, difference: Array) -> Array:
     return difference.T / apart
 
 
-def given_slope(found: object, p: int, d: int, whose: Callable[[], str]) -> Array:
-    """A Jacobian that the user's function returned for a stack of one state: (1, p, d), or (p, d)."""
+def given_slope(found: object, shape: tuple[int, int], whose: str, what: str, t: int) -> Array:
+    """A Jacobian that the user's function returned for a stack of one state: (1, p, d), or (p, d).
+
+    The rest is for errors: the filter's name, what this is the slope of ("transition" or "observation"), and the frame.
+    """
     a = np.asarray(found, dtype=np.float64)
     a = a[0] if a.ndim == 3 and len(a) == 1 else a
-    if a.shape != (p, d):
-        raise ShapeError(sentence(whose(), f"a slope must have shape (1, {p}, {d}) or ({p}, {d})", a.shape))
+    if a.shape != shape:
+        expected = f"a slope must have shape {(1, *shape)} or {shape}"
+        raise ShapeError(sentence(named(whose, f"{what}_slope", t), expected, a.shape))
     if not all_finite(a):
-        raise DomainError(sentence(whose(), "a slope must be finite", "NaN or infinity in it"))
+        raise DomainError(sentence(named(whose, f"{what}_slope", t), "a slope must be finite", "NaN or infinity in it"))
     return a

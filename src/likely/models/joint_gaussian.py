@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dgeqrfp, dpotrf, dtrtrs
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Mask
 from likely.maths import roots, spd
 from likely.maths.special import LOG_2PI
 
@@ -29,22 +29,32 @@ class Linear(NamedTuple):
 
     mean: Array  # (p,)
     slope: Array  # (d, p)
-    noise: Array  # (k, p)
+    noise: Array  # (k, p), or (p,): standard deviations of independent entries
     sizes: Callable[[], Sizes]  # found when they are asked for: rarely
-    noisy: bool = False  # True: the law has noise of its own in each entry of z, so that no deviation is rounding
+    noisy: Callable[[], bool] = lambda: False  # True: each entry of z has noise of its own: no deviation is rounding
 
-    def columns(self, at: Index) -> Linear:
+    def columns(self, at: Index | slice) -> Linear:
         """The same for some entries of z."""
-        mean, slope, noise = self.mean.take(at), self.slope.take(at, axis=1), self.noise.take(at, axis=1)
+        mean, slope, noise = self.mean[at], self.slope[:, at], self.noise[..., at]
         return Linear(mean, slope, noise, lambda: Sizes(*(a[at] for a in self.sizes())), self.noisy)
 
     @property
     def root(self) -> Array:
         """The triangular factor of the covariance of z."""
-        d, p = self.slope.shape
-        rows = np.empty((d + len(self.noise), p), order="F")
-        rows[:d], rows[d:] = self.slope, self.noise
-        return _factor(rows)
+        return _factor(self.stacked(self.slope.shape[1]))
+
+    def stacked(self, width: int) -> Array:
+        """The slope over the noise (d + k, p), and columns of zeros up to a width, in Fortran's order."""
+        (d, p), noise = self.slope.shape, self.noise
+        n = d + len(noise)
+        flat = np.zeros(n * width)
+        columns = flat.reshape(width, n)
+        columns[:p, :d] = self.slope.T
+        if noise.ndim == 1:
+            flat[d : n * p : n + 1] = noise
+        else:
+            columns[:p, d:] = noise.T
+        return columns.T
 
 
 class Seen(NamedTuple):
@@ -80,12 +90,14 @@ def _factor(rows: Array) -> Array:
     if n < d:
         rows = np.asfortranarray(np.concatenate([rows, np.zeros((d - n, d))]))
     # LAPACK directly: np.linalg.qr takes three times as long for small ones
-    return np.ascontiguousarray(dgeqrfp(rows, overwrite_a=1)[0][:d] * _upper(d))  # as the compiled loops take it
+    upper = dgeqrfp(rows, overwrite_a=1)[0][:d].copy()  # in C's order, as the compiled loops take it
+    np.putmask(upper, _below(d), 0.0)
+    return upper
 
 
 @lru_cache(maxsize=64)
-def _upper(d: int) -> Array:
-    return np.asfortranarray(np.triu(np.ones((d, d))))
+def _below(d: int) -> Mask:
+    return np.tril(np.ones((d, d), dtype=bool), -1)
 
 
 def root_of(covariance: Array) -> Array:
@@ -105,10 +117,9 @@ def grain_of(size: Array, covariance: Array) -> Array:
 
 def joint(near: Linear, root: Array) -> tuple[Array, Array, Array]:
     """S (p, p), C (p, d), R (d, d): cov z = SᵀS, cov(z, x) = SᵀC, cov(x | z) = RᵀR, from one factorisation."""
-    p, k = near.slope.shape[1], len(near.noise)
-    d = len(root)
-    rows = np.zeros((d + k, p + d), order="F")
-    rows[:d, :p], rows[:d, p:], rows[d:, :p] = near.slope, root, near.noise
+    d, p = near.slope.shape
+    rows = near.stacked(p + d)
+    rows[:d, p:] = root
     whole = _factor(rows)
     return whole[:p, :p], whole[:p, p:], whole[p:, p:]
 
@@ -128,7 +139,7 @@ def seen(mean: Array, root: Array, near: Linear, innovation: Array) -> Seen:
     Nor is anything where z is so far away that its density is 0 in numbers.
     """
     S, C, rest = joint(near, root)
-    if not is_safe(S) or not (near.noisy or (S.diagonal() > near.sizes().grain).all()):
+    if not is_safe(S) or not (near.noisy() or (S.diagonal() > near.sizes().grain).all()):
         return _on_flat(mean, root, near, innovation)
     v = dtrtrs(S, innovation, trans=1)[0]
     logs = -0.5 * (float(np.vdot(v, v)) + len(v) * LOG_2PI) - sum(map(math.log, S.diagonal().tolist()))
@@ -156,7 +167,8 @@ def _on_flat(mean: Array, root: Array, near: Linear, innovation: Array) -> Seen:
     if not w.shape[1]:
         return _nothing(mean, root, 0.0)
     none = Sizes(np.zeros(w.shape[1]), np.zeros(w.shape[1]))
-    white = Linear(near.mean @ w, near.slope @ w, near.noise @ w, lambda: none)
+    noise = np.diag(near.noise) if near.noise.ndim == 1 else near.noise
+    white = Linear(near.mean @ w, near.slope @ w, noise @ w, lambda: none)
     found = seen(mean, root, white, away)
     return found._replace(log_prob=found.log_prob - 0.5 * flat.logdet)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, all_finite
 from likely.errors import DomainError, LikelyError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
+from likely.models.arguments import named
 from likely.models.joint_gaussian import root_of
 from likely.models.mixture import Mixture
 
@@ -34,47 +36,53 @@ class LawMoments(NamedTuple):
         c = self.covariance
         return c if c.ndim == 2 else c[0]
 
-    def noise(self) -> tuple[Array, bool]:
-        """A factor (p, p) of the covariance of the first law, rootᵀ root; True if none of its entries is a constant."""
-        p, v = self.mean.shape[1], self.spread
-        v = v if v.ndim == AXES[self.kind] else v[0]
+    def noise(self) -> Array:
+        """The noise of the first law, as `Linear` takes it."""
+        v = self._spread
         if self.kind == "full":
-            return root_of(v), min(v.diagonal().tolist()) > 0
-        root = np.zeros((p, p))
-        root.ravel()[:: p + 1] = np.sqrt(v)
-        return root, (min(v.tolist()) if v.ndim else float(v)) > 0
+            return root_of(v)
+        return np.sqrt(v) if v.ndim else np.full(self.mean.shape[1], math.sqrt(v))
+
+    def noisy(self) -> bool:
+        """True if no entry of the first law is a constant."""
+        v = self._spread
+        return min((v.diagonal() if self.kind == "full" else v.ravel()).tolist()) > 0
+
+    @property
+    def _spread(self) -> Array:
+        return self.spread if self.spread.ndim == AXES[self.kind] else self.spread[0]
 
 
-def law_moments(law: Any, members: int, whose: object) -> LawMoments:
+def law_moments(law: Any, members: int, whose: str, what: str, t: int) -> LawMoments:
     """Mean and covariance of each of N laws, whatever they are: Gaussian, StudentT, Poisson, Mixture …
 
-    `whose` is who asks, as `str` says it: it is only spelled out in an error, since a filter asks once or twice per
-    frame.
+    The rest is for errors: the filter's name, which of its laws these are, and the frame.
 
     >>> import likely as lk
-    >>> law_moments(lk.Poisson([[2.0, 3.0]]), 1, "test").covariance.tolist()
+    >>> law_moments(lk.Poisson([[2.0, 3.0]]), 1, "test", "transition", 1).covariance.tolist()
     [[[2.0, 0.0], [0.0, 3.0]]]
     """
     if isinstance(law, Gaussian):
-        mean, spread, kind = law.mean, law.covariance, law.kind
+        mean, spread, kind, finite = law.mean, law.covariance, law.kind, law._is_finite
     else:
-        (mean, spread), kind = _written_out(law, whose), "full"
+        (mean, spread), kind = _written_out(law, named(whose, what, t)), "full"
+        finite = all_finite(mean) and all_finite(spread)
     mean = mean[None] if members == 1 and mean.ndim == 1 else mean
     if mean.ndim != 2 or len(mean) != members:
         expected = f"the law of {members} states must be a stack of {members} members, means ({members}, columns)"
         remedy = "write the function for a stack of states (N, d), not for one state"
-        raise ShapeError(sentence(str(whose), expected, f"means {mean.shape}", remedy))
-    if not (all_finite(mean) and all_finite(spread)):
+        raise ShapeError(sentence(named(whose, what, t), expected, f"means {mean.shape}", remedy))
+    if not finite:
         expected, remedy = "means and covariances must be finite", "see what the function does with its states"
-        raise DomainError(sentence(str(whose), expected, "NaN or infinity", remedy))
+        raise DomainError(sentence(named(whose, what, t), expected, "NaN or infinity", remedy))
     return LawMoments(mean, spread, kind, law)
 
 
-def _written_out(law: Any, whose: object) -> tuple[Array, Array]:
+def _written_out(law: Any, whose: str) -> tuple[Array, Array]:
     try:
         return (law.mean, law.covariance) if isinstance(law, Mixture) else _found(law)
     except LikelyError as error:
-        raise DomainError(sentence(str(whose), "its laws must have a mean and a covariance", f'"{error}"')) from error
+        raise DomainError(sentence(whose, "its laws must have a mean and a covariance", f'"{error}"')) from error
 
 
 def _found(law: Any) -> tuple[Array, Array]:

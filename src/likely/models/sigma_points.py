@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,11 +52,11 @@ class UnscentedFilter(GaussianFilter):
             expected = "alpha must be positive, beta and kappa finite"
             raise DomainError(sentence("UnscentedFilter", expected, (self.alpha, self.beta, self.kappa)))
 
-    def near(self, mean: Array, root: Array, curve: Curve) -> Linear:
+    def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
         """The line that the sigma points give."""
         rule = unscented(len(mean), self.alpha, self.beta, self.kappa)
         wider = widened(mean, rule.points[1, 0] * root)
-        found = curve.at(mean + rule.points @ (wider * root))
+        found = curve.at(mean + rule.points @ (wider * root), t, u)
         away = turned(found.mean - found.mean[0], curve.angles)
         shift, slope, rest = unscented_line(rule, away, self.alpha, self.beta)
         return _with_noise(found, rule, shift, slope / wider, rest)
@@ -83,11 +83,11 @@ class CubatureFilter(GaussianFilter):
         if self.degree not in (3, 5):
             raise DomainError(sentence("CubatureFilter", "degree must be 3 or 5", repr(self.degree)))
 
-    def near(self, mean: Array, root: Array, curve: Curve) -> Linear:
+    def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
         """The line that the cubature points give."""
         rule = cubature(len(mean), self.degree)
         wider = widened(mean, root)
-        found = curve.at(mean + rule.points @ (wider * root))
+        found = curve.at(mean + rule.points @ (wider * root), t, u)
         shift, slope, rest = regression(rule, turned(found.mean - found.mean[0], curve.angles))
         return _with_noise(found, rule, shift, slope / wider, rest)
 
@@ -116,7 +116,7 @@ def _with_noise(found: LawMoments, rule: Rule, shift: Array, slope: Array, rest:
     rounded = size / min(1.0, float(rule.points.max()))  # differences are divided by how far points lie apart
     rest = np.where(np.abs(rest) > ROUNDING * rounded, rest, 0.0)
     rows, grain = np.concatenate([rest, root_of(V)]), grain_of(rounded, V)
-    return Linear(found.mean[0] + shift, slope, rows, lambda: Sizes(size, grain), bool((grain < 0).all()))
+    return Linear(found.mean[0] + shift, slope, rows, lambda: Sizes(size, grain), lambda: bool((grain < 0).all()))
 
 
 # ------------------------------------------------------------------------ rules

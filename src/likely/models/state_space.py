@@ -128,7 +128,7 @@ def as_states(draw: Any, n: int, whose: str, d: int | None = None) -> Array:
 
 
 def _is_law(law: Any) -> bool:
-    return hasattr(law, "log_prob") and hasattr(law, "sample")
+    return isinstance(law, Gaussian) or (hasattr(law, "log_prob") and hasattr(law, "sample"))
 
 
 def _refuse(name: str, law: Any, n: int, t: int) -> None:
