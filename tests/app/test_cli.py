@@ -65,6 +65,7 @@ def test_installed_script_is_the_same_command():
     assert (ran.returncode, ran.stdout) == (0, f"likely {__version__}\n")
 
 
+@pytest.mark.slow
 def test_info_plain():
     ran = likely("info", NO_COLOR="1")
     assert ran.returncode == 0 and ran.stderr == ""
@@ -74,6 +75,7 @@ def test_info_plain():
     assert "Numba cache" in ran.stdout and ANSI not in ran.stdout
 
 
+@pytest.mark.slow
 def test_info_json():
     ran = likely("info", "--json")
     facts = json.loads(ran.stdout)
@@ -85,6 +87,7 @@ def test_info_json():
     assert isinstance(facts["numba_cache"]["writable"], bool)
 
 
+@pytest.mark.slow
 def test_info_markdown():
     ran = likely("info", "--markdown")
     first, rule, *rows = ran.stdout.splitlines()
@@ -172,6 +175,7 @@ def test_completion_knows_commands_and_their_options():
     assert "plain,--markdown" in complete("likely info --m", "2")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes streams")
 @pytest.mark.parametrize(
     ("command", "code", "words"),

@@ -51,6 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return at
 
 
+@pytest.mark.slow
 def test_the_groups_are_found_and_described(folder):
     facts, text = json.loads((folder / "told.json").read_text()), (folder / "told.txt").read_text()
     assert len(facts["clusters"]) == 3 and facts["choice"]["best"]["bic"] == 3
@@ -148,6 +149,7 @@ def test_the_report_has_every_part_and_stands_alone(folder):
     assert "likely cluster" in page and "a sparse prior leaves" in page and "Agreement of the partitions" in page
 
 
+@pytest.mark.slow
 def test_names_from_the_data_stay_text(tmp_path):
     rng = np.random.default_rng(0)
     name = "<script>alert(1)</script>"
@@ -158,6 +160,7 @@ def test_names_from_the_data_stay_text(tmp_path):
     assert done.exit_code == 0 and "<script" not in page and "<i>" not in page and "&lt;i&gt;" in page
 
 
+@pytest.mark.slow
 def test_a_weight_of_two_is_two_copies(tmp_path):
     frame = groups(90).drop("who").with_columns(w=pl.Series([2, 1, 1] * 30))
     write(frame, tmp_path / "w.csv")
@@ -169,6 +172,7 @@ def test_a_weight_of_two_is_two_copies(tmp_path):
     np.testing.assert_allclose(a, b, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_one_group_is_one_cluster(tmp_path):
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"a": rng.normal(size=150), "b": rng.normal(size=150)})
@@ -260,6 +264,7 @@ def test_a_page_needs_little():
     assert "NaN" not in number_curve([1, 2, 3], [np.nan, 2.0, -np.inf], 2, "nats", errors=[np.nan] * 3, left=7)
 
 
+@pytest.mark.slow
 def test_old_faithful(tmp_path):
     folder = Path(os.environ.get("LIKELY_DATA", Path(__file__).parents[3] / "shared" / "data"))
     file = folder / "timeseries" / "faithful.csv"

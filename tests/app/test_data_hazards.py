@@ -88,6 +88,7 @@ def test_odd_costs_are_told():
     assert 'Deciding "ask" is never the cheapest' in told["useless"]
 
 
+@pytest.mark.slow
 def test_fit_report_and_card_name_the_hazards(tmp_path):
     _, y, columns = rows()
     rng = np.random.default_rng(1)
@@ -104,6 +105,7 @@ def test_fit_report_and_card_name_the_hazards(tmp_path):
     assert "say little of the target" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_calibration_that_gains_little_is_no_hazard(tmp_path):
     rng = np.random.default_rng(2)
     y = np.arange(400) % 2

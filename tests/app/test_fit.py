@@ -18,6 +18,7 @@ from likely.app.job import Job, splitting_words
 from tests.app.tables import mixed_frame, run, wine_frame, write
 
 
+@pytest.mark.slow
 def test_leaderboard_says_who_won_and_by_how_much(wine_folder):
     told, text = json.loads((wine_folder / "fit.json").read_text()), (wine_folder / "fit.txt").read_text()
     assert told["rows"] == 178 and told["target"] == "class"
@@ -49,6 +50,7 @@ def test_ties_go_to_the_least_log_loss(tmp_path):
     assert pooled["ties"] == ["cost", "log-loss"] and pooled["loss_behind"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["log-loss", "error"])
 def test_the_first_measure_can_be_chosen(by, tmp_path):
     path = write(mixed_frame(), tmp_path / "t.csv")
@@ -75,6 +77,7 @@ def test_the_model_decides_with_its_costs(wine_folder):
     assert decided.tolist() == [names[i] for i in expected.argmin(axis=1)]
 
 
+@pytest.mark.slow
 def test_the_file_serves_frames_dicts_and_columns_in_any_order(wine_folder):
     model, frame = lk.load(wine_folder / "model.likely"), wine_frame()
     expected = model.predict_proba(frame)
@@ -95,6 +98,7 @@ def test_report_has_every_part(wine_folder):
     assert "first direction: " in page and "not evaluated" not in page
 
 
+@pytest.mark.slow
 def test_the_map_is_left_out_where_words_separate_the_classes(tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(200) % 2
@@ -112,6 +116,7 @@ def test_the_map_is_left_out_where_words_separate_the_classes(tmp_path):
         assert f"and {count} more" in page
 
 
+@pytest.mark.slow
 def test_mixed_tables_name_what_is_set_aside(mixed_folder):
     told, said = json.loads((mixed_folder / "fit.json").read_text()), (mixed_folder / "fit.txt").read_text()
     assert "id" in told["set_aside"] and "identifier" in said
@@ -123,6 +128,7 @@ def test_mixed_tables_name_what_is_set_aside(mixed_folder):
     assert told["figures"]["error"]["value"] < 0.25
 
 
+@pytest.mark.slow
 def test_one_list_of_models_serves_every_table(tmp_path):
     models = ("--models", "naive-bayes,pooled,neighbours", "--no-rivals", "-o", tmp_path / "m.likely", "--json")
     numbers = run("fit", write(wine_frame(), tmp_path / "w.csv"), "--target", "class", *models)
@@ -135,6 +141,7 @@ def test_one_list_of_models_serves_every_table(tmp_path):
     assert any("neighbours needs" in hazard for hazard in told["hazards"])
 
 
+@pytest.mark.slow
 def test_rivals_take_part_but_cannot_win(tmp_path):
     rng = np.random.default_rng(0)  # an exclusive or: no single Gaussian a class sees it
     X = rng.normal(size=(200, 2))
@@ -148,6 +155,7 @@ def test_rivals_take_part_but_cannot_win(tmp_path):
     assert any("Random forest costs" in hazard for hazard in told["hazards"])
 
 
+@pytest.mark.slow
 def test_a_mixture_wins_goes_into_the_file_and_is_left_out_where_it_is_too_slow(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     lump = rng.integers(0, 4, 240)
@@ -166,6 +174,7 @@ def test_a_mixture_wins_goes_into_the_file_and_is_left_out_where_it_is_too_slow(
     assert told["chosen"] == "mixture-diagonal-2"
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_file(tmp_path):
     table = write(mixed_frame(120), tmp_path / "t.csv")
     for name, jobs in (("a", 1), ("b", 2)):
@@ -175,6 +184,7 @@ def test_the_same_seed_gives_the_same_file(tmp_path):
     assert np.array_equal(a.predict_proba(mixed_frame(50, 1)), b.predict_proba(mixed_frame(50, 1)))
 
 
+@pytest.mark.slow
 def test_a_weight_of_two_is_two_copies(tmp_path):
     frame = wine_frame().with_columns(w=pl.Series([2, 1] * 89))
     write(frame, tmp_path / "w.csv")
@@ -186,6 +196,7 @@ def test_a_weight_of_two_is_two_copies(tmp_path):
     np.testing.assert_allclose(a, b, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_class_probabilities_in_use_count_for_the_model_and_its_figures(tmp_path):
     table = write(mixed_frame(), tmp_path / "t.csv")
     done = run("fit", table, "--target", "sick", "--models", "frequencies,naive-bayes", "-o", tmp_path / "m",
@@ -196,6 +207,7 @@ def test_class_probabilities_in_use_count_for_the_model_and_its_figures(tmp_path
     assert by["frequencies"] == pytest.approx(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -235,6 +247,7 @@ def test_a_class_with_one_row_is_named(tmp_path):
     assert "Merlot" in lk.load(tmp_path / "m").classes_
 
 
+@pytest.mark.slow
 def test_a_useless_table_is_called_so(tmp_path):
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200), "y": rng.choice(["u", "v"], 200)})
@@ -300,6 +313,7 @@ def test_a_model_file_that_cannot_be_written_is_said_before_the_work(wine_folder
     assert done.exit_code == 4 and "make the folder first" in done.stderr and "comparing" not in done.stderr
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_quietly_and_leaves_nothing(wine_folder, tmp_path):
     code = "from likely.app.cli import main; main()"
     args = ["fit", str(wine_folder / "wine.csv"), "--target", "class", "--cv", "loo", "-o", "m"]
@@ -330,6 +344,7 @@ def test_splits_in_words():
     assert splitting_words("time", 5, False).startswith("5 blocks in the order of time")
 
 
+@pytest.mark.slow
 def test_a_table_of_thousands_of_columns_can_be_saved(tmp_path):
     rng = np.random.default_rng(0)
     names = [f"a rather long name of a column, number {i}" for i in range(3000)]
@@ -355,6 +370,7 @@ def worded(columns: int) -> pl.DataFrame:
     return pl.DataFrame({f"c{j}": cells[:, j] for j in range(columns)})
 
 
+@pytest.mark.slow
 def test_more_columns_of_words_than_a_file_can_hold_are_refused_before_the_work(tmp_path, monkeypatch):
     path = write(worded(600).with_columns(pl.Series("y", ["a", "b"] * 6)), tmp_path / "t.csv")
     monkeypatch.setattr("likely.app.journey.compared", lambda *args: pytest.fail("the work has begun"))

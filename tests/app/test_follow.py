@@ -84,6 +84,7 @@ def test_means_and_deviations_of_continuous_states(folder):
     assert out["surprise"][1] == 0  # nothing was seen
 
 
+@pytest.mark.slow
 def test_it_agrees_with_decode_by_names_words_and_ids(tmp_path):
     high = pl.when(pl.col("x") > 1).then(pl.lit("high")).otherwise(pl.lit("low"))
     frame = walks(6).sort("who", "t").with_columns(word=high)
@@ -209,6 +210,7 @@ def alarms(model: Any, x: np.ndarray, every: float) -> tuple[np.ndarray, np.ndar
     return np.flatnonzero(found), np.array(sums)
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(2)
 @pytest.mark.parametrize("name", ["chain", "linear", "words", "gaps"])
 def test_false_alarms_come_as_rarely_as_was_asked_for(name):
@@ -251,6 +253,7 @@ def twice(sd: float = 0.0) -> lk.LinearGaussian:
     return lk.LinearGaussian([[1.0]], [[0.1]], [[1.0], [1.0]], noise, [0.0], [[1.0]])
 
 
+@pytest.mark.slow
 def test_alarms_where_something_is_certain():
     rng = np.random.default_rng(3)
     model = twice()
@@ -599,6 +602,7 @@ def _moving(rng: np.random.Generator, T: int, d: int = 6) -> np.ndarray:
     return means[state] + rng.normal(size=(T, d))
 
 
+@pytest.mark.slow
 def test_false_alarms_of_a_chain_that_learnt_from_few_rows_come_as_stated(tmp_path):
     """By the model's own law, alarms came every 41 lines where 200 were stated."""
     rng, alarms = np.random.default_rng(0), 0
@@ -637,6 +641,7 @@ def _heard(h: lk.HMMDensity, new: np.ndarray, every: float) -> tuple[float, list
     return len(rule.start.run(surprise / 2 - np.log(2))) / len(new), said
 
 
+@pytest.mark.slow
 def test_frames_that_depend_on_each_other_support_fewer_false_alarms():
     """Asked for one in 100, alarms came in one of 24 lines, and nothing was said; 1 in 134 was said to be supported."""
     at_100, at_supported = [], []
@@ -652,6 +657,7 @@ def test_frames_that_depend_on_each_other_support_fewer_false_alarms():
     assert sum(at_100) >= 5 and np.mean(at_supported) < 1.5
 
 
+@pytest.mark.slow
 def test_many_frames_that_depend_on_each_other_keep_the_stated_rate():
     found = []
     for seed in range(2):
@@ -664,6 +670,7 @@ def test_many_frames_that_depend_on_each_other_keep_the_stated_rate():
     assert 1 / 1.5 < np.mean(found) < 1.5
 
 
+@pytest.mark.slow
 def test_a_level_that_drifts_is_said_to(tmp_path):
     rng = np.random.default_rng(0)
     x = np.linspace(0.0, 4.0, 400)[:, None] + rng.normal(size=(400, 2))
@@ -689,6 +696,7 @@ def test_a_model_to_which_most_new_frames_are_as_rare_as_can_be_told_says_that_n
     assert share > 0.1 and "No line can raise an alarm" not in " ".join(said)
 
 
+@pytest.mark.slow
 def test_fit_show_and_follow_say_the_same_support(tmp_path):
     frame = tmp_path / "x.csv"
     frame.write_text(lines(_slow(0, 300)))

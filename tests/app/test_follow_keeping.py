@@ -56,6 +56,7 @@ def goes_on(at: Path, rows: list[str]) -> bytes:
     return (at / "out.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_line_costs_the_same_however_many_streams_there_are(at, monkeypatch):
     sizes: list[int] = []
     pack = files._packed
@@ -84,6 +85,7 @@ def test_a_crash_leaves_the_same_bytes(at, monkeypatch):
         (at / "k.likely").unlink()
 
 
+@pytest.mark.slow
 def test_a_journal_may_end_anywhere(at, monkeypatch):
     rows = feed(3, 4)
     whole = reference(at, rows)

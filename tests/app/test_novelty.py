@@ -40,6 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return at
 
 
+@pytest.mark.slow
 def test_false_alarms_come_at_the_stated_rate(folder):
     found, text = pl.read_csv(folder / "out.csv"), (folder / "told.txt").read_text()
     rate = found["novel"].mean()
@@ -120,6 +121,7 @@ def test_surprise_is_bits_below_the_median_of_the_models_own_rows(folder):
     assert found["surprise"] == pytest.approx((middle - score) / np.log(2), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_classifier_and_a_cluster_model_watch_too(tmp_path):
     frame = ordinary(300, 2).with_columns(y=pl.Series(["u", "v"] * 150))
     table = write(frame, tmp_path / "t.csv")
@@ -139,6 +141,7 @@ def test_a_density_from_python_sets_its_level_by_its_own_draws(tmp_path):
     assert "its own draws" in done.stderr
 
 
+@pytest.mark.slow
 def test_many_columns_and_few_rows(tmp_path):
     rng = np.random.default_rng(0)
     W = rng.normal(size=(30, 2))
@@ -153,6 +156,7 @@ def test_many_columns_and_few_rows(tmp_path):
     assert "a few causes" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("args", "code", "words"), [
     (("t.csv",), 2, "say what is ordinary"),
     (("t.csv", "--train", "t.csv", "--model", "m"), 2, "one of them"),

@@ -98,6 +98,7 @@ def test_labels_keep_the_spelling_of_the_file(tmp_path, no, yes):
     assert lk.load(model).score(pl.read_csv(table).drop("y"), lk.load(model).predict(pl.read_csv(table))) == 1.0
 
 
+@pytest.mark.slow
 def test_batches_equal_the_whole(mixed_folder, tmp_path, monkeypatch):
     frame = mixed_frame(500, 5)
     frame = frame.with_columns(pl.Series("note", ['a "quoted"\nline', "plain", "with, comma", None] * 125))
@@ -175,6 +176,7 @@ def test_other_files_are_no_models(tmp_path, what):
     assert (done.exit_code, done.stdout) == (4, "") and "m.likely" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_quietly(wine_folder, tmp_path):
     big = write(pl.concat([wine_frame()] * 200), tmp_path / "big.csv")
     code = "from likely.app.cli import main; main()"

@@ -189,6 +189,7 @@ def test_one_class_has_no_curve_but_a_page():
     assert "A curve needs rows of a class and rows of another" in text
 
 
+@pytest.mark.slow
 def test_large_studies_stay_small_files():
     s = study(10, columns=20, n=100_000, cells=160, reject_cost=0.3)  # the ground is noise: the worst there is
     assert len(report_html(s).encode()) < 500_000

@@ -57,6 +57,7 @@ def table(text: str) -> pl.DataFrame:
 # ------------------------------------------------------------------------ with classes
 
 
+@pytest.mark.slow
 def test_classes_are_told_apart_and_measured_out_of_fold(folder):
     facts, text = json.loads((folder / "gait.json").read_text()), (folder / "gait.txt").read_text()
     assert facts["sequences"] == 24 and facts["classes"] == {"down": 12, "up": 12}
@@ -92,6 +93,7 @@ def test_refusals_and_costs_are_those_of_other_tables(folder, tmp_path):
     assert run("decode", folder / "gait.likely", path, "--novelty", 0.05).exit_code == 0
 
 
+@pytest.mark.slow
 def test_the_number_of_states_is_chosen_where_nobody_says_it(folder, tmp_path):
     done = run("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--columns", "y", "-o", tmp_path / "m.likely",
                "--cv", 2, "--json")  # fmt: skip
@@ -105,6 +107,7 @@ def test_the_number_of_states_is_chosen_where_nobody_says_it(folder, tmp_path):
     assert "say little" in " ".join(facts["hazards"])  # y is noise
 
 
+@pytest.mark.slow
 def test_sequences_are_chosen_by_the_same_rule(folder, tmp_path):
     asked = ("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--columns", "x", "-o", tmp_path / "m.likely")
     done = run(*asked, "--cv", 2, "--topology", "ergodic", "--choose-by", "log-loss", "--json")
@@ -116,6 +119,7 @@ def test_sequences_are_chosen_by_the_same_rule(folder, tmp_path):
     assert "log-loss" in facts["rule"] and "has a log-loss of" in facts["verdict"]
 
 
+@pytest.mark.slow
 def test_groups_stay_together(folder, tmp_path):
     done = run("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--drop", "phase", "--drop", "mark", "--group",
                "person", "--states", 2, "--cv", 3, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
@@ -177,6 +181,7 @@ def test_each_sequence_has_its_log_probability_and_path(folder):
     assert lengths == got["frames"].to_list() == read.x.lengths.tolist()
 
 
+@pytest.mark.slow
 def test_the_number_of_states_is_chosen_by_sequences_left_out(tmp_path):
     rng = np.random.default_rng(0)
     lines = [" ".join(rng.choice(list("ab"), 15)) + " " + " ".join(rng.choice(list("cd"), 15)) for _ in range(12)]

@@ -34,6 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ---------------------------------------------------------------------------- measuring
 
 
+@pytest.mark.slow
 def test_evaluate_measures_on_labelled_new_sequences(folder):
     done = run("evaluate", folder / "gait.likely", folder / "new.csv", "--id", "who", "--time", "t", "--target", "gait",
                "--json")  # fmt: skip
@@ -108,6 +109,7 @@ def test_the_id_is_looked_for_among_names_not_letters(tmp_path):
 # -------------------------------------------------------------------------- from Python
 
 
+@pytest.mark.slow
 def test_models_saved_from_python_take_columns_by_place(folder, tmp_path):
     read = lk.read_sequences(folder / "walks.csv", id="who", time="t", columns=["x", "y"], label="gait")
     chain = lk.HMMDensity(states=3, topology="left-to-right", random_state=0)
@@ -182,6 +184,7 @@ def test_short_sequences_are_learnt_with_one_state(tmp_path):
 # --------------------------------------------------------------------------- choosing
 
 
+@pytest.mark.slow
 def test_without_a_topology_both_compete(folder, tmp_path):
     done = run("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--columns", "x", "--states", 2, "--cv", 2,
                "--restarts", 2, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
@@ -243,6 +246,7 @@ def glides(at: Path, n: int, seed: int) -> Path:
     return at
 
 
+@pytest.mark.slow
 def test_sub_folders_of_sounds_are_words(tmp_path):
     heard = glides(tmp_path / "heard", 4, 0)
     done = run("fit", heard, "--sequences", "--states", 3, "--components", 1, "-o", tmp_path / "w.likely", "--json")

@@ -56,6 +56,7 @@ def shown(folder: Path, name: str) -> str:
 # ------------------------------------------------------------------------------ show
 
 
+@pytest.mark.slow
 def test_a_small_linear_model_is_written_out(folder):
     text = shown(folder, "level")
     assert "a linear-Gaussian model: 1 state, 1 column" in text and "diffuse start" in text

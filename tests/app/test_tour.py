@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import likely as lk
 
 
+@pytest.mark.slow
 def test_tour_writes_what_it_promises(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "likely", "tour"], cwd=tmp_path, capture_output=True, text=True, timeout=300

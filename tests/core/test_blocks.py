@@ -12,6 +12,7 @@ from likely import Block, Blocks, Columns, DataError, Ragged, ShapeError
 from likely.core.blocks import BLOCKS, ROWS
 
 
+@pytest.mark.slow
 @given(st.integers(0, 60), st.integers(1, 9), st.integers(1, 4))
 def test_blocks_cover_the_rows_in_order(n, rows, blocks):
     data = Blocks.of(np.arange(n), rows=rows, blocks=blocks)

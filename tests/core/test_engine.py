@@ -49,6 +49,7 @@ def test_engines_agree_bit_for_bit(name, data):
         assert [a.tobytes() for a in got] == [a.tobytes() for a in wanted], engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["full", "diagonal"])
 def test_fits_agree_bit_for_bit(name, data):
     reports = [fit(MODELS[name], data, engine=engine) for engine in [Serial(), *ENGINES]]

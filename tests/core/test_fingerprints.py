@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import polars as pl
+import pytest
 
 import likely as lk
 from likely.core.fingerprints import fingerprint, in_a_row
@@ -64,6 +65,7 @@ def test_estimators_count_by_settings_and_what_was_learnt():
     assert fingerprint(lk.GaussianDensity("diagonal")) != fingerprint(lk.GaussianDensity())
 
 
+@pytest.mark.slow
 def test_it_is_the_same_in_another_process():
     code = "import likely as lk; from likely.core.fingerprints import fingerprint as f; print(f(lk.Poisson([1.5])))"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

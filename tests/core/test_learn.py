@@ -142,6 +142,7 @@ def narrow():
     return x, axes[:, -1]
 
 
+@pytest.mark.slow
 def test_the_prior_is_followed_to_its_fixed_point():
     """It stood after steps that changed it by 1e-4 nats per row, of which many were to come."""
     x, thin = narrow()

@@ -45,6 +45,7 @@ def test_a_density_scores_each_row_before_it_learns_from_it(make):
     assert learner.model_ is before and len({id(belief) for belief, _ in steps}) == 20  # beliefs are values
 
 
+@pytest.mark.slow
 def test_classifiers_are_asked_for_the_label():
     rng = np.random.default_rng(1)
     y = np.array(["a", "b"], dtype=object)[rng.integers(2, size=60)]

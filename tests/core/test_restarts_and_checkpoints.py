@@ -38,6 +38,7 @@ def gappy():
 # ------------------------------------------------------------------- several starts
 
 
+@pytest.mark.slow
 def test_the_best_of_several_runs_wins_and_all_are_told():
     starts = [start(seed=s) for s in range(5)]
     each = [fit(s, X, stop=Stop(200, 1e-8)) for s in starts]
@@ -151,6 +152,7 @@ def test_early_stopping_returns_the_model_that_explains_other_rows_best():
     assert "stopped early" in str(report)
 
 
+@pytest.mark.slow
 def test_early_stopping_of_the_estimator_sets_whole_rows_aside():
     copies = np.repeat(X[::4], 3, axis=0)
     m = lk.MixtureDensity(n_components=10, early_stopping=0.3, random_state=0, tol=0.0, max_iter=300)
@@ -195,6 +197,7 @@ HOW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(3)
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("how", HOW)
@@ -286,6 +289,7 @@ def test_another_file_is_refused(tmp_path):
         fit(start(), X, checkpoint=Checkpoint(path))
 
 
+@pytest.mark.slow
 def test_several_starts_keep_a_file_each(tmp_path):
     m = lk.MixtureDensity(n_components=4, restarts=3, random_state=0)
     plain = lk.MixtureDensity(n_components=4, restarts=3, random_state=0).fit(X)

@@ -58,6 +58,7 @@ def test_uneven_steps_are_told_once_with_the_way_out(name):
         assert len(found) == 1 and "asfreq" in found[0] and "ContinuousLinear" in found[0]
 
 
+@pytest.mark.slow
 def test_every_entry_of_sequences_tells():
     """A local level of a series without its missing days gave another likelihood in silence."""
     holed = pd.Series(VALUES, DAYS).where(lambda s: (s.index.day < 5) | (s.index.day > 9)).dropna()

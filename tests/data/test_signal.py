@@ -85,6 +85,7 @@ def test_a_pure_tone_peaks_in_the_filter_whose_centre_it_is(rate, k):
     assert (bands.argmax(axis=1) == k).all()
 
 
+@pytest.mark.slow
 def test_narrow_filters_get_a_longer_spectrum():
     n = spectrum_size(200, 120, 8000, 0.0, 4000.0)
     assert n > 256 and (mel_filters(120, n, 8000, 0.0, 4000.0).max(axis=1) > 0).all()

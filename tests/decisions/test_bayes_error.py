@@ -130,6 +130,7 @@ def by_grid(laws, prior, x):
     return float(np.trapezoid(joint.sum(axis=1) - joint.max(axis=1), x))
 
 
+@pytest.mark.slow
 def test_one_column_against_a_fine_grid():
     x = np.linspace(-60, 60, 2_000_001)
     laws = lk.Gaussian([0.0], 1.0), lk.Gaussian([0.5], 9.0), lk.StudentT([3.0], [[1.0]], 5.0)
@@ -178,6 +179,7 @@ def random_pair(rng, d, apart):
     return lk.Gaussian(means[0], A @ A.T + 0.1 * np.eye(d)), lk.Gaussian(means[1], B @ B.T + 0.1 * np.eye(d))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", [None, [[0, 5], [1, 0], [0.3, 0.3]]])
 def test_contours_lines_and_planes_agree(rng, cost):
     for apart in (0.0, 0.5, 2.0):
@@ -269,6 +271,7 @@ def test_what_draws_cannot_see_is_in_the_error_bar():
 # ------------------------------------------------------------------------ who asks
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*not converged")
 def test_classifiers_and_mixtures_know_their_classes(rng):
     X = np.concatenate([rng.normal(size=(300, 2)), rng.normal(size=(100, 2)) * 2 + 1])
@@ -293,6 +296,7 @@ def test_unlike_parts_and_sequences_need_only_score_and_sample(rng):
     assert abs(found.value - ndtr(-1)) < 5 * found.error
 
 
+@pytest.mark.slow
 def test_points_and_flats_are_never_mistaken():
     """What is singular holds its rows with certainty; a density beside it says nothing."""
     G = lk.Gaussian
@@ -318,6 +322,7 @@ def test_counts_in_one_proportion_count_together():
     np.testing.assert_allclose(lk.bayes_error(*pair).value, enumerated(pair, [0.5, 0.5], rows), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_sizes_far_apart():
     G = lk.Gaussian

@@ -221,6 +221,7 @@ def test_copies_and_pickles_are_the_same(rng, method):
 # ------------------------------------------------------------------- choosing
 
 
+@pytest.mark.slow
 def test_the_choice_follows_the_truth(rng):
     fold = np.arange(3000) % 5
     z, owner = overconfident(rng, 3000)
@@ -231,6 +232,7 @@ def test_the_choice_follows_the_truth(rng):
     assert method == "isotonic" and losses["isotonic"] < losses["temperature"]
 
 
+@pytest.mark.slow
 def test_what_is_simplest_for_two_classes_depends_on_the_scores(rng):
     """A slope and an offset, or a slope and a lapse rate: two numbers either way; the kind of scores decides a tie."""
     fold = np.arange(400) % 5

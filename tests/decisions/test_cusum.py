@@ -32,6 +32,7 @@ def first_alarms(threshold: float, z: np.ndarray) -> np.ndarray:
     return first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.5, 1.0, 2.0])
 def test_false_alarms_come_as_often_as_was_asked_for(shift):
     rng = np.random.default_rng(1)
@@ -70,6 +71,7 @@ def test_draws_of_few_values_give_the_least_threshold_that_keeps_the_promise(ste
     assert lattice_run(h, steps, shares, unit) >= every > lattice_run(h - unit, steps, shares, unit)
 
 
+@pytest.mark.slow
 def test_two_values_without_a_common_unit():
     ratios, rng = np.log([0.8 / 0.9, 0.2 / 0.1]), np.random.default_rng(7)  # one in ten becomes two in ten
     watch = Cusum.for_draws(np.repeat(ratios, [9, 1]), 300)

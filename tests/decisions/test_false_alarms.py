@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from likely.decisions.false_alarms import (
     allowed_share,
@@ -40,6 +41,7 @@ def test_a_short_tail_is_not_believed_a_long_one_is() -> None:
     assert safe_threshold(long, ONE, 0.5) == quantile(long, ONE, 0.5)
 
 
+@pytest.mark.slow
 def test_likelihood_ratios_exceed_as_seldom_as_stated() -> None:
     """A running odds of a change that never comes, in 2,000 frames, asked for 1 % of new ones."""
     rng, found = np.random.default_rng(2), []

@@ -46,6 +46,7 @@ def test_error_is_that_of_all_distances(d):
     assert found.mcnemar == mcnemar(*only)
 
 
+@pytest.mark.slow
 def test_error_agrees_with_scikit_learn_on_real_data():
     from sklearn.datasets import load_wine
     from sklearn.model_selection import LeaveOneOut, cross_val_predict
@@ -155,6 +156,7 @@ def test_bananas_have_no_gaussian_shape(data_dir):
     assert "try mixtures" in found.verdict
 
 
+@pytest.mark.slow
 def test_two_normal_laws_are_best_told_by_two_normal_laws(data_dir):
     """Breiman's twonorm: the least possible error is 2.3 %, and a Gaussian classifier reaches it."""
     x, y = table(data_dir, "twonorm_keel.csv")

@@ -60,6 +60,7 @@ def test_costs_change_the_decision_and_further_actions_count():
     assert asked.choice == 2 and asked.taken == 0 and asked.cost == 2.0
 
 
+@pytest.mark.slow
 def test_errors_of_the_price_rule_are_below_the_price():
     rng = np.random.default_rng(3)
     wrong = [race([at(0.0), at(1.0)], rng.normal(k, 1.0, 400), price=0.05).choice != k for k in (0, 1) * 150]

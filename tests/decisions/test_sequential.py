@@ -17,6 +17,7 @@ def simulated(test: SequentialTest, shift: float, truth: float, runs: int = 10_0
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "beta"), [(0.05, 0.05), (0.01, 0.1)])
 def test_errors_stay_below_walds_bounds(alpha, beta):
     test = SequentialTest(alpha, beta)
@@ -27,6 +28,7 @@ def test_errors_stay_below_walds_bounds(alpha, beta):
     assert wrong0 + wrong1 <= alpha + beta + slack
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(3)
 @pytest.mark.parametrize("shift", [0.3, 0.5, 1.0])
 @pytest.mark.parametrize("truth", [0.0, 0.5, 1.0])

@@ -216,6 +216,7 @@ def test_confusions_are_counted():
     assert ("two", "two", 1) in found.confusions(matches=True)
 
 
+@pytest.mark.slow
 def test_the_interval_covers_as_often_as_it_says():
     rng = np.random.default_rng(9)
     inside, trials, truth = 0, 200, 0.2

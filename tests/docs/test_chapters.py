@@ -43,6 +43,7 @@ def test_numbers_may_differ_in_the_last_printed_digit_and_nothing_else() -> None
     assert not same_text("1.0 1.0", "1.0") and not same_text("1.2e-05", "1.2e-04")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.stem)
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

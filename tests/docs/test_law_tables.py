@@ -16,6 +16,7 @@ MADE_OF_OTHERS = {
 }  # fmt: skip  # what they can say is what their parts can
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", TABLES)
 def test_tables_are_not_stale(page):
     title, make = TABLES[page]
@@ -29,6 +30,7 @@ def test_no_law_is_left_out():
     assert laws - MADE_OF_OTHERS <= set(CASES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_not_known_is_refused_in_words(name):
     """Whatever is no answer is an error of ours that names the law."""

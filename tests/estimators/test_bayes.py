@@ -128,6 +128,7 @@ def test_chunks_equal_the_batch(iris, name, offset):
     assert np.allclose(stream.score_samples(X), batch.score_samples(X), rtol=1e-9, atol=1e-6 if offset else 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(5)
 @pytest.mark.parametrize("name", [n for n in DENSITIES if n != "all integrated"])  # which needs complete rows
 def test_gaps_in_training_and_use(iris, name):
@@ -161,6 +162,7 @@ def test_order_of_rows_columns_and_names_of_classes_do_not_matter(iris):
 # ------------------------------------------------------------- few data, blends
 
 
+@pytest.mark.slow
 def test_blends_have_the_ends_they_say(iris):
     X, y = iris
     fit = lambda **how: lk.BayesClassifier(lk.GaussianDensity(prior=None, **how)).fit(X, y).predict_log_proba(X)  # noqa: E731
@@ -319,6 +321,7 @@ def test_data_frames_and_names(iris):
             clf.predict(frame[["sw", "sl", "pl", "pw"]])
 
 
+@pytest.mark.slow
 def test_pipelines_grids_and_cross_validation(iris):
     X, y = iris
     pipe = make_pipeline(StandardScaler(), lk.BayesClassifier(lk.GaussianDensity()))
@@ -419,6 +422,7 @@ def test_a_row_beyond_all_numbers_gives_the_prior_and_is_novel(iris):
 # ------------------------------------------------------------------- leaving one out
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(5)
 @pytest.mark.parametrize("name", [*DENSITIES, "naive"])
 def test_leave_one_out_equals_fitting_without_the_row(iris, name):
@@ -431,6 +435,7 @@ def test_leave_one_out_equals_fitting_without_the_row(iris, name):
         assert np.allclose(clf.fit(X[rest], y[rest]).predict_log_proba(X[i : i + 1]), L[i], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_leave_one_out_with_gaps(iris):
     X, y = iris
     X, y = holes(X[::5], 0.1), y[::5]
@@ -441,6 +446,7 @@ def test_leave_one_out_with_gaps(iris):
         assert np.allclose(clf.fit(X[rest], y[rest]).predict_log_proba(X[i : i + 1]), L[i], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_leave_one_out_of_a_calibrated_classifier_is_calibrated_without_the_row(iris):
     X, y = iris[0][::6], iris[1][::6]
     X = np.concatenate([X, X[:, ::-1] + 0.01 * X**2], axis=1)  # columns that are no news make it too sure
@@ -452,6 +458,7 @@ def test_leave_one_out_of_a_calibrated_classifier_is_calibrated_without_the_row(
     assert np.abs(found - lk.NaiveBayes().leave_one_out(X, y)).max() > 0.5
 
 
+@pytest.mark.slow
 def test_leave_one_out_takes_one_copy_of_a_weight(iris):
     X, y = iris
     w = np.random.default_rng(3).integers(1, 4, len(X))
@@ -543,6 +550,7 @@ def test_the_integrated_mean_widens_by_one_row_in_n(iris):
     assert np.allclose(wide / plain, 1 + 1 / 50.01)
 
 
+@pytest.mark.slow
 def test_threads_leave_the_warnings_of_the_process_alone(iris):
     from concurrent.futures import ThreadPoolExecutor
 
@@ -597,6 +605,7 @@ def thin_classes(n, rng):
     return rng.normal(size=(n, 2)) @ causes + 0.1 * rng.normal(size=(n, 6)) + moved, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_weak_prior_costs_no_errors_where_entries_are_missing(stream):
     """Two in a hundred, when the prior was made of rows that a model without correlations had filled."""
@@ -626,6 +635,7 @@ def test_a_full_covariance_is_not_integrated_out_of_rows_with_gaps(iris):
     assert np.isfinite(diagonal.score(gappy)) and len(set(np.ravel(diagonal.model_.dof))) == 4
 
 
+@pytest.mark.slow
 def test_the_integrated_mean_counts_the_entries_of_each_column(iris):
     """Never narrower than the exact law of the mean, which also learns from other columns."""
     X = holes(iris[0][:40], 0.3)

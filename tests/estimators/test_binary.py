@@ -92,6 +92,7 @@ def test_trees_grow_levels_and_meet_strangers():
     assert clf.decide([[9, 1]], novelty=0.1)[0] is lk.NOVEL
 
 
+@pytest.mark.slow
 def test_gaps_in_a_classifier():
     X, y = parity(600)
     X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
@@ -99,6 +100,7 @@ def test_gaps_in_a_classifier():
         assert lk.BayesClassifier(density).fit(X[:300], y[:300]).score(X[300:], y[300:]) > 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::likely.FitWarning")
 @pytest.mark.parametrize("hazard", [*ANSWERED, *GAPS])
 @pytest.mark.parametrize("name", POSITIVE)

@@ -221,6 +221,7 @@ def test_categories_are_named_by_column(make):
         make().fit(frame)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [lambda: lk.GaussianDensity(), lambda: lk.HMMDensity(states=2, random_state=0),
                                   lambda: lk.LinearGaussianDensity(states=1, max_iter=3)])  # fmt: skip
 def test_pandas_own_gaps_in_an_array_are_gaps(make, rng):

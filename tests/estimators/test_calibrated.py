@@ -44,6 +44,7 @@ NOT_YIELDED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @scikit_learn_checks(ESTIMATORS)
 def test_scikit_learn_check(estimator, check):
@@ -57,6 +58,7 @@ def test_check_that_is_not_yielded(estimator, check):
     check("Calibrated", estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_checks_that_want_data(estimator, rng):
@@ -125,6 +127,7 @@ def test_posteriors_get_better_and_no_worse_than_scikit_learn_makes_them(data, e
         assert ours < 1.05 * mean_loss(peer, data, splits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spambase.csv", "satimage_trn.csv"])
 def test_posteriors_get_better_on_tables(data_dir, name):
     a = np.loadtxt(data_dir / "tables" / name, delimiter=",", skiprows=1)
@@ -174,6 +177,7 @@ def test_any_classifier_joins(table, estimator, classes):
     np.testing.assert_allclose(clf.class_prior_, [np.mean(y == c) for c in clf.classes_])
 
 
+@pytest.mark.slow
 def test_decisions_and_refusals_work(table):
     X, y = table
     clf = Calibrated(SVC(), reject_below=0.7).fit(X, y)
@@ -183,6 +187,7 @@ def test_decisions_and_refusals_work(table):
     assert (Calibrated(SVC(), cost=dear).fit(X, y).predict(X) == "low").sum() < (clf.predict(X) == "low").sum()
 
 
+@pytest.mark.slow
 def test_missing_entries_reach_who_can_use_them(table, rng):
     X, y = table
     X = np.where(rng.random(X.shape) < 0.2, np.nan, X)
@@ -191,6 +196,7 @@ def test_missing_entries_reach_who_can_use_them(table, rng):
         Calibrated(LogisticRegression()).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_frames_with_texts_go_through_pipelines(table, rng, kind):
     X, y = table
@@ -202,6 +208,7 @@ def test_frames_with_texts_go_through_pipelines(table, rng, kind):
     assert list(clf.feature_names_in_) == ["a", "b", "c", "d", "k"]
 
 
+@pytest.mark.slow
 def test_sparse_rows_lists_and_texts(table):
     X, y = table
     for rows in (sp.coo_array(X), sp.csc_matrix(X), X.tolist()):
@@ -211,6 +218,7 @@ def test_sparse_rows_lists_and_texts(table):
     assert clf.predict(["ham", "spam"]).tolist() == [0, 1]
 
 
+@pytest.mark.slow
 def test_nested_parameters_are_searched(table):
     search = GridSearchCV(Calibrated(TREE), {"estimator__max_depth": [1, 3], "method": ["isotonic", "auto"]}, cv=3)
     assert search.fit(*table).best_params_["estimator__max_depth"] == 3
@@ -362,6 +370,7 @@ def test_other_class_probabilities_after_calibration():
     assert np.allclose(other.fit(X[::2], y[::2]).predict_proba(X), clf.predict_proba(X))  # fit forgets it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rows", "sequences"])
 def test_calibration_of_a_bayes_classifier_is_short_for_calibrated(kind, tmp_path):
     rng = np.random.default_rng(0)
@@ -389,6 +398,7 @@ def test_calibration_of_a_bayes_classifier_is_short_for_calibrated(kind, tmp_pat
         make(calibration="temperature").partial_fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["logistic", "isotonic", "auto"])
 def test_a_bayes_classifier_takes_every_method_of_calibration(method, tmp_path):
     X, y = load_wine(return_X_y=True)

@@ -205,12 +205,14 @@ def test_scikit_learn_check_of_slow_classifiers(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 @scikit_learn_checks(CHAINS, expected_failed_checks=lambda estimator: NOT_FOR_SEQUENCES)
 def test_scikit_learn_check_of_one_sequence(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("check", NOT_YIELDED, ids=lambda c: c.__name__)
 @pytest.mark.parametrize("estimator", one_per_class([*ESTIMATORS, *CHAINS]), ids=repr)
@@ -218,6 +220,7 @@ def test_check_that_is_not_yielded(estimator, check):
     check(type(estimator).__name__, estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("check", NOT_YIELDED, ids=lambda c: c.__name__)
 @pytest.mark.parametrize("estimator", one_per_class(CLASSIFIERS), ids=repr)
@@ -225,6 +228,7 @@ def test_check_of_classifiers_that_is_not_yielded(estimator, check):
     check(type(estimator).__name__, estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("estimator", one_per_class([*CLASSIFIERS, *SLOW_CLASSIFIERS]), ids=repr)
 def test_checks_of_classifiers_with_data_of_their_own(estimator):

@@ -27,6 +27,7 @@ def by_prior(X: Any, numbers: Any = range(1, 11), component: Any = None, seed: i
 # ------------------------------------------------------------------- a sparse prior
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(3)
 @pytest.mark.parametrize("columns", [1, 2, 5])
 @pytest.mark.parametrize("rows", [10, 40, 300])
@@ -46,6 +47,7 @@ def test_one_gaussian_is_mostly_one_component(rows: int, seeds: int, columns: in
     assert found.count(1) >= 0.8 * seeds  # parts that rows set apart by chance keep their own mean and spread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("centres", "rows"),
     [
@@ -60,6 +62,7 @@ def test_groups_are_counted(centres: Any, rows: int) -> None:
     assert choice.best["prior"] == len(centres) and choice.converged["prior"]
 
 
+@pytest.mark.slow
 def test_a_small_group_far_away_is_found() -> None:
     assert by_prior(np.concatenate([blobs([[0, 0]], 300), blobs([[8, 8]], 10, 1)])).emptied == 2
 
@@ -75,6 +78,7 @@ def test_counts_and_words_have_a_message_too() -> None:
     assert by_prior(counts, range(1, 6), lk.PoissonDensity()).emptied == 2
 
 
+@pytest.mark.slow
 def test_the_answer_is_the_shortest_message_on_the_way() -> None:
     choice = by_prior(THREE, range(1, 9))
     seen = np.isfinite(choice.message)
@@ -88,12 +92,14 @@ def test_the_message_of_one_component_is_that_of_its_gaussian() -> None:
     assert choice.message[0] == pytest.approx((5 + 1) / 2 * np.log(n) - likelihood, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_way_ends_at_the_smallest_number() -> None:
     choice = by_prior(np.random.default_rng(0).normal(size=(300, 2)), range(2, 6))
     assert choice.emptied is not None and choice.emptied <= 2
     np.testing.assert_array_equal(choice.numbers, [2, 3, 4, 5])
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits() -> None:
     first, again = (by_prior(THREE, range(1, 7), seed=3).message for _ in range(2))
     np.testing.assert_array_equal(first, again)
@@ -144,6 +150,7 @@ def test_there_are_no_more_components_than_distinct_rows(by: str) -> None:
     assert choose_components(lk.MixtureDensity(random_state=0), X, [2], by=(by,)).distinct is None
 
 
+@pytest.mark.slow
 def test_ten_rows_are_not_ten_components() -> None:
     for seed in range(2):
         X = np.random.default_rng(seed).normal(size=(10, 2))
@@ -153,6 +160,7 @@ def test_ten_rows_are_not_ten_components() -> None:
 # --------------------------------------------------------------------------- weights
 
 
+@pytest.mark.slow
 def test_weights_are_copies() -> None:
     X, times = THREE[::4], np.random.default_rng(1).integers(1, 4, len(THREE[::4]))
     how = {"random_state": 0, "tol": 1e-9, "max_iter": 2000}
@@ -164,6 +172,7 @@ def test_weights_are_copies() -> None:
     np.testing.assert_allclose(weighted.message, copied.message, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_rows_without_weight_are_not_there() -> None:
     weight = np.ones(len(THREE) + 30)
     weight[len(THREE) :] = 0
@@ -195,6 +204,7 @@ def test_the_choice_and_the_largest_are_told_apart() -> None:
     assert lines[3].split()[-3] == "–"  # no sparse prior came by
 
 
+@pytest.mark.slow
 def test_the_pick_is_within_an_error_of_the_largest() -> None:
     choice = choose_components(lk.MixtureDensity(random_state=0), THREE, range(1, 5), by=("held-out",))
     picked = choice.numbers.index(choice.best["held-out"])
@@ -214,6 +224,7 @@ def test_the_picture_shows_every_way() -> None:
 # --------------------------------------------------------------------------- tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["bic", "prior"])
 def test_a_table_says_where_the_search_stopped(by: str) -> None:
     pl = pytest.importorskip("polars")
@@ -240,6 +251,7 @@ def test_every_way_of_a_table_is_within_its_numbers() -> None:
 # ------------------------------------------------------------------------- real rows
 
 
+@pytest.mark.slow
 def test_old_faithful_has_two_or_three(data_dir: Any) -> None:
     """Messages of two and of three are within a nat of each other: the long eruptions are not quite Gaussian."""
     X = np.loadtxt(data_dir / "timeseries" / "faithful.csv", delimiter=",", skiprows=1)

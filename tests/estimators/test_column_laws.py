@@ -186,6 +186,7 @@ def test_known_ends():
         lk.TriangularDensity(high=3.0).fit([[1.0], [5.0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["poisson", "negative-binomial"])
 @pytest.mark.filterwarnings("ignore")
 def test_classifiers_of_sparse_counts(name):

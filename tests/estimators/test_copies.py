@@ -68,6 +68,7 @@ def test_some_of_many_rows_are_taken_with_all_their_copies():
         assert set(taken.tolist()) == {0, times} and np.count_nonzero(taken) == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("density", [lk.GaussianDensity("full"), lk.ParzenDensity()])
 def test_copies_of_rows_do_not_raise_the_rate_of_false_alarms(density):
     """Three copies of each of 40 rows in 8 columns: 22 % of new rows were novel where 5 % was stated."""

@@ -61,6 +61,7 @@ def test_columns_beyond_the_informative_ones_hurt(rng):
     assert curve.train_error[2] < curve.train_error[0] < curve.test_error[2]
 
 
+@pytest.mark.slow
 def test_ranking_finds_the_informative_columns_without_a_look_at_test_rows(rng):
     labels = np.arange(300) % 3
     rows = rng.normal(size=(300, 20))
@@ -74,6 +75,7 @@ def test_ranking_finds_the_informative_columns_without_a_look_at_test_rows(rng):
     assert honest.train_error[0] < 0.35 < honest.test_error[0]  # chosen on all rows, the test error would be low too
 
 
+@pytest.mark.slow
 def test_columns_are_named_or_random():
     frame = pd.DataFrame(X, columns=list("abcd"))
     a = hughes_curve(GaussianNB(), frame, Y, columns_order=["c", "a"])

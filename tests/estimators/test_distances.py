@@ -205,6 +205,7 @@ def test_few_rows_raise_false_alarms_at_the_stated_rate(metric, d):
     assert 0.05 / 1.7 < np.mean(rates) < 0.05 * 1.7
 
 
+@pytest.mark.slow
 def test_streams_and_gaps_keep_the_rate_of_novelty():
     rates = []
     for seed in range(4):

@@ -36,6 +36,7 @@ def fitted() -> DrivenHMMDensity:
     return DrivenHMMDensity(lk.GaussianDensity(), 2, random_state=0).fit(X, covariates=U)
 
 
+@pytest.mark.slow
 def test_it_finds_what_drives(fitted: DrivenHMMDensity) -> None:
     low = int(fitted.model_.emissions.mean[:, 0].argmin())
     beta, high = fitted.coefficients_, 1 - low
@@ -51,11 +52,13 @@ def test_it_explains_new_sequences_better_than_a_plain_chain(fitted: DrivenHMMDe
     assert fitted.score(x, covariates=u) > plain.score(x) + 2.0
 
 
+@pytest.mark.slow
 def test_units_of_covariates_do_not_matter(fitted: DrivenHMMDensity) -> None:
     other = clone(fitted).fit(X, covariates=[1e6 + 1e-3 * u for u in U])
     assert_allclose(other.score(X, covariates=[1e6 + 1e-3 * u for u in U]), fitted.score(X, covariates=U), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_weights_are_copies_and_zero_is_absence() -> None:
     w = np.array([2.0, 1.0, 0.0, 1.0] * 5)
     at = np.repeat(np.arange(20), w.astype(int))
@@ -65,6 +68,7 @@ def test_weights_are_copies_and_zero_is_absence() -> None:
     assert_allclose(a.score(X, covariates=U), b.score(X, covariates=U), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_frames_and_covariates_may_travel_together(fitted: DrivenHMMDensity) -> None:
     both = with_covariates(X, U)
     together = clone(fitted).fit(both)
@@ -82,6 +86,7 @@ def test_answers_are_of_the_kind_that_was_asked(fitted: DrivenHMMDensity) -> Non
     assert fitted.forecast(X[0], 2, covariates=[[0.0], [1.0]], past=U[0]).states.shape == (2, 2)
 
 
+@pytest.mark.slow
 def test_other_emissions_topologies_and_priors() -> None:
     words = [np.where(x[:, 0] > 2, "b", "a") for x in X[:20]]
     levels = DrivenHMMDensity(lk.CategoricalDensity(), 2, random_state=0, max_iter=50, tol=1e-3)
@@ -96,6 +101,7 @@ def test_other_emissions_topologies_and_priors() -> None:
     assert np.abs(tight.coefficients_[:, :, 1]).max() < 0.1 < np.abs(loose.coefficients_[:, :, 1]).max()
 
 
+@pytest.mark.slow
 def test_gaps_in_frames_are_integrated_out() -> None:
     rng = np.random.default_rng(5)
     x = [np.where(rng.random(a.shape) < 0.2, np.nan, a) for a in X]
@@ -113,6 +119,7 @@ def test_the_summary_tells_of_moves(fitted: DrivenHMMDensity) -> None:
     assert "DrivenPrior" in str(page)
 
 
+@pytest.mark.slow
 def test_gaps_are_filled_by_what_drives(fitted: DrivenHMMDensity) -> None:
     x = [a.copy() for a in X]
     x[0][10:20] = np.nan
@@ -135,6 +142,7 @@ def test_settings_are_those_of_a_plain_chain(fitted: DrivenHMMDensity) -> None:
     assert_allclose([fitted.stats_.units, fitted.stats_.sequences], [sum(map(len, X)), len(X)])
 
 
+@pytest.mark.slow
 def test_one_long_array_may_be_cut(fitted: DrivenHMMDensity) -> None:
     lengths = [len(x) for x in X]
     long, drivers = np.concatenate(X), np.concatenate(U)
@@ -149,6 +157,7 @@ def test_one_long_array_may_be_cut(fitted: DrivenHMMDensity) -> None:
         cut.fit(long, covariates=drivers, lengths=[10, 10])
 
 
+@pytest.mark.slow
 def test_known_states_are_kept(fitted: DrivenHMMDensity) -> None:
     path = fitted.predict(X, U)
     swapped = [np.where(np.arange(len(s)) % 2, -1, 1 - s) for s in path]  # every other one is known, by other numbers
@@ -165,6 +174,7 @@ def test_known_states_are_kept(fitted: DrivenHMMDensity) -> None:
         clone(fitted).fit(X, covariates=U, given=[s + 2 for s in path])
 
 
+@pytest.mark.slow
 def test_best_paths_alone_also_teach(fitted: DrivenHMMDensity) -> None:
     hard = clone(fitted).set_params(hard=True).fit(X, covariates=U)
     assert hard.report_.converged
@@ -177,6 +187,7 @@ def test_best_paths_alone_also_teach(fitted: DrivenHMMDensity) -> None:
     assert_allclose(hard.model_.objective(hard.stats_), best, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_fit_that_was_cut_off_goes_on(fitted: DrivenHMMDensity, tmp_path: Path) -> None:
     kept = tmp_path / "progress"
     with pytest.warns(lk.FitWarning, match="not converged"):

@@ -43,6 +43,7 @@ def test_votes_are_those_of_brute_force(k, weights, how, rng):
     assert m.score(X[40:], y[40:]) > 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [
     {"steps": "symmetric 1/2"}, {"steps": "asymmetric 1", "band": 0.6},
     {"metric": lambda x, y: cdist(x, y, "cityblock")},

@@ -50,6 +50,7 @@ def test_factor_analysis_is_as_likely_as_scikit_learns(rng):
     np.testing.assert_allclose(ours.covariance_, peer.get_covariance(), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_em_ends_at_the_closed_form(rng):
     X = make_rows(rng)
     for prior in (None, "weak"):
@@ -66,6 +67,7 @@ def test_em_ends_at_the_closed_form(rng):
         PPCA(2, method="em", max_iter=2).fit(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BOTH)
 def test_the_number_of_factors_is_found(rng, kind):
     X = make_rows(rng, 1000, 10, 3)
@@ -222,6 +224,7 @@ def test_em_with_a_column_that_no_row_shows(rng):
     assert (np.diff(em.report_.trace) >= -1e-9 * np.abs(em.report_.trace[:-1])).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", ["weak", None])
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_a_class_that_never_saw_a_column(rng, prior):

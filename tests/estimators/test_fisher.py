@@ -27,6 +27,7 @@ def test_with_all_axes_it_is_linear_discriminant_analysis(load, solver):
         assert abs(np.corrcoef(z[:, j], w[:, j])[0, 1]) == pytest.approx(1.0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_constant_columns_of_digits():
     X, y = load_digits(return_X_y=True)
     mine, peer = lk.FisherDiscriminant().fit(X, y), LinearDiscriminantAnalysis().fit(X, y)

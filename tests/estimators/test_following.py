@@ -40,6 +40,7 @@ FOLLOWED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", FOLLOWED)
 @pytest.mark.parametrize("cut", [1, 23])
 def test_it_goes_on_to_the_same_bits(tmp_path, what, cut):

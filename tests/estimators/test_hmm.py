@@ -78,6 +78,7 @@ def test_words_as_symbols():
 # ----------------------------------------------------------------------- scikit-learn
 
 
+@pytest.mark.slow
 def test_cross_validation_over_sequences():
     x = words(12)
     for data in (x, Ragged.from_list(x)):

@@ -64,6 +64,7 @@ OTHERS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [KINDS, *OTHERS])
 def test_every_rung_learns_its_columns(kinds):
     X, y = mixed()
@@ -208,6 +209,7 @@ def test_mixtures_stand_on_top_where_every_class_has_the_rows():
     assert not any(rung.key.startswith("mixture-") for rung in ladder({"a": "real", "b": "real"}))
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(2)
 @pytest.mark.filterwarnings("ignore:.*distinct rows with gaps")
 @pytest.mark.parametrize("kinds", [KINDS, *OTHERS])
@@ -227,6 +229,7 @@ def in_turns(n: int) -> tuple[pl.DataFrame, np.ndarray]:
     return pl.DataFrame({"a": 10.0 * lump + rng.normal(size=n), "b": rng.normal(size=n)}), lump % 2
 
 
+@pytest.mark.slow
 def test_a_mixture_wins_where_classes_have_lumps():
     X, y = in_turns(400)
     field = Field.of(X, np.array(["u", "v"]), y, 3)
@@ -237,6 +240,7 @@ def test_a_mixture_wins_where_classes_have_lumps():
     assert by["full"] > 0.2
 
 
+@pytest.mark.slow
 def test_a_gaussian_stays_where_it_is_as_good():
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 300)
@@ -283,6 +287,7 @@ def test_windows_ask_for_some_rows_of_each_class():
 # ------------------------------------------------------ tails, windows, trees
 
 
+@pytest.mark.slow
 def test_a_robust_model_wins_where_rows_are_wrong():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400)
@@ -296,6 +301,7 @@ def test_a_robust_model_wins_where_rows_are_wrong():
     assert min(by["diagonal"], by["pooled"], by["full"]) > 0.4
 
 
+@pytest.mark.slow
 def test_windows_win_where_no_shape_fits():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 600)
@@ -358,6 +364,7 @@ def test_the_joint_density_of_a_row_has_a_law_for_each_kind():
     assert [own for _, _, own in fitted.parts_] == [["size", "width"], ["visits"], ["colour"], ["smokes"]]
 
 
+@pytest.mark.slow
 def test_rivals_take_the_table_as_it_is():
     X, y = mixed()
     for rung in rivals(KINDS, {"cost": None, "reject_cost": 0.1, "novelty": None}):
@@ -371,6 +378,7 @@ def test_rivals_take_the_table_as_it_is():
 # ------------------------------------------------------------------------ the contest
 
 
+@pytest.mark.slow
 def test_costs_are_those_of_scikit_learns_folds_by_hand():
     field = wine_field(calibrate=False)
     contest = compete(field, rungs_of("pooled,diagonal"))
@@ -382,6 +390,7 @@ def test_costs_are_those_of_scikit_learns_folds_by_hand():
         assert standing.cost == pytest.approx(wrong / 178)
 
 
+@pytest.mark.slow
 def test_ties_in_cost_go_to_the_least_log_loss_and_ties_in_that_to_the_simplest():
     contest = compete(wine_field(), rungs_of("all"))
     near = [s for s in contest.standings if s.behind.value <= s.behind.se]
@@ -474,6 +483,7 @@ def test_who_fails_is_shown_and_the_others_go_on():
         compete(wine_field(), [bad])
 
 
+@pytest.mark.slow
 def test_rivals_are_measured_but_do_not_win():
     rival = Rung("logistic", "logistic", "", 0, LogisticRegression(C=1e-3, max_iter=5000), rival=True)
     contest = compete(wine_field(), [rival, *rungs_of("frequencies")])
@@ -503,6 +513,7 @@ def test_other_class_probabilities_are_as_if_the_model_had_them():
     assert from_all_rows(rung.estimator, field).class_prior_.tolist() == prior.tolist()
 
 
+@pytest.mark.slow
 def test_groups_are_the_witnesses():
     groups = np.arange(178) // 6
     field = wine_field(groups=groups)
@@ -524,6 +535,7 @@ def too_sure(n: int, C: int, factor: float) -> tuple[np.ndarray, np.ndarray]:
     return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True), owner
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [2, 4])
 def test_too_sure_posteriors_are_softened(C):
     scores, owner = too_sure(3000, C, 4.0)
@@ -534,12 +546,14 @@ def test_too_sure_posteriors_are_softened(C):
         assert float(found.map.temperature) == pytest.approx(4.0, rel=0.1) and "temperature" in found.words
 
 
+@pytest.mark.slow
 def test_honest_posteriors_stay_as_they_are():
     scores, owner = too_sure(3000, 3, 1.0)
     assert recalibrated(scores, owner, np.arange(3000) % 5, None) is None
     assert recalibrated(scores[:20], owner[:20], None, None) is None
 
 
+@pytest.mark.slow
 def test_sequences_are_softened_without_a_mistake_and_shifted_where_that_helps():
     """Forty sequences without a mistake are no evidence for certainty; a class that wins too often is put right."""
     scores = -300.0 * (1.0 - np.eye(4))[np.arange(40) % 4]

@@ -49,6 +49,7 @@ def test_words_and_columns_of_several_kinds():
     assert h.calm_.shape == (3, 120) and (h.calm_[0] >= 0).all()
 
 
+@pytest.mark.slow
 def test_left_out_frames_are_as_surprising_as_new_ones():
     """400 frames, 4 full covariances: in sample frames look calmer than new ones, left out they do not."""
     left, new, own = [], [], []
@@ -63,6 +64,7 @@ def test_left_out_frames_are_as_surprising_as_new_ones():
     assert np.mean(left) == pytest.approx(np.mean(new), abs=0.5 * (np.mean(new) - np.mean(own)))
 
 
+@pytest.mark.slow
 def test_which_frames_are_kept():
     rng = np.random.default_rng(2)
     many = fitted([frames(rng, 30) for _ in range(12)])

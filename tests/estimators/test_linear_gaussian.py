@@ -79,6 +79,7 @@ def test_tracks_with_a_silent_sensor_are_learnt_and_followed():
     assert sum(news) == pytest.approx(est.score_samples(y)[0], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_full_covariance_that_collapses_is_held_by_a_weak_prior():
     y = tracks()
     est = LinearGaussianDensity(mover(noise=0.3, observation=1.0), ["noise", "observation"])
@@ -110,6 +111,7 @@ def short_and_silent(n=8):
     return [y[0][:1], *y[:4], np.full((5, 2), np.nan), *y[4:], silent]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*not converged")
 @pytest.mark.parametrize("accelerate", [True, False])
 def test_tracks_that_say_too_little_of_their_start_are_left_out_with_a_note(accelerate):
@@ -187,6 +189,7 @@ def test_inputs_are_learnt_from():
 # ----------------------------------------------------------------- from nothing
 
 
+@pytest.mark.slow
 def test_without_a_model_one_is_found():
     """Two states make a wave about a level; three would too."""
     rng = np.random.default_rng(0)
@@ -218,6 +221,7 @@ def test_a_column_that_never_changes_and_one_frame_are_learnt_from():
     assert np.isfinite(one.score(y[:1]))
 
 
+@pytest.mark.slow
 def test_a_column_that_never_changes_is_named_where_a_model_is_given():
     rng = np.random.default_rng(0)
     y = pd.DataFrame({"valve": np.full(50, 7.0), "flow": rng.normal(size=50)})
@@ -275,6 +279,7 @@ def test_a_fit_cut_off_goes_on(tmp_path):
     assert np.array_equal(whole.model_.observation, again.model_.observation)
 
 
+@pytest.mark.slow
 def test_files_bring_the_same_bits_back(tmp_path):
     from likely.files import ESTIMATORS
 
@@ -351,6 +356,7 @@ def test_settings_that_do_not_fit_are_refused_in_words():
         LinearGaussianDensity(states=0).fit(y)
 
 
+@pytest.mark.slow
 def test_a_summary_says_what_was_learnt():
     est = LinearGaussianDensity(mover(), ["observation"]).fit(tracks(3))
     told = str(est.summary())
@@ -371,6 +377,7 @@ def test_it_is_chosen_by_cross_validation():
 # ----------------------------------------------------------------- as a class density
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("density", [
     LinearGaussianDensity(mover(), ["noise", "observation"], form={"noise": "scale"}),
     pytest.param(LinearGaussianDensity(states=2), marks=pytest.mark.slow),
@@ -391,6 +398,7 @@ def test_two_kinds_of_movers_are_told_apart(density):
     assert clf.sample(3, 0, length=7)[0].lengths.tolist() == [7, 7, 7]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_a_label_that_is_missing_is_hidden():
     steady, drunk = mover(noise=3.0), L.local_level(noise=0.5, observation=1.0, dim=2, start=(0.0, 1.0))

@@ -39,6 +39,7 @@ def named(y, hidden=HIDDEN, gap=None):
 # ----------------------------------------------------------------- the likelihood
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DENSITIES)
 def test_some_labels_the_likelihood_is_the_one_of_the_book(name):
     """Σ over labelled rows log p(c) p(x | c) + Σ over the others log Σ_c p(c) p(x | c), + log prior; never falling."""
@@ -68,6 +69,7 @@ def test_hidden_rows_of_no_weight_change_nothing():
     np.testing.assert_allclose(weighted.predict_proba(X), clf.predict_proba(X), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_weight_is_so_many_copies_with_labels_missing():
     times = np.random.default_rng(2).integers(0, 4, 240)
     for name in ("full", "diagonal", "mixtures", "tied mixtures"):
@@ -96,6 +98,7 @@ def test_hidden_rows_help():
 # ------------------------------------------------------------------- what is missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "y",
     [
@@ -111,6 +114,7 @@ def test_every_word_for_missing(y):
     assert bits(clf.model_) == bits(want.model_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "y",
     [
@@ -126,6 +130,7 @@ def test_numbers_come_back_as_whole_numbers(y):
     assert bits(clf.model_) == bits(lk.BayesClassifier().fit(X, named(Y)).model_)
 
 
+@pytest.mark.slow
 def test_booleans_and_dates():
     flags = np.array([None if h else bool(v) for v, h in zip(Y > 0, HIDDEN, strict=True)], dtype=object)
     clf = lk.BayesClassifier().fit(X, flags)
@@ -232,6 +237,7 @@ def test_a_class_that_is_named_and_never_seen(name):
 # ------------------------------------------------------------- labels and entries
 
 
+@pytest.mark.slow
 def test_labels_and_entries_missing_at_once():
     x = X.copy()
     x[np.random.default_rng(4).random(x.shape) < 0.2] = np.nan
@@ -245,6 +251,7 @@ def test_labels_and_entries_missing_at_once():
         assert clf.score(x, named(Y, np.zeros(240, bool))) > 0.7
 
 
+@pytest.mark.slow
 def test_leaving_one_out_is_fitting_without_it():
     x, y = X[:40], named(Y)[:40]
     got = lk.BayesClassifier().leave_one_out(x, y)
@@ -273,6 +280,7 @@ def test_hard_labels_in_classes_with_mixtures():
     assert (np.diff(clf.report_.trace) >= -1e-10 * abs(clf.report_.trace[0])).all()
 
 
+@pytest.mark.slow
 def test_windows_that_do_not_settle_say_why():
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 400)

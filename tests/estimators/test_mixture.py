@@ -130,6 +130,7 @@ def test_the_order_of_rows_does_not_matter(name):
     assert gap(a.model_, b.model_) <= 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["full", "diagonal", "Poisson", "Bernoulli", "multinomial"])
 def test_the_order_of_columns_does_not_matter(name):
     x = rows_for(name)
@@ -244,6 +245,7 @@ def test_a_sparse_prior_empties_and_never_turns_negative(a):
     np.testing.assert_allclose(alive.log_prob(X), m.score_samples(X), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_price_for_parts_finds_how_many_there_are():
     price = lk.SparseWeights.costing(12, 2.5)  # half of the five parameters of a part
     m = lk.MixtureDensity(n_components=12, prior=price, random_state=0, restarts=8, max_iter=2000).fit(X)
@@ -308,6 +310,7 @@ def test_a_lone_mixture_can_have_one_covariance(kind, tie):
         assert m.score(x) == pytest.approx(peer.score(x), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["full", "diagonal", "spherical"])
 def test_each_class_can_have_one_covariance_for_its_components(kind):
     density = lk.MixtureDensity(lk.GaussianDensity(kind), 2, tie="covariance per class", random_state=0)
@@ -334,6 +337,7 @@ def test_the_objective_is_finite_where_a_prior_empties_components(prior, given):
     assert np.isfinite(report.trace).all() and (np.diff(report.trace) > -1e-9).all() and report.converged
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(2)
 @pytest.mark.parametrize("how", [{}, {"restarts": 3}, {"start": "random"}, {"tie": "covariance"}], ids=str)
 def test_names_and_order_of_classes_do_not_matter(how):
@@ -371,6 +375,7 @@ def test_files_bring_the_same_bits_back(tmp_path):
         assert more.score_samples(X).tobytes() == same.score_samples(X).tobytes()
 
 
+@pytest.mark.slow
 def test_missing_entries_cost_the_weak_prior_no_more_than_their_information():
     """0.5 nats per row, when the prior was made of rows that parts without correlations had filled."""
 

@@ -32,6 +32,7 @@ def test_a_constant_column_changes_nothing(kind, prior):
     np.testing.assert_allclose(a, b, atol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_sum_of_columns_does_not_multiply_clusters(seed):
@@ -45,6 +46,7 @@ def test_a_sum_of_columns_does_not_multiply_clusters(seed):
 # --------------------------------------------------------------- order and copies
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaps", [0.0, 0.25])
 def test_neither_order_nor_copies_matter(gaps):
     X = blobs(n=700)
@@ -60,6 +62,7 @@ def test_neither_order_nor_copies_matter(gaps):
 # ------------------------------------------------------------------------ streams
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 3])
 def test_a_stream_of_very_small_blocks_finds_all_components(rows):
     X = blobs()[np.random.default_rng(3).permutation(480)]
@@ -83,6 +86,7 @@ COMPONENTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(8)
 @pytest.mark.parametrize("tie", [None, "all"])
 @pytest.mark.parametrize("component", COMPONENTS, ids=lambda c: type(c).__name__)
@@ -157,6 +161,7 @@ def test_rows_set_aside_choose_the_model_however_learning_ends(stop):
     assert mean_log_prob(report.model, aside) == pytest.approx(max(seen), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_goes_on_where_more_is_asked_for_and_refuses_another_prior(tmp_path):
     X, path = blobs(), str(tmp_path / "em")
     settings = {"n_components": 4, "random_state": 0}

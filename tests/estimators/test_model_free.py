@@ -24,6 +24,7 @@ def table(n=240, seed=0):
     return rng.normal(size=(n, 2)) * [0.5, 1.0] + np.stack([2.0 * y, (y == 1) * 3.0], axis=1), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("density", DENSITIES, ids=repr)
 def test_streams_are_the_batch(density):
     from sklearn.base import clone
@@ -39,6 +40,7 @@ def test_streams_are_the_batch(density):
     assert np.allclose(later.predict_proba(X), clf.predict_proba(X), atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(3)
 @pytest.mark.parametrize("density", DENSITIES, ids=repr)
 def test_classes_are_told_apart(density):
@@ -51,6 +53,7 @@ def test_classes_are_told_apart(density):
     assert clf.sample(10, random_state=0)[0].shape == (10, 2)
 
 
+@pytest.mark.slow
 def test_each_class_has_its_own_scale():
     rng = np.random.default_rng(2)
     lumps = np.repeat(rng.normal(size=(10, 2)) * 5, 20, axis=0) + 0.05 * rng.normal(size=(200, 2))

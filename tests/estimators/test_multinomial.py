@@ -145,6 +145,7 @@ def test_what_crosses_the_border_is_scipys(texts):
     assert np.array_equal(d.score_samples(tallied(X)), d.score_samples(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [lk.MultinomialDensity, lk.DirichletMultinomialDensity])
 def test_fractions_in_new_rows_are_told_of_once(kind):
     x = np.array([[1.0, 2.0, 2.0], [2.0, 1.0, 0.0], [0.0, 4.0, 1.0], [5.0, 1.0, 3.0]])

@@ -126,6 +126,7 @@ def test_saved_and_loaded(table, tmp_path):
     assert again.partial_fit(frame, y).class_count_.sum() == 800
 
 
+@pytest.mark.slow
 def test_grids_over_laws(table):
     frame, y = table
     grid = GridSearchCV(lk.NaiveBayes(), {"laws": ["auto", {"visits": "poisson"}]}, cv=3).fit(frame, y)
@@ -173,6 +174,7 @@ def columns_of(kind: str, y: np.ndarray) -> np.ndarray:
     return np.column_stack([draw[kind]() for _ in range(2)]).astype(float)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.errors.FitWarning")
 @pytest.mark.parametrize("law", ALIKE)
 def test_a_law_by_name_is_the_product_of_its_columns(law):

@@ -273,6 +273,7 @@ def test_error_of_one_neighbour_lies_between_bayes_and_twice_that():
     assert found == pytest.approx(limit, abs=4 * np.sqrt(limit / m))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "digits" / "usps.npz").exists(), reason="no data: the digits are not here")
 def test_usps_as_published():
     z = np.load(DATA / "digits" / "usps.npz")

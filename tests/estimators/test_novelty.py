@@ -41,6 +41,7 @@ def test_the_alarm_is_exact_for_exchangeable_scores(n, rate):
     assert found == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 4000))
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(3)
 @pytest.mark.parametrize(("n", "d", "classes"), [(60, 10, 2), (60, 10, 10), (30, 3, 2), (150, 8, 3)])
 @pytest.mark.parametrize("gaps", [0.0, 0.1])
@@ -90,6 +91,7 @@ def test_streams_set_alarms_by_rows_not_yet_seen():
     assert clf.calm_.shape[1] == 1200  # of the later half: a young model knew too little
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [[10_000, *[10] * 300], [6] * 60, [5000] * 3])
 def test_chunks_of_any_size_keep_the_rate(sizes):
     rng = np.random.default_rng(5)
@@ -122,6 +124,7 @@ def overlapping(rng, n, d=2):
     return rng.normal(size=(n, d)) + y[:, None], y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bins", ["doane", 6, "leave-one-out"])
 def test_histograms_keep_the_rate(bins):
     """Left-out rows meet the edges of the others: those of all rows would hold them, and 8 to 13 % were novel here."""

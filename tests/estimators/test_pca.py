@@ -136,6 +136,7 @@ def expected(mean, cov, x):
     return out
 
 
+@pytest.mark.slow
 def test_axes_of_rows_with_gaps_are_those_of_a_gaussian_found_by_em():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 4)) + 0.3 * rng.normal(size=(150, 4)) + np.arange(4)

@@ -63,6 +63,7 @@ def test_a_mixture_given_as_start_is_taken(faithful: Any) -> None:
     assert m.model_.parts.mean[0, 0] < m.model_.parts.mean[1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "number", "bic"), [("pooled", 3, 2314.3), ("full", 2, 2322.2)])
 def test_bic_on_old_faithful_is_that_of_mclust(faithful: Any, kind: str, number: int, bic: float) -> None:
     """The shared covariance with three parts (EEE, 3) has BIC 2314.4 there, two of their own (VVV, 2) 2322.2 [M]."""
@@ -94,6 +95,7 @@ def test_ppca_explains_held_out_oil_flow_as_scikit_learn_does(oil: Any, factors:
     np.testing.assert_allclose(ours, peer.score_samples(T), rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(1)
 @QUIET
 @pytest.mark.parametrize("factors", [1, 3])
@@ -113,6 +115,7 @@ def test_six_clusters_of_oil_flow_are_its_regimes(oil: Any) -> None:
     assert adjusted_rand(y, m.labels_) > 0.6  # a regime may take several clusters
 
 
+@pytest.mark.slow
 def test_mixtures_of_ppca_learn_each_class_as_if_alone(oil: Any) -> None:
     """What a class learns in a classifier is what it learns by itself, started alike."""
     X, y, T, u = oil
@@ -128,6 +131,7 @@ def test_mixtures_of_ppca_learn_each_class_as_if_alone(oil: Any) -> None:
         )
 
 
+@pytest.mark.slow
 def test_full_mixtures_a_class_err_less_than_one_gaussian(oil: Any) -> None:
     X, y, T, u = oil
     wrong = [
@@ -158,6 +162,7 @@ def usps(data_dir: Path) -> Any:
     return projected(data_dir, "usps", 30)
 
 
+@pytest.mark.slow
 @QUIET
 def test_one_component_a_class_is_the_plain_gaussian_classifier(usps: Any) -> None:
     X, y, T, _ = usps
@@ -225,6 +230,7 @@ def hidden_but(y: Any, share: float) -> tuple[Any, Any]:
     return np.where(kept, y.astype(object), None), kept
 
 
+@pytest.mark.slow
 @QUIET
 def test_clusters_of_texts_are_newsgroups(four_groups: Any) -> None:
     X, y, _, _ = four_groups
@@ -232,6 +238,7 @@ def test_clusters_of_texts_are_newsgroups(four_groups: Any) -> None:
     assert purity(y, m.labels_) > 0.8
 
 
+@pytest.mark.slow
 @QUIET
 def test_texts_without_labels_help_where_labels_are_few(four_groups: Any) -> None:
     X, y, T, u = four_groups
@@ -257,6 +264,7 @@ def test_a_twentieth_of_the_labels_of_all_newsgroups(data_dir: Path) -> None:
 # ---------------------------------------------------------------- missing values
 
 
+@pytest.mark.slow
 @QUIET
 def test_gaps_of_oil_flow_are_filled_better_than_by_regressions(oil: Any) -> None:
     X = (oil[0] - oil[0].mean(axis=0)) / oil[0].std(axis=0)

@@ -142,6 +142,7 @@ def told(given, component=None):
     return [str(w.message) for w in heard if "distinct whole numbers" in str(w.message)]
 
 
+@pytest.mark.slow
 def test_gaussians_that_nobody_asked_for_do_not_fit_codes_in_silence():
     codes = np.random.default_rng(0).integers(0, 4, (2, 100))
     found = told(list(codes))

@@ -85,6 +85,7 @@ def test_decisions_costs_priors_and_refusals(clf: lk.BayesClassifier) -> None:
     assert_allclose(classifier(class_prior=3.0).fit(X[:30], Y[:30]).class_prior_, [13 / 36, 23 / 36])
 
 
+@pytest.mark.slow
 def test_each_sequence_left_out(clf: lk.BayesClassifier) -> None:
     some_of = np.arange(0, 40, 4)
     x, y = [X[i] for i in some_of], Y[some_of]
@@ -95,6 +96,7 @@ def test_each_sequence_left_out(clf: lk.BayesClassifier) -> None:
         assert_allclose(found[i], alone.log_posterior([x[i]])[0], atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [list, Ragged.from_list])
 def test_folds_and_searches(form: Any) -> None:
     x = form(X)

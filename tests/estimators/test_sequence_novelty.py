@@ -101,6 +101,7 @@ def test_held_out_sequences_raise_the_alarm_at_the_stated_rate(clf: lk.BayesClas
     assert abs(short - long) < 0.1
 
 
+@pytest.mark.slow
 def test_few_sequences_set_a_sound_alarm_too() -> None:
     rates = []
     for seed in range(6):

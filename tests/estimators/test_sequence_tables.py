@@ -102,6 +102,7 @@ def test_what_does_not_fit_together_is_refused(mixed):
 # ---------------------------------------------------------------------- numbers of states
 
 
+@pytest.mark.slow
 def test_the_number_of_states_is_found(rng):
     truth = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [4.0]], 1.0))
     choice = choose_states(lk.HMMDensity(random_state=0), truth.sample(12, rng, length=60), (1, 2, 4))
@@ -112,6 +113,7 @@ def test_the_number_of_states_is_found(rng):
     assert choice.held_out[1] > choice.held_out[0]
 
 
+@pytest.mark.slow
 def test_held_out_is_what_folds_by_hand_give(rng):
     x = lk.Ragged.from_list([rng.normal(size=(n, 1)) for n in (5, 9, 7, 12, 6)])
     choice = choose_states(lk.HMMDensity(), x, (1,), cv="leave-one-out")

@@ -275,6 +275,7 @@ def test_search_and_cross_validation(rng):
     assert cross_val_score(make_pipeline(StandardScaler(), lk.GaussianDensity()), X, cv=3).shape == (3,)
 
 
+@pytest.mark.slow
 def test_intervals_cover(rng):
     hits = {"mean": 0, "standard deviation": 0, "correlation": 0, "rate": 0}
     for _ in range(400):

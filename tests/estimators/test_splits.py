@@ -173,6 +173,7 @@ def test_equal_rows_are_found_in_any_table(kind, X):
     assert type(taken) is type(X)
 
 
+@pytest.mark.slow
 def test_numbers_do_not_collide(rng):
     grid = np.stack(np.meshgrid(*[np.arange(100.0)] * 3), axis=-1).reshape(-1, 3)
     assert len(np.unique(equal_rows(grid))) == len(grid)

@@ -12,6 +12,7 @@ def classes(n=150, seed=0):
     return x, np.repeat(["a", "b"], n)
 
 
+@pytest.mark.slow
 def test_wrong_rows_do_not_cost_a_classifier_its_boundary():
     x, y = classes()
     spoilt = x.copy()

@@ -63,6 +63,7 @@ def test_with_all_labels_given_it_learns_the_model() -> None:
     assert right(est.predict(y), z) > 0.95
 
 
+@pytest.mark.slow
 def test_regimes_that_are_the_same_are_told_apart_by_windows() -> None:
     z, y = sequences()
     with _quiet():
@@ -71,6 +72,7 @@ def test_regimes_that_are_the_same_are_told_apart_by_windows() -> None:
     assert max(right(found, z), 1 - right(found, z)) > 0.93
 
 
+@pytest.mark.slow
 def test_a_number_of_regimes_is_enough() -> None:
     """Levels and dynamics are guessed from the data; the state that carries the levels stays 1."""
     z, y = sequences()
@@ -107,6 +109,7 @@ def test_the_usual_end_of_learning_is_no_failure_to_be_mended() -> None:
     assert not est.report_.converged and est.report_.reason.startswith("the approximate evidence would fall")
 
 
+@pytest.mark.slow
 def test_some_labels_name_the_regimes() -> None:
     z, y = sequences()
     given = [np.where(np.arange(150) < 40, s, -1) for s in z]
@@ -224,6 +227,7 @@ def test_the_nile_falls_in_1899() -> None:
     assert late.argmax() == 28 and late[28] > 0.5
 
 
+@pytest.mark.slow
 def test_regimes_of_few_frames_are_lifted_off_a_singular_observation():
     """By maximum likelihood a regime explains few frames exactly; rounding must not make them impossible."""
     singular = 0

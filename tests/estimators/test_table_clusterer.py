@@ -40,6 +40,7 @@ def test_arrays_are_read_in_the_order_of_the_training_table(tmp_path):
             one.predict(X.drop("same").to_numpy())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["bic", "held-out", "prior"])
 def test_every_way_finds_the_lumps(by):
     X, k = lumps()
@@ -50,6 +51,7 @@ def test_every_way_finds_the_lumps(by):
     assert np.array_equal(model.predict_proba(X).argmax(axis=1) + 1, model.labels_)
 
 
+@pytest.mark.slow
 def test_bic_is_that_of_scikit_learn():
     X, _ = lumps()
     start = np.array([[0.0, 0.0], [9.0, -9.0], [18.0, -18.0]])
@@ -73,6 +75,7 @@ def test_shapes_need_rows_and_columns():
     assert list(shapes({"a": "real", "c": "count"}, 100)) == ["diagonal"]
 
 
+@pytest.mark.slow
 def test_words_that_occur_once_do_not_spoil_the_choice():
     X, _ = lumps()
     words = [f"odd-{i}" if i % 40 == 0 else "usual" if i % 2 else "other" for i in range(240)]
@@ -89,6 +92,7 @@ def test_rows_without_weight_are_not_there():
     assert left_out_surprises(found.mixture, odd, w)[1].sum() == 120
 
 
+@pytest.mark.slow
 def test_left_out_surprises_are_larger_than_those_of_rows_learnt_from():
     rng = np.random.default_rng(0)
     X = pl.DataFrame(rng.normal(size=(40, 6)), schema=[f"x{j}" for j in range(6)])
@@ -138,6 +142,7 @@ def test_a_cluster_is_worth_three_distinct_rows():
     assert made.n_components_ == 1
 
 
+@pytest.mark.slow
 def test_it_comes_back_from_a_file_as_it_was(tmp_path):
     X, _ = lumps(120)
     X = X.with_columns(colour=pl.Series(["red", "blue", None] * 40), visits=pl.Series(list(range(6)) * 20))

@@ -45,6 +45,7 @@ def test_folds_are_stratified_and_known():
     assert e.error.value < 0.08
 
 
+@pytest.mark.slow
 def test_leave_one_out_equals_scikit_learns():
     rows = np.unique(X, axis=0, return_index=True)[1]
     e = evaluate(GaussianNB(), X[rows], Y[rows], cv="leave-one-out")
@@ -52,6 +53,7 @@ def test_leave_one_out_equals_scikit_learns():
     np.testing.assert_allclose(np.exp(e.log_posterior), theirs, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_leave_one_out_from_statistics_equals_learning_anew():
     clf = lk.BayesClassifier(lk.GaussianDensity("pooled"))
     rows = np.unique(X, axis=0, return_index=True)[1]
@@ -232,6 +234,7 @@ def test_folds_of_a_fitted_model_are_not_silent():
     assert silent.error == asked.error == fresh.error
 
 
+@pytest.mark.slow
 def test_copies_of_a_calibrated_table_are_calibrated_inside_folds():
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
@@ -254,6 +257,7 @@ def test_copies_without_their_calibration_are_told_of():
         evaluate(clf, X, Y, cv=5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "clf", [lk.BayesClassifier(calibration="temperature"), lk.Calibrated(GaussianNB(), "temperature", 3)], ids=repr
 )

@@ -60,6 +60,7 @@ def urn_bits(n: int) -> float:
     return worst
 
 
+@pytest.mark.slow
 def test_log_prob_of_an_urn_is_right_to_the_last_bits():
     assert urn_bits(200) <= 4
 
@@ -153,6 +154,7 @@ def test_counts_that_say_little_give_finite_laws():
     assert spread.variance[0] == pytest.approx(lk.Binomial(7, 0.5).variance[0], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_what_a_beta_law_predicts(rng):
     post = lk.Beta(2.0, 3.0).update(lk.Binomial(4, 0.5).collect([1, 2, 4]))
     assert (post.a[0], post.b[0]) == (9.0, 8.0) and isinstance(post.predictive(), lk.BetaBinomial)

@@ -99,6 +99,7 @@ def prior_for_each_class():
     return lk.NormalInverseWishart(np.zeros((2, 3)), np.array([1.5, 1.0]), scales, np.array([6.0, 12.0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [0, 1])
 @pytest.mark.parametrize("pooling", ["observation", "class"])
 @pytest.mark.parametrize("kind", KINDS)
@@ -192,6 +193,7 @@ def test_small_changes_of_a_diagonal_are_expanded_rightly(monkeypatch):
     np.testing.assert_allclose(fast, ends.left_out(0, X, w), atol=1e-5 * 900)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_statistics_say_is_called_an_approximation(kind):
     X, y = heavy_tailed(0)

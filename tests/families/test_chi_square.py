@@ -14,6 +14,7 @@ def exact_log_prob(x, k):
     return (k / 2 - 1) * mpmath.log(x) - x / 2 - mpmath.loggamma(k / 2) - k / 2 * mpmath.log(2)
 
 
+@pytest.mark.slow
 def test_log_density_to_the_last_bits():
     rng, n = np.random.default_rng(1), 1000
     dof = log_uniform(rng, -6, 6, n)

@@ -108,6 +108,7 @@ def test_all_cells_gaps_marginals_and_the_mode():
         assert np.allclose(law.marginals(row[None])[0], want, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_long_chains_do_not_underflow():
     x = np.repeat(np.arange(2.0)[:, None], 1000, axis=1)
     law = lk.ChowTree.fit(np.repeat(x, 5, axis=0), prior="weak")
@@ -117,6 +118,7 @@ def test_long_chains_do_not_underflow():
     assert np.isfinite(found).all() and found[0] > found[1] > -1000
 
 
+@pytest.mark.slow
 def test_draws_follow_the_law():
     rng, law = np.random.default_rng(1), lk.ChowTree.fit(dependent(d=3))
     rows = all_rows(law)
@@ -193,6 +195,7 @@ def test_em_never_falls_and_finds_the_tree():
     assert report.model.replace(tables=shaken).log_prob(x).sum() < report.trace[-1]
 
 
+@pytest.mark.slow
 def test_gaps_that_know_what_they_hide_are_filled_by_what_is_seen():
     """A column is hidden where its neighbour is 1: counting what is shown errs, expectation does not."""
     rng = np.random.default_rng(7)

@@ -159,6 +159,7 @@ def test_a_chi_square_law_learns_nothing_from_zeros():
     np.testing.assert_allclose(found.dof_, lk.ChiSquare.fit([1.0, 2.0]).dof)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [
     lk.Binomial([7, 30], [0.2, 0.9]), lk.BetaBinomial([7, 30], [0.5, 2.0], 3.0),
     lk.Binomial([[7, 30], [9, 3]], [[0.2, 0.0], [1.0, 0.5]]),

@@ -45,6 +45,7 @@ def test_draws_have_the_covariance_and_the_radii(profile, shape):
     assert inside == pytest.approx(0.7, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("profile", "shape"), [("t", 5.0), ("power", 0.7), ("power", 3.0), ("logistic", None)])
 def test_learning_finds_the_summit(profile, shape):
     x = lk.Elliptical(profile, [1.0, -1.0], S2, shape).sample(300, np.random.default_rng(2))

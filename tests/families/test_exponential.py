@@ -38,6 +38,7 @@ def test_as_scipy_has_it(rng):
     assert lk.Exponential.fit(x).rate[0] == pytest.approx(1 / stats.expon.fit(x, floc=0)[1], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_unbiased_rate():
     rng = np.random.default_rng(0)
     found = [lk.Exponential.unbiased_fit(rng.exponential(0.5, 5)).rate[0] for _ in range(3000)]

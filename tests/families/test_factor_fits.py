@@ -10,6 +10,7 @@ from sklearn.decomposition import FactorAnalysis
 from likely.families import factor_fits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "q"), [(3, 1), (10, 10), (100, 5), (100, 60), (5, 0)])
 def test_leading_eigenvectors(rng, d, q):
     a = rng.normal(size=(d, d))

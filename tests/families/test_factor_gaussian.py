@@ -131,6 +131,7 @@ def log_likelihood(parameters, x, q, kind):
     return multivariate_normal(x.mean(axis=0), c).logpdf(x).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["spherical", "diagonal"])
 def test_no_search_finds_a_better_one(rng, kind):
     x = rows_of(rng, 100, 7, 2)
@@ -159,6 +160,7 @@ def test_em_over_the_factors_ends_at_the_closed_form(rng):
     np.testing.assert_allclose(model.covariance_matrix, closed.covariance_matrix, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_the_objective_never_falls(rng):
     """200 problems: gaps, weights, one value or a stack, with and without the weak prior."""
@@ -276,6 +278,7 @@ def test_members_without_rows_and_nothing_to_learn_from(rng):
         f.refit(diagonal.collect(np.zeros((2, 3))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [None, "weak"])
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_the_objective_never_falls_where_columns_are_never_seen(rng, prior):

@@ -44,6 +44,7 @@ def exact_log_prob(mean, variance, x):
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["full", "diagonal", "spherical"])
 def test_log_density_to_the_last_bits(kind):
     count = POINTS if kind == "full" else POINTS // 4
@@ -60,6 +61,7 @@ def test_log_density_to_the_last_bits(kind):
     assert found.min() < -9e4 and bits.max() <= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 3])
 def test_log_density_of_several_columns_to_the_last_bits(d):
     rng = np.random.default_rng(d)
@@ -114,6 +116,7 @@ def test_log_distribution_function_far_below_the_smallest_number():
         assert g.log_cdf(z) == pytest.approx(float(exact), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_quantiles_in_both_tails():
     rng = np.random.default_rng(6)
     p = np.concatenate(
@@ -177,6 +180,7 @@ def worst_gap(count, seed):
     return worst, inside
 
 
+@pytest.mark.slow
 def test_the_product_keeps_its_promise_within_reach():
     worst, inside = worst_gap(300, 1)
     print(f"product against factors: worst {worst:.1e} on {inside} rows (allowed {ALLOWED:.0e})")

@@ -220,6 +220,7 @@ def lowest(count, steps, prior, seed=0):
         return min(climbs(x, steps, prior) for x in problems(count, seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [None, "weak"])
 def test_em_only_climbs(prior):
     assert lowest(60, 12, prior) >= -1e-10
@@ -241,6 +242,7 @@ def test_em_only_climbs_on_10_000_problems(prior):
     assert worst >= -1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("i", range(3))
 def test_no_optimiser_finds_more(i):
     """The summit of EM against a quasi-Newton search over mean and Cholesky factor, from the same start."""

@@ -47,6 +47,7 @@ def logs(law):
     return lambda x: law.log_prob(x[:, None])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
 @pytest.mark.parametrize("name", [*COUNTS, *LINES])
 def test_one_column_beside_its_own_sum_or_integral(name):
@@ -58,6 +59,7 @@ def test_one_column_beside_its_own_sum_or_integral(name):
     assert lk.kl(law, law).value == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_every_law_beside_draws(name):
     for case in filter(None, CASES[name]()):
@@ -71,6 +73,7 @@ def test_every_law_beside_draws(name):
 # ------------------------------------------------------------------------- sums over counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("p", "q"),
     [((2.5, 0.3), (2.5, 0.4)), ((2.5, 0.3), (5.0, 0.4)), ((0.5, 0.02), (3.0, 0.05)), ((50.0, 0.5), (60.0, 0.9))],
@@ -122,6 +125,7 @@ def test_a_heavy_divergence_beside_high_precision():
     assert found == (pytest.approx(0.04934307289144365, rel=1e-12), 0.0)
 
 
+@pytest.mark.slow
 def test_columns_add_and_cross_entropies_follow():
     p, q = (lk.BetaNegativeBinomial([2.0, 1.0], a, 1.0) for a in (3.0, 4.0))
     each = [lk.kl(p.marginal([j]), q.marginal([j])).value for j in range(2)]

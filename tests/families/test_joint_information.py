@@ -101,6 +101,7 @@ def test_gaussians_in_closed_form():
     assert lk.mutual_information(stack, split=[0]).value == pytest.approx([expected, 0.0])
 
 
+@pytest.mark.slow
 def test_mixtures_by_draws_against_a_grid():
     law = lk.Mixture([0.3, 0.7], lk.Gaussian([[0.0, 0.0], [3.0, 3.0]], 1.0))
     x = np.linspace(-7, 10, 341)

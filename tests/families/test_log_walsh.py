@@ -69,6 +69,7 @@ def test_what_never_varies_is_told():
     assert np.isfinite(calm.weights).all() and np.abs(calm.weights[1:]).max() < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [1.0, 2.0])
 def test_a_glass_is_climbed_as_high_as_all_cells_allow(strength):
     """The way of many columns, forced on few: nearly as good on other rows as exact maximum likelihood, or better."""
@@ -102,6 +103,7 @@ def test_order_one_learns_each_column_from_what_it_shows():
     assert law.objective(law.collect(x)) == pytest.approx(law.log_prob(x).sum(), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 def test_more_columns_than_cells_can_be_summed_over():
     rng = np.random.default_rng(7)
@@ -152,6 +154,7 @@ def held_out(x):
     return pairs, float(pairs.log_prob(x[half:]).mean()), float(alone.log_prob(x[half:]).mean())
 
 
+@pytest.mark.slow
 def test_two_prototypes_beyond_all_cells():
     rng = np.random.default_rng(0)
     p = np.where(rng.random((2, 21)) > 0.5, 0.95, 0.05)
@@ -161,6 +164,7 @@ def test_two_prototypes_beyond_all_cells():
     assert found > alone + 3 and found > truth - 0.5 and found < truth + 0.05 + 3 * law.error
 
 
+@pytest.mark.slow
 def test_a_chain_of_thirty_is_a_forest():
     rng = np.random.default_rng(1)
     same = rng.random((4000, 30)) < 0.9
@@ -171,6 +175,7 @@ def test_a_chain_of_thirty_is_a_forest():
     assert law.error < 0.1 and abs(found - truth) <= 0.3 and found > alone + 8
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 def test_a_glass_is_found_and_its_constant_is_honest():
     rng = np.random.default_rng(2)
@@ -181,6 +186,7 @@ def test_a_glass_is_found_and_its_constant_is_honest():
     assert found > best - 0.2 > alone + 0.5 and found < best + 3 * (law.error + truth.error) + 0.05
 
 
+@pytest.mark.slow
 def test_left_out_rows_would_choose_the_width_of_the_prior():
     """Noise is drawn to 0, and a strong coupling among it is not."""
     rng = np.random.default_rng(9)
@@ -191,6 +197,7 @@ def test_left_out_rows_would_choose_the_width_of_the_prior():
     assert pairs[0] > 0.8 and pairs[1:].mean() < 0.02  # noise alone would show 0.8/√300 = 0.046
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 def test_few_rows_of_many_columns_do_not_invent_pairs():
     rng = np.random.default_rng(3)
@@ -276,6 +283,7 @@ def test_the_mode_of_very_many_columns_is_refused_with_a_way_out():
     assert lk.LogWalsh.normalised([0.0, 1.0, -1.0] + [0.5] * 20, 22, 1).mode.tolist() == [1.0, 0.0] + [1.0] * 20
 
 
+@pytest.mark.slow
 def test_information_of_many_columns_comes_by_draws():
     d = 21
     b = ising(d, 8, 0.1)

@@ -9,6 +9,7 @@ import likely as lk
 from tests.families.digits import chances, log_uniform, worst_excess_bits, worst_relative
 
 
+@pytest.mark.slow
 def test_log_density_to_the_last_bits():
     rng, n = np.random.default_rng(1), 1000
     shape, scale = log_uniform(rng, -6, 6, n), log_uniform(rng, -6, 6, n)

@@ -49,6 +49,7 @@ def worst_bits(n: int) -> float:
     return worst
 
 
+@pytest.mark.slow
 def test_log_prob_is_right_to_the_last_bits():
     assert worst_bits(400) <= 2
 

@@ -21,6 +21,7 @@ def exact_log_prob(x, a, b, s):
     return -mpmath.log(b - a) - mpmath.log(1 + 2 / s) - (s + 1) * mpmath.log(1 + beyond / (b - a))
 
 
+@pytest.mark.slow
 def test_log_density_to_the_last_bits():
     rng, low, high, shape = points(700, 1)
     x = low + (high - low) * rng.choice([-1.0, 1.0], 700) * log_uniform(rng, -4, 6, 700)

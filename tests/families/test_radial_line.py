@@ -67,6 +67,7 @@ def test_any_profile_by_its_own_density():
     assert odd.cdf([3.0]) - odd.cdf([1.0 + jump]) == pytest.approx(beyond, abs=1e-10)
 
 
+@pytest.mark.slow
 def test_jumps_are_found_wherever_they_lie(rng):
     for place in rng.uniform(0.5, 3.0, 20):
         step = lk.Elliptical(lambda q, at=place: np.where(q <= at * at, -0.5 * q, -4.0 - 0.5 * q), [0.0], 1.0)

@@ -27,6 +27,7 @@ def test_annealing_finds_the_constant_within_its_error():
         assert abs(found.log_z - exact_log_z(b, 12, 2)) <= 4 * found.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [1.0, 2.0, 4.0])
 @pytest.mark.parametrize("d", [12, 16])
 def test_glasses_have_honest_constants(d, strength):
@@ -63,6 +64,7 @@ def exact_pairs(law):
     return (cells * law.probabilities[:, None]).T @ cells
 
 
+@pytest.mark.slow
 def test_a_constant_that_is_not_known_is_told():
     with pytest.warns(lk.FitWarning, match=r"log Z is known to ±0.5 nats only"):
         tell_of_error(0.5)

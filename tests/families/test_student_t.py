@@ -184,6 +184,7 @@ def exact_cdf(t: float, v: float) -> mp.mpf:
     return tail if t < 0 else 1 - tail
 
 
+@pytest.mark.slow
 def test_distribution_function_and_quantiles_against_mpmath(rng):
     checked = 0
     for _ in range(120):
@@ -264,6 +265,7 @@ def test_vectors_of_values_condition_into_a_stack(rng):
     assert columns.centre.tolist() == [1.0, 0.5]
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(2)
 @pytest.mark.parametrize("kind", STACKS)
 def test_draws_follow_the_law(kind, rng):

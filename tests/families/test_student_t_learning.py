@@ -76,6 +76,7 @@ def test_gaps_are_integrated_out(kind):
         assert near.log_prob(x).sum() <= best + 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize("offset", [0.0, 1e8])
 def test_scales_and_offsets_make_no_difference(scale, offset):
@@ -175,6 +176,7 @@ def test_infinity_is_named_by_its_own_row(learn):
         learn(x, np.arange(40) % 2)
 
 
+@pytest.mark.slow
 def test_many_rows_begin_with_some_of_them():
     x = lk.StudentT([1.0], [[4.0]], 5.0).sample(300_000, np.random.default_rng(2))
     model = lk.StudentT.fit(x)

@@ -26,6 +26,7 @@ def exact_log_prob(x, a, c, b):
     return mpmath.log(2 / (b - a)) + mpmath.log(side) if side > 0 else mpmath.mpf("-inf")
 
 
+@pytest.mark.slow
 def test_log_density_to_the_last_bits():
     rng, low, mode, high = points(1000, 1)
     share = np.where(rng.random(1000) < 0.5, log_uniform(rng, -14, 0, 1000), 1 - log_uniform(rng, -14, 0, 1000))
@@ -82,6 +83,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_search_finds_what_all_modes_would(kind):
     rng = np.random.default_rng(1)

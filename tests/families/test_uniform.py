@@ -57,6 +57,7 @@ def test_a_row_outside_is_impossible_unless_a_prior_widens():
     assert lk.Uniform.fit(x, prior="weak").log_prob([10.5])[0] == pytest.approx(-np.log(12.0))
 
 
+@pytest.mark.slow
 def test_unbiased_ends():
     rng = np.random.default_rng(0)
     laws = [lk.Uniform.unbiased_fit(rng.uniform(2.0, 5.0, 6)) for _ in range(3000)]

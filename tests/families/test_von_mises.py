@@ -45,6 +45,7 @@ def test_log_prob_is_right_to_the_last_bits_at_five_thousand_points():
     assert worst_bits(5000) <= 4
 
 
+@pytest.mark.slow
 def test_the_distribution_function_against_mpmath():
     rng, worst = np.random.default_rng(4), 0.0
     with mp.workdps(30):
@@ -140,6 +141,7 @@ def test_a_mixture_and_a_classifier_of_directions(rng):
     assert clf.score(X + 2 * np.pi, np.repeat([0, 1], 200)) > 0.99
 
 
+@pytest.mark.slow
 def test_the_sum_of_two_angles(rng):
     law = lk.VonMisesSum(0.4, 3.0, 1.5)
     x = np.linspace(0.4 - np.pi, 0.4 + np.pi, 2001)
@@ -152,6 +154,7 @@ def test_the_sum_of_two_angles(rng):
     assert np.exp(sharp.log_prob([0.0])[0]) == pytest.approx(scipy.stats.norm(0, np.sqrt(2e-6)).pdf(0), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kappa, belief", [(1e9, 1e9), (1e12, 3e10), (1e15, 1e15), (1e14, 1e16)])
 def test_sharp_laws_are_gaussians(kappa, belief):
     """Corrections are of the order 1/κ: beyond 10⁹ they are below what is asked for here."""

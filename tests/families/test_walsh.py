@@ -44,6 +44,7 @@ def test_what_is_negative_is_told():
     assert np.array_equal(np.isneginf(found), twins.value(x) <= 0) and not np.isnan(found).any()
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(6)
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 8, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", LAWS)
@@ -157,6 +158,7 @@ def test_bad_input_is_named():
         SignSums([1.0, 1.0], [1.0, 2.0], 0.0, 1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "law"), [(2, lk.Walsh), (3, lk.Walsh), (2, lk.Bahadur), (3, lk.Bahadur)])
 def test_draws_beyond_all_cells_are_of_the_positive_part(order, law):
     """The way of more than 20 columns, forced on 10: moments are those of the positive cells."""

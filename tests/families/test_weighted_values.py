@@ -47,6 +47,7 @@ def test_a_column_that_only_one_part_has_seen():
     assert (other + one).cell.tolist() == [0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("low", [None, -0.1])
 def test_every_mode_of_a_triangle_is_tried(low):
     rng = np.random.default_rng(7)

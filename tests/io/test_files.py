@@ -126,6 +126,7 @@ def test_the_same_model_gives_the_same_bytes():
     assert files.dumps(LAWS["stack full"]()) == files.dumps(LAWS["stack full"]())
 
 
+@pytest.mark.slow
 def test_every_class_that_is_there_has_an_example():
     shown = {type(thing).__name__ for thing in available(VALUES).values()}
     there = set()
@@ -348,6 +349,7 @@ def test_an_unknown_class_names_the_version_that_wrote_it():
         files.loads(edited(files.dumps(LAWS["full"]()), change))
 
 
+@pytest.mark.slow
 def test_loading_a_value_loads_neither_scikit_learn_nor_numba(tmp_path):
     lk.save(LAWS["full"](), tmp_path / "g.likely")
     code = "import likely, sys; likely.load(sys.argv[1]); print(*({'sklearn', 'numba'} & set(sys.modules)))"
@@ -505,6 +507,7 @@ def test_a_full_disk_leaves_the_old_file(old, monkeypatch):
     assert_untouched(old)
 
 
+@pytest.mark.slow
 def test_a_limit_of_the_system_leaves_the_old_file(old):
     code = """
 import resource, signal, sys, numpy as np, likely as lk

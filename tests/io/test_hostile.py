@@ -70,6 +70,7 @@ def watched() -> Iterator[Counter[str]]:
         Watch.on = False
 
 
+@pytest.mark.slow
 def test_the_watch_sees_what_it_should():
     with watched() as seen:
         open(os.devnull).close()
@@ -725,6 +726,7 @@ CRAFTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CRAFTED)
 def test_a_header_made_to_hurt_is_refused_in_time_and_room(name):
     outcome = tried(CRAFTED[name])
@@ -750,6 +752,7 @@ def test_a_small_file_cannot_ask_for_much_memory():
     assert "within the file" in str(tried(joined(header, note, b"")).error)
 
 
+@pytest.mark.slow
 def test_a_large_file_takes_little_more_than_its_own_size():
     x = np.random.default_rng(0).normal(size=(1200, 1000))
     for thing in (lk.Gaussian(x, 1.0), lk.Gaussian.blank(x).collect(x)):
@@ -884,11 +887,13 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused():
         files._thing(BytesIO(data[:-1]), len(data))
 
 
+@pytest.mark.slow
 def test_a_model_with_too_many_names_is_refused_when_it_is_saved():
     with pytest.raises(lk.ModelFileError, match="the description of a model may take 8000000 bytes"):
         files.dumps(lk.Categorical([0.5, 0.5], levels=["a" * 9_000_000, "b"]))
 
 
+@pytest.mark.slow
 def test_a_description_longer_than_a_header_is_an_array(tmp_path):
     many_names = lk.Categorical(np.full(60_000, 1 / 60_000), levels=[f"levél {i}" for i in range(60_000)])
     data = files.dumps(many_names)
@@ -901,6 +906,7 @@ def test_a_description_longer_than_a_header_is_an_array(tmp_path):
     assert split(files.dumps(lk.Categorical([0.5, 0.5])))[1]["format"] == 1  # which older versions read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "raw", "words"),
     [
@@ -953,6 +959,7 @@ def test_a_boolean_array_holds_zeros_and_ones_only():
     assert "must hold bytes 0 and 1" in str(tried(joined(header, note, b"\1\2")).error)
 
 
+@pytest.mark.slow
 def test_describe_survives_mutants_too():
     for i in range(3000):
         data = mutant(i, seed=7)

@@ -63,6 +63,7 @@ def worst_of(case, count: int, seed: int) -> float:
     return bits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_log_prob(case):
     assert worst_of(case, 60, 1) <= BITS
@@ -99,6 +100,7 @@ def missed(s, count: int, seed: int) -> list:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("s", SPREADS, ids=lambda s: s.name)
 def test_cdf_and_quantile(s):
     count = 4 if s.costly else 20

@@ -53,6 +53,7 @@ def use_every_way():
         trellis.posterior(way, np.zeros((4, 30)), np.array([0, 4]), np.ones(1))
 
 
+@pytest.mark.slow
 @jit
 def test_each_loop_compiles_once():
     use_every_way()

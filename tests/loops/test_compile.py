@@ -44,6 +44,7 @@ def use_every_way():
             fitted.log_prob(x)
 
 
+@pytest.mark.slow
 @jit
 def test_each_loop_compiles_once():
     use_every_way()

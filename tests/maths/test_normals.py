@@ -27,6 +27,7 @@ def test_law(many):
     assert stats.kstest(many.ravel()[::3], "norm").pvalue > 1e-4
 
 
+@pytest.mark.slow
 def test_moments(many):
     n = many.size
     for power, mean, variance in [(1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96), (6, 15, 10170)]:

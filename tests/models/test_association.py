@@ -97,6 +97,7 @@ def test_evidence_of_a_target_that_may_not_be_there() -> None:
     np.testing.assert_allclose([news, belief.exists], [np.log(total), 0.3 * there / total], rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_scan_has_probability_one() -> None:
     """Over Poisson clutter in a square, E[p(scan) / p(scan | clutter)] = 1, births and gate included."""
     model = lk.LinearGaussian([[1.0]], [[0.1]], [[1.0]], [[0.2]], [0.0], [[1.0]])
@@ -159,6 +160,7 @@ def test_the_gate_holds_its_share() -> None:
     assert abs(len(radar._inside(model.initial(), z)) / 20_000 - 0.9) < 0.01
 
 
+@pytest.mark.slow
 def test_a_track_begins_is_confirmed_and_is_lost() -> None:
     rng = np.random.default_rng(7)
     radar = DataAssociation(motion(start=None), clutter=0.002, detection=0.9, speed=2.0)
@@ -175,6 +177,7 @@ def test_a_track_begins_is_confirmed_and_is_lost() -> None:
     assert np.hypot(*(seen[39].mean[:2] - [14.0, 9.5])) < 2.5
 
 
+@pytest.mark.slow
 def test_errors_are_as_large_as_the_filter_says() -> None:
     """The squared error in units of the claimed covariance is χ² of 4 degrees (median 3.36), but for lost tracks."""
     model, rng, nees = motion(), np.random.default_rng(8), []

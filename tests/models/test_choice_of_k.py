@@ -51,10 +51,12 @@ def test_weights_are_copies(x):
         np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_noise_has_one_cluster():
     assert choose_k(np.random.default_rng(2).normal(size=(300, 5)), range(1, 6)).best["bic"] == 1
 
 
+@pytest.mark.slow
 def test_gaps_and_few_distinct_rows_give_numbers():
     x = np.random.default_rng(3).integers(0, 2, (60, 3)).astype(float)
     x[::5, 0] = np.nan
@@ -78,6 +80,7 @@ def test_what_it_refuses(x):
         choose_k(x, [1], np.ones(len(x)), sample_weight=np.ones(len(x)))
 
 
+@pytest.mark.slow
 def test_each_row_a_centre_is_no_answer():
     x = np.random.default_rng(0).normal(size=(6, 2))
     found = choose_k(x, range(1, 10))
@@ -89,6 +92,7 @@ def test_each_row_a_centre_is_no_answer():
         _ = only.chosen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [-500, -300, 1, 300])
 def test_the_unit_of_measurement_decides_nothing(x, power):
     y = x[::4]
@@ -100,6 +104,7 @@ def test_the_unit_of_measurement_decides_nothing(x, power):
     np.testing.assert_allclose(b.inertia, np.ldexp(a.inertia, 2 * power), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_rows_set_aside_choose_the_least_k_within_one_error(x):
     found = choose_k(x, range(1, 8))
     top = int(np.argmax(found.held_out))

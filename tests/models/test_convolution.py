@@ -108,6 +108,7 @@ def test_a_count_and_a_line():
     assert np.exp(found.log_prob([0.5, 1.5])) == pytest.approx(p.pmf([0, 1]))
 
 
+@pytest.mark.slow
 def test_mixtures_and_laws_without_a_distribution_function():
     humps = lk.Mixture([0.3, 0.7], lk.Gaussian([[0.0], [5.0]], 1.0))
     found = lk.sum_of(humps, humps)
@@ -170,6 +171,7 @@ def test_refusals(wrong, match):
         wrong()
 
 
+@pytest.mark.slow
 def test_errors_hold_for_narrow_laws_and_poles():
     """A law narrower than a cell, and densities that go to infinity at 0."""
     with pytest.warns(lk.FitWarning, match="error"):

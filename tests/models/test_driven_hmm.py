@@ -318,6 +318,7 @@ def test_the_likelihood_never_falls() -> None:
     assert trace[-1] > trace[0] + 20
 
 
+@pytest.mark.slow
 def test_known_coefficients_are_recovered() -> None:
     beta = np.zeros((2, 2, 2))
     beta[0, 1], beta[1, 0] = (-2.0, 1.5), (-1.0, -1.0)  # relative to staying
@@ -476,6 +477,7 @@ def test_known_states_leave_only_their_path() -> None:
     assert_allclose(h.objective(stats), joint, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_draws_follow_the_covariates() -> None:
     beta = np.zeros((2, 2, 2))
     beta[:, 1] = (0.0, 3.0)

@@ -57,6 +57,7 @@ def test_unbiased_counts_weights_as_copies():
     assert lk.estimate(lk.Exponential, [[1.0], [2.0], [3.0]], "unbiased").rate[0] == pytest.approx(2 / 6)
 
 
+@pytest.mark.slow
 def test_unbiased_is_right_on_average():
     rng = np.random.default_rng(1)
     found = [lk.estimate(lk.Gaussian, rng.normal(0.0, 2.0, (4, 1)), "unbiased").covariance[0, 0] for _ in range(3000)]

@@ -70,6 +70,7 @@ def test_the_last_row_of_a_cluster_stays():
     assert np.bincount(found.labels).min() == 1
 
 
+@pytest.mark.slow
 def test_brute_force_is_reached_from_some_start():
     for seed in range(3):
         x = np.random.default_rng(seed).normal(size=(7, 2))

@@ -90,6 +90,7 @@ def test_an_offset_costs_no_digits(kind, offset):
     np.testing.assert_allclose(stats.parts.scatter, want, rtol=1e-8, atol=1e-8 * np.abs(want).max())
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(2)
 @pytest.mark.parametrize("thin", [1e-3, 1e-5, 1e-6])
 def test_thin_covariances(thin):

@@ -16,6 +16,7 @@ def test_a_plane_in_many_columns_has_two_dimensions():
     assert "30 columns vary like 2" in report.verdict and "Neighbours are near" in report.verdict
 
 
+@pytest.mark.slow
 def test_many_independent_columns_leave_no_contrast():
     rng = np.random.default_rng(0)
     few, many = (lk.high_dimensions(rng.normal(size=(1000, d))) for d in (5, 300))

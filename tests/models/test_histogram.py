@@ -216,6 +216,7 @@ def _all_edges(model):
     return _all_edges(model.parts) if isinstance(model, lk.Mixture) else []
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(4)
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 @pytest.mark.parametrize("rule", ["doane", "knuth"])

@@ -190,6 +190,7 @@ def hold(law, seeds) -> None:
             raise AssertionError(f"{law.__name__}, seed {seed}") from error
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("law", LAWS, ids=lambda f: f.__name__)
 def test_small_problems(law):
@@ -202,6 +203,7 @@ def test_ten_thousand_small_problems(law):
     hold(law, range(250, 10_250))
 
 
+@pytest.mark.slow
 def test_the_oracle_is_every_walk_one_by_one():
     """Ways between the same two states were joined before paths were written out: that changes nothing."""
     seen = 0
@@ -242,6 +244,7 @@ def test_what_comes_later_or_elsewhere_changes_no_filtered_posterior():
         assert_allclose(h.forecast(x, 2).states, h.forecast(gap, 2).states)
 
 
+@pytest.mark.slow
 def test_a_long_sequence_with_impossible_frames_goes_on(monkeypatch):
     from likely.models import decoding
 

@@ -97,6 +97,7 @@ def test_a_row_that_was_not_seen_at_all_says_nothing(kind):
 # ------------------------------------------------------------------- learning
 
 
+@pytest.mark.slow
 def test_em_with_gaps_finds_the_summit_that_a_plain_optimiser_finds():
     """Two Gaussians in two columns, a third of the entries missing: 11 parameters, climbed both ways."""
     truth = Mixture(

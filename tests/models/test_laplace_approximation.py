@@ -103,6 +103,7 @@ def test_a_prior_and_data():
     assert found.log_evidence == pytest.approx(float(prior.log_evidence(stats)), abs=2e-3)
 
 
+@pytest.mark.slow
 def test_logistic_regression_against_a_grid():
     rng = np.random.default_rng(1)
     X = np.column_stack([np.ones(60), rng.normal(size=60)])

@@ -56,6 +56,7 @@ def test_no_more_passes_are_made_than_asked_for(most, monkeypatch):
         assert not report.converged and report.iterations == most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 4, 9])
 def test_a_climb_that_is_cut_off_goes_on_where_it_was(tmp_path, monkeypatch, after):
     y, path = data(), tmp_path / "a.likely"
@@ -72,6 +73,7 @@ def test_a_climb_that_is_cut_off_goes_on_where_it_was(tmp_path, monkeypatch, aft
     assert looks[0] > 0 and again.iterations <= 200
 
 
+@pytest.mark.slow
 def test_cut_off_in_the_first_passes_it_comes_to_the_same_bits(tmp_path):
     y, path = data(), tmp_path / "a.likely"
     whole = learnt(learner(), y, stop=Stop(200, 1e-9))

@@ -39,6 +39,7 @@ def test_a_forecast_from_a_belief_is_that_from_its_frames():
     close(a.covariance, b.covariance, 1e-12)
 
 
+@pytest.mark.slow
 def test_intervals_hold_what_they_promise():
     """2,000 series, the 80 % interval of the third frame ahead: a binomial count, false alarms 1e-6."""
     model = lk.LinearGaussian([[0.9]], ONE, ONE, [[0.5]], [0.0], ONE)

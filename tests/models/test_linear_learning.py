@@ -43,6 +43,7 @@ def gappy(seed=0, n=6, offset=0.0):
 # ------------------------------------------------------------------------ the M-step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, learn, form", FORMS, ids=[f[0] for f in FORMS])
 def test_one_step_is_the_maximum_of_what_is_expected(name, learn, form):
     """Searched for numerically, from several places, in coordinates that know nothing of the M-step's formulas."""
@@ -264,6 +265,7 @@ def test_a_prior_is_data_that_came_before():
 # ------------------------------------------------------------------------ climbing
 
 
+@pytest.mark.slow
 def test_climbing_reaches_what_em_creeps_towards():
     y = gappy(n=20)
     start = LinearLearner.of(model(), ["noise", "observation"])
@@ -287,6 +289,7 @@ def test_nothing_to_learn_is_one_look():
 # ------------------------------------------------------------------------ what is missing
 
 
+@pytest.mark.slow
 def test_draws_of_what_is_missing_have_its_law():
     y = gappy(n=1)
     rng = np.random.default_rng(0)

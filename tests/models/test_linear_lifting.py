@@ -126,6 +126,7 @@ def test_em_alone_does_not_call_it_converged():
     assert doubted(good, y, 1e-8).converged
 
 
+@pytest.mark.slow
 def test_trend_and_season_end_at_one_place():
     rng = np.random.default_rng(0)
     t = np.arange(240)

@@ -90,6 +90,7 @@ def test_distances_are_euclidean_over_what_was_seen():
 # ------------------------------------------------------------------------ passes
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(2)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("seed", range(4))

@@ -43,6 +43,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_evidence_and_posterior(way):
     law, logs = exact()
@@ -187,6 +188,7 @@ def test_paths_that_grow_give_the_evidence_of_a_linear_model():
     assert again.log_evidence == pytest.approx(float(model.log_prob([y[:, None]])[0]), abs=0.1)
 
 
+@pytest.mark.slow
 def test_self_avoiding_walks_are_counted():
     """4, 12, 36, 100, 284, 780, 2172, 5916 walks of 1 … 8 steps on the square grid."""
     way = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])

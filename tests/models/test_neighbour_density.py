@@ -23,6 +23,7 @@ def test_the_density_is_k_over_n_times_the_volume(metric, k):
     assert np.allclose(got, np.log(k / (200 * VOLUME[metric] * far**3)), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_one_less_is_unbiased():
     """Over data sets of evenly spread points, (k − 1)/(N V) has the right mean, and k/(N V) has not."""
     rng = np.random.default_rng(1)

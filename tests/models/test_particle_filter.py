@@ -52,6 +52,7 @@ def optimal(m: Linear):
 CASES = [("bootstrap", 0.0), ("bootstrap", 0.5), ("bootstrap", 1.0), ("auxiliary", 0.5), ("auxiliary", 1.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(3)
 @pytest.mark.parametrize("proposal, threshold", [*CASES, ("guided", 0.5), ("optimal", 0.5)])
 def test_evidence_is_unbiased(proposal, threshold):
@@ -138,6 +139,7 @@ def test_quantiles_and_histories():
     np.testing.assert_array_equal(paths[:, -2], run.particles[-2][run.ancestors[-1]])
 
 
+@pytest.mark.slow
 def test_better_proposals_vary_less():
     """A sharp observation: whoever looks at it first needs fewer particles."""
     m = turning(noise=0.003)
@@ -147,6 +149,7 @@ def test_better_proposals_vary_less():
     assert spread["guided"] < 0.4 * spread["bootstrap"]
 
 
+@pytest.mark.slow
 def test_looking_ahead_varies_less():
     """Little noise in moves: the mean of a move tells which ancestors an outlier will need."""
     one = np.eye(1)
@@ -191,6 +194,7 @@ def test_guided_with_counts_and_curved_sensors():
 # -------------------------------------------------------- laws of other kinds
 
 
+@pytest.mark.slow
 def test_a_chain_of_categories_is_a_hidden_markov_model():
     moves, emissions = np.array([[0.8, 0.2], [0.3, 0.7]]), lk.Categorical([[0.9, 0.1], [0.2, 0.8]])
     h = lk.HMM([0.6, 0.4], moves, emissions)
@@ -230,6 +234,7 @@ def test_heavy_tails_time_and_inputs():
         ParticleFilter(driven, 500).run(y, u[:2])
 
 
+@pytest.mark.slow
 def test_states_and_frames_that_a_model_imagines():
     """Geweke's way: statistics of states drawn forwards equal those of paths drawn given imagined observations."""
     m = turning()
@@ -362,6 +367,7 @@ def test_frames_that_nobody_saw(proposal):
     assert nothing.log_evidence == 0.0 and np.allclose(nothing.ess, 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("proposal", ["bootstrap", "guided", "auxiliary"])
 def test_entries_that_nobody_saw_are_integrated_out(proposal):
     R = np.array([[0.3, 0.1], [0.1, 0.4]])
@@ -710,6 +716,7 @@ def test_what_never_varied_cannot_run_dry():
     assert not run.impoverished.any()
 
 
+@pytest.mark.slow
 def test_a_robot_whose_beacons_have_scales_of_their_own(data_dir):
     """Plaza 1: the scales of beacons hardly move. Pose and heading do, and are told apart."""
     z = np.load(data_dir / "tracking" / "plaza1.npz")

@@ -14,6 +14,7 @@ from likely.models.state_space import StateSpace
 from tests.models.exact_states import level, turning, velocity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [level, turning])
 @pytest.mark.parametrize("proposal", ["bootstrap", "guided"])
 def test_moments_of_paths(make, proposal):
@@ -51,6 +52,7 @@ def test_smoothing_is_no_genealogy():
     assert few < 20 < 80 < len(np.unique(f.smooth(y, 300).paths[:, 0]))
 
 
+@pytest.mark.slow
 def test_rejection_and_looking_at_all_agree(monkeypatch):
     m = turning()
     _, y = m.simulate(5, 3)
@@ -70,6 +72,7 @@ def test_peaks():
     assert log_peak(lk.StudentT(np.zeros((3, 2)), 1.0, 4.0)) is None
 
 
+@pytest.mark.slow
 def test_other_laws_and_singular_noise():
     tails = StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.StudentT(x, 0.3, 3.0), lambda x: lk.Gaussian(x, 0.5))
     y = np.array([0.2, 0.4, 3.0, 3.1])

@@ -187,6 +187,7 @@ def test_the_bound_of_the_tree_holds(kernel, tolerance):
     assert len(points) > SMALL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["gaussian", "t", "cube"])
 def test_gaps_are_integrated_out(kernel):
     p = lk.Parzen(X, 4 * V2, kernel, W)
@@ -290,6 +291,7 @@ def test_copies_do_not_make_windows_collapse():
     assert np.allclose(one.scale, many.scale, rtol=1e-6) and np.allclose(one.log_prob(x), many.log_prob(x), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_large_search_agrees_with_a_plain_one():
     x = np.random.default_rng(8).normal(size=(2050, 2))  # beyond two looks at some rows
     z = x / x.std(axis=0)
@@ -399,6 +401,7 @@ def test_one_set_of_distances_gives_the_width_of_the_tree(kernel, m, d):
     assert once == pytest.approx(anew, rel=3e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_others_that_are_not_kept_are_looked_at_again_where_they_matter(weighted):
     y, w = groups(ALL + 60, 7, 21)
@@ -532,6 +535,7 @@ def test_ellipses_of_all_members_together():
         lk.Parzen(X, 0.1, unit="own")
 
 
+@pytest.mark.slow
 def test_spikes_that_mean_nothing_cost_less_in_the_pooled_unit_and_least_in_the_common_one():
     rng = np.random.default_rng(20)
     y = np.arange(1200) % 2

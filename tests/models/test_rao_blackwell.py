@@ -33,6 +33,7 @@ def observed(T: int = 10) -> np.ndarray:
     return y
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_evidence_is_unbiased_and_regimes_are_right(way: dict[str, object]) -> None:
@@ -143,6 +144,7 @@ def test_long_runs_stay_sound() -> None:
     assert run.log_evidence == pytest.approx(float(two().log_prob([y])[0]), abs=4.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", [0.0, 0.02])
 def test_particles_whose_weights_are_no_numbers_go_on(threshold: float) -> None:
     """Without resampling, weights of 30 paths differ by more than e^700 after some thousand frames."""

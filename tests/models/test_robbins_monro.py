@@ -183,6 +183,7 @@ def test_a_table_and_a_stream_are_one_recursion(law, natural):
     assert halves.average == pytest.approx(whole.average, rel=1e-10, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_formulas_and_differences_walk_the_same_path():
     law = lk.StudentT([0.0, 1.0], [1.0, 2.0], 5.0)
     x = law.sample(300, np.random.default_rng(5))

@@ -37,6 +37,7 @@ def test_members_are_one_gaussian_at_several_sizes():
     assert s.n_parameters == g.n_parameters and s.members == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2])
 def test_em_finds_the_maximum_of_the_likelihood(d):
     X = dirty(d=d)
@@ -113,6 +114,7 @@ def test_fixed_parts_stay_as_they_are_also_beside_labels():
     assert report.objective == pytest.approx(report.model.log_joint(x)[[0, 1, 2], [0, 1, 1]].sum())
 
 
+@pytest.mark.slow
 def test_unlike_densities_of_one_kind_of_rows_interpolate():
     laws = [lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)]
     x = np.random.default_rng(0).standard_t(3, (3000, 1))

@@ -19,6 +19,7 @@ def test_squared_distances_are_exact_near_and_far():
     assert squared_distances(u, c)[0, 3] == 0
 
 
+@pytest.mark.slow
 def test_the_first_seed_is_drawn_by_weight_and_the_second_by_distance():
     x = np.array([[0.0], [1.0], [3.0]])
     firsts = np.bincount([plus_plus(x, [1.0, 2.0, 1.0], 1, np.random.default_rng(s))[0] for s in range(4000)])

@@ -124,6 +124,7 @@ def test_neighbours_tell_more_than_the_frame_alone() -> None:
     assert ours < 0.7 * theirs
 
 
+@pytest.mark.slow
 def test_the_estimator_gives_back_lists_tables_and_one_array() -> None:
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)

@@ -38,6 +38,7 @@ def test_the_default_explains_other_rows_as_well_as_no_prior(how):
     assert np.median(lost) < 0.01 and max(lost) < 0.05
 
 
+@pytest.mark.slow
 def test_the_default_explains_other_rows_as_well_with_missing_entries():
     lost = []
     for seed in range(3):

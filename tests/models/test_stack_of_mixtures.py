@@ -253,6 +253,7 @@ def test_the_best_of_the_best_is_what_hard_labels_count():
     assert m.objective(m.collect(x, hard=True)) == pytest.approx(want, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_a_prior_has_the_shape_of_the_mixture():
     m = Mixture([0.5, 0.3, 0.2], stack_of("full"))
     x, owner = m.sample_labelled(120, np.random.default_rng(14))

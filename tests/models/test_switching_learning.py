@@ -118,6 +118,7 @@ def test_one_regime_learns_as_kalman_does() -> None:
     np.testing.assert_allclose(one.model.regimes[0].noise, alone.model.model.noise, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_inputs_are_learnt() -> None:
     rng = np.random.default_rng(3)
     u = [rng.normal(size=(80, 2)) for _ in range(3)]

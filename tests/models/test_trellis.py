@@ -100,6 +100,7 @@ def hold(seeds) -> None:
             raise AssertionError(f"seed {seed}") from error
 
 
+@pytest.mark.slow
 def test_both_ways_agree_on_nasty_scores():
     hold(range(1500))
 

@@ -120,6 +120,7 @@ def every_path(n, m, name, begin, end):
     return weights
 
 
+@pytest.mark.slow
 def test_ten_thousand_problems():
     """Sizes up to 6 × 6, every rule, masks and open ends, against all paths at once."""
     rng, tried, names = np.random.default_rng(11), 0, list(RULES)

@@ -26,6 +26,7 @@ def one_by_one(seqs, others, **how):
     return np.array([[dtw(a, b, **how).distance for b in others] for a in seqs])
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(4)
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("D", [1, 3])
@@ -117,6 +118,7 @@ def test_both_sides_need_the_same_width():
         dtw_matrix([[1.0, 2.0]], [np.zeros((3, 2))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("D", [1, 2])
 @pytest.mark.parametrize("band", [0.9, 0.2, 58, 4, ("itakura", 3.0)])
 def test_bands_between_unequal_lengths_fill_lanes(band, D, rng):
@@ -144,6 +146,7 @@ def test_a_band_too_narrow_names_the_sequences():
         dtw_matrix([np.zeros(20), np.zeros(21), np.zeros(90)], band=1)
 
 
+@pytest.mark.slow
 def test_bands_do_not_cost_far_more_than_grids(rng, monkeypatch):
     """Every pair of lengths is another band: they must not be taken one after the other."""
     seqs = [rng.normal(size=n) for n in range(60, 160)]

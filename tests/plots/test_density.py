@@ -38,6 +38,7 @@ def test_contours_hold_what_they_say(rng):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "height")
 
 
+@pytest.mark.slow
 def test_three_columns_give_all_pairs(rng):
     X = rng.normal(size=(100, 3))
     d = lk.GaussianDensity().fit(X)

@@ -57,6 +57,7 @@ def examples(rng):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_picture_can_be_drawn_twice(rng):
     drawn = examples(rng)
     assert set(drawn) == set(likely.plots.__all__)

@@ -93,6 +93,7 @@ def test_many_frames_share_columns(model, rng):
     assert "means of 208" in occupancy(model, x).get_xlabel()
 
 
+@pytest.mark.slow
 def test_gaps_and_several_columns_are_drawn(rng):
     h = lk.HMMDensity(states=2, random_state=0).fit([rng.normal(size=(40, 8))])
     x = rng.normal(size=(25, 8))

@@ -40,6 +40,7 @@ def test_matches_are_joined(rng):
     assert len(alignment(*long, dtw(*long)).collections[0].get_segments()) == MATCHES
 
 
+@pytest.mark.slow
 def test_several_columns_gaps_and_given_axes(rng):
     a, b = rng.normal(size=(20, 2)), rng.normal(size=(15, 2))
     a[3] = np.nan

@@ -117,6 +117,7 @@ def test_ends_of_a_share_are_units():
     assert 10 < hundred.sample(100, 0).mean() < 90
 
 
+@pytest.mark.slow
 def test_mixtures_products_and_classifiers(rng):
     x = np.concatenate([rng.gamma(30, 1, (200, 1)), rng.gamma(2, 1, (200, 1))])
     mixture = lk.MixtureDensity(lk.GammaDensity(), 2, random_state=0).fit(x)

@@ -192,6 +192,7 @@ def test_the_weak_priors_mode_is_the_pooled_covariance(rng, tied):
     np.testing.assert_allclose(mode, within, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_column_that_is_seldom_seen_costs_the_others_none_of_their_correlations(rng):
     """Each column's own count says how far its correlations shrink, and the shape stays positive definite."""
     x = rng.normal(size=(500, 1)) + 0.1 * rng.normal(size=(500, 4))

@@ -49,6 +49,7 @@ def in_alarm(rate: float, seeds: range, train: int, frames: int) -> np.ndarray:
     return np.array(out)
 
 
+@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_stated() -> None:
     found = in_alarm(0.05, range(91_000, 91_004), 1500, 1500)
     assert (found < 1.5).sum() >= 3 and found.mean() > 0.1
@@ -70,6 +71,7 @@ def drifting(seed: int, T: int, per_frame: float = 0.004) -> np.ndarray:
     return x + per_frame * np.arange(T)[:, None] * rng.normal(size=x.shape[1]) * x.std(axis=0)
 
 
+@pytest.mark.slow
 def test_a_drift_is_said_and_raises_the_threshold() -> None:
     """400 frames that drift: judged between frames of training alone, 1 % was stated, and alarms stood in 20 %."""
     shares, supported = [], []
@@ -85,6 +87,7 @@ def test_a_drift_is_said_and_raises_the_threshold() -> None:
     assert np.mean(shares) < np.mean(supported) and min(supported) > 0.03
 
 
+@pytest.mark.slow
 def test_later_halves_are_watched_by_the_earlier_ones() -> None:
     """A step in the middle of training: cross-validated parts lie on both sides of it."""
     rng = np.random.default_rng(1)
@@ -98,6 +101,7 @@ def test_later_halves_are_watched_by_the_earlier_ones() -> None:
     assert "alarms stand in" in monitor.summary()
 
 
+@pytest.mark.slow
 def test_frames_that_support_the_rate_say_nothing(recwarn) -> None:  # type: ignore[no-untyped-def]
     monitor = FaultMonitor(false_alarm_rate=0.05).fit(plant(np.random.default_rng(0), 1500))
     assert not [w for w in recwarn if "normal frames" in str(w.message)]
@@ -129,6 +133,7 @@ def exceeds(kind: str, n: int, seed: int) -> bool:
     return bool(monitor.watch(x[n:]).alarm.mean() > monitor.supported_rate_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 11])
 def test_the_supported_rate_counts_the_error_of_the_learnt_model(seed: int) -> None:
     """400 white frames: 0.8 % and 1.2 % were said to be supported, 1.8 % and 2.4 % of new frames were in alarm."""
@@ -141,6 +146,7 @@ def test_the_supported_rate_counts_the_error_of_the_learnt_model(seed: int) -> N
 MANY = [pytest.param(kind, n, 40, marks=pytest.mark.campaign) for kind in ("white", "slow") for n in (200, 400)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "n", "plants"), [("white", 200, 8), *MANY])
 def test_what_is_said_to_be_supported_holds(kind: str, n: int, plants: int) -> None:
     """In 95 % of plants and more; without the error of the learnt model it was 75 % of white ones."""
@@ -168,6 +174,7 @@ def test_a_trend_of_errors_is_extrapolated() -> None:
     assert 0.3 < monitor.watch(x[500:]).alarm.mean() < monitor.supported_rate_
 
 
+@pytest.mark.slow
 def test_a_plain_offset_is_found_at_once() -> None:
     """Four standard deviations of the sensor's noise; and eight."""
     rng = np.random.default_rng(93_000)
@@ -181,12 +188,14 @@ def test_a_plain_offset_is_found_at_once() -> None:
         assert np.mean(delays) < most
 
 
+@pytest.mark.slow
 def test_rare_false_alarms_by_the_tail() -> None:
     rng = np.random.default_rng(4)
     monitor = FaultMonitor(false_alarm_rate=0.001).fit(plant(rng, 1500))
     assert monitor.watch(plant(rng, 2000)).alarm.mean() < 0.005
 
 
+@pytest.mark.slow
 def test_the_delay_is_near_that_of_the_best_procedure() -> None:
     """A shift of 1.5 standard deviations in each of 2 white sensors, unknown to the monitor; Shiryaev's knows it.
 
@@ -223,6 +232,7 @@ def shiryaev_limit(z: np.ndarray, rate: float) -> float:
     return float(np.quantile(shiryaev(z), 1 - rate))
 
 
+@pytest.mark.slow
 def test_the_faulty_sensor_speaks() -> None:
     rng = np.random.default_rng(6)
     monitor = FaultMonitor().fit(plant(rng, 1000))
@@ -234,6 +244,7 @@ def test_the_faulty_sensor_speaks() -> None:
         assert np.bincount(seen.contributions[45:].argmax(axis=1), minlength=6).argmax() == sensor
 
 
+@pytest.mark.slow
 def test_surprise_is_in_bits_and_zero_on_average() -> None:
     rng = np.random.default_rng(7)
     monitor = FaultMonitor().fit(plant(rng, 2000))
@@ -243,6 +254,7 @@ def test_surprise_is_in_bits_and_zero_on_average() -> None:
     assert monitor.watch(x).surprise.mean() > 2.0
 
 
+@pytest.mark.slow
 def test_costs_move_the_alarm() -> None:
     rng = np.random.default_rng(8)
     x, stream = plant(rng, 800), plant(rng, 300)
@@ -258,6 +270,7 @@ def test_costs_move_the_alarm() -> None:
     assert found[0.1][0] > found[100.0][0]
 
 
+@pytest.mark.slow
 def test_missing_sensors() -> None:
     rng = np.random.default_rng(9)
     x, stream = plant(rng, 1000), plant(rng, 400)
@@ -274,6 +287,7 @@ def test_missing_sensors() -> None:
     assert monitor.watch(stream).alarm[210:].mean() > 0.7
 
 
+@pytest.mark.slow
 def test_gaps_count_as_the_model_says() -> None:
     """log p of frames with gaps, while no fault counts at all, is that of the linear-Gaussian model."""
     rng = np.random.default_rng(10)
@@ -286,6 +300,7 @@ def test_gaps_count_as_the_model_says() -> None:
     np.testing.assert_allclose(m.run(x).log_prob.sum(), linear, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_constant_sensor_is_an_alarm_when_it_moves() -> None:
     rng = np.random.default_rng(11)
     x = np.hstack([plant(rng, 600), np.full((600, 1), 7.0)])
@@ -301,6 +316,7 @@ def test_a_constant_sensor_is_an_alarm_when_it_moves() -> None:
         FaultMonitor().fit(np.ones((100, 3)))
 
 
+@pytest.mark.slow
 def test_known_faults_are_told_apart_and_unknown_ones_are_said_to_be() -> None:
     rng = np.random.default_rng(12)
 
@@ -328,6 +344,7 @@ def test_known_faults_are_told_apart_and_unknown_ones_are_said_to_be() -> None:
     np.testing.assert_allclose(again.model_.threshold, monitor.model_.threshold)
 
 
+@pytest.mark.slow
 def test_live_equals_batch_and_a_restart_has_the_same_bits(tmp_path) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(13)
     monitor = FaultMonitor().fit([plant(rng, 500), plant(rng, 200) + 2.0], ["normal", "shift"])
@@ -346,6 +363,7 @@ def test_live_equals_batch_and_a_restart_has_the_same_bits(tmp_path) -> None:  #
     assert len(speaking) == 3 and speaking[0][1] >= speaking[1][1]
 
 
+@pytest.mark.slow
 def test_a_frame_that_never_came_is_one_of_gaps() -> None:
     rng = np.random.default_rng(14)
     m, x = FaultMonitor().fit(plant(rng, 300)).model_, plant(rng, 4)
@@ -357,6 +375,7 @@ def test_a_frame_that_never_came_is_one_of_gaps() -> None:
     np.testing.assert_array_equal(skipped.log_weights, m.predict(told).log_weights)
 
 
+@pytest.mark.slow
 def test_weights_are_copies() -> None:
     rng = np.random.default_rng(15)
     a, b = plant(rng, 200), plant(rng, 150)
@@ -368,6 +387,7 @@ def test_weights_are_copies() -> None:
     np.testing.assert_allclose(one.mean, two.mean)
 
 
+@pytest.mark.slow
 def test_columns_must_be_those_of_training() -> None:
     pd = pytest.importorskip("pandas")
     x = pd.DataFrame(plant(np.random.default_rng(19), 200), columns=list("abcdef"))
@@ -379,6 +399,7 @@ def test_columns_must_be_those_of_training() -> None:
     assert not hasattr(monitor.fit(x.to_numpy()), "feature_names_in_")
 
 
+@pytest.mark.slow
 def test_a_frame_beyond_all_bounds_is_an_alarm_and_is_got_over() -> None:
     rng = np.random.default_rng(20)
     monitor, x = FaultMonitor().fit(plant(rng, 400)), plant(rng, 300)
@@ -394,6 +415,7 @@ def test_one_row_and_none() -> None:
     assert monitor.watch(np.zeros((0, 6))).contributions.shape == (0, 6)
 
 
+@pytest.mark.slow
 def test_a_sensor_that_moves_for_the_first_time_says_nothing_of_which_fault() -> None:
     rng = np.random.default_rng(22)
     frames = [np.hstack([plant(rng, n), np.full((n, 1), 7.0)]) for n in (400, 200)]
@@ -410,6 +432,7 @@ def test_a_sensor_that_moves_for_the_first_time_says_nothing_of_which_fault() ->
     np.testing.assert_allclose(*kinds, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_refused() -> None:
     rng = np.random.default_rng(18)
     x = plant(rng, 200)
@@ -450,6 +473,7 @@ def test_what_cannot_be_is_refused() -> None:
     assert clone(monitor).get_params()["hazard"] == 1e-3
 
 
+@pytest.mark.slow
 def test_the_tennessee_eastman_plant() -> None:
     path = DATA / "switching" / "tennessee_eastman.npz"
     if not path.exists():
@@ -463,6 +487,7 @@ def test_the_tennessee_eastman_plant() -> None:
         assert seen.alarm[:160].mean() < 0.05
 
 
+@pytest.mark.slow
 def test_a_monitor_without_known_faults_can_be_saved(tmp_path):
     frames = np.random.default_rng(0).normal(size=(400, 2))
     monitor = lk.FaultMonitor().fit(frames)
@@ -471,6 +496,7 @@ def test_a_monitor_without_known_faults_can_be_saved(tmp_path):
     assert len(read.classes_) == 0 and read.supported_rate_ == monitor.supported_rate_
 
 
+@pytest.mark.slow
 def test_lengths_cut_one_array_into_stretches(rng: np.random.Generator) -> None:
     x = plant(rng, 400, 3)
     of_list = FaultMonitor(false_alarm_rate=0.05).fit([x[:250], x[250:]])

@@ -54,6 +54,7 @@ def model() -> SpokenWords:
 # ------------------------------------------------------------------ single words
 
 
+@pytest.mark.slow
 def test_words_are_recognised(model):
     sounds, words = spoken_many(8, 1)
     assert model.score(sounds, words) >= 0.95
@@ -93,6 +94,7 @@ def test_posteriors_are_those_of_the_chains_tempered(model):
     np.testing.assert_allclose(model.log_posterior(sounds), expected, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_it_is_a_bayes_classifier_over_cepstra():
     sounds, words = spoken_many(6, 6)
     ours = SpokenWords(3, 2, scale=1.0).fit(sounds, words)
@@ -103,6 +105,7 @@ def test_it_is_a_bayes_classifier_over_cepstra():
     np.testing.assert_allclose(ours.log_posterior(sounds), plain.log_posterior(features(sounds)), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_weight_of_two_is_a_sound_said_twice():
     sounds, words = spoken_many(5, 7)
     weight = np.arange(len(words)) % 2 + 1
@@ -114,6 +117,7 @@ def test_a_weight_of_two_is_a_sound_said_twice():
     np.testing.assert_allclose(weighted.log_posterior(new), copied.log_posterior(new), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_some_words_may_be_unknown():
     sounds, words = spoken_many(6, 9)
     some = [w if i % 3 else None for i, w in enumerate(words)]
@@ -121,6 +125,7 @@ def test_some_words_may_be_unknown():
     assert m.classes_.tolist() == sorted(WORDS) and m.score(sounds, words) > 0.9
 
 
+@pytest.mark.slow
 def test_whole_numbers_may_be_words():
     sounds, words = spoken_many(4, 10)
     m = SpokenWords(3, 1).fit(sounds, [WORDS.index(w) for w in words])
@@ -231,6 +236,7 @@ def test_silence_among_words_changes_nothing(model):
     assert [str(t) for t in model.transcribe(said)] == ["ai", "", "ou eo"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trim", [30.0, None])
 def test_times_are_seconds_from_the_beginning_of_the_sound(trim):
     rng = np.random.default_rng(23)
@@ -254,6 +260,7 @@ def test_times_of_another_rate_are_seconds_too(model):
     assert model.transcribe((22050, x)).begins == pytest.approx([1.0], abs=0.1)
 
 
+@pytest.mark.slow
 def test_labels_stay_what_they_were():
     sounds, words = spoken_many(5, 25)
     m = SpokenWords(4, 1).fit(sounds, [WORDS.index(w) for w in words])
@@ -276,6 +283,7 @@ def test_confidence_counts_a_fifth_and_is_less_sure(model):
     assert model.transcribe(x, confidence=False).confidence is None
 
 
+@pytest.mark.slow
 def test_words_may_be_ergodic():
     sounds, words = spoken_many(5, 27)
     m = SpokenWords(3, 1, topology="ergodic").fit(sounds, words)
@@ -304,6 +312,7 @@ def test_settings_are_scikit_learns(model):
             use([np.arange(900.0)])
 
 
+@pytest.mark.slow
 def test_scale_is_looked_at_whenever_it_is_used():
     sounds, words = spoken_many(3, 30)
     m = SpokenWords(3, 1, scale=np.float32(0.05)).fit(sounds, words)
@@ -352,6 +361,7 @@ def test_mistakes_are_told_in_words(change, words):
 # -------------------------------------------------------------------- real digits
 
 
+@pytest.mark.slow
 def test_real_digits_of_two_speakers(data_dir):
     z = np.load(data_dir / "spoken_digits" / "fsdd.npz")
     sounds, said, who, take = Ragged(z["samples"], z["offsets"]), z["label"], z["speaker"], z["take"]

@@ -58,6 +58,7 @@ def test_irregular_times_without_clutter() -> None:
     np.testing.assert_allclose(smooth.mean, model.smooth(y, times).mean, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dim", [2, 3])
 def test_a_target_in_clutter_is_kept(dim: int) -> None:
     kept, errors, naive = 0, [], []
@@ -73,6 +74,7 @@ def test_a_target_in_clutter_is_kept(dim: int) -> None:
     assert np.median(errors) < np.median(naive)  # better than a sensor without clutter
 
 
+@pytest.mark.slow
 def test_a_target_that_is_gone_is_lost() -> None:
     gone, there = [], []
     for seed in range(8):
@@ -84,6 +86,7 @@ def test_a_target_that_is_gone_is_lost() -> None:
     assert np.mean(there) > 0.9
 
 
+@pytest.mark.slow
 def test_clutter_alone_is_not_followed() -> None:
     rng, false = np.random.default_rng(5), 0
     for _ in range(5):
@@ -93,6 +96,7 @@ def test_clutter_alone_is_not_followed() -> None:
     assert false <= 6  # frames of 200
 
 
+@pytest.mark.slow
 def test_smoothing_in_clutter_is_better() -> None:
     filtered, smoothed = [], []
     for seed in range(5):
@@ -142,6 +146,7 @@ def test_live_equals_run_and_goes_on_from_a_file(tmp_path) -> None:  # type: ign
     np.testing.assert_array_equal(track.mean[10:], [b.mean for b, _ in again])
 
 
+@pytest.mark.slow
 def test_learning_finds_the_noise() -> None:
     rng = np.random.default_rng(8)
     model = lk.LinearGaussian.constant_velocity(
@@ -157,6 +162,7 @@ def test_learning_finds_the_noise() -> None:
     np.testing.assert_allclose(timed.observation_, one.observation_, rtol=0.01)
 
 
+@pytest.mark.slow
 def test_weights_are_copies() -> None:
     model = lk.LinearGaussian.constant_velocity(1, 1.0, 0.3, 0.5, start=(np.zeros(2), 1.0))
     tracks = [np.array(x) for x in model.sample(3, np.random.default_rng(9), 30)]
@@ -208,6 +214,7 @@ def test_settings_are_scikit_learns() -> None:
     assert tracker.get_params()["clutter"] == 0.1
 
 
+@pytest.mark.slow
 def test_a_drone() -> None:
     path = DATA / "tracking" / "uav_gps.csv"
     if not path.exists():

@@ -131,6 +131,7 @@ def test_ten_thousand_problems(family, part):
     search(family, range(30 + 1000 * part, 1030 + 1000 * part))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_step_reports_the_likelihood(family):
     for seed in range(20_000, 20_008):

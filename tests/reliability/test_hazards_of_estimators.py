@@ -178,6 +178,7 @@ def test_hazards_that_have_an_answer(name, hazard):
     assert np.isfinite(numbers_of(fitted(name, X, y), X)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(110)
 @pytest.mark.parametrize("hazard", GAPS)
 @pytest.mark.parametrize("name", [n for n in ESTIMATORS if n != "calibrated"])
@@ -222,6 +223,7 @@ def test_hazards_that_are_refused(name, hazard):
             fitted(name, X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in ESTIMATORS if not n.startswith("density") and n != "calibrated"])
 def test_far_rows_are_answered(name):
     X, y = table()

@@ -44,7 +44,7 @@ SEGMENTS = 16  # members from which rows with owners may be summed in segments r
 SHARE = 20_000  # products of entries a member, below which they are: a call a member would cost more
 
 
-@dataclass(frozen=True, eq=False, repr=False, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Algebra):
     """log N(x | μ, Σ) = −½ [d log 2π + log det Σ + (x − μ)ᵀ Σ⁻¹ (x − μ)]   (Herbst 2.3, Ney 1.5).
 
@@ -64,17 +64,14 @@ class Gaussian(Algebra):
     covariance: Array = 1.0  # type: ignore[assignment]  # full ([K,] d, d), diagonal ([K,] d), spherical ([K])
     kind: str = None  # type: ignore[assignment]
 
-    # written out, since filters make a law or two per frame: a frozen dataclass stores first what it is given
-    def __init__(self, mean: Any, covariance: Any = 1.0, kind: str | None = None) -> None:
-        mu = parameter(mean, "Gaussian", "mean")
-        mu = mu if mu.ndim else mu[None].copy()
-        if mu.ndim > 2 or not mu.size:
-            raise ShapeError(sentence("Gaussian", "mean must have shape (d,) or (K, d)", mu.shape))
-        spread, kind = understood(mu, parameter(covariance, "Gaussian", "covariance"), kind)
-        check_spread(spread, kind)
-        mu.setflags(write=False)
-        spread.setflags(write=False)
-        self.__dict__.update(mean=mu, covariance=spread, kind=kind, _is_finite=True)
+    def __post_init__(self) -> None:
+        mean = parameter(self.mean, "Gaussian", "mean")
+        mean = mean if mean.ndim else mean[None].copy()
+        if mean.ndim > 2 or not mean.size:
+            raise ShapeError(sentence("Gaussian", "mean must have shape (d,) or (K, d)", mean.shape))
+        covariance, kind = understood(mean, parameter(self.covariance, "Gaussian", "covariance"), self.kind)
+        check_spread(covariance, kind)
+        self._set(mean=mean, covariance=covariance, kind=kind, _is_finite=True)
 
     @cached_property
     def _is_finite(self) -> bool:
