@@ -117,8 +117,13 @@ def test_features_of_few_rows_are_those_of_many(d):
         assert few[:, 0].tobytes() == many[:, i].tobytes()
 
 
-def test_single_precision():
-    m = mixture()
+def of_students():
+    return Mixture([0.4, 0.6], StudentT([[0.0, 1.0], [3.0, -1.0]], [[[2.0, 0.3], [0.3, 1.0]]] * 2, [4.0, 9.0]))
+
+
+@pytest.mark.parametrize("make", [lambda: mixture(), of_students], ids=["Gaussian", "StudentT"])
+def test_single_precision(make):
+    m = make()
     x = m.sample(500, np.random.default_rng(5)).astype(np.float32)
     for what in ("log_joint", "log_prob", "log_posterior", "posterior"):
         for n in (1, 500):
@@ -247,6 +252,12 @@ def test_owners_are_shares_of_one(kind, gaps):
     np.testing.assert_allclose(masked.parts.scatter, seen.parts.scatter, rtol=1e-9, atol=1e-9)
     assert masked.entropy == 0.0 and not masked.complete
     assert seen.complete == (not gaps or kind in ("diagonal", "spherical"))
+
+
+def test_a_row_that_its_known_part_cannot_explain_stays_with_it():
+    m = Mixture([0.5, 0.5], lk.Uniform([[0.0], [5.0]], [[1.0], [6.0]]))
+    stats = m.collect([[5.5], [5.5]], given=np.array([[0.0, -np.inf], [-np.inf, 0.0]]))
+    assert stats.counts.tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
