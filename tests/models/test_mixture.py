@@ -360,6 +360,14 @@ def test_mixed_columns():
 OF_A_MEAN = lk.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0)  # a prior, but not one of probabilities
 
 
+@pytest.mark.parametrize("alpha", [1.0, 3.0, [1.5, 1.0, 4.0, 2.0, 1.0]])
+def test_weights_under_a_prior_are_its_posterior_mode(alpha):
+    m, x, owner, w = labelled("full")
+    stats, prior = m.collect(x, w, owner=owner), MixturePrior(lk.Dirichlet(np.broadcast_to(alpha, 5)), None)
+    events = stats.counts + np.broadcast_to(alpha, 5) - 1
+    np.testing.assert_allclose(m.refit(stats, prior).weights, events / events.sum(), rtol=1e-12)
+
+
 @pytest.mark.parametrize(("given", "name"), [({"weights": None, "parts": "weak"}, "parts"),
                                              ({"parts": "weak"}, "parts"),
                                              ({"weights": [1.0, 2.0], "parts": None}, "weights"),
