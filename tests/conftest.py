@@ -66,7 +66,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--few"):
         for cases in tests.values():
             ordinary = [case for case in cases if case.get_closest_marker("campaign") is None]
-            _leave(ordinary, 3 + len(ordinary) // 20)
+            _leave(ordinary, 2 + len(ordinary) // 30)
 
 
 def _leave(cases: list[pytest.Item], count: int) -> None:

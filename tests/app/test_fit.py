@@ -196,6 +196,14 @@ def test_a_weight_of_two_is_two_copies(tmp_path):
     np.testing.assert_allclose(a, b, atol=1e-9)
 
 
+def test_the_seed_deals_the_folds(tmp_path):
+    table = write(mixed_frame(60, 2), tmp_path / "t.csv")
+    asked = ("fit", table, "--target", "sick", "--models", "naive-bayes", "--cv", 2, "-o", tmp_path / "m", "--json")
+    found = [json.loads(run(*asked, "--no-calibrate", "--seed", seed).stdout)["leaderboard"] for seed in (1, 2)]
+    one, other = (lines[0]["log_loss"] for lines in found)
+    assert one != other
+
+
 @pytest.mark.slow
 def test_class_probabilities_in_use_count_for_the_model_and_its_figures(tmp_path):
     table = write(mixed_frame(), tmp_path / "t.csv")

@@ -28,6 +28,14 @@ def test_evaluate_measures_new_rows(mixed_folder, tmp_path):
     assert "model.likely on new.csv" in page and len(page) < 500_000
 
 
+def test_class_probabilities_of_training_change_no_figure(mixed_folder):
+    own = lk.load(mixed_folder / "model.likely").class_prior_
+    told = ",".join(f"{c}={p!r}" for c, p in zip(("ill", "well"), own.tolist(), strict=True))
+    asked = ("evaluate", mixed_folder / "model.likely", mixed_folder / "sick.csv", "--json")
+    plain, again = (json.loads(run(*asked, *more).stdout) for more in ((), ("--class-prior", told)))
+    assert own[0] != 0.5 and again["log_loss"]["value"] == pytest.approx(plain["log_loss"]["value"], rel=1e-9)
+
+
 def test_evaluate_knows_the_training_rows(wine_folder):
     done = run("evaluate", wine_folder / "model.likely", wine_folder / "wine.csv")
     assert "rows that the model learnt from" in done.stderr

@@ -334,6 +334,14 @@ def test_of_many_classes_the_rest_is_added_up():
     assert "The 12 of 30 classes" in report_html(s)
 
 
+def test_dearest_mistakes_are_shares_of_the_true_class():
+    truth = np.repeat(np.arange(5), [20, 5, 5, 5, 5])
+    decided = np.where(np.arange(40) < 4, 1, truth)  # 4 of 20 rows; 16 are decided for that class
+    e = Evaluation(np.log(0.05 + 0.75 * np.eye(5)[decided]), truth, np.array(list("abcde"), dtype=object))
+    page = Page(report_html(Study("w", target="y", classes=tuple("abcde"), evaluation=e)))
+    assert "a b 4 20.0 % 4" in page.text.split("dearest mistakes")[1]  # true class, decided, rows, share, cost
+
+
 def test_dearest_mistakes_by_brute_force():
     e = evaluation(6, 500, cost=np.abs(np.subtract.outer(np.arange(6), np.arange(6))) ** 1.5)
     found = [e.confusion_cost[c, a] for c, a in dearest(e)]

@@ -263,6 +263,14 @@ def test_other_data_are_refused(tmp_path, other):
         fit(start(), other, checkpoint=Checkpoint(path))
 
 
+def test_the_end_is_kept_whatever_the_pass(tmp_path):
+    path = tmp_path / "em.likely"
+    done = fit(start(), X, checkpoint=Checkpoint(path, every=1000))
+    kept = Checkpoint(path).load()
+    assert done.converged and kept.converged and kept.reason == done.reason and kept.objectives == done.trace
+    assert bits(kept.model) == bits(done.model)
+
+
 def test_another_model_is_refused(tmp_path):
     path = tmp_path / "em.likely"
     with pytest.raises(CutOff):

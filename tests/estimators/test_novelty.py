@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.estimators.novelty import alarm, support_in_words, supported
+from likely.estimators.novelty import alarm, support_in_words, supported, surprise
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.FitWarning")
 
@@ -293,3 +293,11 @@ def test_folds_do_not_tell_of_a_rate_that_nobody_asks_them_for(kind):
         lk.Calibrated(kind(novelty=0.01), cv=3).fit(X, y)
     said = [str(w.message) for w in told if "false-alarm" in str(w.message)]
     assert len(said) == 1 and "finer than 40 rows" in said[0]
+
+
+def test_rows_are_compared_with_draws_that_lack_the_same_entries():
+    x = np.array([[0.3, np.nan], [np.nan, 40.0], [0.1, 2.0]])
+    make = lambda: lk.Gaussian([0.0, 0.0], [1.0, 400.0])  # noqa: E731
+    together = surprise(make(), x)
+    np.testing.assert_array_equal(together, [surprise(make(), x[i : i + 1])[0] for i in range(3)])
+    assert together[1] - together[0] > 0.5  # two deviations off, where a third of one is ordinary

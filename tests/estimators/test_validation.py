@@ -266,3 +266,13 @@ def test_copies_that_are_calibrated_in_their_folds_are_not_told_of(clf):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert evaluate(clone(clf).fit(X, Y), X, Y, cv=5).log_loss.value == unfitted
+
+
+def test_shares_of_weight_count_in_every_figure(rng):
+    x, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    w = rng.random(60)
+    how = {"cv": 3, "sample_weight": w, "random_state": 0}
+    held = out_of_fold(GaussianNB(), x, y, **how)
+    wrong = held.log_posterior.argmax(axis=1) != held.truth
+    assert evaluate(GaussianNB(), x, y, **how).error.value == pytest.approx(np.average(wrong, weights=w[held.row]))
+    assert abs(np.average(wrong, weights=w[held.row]) - wrong.mean()) > 1e-3

@@ -216,3 +216,8 @@ def test_finitely_many_cells_have_a_finite_error():
         warnings.simplefilter("ignore")
         found = _sampled_kl(p, q, 2000, rng)
     assert found.error < math.inf and near(found, lk.kl(p, q).value)
+
+
+def test_errors_of_draws_are_in_the_unit_of_their_values():
+    nats, bits = (lk.entropy(PLANE, bits, n=200, rng=np.random.default_rng(1)) for bits in (False, True))
+    assert nats.error > 0 and np.divide(bits, nats) == pytest.approx([1 / np.log(2)] * 2)

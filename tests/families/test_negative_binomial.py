@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.optimize
+import scipy.sparse
 import scipy.stats
 
 from likely.errors import DataError, DomainError, FitWarning, ShapeError
@@ -216,3 +217,11 @@ def test_nothing_counted_and_weights():
     twice = NegativeBinomial.fit(np.repeat(x, [2, 0, 3], axis=0))
     assert NegativeBinomial.fit(x, [2.0, 0.0, 3.0]).size == pytest.approx(twice.size, rel=1e-12)
     assert NegativeBinomial.moments_fit(np.array([[0.0], [9.0]])).mean == pytest.approx([4.5])
+
+
+@pytest.mark.parametrize("size", [[2.0, 0.5], [[2.0, 0.5], [1.0, 9.0]]], ids=["one", "stack"])
+def test_sparse_rows_score_as_dense_ones(size):
+    law, x = NegativeBinomial(size, 0.4), np.array([[0.0, 3.0], [2.0, 0.0], [0.5, 1.0], [0.0, 0.0], [-1.0, 2.0]])
+    found = law.log_prob(scipy.sparse.csr_array(x))
+    np.testing.assert_allclose(found, law.log_prob(x), rtol=1e-13)
+    assert np.isneginf(found[[2, 4]]).all() and np.isfinite(found[[0, 1, 3]]).all()  # of counts that are none, too

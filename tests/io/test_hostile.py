@@ -848,6 +848,14 @@ def test_a_changed_note_is_refused_for_the_right_reason(name):
         files.loads(joined(header, note, rest))
 
 
+def test_bytes_between_the_arrays_are_refused():
+    header, note, rest = split(files.dumps(VALUES["full"]()))
+    start = header["1"]["data_offsets"][0]
+    shifted(header)
+    with pytest.raises(lk.ModelFileError, match="without hole or overlap"):
+        files.loads(joined(header, note, rest[:start] + bytes(8) + rest[start:]))
+
+
 @pytest.mark.parametrize("name", HEADER)
 def test_a_changed_header_is_refused_for_the_right_reason(name):
     change, words = HEADER[name]

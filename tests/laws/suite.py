@@ -33,7 +33,7 @@ class Entry:
     when: Callable[[Any], bool]
     marks: tuple[Any, ...]
     searches: bool
-    by_class: bool  # True: what it looks at depends on the class of the value and on whether it is a stack
+    by_class: bool  # True: what it looks at depends on the class of the value, its kind, and whether it is a stack
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Suite:
             for e in self.entries
             if e.when(m) and (e.searches or not searches_only)
         ]
-        return rest_in_campaign(found, lambda law, m: (law, type(m.value), m.stack) if law in by_class else None)
+        return rest_in_campaign(found, lambda law, m: (law, *_path(m)) if law in by_class else None)
 
     def check(self, member: Any) -> int:
         """Hold a member to every law that applies to it; returns how many there were."""
@@ -71,3 +71,9 @@ class Suite:
         for law in mine:
             law(member)
         return len(mine)
+
+
+def _path(member: Any) -> tuple[Any, ...]:
+    """What decides which code a member takes: its class, whether it is a stack, and the kind of its covariances."""
+    value = member.value
+    return type(value), member.stack, getattr(value, "kind", None), getattr(value, "tied", None)

@@ -111,6 +111,19 @@ def test_arcs_and_rows_make_the_same_sums(K):
         beta = moves @ (beta * b[t] / scale[t])
 
 
+def test_arcs_of_several_chains_are_kept_apart():
+    K, T, rng = 24, 12, np.random.default_rng(2)
+    moves = np.stack([few_arcs(K), few_arcs(K)[::-1, ::-1]])
+    starts, ends, b = np.full((2, K), 1 / K), rng.random((2, K)), rng.random((T, 2 * K))
+    each, done, fine = np.empty((T, 2)), np.empty((1, 2)), np.empty((1, 2), bool)
+    chains.likelihoods(starts, moves, ends, np.zeros((2, K)), b, np.array([0, T]), each, done, fine)
+    for c in range(2):
+        now = starts[c] * b[0, c * K : (c + 1) * K]
+        for t in range(1, T):
+            now = now @ moves[c] * b[t, c * K : (c + 1) * K]
+        assert fine[0, c] and each[:, c].prod() * done[0, c] == pytest.approx(now @ ends[c], rel=1e-12)
+
+
 def test_moves_counted_by_arcs_and_as_a_product():
     rng, K = np.random.default_rng(3), 100
     moves, alpha, ahead, moved = few_arcs(K, 0.01), *rng.random((2, 30, K)), np.empty((K, K))

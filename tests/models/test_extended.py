@@ -140,6 +140,16 @@ def test_every_iteration_climbs():
     assert f.update(f.initial(), [0.1])[0].mean[0] == pytest.approx(np.tan(0.1), abs=1e-2)
 
 
+@pytest.mark.parametrize(("curve", "y"), [(lambda x: np.sin(2 * x), -2.0), (lambda x: np.log1p(x**2), -2.0)])
+def test_the_prior_shortens_steps(curve, y):
+    """No state explains the observation: steps judged by the likelihood alone end beside the mode."""
+    m = StateSpace(lk.Gaussian([-2.0], 1.0), lambda x: lk.Gaussian(x, 1.0), lambda x: lk.Gaussian(curve(x), 0.05))
+    f = ExtendedFilter(m, iterations=60)
+    x = f.update(f.initial(), [y])[0].mean[0]
+    height = [-0.5 * ((y - curve(z)) ** 2 / 0.05 + (z + 2.0) ** 2) for z in (x - 1e-5, x + 1e-5)]
+    assert height[1] - height[0] == pytest.approx(0.0, abs=1e-7)  # 2e-5 times the slope of the log posterior
+
+
 def test_counts_reach_the_mode_of_their_own_law():
     m = StateSpace(lk.Gaussian([1.0], 0.5), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Poisson(np.exp(x)))
     f = ExtendedFilter(m, iterations=60)

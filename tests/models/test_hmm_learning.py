@@ -132,6 +132,15 @@ def test_one_sweep_is_the_plain_way(name):
         alike(h.collect(x, weight), h._on_all_paths(x, weight, None), 1e-10)
 
 
+def test_weights_count_where_one_sweep_needs_logarithms():
+    """States never change, and the frames disagree about them by more than numbers can tell apart."""
+    means = 3.0 * np.arange(4.0)[:, None] * [1.0, 0.0]
+    h = HMM(np.full(4, 0.25), np.eye(4), Gaussian(means, np.stack([np.eye(2)] * 4)))
+    x = Ragged.from_list([np.repeat(means[[0, 2]], [300, 400], axis=0), np.array([[0.3, 1.0], [0.1, 0.0]])])
+    weight = np.array([3.0, 0.5])
+    assert h.objective(h.collect(x, weight)) == pytest.approx(weight @ h.log_prob(x), rel=1e-12)
+
+
 # -------------------------------------------------------------------- known states
 
 

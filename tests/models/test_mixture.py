@@ -117,8 +117,13 @@ def test_features_of_few_rows_are_those_of_many(d):
         assert few[:, 0].tobytes() == many[:, i].tobytes()
 
 
-def test_single_precision():
-    m = mixture()
+def of_students():
+    return Mixture([0.4, 0.6], StudentT([[0.0, 1.0], [3.0, -1.0]], [[[2.0, 0.3], [0.3, 1.0]]] * 2, [4.0, 9.0]))
+
+
+@pytest.mark.parametrize("make", [lambda: mixture(), of_students], ids=["Gaussian", "StudentT"])
+def test_single_precision(make):
+    m = make()
     x = m.sample(500, np.random.default_rng(5)).astype(np.float32)
     for what in ("log_joint", "log_prob", "log_posterior", "posterior"):
         for n in (1, 500):
@@ -249,6 +254,12 @@ def test_owners_are_shares_of_one(kind, gaps):
     assert seen.complete == (not gaps or kind in ("diagonal", "spherical"))
 
 
+def test_a_row_that_its_known_part_cannot_explain_stays_with_it():
+    m = Mixture([0.5, 0.5], lk.Uniform([[0.0], [5.0]], [[1.0], [6.0]]))
+    stats = m.collect([[5.5], [5.5]], given=np.array([[0.0, -np.inf], [-np.inf, 0.0]]))
+    assert stats.counts.tolist() == [1.0, 1.0]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_classifier_is_fitted_in_one_pass(kind):
     m, x, owner, w = labelled(kind)
@@ -347,6 +358,14 @@ def test_mixed_columns():
 
 
 OF_A_MEAN = lk.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0)  # a prior, but not one of probabilities
+
+
+@pytest.mark.parametrize("alpha", [1.0, 3.0, [1.5, 1.0, 4.0, 2.0, 1.0]])
+def test_weights_under_a_prior_are_its_posterior_mode(alpha):
+    m, x, owner, w = labelled("full")
+    stats, prior = m.collect(x, w, owner=owner), MixturePrior(lk.Dirichlet(np.broadcast_to(alpha, 5)), None)
+    events = stats.counts + np.broadcast_to(alpha, 5) - 1
+    np.testing.assert_allclose(m.refit(stats, prior).weights, events / events.sum(), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("given", "name"), [({"weights": None, "parts": "weak"}, "parts"),

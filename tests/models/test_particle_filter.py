@@ -429,6 +429,13 @@ def test_many_sequences():
     assert empty.log_evidence == 0.0 and empty.mean.shape == (0, 1)
 
 
+def test_every_sequence_depends_on_the_seed():
+    m = turning(1.0)
+    y = [m.simulate(5, i)[1] for i in range(3)]
+    one, other, again = (ParticleFilter(m.laws(), 50, seed=seed).log_prob(y) for seed in (1, 2, 1))
+    assert (one != other).all() and (one == again).all()
+
+
 def test_not_keeping():
     run = ParticleFilter(level().laws(), 100).run([0.1, 0.2], keep=False)
     assert run.mean.shape == (2, 1)

@@ -326,6 +326,8 @@ def test_scott_and_silverman():
     two, one = (LeftOut(np.zeros((100, d)), np.ones(100), kernel_of("gaussian", d, 3.0)) for d in (2, 1))
     assert chosen("scott", two) == pytest.approx(100 ** (-1 / 3))
     assert chosen("silverman", one) == pytest.approx(75**-0.4)
+    unlike = LeftOut(np.zeros((100, 2)), np.repeat([3.0, 1.0], 50), kernel_of("gaussian", 2, 3.0))
+    assert chosen("scott", unlike) == pytest.approx(80 ** (-1 / 3))  # 200² / 500 rows that weigh alike
 
 
 def test_rows_with_gaps_borrow_from_the_most_similar():

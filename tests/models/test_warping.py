@@ -314,6 +314,11 @@ def test_a_radius_as_other_libraries_have_it(rng):
     assert dtw(a, b, band=0.05).total == dtw(a, b, band=3).total
 
 
+def test_a_share_of_frames_is_not_rounded_down_by_rounding():
+    """0.29 · 100 is 28.999…"""
+    assert [band_of(share, "dtw").frames(100) for share in (0.28, 0.29, 0.57, 0.295)] == [28, 29, 57, 29]
+
+
 def test_a_band_that_leaves_no_path_says_which_would():
     with pytest.raises(DomainError, match="a radius of 2 would do"):
         dtw(np.arange(100.0), np.arange(30.0), band=0)

@@ -44,3 +44,11 @@ def test_curves_are_the_measured_ones(iris):
         shown.calibration().get_title(loc=at) for at in ("left", "center")
     )
     np.testing.assert_allclose(shown.risk_coverage().lines[0].get_xdata()[-1], 1.0)
+
+
+def test_confusion_is_shaded_by_shares_of_the_true_class(iris):
+    X, y = iris
+    result = lk.evaluate(lk.NaiveBayes(), X[20:], y[20:])
+    shaded = np.asarray(EvaluationDisplay(result).confusion().images[0].get_array())
+    np.testing.assert_allclose(shaded, result.confusion / np.bincount(y[20:])[:, None])
+    assert (shaded.sum(axis=0) != 1).any()
