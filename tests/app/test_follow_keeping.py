@@ -75,6 +75,7 @@ def test_a_line_costs_the_same_however_many_streams_there_are(at, monkeypatch):
     ] * 200
 
 
+@pytest.mark.slow
 def test_a_crash_leaves_the_same_bytes(at, monkeypatch):
     rows = feed(5, 8)
     whole = reference(at, rows)
@@ -114,6 +115,7 @@ def test_a_journal_belongs_to_its_file(at, monkeypatch):
     assert goes_on(at, rows) == whole
 
 
+@pytest.mark.slow
 def test_the_journal_is_written_up_before_it_grows_long(at, monkeypatch):
     monkeypatch.setattr(follow_keeping, "ROOM", (4000, 1))
     longest, write = [0], Notebook._write

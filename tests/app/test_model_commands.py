@@ -158,6 +158,7 @@ def test_explain_says_which_columns_decide(wine_folder):
     assert {c["column"]: c["value"] for c in told["columns"]}["hue"] == wine_frame()["hue"][83]
 
 
+@pytest.mark.slow
 def test_explain_says_that_the_cost_decided_and_when_log_odds_add_up(tmp_path):
     path = write(mixed_frame(), tmp_path / "t.csv")
     (tmp_path / "cost.csv").write_text("action,ill,well\nill,0,1\nwell,20,0\n")
@@ -204,6 +205,7 @@ def test_card_has_its_chapters(wine_folder, tmp_path):
     assert text == run("card", wine_folder / "model.likely").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "words", "held"),
     [

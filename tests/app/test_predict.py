@@ -76,6 +76,7 @@ def test_other_costs_priors_and_thresholds(mixed_folder, tmp_path):
     assert decisions("--reject-cost", 0) == {"REJECT"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("no", "yes"), [("-1.0", "1.0"), ("1", "2"), ("+1", "-1"), ('"no, thanks"', '"yes"')])
 def test_labels_keep_the_spelling_of_the_file(tmp_path, no, yes):
     rng = np.random.default_rng(2)

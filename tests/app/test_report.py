@@ -320,6 +320,7 @@ def test_the_confusion_table_shows_the_counts(classes):
     assert (cells_of(report_html(s)) == s.evaluation.confusion).all()
 
 
+@pytest.mark.slow
 def test_of_many_classes_the_rest_is_added_up():
     s = study(30, n=3000)
     shown = cells_of(report_html(s))

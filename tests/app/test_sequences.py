@@ -235,6 +235,7 @@ def test_weights_are_copies(tmp_path):
 # ----------------------------------------------------------------------------- speech
 
 
+@pytest.mark.slow
 def test_a_recogniser_writes_the_words_of_sounds(tmp_path, folder):
     from scipy.io import wavfile
 

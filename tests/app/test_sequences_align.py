@@ -50,6 +50,7 @@ def test_the_path_may_go_to_stdout_and_the_figures_then_do_not(both):
     assert pl.read_csv(done.stdout.encode()).height == len(dtw(a, b).path) and "distance" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_picture_is_drawn_whole_or_not_at_all(both):
     pytest.importorskip("matplotlib")
     at, _, _ = both

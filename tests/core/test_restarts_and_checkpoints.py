@@ -222,6 +222,7 @@ def test_cut_off_anywhere_it_goes_on_to_the_same_bits(tmp_path, how, gaps):
         assert bits(again.stats) == bits(whole.stats)
 
 
+@pytest.mark.slow
 def test_cut_off_again_and_again(tmp_path):
     whole = fit(start(), X, stop=Stop(25, 0.0))
     path = tmp_path / "em.likely"

@@ -207,6 +207,7 @@ def test_spheres_have_a_formula_in_every_dimension():
     np.testing.assert_allclose(found.value, expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_three_shared_covariances_lie_in_a_plane(rng):
     A = rng.normal(size=(6, 6))
     cov = A @ A.T + np.eye(6)
@@ -230,6 +231,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("laws", "how"), CASES)
 def test_exact_ways_agree_with_draws(laws, how):
     found = lk.bayes_error(*laws, **how)
@@ -238,6 +240,7 @@ def test_exact_ways_agree_with_draws(laws, how):
     assert abs(found.value - drawn.value) < 4.5 * drawn.error
 
 
+@pytest.mark.slow
 def test_draws_go_on_to_the_tolerance(rng):
     laws = Plain(lk.Gaussian(np.zeros(5), 1.0)), Plain(lk.Gaussian(np.ones(5), 2.0))
     found = lk.bayes_error(*laws, tolerance=3e-4, rng=rng)
@@ -255,6 +258,7 @@ def test_a_tolerance_out_of_reach_is_told(monkeypatch):
         assert lk.bayes_error(*laws, tolerance=1e-6).error > 1e-6
 
 
+@pytest.mark.slow
 def test_error_bars_cover_the_truth():
     laws, truth = (Plain(lk.Gaussian([0.0], 1.0)), Plain(lk.Gaussian([2.0], 1.0))), ndtr(-1.0)
     rng = np.random.default_rng(1)

@@ -44,6 +44,7 @@ def test_false_alarms_come_as_often_as_was_asked_for(shift):
     assert changed.mean() == pytest.approx(law, rel=0.03) and changed.mean() < 35
 
 
+@pytest.mark.slow
 def test_draws_calibrate_as_the_law_does():
     z = log_ratios(np.random.default_rng(2).normal(size=200_000), 1.0)
     law, drawn = Cusum.for_shift(1.0, 200), Cusum.for_draws(z, 200)

@@ -31,6 +31,7 @@ def test_histograms_of_unlike_edges_are_summed_exactly():
     assert found.value == pytest.approx(want, abs=1e-10) and found.error <= 1e-6
 
 
+@pytest.mark.slow
 def test_narrow_windows_are_all_seen():
     points = np.random.default_rng(1).standard_normal(60)
     spikes, wide = lk.Parzen(points, [1e-8]), lk.Gaussian([0.0], 1.0)

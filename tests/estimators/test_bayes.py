@@ -475,6 +475,7 @@ def test_leave_one_out_of_a_table_of_categories():
     assert np.mean(L.argmax(axis=1) != y) == pytest.approx(0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("far", [-999999999.0, 1e8, 1e10])
 def test_leave_one_out_beside_an_outlier(far):
     rng = np.random.default_rng(0)

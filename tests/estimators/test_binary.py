@@ -58,6 +58,7 @@ def test_chunks_are_the_batch_and_minus_one_is_zero(name):
     assert clone(density).fit(X.astype(np.float32)).score_samples(X.astype(np.float32)).dtype == np.float32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DENSITIES)
 def test_leave_one_out_is_learning_without_the_row(name):
     X, y = parity(30)

@@ -129,6 +129,7 @@ def hidden(X, where):
     return np.ma.masked_array(np.where(where, np.asarray(-999, X.dtype), X), where), np.where(where, np.nan, X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -158,6 +159,7 @@ def test_masked_counts_and_answers_were_not_observed(rng):
     np.testing.assert_allclose(told[1], answers[~where[:, 0], 0].mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "classifier",
     [lk.BayesClassifier(), lk.NaiveBayes(), lk.NearestNeighbours(), lk.DistanceClassifier(), lk.TableClassifier()],
@@ -194,6 +196,7 @@ def test_values_see_no_masked_entries(rng):
     np.testing.assert_allclose(lk.Columns(a=masked)["a"], gaps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [int, bool, str])
 def test_a_masked_label_is_missing_and_the_others_keep_their_kind(kind, rng):
     X, y, where = rng.normal(size=(60, 2)), (np.arange(60) % 2).astype(kind), rng.random(60) < 0.3

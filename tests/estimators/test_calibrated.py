@@ -234,6 +234,7 @@ class OneSize(StandardScaler):
         return super().fit(np.array([[-1.0] * X.shape[1], [1.0] * X.shape[1]]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [TREE, GaussianNB(), make_pipeline(OneSize(), GaussianNB())], ids=str)
 def test_weights_are_copies_also_in_the_folds(table, rng, estimator):
     X, y = table
@@ -314,6 +315,7 @@ def test_a_fitted_estimator_is_calibrated_as_it_is(table):
         Calibrated(TREE, cv="prefit").fit(X, y)
 
 
+@pytest.mark.slow
 def test_same_seed_same_bits(table):
     X, y = table
     a, b = (Calibrated(TREE, random_state=3).fit(X, y).log_posterior(X) for _ in range(2))

@@ -67,6 +67,7 @@ def test_a_small_group_far_away_is_found() -> None:
     assert by_prior(np.concatenate([blobs([[0, 0]], 300), blobs([[8, 8]], 10, 1)])).emptied == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["full", "diagonal", "spherical", "pooled"])
 def test_any_covariance_finds_three(kind: str) -> None:
     assert by_prior(THREE, range(1, 7), lk.GaussianDensity(kind)).emptied == 3
@@ -237,6 +238,7 @@ def test_a_table_says_where_the_search_stopped(by: str) -> None:
     assert found.why.startswith("3 clusters: ") and told[by] in found.why
 
 
+@pytest.mark.slow
 def test_every_way_of_a_table_is_within_its_numbers() -> None:
     """A sparse prior that wants more than BIC's search tried makes it go on so far."""
     from likely.estimators.table_mixture import _by_bic

@@ -81,6 +81,7 @@ def test_partial_fit_is_fit(name):
     np.testing.assert_allclose(parts.score_samples(X), whole.score_samples(X), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_leaving_one_out_is_learning_without_it(name):
     X, y = waits(24), np.arange(24) % 2

@@ -324,6 +324,7 @@ def thin(n, seed):
     return X, with_gaps(X, rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [PPCA(2), PPCA(2, method="em", random_state=0), FactorAnalysis(2)])
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_the_weak_prior_adds_no_noise_where_entries_are_missing(made):

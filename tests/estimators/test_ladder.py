@@ -341,6 +341,7 @@ def test_a_tree_wins_where_words_lean_on_each_other(tmp_path):
     assert again.explain(strange).values[0] == ["red", "no"] and again.explain(strange).values[1] == [None, "no"]
 
 
+@pytest.mark.slow
 def test_trees_need_two_columns_of_few_known_words():
     kinds = {"colour": "category", "smokes": "binary"}
     many = {**WORDS_OF, "colour": [str(i) for i in range(51)]}

@@ -22,6 +22,7 @@ def fitted(x, **more):
     return lk.HMMDensity(lk.GaussianDensity("full"), states=4, random_state=0, **more).fit(x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaps", [0.0, 0.2])
 def test_all_frames_at_once_are_as_surprising_as_live(gaps):
     rng = np.random.default_rng(0)

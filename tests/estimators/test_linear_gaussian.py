@@ -234,6 +234,7 @@ def test_a_column_that_never_changes_is_named_where_a_model_is_given():
     assert clone(est).set_params(prior="weak").fit(y).report_.converged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [1e4, 1e7, 1e8])
 def test_a_walk_far_from_0_is_learnt_as_near_it(offset):
     y = np.cumsum(np.random.default_rng(0).normal(size=(200, 2)), axis=0)
@@ -251,6 +252,7 @@ def test_two_columns_that_are_one_are_learnt_from():
 # ----------------------------------------------------------------- streams, files
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_more_tracks_add():
     y = tracks(12)

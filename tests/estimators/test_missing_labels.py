@@ -217,6 +217,7 @@ def test_a_stream_may_have_a_block_without_any_label():
         lk.BayesClassifier().partial_fit(X[:10], [None] * 10, classes=["a", "b", "c"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mixtures", "tied mixtures"])
 def test_streams_of_classes_with_mixtures(name):
     clf = lk.BayesClassifier(DENSITIES[name]).partial_fit(X[:120], named(Y)[:120], classes=["a", "b", "c"])
@@ -261,6 +262,7 @@ def test_leaving_one_out_is_fitting_without_it():
         np.testing.assert_allclose(got[i], want, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_class_priors_with_labels_missing():
     y = named(Y)
     fixed = lk.BayesClassifier(class_prior=[0.2, 0.3, 0.5]).fit(X, y)
@@ -269,6 +271,7 @@ def test_class_priors_with_labels_missing():
     np.testing.assert_allclose(pulled.class_prior_, 1 / 3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_hard_labels_in_classes_with_mixtures():
     density = lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, hard=True, random_state=0)
     clf = lk.BayesClassifier(density).fit(X, named(Y, np.zeros(240, bool)))

@@ -57,6 +57,7 @@ def test_one_component_is_the_plain_density():
     np.testing.assert_allclose(one.score_samples(counts), plain.score_samples(counts), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["kmeans++", "random", "split"])
 def test_plain_clusters_are_found_from_every_start(start):
     m = lk.MixtureClusterer(n_components=3, start=start, restarts=3, random_state=0).fit(X)

@@ -72,6 +72,7 @@ def test_each_class_has_its_own_scale():
             assert alone.alpha_[0] == pytest.approx(alpha[1], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_leave_one_out_of_a_classifier_is_learning_from_the_rest():
     X, y = table(45)
     clf = lk.BayesClassifier(lk.ParzenDensity(scale="maximum")).fit(X, y)

@@ -18,6 +18,7 @@ def draw(rng, n, d=5):
     return rng.normal(size=(n, d)) * np.linspace(0.5, 2, d) + 2.0 * y[:, None] * np.eye(3, d)[y], y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [60, 400, 30_000])
 @pytest.mark.parametrize("rate", [0.02, 0.1])
 def test_false_alarms_come_at_the_stated_rate(n, rate):

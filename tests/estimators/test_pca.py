@@ -158,6 +158,7 @@ def test_axes_of_rows_with_gaps_are_those_of_a_gaussian_found_by_em():
     np.testing.assert_allclose(whole.transform(holes), want, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_rows_with_gaps_in_streams_weights_and_extremes():
     rng = np.random.default_rng(1)

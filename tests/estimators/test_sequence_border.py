@@ -156,6 +156,7 @@ def test_gaussians_that_nobody_asked_for_do_not_fit_codes_in_silence():
         lk.DrivenHMMDensity(states=1, max_iter=2).fit(list(codes), covariates=list(codes * 1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["HMMDensity", "LinearGaussianDensity", "SwitchingDensity"])
 def test_sequences_without_frames_are_told_of(name):
     with pytest.warns(FitWarning, match=rf"^{name}: sequence 1 has no frames"):

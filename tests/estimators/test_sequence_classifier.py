@@ -108,6 +108,7 @@ def test_folds_and_searches(form: Any) -> None:
     assert judged.error.value < 0.4
 
 
+@pytest.mark.slow
 def test_calibrated() -> None:
     honest = lk.Calibrated(classifier()).fit(X, Y)
     shares = honest.predict_proba(NEW)

@@ -52,6 +52,7 @@ def test_emissions_suit_the_columns():
     assert rungs[2].estimator.density.topology == "cyclic" and rungs[2].estimator.reject_cost == 0.1
 
 
+@pytest.mark.slow
 def test_a_density_takes_columns_by_name_and_unseen_words_as_missing(mixed):
     kinds = {"x": "real", "w": "category"}
     inner = chain(kinds, 2, random_state=0).fit(laid_out(mixed, (), kinds))
@@ -124,6 +125,7 @@ def test_held_out_is_what_folds_by_hand_give(rng):
     assert choice.held_out[0] == pytest.approx(total / len(x.values))
 
 
+@pytest.mark.slow
 def test_one_long_sequence_is_cut_where_it_may_be(rng):
     x = np.repeat(rng.choice([0.0, 6.0], 50), 8) + rng.normal(size=400)
     assert choose_states(lk.HMMDensity(random_state=0), x, (1, 2)).best == 2

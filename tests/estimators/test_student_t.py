@@ -23,6 +23,7 @@ def test_wrong_rows_do_not_cost_a_classifier_its_boundary():
     assert robust > 0.95 and robust > plain + 0.05
 
 
+@pytest.mark.slow
 def test_mixtures_of_t_laws_keep_their_groups_apart_from_noise():
     rng = np.random.default_rng(3)
     x = np.concatenate([rng.standard_t(2.0, (150, 2)), rng.standard_t(2.0, (150, 2)) + [12.0, 0.0]])
@@ -32,6 +33,7 @@ def test_mixtures_of_t_laws_keep_their_groups_apart_from_noise():
     assert (mixture.model_.parts.dof < 6).all()
 
 
+@pytest.mark.slow
 def test_states_of_a_chain_emit_t_laws():
     rng = np.random.default_rng(4)
     states = np.repeat([0, 1, 0, 1], 60)
@@ -50,12 +52,14 @@ def test_kinds_and_fixed_dof(kind):
     assert np.isfinite(density.score(x)) and density.sample(3, random_state=0).shape == (3, 2)
 
 
+@pytest.mark.slow
 def test_a_part_of_a_product():
     x, _ = classes()
     product = lk.ProductDensity(lk.StudentTDensity()).fit(x)
     assert np.isfinite(product.score(x))
 
 
+@pytest.mark.slow
 def test_the_weak_prior_costs_nothing_where_entries_are_missing():
     """0.5 nats per row, when the prior was made of rows that a law without correlations had filled."""
     rng = np.random.default_rng(0)

@@ -52,6 +52,7 @@ def right(found: Ragged, z: Ragged) -> float:
     return float(np.mean(found.values == z.values))
 
 
+@pytest.mark.slow
 def test_with_all_labels_given_it_learns_the_model() -> None:
     z, y = sequences(6)
     start = [regime(0.5, 0.5, 0.05), regime(0.0, 0.5, 0.05)]

@@ -28,6 +28,7 @@ def lumps(n: int = 240, seed: int = 0, slant: float = 0.0) -> tuple[pl.DataFrame
     return pl.DataFrame(X, schema=["a", "b"]), k
 
 
+@pytest.mark.slow
 def test_arrays_are_read_in_the_order_of_the_training_table(tmp_path):
     X, k = lumps(120)
     X = X.with_columns(flag=pl.Series((k == 1) * 1.0), same=pl.lit(3.0)).select("flag", "same", "a", "b")

@@ -158,6 +158,7 @@ def test_a_class_absent_from_training_is_named_and_has_posterior_0():
     assert e.predicted[3] != 0
 
 
+@pytest.mark.slow
 def test_calibrated_classifiers_are_evaluated_like_any():
     rows, labels = load_breast_cancer(return_X_y=True)
     plain = make_pipeline(StandardScaler(), LogisticRegression(C=1e3, max_iter=500))

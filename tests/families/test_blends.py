@@ -293,6 +293,7 @@ def test_parts_of_a_product_look_at_their_own_rows(kind):
     assert whole.density_.parts_[0][1].shares_.tolist() == alone.density_.shares_.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_dependent_columns_do_not_make_a_blend_worse_than_its_ends(data_dir, kind):
     """Columns of `segment` depend on each other (rank 15 of 19): before, the blends lost 1.3 nats to the full law."""

@@ -66,6 +66,7 @@ def test_learnt_in_any_unit():
         np.testing.assert_allclose([other.centre / unit, other.scale / unit], [law.centre, law.scale], rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [3, 4, 7, 30, 400])
 def test_maximum_likelihood_is_found(n):
     rng = np.random.default_rng(n)

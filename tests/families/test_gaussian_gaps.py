@@ -263,6 +263,7 @@ def test_no_optimiser_finds_more(i):
     assert report.objective >= found - 1e-7 * abs(found)
 
 
+@pytest.mark.slow
 def test_gaps_at_random_do_not_bias(rng):
     """Rows that hide column 1 when column 0 is large: EM is right where leaving rows out is not."""
     truth = Gaussian([0.0, 0.0], [[1.0, 0.9], [0.9, 1.0]])

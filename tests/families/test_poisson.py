@@ -337,6 +337,7 @@ def relative(got, exact) -> float:
     return abs(float((mp.mpf(float(got)) - exact) / exact))
 
 
+@pytest.mark.slow
 def test_special_functions_against_mpmath(rng):
     with mp.workdps(60):
         for _ in range(200):

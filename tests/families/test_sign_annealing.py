@@ -48,6 +48,7 @@ def test_glasses_of_sixteen_million_cells(d):
     assert found.error < 0.1 and abs(found.log_z - exact_log_z(b, d, 2)) <= 4 * found.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [0.5, 2.0])
 def test_draws_have_the_moments(strength):
     b = glass(10, strength, 5)

@@ -45,6 +45,7 @@ def worst_bits(n: int, kind: str) -> float:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["full", "spherical", "independent"])
 def test_log_prob_is_right_to_the_last_bits(kind):
     assert worst_bits(250, kind) <= 4

@@ -70,6 +70,7 @@ def test_scores_and_draws_have_the_same_bits(name):
     assert repr(drawn[0]) == repr(drawn[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_priors_learn_on_after_loading(name):
     prior = made(PRIORS, name)
@@ -693,6 +694,7 @@ def test_settings_that_came_later_have_a_value_in_older_files(toy, monkeypatch):
     assert same(files.loads(older), toy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_estimators_come_back_with_the_same_scores(name, tmp_path):
     estimator, x = made(ESTIMATORS, name)

@@ -23,6 +23,7 @@ def test_layers_have_one_area_and_close_at_the_top():
     assert len(edges) == 257 and (np.diff(edges) < 0).all()
 
 
+@pytest.mark.slow
 def test_law(many):
     assert stats.kstest(many.ravel()[::3], "norm").pvalue > 1e-4
 
@@ -40,6 +41,7 @@ def test_counts_in_cells_and_tails(many, edge):
         assert abs(share - p) < 4.5 * (p / many.size) ** 0.5
 
 
+@pytest.mark.slow
 def test_wedges_are_settled():
     """Without a look at the wedges, each layer's edge would stand out in a fine histogram."""
     z = np.abs(fill_normal(Generator(SFC64(8)), np.empty(4_000_000)))

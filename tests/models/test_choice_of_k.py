@@ -17,6 +17,7 @@ def x():
     return np.concatenate([rng.normal(m, 1.0, (80, 3)) for m in (0.0, 7.0, 14.0, 21.0)])
 
 
+@pytest.mark.slow
 def test_plain_groups_are_counted_by_every_curve(x):
     found = choose_k(x, range(1, 8), restarts=2)
     assert found.best == {"held_out": 4, "bic": 4, "calinski_harabasz": 4, "silhouette": 4}

@@ -130,6 +130,7 @@ def test_the_central_limit():
     assert gaps[0] / gaps[1] == pytest.approx(4.0, rel=0.1) and gaps[1] / gaps[2] == pytest.approx(4.0, rel=0.1)
 
 
+@pytest.mark.slow
 def test_tails_too_heavy_for_a_grid_are_told():
     with pytest.warns(lk.FitWarning, match="error should not exceed"):
         found = lk.sum_of(lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 1.0))

@@ -287,6 +287,7 @@ def test_pairs_without_a_common_column_get_the_mean_distance_and_are_told():
     np.testing.assert_allclose(tree.heights[1], (3 * s + 2.5 * s) / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_ward_with_gaps_merges_by_what_is_expected(rng):
     """As if each row had an axis of its own, as long as what is not known of it: SciPy's tree in so many columns."""

@@ -49,6 +49,7 @@ def test_few_rows_and_bad_ones():
         lk.high_dimensions([[0.0], [np.inf], [1.0]])
 
 
+@pytest.mark.slow
 def test_the_error_of_a_dimension_holds_its_bias_and_a_large_one_is_a_lower_bound():
     rng = np.random.default_rng(5)
     for d in (2, 4, 8):

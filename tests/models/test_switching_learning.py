@@ -137,6 +137,7 @@ def scalar(a: float, q: float) -> LinearGaussian:
     return LinearGaussian([[a]], [[q]], [[1.0]], [[0.1]], [0.0], [[1.0]])
 
 
+@pytest.mark.slow
 def test_hidden_regimes_are_found() -> None:
     true = SwitchingLinear((scalar(0.95, 0.05), scalar(-0.7, 0.5)), [[0.97, 0.03], [0.05, 0.95]])
     z, _, y = true.simulate(3, np.random.default_rng(4), 300)

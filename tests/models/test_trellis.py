@@ -222,6 +222,7 @@ def test_filters_of_deceptive_sequences(name, lag):
             assert np.abs(found[t] - want).max() <= 1e-11
 
 
+@pytest.mark.slow
 def test_fixed_lags_of_random_nasty_sequences():
     for seed in range(300):
         rng = np.random.default_rng([9, seed])

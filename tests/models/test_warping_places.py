@@ -70,6 +70,7 @@ def test_places_do_not_overlap_and_are_found_in_order(rng):
     assert (near.starts == p.starts).all()
 
 
+@pytest.mark.slow
 def test_a_million_frames(rng):
     import tracemalloc
 

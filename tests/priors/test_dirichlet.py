@@ -111,6 +111,7 @@ def test_gaps_are_summed_into_one_entry():
     assert np.exp(law.log_prob(gap)[0]) == pytest.approx(scipy.integrate.quad(along, 0, 0.5)[0], rel=1e-8)
 
 
+@pytest.mark.slow
 def test_entropy_and_divergence_keep_their_digits(rng):
     with mp.workdps(50):
         for _ in range(100):

@@ -111,6 +111,7 @@ def test_frames_that_support_the_rate_say_nothing(recwarn) -> None:  # type: ign
         few.fit(plant(np.random.default_rng(2), 200))
 
 
+@pytest.mark.slow
 def test_frames_that_support_no_rate_at_all_say_so() -> None:
     """Of 60 frames of a slow plant it was said that alarms in up to 100 % cannot be excluded."""
     rng = np.random.default_rng(0)
@@ -409,6 +410,7 @@ def test_a_frame_beyond_all_bounds_is_an_alarm_and_is_got_over() -> None:
     assert all(np.isfinite(part).all() for part in seen)
 
 
+@pytest.mark.slow
 def test_one_row_and_none() -> None:
     monitor = FaultMonitor().fit(plant(np.random.default_rng(21), 100))
     assert monitor.watch(np.zeros((1, 6))).alarm.shape == (1,)

@@ -157,6 +157,7 @@ def test_a_gap_in_the_recording_is_survived(model):
     assert model.score(sounds, words) >= 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error:invalid value", "error:divide by zero")
 @pytest.mark.parametrize("prior", [[0.0, 1.0], [1.0, 0.0]])
 def test_a_word_that_is_never_said_has_posterior_zero(prior):
@@ -330,6 +331,7 @@ def test_a_file_brings_it_back(model, tmp_path):
     assert str(again.transcribe(sounds[0])) == str(model.transcribe(sounds[0]))
 
 
+@pytest.mark.slow
 def test_features_are_kept_in_a_file(tmp_path):
     sounds, words = spoken_many(3, 17)
     m = SpokenWords(3, 1, features=Cepstra(coefficients=8, trim=35.0)).fit(sounds, words)
