@@ -39,6 +39,7 @@ from likely.models.mixture_answers import (
 from likely.models.responsibilities import Unsettled, settled
 from likely.models.softening import softened
 from likely.models.stacks import joined
+from likely.models.taking_away import less, without
 
 SUM_TO_ONE = 1e-9
 LONG = 10**8  # rows × parts × pairs of columns in one look from which compiled loops, 0.3 s to load, pay over an EM run
@@ -540,6 +541,13 @@ class MixtureStats(Addable, Value):
         at = (np.asarray(c)[..., None] * M + np.arange(M)).ravel()
         parts = self.parts.member(at)
         return self.replace(counts=self.counts[c], parts=parts, entropy=np.asarray(self.entropy[c]))
+
+
+@without.register
+def _(stats: MixtureStats, part: Any) -> Any:
+    counts = less(stats.counts, part.counts)
+    parts = without(stats.parts, part.parts)
+    return stats.replace(counts=counts, parts=parts, entropy=np.asarray(stats.entropy - part.entropy))
 
 
 def weights_mode(alpha: Array, counts: Array) -> Array:
