@@ -25,6 +25,7 @@ from likely.models.linear_filtering import Series, Smoothed, States, locked, ser
 from likely.models.linear_forecast import StateForecast, Steady, forecast_from, steady_state
 from likely.models.linear_lag import lagged
 from likely.models.linear_learning import LinearLearner
+from likely.models.linear_smoothing import smoothed
 from likely.models.linear_stats import LinearStats
 from likely.models.ready_made import ReadyMade
 from likely.models.seeding import standardised
@@ -220,7 +221,7 @@ class LinearGaussian(ReadyMade, Law):
                 kept, mean, cov = lagged(self, some, before, lag)
                 passed.extend(passes.passed_over(kept, some, before))
                 return mean, cov, kept.total
-            kept, mean, cov, lag_one = passes.smoothed(self, some, before)
+            kept, mean, cov, lag_one = smoothed(self, some, before)
             passed.extend(passes.passed_over(kept, some, before))
             return mean, cov, kept.total, lag_one
 
