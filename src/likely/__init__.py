@@ -130,13 +130,14 @@ _HOMES = {
     "likely.families.chow_tree": ["ChowTree"],
     "likely.families.dirichlet_multinomial": ["DirichletMultinomial"],
     "likely.families.elliptical": ["Elliptical"],
+    "likely.families.entropy": ["entropy"],
     "likely.families.exponential": ["Exponential"],
     "likely.families.extremes": ["Extremes"],
     "likely.families.factor_gaussian": ["FactorGaussian"],
     "likely.families.free_parameters": ["declare_free"],
     "likely.families.gaussian": ["Gaussian"],
     "likely.families.grid_law": ["GridLaw"],
-    "likely.families.information": ["cross_entropy", "entropy", "js_divergence", "kl"],
+    "likely.families.information": ["cross_entropy", "js_divergence", "kl"],
     "likely.families.inverse_wishart": ["InverseWishart"],
     "likely.families.joint_information": ["conditional_entropy", "mutual_information"],
     "likely.families.laplace_law": ["Laplace"],
@@ -375,13 +376,14 @@ if TYPE_CHECKING:
     from likely.families.chow_tree import ChowTree
     from likely.families.dirichlet_multinomial import DirichletMultinomial
     from likely.families.elliptical import Elliptical
+    from likely.families.entropy import entropy
     from likely.families.exponential import Exponential
     from likely.families.extremes import Extremes
     from likely.families.factor_gaussian import FactorGaussian
     from likely.families.free_parameters import declare_free
     from likely.families.gaussian import Gaussian
     from likely.families.grid_law import GridLaw
-    from likely.families.information import cross_entropy, entropy, js_divergence, kl
+    from likely.families.information import cross_entropy, js_divergence, kl
     from likely.families.inverse_wishart import InverseWishart
     from likely.families.joint_information import conditional_entropy, mutual_information
     from likely.families.laplace_law import Laplace

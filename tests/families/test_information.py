@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 import likely as lk
-from likely.families.information import _sampled_kl, averaged
+from likely.families.entropy import averaged
+from likely.families.information import _sampled_kl
 
 ONE, TWO = lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 4.0)
 HUMPS = lk.Mixture([0.3, 0.7], lk.Gaussian([[0.0], [5.0]], 1.0))

@@ -15,7 +15,7 @@ import scipy.stats
 from likely.core.columns import Columns
 from likely.errors import DataError, DomainError, ShapeError
 from likely.families.categorical import Categorical
-from likely.families.probability_table import ConditionalTable, ProbabilityTable, complaint
+from likely.families.probability_table import ConditionalTable, ProbabilityTable
 
 RATES = {"forged": {"reject": 0.96, "accept": 0.04}, "genuine": {"reject": 0.04, "accept": 0.96}}
 WORDS = {"A": ["x", "y"], "B": [0, 1, 2], "C": [True, False]}
@@ -312,13 +312,13 @@ def test_true_is_not_one():
 
 def test_fields_of_a_file_are_checked():
     good = dict(forgery()._parts())
-    assert complaint(good) == ""
+    assert ProbabilityTable._complaint(good) == ""
     for change in (
         {"probs": good["probs"] * 2}, {"probs": -good["probs"]}, {"names": ("S", "S")}, {"names": ("S",)},
         {"levels": (good["levels"][0], np.array(["a", "a"]))}, {"levels": good["levels"][:1]}, {"total": -1.0},
         {"probs": np.full((2, 2), np.nan)}, {"total": np.nan},
     ):  # fmt: skip
-        assert complaint({**good, **change})
+        assert ProbabilityTable._complaint({**good, **change})
 
 
 def test_rare_events_may_depend_on_each_other():

@@ -57,6 +57,18 @@ def test_it_changes_no_bit(monkeypatch, kind, d, n):
     assert g.log_prob(x).tobytes() == with_loop.tobytes()
 
 
+def test_white_coordinates_change_no_bit(monkeypatch, rng):
+    thin = np.array([np.diag([1e-9, 1.0, 2.0]), np.eye(3), np.diag([1.0, 1e-10, 1.0])])
+    form = Gaussian(rng.standard_normal((3, 3)), thin).form
+    u, constant = rng.standard_normal((3, 200)), rng.standard_normal(len(form.thin))
+    by_loop, plain = np.zeros((2, 3, 200))
+    assert len(form.thin)
+    form.white_logs(u, constant, by_loop)
+    monkeypatch.delitem(sys.modules, "likely.loops.features")
+    form.white_logs(u, constant, plain)
+    assert plain.any() and np.array_equal(by_loop, plain)
+
+
 def test_long_jobs_load_the_loop(monkeypatch):
     """Short ones do not: a start of 0.3 s is more than they take."""
     monkeypatch.delitem(sys.modules, "likely.loops.features")

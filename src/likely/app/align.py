@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from likely.app import options
-from likely.app.outputs import STREAM, check_outputs, write_text
+from likely.app.outputs import STREAM, check_outputs
 from likely.errors import DataError, sentence
+from likely.io.whole_files import write_text
 
 EPILOG = """\b
 Examples:

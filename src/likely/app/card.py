@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from likely.app.outputs import check_outputs, write_text
+from likely.app.outputs import check_outputs
 from likely.errors import ModelFileError, sentence
+from likely.io.whole_files import write_text
 
 NO_CARD = frozenset({
     "LinearGaussian", "ContinuousLinear", "SwitchingLinear", "LinearGaussianDensity", "SwitchingDensity",

@@ -14,11 +14,12 @@ import click
 import numpy as np
 
 from likely._version import __version__
-from likely.app.outputs import check_outputs, write_text
+from likely.app.outputs import check_outputs
 from likely.app.profiles import Trait, profile, told
 from likely.app.talk import Talk
 from likely.core.arrays import Array, Index
 from likely.errors import FitWarning
+from likely.io.whole_files import write_text
 
 if TYPE_CHECKING:
     import polars as pl

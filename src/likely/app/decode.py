@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from likely.app import options
-from likely.app.outputs import check_outputs, write_text
+from likely.app.outputs import check_outputs
 from likely.app.talk import Talk
+from likely.io.whole_files import write_text
 
 EPILOG = """\b
 Examples:

@@ -9,9 +9,10 @@ import click
 import numpy as np
 
 from likely.app import options
-from likely.app.outputs import check_outputs, write_text
+from likely.app.outputs import check_outputs
 from likely.app.talk import Talk
 from likely.errors import DataError, sentence
+from likely.io.whole_files import write_text
 
 EPILOG = """\b
 Examples:

@@ -13,8 +13,8 @@ from hashlib import blake2b
 from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
-from likely.app.outputs import cannot_be_written
 from likely.errors import DataError, sentence
+from likely.io.whole_files import cannot_be_written
 
 if TYPE_CHECKING:
     from likely.core.following import FollowedLines

@@ -113,7 +113,7 @@ def cache_folders() -> Iterator[Path]:
     """The folders that Numba tries, in its order: the one asked for, beside the code, the user's."""
     if os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(os.environ["NUMBA_CACHE_DIR"])
-    yield Path(__file__).parents[1] / "loops" / "__pycache__"
+    yield Path(__file__).parents[1]  # in folders of its own there, one beside each file of loops
     yield user_cache() / "numba"
 
 

@@ -15,9 +15,10 @@ from likely._version import __version__
 from likely.app.costs import read_class_prior, read_cost
 from likely.app.data_hazards import leaks, odd_costs, zeros
 from likely.app.job import Job, splitting_words
-from likely.app.outputs import check_outputs, write_text
+from likely.app.outputs import check_outputs
 from likely.app.talk import Talk, nats
 from likely.errors import DataError, DomainError, sentence
+from likely.io.whole_files import write_text
 
 if TYPE_CHECKING:
     from likely.data.table import Table

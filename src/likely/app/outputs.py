@@ -1,18 +1,14 @@
-"""Files appear whole or not at all, never over what is read, and whether they can is asked before the work is done."""
+"""Outputs of commands never replace what is read, nor each other; asked before the work is done."""
 
 from __future__ import annotations
 
-import codecs
 import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import IO, BinaryIO, cast
+from contextlib import suppress
 
 from likely.errors import DataError, LikelyError, ModelFileError, sentence
-from likely.io.container import Refusal
-from likely.io.whole_files import REMEDIES, is_stream, whole_file
+from likely.io.whole_files import check_writable, is_stream
 
 STREAM = "-"  # standard input or output: no file
 
@@ -61,56 +57,3 @@ def _keys(path: str) -> Iterator[object]:
     with suppress(OSError):
         there = os.stat(path)
         yield there.st_dev, there.st_ino
-
-
-def check_writable(path: str, kind: type[LikelyError] = LikelyError) -> None:
-    """A file must be writable there; said before hours of work rather than after."""
-    target = Path(os.path.realpath(path))
-    folder = target.parent
-    if is_stream(path):
-        if kind is ModelFileError:
-            expected, remedy = "a model needs a file, or the name of a new one", "name a file"
-            raise kind(sentence(path, expected, "a device or a pipe", remedy))
-        if os.access(path, os.W_OK):
-            return
-        raise kind(sentence(path, "the file cannot be written", "no permission", "choose another"))
-    if target.is_dir():
-        raise kind(sentence(path, "this must be a file, or the name of a new one", "a folder", "name a file in it"))
-    if not folder.is_dir():
-        raise kind(sentence(path, "the file cannot be written", f"no folder {folder}", "make the folder first"))
-    if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
-        raise kind(sentence(path, "the file cannot be written", "no permission", "choose another folder"))
-
-
-def write_text(path: str, text: str) -> None:
-    """Write a text, whole or not at all."""
-    with written_whole(path) as stream:
-        stream.write(text)
-
-
-@contextmanager
-def written_whole(path: str) -> Iterator[IO[str]]:
-    """A stream whose text becomes the file at the end; on any error, no file and nothing beside it."""
-    with bytes_written_whole(path) as raw:
-        yield cast(IO[str], codecs.getwriter("utf-8")(raw))  # it has what of a text stream is used: write, flush
-
-
-@contextmanager
-def bytes_written_whole(path: str) -> Iterator[BinaryIO]:
-    """The same with bytes. They go into a device or a FIFO as they come, and a file is replaced at the end."""
-    check_writable(path)
-    try:
-        with whole_file(path, streams=True) as raw:
-            yield raw
-    except BrokenPipeError:  # whoever read the FIFO has enough
-        raise
-    except OSError as error:
-        raise cannot_be_written(path, error) from error
-    except Refusal as refusal:
-        raise LikelyError(sentence(path, *refusal.args)) from refusal
-
-
-def cannot_be_written(path: str | None, error: OSError) -> LikelyError:
-    """The system's complaint about a file, or about standard output, as a sentence that names it."""
-    whose, remedy = path or "standard output", REMEDIES.get(error.errno or 0, "")
-    return LikelyError(sentence(whose, "the file cannot be written", error.strerror or error, remedy))

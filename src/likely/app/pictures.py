@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from likely.app.outputs import bytes_written_whole, check_outputs
+from likely.app.outputs import check_outputs
 from likely.errors import DataError, LikelyError, ModelFileError, sentence
+from likely.io.whole_files import bytes_written_whole
 
 ENDINGS = (".png", ".svg", ".pdf")
 CLASSES = 9  # whose chains fit into one picture

@@ -11,7 +11,8 @@ import click
 
 from likely.app import options
 from likely.app.batches import batches, counted_from
-from likely.app.outputs import check_outputs, written_whole
+from likely.app.outputs import check_outputs
+from likely.io.whole_files import written_whole
 
 EPILOG = """\b
 Examples:

@@ -33,13 +33,13 @@ def warm(subjects: tuple[str, ...]) -> None:
 
 def compiled_loops() -> dict[str, int]:
     """The compiled functions that are loaded, and for how many signatures each is ready."""
-    loaded = {name: module for name, module in sys.modules.items() if name.startswith("likely.loops.")}
+    loaded = {name: vars(module) for name, module in sys.modules.items() if name.startswith("likely.")}
+    found = ((name, function, value) for name, names in loaded.items() for function, value in names.items())
     return {
-        f"{name.removeprefix('likely.loops.')}.{function}": len(value.signatures)
-        for name, module in loaded.items()
-        for function, value in vars(module).items()
-        if hasattr(value, "signatures") and not function.startswith("_")  # helpers live inside of these
-    }
+        f"{name}.{function}": len(value.signatures)
+        for name, function, value in found
+        if hasattr(value, "signatures") and value.py_func.__module__ == name and not function.startswith("_")
+    }  # helpers with an underscore live inside of others
 
 
 def _rows(dtype: Any) -> tuple[Any, Any]:
@@ -53,8 +53,9 @@ def _rows(dtype: Any) -> tuple[Any, Any]:
 def _complete() -> None:
     """Classifiers without gaps, in both precisions."""
     import likely as lk
-    import likely.loops.features  # else only large jobs load it
+    from likely.families.quadratic import load_loops
 
+    load_loops()  # else only large jobs do
     for dtype in ("float64", "float32"):
         X, y = _rows(dtype)
         for kind in ("full", "pooled", "diagonal", "spherical"):
@@ -87,8 +88,11 @@ def _mixtures() -> None:
     import numpy as np
 
     import likely as lk
-    import likely.loops.shares  # else only large jobs load it
+    from likely.families import quadratic
+    from likely.models import responsibilities
 
+    quadratic.load_loops()  # else only large jobs do
+    responsibilities.load_loops()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for dtype in ("float64", "float32"):

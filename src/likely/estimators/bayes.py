@@ -119,6 +119,11 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     # ----------------------------------------------------------------- learning
 
+    @property
+    def _fit_calibrates(self) -> bool:
+        """Whether each fit learns a calibration map of its own."""
+        return self.calibration is not None
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> Self:
         """Learn from rows X (n, d) with labels y (n,): strings, numbers or booleans.
 

@@ -90,6 +90,11 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         self.reject_below = reject_below
         self.random_state = random_state
 
+    @property
+    def _fit_calibrates(self) -> bool:
+        """Whether each fit learns a calibration map of its own."""
+        return True
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn from rows X and labels y; rows of one group are never on both sides of a split."""
         self._validate_params()

@@ -36,6 +36,11 @@ class Deciding(ClassifierMixin):
     class_prior_: Any
     _alarms = True  # whoever asks for posteriors only, as folds do, need not know what is novel
 
+    @property
+    def _fit_calibrates(self) -> bool:
+        """Whether each fit learns a calibration map of its own."""
+        return False
+
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         raise NotImplementedError  # every subclass has its own

@@ -117,6 +117,11 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         self.kinds = kinds
         self.calibrate = calibrate
 
+    @property
+    def _fit_calibrates(self) -> bool:
+        """Whether each fit learns a calibration map of its own."""
+        return bool(self.calibrate)
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find out what the columns of X are, and learn from them with labels y (n,)."""
         from likely.data.table import Table

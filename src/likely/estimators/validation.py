@@ -14,7 +14,6 @@ from likely.core.arrays import Array, Index
 from likely.core.notes import said_once, tell
 from likely.decisions.evaluation import Evaluation
 from likely.errors import DataError, DomainError, enumerated, sentence
-from likely.estimators.calibrated import Calibrated
 from likely.estimators.foreign import aligned_to, checked_targets, fitted, log_posteriors, rows_of
 from likely.estimators.labels import checked_labels, labelled_things
 from likely.estimators.parallel import in_threads
@@ -93,8 +92,7 @@ def _tell_of_copies(estimator: Any, cv: Any) -> None:
         told = f"this {name} is fitted already, but copies of it, fitted to parts of these rows, are measured"
         remedy = 'cv="prefit" measures it as it is, cv=5 measures copies without this warning'
         tell(sentence("evaluate", told, remedy=remedy))
-    again = isinstance(estimator, Calibrated) or getattr(estimator, "calibration", None) is not None
-    again = again or getattr(estimator, "calibrate", False)  # copies learn their own map, from the rows of their fold
+    again = getattr(estimator, "_fit_calibrates", False)  # copies learn their own map, from the rows of their fold
     if getattr(estimator, "calibration_", None) is not None and not again:
         told = f"the probabilities of this {name} are calibrated; copies of it are measured without calibration"
         tell(sentence("evaluate", told, remedy='cv="prefit" measures it as it is'))

@@ -1,4 +1,4 @@
-"""Information: how much a law leaves open, and how far one law is from another.
+"""Divergences: how far one law is from another.
 
 Every function gives an `Estimate`: a value and its standard error, which is 0 where the value was summed or integrated.
 Nats are the unit; bits if asked.
@@ -15,40 +15,28 @@ from numpy.random import Generator
 from scipy.special import rel_entr
 
 from likely.core.arrays import Array
-from likely.core.notes import tell
 from likely.errors import DomainError, ShapeError, sentence
-from likely.families.bernoulli import Bernoulli
 from likely.families.beta_negative_binomial import BetaNegativeBinomial
 from likely.families.categorical import Categorical
-from likely.families.chow_tree import ChowTree
-from likely.families.count_sums import urn_entropy, urn_kl
+from likely.families.count_sums import urn_kl
+from likely.families.entropy import (
+    added,
+    averaged,
+    by_members,
+    draws,
+    entropy_of,
+    exactly,
+    has_cells,
+    mean_of,
+    rounded,
+    scores,
+)
 from likely.families.gaussian import Gaussian
-from likely.families.law import Estimate, in_units
+from likely.families.law import Estimate
 from likely.families.line import Atoms, Line, generator, integral, log_density, look
 from likely.families.product import Product
-from likely.families.sign_law import SignLaw
 from likely.families.supports import rules_out
 from likely.maths.special import LOG_2
-
-CELLS = (SignLaw, Bernoulli, ChowTree, Categorical)  # laws of finitely many cells
-EXACT = 1e-9  # an error below this share is called none
-HEAVY = 0.6  # Hill's 1/α from which an error bar means little: ½, and twice its own error
-ALONE = 0.05  # share of the sum of squares that one term must have before tails are looked at
-
-
-def entropy(law: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
-    """H[x] = −E[log p(x)] (Herbst 1.6): closed form, sum or quadrature where there is one, n draws elsewhere.
-
-    A stack gives one value and one error a member.
-
-    >>> import likely as lk
-    >>> lk.entropy(lk.Gaussian([0.0], 1.0))
-    Estimate(value=1.4189385332046727, error=0.0)
-    >>> lk.entropy(lk.Categorical([0.5, 0.25, 0.25]), bits=True).value
-    1.5
-    """
-    rng = generator(rng)
-    return _members(lambda p: _entropy(p, n, rng), bits, law)
 
 
 def kl(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
@@ -64,7 +52,7 @@ def kl(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | No
     inf
     """
     rng = generator(rng)
-    return _members(lambda a, b: _kl(a, b, n, rng), bits, p, q)
+    return by_members(lambda a, b: _kl(a, b, n, rng), bits, p, q)
 
 
 def cross_entropy(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
@@ -75,7 +63,7 @@ def cross_entropy(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Gen
     1.207519
     """
     rng = generator(rng)
-    return _members(lambda a, b: _cross_entropy(a, b, n, rng), bits, p, q)
+    return by_members(lambda a, b: _cross_entropy(a, b, n, rng), bits, p, q)
 
 
 def js_divergence(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
@@ -86,149 +74,7 @@ def js_divergence(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Gen
     1.0
     """
     rng = generator(rng)
-    return _members(lambda a, b: _js(a, b, n, rng), bits, p, q)
-
-
-# ------------------------------------------------------------------- member by member
-
-
-def _members(f: Callable[..., Estimate], bits: bool, *laws: Any) -> Estimate:
-    """f of lone laws, or of each member where some are stacks."""
-    for law in laws:
-        if not (hasattr(law, "log_prob") and hasattr(law, "sample")):
-            expected = "a density is needed, with log_prob and sample"
-            remedy = "fit one, or pass estimator.model_"
-            if isinstance(law, list | tuple | np.ndarray):
-                remedy = "lk.Categorical(probabilities) is one"
-            raise DomainError(sentence("information", expected, type(law).__name__, remedy))
-    sizes = {law.members for law in laws if getattr(law, "members", None) is not None}
-    if not sizes:
-        return _in_units(f(*laws), bits)
-    if len(sizes) > 1:
-        raise ShapeError(sentence("information", "stacks must have equally many members", sorted(sizes)))
-    found = [f(*(_member(law, k) for law in laws)) for k in range(sizes.pop())]
-    return _in_units(Estimate(np.array([e.value for e in found]), np.array([e.error for e in found])), bits)
-
-
-def _member(law: Any, k: int) -> Any:
-    return law if getattr(law, "members", None) is None else law.member(k)
-
-
-def _in_units(found: Estimate, bits: bool) -> Estimate:
-    return Estimate(in_units(found.value, bits), in_units(found.error, bits))
-
-
-def exactly(value: Any) -> Estimate:
-    """A number without an error."""
-    return Estimate(float(value), 0.0)
-
-
-def added(parts: list[Estimate]) -> Estimate:
-    """Sums of independent estimates: errors add by squares."""
-    return Estimate(float(sum(e.value for e in parts)), math.sqrt(sum(e.error**2 for e in parts)))
-
-
-def _settled(found: tuple[float, float]) -> Estimate:
-    value, error = found
-    return Estimate(value, 0.0 if error <= EXACT * (1 + abs(value)) or math.isinf(value) else error)
-
-
-def averaged(terms: Array, bounded: bool = False) -> Estimate:
-    """The mean of independent terms with its standard error; one infinite term makes it infinite.
-
-    `bounded`: there are only so many terms that could come, so mean and variance exist, however far the tail goes.
-    """
-    if np.isinf(terms).any():
-        return exactly(terms[np.isinf(terms)][0])
-    if len(terms) < 2:
-        raise DomainError(sentence("information", "n must be 16 draws or more", len(terms)))
-    error = float(terms.std(ddof=1)) / math.sqrt(len(terms))
-    weight = tail_weight(terms)
-    if weight > HEAVY:
-        expected = "terms of a mean by draws should have a variance"
-        got = f"a tail like x^(−{1 / weight:.2g})"
-        endless = weight >= 1 and not bounded
-        tell(sentence("information", expected, got, _of_heavy_tails(endless, bounded)))
-        error = math.inf if endless else error
-    return Estimate(float(terms.mean()), error)
-
-
-def _of_heavy_tails(endless: bool, bounded: bool) -> str:
-    if endless:
-        return "the value may be infinite"
-    return "its error bar is rough: raise n" if bounded else "its error bar means little"
-
-
-def _finite(*laws: Any) -> bool:
-    """True where each law has finitely many cells, so that what is averaged is bounded."""
-    parts = [part for law in laws for part in ([p for _, p in law.parts] if isinstance(law, Product) else [law])]
-    return all(isinstance(part, CELLS) for part in parts)
-
-
-def tail_weight(terms: Array) -> float:
-    """Hill's 1/α of |terms|, whose largest behave like x^(−α): from ½ on there is no variance, from 1 on no mean."""
-    m = min(len(terms) // 10, math.ceil(3 * math.sqrt(len(terms))))
-    if m < 32:
-        return 0.0
-    sizes = np.abs(terms - np.median(terms))
-    top = np.sort(np.partition(sizes, -m - 1)[-m - 1 :])
-    if not (top[0] > 0 and top[-1] ** 2 > ALONE * float(sizes @ sizes)):
-        return 0.0
-    return float(np.log(top[1:] / top[0]).mean())
-
-
-# ---------------------------------------------------------------------------- one law
-
-
-def _entropy(law: Any, n: int, rng: Generator) -> Estimate:
-    if isinstance(law, Product):
-        return added([_entropy(part, n, rng) for _, part in law.parts])
-    if isinstance(law, BetaNegativeBinomial):
-        return exactly(urn_entropy(law))
-    own = _own_entropy(law, n, rng)
-    if own is not None:
-        return own
-    seen = look(law)
-    if isinstance(seen, Atoms):
-        return exactly(-_mean(seen.log_probs, seen.log_probs))
-    found = integral(seen, law, lambda x, logs: -logs) if isinstance(seen, Line) else None
-    if found is not None:
-        return _settled(found)
-    return averaged(-scores(law, law.sample(draws(n), rng)), _finite(law))
-
-
-def _own_entropy(law: Any, n: int, rng: Generator) -> Estimate | None:
-    """What the law says itself, with its error where it has one; None where it has no closed form."""
-    try:
-        if hasattr(law, "_entropy_estimate"):
-            return Estimate(*law._entropy_estimate(draws(n), rng))
-        value = law.entropy() if hasattr(law, "entropy") else None
-    except DomainError:
-        return None
-    return value if value is None or isinstance(value, Estimate) else exactly(value)
-
-
-def draws(n: int) -> int:
-    """A number of draws that an error bar can be made of."""
-    if not n >= 16:
-        raise DomainError(sentence("information", "n must be 16 draws or more", n))
-    return int(n)
-
-
-def scores(law: Any, x: Any) -> Array:
-    """log p of rows (n,), NaN never."""
-    logs = np.asarray(law.log_prob(x), dtype=np.float64)
-    if np.isnan(logs).any():
-        raise DomainError(sentence(type(law).__name__, "log_prob must be a number for every row", "NaN"))
-    return logs
-
-
-def _mean(log_probs: Array, values: Array) -> float:
-    """Σ p v, where what cannot happen does not count."""
-    return float(np.exp(log_probs) @ np.where(log_probs > -np.inf, values, 0.0))
-
-
-# --------------------------------------------------------------------------- two laws
+    return by_members(lambda a, b: _js(a, b, n, rng), bits, p, q)
 
 
 def _kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
@@ -245,7 +91,7 @@ def _kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
         log_q = log_density(q, seen.values)
         return exactly(rel_entr(np.exp(seen.log_probs), np.exp(log_q)).sum() if _plain(log_q) else _far(seen, log_q))
     found = integral(seen, p, lambda x, logs: logs - log_density(q, x[:, None])) if isinstance(seen, Line) else None
-    return _not_negative(_settled(found)) if found is not None else _sampled_kl(p, q, n, rng)
+    return _not_negative(rounded(found)) if found is not None else _sampled_kl(p, q, n, rng)
 
 
 def _same_columns(p: Any, q: Any) -> None:
@@ -263,7 +109,7 @@ def _far(p: Atoms, log_q: Array) -> float:
     possible = p.log_probs > -np.inf
     if np.isneginf(log_q[possible]).any():
         return math.inf
-    return _mean(p.log_probs[possible], p.log_probs[possible] - log_q[possible])
+    return mean_of(p.log_probs[possible], p.log_probs[possible] - log_q[possible])
 
 
 def _not_negative(found: Estimate) -> Estimate:
@@ -339,7 +185,7 @@ def _halves(p: Any, q: Any, n: int, rng: Generator, terms: Callable[[Array, Arra
     half = (draws(n) + 1) // 2
     with np.errstate(invalid="ignore"):
         each = [terms(scores(p, x), scores(q, x)) for x in (p.sample(half, rng), q.sample(half, rng))]
-    parts = [averaged(one, _finite(p, q)) for one in each]
+    parts = [averaged(one, has_cells(p, q)) for one in each]
     return Estimate(0.5 * (parts[0].value + parts[1].value), 0.5 * math.hypot(parts[0].error, parts[1].error))
 
 
@@ -347,10 +193,10 @@ def _cross_entropy(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
     _same_columns(p, q)
     apart, own = look(p), look(q)
     if (apart is not None and own is not None) or _has_closed_form(p, q):
-        parts = [_entropy(p, n, rng), _kl(p, q, n, rng)]
+        parts = [entropy_of(p, n, rng), _kl(p, q, n, rng)]
         if all(part.error == 0 for part in parts):
             return added(parts)
-    return averaged(-scores(q, p.sample(draws(n), rng)), _finite(p, q))
+    return averaged(-scores(q, p.sample(draws(n), rng)), has_cells(p, q))
 
 
 def _has_closed_form(p: Any, q: Any) -> bool:
@@ -365,7 +211,7 @@ def _js(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
     if isinstance(seen, Line) and isinstance(other, Line):
         found = [integral(seen, p, _above_middle(q)), integral(other, q, _above_middle(p))]
         if found[0] is not None and found[1] is not None:
-            return _not_negative(_settled((0.5 * (found[0][0] + found[1][0]), 0.5 * (found[0][1] + found[1][1]))))
+            return _not_negative(rounded((0.5 * (found[0][0] + found[1][0]), 0.5 * (found[0][1] + found[1][1]))))
     elif seen is not None and other is not None:
         return exactly(LOG_2)  # a list and a line have nothing in common
     return _halves(p, q, n, rng, _js_terms)
@@ -373,11 +219,8 @@ def _js(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
 
 def _to_middle(seen: Atoms, p: Any, q: Any) -> float:
     middle = np.logaddexp(seen.log_probs, log_density(q, seen.values)) - LOG_2
-    return _mean(seen.log_probs, seen.log_probs - np.where(np.isneginf(middle), 0.0, middle))
+    return mean_of(seen.log_probs, seen.log_probs - np.where(np.isneginf(middle), 0.0, middle))
 
 
 def _above_middle(q: Any) -> Callable[[Array, Array], Array]:
     return lambda x, logs: logs - np.logaddexp(logs, log_density(q, x[:, None])) + LOG_2
-
-
-__all__ = ["cross_entropy", "entropy", "js_divergence", "kl"]

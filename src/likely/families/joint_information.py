@@ -12,8 +12,8 @@ from scipy.special import xlogy
 
 from likely.core.arrays import Array, parameter
 from likely.errors import DomainError, ShapeError, sentence
+from likely.families.entropy import added, averaged, draws, entropy, exactly, scores
 from likely.families.gaussian import Gaussian
-from likely.families.information import added, averaged, draws, entropy, exactly, scores
 from likely.families.law import Estimate, in_units
 from likely.families.line import generator
 from likely.families.neighbour_information import neighbour_information

@@ -102,9 +102,24 @@ class ProbabilityTable(Value):
             raise ShapeError(sentence("ProbabilityTable", expected, f"shape {probs.shape}"))
         levels = tuple(levels_of(found, probs.shape[i], names[i]) for i, found in enumerate(variables.values()))
         parts = {"probs": probs, "names": names, "levels": levels, "total": total}
-        if wrong := complaint(parts):
+        if wrong := cls._complaint(parts):
             raise DomainError(sentence("ProbabilityTable", wrong))
         return cls.trusted(**parts)
+
+    @staticmethod
+    def _complaint(parts: Mapping[str, Any]) -> str:
+        """What is wrong with the fields of a table, in words; nothing where they are sound."""
+        probs, names, levels, total = (parts[field] for field in ("probs", "names", "levels", "total"))
+        if len(set(names)) < len(names) or len(names) != probs.ndim or len(levels) != probs.ndim or not names:
+            return f"the {probs.ndim} axes need one name and one list of levels each, every name once"
+        for name, found, size in zip(names, levels, probs.shape, strict=True):
+            if found.ndim != 1 or len(found) != size or len(set(found.tolist())) < size or not size:
+                return f"{name} needs {size} different levels"
+        if not np.isfinite(probs).all() or (probs < 0).any():
+            return "probabilities must be finite and not negative"
+        if abs(float(probs.sum()) - 1) > SUM_TO_ONE:
+            return f"probabilities must sum to 1, they sum to {float(probs.sum()):.12g}: divide them by their sum"
+        return "" if total is None or 0 < total < np.inf else "the total of counts must be positive and finite"
 
     # -------------------------------------------------------------------- building
 
@@ -363,21 +378,6 @@ class ConditionalTable(Value):
     def __repr__(self) -> str:
         t, left = self.table, ", ".join(self.table.names[self.n_given :])
         return _text(self.probs.ravel(), t.probs.shape, t.names, t.levels, f"p({left} | {', '.join(self.names)})")
-
-
-def complaint(parts: Mapping[str, Any]) -> str:
-    """What is wrong with the fields of a table, in words; nothing where they are sound."""
-    probs, names, levels, total = (parts[field] for field in ("probs", "names", "levels", "total"))
-    if len(set(names)) < len(names) or len(names) != probs.ndim or len(levels) != probs.ndim or not names:
-        return f"the {probs.ndim} axes need one name and one list of levels each, every name once"
-    for name, found, size in zip(names, levels, probs.shape, strict=True):
-        if found.ndim != 1 or len(found) != size or len(set(found.tolist())) < size or not size:
-            return f"{name} needs {size} different levels"
-    if not np.isfinite(probs).all() or (probs < 0).any():
-        return "probabilities must be finite and not negative"
-    if abs(float(probs.sum()) - 1) > SUM_TO_ONE:
-        return f"probabilities must sum to 1, they sum to {float(probs.sum()):.12g}: divide them by their sum"
-    return "" if total is None or 0 < total < np.inf else "the total of counts must be positive and finite"
 
 
 def _distinct(column: Any, name: str) -> NDArray[Any]:

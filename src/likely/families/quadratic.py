@@ -96,7 +96,7 @@ class Quadratic:
     def prepare(self, n: int) -> None:
         """Before many rows: load the compiled loop if it will save more than the time of loading it."""
         if self.reach > 0 and n * self.mean.size * (1 if self.diagonal or self.shared else self.mean.shape[1]) > LONG:
-            import likely.loops.features  # noqa: F401
+            load_loops()
 
     @cached_property
     def _in_frame(self) -> tuple[Array, Array, float]:
@@ -187,11 +187,10 @@ class Quadratic:
 
     def white_logs(self, u: Array, constant: Array, out: Array) -> None:
         """Write constant − ½ distance of rows u (d, n) in the frame into the thin members' rows of out (K, n)."""
-        loops = sys.modules.get("likely.loops.shares")
-        if loops is None:
+        if (from_white := _loop("from_white")) is None:
             out[self.thin] = -0.5 * self.white_distances(u) + constant[:, None]
         else:
-            loops.from_white(self._to_white[0] @ u, self._to_white[1], constant, self.thin, out)
+            from_white(self._to_white[0] @ u, self._to_white[1], constant, self.thin, out)
 
     def white_distances(self, u: Array) -> Array:
         """Distances (T, n) to the thin members of rows u (d, n) in the frame."""
@@ -534,10 +533,14 @@ class Quadratic:
         return q, logdet, seen
 
 
-def _loop() -> Any:
-    """The compiled twin of `features`, if somebody loaded it (`prepare`, or whoever met gaps); it changes no bit."""
-    module = sys.modules.get("likely.loops.features")
-    return getattr(module, "expand_rows", None)
+def load_loops() -> None:
+    """Load the compiled twins, which takes 0.3 s; whoever has many rows calls it beforehand."""
+    import likely.loops.features  # noqa: F401
+
+
+def _loop(name: str = "expand_rows") -> Any:
+    """The compiled twin of `features` or of `white_logs`, if somebody called `load_loops`; it changes no bit."""
+    return getattr(sys.modules.get("likely.loops.features"), name, None)
 
 
 def _for_loop(x: Array) -> Array:

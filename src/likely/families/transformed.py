@@ -204,7 +204,7 @@ class Transformed(Law):
 
     def _entropy_estimate(self, n: int, rng: Generator) -> Estimate:
         """The same with its standard error, where the law inside or its mean slope is known by draws only."""
-        from likely.families.information import added, entropy
+        from likely.families.entropy import added, entropy
 
         return added([entropy(self.law, n=n, rng=rng), self._mean_log_slope(n, rng)])
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -302,11 +302,9 @@ def of_one_number_of_columns(parts: Mapping[str, Any]) -> str:
     return "" if len(widths) == 1 else f"law and change must have one number of columns, not {sorted(widths)}"
 
 
-def finite_table(parts: Mapping[str, Any]) -> str:
-    """Probabilities of all combinations of levels, as the class itself would have them."""
-    from likely.families.probability_table import complaint
-
-    return complaint(parts)
+def as_the_class_says(name: str) -> Check:
+    """What the class itself finds wrong with its fields, before a value is made of them."""
+    return lambda parts: cast(Any, class_of(name))._complaint(parts)
 
 
 def _symmetric(a: Array, unit: Array) -> bool:
@@ -860,8 +858,9 @@ TABLE: dict[str, Entry] = {
         temperature=numbers("", 0), classes=whole, lapse=numbers("", 0),
     ),
     "ProbabilityTable": entry(
-        lambda: import_module("likely.families.probability_table").ProbabilityTable, finite_table,
-        probs=numbers("?", 0), names=items(text()), levels=items(levels), total=maybe(number(0)),
+        lambda: import_module("likely.families.probability_table").ProbabilityTable,
+        as_the_class_says("ProbabilityTable"), probs=numbers("?", 0), names=items(text()), levels=items(levels),
+        total=maybe(number(0)),
     ),
     "ProductStats": entry(lambda: import_module("likely.families.product").ProductStats, parts=pairs(stats)),
     "SeveralStats": entry(lambda: import_module("likely.families.several").SeveralStats, parts=items(stats)),

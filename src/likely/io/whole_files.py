@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import BinaryIO
+from typing import IO, BinaryIO, cast
 
+from likely.errors import LikelyError, ModelFileError, sentence
 from likely.io.container import Refusal
 
 Path = str | os.PathLike[str]
@@ -104,3 +106,56 @@ def _sync_folder(folder: str) -> None:
                 raise Refusal("the new file is in place, but a power cut could undo that", error.strerror) from error
         finally:
             os.close(handle)
+
+
+def check_writable(path: str, kind: type[LikelyError] = LikelyError) -> None:
+    """A file must be writable there; said before hours of work rather than after."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    if is_stream(path):
+        if kind is ModelFileError:
+            expected, remedy = "a model needs a file, or the name of a new one", "name a file"
+            raise kind(sentence(path, expected, "a device or a pipe", remedy))
+        if os.access(path, os.W_OK):
+            return
+        raise kind(sentence(path, "the file cannot be written", "no permission", "choose another"))
+    if os.path.isdir(target):
+        raise kind(sentence(path, "this must be a file, or the name of a new one", "a folder", "name a file in it"))
+    if not os.path.isdir(folder):
+        raise kind(sentence(path, "the file cannot be written", f"no folder {folder}", "make the folder first"))
+    if not os.access(folder, os.W_OK) or (os.path.exists(target) and not os.access(target, os.W_OK)):
+        raise kind(sentence(path, "the file cannot be written", "no permission", "choose another folder"))
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a text, whole or not at all."""
+    with written_whole(path) as stream:
+        stream.write(text)
+
+
+@contextmanager
+def written_whole(path: str) -> Iterator[IO[str]]:
+    """A stream whose text becomes the file at the end; on any error, no file and nothing beside it."""
+    with bytes_written_whole(path) as raw:
+        yield cast(IO[str], codecs.getwriter("utf-8")(raw))  # it has what of a text stream is used: write, flush
+
+
+@contextmanager
+def bytes_written_whole(path: str) -> Iterator[BinaryIO]:
+    """The same with bytes. They go into a device or a FIFO as they come, and a file is replaced at the end."""
+    check_writable(path)
+    try:
+        with whole_file(path, streams=True) as raw:
+            yield raw
+    except BrokenPipeError:  # whoever read the FIFO has enough
+        raise
+    except OSError as error:
+        raise cannot_be_written(path, error) from error
+    except Refusal as refusal:
+        raise LikelyError(sentence(path, *refusal.args)) from refusal
+
+
+def cannot_be_written(path: str | None, error: OSError) -> LikelyError:
+    """The system's complaint about a file, or about standard output, as a sentence that names it."""
+    whose, remedy = path or "standard output", REMEDIES.get(error.errno or 0, "")
+    return LikelyError(sentence(whose, "the file cannot be written", error.strerror or error, remedy))

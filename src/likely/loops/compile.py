@@ -89,6 +89,15 @@ class Announcer:
         print(f"likely: {MESSAGE.format(f'the loops of {module}')} …", file=sys.stderr, flush=True)
 
 
+def subject_of(module: str) -> str:
+    """What the loops of a module are about.
+
+    >>> subject_of("likely.loops.kalman")
+    'kalman'
+    """
+    return ".".join(part for part in module.split(".")[1:] if part.strip("_") != "loops")
+
+
 def somebody_waits() -> bool:
     """True at a terminal, in an interactive interpreter, in a notebook, and in a command that is not quiet."""
     if SPEAKS is not None:
@@ -108,7 +117,7 @@ def _listen() -> None:
         def on_start(self, event: Any) -> None:
             function = event.data["dispatcher"].py_func
             if function.__module__.startswith("likely."):
-                announcer.start(function.__module__.rpartition(".")[2], function.__name__)
+                announcer.start(subject_of(function.__module__), function.__name__)
 
         def on_end(self, event: Any) -> None:
             if event.data["dispatcher"].py_func.__module__.startswith("likely."):

@@ -1,7 +1,7 @@
-"""Features of rows, 1, u and products of u's columns, in one sweep: what NumPy does in ten short calls.
+"""Features of rows, 1, u and products of u's columns, in one sweep, and log-densities from white coordinates.
 
-Each of those calls gives the interpreter's lock back and asks for it again; two threads with many short calls are no
-faster than one. The numbers are the same to the last bit.
+NumPy does either in ten short calls. Each gives the interpreter's lock back and asks for it again; two threads with
+many short calls are no faster than one. The numbers are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -29,3 +29,20 @@ def expand_rows(x, origin, unit, first, second, out, length):  # type: ignore[no
         u, v, product = out[1 + first[q]], out[1 + second[q]], out[1 + d + q]
         for r in range(n):
             product[r] = u[r] * v[r]
+
+
+@compiled
+def from_white(white, centre, constant, members, out):  # type: ignore[no-untyped-def]
+    """out[members] = constant − ½ |v − c|² for white coordinates v (T · d, n) of n rows, d of them a member."""
+    T, n = len(members), white.shape[1]
+    d = white.shape[0] // T
+    for t in range(T):
+        mine = out[members[t]]
+        for r in range(n):
+            mine[r] = 0.0
+        for i in range(d):
+            v, c = white[t * d + i], centre[t * d + i, 0]
+            for r in range(n):
+                mine[r] += (v[r] - c) * (v[r] - c)
+        for r in range(n):
+            mine[r] = constant[t] - 0.5 * mine[r]

@@ -42,20 +42,3 @@ def share_out(logs, shares, nothing, weight, total, unsure):  # type: ignore[no-
     for k in range(K):
         for r in range(n):
             shares[k, r] *= weight[r] / total[r]
-
-
-@compiled
-def from_white(white, centre, constant, members, out):  # type: ignore[no-untyped-def]
-    """out[members] = constant − ½ |v − c|² for white coordinates v (T · d, n) of n rows, d of them a member."""
-    T, n = len(members), white.shape[1]
-    d = white.shape[0] // T
-    for t in range(T):
-        mine = out[members[t]]
-        for r in range(n):
-            mine[r] = 0.0
-        for i in range(d):
-            v, c = white[t * d + i], centre[t * d + i, 0]
-            for r in range(n):
-                mine[r] += (v[r] - c) * (v[r] - c)
-        for r in range(n):
-            mine[r] = constant[t] - 0.5 * mine[r]

@@ -12,7 +12,6 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from likely.core.arrays import Array
-from likely.core.columns import Columns
 from likely.families.bernoulli import Bernoulli
 from likely.families.categorical import Categorical
 from likely.families.multinomial import Multinomial
@@ -20,12 +19,8 @@ from likely.families.negative_binomial import NegativeBinomial
 from likely.families.poisson import Poisson
 from likely.families.product import Product
 from likely.families.several import Several
-from likely.families.shared import Shared, untied
+from likely.families.shared import Shared
 from likely.families.von_mises import VonMises
-from likely.models.covariates import FRAMES
-from likely.models.hmm import HMM
-from likely.models.linear_gaussian import LinearGaussian
-from likely.models.linear_learning import LinearLearner
 from likely.models.mixture import Mixture
 from likely.models.seeding import standardised
 
@@ -45,7 +40,7 @@ def _(law: Poisson, x: Any, weight: Array) -> Array:
     """Square roots of counts have one variance, whatever the rate."""
     if issparse(x) and x.shape[1] > WIDEST:
         return _projected_roots(csr_array(x), weight)
-    return standardised(np.sqrt(np.maximum(_dense(x), 0.0)), weight)
+    return standardised(np.sqrt(np.maximum(dense(x), 0.0)), weight)
 
 
 @embedded.register
@@ -53,7 +48,7 @@ def _(law: NegativeBinomial, x: Any, weight: Array) -> Array:
     """As Poisson counts where rows are sparse: roots, which tame a long tail."""
     if not issparse(x):
         return standardised(x, weight)
-    return _projected_roots(csr_array(x), weight) if x.shape[1] > WIDEST else standardised(np.sqrt(_dense(x)), weight)
+    return _projected_roots(csr_array(x), weight) if x.shape[1] > WIDEST else standardised(np.sqrt(dense(x)), weight)
 
 
 def _projected_roots(counts: Any, weight: Array) -> Array:
@@ -71,7 +66,7 @@ def _projected_roots(counts: Any, weight: Array) -> Array:
 @embedded.register
 def _(law: VonMises, x: Any, weight: Array) -> Array:
     """Points of circles: a whole turn is no distance; a gap lies in the middle."""
-    angle = _dense(x)
+    angle = dense(x)
     sides = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
     return np.where(np.isnan(sides), 0.0, sides)
 
@@ -93,28 +88,10 @@ def _(law: Multinomial, x: Any, weight: Array) -> Array:
 
 @embedded.register
 def _(law: Bernoulli, x: Any, weight: Array) -> Array:
-    return standardised(_dense(x), weight)
+    return standardised(dense(x), weight)
 
 
-@embedded.register
-def _(law: HMM, x: Any, weight: Array) -> Array:
-    """A sequence by what its frames are like, as the emissions see them."""
-    return _by_thirds(embedded(untied(law.emissions), x.values, x.weights(weight)), x, weight)
-
-
-@embedded.register(LinearGaussian)
-@embedded.register(LinearLearner)
-def _(law: Any, x: Any, weight: Array) -> Array:
-    """A sequence by its levels and by its steps: noise of the state and of the observation show there."""
-    values = x.values[FRAMES] if isinstance(x.values, Columns) else x.values
-    frames = _dense(values).reshape(len(values), -1)
-    steps = np.zeros_like(frames)
-    steps[1:] = np.abs(np.diff(frames, axis=0))
-    steps[x.offsets[:-1][x.lengths > 0]] = np.nan  # from one sequence to the next there is none
-    return _by_thirds(standardised(np.hstack([frames, np.sqrt(steps)]), x.weights(weight)), x, weight)
-
-
-def _by_thirds(frames: Array, x: Any, weight: Array) -> Array:
+def by_thirds(frames: Array, x: Any, weight: Array) -> Array:
     """Sequences by the means of their frames (T, e) at the beginning, in the middle and at the end, and by length."""
     whose = np.repeat(np.arange(len(x)), x.lengths)
     place = np.arange(len(frames)) - np.repeat(x.offsets[:-1], x.lengths)
@@ -166,7 +143,8 @@ def _(law: Mixture, x: Any, weight: Array) -> Array:
     return embedded(law.parts, x, weight)
 
 
-def _dense(x: Any) -> Array:
+def dense(x: Any) -> Array:
+    """Rows as an array of numbers, sparse ones written out."""
     return np.asarray(x.toarray() if issparse(x) else x, dtype=np.float64)
 
 

@@ -23,6 +23,7 @@ from likely.families.shared import one_covariance, untied
 from likely.models import long_chains, trellis
 from likely.models.chain import Chain, check_chain
 from likely.models.decoding import Forecast, Path, Smoothed, belief_over, decode, forecast, k_best, smooth, smoothed
+from likely.models.embedding import by_thirds, embedded
 from likely.models.hmm_stats import HMMStats
 from likely.models.hmm_sweep import swept
 from likely.models.softening import softened
@@ -549,3 +550,9 @@ def _in_double(values: Any) -> Any:
         if getattr(values, "dtype", None) == np.float32 and hasattr(values, "astype")
         else values
     )
+
+
+@embedded.register
+def _(law: HMM, x: Any, weight: Array) -> Array:
+    """A sequence by what its frames are like, as the emissions see them."""
+    return by_thirds(embedded(untied(law.emissions), x.values, x.weights(weight)), x, weight)

@@ -16,6 +16,7 @@ from likely.core.ragged import Ragged
 from likely.families.fused import shared_sweep
 from likely.families.gaussian import Gaussian
 from likely.families.moments import Moments, scratch
+from likely.families.quadratic import load_loops
 from likely.models import trellis
 from likely.models.mixture import Mixture, MixtureStats
 
@@ -31,8 +32,7 @@ def swept(model: Any, seqs: Ragged, weight: Array) -> Any:
         return None
     if len(law.form.thin) or (mixed and not model.emissions.weights.all()):  # sums of scores would lose digits
         return None
-    import likely.loops.features  # noqa: F401  # loads faster features; compiled loops are needed here anyway
-
+    load_loops()  # compiled loops are needed here anyway
     x = rows(seqs.values, law.dim, "HMM")
     visits = _Visits(model, seqs, weight)
     offset = np.log(model.emissions.weights.ravel()) if mixed else np.zeros(law.members or 1)

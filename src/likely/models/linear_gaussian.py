@@ -11,18 +11,24 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, numbers, parameter
+from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law
 from likely.maths import roots
 from likely.models import linear_filtering as passes
 from likely.models import linear_learning, linear_sampling, linear_seen
+from likely.models.covariates import FRAMES
 from likely.models.decoding import PassedOver, is_one, tell_of_passed, whole
+from likely.models.embedding import by_thirds, dense, embedded
 from likely.models.linear_filtering import Series, Smoothed, States, locked, series_of
 from likely.models.linear_forecast import StateForecast, Steady, forecast_from, steady_state
 from likely.models.linear_lag import lagged
+from likely.models.linear_learning import LinearLearner
+from likely.models.linear_smoothing import smoothed
 from likely.models.linear_stats import LinearStats
 from likely.models.ready_made import ReadyMade
+from likely.models.seeding import standardised
 from likely.models.state_belief import Loose, StateBelief, loose_moments
 from likely.models.state_space import StateSpace, as_laws
 from likely.models.wording import linear_words
@@ -215,7 +221,7 @@ class LinearGaussian(ReadyMade, Law):
                 kept, mean, cov = lagged(self, some, before, lag)
                 passed.extend(passes.passed_over(kept, some, before))
                 return mean, cov, kept.total
-            kept, mean, cov, lag_one = passes.smoothed(self, some, before)
+            kept, mean, cov, lag_one = smoothed(self, some, before)
             passed.extend(passes.passed_over(kept, some, before))
             return mean, cov, kept.total, lag_one
 
@@ -498,3 +504,15 @@ def _start(mean: Any, covariance: Any, diffuse: Any, d: int) -> tuple[Array, Arr
     if diffuse is not None and np.linalg.matrix_rank(diffuse) < diffuse.shape[1]:
         raise DomainError(sentence(ME, "diffuse directions must be independent", diffuse.tolist()))
     return mean, covariance, diffuse
+
+
+@embedded.register(LinearGaussian)
+@embedded.register(LinearLearner)
+def _(law: Any, x: Any, weight: Array) -> Array:
+    """A sequence by its levels and by its steps: noise of the state and of the observation show there."""
+    values = x.values[FRAMES] if isinstance(x.values, Columns) else x.values
+    frames = dense(values).reshape(len(values), -1)
+    steps = np.zeros_like(frames)
+    steps[1:] = np.abs(np.diff(frames, axis=0))
+    steps[x.offsets[:-1][x.lengths > 0]] = np.nan  # from one sequence to the next there is none
+    return by_thirds(standardised(np.hstack([frames, np.sqrt(steps)]), x.weights(weight)), x, weight)

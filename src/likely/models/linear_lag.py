@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.models.linear_filtering import Kept, Series, filtered, locked, smoothed
+from likely.models.linear_filtering import Kept, Series, filtered, locked
+from likely.models.linear_smoothing import smoothed
 from likely.models.state_belief import Loose, loose_moments
 
 

@@ -20,6 +20,7 @@ from likely.maths.special import LOG_2PI
 from likely.models import linear_filtering as passes
 from likely.models import linear_moments as moments
 from likely.models.linear_filtering import Series
+from likely.models.linear_smoothing import smoothed
 from likely.models.linear_stats import LinearStats
 from likely.models.linear_structure import SPREADS, Structure, along_flat, matrix_from, on_flat, spread_from
 
@@ -91,7 +92,7 @@ def _without(series: Series, gone: NDArray[np.bool_]) -> Series:
 
 
 def _collected(model: Any, series: Series, before: int, w: Array, known: bool = False) -> LinearStats:
-    kept, mean, cov, lag = passes.smoothed(model, series, before)
+    kept, mean, cov, lag = smoothed(model, series, before)
     lengths = np.diff(series.offsets)
     t = np.arange(len(series.y)) - np.repeat(series.offsets[:-1], lengths)
     path = moments.Path(mean, cov, lag, np.repeat(w, lengths), t)

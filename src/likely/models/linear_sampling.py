@@ -14,6 +14,7 @@ from likely.models import linear_filtering as passes
 from likely.models.covariates import table
 from likely.models.decoding import whole
 from likely.models.linear_filtering import Series, added, locked, series_of
+from likely.models.linear_smoothing import smoothed
 
 ME = "LinearGaussian"
 
@@ -78,5 +79,5 @@ def drawn_states(model: Any, y: Any, n: int, rng: Generator, inputs: Any) -> Arr
     push = series.push if series.inputs is None else np.tile(series.push, (n, 1))
     inputs_ = None if series.inputs is None else np.tile(series.inputs, (n, 1))
     apart = Series(np.tile(series.y, (n, 1)) - fake, offsets, push, inputs_)
-    found = passes.in_parts(lambda part, before: passes.smoothed(model, part, before, lag_one=False)[1], apart)
+    found = passes.in_parts(lambda part, before: smoothed(model, part, before, lag_one=False)[1], apart)
     return (x + np.concatenate(found)).reshape(n, T, model.states)

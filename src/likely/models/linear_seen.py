@@ -18,6 +18,7 @@ from likely.models.covariates import with_covariates
 from likely.models.decoding import is_one
 from likely.models.linear_filtering import Series, States, series_of
 from likely.models.linear_sampling import drawn_states
+from likely.models.linear_smoothing import smoothed
 from likely.models.sums import seen_covariance
 
 ME = "LinearGaussian"
@@ -93,7 +94,7 @@ def _alike(hidden: Array, t: Index, R: Array) -> Iterator[tuple[Index, Index, Ar
 def _path(model: Any, y: Any, inputs: Any, series: Series, rng: Generator | None) -> Array:
     """States of all frames: expected, or drawn sequence by sequence."""
     if rng is None:
-        found = passes.in_parts(lambda part, a: passes.smoothed(model, part, a, lag_one=False)[1], series)
+        found = passes.in_parts(lambda part, a: smoothed(model, part, a, lag_one=False)[1], series)
         return np.concatenate([np.empty((0, model.states)), *found])
     whole = Ragged.of(y) if inputs is None else with_covariates(y, inputs)
     drawn = [drawn_states(model, one, 1, rng, None)[0] for one in whole if len(one)]

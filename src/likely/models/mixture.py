@@ -20,6 +20,7 @@ from likely.core.report import EMPTY
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.families import quadratic
 from likely.families.counts import one_column
 from likely.families.fused import shared_sweep
 from likely.families.gaussian import Gaussian
@@ -27,6 +28,7 @@ from likely.families.law import REMEDIES, Law, NotKnown
 from likely.families.moments import Moments
 from likely.families.several import side_by_side
 from likely.families.shared import one_covariance, untied
+from likely.models import responsibilities
 from likely.models.given_weights import GivenWeights
 from likely.models.mixture_answers import (
     goes_round,
@@ -39,6 +41,7 @@ from likely.models.mixture_answers import (
 from likely.models.responsibilities import Unsettled, settled
 from likely.models.softening import softened
 from likely.models.stacks import joined
+from likely.models.taking_away import less, without
 
 SUM_TO_ONE = 1e-9
 LONG = 10**8  # rows × parts × pairs of columns in one look from which compiled loops, 0.3 s to load, pay over an EM run
@@ -321,8 +324,8 @@ class Mixture(Law):
         w = weights(weight, n, "Mixture")
         self._check_weight(w, n)
         if n * self.weights.size * self.dim**2 > LONG:
-            import likely.loops.features
-            import likely.loops.shares  # noqa: F401
+            quadratic.load_loops()
+            responsibilities.load_loops()
         if n <= ROWS * BLOCKS and owner is None and given is None and not hard:
             stats = self._in_one_sweep(x, w)
             if stats is not None:
@@ -540,6 +543,13 @@ class MixtureStats(Addable, Value):
         at = (np.asarray(c)[..., None] * M + np.arange(M)).ravel()
         parts = self.parts.member(at)
         return self.replace(counts=self.counts[c], parts=parts, entropy=np.asarray(self.entropy[c]))
+
+
+@without.register
+def _(stats: MixtureStats, part: Any) -> Any:
+    counts = less(stats.counts, part.counts)
+    parts = without(stats.parts, part.parts)
+    return stats.replace(counts=counts, parts=parts, entropy=np.asarray(stats.entropy - part.entropy))
 
 
 def weights_mode(alpha: Array, counts: Array) -> Array:

@@ -23,6 +23,11 @@ def settled(logs: Array, prior: Array, weight: Array | None = None) -> tuple[Arr
     return shares, unsettled.entropy(prior, [(slice(None), shares)])
 
 
+def load_loops() -> None:
+    """Load the compiled twin of `settled`, for who has many rows; it changes no bit."""
+    import likely.loops.shares  # noqa: F401
+
+
 class Unsettled:
     """Rows whose shares are found strip by strip; what is left to settle is done for all of them at the end."""
 

@@ -23,7 +23,6 @@ from likely.families.several import SeveralStats
 from likely.families.sign_sums import SignSums
 from likely.families.urn_counts import UrnCounts
 from likely.families.weighted_values import WeightedValues
-from likely.models.mixture import MixtureStats
 
 NOTHING = 1e-12  # of the weight there was: what is left below it is rounding
 DIGITS = 1e-7  # of a column's scatter: where less is left of it, too many digits went with what was taken
@@ -40,13 +39,6 @@ def without(stats: Any, part: Any) -> Any:
 
 
 @without.register
-def _(stats: MixtureStats, part: Any) -> Any:
-    counts = _less(stats.counts, part.counts)
-    parts = without(stats.parts, part.parts)
-    return stats.replace(counts=counts, parts=parts, entropy=np.asarray(stats.entropy - part.entropy))
-
-
-@without.register
 def _(stats: ProductStats, part: Any) -> Any:
     return ProductStats(tuple((name, without(s, part[name])) for name, s in stats.parts))
 
@@ -58,43 +50,43 @@ def _(stats: SeveralStats, part: Any) -> Any:
 
 @without.register
 def _(stats: LevelCounts, part: Any) -> Any:
-    return stats.trusted(counts=_less(stats.counts, part.counts), rows=np.asarray(_less(stats.rows, part.rows)))
+    return stats.trusted(counts=less(stats.counts, part.counts), rows=np.asarray(less(stats.rows, part.rows)))
 
 
 @without.register
 def _(stats: Counts, part: Any) -> Any:
     names = ("rows", "weight", "total", "log_factorial")
-    return stats.replace(**{name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in names})
+    return stats.replace(**{name: np.asarray(less(getattr(stats, name), getattr(part, name))) for name in names})
 
 
 @without.register
 def _(stats: WordCounts, part: Any) -> Any:
-    parts = {name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in ("counts", "rows")}
+    parts = {name: np.asarray(less(getattr(stats, name), getattr(part, name))) for name in ("counts", "rows")}
     return stats.replace(**parts, constant=np.asarray(stats.constant - part.constant))
 
 
 @without.register
 def _(stats: Trials, part: Any) -> Any:
     names = ("rows", "ones", "zeros")
-    return stats.replace(**{name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in names})
+    return stats.replace(**{name: np.asarray(less(getattr(stats, name), getattr(part, name))) for name in names})
 
 
 @without.register
 def _(stats: SignSums, part: Any) -> Any:
-    weight = np.asarray(_less(stats.weight, part.weight))
+    weight = np.asarray(less(stats.weight, part.weight))
     total = np.clip(stats.total - part.total, -weight, weight)
     return stats.replace(weight=weight, total=total, entropy=np.asarray(stats.entropy - part.entropy))
 
 
 @without.register
 def _(stats: PairCounts, part: Any) -> Any:
-    rows = np.asarray(_less(stats.rows, part.rows))
-    return stats.replace(rows=rows, pairs=np.asarray(_less(stats.pairs, part.pairs)))
+    rows = np.asarray(less(stats.rows, part.rows))
+    return stats.replace(rows=rows, pairs=np.asarray(less(stats.pairs, part.pairs)))
 
 
 @without.register
 def _(stats: FeatureSums, part: Any) -> Any:
-    parts = {name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in ("rows", "weight")}
+    parts = {name: np.asarray(less(getattr(stats, name), getattr(part, name))) for name in ("rows", "weight")}
     left, sums = parts["weight"][..., None] > 0, stats.sums - part.sums
     _refuse_cancelled(np.abs(stats.sums), np.abs(sums), left)
     return stats.replace(**parts, sums=np.where(left, sums, 0.0))
@@ -102,7 +94,7 @@ def _(stats: FeatureSums, part: Any) -> Any:
 
 @without.register
 def _(stats: PositiveSums, part: Any) -> Any:
-    parts = {name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in ("rows", "weight")}
+    parts = {name: np.asarray(less(getattr(stats, name), getattr(part, name))) for name in ("rows", "weight")}
     left = parts["weight"] > 0
     n = np.where(left, parts["weight"], 1.0)
     mean = np.where(left, stats.mean + (part.weight / n) * (stats.mean - part.mean), 1.0)
@@ -117,18 +109,18 @@ def _(stats: Extremes, part: Any) -> Any:
     """What lies at an end may be alone there."""
     if (part.seen & ((part.low <= stats.low) | (part.high >= stats.high))).any():
         raise Cancelled
-    parts = {name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in ("rows", "weight")}
+    parts = {name: np.asarray(less(getattr(stats, name), getattr(part, name))) for name in ("rows", "weight")}
     return stats.replace(**parts)
 
 
 @without.register
 def _(stats: WeightedValues, part: Any) -> Any:
     taken = (stats + part).each - stats.each  # each of the part's values is among the others
-    each = _less(stats.each, taken)
+    each = less(stats.each, taken)
     kept = each > 0
     weight = np.bincount(stats.cell[kept], each[kept], stats.weight.size).reshape(stats.weight.shape)
     return stats.replace(
-        rows=np.asarray(_less(stats.rows, part.rows)), weight=weight, cell=stats.cell[kept], value=stats.value[kept],
+        rows=np.asarray(less(stats.rows, part.rows)), weight=weight, cell=stats.cell[kept], value=stats.value[kept],
         each=each[kept],
     )  # fmt: skip
 
@@ -142,7 +134,7 @@ def _(stats: UrnCounts, part: Any) -> Any:
 @without.register
 def _(stats: Successes, part: Any) -> Any:
     names = ("rows", "weight", "ones", "zeros", "log_ways")
-    return stats.replace(**{name: np.asarray(_less(getattr(stats, name), getattr(part, name))) for name in names})
+    return stats.replace(**{name: np.asarray(less(getattr(stats, name), getattr(part, name))) for name in names})
 
 
 @without.register
@@ -154,7 +146,7 @@ def _(stats: Moments, part: Any) -> Any:
     _refuse_cancelled(stats.scatter[..., i, i], scatter[..., i, i], n[..., None] > 1)
     scatter[..., i, i] = np.maximum(scatter[..., i, i], 0.0)
     scatter[n == 0] = 0.0
-    seen = None if stats.seen is None and part.seen is None else _less(stats.observed, part.observed)
+    seen = None if stats.seen is None and part.seen is None else less(stats.observed, part.observed)
     return stats.replace(weight=n, shift=shift, scatter=scatter, entropy=stats.entropy - part.entropy, seen=seen)
 
 
@@ -165,7 +157,7 @@ def _(stats: ColumnMoments, part: Any) -> Any:
     _refuse_cancelled(stats.scatter, scatter, n > 1)
     scatter = np.maximum(scatter, 0.0)
     return stats.replace(
-        rows=np.asarray(_less(stats.rows, part.rows)), weight=n, shift=shift, scatter=np.where(n > 0, scatter, 0.0)
+        rows=np.asarray(less(stats.rows, part.rows)), weight=n, shift=shift, scatter=np.where(n > 0, scatter, 0.0)
     )
 
 
@@ -176,7 +168,7 @@ def _refuse_cancelled(before: Array, after: Array, several: Any) -> None:
 
 def _unmerged(n: Array, shift: Array, m: Array, shift_b: Array) -> tuple[Array, Array, Array, Array]:
     """Weight and mean of the rest, its distance to what was taken, and n′m/n: Chan's merge read backwards."""
-    rest = np.asarray(_less(n, m))
+    rest = np.asarray(less(n, m))
     wide = (lambda a: a[..., None]) if np.ndim(n) < shift.ndim else np.asarray
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = shift - (shift_b - shift) * wide(m / rest)
@@ -189,6 +181,7 @@ def _moved(part: Any, origin: Array) -> Array:
     return part.shift + (part.origin - origin)
 
 
-def _less(a: Array, b: Array) -> Array:
+def less(a: Array, b: Array) -> Array:
+    """a − b, and 0 where what is left is rounding."""
     rest = a - b
     return np.where(rest > NOTHING * np.abs(a), rest, 0.0)

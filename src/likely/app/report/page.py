@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from likely.app.outputs import write_text
 from likely.app.report.markup import Markup, join, tag
 from likely.app.report.sections.data import aside, data
 from likely.app.report.sections.ladder import leaderboard
@@ -19,6 +18,7 @@ from likely.app.report.sections.verdict import verdict
 from likely.app.report.study import Plane, Study
 from likely.app.report.style import style_sheet
 from likely.errors import DataError, ShapeError, sentence
+from likely.io.whole_files import write_text
 
 # in the order of reading: id, words in the table of contents, what writes it
 SECTIONS = (
