@@ -101,10 +101,19 @@ def test_gaps_in_a_classifier():
         assert lk.BayesClassifier(density).fit(X[:300], y[:300]).score(X[300:], y[300:]) > 0.75
 
 
+SLOWEST = ("log walsh", "fewer rows than columns")  # it takes seven seconds
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::likely.FitWarning")
-@pytest.mark.parametrize("hazard", [*ANSWERED, *GAPS])
-@pytest.mark.parametrize("name", POSITIVE)
+@pytest.mark.parametrize(
+    ("name", "hazard"),
+    [
+        pytest.param(name, hazard, marks=[pytest.mark.campaign] if (name, hazard) == SLOWEST else [])
+        for name in POSITIVE
+        for hazard in [*ANSWERED, *GAPS]
+    ],
+)
 def test_hazards_that_have_an_answer(name, hazard):
     X, y = {**ANSWERED, **GAPS}[hazard]()
     density = POSITIVE[name]

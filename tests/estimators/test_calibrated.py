@@ -151,6 +151,7 @@ def expected_error(clf, X, y, bins=10):
 # ---------------------------------------------------------- any classifier, any table
 
 
+@pytest.mark.some_cases(6)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     "estimator",

@@ -64,6 +64,7 @@ OTHERS = (
 )
 
 
+@pytest.mark.some_cases(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("kinds", [KINDS, *OTHERS])
 def test_every_rung_learns_its_columns(kinds):

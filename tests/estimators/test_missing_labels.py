@@ -39,6 +39,7 @@ def named(y, hidden=HIDDEN, gap=None):
 # ----------------------------------------------------------------- the likelihood
 
 
+@pytest.mark.some_cases(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DENSITIES)
 def test_some_labels_the_likelihood_is_the_one_of_the_book(name):

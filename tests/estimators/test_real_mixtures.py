@@ -230,6 +230,7 @@ def hidden_but(y: Any, share: float) -> tuple[Any, Any]:
     return np.where(kept, y.astype(object), None), kept
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 @QUIET
 def test_clusters_of_texts_are_newsgroups(four_groups: Any) -> None:

@@ -220,6 +220,7 @@ def lowest(count, steps, prior, seed=0):
         return min(climbs(x, steps, prior) for x in problems(count, seed))
 
 
+@pytest.mark.some_cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("prior", [None, "weak"])
 def test_em_only_climbs(prior):

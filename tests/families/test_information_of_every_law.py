@@ -47,6 +47,7 @@ def logs(law):
     return lambda x: law.log_prob(x[:, None])
 
 
+@pytest.mark.some_cases(12)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
 @pytest.mark.parametrize("name", [*COUNTS, *LINES])

@@ -46,7 +46,7 @@ def test_what_is_negative_is_told():
 
 @pytest.mark.slow
 @pytest.mark.some_cases(6)
-@pytest.mark.parametrize("d", [1, 2, 3, 5, 8, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 8, pytest.param(10, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", LAWS)
 def test_all_orders_together_reproduce_any_law(name, d):
     p = np.random.default_rng(d).dirichlet(np.ones(1 << d) * 3)

@@ -694,6 +694,7 @@ def test_settings_that_came_later_have_a_value_in_older_files(toy, monkeypatch):
     assert same(files.loads(older), toy)
 
 
+@pytest.mark.some_cases(40)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_estimators_come_back_with_the_same_scores(name, tmp_path):

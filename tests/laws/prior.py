@@ -243,7 +243,7 @@ def posteriors_are_calibrated_to_a_million(p: Pair):
     assert max(found.values()) <= dkw(1_000_000), found
 
 
-@LAWS.law(when=simulated)
+@LAWS.law(when=simulated, marks=(pytest.mark.campaign,))
 def wrong_posteriors_are_caught(p: Pair):
     """The check above has teeth: each seeded bug breaks it."""
     assert len(p.simulation.bugs) >= 3

@@ -93,6 +93,7 @@ def test_each_row_a_centre_is_no_answer():
         _ = only.chosen
 
 
+@pytest.mark.some_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("power", [-500, -300, 1, 300])
 def test_the_unit_of_measurement_decides_nothing(x, power):

@@ -201,6 +201,7 @@ def nees(x, track):
     return np.einsum("ti,ti->t", e, np.linalg.solve(track.covariance, e[..., None])[..., 0])
 
 
+@pytest.mark.some_cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["extended", "unscented", "cubature"])
 def test_range_and_bearing_tracks_are_consistent(name):

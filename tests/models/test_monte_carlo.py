@@ -43,6 +43,7 @@ WAYS = {
 }
 
 
+@pytest.mark.some_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_evidence_and_posterior(way):

@@ -56,6 +56,7 @@ def test_em_finds_the_maximum_of_the_likelihood(d):
     assert report.objective == pytest.approx(-best, rel=1e-7)
 
 
+@pytest.mark.some_cases(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("prior", [None, "weak"])
 @pytest.mark.parametrize("kind", ["full", "diagonal", "spherical"])

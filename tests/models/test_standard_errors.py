@@ -139,11 +139,11 @@ def test_starts_are_few_beside_frames():
 
 @pytest.mark.slow
 def test_intervals_cover_the_truth():
-    """95 % intervals of logarithms of variances, 200 times: between 90 and 99 % hold it."""
+    """95 % intervals of logarithms of variances, 100 times: between 90 and 99 % hold it."""
     rng = np.random.default_rng(6)
     true = LinearGaussian.local_level(1.0, 2.0, start=(0.0, 1.0))
     held = []
-    for _ in range(200):
+    for _ in range(100):
         y = true.sample(1, rng, 300)
         found = learnt(LinearLearner.of(true, ["noise", "observation"]), y).model.model
         errors = standard_errors(found, y, ["noise", "observation"])

@@ -118,6 +118,7 @@ def test_both_sides_need_the_same_width():
         dtw_matrix([[1.0, 2.0]], [np.zeros((3, 2))])
 
 
+@pytest.mark.some_cases(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("D", [1, 2])
 @pytest.mark.parametrize("band", [0.9, 0.2, 58, 4, ("itakura", 3.0)])

@@ -144,7 +144,7 @@ def test_every_step_reports_the_likelihood(family):
 def test_a_fit_without_prior_returns_the_model_before_a_fall(family):
     """Those problems of the search in which a floor intervened, and others: the report says what happened."""
     stopped = 0
-    for seed in range(300):
+    for seed in range(100):
         p = problem(family, seed)
         if p.prior is not None or not something_seen(p):
             continue

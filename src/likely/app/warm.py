@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from likely.loops import compile
+
 EPILOG = "\b\nExamples:\n  likely warm\n  likely warm hmm kalman\nCompiled loops are kept where `likely info` says.\n"
 
 
@@ -23,6 +25,7 @@ def warm(subjects: tuple[str, ...]) -> None:
     unknown = [name for name in subjects if name not in JOBS]
     if unknown:
         raise click.UsageError(f"there is no subject {unknown[0]!r}: there are {', '.join(JOBS)}.")
+    compile.SPEAKS = False  # whoever calls this knows
     start = perf_counter()
     for name in dict.fromkeys(subjects or JOBS):
         began = perf_counter()
