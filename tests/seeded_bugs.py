@@ -59,7 +59,7 @@ class Bug:
 
     def put_into(self, package: Path) -> None:
         """Make the edit in a copy of the package."""
-        path = package / self.file
+        path = package / Path(self.file).relative_to("src/likely")
         text = path.read_text(encoding="utf-8")
         assert text.count(self.old) == 1, f"{self.file}: {self.old!r} occurs {text.count(self.old)} times"
         edited = text.replace(self.old, self.new)
@@ -120,7 +120,7 @@ def seeded(bug: Bug, more: tuple[str, ...] = ()) -> Outcome:
         bug.put_into(package)
         found = run_tests(bug.tests, folder, more)
         if found.caught:
-            shutil.copy2(SOURCE / bug.file, package / bug.file)
+            shutil.copy2(ROOT / bug.file, package / Path(bug.file).relative_to("src/likely"))
             sound = run_tests((found.failed,), folder, more)
             if sound.code != 0:
                 return Outcome(sound.code, "", f"{found.failed} fails without the bug:\n{sound.output}", found.seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.seeded_bugs import ROOT, SOURCE, load, seeded
+from tests.seeded_bugs import ROOT, load, seeded
 
 BUGS = load()
 
@@ -12,7 +12,7 @@ BUGS = load()
 def test_every_bug_can_still_be_put_in() -> None:
     """A text that a change of the source removed is noticed here: the bug is then written anew for what replaced it."""
     for bug in BUGS:
-        text = (SOURCE / bug.file).read_text(encoding="utf-8")
+        text = (ROOT / bug.file).read_text(encoding="utf-8")
         assert text.count(bug.old) == 1 and bug.new != bug.old, bug.id
         assert bug.tests and all((ROOT / name.split("::")[0]).exists() for name in bug.tests), bug.id
     assert len(BUGS) >= 50 and len({bug.id for bug in BUGS}) == len(BUGS)
