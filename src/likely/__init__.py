@@ -19,11 +19,11 @@ _HOMES = {
     "likely.core.density": ["Density", "Learnable"],
     "likely.core.engine": ["Engine", "Serial", "Threads"],
     "likely.core.filter": ["step"],
-    "likely.core.learn": ["Step", "Stop", "fit", "iterate"],
+    "likely.core.fit_loop": ["Step", "Stop", "fit", "iterate"],
     "likely.core.online": ["online"],
     "likely.core.prior": ["Prior"],
     "likely.core.ragged": ["Ragged"],
-    "likely.core.report": ["FitReport"],
+    "likely.core.fit_report": ["FitReport"],
     "likely.core.stats": ["Stats"],
     "likely.data.cepstra": ["Cepstra"],
     "likely.data.equalise": ["equalise"],
@@ -60,7 +60,7 @@ _HOMES = {
     "likely.decisions.separation": ["calinski_harabasz", "davies_bouldin", "silhouette", "silhouettes"],
     "likely.decisions.sequential": ["SequentialTest"],
     "likely.decisions.word_errors": ["WordErrors", "word_errors"],
-    "likely.errors": [
+    "likely.core.errors": [
         "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
     ],
     "likely.estimators.agglomerative": ["Agglomerative"],
@@ -168,7 +168,7 @@ _HOMES = {
     "likely.models.choice_of_k": ["choose_k"],
     "likely.models.continuous": ["ContinuousLinear"],
     "likely.models.convolution": ["convolve", "sum_of"],
-    "likely.models.covariates": ["with_covariates"],
+    "likely.core.covariates": ["with_covariates"],
     "likely.models.cuts": ["cut_curve"],
     "likely.models.dendrogram": ["Dendrogram"],
     "likely.models.driven_hmm": ["DrivenHMM"],
@@ -208,7 +208,7 @@ _HOMES = {
     "likely.models.robbins_monro": ["RobbinsMonro", "RunningEstimate"],
     "likely.models.scaled": ["Scaled"],
     "likely.models.sigma_points": ["CubatureFilter", "UnscentedFilter"],
-    "likely.models.sketch": ["Sketch"],
+    "likely.core.sketch": ["Sketch"],
     "likely.models.standard_errors": ["StandardErrors", "standard_errors"],
     "likely.models.state_belief": ["StateBelief"],
     "likely.models.state_space": ["StateSpace"],
@@ -252,14 +252,25 @@ if TYPE_CHECKING:
     from likely.core.blocks import Block, Blocks
     from likely.core.classifier import Classifier
     from likely.core.columns import Columns
+    from likely.core.covariates import with_covariates
     from likely.core.density import Density, Learnable
     from likely.core.engine import Engine, Serial, Threads
+    from likely.core.errors import (
+        DataError,
+        DomainError,
+        FitWarning,
+        LikelyError,
+        ModelFileError,
+        NotConverged,
+        ShapeError,
+    )
     from likely.core.filter import step
-    from likely.core.learn import Step, Stop, fit, iterate
+    from likely.core.fit_loop import Step, Stop, fit, iterate
+    from likely.core.fit_report import FitReport
     from likely.core.online import online
     from likely.core.prior import Prior
     from likely.core.ragged import Ragged
-    from likely.core.report import FitReport
+    from likely.core.sketch import Sketch
     from likely.core.stats import Stats
     from likely.data.cepstra import Cepstra
     from likely.data.equalise import equalise
@@ -308,7 +319,6 @@ if TYPE_CHECKING:
     from likely.decisions.separation import calinski_harabasz, davies_bouldin, silhouette, silhouettes
     from likely.decisions.sequential import SequentialTest
     from likely.decisions.word_errors import WordErrors, word_errors
-    from likely.errors import DataError, DomainError, FitWarning, LikelyError, ModelFileError, NotConverged, ShapeError
     from likely.estimators.agglomerative import Agglomerative
     from likely.estimators.bahadur import BahadurDensity
     from likely.estimators.bayes import BayesClassifier
@@ -414,7 +424,6 @@ if TYPE_CHECKING:
     from likely.models.choice_of_k import choose_k
     from likely.models.continuous import ContinuousLinear
     from likely.models.convolution import convolve, sum_of
-    from likely.models.covariates import with_covariates
     from likely.models.cuts import cut_curve
     from likely.models.dendrogram import Dendrogram
     from likely.models.driven_hmm import DrivenHMM
@@ -454,7 +463,6 @@ if TYPE_CHECKING:
     from likely.models.robbins_monro import RobbinsMonro, RunningEstimate
     from likely.models.scaled import Scaled
     from likely.models.sigma_points import CubatureFilter, UnscentedFilter
-    from likely.models.sketch import Sketch
     from likely.models.standard_errors import StandardErrors, standard_errors
     from likely.models.state_belief import StateBelief
     from likely.models.state_space import StateSpace

@@ -20,7 +20,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, BinaryIO
 
 from likely._version import __version__
-from likely.errors import LikelyError, ModelFileError, sentence, unread
+from likely.core.errors import LikelyError, ModelFileError, sentence, unread
 
 FORMAT = 2  # the highest that is written here: 2 where the description is an array; every lower one can still be read
 
@@ -188,7 +188,7 @@ class Checkpoint:
 
     def load(self) -> Any:
         """What was kept; None if there is no file."""
-        from likely.core.progress import Progress
+        from likely.core.fit_checkpoint import Progress
 
         if not os.path.exists(self.path):
             return None

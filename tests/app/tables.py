@@ -10,7 +10,7 @@ import polars as pl
 from click.testing import CliRunner, Result
 
 from likely.app import cli
-from likely.errors import LikelyError
+from likely.core.errors import LikelyError
 
 
 def wine_frame() -> pl.DataFrame:

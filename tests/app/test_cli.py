@@ -128,7 +128,7 @@ def test_usage_errors_exit_with_2_and_talk_on_stderr(args):
 
 
 FAILING = """
-from likely import errors
+from likely.core import errors
 from likely.app import cli
 
 @cli.likely.command()

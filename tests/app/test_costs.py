@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likely.app.costs import read_class_prior, read_cost
-from likely.errors import DataError
+from likely.core.errors import DataError
 
 CLASSES = np.array(["a", "b"])
 

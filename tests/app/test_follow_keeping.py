@@ -12,7 +12,7 @@ import likely as lk
 from likely import files
 from likely.app import follow_keeping
 from likely.app.follow_keeping import JOURNAL, Notebook
-from likely.errors import ModelFileError
+from likely.core.errors import ModelFileError
 from tests.app.tables import run
 
 WALK = lk.LinearGaussian([[1.0]], [[0.1]], [[1.0]], [[1.0]], [0.0], [[1.0]])

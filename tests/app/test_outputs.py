@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from likely.app.outputs import check_outputs
-from likely.errors import DataError, LikelyError, ModelFileError
+from likely.core.errors import DataError, LikelyError, ModelFileError
 from likely.io.whole_files import write_text
 from tests.app.tables import mixed_frame, run, write
 

@@ -21,8 +21,8 @@ from likely.app.report.plane import MOST_POINTS, MOST_RECTANGLES, borders, recta
 from likely.app.report.sections.mistakes import dearest, shown_classes
 from likely.app.report.style import DARK, HEAT, LIGHT
 from likely.app.report.words import column, number, percent
+from likely.core.errors import DataError, ShapeError
 from likely.decisions.evaluation import Evaluation
-from likely.errors import DataError, ShapeError
 
 VOID = {"meta", "br", "hr"}
 SHAPES = {"circle", "line", "path", "rect", "polyline", "polygon", "use"}

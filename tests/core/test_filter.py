@@ -7,8 +7,8 @@ import pytest
 
 import likely as lk
 from likely import HMM, Categorical, Gaussian
+from likely.core.errors import DataError, DomainError
 from likely.core.filter import follow
-from likely.errors import DataError, DomainError
 
 MOVES = [[0.8, 0.2, 0.0], [0.1, 0.7, 0.2], [0.3, 0.0, 0.7]]
 
@@ -114,7 +114,7 @@ def test_progress_is_kept_at_intervals_and_at_every_kind_of_end():
             break
     assert [kept.taken for kept in memory.kept] == [5]
     memory = Memory()
-    with pytest.raises(lk.errors.LikelyError):
+    with pytest.raises(lk.core.errors.LikelyError):
         list(follow(model(), [*x[:3], [1.0, 2.0, 3.0]], keep=memory, every=12))
     assert [kept.taken for kept in memory.kept] == [3]
 
@@ -138,13 +138,13 @@ def test_what_does_not_fit_is_refused_at_once():
     memory = Memory()
     list(follow(model(), series(), keep=memory))
     other = HMM([0.6, 0.3, 0.1], MOVES, Gaussian([[0.0, 0.0], [3.0, 1.0], [0.0, 5.5]], 1.0))
-    with pytest.raises(lk.errors.DataError, match="that of another"):
+    with pytest.raises(lk.core.errors.DataError, match="that of another"):
         follow(other, series(), keep=Memory(memory.kept[-1]))
-    with pytest.raises(lk.errors.DataError, match="30 of them were taken already, got 20"):
+    with pytest.raises(lk.core.errors.DataError, match="30 of them were taken already, got 20"):
         follow(model(), series()[:20], keep=Memory(memory.kept[-1]))
-    with pytest.raises(lk.errors.DomainError, match="every must be"):
+    with pytest.raises(lk.core.errors.DomainError, match="every must be"):
         follow(model(), series(), keep=Memory(), every=0)
-    with pytest.raises(lk.errors.DomainError, match="can be followed live"):
+    with pytest.raises(lk.core.errors.DomainError, match="can be followed live"):
         follow(Gaussian([0.0], 1.0), series())
 
 
@@ -153,7 +153,7 @@ def test_new_observations_are_not_taken_for_old_ones():
     memory = Memory()
     list(follow(h, [1.0, 2.0, 3.0], keep=memory))
     for source in ([4.0, 5.0, 6.0, 7.0], np.array([1.0, 2.0, 4.0, 3.0]), [1.0, np.nan, 3.0, 4.0]):
-        with pytest.raises(lk.errors.DataError, match="taken already, got others: say replay=False"):
+        with pytest.raises(lk.core.errors.DataError, match="taken already, got others: say replay=False"):
             follow(h, source, keep=Memory(memory.kept[-1]))
     later = list(follow(h, [4.0, 5.0, 6.0, 7.0], keep=Memory(memory.kept[-1]), replay=False))
     assert [news for _, news in later] == [news for _, news in follow(h, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])][3:]

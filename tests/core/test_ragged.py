@@ -18,8 +18,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 
 from likely import Columns, DataError, Ragged, ShapeError
-from likely.core.hashing import row_hashes
-from likely.errors import LikelyError
+from likely.core.errors import LikelyError
+from likely.core.row_hashes import row_hashes
 
 
 def some(lengths, width=2):

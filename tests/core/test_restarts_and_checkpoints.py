@@ -14,8 +14,8 @@ import pytest
 
 import likely as lk
 from likely import Blocks, Gaussian, Mixture, Serial, Stop, fit
-from likely.core.learn import INTERRUPTED, PATIENCE, best_of, iterate, mean_log_prob
-from likely.core.report import FitReport
+from likely.core.fit_loop import INTERRUPTED, PATIENCE, best_of, iterate, mean_log_prob
+from likely.core.fit_report import FitReport
 from likely.files import Checkpoint
 from tests.laws.compare import bits
 
@@ -318,7 +318,7 @@ import hashlib, os, signal, sys, time
 import numpy as np
 import likely as lk
 from likely.core.engine import Serial
-from likely.core.learn import Stop, fit
+from likely.core.fit_loop import Stop, fit
 from likely.files import Checkpoint, dumps
 
 rng = np.random.default_rng(5)

@@ -17,11 +17,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from likely.core.errors import DataError, DomainError, FitWarning, LikelyError
 from likely.data.cells import MISSING
 from likely.data.delimited import looks_like_data, sniffed
 from likely.data.reading import read, stem
 from likely.data.table import Table
-from likely.errors import DataError, DomainError, FitWarning, LikelyError
 
 ROWS = [("1.5", "red"), ("2", None), (None, "blue, dark")]
 CSV = 'size,colour\n1.5,red\n2,\nNA,"blue, dark"\n'

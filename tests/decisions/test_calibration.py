@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.calibration import calibration_curve
 
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.decisions.calibration import reliability
 from likely.decisions.intervals import proportion
-from likely.errors import DataError, DomainError, ShapeError
 
 
 def forecasts(n=2000, seed=0, sharpen=1.0):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.decisions.coverage import risk_coverage
-from likely.errors import DataError, DomainError, ShapeError
 
 
 def brute(doubt, cost, w):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.decisions.distances import check_squared_distances, shell_share
 from likely.decisions.intervals import proportion
-from likely.errors import DataError, DomainError, ShapeError
 
 
 def distances(n=500, dim=4, seed=0):

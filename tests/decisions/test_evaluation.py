@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.decisions.cost import Cost
 from likely.decisions.evaluation import Evaluation
 from likely.decisions.intervals import proportion
-from likely.errors import DataError, DomainError, ShapeError
 
 CLASSES = ["a", "b", "c"]
 COSTS = [[0, 1, 9], [5, 0, 1], [1, 1, 0]]

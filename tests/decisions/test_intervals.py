@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.decisions.intervals import as_counts, mean, proportion, weighted_proportion
-from likely.errors import DataError, DomainError, ShapeError
 
 
 @pytest.mark.parametrize("method", ["exact", "wilson"])

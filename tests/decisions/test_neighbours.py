@@ -8,9 +8,9 @@ import scipy.stats
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
 
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.decisions.distances import check_squared_distances
 from likely.decisions.neighbours import check_unimodality, mcnemar
-from likely.errors import DataError, DomainError, ShapeError
 
 
 def blobs(n=300, d=3, seed=0, centres=((-1,), (1,))):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from likely.core.errors import DomainError, ShapeError
 from likely.decisions.cost import Cost
 from likely.decisions.operating import equal_error_needed, expected_cost_curve, operating_threshold
-from likely.errors import DomainError, ShapeError
 from likely.families.probability_table import ProbabilityTable
 
 

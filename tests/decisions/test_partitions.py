@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from sklearn import metrics
 
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.decisions import partitions as p
-from likely.errors import DataError, DomainError, ShapeError
 
 SCORES = {
     p.rand: metrics.rand_score,

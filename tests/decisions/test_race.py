@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import likely as lk
+from likely.core.errors import DomainError, ShapeError
 from likely.core.filter import follow
 from likely.decisions.race import Race, race
 from likely.decisions.sequential import SequentialTest, log_ratios
-from likely.errors import DomainError, ShapeError
 
 
 def at(mean: float) -> lk.HMM:

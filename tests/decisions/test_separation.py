@@ -7,9 +7,9 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn import metrics
 
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.decisions import separation
 from likely.decisions.separation import calinski_harabasz, davies_bouldin, silhouette, silhouettes
-from likely.errors import DataError, DomainError, ShapeError
 
 PEERS = {
     silhouette: metrics.silhouette_score,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import likely as lk
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.decisions.sequential import SequentialTest, log_ratios
-from likely.errors import DataError, DomainError, ShapeError
 
 
 def simulated(test: SequentialTest, shift: float, truth: float, runs: int = 10_000, length: int = 400):

@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks as checks
 
+from likely.core.errors import DataError, DomainError, FitWarning
 from likely.decisions.partitions import adjusted_rand
-from likely.errors import DataError, DomainError, FitWarning
 from likely.estimators.agglomerative import Agglomerative
 from likely.models.hierarchy import linkage
 from likely.models.links import LINKS

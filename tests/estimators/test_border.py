@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import likely as lk
-from likely.core.notes import unheard
+from likely.core.warnings import unheard
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])

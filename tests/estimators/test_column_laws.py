@@ -10,7 +10,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import likely as lk
-from likely.errors import DataError
+from likely.core.errors import DataError
 
 REAL = {
     "uniform": lk.UniformDensity(),

@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import likely as lk
+from likely.core.covariates import with_covariates
+from likely.core.errors import DataError, DomainError
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError
 from likely.estimators.driven_hmm import DrivenHMMDensity
-from likely.models.covariates import with_covariates
 from likely.models.driven_hmm import DrivenHMM
 
 

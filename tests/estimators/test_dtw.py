@@ -11,8 +11,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 import likely as lk
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError
 from likely.estimators.dtw import SHARES, DTWClassifier
 from likely.models.warp_pairs import dtw_matrix
 

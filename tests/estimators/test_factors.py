@@ -9,7 +9,7 @@ from sklearn import decomposition
 from sklearn.base import clone
 
 import likely as lk
-from likely.core.learn import Stop, fit
+from likely.core.fit_loop import Stop, fit
 from likely.estimators.factors import PPCA, FactorAnalysis
 from likely.families.factor_gaussian import FactorGaussian
 from likely.models.mixture import Mixture

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.core.following import Following
+from likely.core.errors import DataError, ModelFileError
+from likely.core.stream_checkpoint import Following
 from likely.decisions.cusum import Cusum
 from likely.decisions.race import Race
-from likely.errors import DataError, ModelFileError
 from likely.estimators.following import follow
 from tests.io.examples import same
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
 
 MEANS = (6.0, 0.0, 3.0)
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks as checks
 
-from likely.errors import DataError, FitWarning
+from likely.core.errors import DataError, FitWarning
 from likely.estimators.kmeans import KMeans
 from tests.cases import scikit_learn_checks
 

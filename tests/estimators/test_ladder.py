@@ -12,8 +12,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 import likely as lk
+from likely.core.errors import DataError, DomainError, ModelFileError
 from likely.decisions.calibrators import IsotonicMap, LogisticMap, Temperature
-from likely.errors import DataError, DomainError, ModelFileError
 from likely.estimators.calibrated import Calibrated
 from likely.estimators.contest import Field, Standing, compete, from_all_rows, judged
 from likely.estimators.examples import wine

@@ -48,7 +48,7 @@ CASES = {
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::likely.errors.FitWarning")
+@pytest.mark.filterwarnings("ignore::likely.core.errors.FitWarning")
 @pytest.mark.parametrize("case", CASES)
 def test_every_law_is_told_of(case, tmp_path):
     estimator, X, numbers = CASES[case]

@@ -11,7 +11,7 @@ from sklearn.mixture import GaussianMixture
 
 import likely as lk
 from likely.core.engine import Serial
-from likely.core.learn import Stop, fit
+from likely.core.fit_loop import Stop, fit
 from tests.laws.compare import arrays_of
 from tests.reliability.plainly import log_probs
 

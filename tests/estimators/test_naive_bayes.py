@@ -176,7 +176,7 @@ def columns_of(kind: str, y: np.ndarray) -> np.ndarray:
 
 @pytest.mark.some_cases(5)
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::likely.errors.FitWarning")
+@pytest.mark.filterwarnings("ignore::likely.core.errors.FitWarning")
 @pytest.mark.parametrize("law", ALIKE)
 def test_a_law_by_name_is_the_product_of_its_columns(law):
     y = np.arange(80) % 2

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 import likely as lk
-from likely.errors import DomainError, FitWarning
+from likely.core.errors import DomainError, FitWarning
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 import likely as lk
+from likely.core.errors import DataError, LikelyError
 from likely.core.ragged import Ragged
-from likely.errors import DataError, LikelyError
 
 CYCLE = np.array([[0.8, 0.2, 0.0], [0.0, 0.8, 0.2], [0.2, 0.0, 0.8]])
 CORNERS = lk.Gaussian([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]], np.tile(np.eye(2), (3, 1, 1)))

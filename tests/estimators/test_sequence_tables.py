@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.errors import DataError, DomainError
+from likely.core.errors import DataError, DomainError
 from likely.estimators.choosing_states import choose_states
 from likely.estimators.sequence_ladder import chain, chain_rungs, emission
 from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity, kinds_found, laid_out

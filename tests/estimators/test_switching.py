@@ -16,8 +16,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import likely as lk
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError
 from likely.estimators.switching import SwitchingDensity
 from likely.estimators.switching_starts import windows
 from likely.files import dumps, loads

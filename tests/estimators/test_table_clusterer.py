@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 import likely as lk
-from likely.errors import DataError, DomainError, FitWarning, ModelFileError
+from likely.core.errors import DataError, DomainError, FitWarning, ModelFileError
 from likely.estimators.left_out import left_out_surprises
 from likely.estimators.table_clusterer import TableClusterer, most_clusters
 from likely.estimators.table_mixture import bic, discover, shapes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.errors import DataError, FitWarning
+from likely.core.errors import DataError, FitWarning
 
 ALL = [
     lk.LaplaceDensity, lk.CauchyDensity, lk.UniformDensity, lk.TriangularDensity, lk.ExponentialDensity,

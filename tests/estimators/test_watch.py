@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 import likely as lk
-from likely.errors import DataError, DomainError
+from likely.core.errors import DataError, DomainError
 from likely.estimators.table_classifier import TableClassifier
 from likely.estimators.table_clusterer import TableClusterer
 from likely.estimators.watch import Watch

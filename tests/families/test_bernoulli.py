@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import scipy.stats
 
 import likely as lk
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.families.bernoulli import Bernoulli, Trials
 from likely.priors.beta import Beta
 

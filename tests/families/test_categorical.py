@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 
 from likely.core.blocks import Blocks
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.families.categorical import Categorical, LevelCounts
 from likely.priors.dirichlet import Dirichlet
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import likely as lk
-from likely.errors import DataError, DomainError, FitWarning, ShapeError
+from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
 
 PAIRS = [
     lk.Laplace(0.0, 1.0), lk.Cauchy(0.0, 1.0), lk.Uniform(0.0, 1.0), lk.Triangular(0.0, 0.5, 1.0), lk.Exponential(1.0),

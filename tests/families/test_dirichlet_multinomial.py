@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import scipy.stats
 
 import likely as lk
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.families import urn_learning
 from likely.families.dirichlet_multinomial import DirichletMultinomial
 from likely.families.multinomial import Multinomial, all_rows

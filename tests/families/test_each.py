@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.errors import DataError, ShapeError
+from likely.core.errors import DataError, ShapeError
 from likely.families.each import _slow_log_prob, coloured, draw_each, log_prob_each, spread_factor
 
 K = 300

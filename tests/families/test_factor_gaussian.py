@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from likely import DataError, DomainError, FitWarning, Gaussian, ShapeError, Stop, fit
 from likely.core.blocks import Blocks
-from likely.core.learn import iterate
+from likely.core.fit_loop import iterate
 from likely.families.factor_gaussian import FactorGaussian
 from likely.models.mixture import Mixture
 

@@ -14,7 +14,7 @@ import scipy.stats
 
 import likely as lk
 from likely.core.engine import Serial, Threads
-from likely.errors import DataError, DomainError, FitWarning, ShapeError
+from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
 from likely.families.multinomial import Multinomial, WordCounts, all_rows
 from likely.families.sparse_rows import SparseRows, tallied
 from tests.laws import density, learnable, stats

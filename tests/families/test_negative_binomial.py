@@ -10,7 +10,7 @@ import scipy.optimize
 import scipy.sparse
 import scipy.stats
 
-from likely.errors import DataError, DomainError, FitWarning, ShapeError
+from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
 from likely.families.negative_binomial import NegativeBinomial
 from likely.families.poisson import Poisson
 from likely.priors.gamma import Gamma

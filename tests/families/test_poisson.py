@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import scipy.stats
 
 import likely as lk
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.families.counts import smallest
 from likely.families.poisson import Counts, Poisson
 from likely.maths import special as counts

@@ -13,7 +13,7 @@ import pytest
 import scipy.stats
 
 from likely.core.columns import Columns
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.families.categorical import Categorical
 from likely.families.probability_table import ConditionalTable, ProbabilityTable
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.families.gaussian import Gaussian
 from likely.families.student_t import StudentT
 

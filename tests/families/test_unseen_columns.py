@@ -7,7 +7,7 @@ import pytest
 
 import likely as lk
 from likely.core.blocks import Blocks
-from likely.errors import DataError, FitWarning
+from likely.core.errors import DataError, FitWarning
 from likely.families.unseen import unseen_columns
 
 LAWS = {

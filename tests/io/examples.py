@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import likely as lk
-from likely.core.following import FollowedLines, Following
-from likely.core.progress import Progress
+from likely.core.fit_checkpoint import Progress
+from likely.core.stream_checkpoint import FollowedLines, Following
 from likely.core.value import Value
 from likely.decisions.calibrators import IsotonicMap, LogisticMap, Temperature
 from likely.decisions.cusum import Cusum

@@ -241,7 +241,7 @@ LOOP.append(LOOP)
 def test_what_is_no_plain_setting_is_refused(thing, words):
     with pytest.raises(container.Refusal) as caught:
         through(thing)
-    assert words in lk.errors.sentence("file", *caught.value.args)
+    assert words in lk.core.errors.sentence("file", *caught.value.args)
 
 
 @pytest.mark.parametrize("thing", [{}, 3, None, "Gaussian", lk.Gaussian, lk.Stop(), np.zeros(3)], ids=repr)

@@ -28,8 +28,8 @@ from sklearn.exceptions import NotFittedError
 
 import likely as lk
 from likely import files
+from likely.core.errors import LikelyError
 from likely.core.value import Value
-from likely.errors import LikelyError
 from likely.io import container, schema
 from likely.models.linear_structure import Structure
 from tests.io.examples import ESTIMATORS, LAWS, SEQUENCE_ESTIMATORS, VALUES, available

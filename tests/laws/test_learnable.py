@@ -5,7 +5,7 @@ import pytest
 from tests.laws.learnable import LAWS
 from tests.laws.members import MEMBERS
 
-pytestmark = pytest.mark.filterwarnings("ignore::likely.errors.FitWarning")  # one row is constant in all columns
+pytestmark = pytest.mark.filterwarnings("ignore::likely.core.errors.FitWarning")  # one row is constant in all columns
 
 
 @pytest.mark.parametrize(("law", "member"), LAWS.cases(MEMBERS))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_continuous_lyapunov, solve_discrete_lyapunov
 
-from likely.errors import DomainError
+from likely.core.errors import DomainError
 from likely.maths.discretise import coupled, discretise, is_nilpotent
 from likely.maths.lyapunov import settled, settled_drift
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from likely.errors import DomainError
+from likely.core.errors import DomainError
 from likely.maths.stirling import bell, log_bell, log_stirling2, stirling2
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.errors import DataError, DomainError
+from likely.core.errors import DataError, DomainError
 from likely.models.arguments import LAW, PROPOSAL, asked
 from likely.models.extended import ExtendedFilter
 from likely.models.particle_filter import ParticleFilter

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import likely as lk
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.models.association import DataAssociation, collapsed
 from likely.models.extended import ExtendedFilter
 from likely.models.state_belief import StateBelief

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from likely.errors import DataError, DomainError, FitWarning, ShapeError
+from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
 from likely.models.barycentre import barycentre
 from likely.models.warping import dtw
 

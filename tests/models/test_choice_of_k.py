@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from likely.errors import DataError, DomainError
+from likely.core.errors import DataError, DomainError
 from likely.models.choice_of_k import choose_k
 from likely.models.kmeans import kmeans
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from likely.core.errors import DataError, ShapeError
 from likely.core.ragged import Ragged
-from likely.errors import DataError, ShapeError
 from likely.models.clock import clock, clocks, steps_between
 
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from likely import ContinuousLinear, LinearGaussian, follow, step
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError
 from likely.models.sums import components
 from likely.models.timed_belief import TimedBelief
 from tests.models.dense import smoothed

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.models.cuts import FLOOR, cut_curve
 from likely.models.hierarchy import linkage
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.cluster import hierarchy as scipy_hierarchy
 
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.models.dendrogram import Dendrogram
 from likely.models.hierarchy import linkage
 

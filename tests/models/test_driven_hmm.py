@@ -10,10 +10,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import likely as lk
-from likely.core.learn import Stop, fit, iterate
+from likely.core.covariates import with_covariates
+from likely.core.errors import DataError, DomainError, ShapeError
+from likely.core.fit_loop import Stop, fit, iterate
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError
-from likely.models.covariates import with_covariates
 from likely.models.driven_hmm import DrivenHMM
 from likely.models.driven_moves import Moves, bound, log_moves, step
 from likely.models.driven_prior import DrivenPrior

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from likely.core.learn import Stop
+from likely.core.fit_loop import Stop
 from likely.loops.exchange import exchange_pass
 from likely.models.centres import Centres
 from likely.models.exchange import exchange

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 import likely as lk
-from likely.errors import DomainError, ShapeError
+from likely.core.errors import DomainError, ShapeError
 from likely.models.extended import ExtendedFilter
 from likely.models.state_space import StateSpace
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import chi2, multivariate_normal
 
 import likely as lk
+from likely.core.errors import DataError, DomainError, LikelyError, ShapeError
 from likely.core.filter import follow
-from likely.errors import DataError, DomainError, LikelyError, ShapeError
 from likely.models.extended import ExtendedFilter
 from likely.models.gaussian_filtering import turned
 from likely.models.sigma_points import CubatureFilter, UnscentedFilter

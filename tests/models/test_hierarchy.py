@@ -9,8 +9,9 @@ import pytest
 from scipy.cluster import hierarchy as scipy_hierarchy
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from likely.errors import DataError, DomainError, FitWarning, ShapeError
-from likely.models import hierarchy, reciprocal, room
+from likely.core import memory
+from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
+from likely.models import hierarchy, reciprocal
 from likely.models.expected_rows import em_moments, gaussian_of
 from likely.models.hierarchy import linkage
 from likely.models.links import LINKS
@@ -346,7 +347,7 @@ def test_errors_say_what_is_wrong(given, how, error, match):
 
 
 def test_too_little_memory_is_said_before_it_is_taken(monkeypatch, rng):
-    monkeypatch.setattr(room, "room", lambda: 1e6)
+    monkeypatch.setattr(memory, "room", lambda: 1e6)
     x = rng.normal(size=(2000, 2))
     with pytest.raises(DataError, match=r"distances takes .* GB of memory.*need no matrix"):
         linkage(x, "average")
@@ -354,7 +355,7 @@ def test_too_little_memory_is_said_before_it_is_taken(monkeypatch, rng):
 
 
 def test_room_is_a_positive_number():
-    assert room.room() > 0
+    assert memory.room() > 0
 
 
 @pytest.mark.parametrize("link", ["average", "complete", "weighted"])

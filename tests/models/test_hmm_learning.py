@@ -23,7 +23,7 @@ from likely import (
     Threads,
     fit,
 )
-from likely.core.learn import gather
+from likely.core.fit_loop import gather
 from likely.families.product import Product
 from tests.laws.compare import arrays_of, gap
 

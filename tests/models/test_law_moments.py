@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.errors import DomainError, ShapeError
+from likely.core.errors import DomainError, ShapeError
 from likely.models.law_moments import law_moments
 
 MEAN = np.array([[1.0, 2.0], [0.5, 3.0], [2.0, 1.0]])

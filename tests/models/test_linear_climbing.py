@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likely import Checkpoint, DataError, LinearGaussian, LinearLearner, Ragged, Stop
-from likely.core.learn import INTERRUPTED
+from likely.core.fit_loop import INTERRUPTED
 from likely.models import linear_climbing
 from likely.models.linear_climbing import WARM, learnt
 from tests.reference.make_linear_em import START

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, norm
 
 import likely as lk
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
 from tests.models.dense import Dense
 from tests.models.test_linear_gaussian import ONE, close, diffuse_problem, problem
 

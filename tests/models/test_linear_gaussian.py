@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 import likely as lk
 from likely import files
-from likely.errors import DataError, DomainError, FitWarning, NotConverged, ShapeError
+from likely.core.errors import DataError, DomainError, FitWarning, NotConverged, ShapeError
 from likely.models import linear_filtering
 from likely.models.linear_forecast import steady_state
 from likely.models.state_belief import StateBelief

@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 
 from likely import DomainError, LinearGaussian, LinearLearner, LinearPrior, Ragged, ShapeError, Stop, fit
-from likely.core.learn import iterate
-from likely.models.covariates import with_covariates
+from likely.core.covariates import with_covariates
+from likely.core.fit_loop import iterate
 from likely.models.linear_climbing import learnt
 from likely.models.linear_learning import expected
 from likely.models.linear_score import Coordinates, slopes

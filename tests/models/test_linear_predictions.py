@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.errors import ShapeError
+from likely.core.errors import ShapeError
 
 
 def driven(T=6):

@@ -9,9 +9,9 @@ import pytest
 from sklearn.cluster import KMeans as Peer
 from sklearn.datasets import load_iris
 
-from likely.core.learn import Stop, fit
+from likely.core.errors import DataError, FitWarning, ShapeError
+from likely.core.fit_loop import Stop, fit
 from likely.core.online import online
-from likely.errors import DataError, FitWarning, ShapeError
 from likely.models.assigning import Table
 from likely.models.centres import Centres, CentreStats
 from likely.models.kmeans import kmeans

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 import likely as lk
-from likely.errors import DataError, DomainError
+from likely.core.errors import DataError, DomainError
 from likely.models.monte_carlo import monte_carlo
 
 RNG = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.errors import DataError, DomainError, FitWarning, ShapeError
+from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
 from likely.families.each import log_prob_each
 from likely.models.frame_noise import FRAMES, NUMBERS, FrameNoise, noise_of
 from likely.models.particle_belief import ParticleBelief, keyed

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.errors import DataError, DomainError
+from likely.core.errors import DataError, DomainError
 from likely.models import particle_smoothing
 from likely.models.particle_filter import ParticleFilter
 from likely.models.particle_smoothing import backward_paths, log_peak

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import gaussian_kde, multivariate_t
 
 import likely as lk
-from likely.errors import DomainError
+from likely.core.errors import DomainError
 from likely.models.parzen import MANY, SMALL
 from likely.models.parzen_kernels import BALLS, KERNELS, kernel_of
 from likely.models.parzen_pairs import ALL, KEPT, Cloud

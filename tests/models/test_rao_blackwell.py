@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import t as student
 
 import likely as lk
-from likely.errors import DomainError
+from likely.core.errors import DomainError
 from likely.models.linear_gaussian import LinearGaussian
 from likely.models.rao_blackwell import RaoBlackwell, thinned
 from likely.models.switching import SwitchingLinear

@@ -11,8 +11,8 @@ from scipy.linalg import solve_discrete_lyapunov, toeplitz
 from scipy.stats import multivariate_normal
 
 from likely import LinearGaussian
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError
 from likely.models.sums import components, start_of
 from tests.models.dense import smoothed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.errors import DomainError
+from likely.core.errors import DomainError
 from likely.loops.resample import choose, strata
 from likely.models.resampling import SCHEMES, resampled
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.errors import DataError, DomainError
+from likely.core.errors import DataError, DomainError
+from likely.core.sketch import Sketch
 from likely.models.seeding import at_random, filled, plus_plus, squared_distances, standardised
-from likely.models.sketch import Sketch
 
 
 def test_squared_distances_are_exact_near_and_far():

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from likely.errors import DomainError, ShapeError
+from likely.core.errors import DomainError, ShapeError
 from likely.models.sensor_dynamics import Pairs, SensorDynamics, chosen, filled, learnt
 
 

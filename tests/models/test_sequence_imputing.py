@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import likely as lk
 from likely.core.columns import Columns
+from likely.core.errors import DataError
 from likely.core.ragged import Ragged
-from likely.errors import DataError
 from likely.models.imputing import impute
 
 NAN = np.nan

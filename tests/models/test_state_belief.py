@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import likely as lk
-from likely.errors import DomainError, ShapeError
+from likely.core.errors import DomainError, ShapeError
 from likely.models.state_belief import Loose, StateBelief, loose_moments
 
 ROOT = np.array([[2.0, 0.5], [0.0, 1.0]])

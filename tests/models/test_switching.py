@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import likely as lk
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError
 from likely.models.interacting import InteractingModels
 from likely.models.linear_gaussian import LinearGaussian
 from likely.models.switching import SwitchingLinear, settled_law

@@ -7,9 +7,9 @@ import pytest
 
 import likely as lk
 from likely.core.blocks import Blocks
-from likely.core.learn import Stop, fit
+from likely.core.errors import DataError, DomainError, ShapeError
+from likely.core.fit_loop import Stop, fit
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError
 from likely.models.linear_gaussian import LinearGaussian
 from likely.models.linear_learning import LinearLearner
 from likely.models.switching import SwitchingLinear

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.models.warp_bands import band_of, band_rows, connected, least_radius
 from likely.models.warp_steps import RULES, THREE, Steps
 from likely.models.warping import dtw, number_of_paths

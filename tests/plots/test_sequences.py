@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import likely as lk
-from likely.errors import DomainError, ShapeError
+from likely.core.errors import DomainError, ShapeError
 from likely.plots.chains import ARROWS, DOOR, LEAST, MOST, ROOM, chain, layers, worth_drawing
 from likely.plots.sequences import COLUMNS, LINES, occupancy, seen_in, trellis
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.plots.clouds import cloud, regimes
 from likely.plots.states import bands
 from likely.plots.tracks import track

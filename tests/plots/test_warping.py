@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from likely.errors import ShapeError
+from likely.core.errors import ShapeError
 from likely.models.warping import dtw
 from likely.plots.warping import MATCHES, alignment, warping_path
 

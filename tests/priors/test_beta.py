@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from likely.errors import DomainError, ShapeError
+from likely.core.errors import DomainError, ShapeError
 from likely.families.bernoulli import Bernoulli
 from likely.priors.beta import Beta
 from likely.priors.dirichlet import Dirichlet

@@ -9,8 +9,8 @@ import scipy.integrate
 import scipy.stats
 
 import likely as lk
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.prior import Prior
-from likely.errors import DataError, DomainError, ShapeError
 from likely.families.categorical import Categorical, LevelCounts
 from likely.priors.dirichlet import Dirichlet
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.errors import DomainError, ShapeError
+from likely.core.errors import DomainError, ShapeError
 from likely.families.multinomial import Multinomial, all_rows
 from likely.priors.dirichlet import Dirichlet
 from likely.priors.multinomial import MultinomialPrior

@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import likely as lk
-from likely.core.notes import unheard
-from likely.errors import DataError, DomainError, ShapeError
+from likely.core.errors import DataError, DomainError, ShapeError
+from likely.core.warnings import unheard
 from likely.recognisers.fault_monitor import FaultMonitor
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")

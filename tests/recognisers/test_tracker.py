@@ -10,8 +10,8 @@ import pytest
 from sklearn.base import clone
 
 import likely as lk
+from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError
 from likely.recognisers.tracker import Tracker
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely import Blocks, LinearGaussian, LinearLearner, Ragged
-from likely.models.covariates import with_covariates
+from likely.core.covariates import with_covariates
 
 KINDS = ["plain", "gaps", "inputs", "structure", "singular", "diffuse", "changing", "far"]
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from likely import DataError, LikelyError, Serial, Stop, fit
-from likely.core.learn import FALLS, Step, iterate
-from likely.core.notes import _listening, unheard
+from likely.core.fit_loop import FALLS, Step, iterate
+from likely.core.warnings import _listening, unheard
 from likely.families.factor_gaussian import FactorGaussian
 from tests.laws.compare import arrays_of
 from tests.reliability.em_problems import FAMILIES, Problem, problem

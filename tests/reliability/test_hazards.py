@@ -15,7 +15,7 @@ import pytest
 
 from likely import Categorical, DataError, FitWarning, Gaussian, LikelyError, Poisson, Product, ShapeError
 
-pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::likely.errors.FitWarning")
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::likely.core.errors.FitWarning")
 
 KINDS = ["full", "diagonal", "spherical"]
 FITS: dict[str, Callable[..., Any]] = {

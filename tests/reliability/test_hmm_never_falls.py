@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from likely import LikelyError, Serial
-from likely.core.learn import iterate
-from likely.core.notes import _listening
+from likely.core.fit_loop import iterate
+from likely.core.warnings import _listening
 from likely.models.trellis import log_likelihoods
 from tests.laws.compare import arrays_of
 from tests.reliability.hmm_problems import EMISSIONS, Problem, problem

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likely import DataError, Serial, Stop
-from likely.core.learn import iterate
+from likely.core.fit_loop import iterate
 from likely.maths.roots import is_covariance
 from likely.models.linear_climbing import learnt
 from likely.models.linear_structure import variance_labels

@@ -8,7 +8,7 @@ import click
 
 from likely.app import options
 from likely.app.outputs import STREAM, check_outputs
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 from likely.io.whole_files import write_text
 
 EPILOG = """\b

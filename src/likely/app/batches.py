@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from likely.errors import DataError, unread
+from likely.core.errors import DataError, unread
 
 if TYPE_CHECKING:
     import polars as pl

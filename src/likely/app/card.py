@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from likely.app.outputs import check_outputs
-from likely.errors import ModelFileError, sentence
+from likely.core.errors import ModelFileError, sentence
 from likely.io.whole_files import write_text
 
 NO_CARD = frozenset({

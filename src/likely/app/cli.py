@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import click
 
 from likely._version import __version__
-from likely.errors import from_shell
+from likely.core.errors import from_shell
 from likely.loops import compile
 
 # name: (module:function, summary); the summary stands here so that --help imports none of them
@@ -104,18 +104,18 @@ class ClosedStream(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """There is nothing to read."""
-        from likely.errors import DataError
+        from likely.core.errors import DataError
 
         raise DataError(self._complaint("redirect a file to it, or name the file"))
 
     def write(self, data: Any) -> int:
         """There is nowhere to write."""
-        from likely.errors import LikelyError
+        from likely.core.errors import LikelyError
 
         raise LikelyError(self._complaint("redirect it to a file, or use -o"))
 
     def _complaint(self, remedy: str) -> str:
-        from likely.errors import sentence
+        from likely.core.errors import sentence
 
         return sentence(self.closed_name, "the stream must be open", "a closed one", remedy)
 
@@ -188,7 +188,7 @@ def _warned(message: Warning | str, *where: Any, **more: Any) -> None:
 
 def _told(error: Exception) -> int:
     """One line about an error of ours or of the system, and its exit code; any other is a bug and keeps its trace."""
-    from likely.errors import LikelyError
+    from likely.core.errors import LikelyError
 
     if not isinstance(error, LikelyError | OSError):
         raise error

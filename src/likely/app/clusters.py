@@ -18,7 +18,7 @@ from likely.app.outputs import check_outputs
 from likely.app.profiles import Trait, profile, told
 from likely.app.talk import Talk
 from likely.core.arrays import Array, Index
-from likely.errors import FitWarning
+from likely.core.errors import FitWarning
 from likely.io.whole_files import write_text
 
 if TYPE_CHECKING:

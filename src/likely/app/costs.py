@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from likely.errors import DataError, sentence, unread
+from likely.core.errors import DataError, sentence, unread
 
 
 def read_cost(path: str, classes: Any) -> Any:

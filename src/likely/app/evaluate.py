@@ -11,7 +11,7 @@ import numpy as np
 from likely.app import options
 from likely.app.outputs import check_outputs
 from likely.app.talk import Talk
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 from likely.io.whole_files import write_text
 
 EPILOG = """\b

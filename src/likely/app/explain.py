@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from likely.app import options
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 
 EPILOG = """\b
 Example:

@@ -19,12 +19,12 @@ from likely.app.follow_output import Output, csv_line, json_line
 from likely.app.follow_signals import Stops
 from likely.app.outputs import check_outputs
 from likely.app.talk import Talk
-from likely.errors import DataError, LikelyError, sentence, unread
+from likely.core.errors import DataError, LikelyError, sentence, unread
 from likely.io.whole_files import is_stream
 
 if TYPE_CHECKING:
     from likely.app.follow_models import Subject
-    from likely.core.following import FollowedLines, Following
+    from likely.core.stream_checkpoint import FollowedLines, Following
 
 EPILOG = """\b
 Examples:
@@ -154,7 +154,7 @@ class Feed:
 
 def _feed(model: str, file: str, told: dict[str, Any], talk: Talk) -> Feed:
     from likely.app.follow_models import subject_of
-    from likely.core.fingerprints import fingerprint
+    from likely.core.model_fingerprint import fingerprint
     from likely.files import load
 
     subject = subject_of(load(model), model)
@@ -219,7 +219,7 @@ class _State:
 
     def counts(self, feed: Feed, output: Output) -> FollowedLines:
         """All but the streams, as a value."""
-        from likely.core.following import FollowedLines
+        from likely.core.stream_checkpoint import FollowedLines
 
         output.sync()  # progress must not promise what a power cut could take back
         return FollowedLines(feed.asked, self.header, self.lines, self.digest, output.written, (), (), output.digest)
@@ -324,7 +324,7 @@ def _moment(feed: Feed, cells: dict[str, Any]) -> float:
 
 
 def _fresh(feed: Feed) -> Following:
-    from likely.core.following import Following
+    from likely.core.stream_checkpoint import Following
 
     alarm = None if feed.rule is None else feed.rule.start
     return Following.trusted(model=feed.model, belief=None, taken=0, log_evidence=0.0, alarm=alarm)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.app.follow_models import REGIMES, Subject
-from likely.errors import DataError, ModelFileError, sentence
+from likely.core.errors import DataError, ModelFileError, sentence
 
 CERTAIN = 1e-12  # correlation that is left of a combination of entries without any variance
 STEP = 1.05  # of a threshold that is raised

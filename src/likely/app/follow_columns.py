@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from likely.app.follow_lines import BadLine, Layout, Positions
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 
 
 def refuse_absent(wanted: Iterable[str], layout: Layout, whose: str) -> None:

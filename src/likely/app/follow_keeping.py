@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import IO, TYPE_CHECKING, Any
 
-from likely.errors import DataError, ModelFileError, sentence
+from likely.core.errors import DataError, ModelFileError, sentence
 
 if TYPE_CHECKING:
-    from likely.core.following import FollowedLines, Following
+    from likely.core.stream_checkpoint import FollowedLines, Following
 
 JOURNAL = ".journal"
 TOGETHER = 50  # streams in one description: a model file may have some 30,000 parts
@@ -66,7 +66,7 @@ class Notebook:
     # ----------------------------------------------------------------- the file
 
     def _file(self) -> FollowedLines:
-        from likely.core.following import FollowedLines
+        from likely.core.stream_checkpoint import FollowedLines
         from likely.files import load
 
         kept = load(self.path)
@@ -182,7 +182,7 @@ def _apart(whole: bytes) -> Iterator[bytes]:
 
 def _read(whole: bytes, path: str) -> list[FollowedLines]:
     """The parts as progress; a file from a stranger may hold anything."""
-    from likely.core.following import FollowedLines
+    from likely.core.stream_checkpoint import FollowedLines
     from likely.files import loads
 
     parts = [loads(part) for part in _apart(whole)]

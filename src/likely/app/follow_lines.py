@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from likely.core.errors import DataError, sentence
 from likely.data.json_text import not_json, parsed
-from likely.errors import DataError, sentence
 
 SEPARATORS = (",", ";", "\t", "|")
 MISSING = frozenset((  # those of data.cells, whose import would double the time until the first line

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from likely.app.follow_lines import number, word
-from likely.errors import LikelyError, ModelFileError, sentence
+from likely.core.errors import LikelyError, ModelFileError, sentence
 
 REGIMES = ("probs", "regimes")  # what a belief calls the probabilities of its states
 

@@ -13,11 +13,11 @@ from hashlib import blake2b
 from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 from likely.io.whole_files import cannot_be_written
 
 if TYPE_CHECKING:
-    from likely.core.following import FollowedLines
+    from likely.core.stream_checkpoint import FollowedLines
 
 
 class Output:

@@ -17,7 +17,7 @@ from likely.app.data_hazards import leaks, odd_costs, zeros
 from likely.app.job import Job, splitting_words
 from likely.app.outputs import check_outputs
 from likely.app.talk import Talk, nats
-from likely.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.io.whole_files import write_text
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:
 
 def learnt(table: Table, field: Field, contest: Contest) -> tuple[TableClassifier, tuple[str, ...]]:
     """The winner learnt from all rows, and what was met on the way, each once."""
-    from likely.core.notes import speaking_as
+    from likely.core.warnings import speaking_as
     from likely.estimators.contest import from_all_rows
     from likely.estimators.table_classifier import TableClassifier, arranged_schema
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from likely.errors import DataError, LikelyError, ModelFileError, sentence
+from likely.core.errors import DataError, LikelyError, ModelFileError, sentence
 
 if TYPE_CHECKING:
     from likely.estimators.table_classifier import TableClassifier

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
-from likely.errors import DataError, LikelyError, ModelFileError, sentence
+from likely.core.errors import DataError, LikelyError, ModelFileError, sentence
 from likely.io.whole_files import check_writable, is_stream
 
 STREAM = "-"  # standard input or output: no file

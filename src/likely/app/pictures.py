@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from likely.app.outputs import check_outputs
-from likely.errors import DataError, LikelyError, ModelFileError, sentence
+from likely.core.errors import DataError, LikelyError, ModelFileError, sentence
 from likely.io.whole_files import bytes_written_whole
 
 ENDINGS = (".png", ".svg", ".pdf")

@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from likely.app.talk import Talk
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 
 
 def evaluate_sequences(thing: Any, model: str, files: tuple[str, ...], told: Mapping[str, Any], as_json: bool) -> str:

@@ -16,7 +16,7 @@ from likely.app.outputs import check_outputs
 from likely.app.sequence_job import SequenceJob, refuse_deciding
 from likely.app.sequences import Material, in_flags, read_material, refuse_forbidden, refuse_short, shortest
 from likely.app.talk import Talk
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 
 STATES = (1, 2, 3, 5, 8)  # that are tried where nobody says how many
 BRIEF = {"max_iter": 30, "tol": 1e-3}  # of learning where numbers are compared by decisions: the order stays

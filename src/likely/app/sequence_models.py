@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from likely.errors import LikelyError, ModelFileError, sentence
+from likely.core.errors import LikelyError, ModelFileError, sentence
 
 if TYPE_CHECKING:
     from likely.core.ragged import Ragged

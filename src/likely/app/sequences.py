@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likely.app.sequence_job import SequenceJob
-from likely.errors import DataError, LikelyError, sentence
+from likely.core.errors import DataError, LikelyError, sentence
 
 if TYPE_CHECKING:
     from likely.core.ragged import Ragged

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.app.sequence_job import SequenceJob, refuse_for_sounds
 from likely.app.talk import Talk
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 
 LEAST = 2  # sounds of each word, so that one can be left out
 

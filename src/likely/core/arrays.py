@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -11,8 +11,8 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, n_rows, unmasked, weights
 from likely.core.columns import Columns
+from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, ShapeError, sentence
 
 ROWS = 4096  # rows a block: half the time of 256 for 32 columns, and statistics of a block stay in cache
 BLOCKS = 16  # blocks a part, what one worker takes at a time: 65,536 rows cost a tenth less than 32,768

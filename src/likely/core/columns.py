@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import n_rows, unmasked
-from likely.errors import DataError, ShapeError, sentence
+from likely.core.errors import DataError, ShapeError, sentence
 
 
 class Columns(Mapping[str, Any]):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import BadEntry, n_rows
 from likely.core.blocks import BLOCKS, ROWS, Block, Blocks
-from likely.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, sentence
 
 S = TypeVar("S")
 A = TypeVar("A")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-from likely.core.fingerprints import fingerprint, in_a_row
-from likely.core.following import Following, Keeper, refuse_other_model
-from likely.core.learners import BayesianLearner, Learner
-from likely.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, sentence
+from likely.core.model_fingerprint import fingerprint, in_a_row
+from likely.core.online_learners import BayesianLearner, Learner
+from likely.core.stream_checkpoint import Following, Keeper, refuse_other_model
 
 B = TypeVar("B")
 Y = TypeVar("Y", contravariant=True)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Index, Mask, is_gap
 from likely.core.columns import Columns
-from likely.core.joining import NUMBERS, WORDS, Joined, cells, side_by_side, usable_names
-from likely.errors import DataError, ShapeError, sentence
+from likely.core.errors import DataError, ShapeError, sentence
+from likely.core.ragged_input import NUMBERS, WORDS, Joined, cells, side_by_side, usable_names
 
 WHOSE = "Ragged.from_table"
 SPELT: tuple[Any, ...] = (np.float64, np.dtype("datetime64[us]"))

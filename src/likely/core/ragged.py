@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index, n_rows, unmasked, weights
 from likely.core.columns import Columns
-from likely.core.joining import Frames, frames_of, from_iterable, joined
+from likely.core.errors import ShapeError, sentence
 from likely.core.long_tables import cut_by_id
+from likely.core.ragged_input import Frames, frames_of, from_iterable, joined
 from likely.core.value import Value
-from likely.errors import ShapeError, sentence
 
 
 @dataclass(frozen=True, eq=False, repr=False)

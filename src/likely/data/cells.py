@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from likely.errors import DataError, by_caller, sentence
+from likely.core.errors import DataError, by_caller, sentence
 
 # What people and programs write where nothing was measured; compared after blanks around the cell are gone.
 MISSING = (

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from likely.errors import DataError, sentence, unread
+from likely.core.errors import DataError, sentence, unread
 
 Source = Path | bytes
 

@@ -11,10 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index
-from likely.core.joining import side_by_side
+from likely.core.errors import DataError, sentence
 from likely.core.long_tables import in_order
-from likely.core.notes import tell
 from likely.core.ragged import Ragged
+from likely.core.ragged_input import side_by_side
+from likely.core.warnings import tell
 from likely.data.cells import at_row, shown, tokens
 from likely.data.dates import are_dates, instants
 from likely.data.delimited import INDEX
@@ -22,7 +23,6 @@ from likely.data.labels import Labels, labels
 from likely.data.reading import require
 from likely.data.roles import refuse_gaps, weights
 from likely.data.typed import typed_column
-from likely.errors import DataError, sentence
 
 
 @dataclass(frozen=True)

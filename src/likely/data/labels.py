@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from likely.core.notes import tell
+from likely.core.errors import DataError, sentence
+from likely.core.warnings import tell
 from likely.data.cells import are_codes, as_kind, is_whole, printed, shown
-from likely.errors import DataError, sentence
 
 Labels = NDArray[Any]
 

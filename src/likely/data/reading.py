@@ -12,10 +12,10 @@ from typing import Any
 
 import polars as pl
 
+from likely.core.errors import DataError, DomainError, by_caller, sentence
 from likely.data.cells import clean_numbers, tidy
 from likely.data.delimited import Source, first_line, read_delimited, refuse_names, why_unread
 from likely.data.records import read_json, read_json_lines
-from likely.errors import DataError, DomainError, by_caller, sentence
 
 Named = str | Path
 Reader = Callable[[Source, str], pl.DataFrame]

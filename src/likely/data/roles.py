@@ -10,10 +10,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Mask
+from likely.core.errors import DataError, by_caller, sentence
 from likely.data.cells import at_row, shown
 from likely.data.dates import instants
 from likely.data.reading import require
-from likely.errors import DataError, by_caller, sentence
 
 
 @dataclass(frozen=True)

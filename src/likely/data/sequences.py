@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index
+from likely.core.errors import DataError, DomainError, sentence
 from likely.core.long_tables import first_appearances
 from likely.core.ragged import Ragged
 from likely.data.cells import tidy
@@ -23,7 +24,6 @@ from likely.data.labels import Labels, labels
 from likely.data.reading import ENDINGS, PACKED, READERS, Named, chosen, matching, read, reader_of, stacked, taken
 from likely.data.roles import refuse_gaps
 from likely.data.symbols import Found, as_cells, read_array, read_fasta, read_symbols
-from likely.errors import DataError, DomainError, sentence
 
 FASTA = ("fa", "fasta", "fna", "faa")
 SYMBOLS: dict[str, Callable[[Path], Found]] = {"npy": read_array, "fasta": read_fasta, "symbols": read_symbols}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 
 WINDOWS = ("hamming", "hann", "rectangular")
 

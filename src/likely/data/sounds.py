@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, unmasked
+from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.data.wav import read_wav
-from likely.errors import DataError, ShapeError, sentence
 
 MOST_CHANNELS = 8  # columns up to which a long table is taken for channels
 FINEST = 2000  # numerator and denominator of a change of rate at most: 44,100 to 48,000 Hz is 160/147

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from likely.core.errors import DataError, sentence
 from likely.data.cells import clean_numbers, tidy, tokens
 from likely.data.delimited import lines_of, why_unread
-from likely.errors import DataError, sentence
 
 
 class Found(NamedTuple):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array
 from likely.core.columns import Columns
+from likely.core.errors import DataError, DomainError, by_caller, enumerated, sentence
 from likely.data.cells import as_numbers, shown, tokens
 from likely.data.column import Column, described, tell
 from likely.data.fingerprint import fingerprint
@@ -21,7 +22,6 @@ from likely.data.labels import Labels, labels, refuse_unlearnable
 from likely.data.reading import called, did_you_mean
 from likely.data.roles import Roles, times, weights
 from likely.data.typed import as_frame, checked_wishes, settled, typed_column
-from likely.errors import DataError, DomainError, by_caller, enumerated, sentence
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 
 NORMALISATIONS = ("mean", "mean and variance", "level", None)
 LOUD = 0.9  # share of frames that are quieter than what counts as a sound's level

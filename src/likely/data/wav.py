@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DataError, sentence, unread
+from likely.core.errors import DataError, sentence, unread
 
 Path = str | os.PathLike[str]
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.notes import tell
+from likely.core.errors import DomainError, sentence
+from likely.core.warnings import tell
 from likely.decisions.error_integrals import in_the_plane, on_the_line, shared_covariance
 from likely.decisions.error_sums import by_expectations, coins
 from likely.decisions.problem import Problem, problem
 from likely.decisions.quadratic_tails import two_gaussians
-from likely.errors import DomainError, sentence
 from likely.families.law import Estimate
 
 DRAWS = 100_000  # unless a tolerance asks for more

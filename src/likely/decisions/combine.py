@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from likely.core.arrays import Array
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.decisions.posteriors import class_shares
 from likely.decisions.posteriors import posteriors as checked
-from likely.errors import DataError, DomainError, ShapeError, sentence
 
 
 def change_prior(posterior: Any, trained: Any, new: Any) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likely.core.arrays import Array, Mask
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.gaussian import Gaussian
 from likely.maths import spd
 

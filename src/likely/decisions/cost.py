@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, weights
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.decisions.curves import thin
-from likely.errors import DataError, DomainError, ShapeError, sentence
 
 
 class Acceptance(NamedTuple):

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from likely.core.arrays import Array, Index, Mask, weights
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 
 LARGEST = float(np.finfo(np.float64).max)
 

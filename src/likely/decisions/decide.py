@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index, Mask
+from likely.core.errors import DomainError, sentence
 from likely.decisions.cost import Cost, labels
 from likely.decisions.posteriors import posteriors
 from likely.decisions.refusals import NOVEL, REJECT
-from likely.errors import DomainError, sentence
 
 SHOWN = 20  # rows that the text shows
 

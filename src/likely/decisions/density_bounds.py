@@ -9,8 +9,8 @@ from numpy.random import Generator
 from scipy.special import xlogy
 
 from likely.core.arrays import Array
+from likely.core.errors import DomainError, sentence
 from likely.decisions.problem import Problem, problem
-from likely.errors import DomainError, sentence
 from likely.families.bernoulli import Bernoulli
 from likely.families.categorical import Categorical
 from likely.families.gaussian import Gaussian

@@ -11,11 +11,11 @@ from numpy.random import Generator
 from scipy.special import xlogy
 
 from likely.core.arrays import Array, Index, weights
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.decisions.bayes_error import bayes_error
 from likely.decisions.density_bounds import DRAWS, both_bounds, checked_draws
 from likely.decisions.posteriors import posteriors
 from likely.decisions.problem import Problem, problem, shares
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.maths.special import LOG_2
 
 FIELDS = {"Gini": "gini", "entropy": "entropy", "Bhattacharyya": "bhattacharyya", "Chernoff": "chernoff"}  # by label

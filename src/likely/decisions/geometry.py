@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from likely.core.arrays import Array, Index
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 
 
 class GaussianShell(NamedTuple):

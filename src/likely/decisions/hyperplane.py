@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 
 
 @dataclass(frozen=True, eq=False)

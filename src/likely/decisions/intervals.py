@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from likely.core.arrays import Array, Index, weights
-from likely.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.families.law import lone
 
 

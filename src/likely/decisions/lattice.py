@@ -6,7 +6,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.engine import one_blas_thread
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 
 COARSE, FINE, MOST = 100, 600, 1200  # points between 0 and the threshold
 WIDEST = 0.3  # of the way between two points, in standard deviations of a draw

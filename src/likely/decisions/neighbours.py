@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import betainc
 
 from likely.core.arrays import Array, Index, Mask, refuse_infinite, rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.decisions.calibration import Statistic
 from likely.decisions.intervals import Interval, as_counts, proportion, shown_p
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.maths.spd import cholesky, solve_factor
 
 TINY = 1e-300

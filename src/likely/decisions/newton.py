@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.notes import tell
-from likely.errors import sentence
+from likely.core.errors import sentence
+from likely.core.warnings import tell
 
 Curvature = Callable[[Array], Array]  # v ↦ H v
 Loss = Callable[[Array], tuple[float, Array, Curvature]]  # θ ↦ loss, gradient, curvature there

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.decisions.cost import Cost
 from likely.decisions.curves import roc
-from likely.errors import DomainError, ShapeError, sentence
 
 
 class OperatingPoint(NamedTuple):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from likely.core.arrays import Array, Index, weights
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.categorical import is_missing
 
 

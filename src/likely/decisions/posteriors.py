@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, unmasked
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 
 ROWS_SUM_TO_ONE = 1e-6  # others compute in single precision
 PRIORS_SUM_TO_ONE = 1e-9

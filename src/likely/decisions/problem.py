@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.decisions.cost import Cost, labels
 from likely.decisions.posteriors import class_shares
-from likely.errors import DomainError, ShapeError, sentence
 from likely.families.factor_gaussian import FactorGaussian
 from likely.families.gaussian import Gaussian
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.core.errors import DomainError
 from likely.decisions.conic import Canonical, canonical
 from likely.decisions.problem import Problem
-from likely.errors import DomainError
 from likely.families.gaussian import Gaussian
 from likely.families.law import Estimate
 from likely.maths.golden import least

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.filter import follow, playing
 from likely.core.value import Value
 from likely.decisions.cost import Cost
 from likely.decisions.sequential import SequentialTest
-from likely.errors import DomainError, ShapeError, sentence
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 
 OVERSHOOT = 0.5825971579390107  # −ζ(½)/√(2π): how far, in standard deviations, a Gaussian walk jumps over a line
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index, is_gap, weights
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.decisions.intervals import Interval, as_counts
-from likely.errors import DataError, DomainError, ShapeError, sentence
 
 Tokens = tuple[Hashable, ...]
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.engine import Threads, one_blas_thread
-from likely.core.learn import gather, resolve_prior
-from likely.core.notes import unheard
+from likely.core.errors import DataError, LikelyError, sentence
+from likely.core.fit_loop import gather, resolve_prior
+from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
-from likely.core.report import FitReport
-from likely.errors import DataError, LikelyError, sentence
+from likely.core.warnings import unheard
 from likely.estimators.copies import ranks
 from likely.estimators.novelty import missing_entries, surprise
 from likely.models.mixture import Mixture

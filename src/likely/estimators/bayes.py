@@ -16,14 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.learn import Stop, best_of, fit, gather, reached, resolve_prior
-from likely.core.notes import said_once, tell, unheard
+from likely.core.errors import DataError, DomainError, by_name, sentence
+from likely.core.fit_loop import Stop, best_of, fit, gather, reached, resolve_prior
+from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
-from likely.core.report import FitReport
+from likely.core.sketch import Sketch
+from likely.core.warnings import said_once, tell, unheard
 from likely.decisions.calibrators import METHODS, IsotonicMap, LogisticMap, Temperature
 from likely.decisions.combine import change_log_prior
 from likely.decisions.floor import Floor
-from likely.errors import DataError, DomainError, by_name, sentence
 from likely.estimators import alarms
 from likely.estimators.base import BaseEstimator
 from likely.estimators.border import foreign, row_weights
@@ -47,7 +48,6 @@ from likely.families.law import Law
 from likely.models.given_weights import GivenWeights
 from likely.models.mixture import Mixture
 from likely.models.mixture_prior import MixturePrior
-from likely.models.sketch import Sketch
 from likely.priors.dirichlet import Dirichlet
 
 REJECT_RULES = ("reject_cost", "reject_below")

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils._param_validation import Interval
 
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 from likely.estimators.columns import OTHER_LAWS
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
 from likely.estimators.sparse_border import checked_sparse, odd_columns, tell_of_columns

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.estimators.columns import OTHER_LAWS, ColumnDensity
 from likely.estimators.gamma import without_edges
 from likely.estimators.shell import EM, PRIOR, DensityEstimator

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from likely.core.notes import tell
+from likely.core.warnings import tell
 from likely.estimators.counted_columns import TrialsDensity
 from likely.estimators.shell import EM, PRIOR
 from likely.families.beta_binomial import BetaBinomial

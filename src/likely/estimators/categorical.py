@@ -10,8 +10,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from likely.core.columns import Columns
-from likely.core.notes import tell
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
+from likely.core.warnings import tell
 from likely.estimators.border import foreign, refuse_dates
 from likely.estimators.outward import filled_in
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive

@@ -12,10 +12,10 @@ from sklearn.base import clone
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
-from likely.core.hashing import row_hashes
-from likely.core.learn import mean_log_prob
-from likely.core.notes import unheard
-from likely.errors import DomainError, LikelyError, sentence
+from likely.core.errors import DomainError, LikelyError, sentence
+from likely.core.fit_loop import mean_log_prob
+from likely.core.row_hashes import row_hashes
+from likely.core.warnings import unheard
 from likely.models.emptying import Price
 from likely.models.mixture import Mixture
 from likely.models.mixture_prior import MixturePrior

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import clone
 
 from likely.core.arrays import Array, Index
+from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.ragged import Ragged
 from likely.decisions.intervals import mean
-from likely.errors import DataError, DomainError, LikelyError, sentence
 from likely.estimators.contest import silence
 from likely.estimators.parallel import in_threads
 from likely.estimators.sequence_tables import known_rows

@@ -10,7 +10,7 @@ import scipy.sparse
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from likely.core.notes import tell
+from likely.core.warnings import tell
 from likely.estimators.border import foreign, refuse_dates
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.estimators.sparse_border import checked_sparse

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from likely.core.blocks import Blocks
-from likely.core.notes import tell
-from likely.errors import MANY
+from likely.core.errors import MANY
+from likely.core.warnings import tell
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
 from likely.families.column_law import ColumnLaw, outside
 from likely.families.constants import NARROW, constant_columns

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
-from likely.core.learn import Stop, fit, resolve_prior
-from likely.core.notes import unheard
+from likely.core.fit_loop import Stop, fit, resolve_prior
+from likely.core.warnings import unheard
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.families.gaussian import Gaussian
 from likely.models.mixture import Mixture

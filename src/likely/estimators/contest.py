@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from likely.core.arrays import Array, Index
-from likely.core.notes import tell as tell_of
-from likely.core.notes import unheard
+from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
+from likely.core.warnings import tell as tell_of
+from likely.core.warnings import unheard
 from likely.decisions.calibrators import Calibration
 from likely.decisions.cost import Cost
 from likely.decisions.evaluation import Evaluation
 from likely.decisions.intervals import Mean, mean
-from likely.errors import DataError, DomainError, sentence
 from likely.estimators.foreign import checked_targets, fitted, log_posteriors, weight_argument
 from likely.estimators.ladder import Rung
 from likely.estimators.parallel import in_threads

@@ -12,8 +12,8 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
 from likely.core.columns import Columns
-from likely.core.hashing import Hashes, row_hashes
 from likely.core.ragged import Ragged
+from likely.core.row_hashes import Hashes, row_hashes
 
 FEW = 10  # values of a column: one fold may then hold all rows that have one of them
 SHARE = 0.05  # of the distinct rows must have equals: a single frequent row, such as all zeros, is no set of copies

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.notes import tell
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
+from likely.core.warnings import tell
 from likely.estimators.columns import OTHER_LAWS, ColumnDensity
 from likely.families.column_law import refuse_fractions
 from likely.families.known_trials import largest_counts

@@ -12,9 +12,9 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from likely.core.arrays import Array, Index
-from likely.core.notes import said_once
+from likely.core.errors import DataError, DomainError, sentence
+from likely.core.warnings import said_once
 from likely.decisions.intervals import as_counts, proportion
-from likely.errors import DataError, DomainError, sentence
 from likely.estimators.foreign import checked_targets, fitted
 from likely.estimators.parallel import in_threads
 from likely.estimators.splits import Copies, Split, make_splits

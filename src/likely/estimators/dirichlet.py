@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from likely.core.arrays import refuse_infinite
-from likely.core.notes import tell
-from likely.errors import DataError
+from likely.core.errors import DataError
+from likely.core.warnings import tell
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.families.column_law import refuse_outside
 from likely.priors.dirichlet import Dirichlet

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from likely.core.arrays import refuse_infinite
-from likely.errors import DataError
+from likely.core.errors import DataError
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.estimators.sparse_border import checked_sparse, odd_columns, refuse_negative, tell_of_columns
 from likely.families.dirichlet_multinomial import DirichletMultinomial

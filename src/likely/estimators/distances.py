@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, Index, Mask
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads, map_rows, one_blas_thread
-from likely.core.learn import Stop, fit, gather
-from likely.core.notes import said_once, tell, unheard
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
+from likely.core.fit_loop import Stop, fit, gather
+from likely.core.sketch import Sketch
+from likely.core.warnings import said_once, tell, unheard
 from likely.estimators.alarms import folds
 from likely.estimators.base import BaseEstimator
 from likely.estimators.deciding import NOVELTY, RULES
@@ -28,7 +29,6 @@ from likely.families.moments import ColumnMoments, Moments
 from likely.models.expected_rows import any_missing, tell_of_expected
 from likely.models.metrics import METRICS, SYNONYMS, Metric, plain_name
 from likely.models.prototypes import Prototypes, laplace_rate, softmax_rate, weighted_medians
-from likely.models.sketch import Sketch
 from likely.models.taking_away import Cancelled, without
 
 KINDS = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}  # distances that stand for Gaussians

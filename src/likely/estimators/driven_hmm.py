@@ -10,11 +10,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array
-from likely.core.learn import Stop, fit
-from likely.core.notes import tell, unheard
+from likely.core.covariates import Driven, apart, features, with_covariates
+from likely.core.errors import DomainError, sentence
+from likely.core.fit_loop import Stop, fit
+from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
-from likely.core.report import FitReport
-from likely.errors import DomainError, sentence
+from likely.core.warnings import tell, unheard
 from likely.estimators.border import row_weights
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm import HMMDensity
@@ -23,7 +24,6 @@ from likely.estimators.sequence_border import tell_of_codes
 from likely.estimators.sequence_outward import filled_sequences
 from likely.estimators.shell import EM, ADensity, DensityEstimator
 from likely.estimators.workload import evenly, keeper
-from likely.models.covariates import Driven, apart, features, with_covariates
 from likely.models.decoding import Forecast, is_one
 from likely.models.driven_hmm import DrivenHMM
 from likely.models.driven_prior import EFFECT, DrivenPrior

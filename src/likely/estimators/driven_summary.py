@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.errors import LikelyError
+from likely.core.errors import LikelyError
 from likely.estimators.intervals import Row, rows_of
 from likely.estimators.summary import Summary, _prior
 

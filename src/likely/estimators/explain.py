@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index, Mask
 from likely.core.columns import Columns
+from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.decisions.calibrators import Calibration, IsotonicMap
 from likely.decisions.cost import Cost
 from likely.decisions.decide import why_not_the_likeliest
-from likely.errors import DataError, DomainError, sentence
 from likely.estimators.recalibrated import applied
 from likely.families.gaussian import Gaussian
 from likely.maths.special import LOG_2PI

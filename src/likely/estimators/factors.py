@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
-from likely.core.learn import FALLS, Stop, fit, gather, iterate, resolve_prior
-from likely.core.notes import said_once, tell, unheard
-from likely.core.report import FitReport
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
+from likely.core.fit_loop import FALLS, Stop, fit, gather, iterate, resolve_prior
+from likely.core.fit_report import FitReport
+from likely.core.warnings import said_once, tell, unheard
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.families.factor_fits import em_start
 from likely.families.factor_gaussian import FactorGaussian, of_columns, refuse_too_many

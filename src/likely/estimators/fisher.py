@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 from likely.estimators.base import BaseEstimator
 from likely.estimators.border import row_weights
 from likely.estimators.deciding import RULES, Deciding, class_probabilities

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from likely.core import filter
-from likely.core.following import Following
-from likely.errors import ModelFileError, sentence
+from likely.core.errors import ModelFileError, sentence
+from likely.core.stream_checkpoint import Following
 
 
 class Kept:

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from likely.core.arrays import Array, Index
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.border import row_weights
 from likely.estimators.labels import checked_labels, encoded, labelled_things
 from likely.estimators.tables import take_rows

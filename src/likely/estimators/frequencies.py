@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from likely.core.arrays import Array, Mask
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 from likely.estimators.base import BaseEstimator
 from likely.estimators.border import row_weights
 from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities

@@ -7,7 +7,7 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 from likely.estimators.base import BaseEstimator
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.deciding import Deciding

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from likely.core.notes import tell
+from likely.core.warnings import tell
 from likely.estimators.columns import ColumnDensity
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
 from likely.priors.gamma import Gamma

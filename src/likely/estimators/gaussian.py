@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
 from likely.families.blends import Blend, pooled_covariance
 from likely.families.gaussian import Gaussian

@@ -6,7 +6,7 @@ from copy import copy
 from numbers import Real
 from typing import Any
 
-from likely.core.learn import resolve_prior
+from likely.core.fit_loop import resolve_prior
 from likely.families.shared import untied
 from likely.models.hmm_prior import HMMPrior
 

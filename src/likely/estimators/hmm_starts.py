@@ -8,10 +8,10 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Index
-from likely.core.hashing import row_hashes
-from likely.core.joining import joined
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.ragged_input import joined
+from likely.core.row_hashes import row_hashes
 from likely.estimators.sequence_starts import arcs_by_path, by_clusters, by_segments, densities_on_moves, goes_forward
 from likely.estimators.workload import own_streams, seed_of
 from likely.families.shared import Shared, untied

@@ -11,10 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.learn import Stop
-from likely.core.notes import tell
-from likely.core.report import FitReport
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
+from likely.core.fit_loop import Stop
+from likely.core.fit_report import FitReport
+from likely.core.sketch import SIZE, Sketch
+from likely.core.warnings import tell
 from likely.estimators.base import BaseEstimator
 from likely.estimators.border import numeric_rows, row_weights
 from likely.estimators.fast import is_plain
@@ -22,7 +23,6 @@ from likely.models.assigning import Table, refuse_empty_rows
 from likely.models.centres import Centres, CentreStats
 from likely.models.kmeans import kmeans
 from likely.models.lloyd import Partition
-from likely.models.sketch import SIZE, Sketch
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):

@@ -11,9 +11,9 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from likely.core.arrays import Index, unmasked
-from likely.core.notes import tell
+from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, sentence
+from likely.core.warnings import tell
 from likely.families.categorical import is_missing
 
 LOOK = 10_000  # labels up to which scikit-learn is asked whether they are some

@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from likely.errors import DomainError, by_caller, sentence
+from likely.core.errors import DomainError, by_caller, sentence
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.categorical import CategoricalDensity
 from likely.estimators.chow_tree import ChowTreeDensity

@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from likely.core.arrays import Array, Index
 from likely.core.engine import one_blas_thread
-from likely.core.hashing import row_hashes
-from likely.core.notes import unheard
+from likely.core.row_hashes import row_hashes
+from likely.core.warnings import unheard
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.foreign import fitted, log_posteriors
 from likely.estimators.labels import owners_among

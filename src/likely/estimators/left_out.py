@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from likely.core.arrays import Array, n_rows
 from likely.core.engine import one_blas_thread
-from likely.core.notes import tell, unheard
-from likely.errors import LikelyError
+from likely.core.errors import LikelyError
+from likely.core.warnings import tell, unheard
 from likely.estimators.alarms import MANY, _kept, folds, scores_of
 from likely.estimators.novelty import surprise
 from likely.estimators.tables import take_rows

@@ -12,11 +12,11 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads, one_blas_thread
-from likely.core.learn import gather
-from likely.core.notes import unheard
+from likely.core.errors import LikelyError
+from likely.core.fit_loop import gather
 from likely.core.ragged import Ragged
+from likely.core.warnings import unheard
 from likely.decisions.false_alarms import TAIL, correlation_time, quantile, rule_of_three
-from likely.errors import LikelyError
 from likely.estimators.alarms import MANY, PASSES
 from likely.estimators.chain_tail import ChainTail
 from likely.models.hmm import HMM

@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array
 from likely.core.blocks import Block
 from likely.core.columns import Columns
-from likely.core.learn import Stop, fit, resolve_prior
-from likely.core.notes import tell, unheard
+from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.fit_loop import Stop, fit, resolve_prior
+from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
-from likely.core.report import FitReport
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import tell, unheard
 from likely.estimators.outward import filled_in
 from likely.estimators.sequence_border import (
     cut,
@@ -32,7 +33,6 @@ from likely.estimators.shell import EM, DensityEstimator
 from likely.estimators.streaming import one_step
 from likely.estimators.workload import evenly, keeper
 from likely.families.several import Several
-from likely.models.covariates import COVARIATES, FRAMES, table, with_covariates
 from likely.models.decoding import is_one
 from likely.models.linear_climbing import SINGULAR, doubted, learnt
 from likely.models.linear_filtering import Smoothed, States, series_of

@@ -18,12 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
-from likely.core.hashing import row_hashes
-from likely.core.learn import Stop, best_of, fit
-from likely.core.notes import tell
-from likely.core.report import FitReport
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.fit_loop import Stop, best_of, fit
+from likely.core.fit_report import FitReport
+from likely.core.row_hashes import row_hashes
+from likely.core.sketch import Sketch, joined_rows
+from likely.core.warnings import tell
 from likely.decisions.partitions import adjusted_rand
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.gaussian import BLENDS, GaussianDensity
 from likely.estimators.mixture_rule import PriorOfMixture
 from likely.estimators.sequence_border import cut
@@ -35,7 +36,6 @@ from likely.families.shared import Shared, untied
 from likely.families.sparse_rows import tallied
 from likely.models.mixture import Mixture
 from likely.models.reseeding import revived
-from likely.models.sketch import Sketch, joined_rows
 from likely.models.starting import from_shares, grouped, grown, weights_by
 
 Sketcher = Callable[[], Sketch]

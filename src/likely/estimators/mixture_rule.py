@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.learn import resolve_prior
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
+from likely.core.fit_loop import resolve_prior
 from likely.families.shared import untied
 from likely.models.emptying import SparseWeights
 from likely.models.mixture_prior import MixturePrior

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import StrOptions
 
 from likely.core.columns import Columns
-from likely.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.bernoulli import BernoulliDensity
 from likely.estimators.beta import BetaDensity

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.notes import tell
+from likely.core.warnings import tell
 from likely.estimators.counted_columns import CountDensity, only_whole
 from likely.estimators.sparse_border import checked_sparse, refuse_negative
 from likely.families.negative_binomial import NegativeBinomial

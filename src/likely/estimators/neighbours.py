@@ -11,9 +11,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, Mask
-from likely.core.notes import said_once, tell
+from likely.core.errors import DataError, DomainError, sentence
+from likely.core.warnings import said_once, tell
 from likely.decisions.cost import Cost
-from likely.errors import DataError, DomainError, sentence
 from likely.estimators.base import BaseEstimator
 from likely.estimators.deciding import NOVELTY, RULES
 from likely.estimators.labels import checked_labels, encoded, owners_among, tell_of_labels

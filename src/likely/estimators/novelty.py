@@ -14,9 +14,9 @@ import numpy as np
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.columns import Columns
 from likely.core.engine import one_blas_thread
-from likely.core.notes import tell
+from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DomainError, sentence
+from likely.core.warnings import tell
 from likely.families.categorical import is_missing
 
 DRAWS, WITH_GAPS = 2048, 96  # rows drawn from the model to know what it finds ordinary, whole and with gaps

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.notes import tell
-from likely.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, sentence
+from likely.core.warnings import tell
 from likely.estimators.base import BaseEstimator
 from likely.estimators.shell import DensityEstimator
 from likely.families import moments

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, refuse_infinite
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 from likely.estimators import border
 from likely.estimators.border import numeric_rows
 from likely.models.metrics import METRICS, plain_name

@@ -17,8 +17,8 @@ from sklearn.utils.validation import validate_data
 
 from likely.core.blocks import Block
 from likely.core.columns import Columns
-from likely.core.learn import resolve_prior
-from likely.errors import DataError, DomainError, by_name, sentence
+from likely.core.errors import DataError, DomainError, by_name, sentence
+from likely.core.fit_loop import resolve_prior
 from likely.estimators.base import BaseEstimator
 from likely.estimators.border import foreign, refuse_dates
 from likely.estimators.gaussian import GaussianDensity

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from likely.core.arrays import BadEntry, refuse_infinite
-from likely.core.notes import tell
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import tell
 from likely.models.hmm import BadFrame
 
 FEW_CODES = 20  # distinct whole numbers in a column that may be codes
@@ -35,7 +35,8 @@ def refuse_other_y(y: Any, seqs: Ragged, whose: str) -> None:
     >>> refuse_other_y([5, 3], Ragged.of(np.zeros((8, 1))), "HMMDensity")
     Traceback (most recent call last):
     ...
-    likely.errors.ShapeError: HMMDensity: y is not used, and must have one entry per sequence (1) or per frame of a \
+    likely.core.errors.ShapeError: HMMDensity: y is not used, and must have one entry per sequence (1) or per frame \
+of a \
 single one (8), got 2 entries: for lengths of sequences write lengths=.
     """
     if y is None:

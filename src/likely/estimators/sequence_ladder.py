@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.categorical import CategoricalDensity
 from likely.estimators.frequencies import ClassFrequencies

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index
-from likely.core.hashing import row_hashes
 from likely.core.ragged import Ragged
-from likely.models.sketch import Sketch
+from likely.core.row_hashes import row_hashes
+from likely.core.sketch import Sketch
 from likely.models.starting import grouped
 from likely.models.state_paths import BestPaths
 from likely.models.topology import Topology

@@ -13,9 +13,9 @@ from sklearn.utils._param_validation import HasMethods
 
 from likely.core.arrays import Array, Index, Mask, is_gap
 from likely.core.columns import Columns
+from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
 from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
-from likely.errors import DataError, sentence
 from likely.estimators.base import BaseEstimator
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.deciding import Deciding

@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
-from likely.core.learn import Stop, fit, gather, reached, resolve_prior
-from likely.core.notes import said_once, tell, unheard
+from likely.core.errors import DataError, DomainError, by_name, sentence
+from likely.core.fit_loop import Stop, fit, gather, reached, resolve_prior
+from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
-from likely.core.report import FitReport
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, by_name, sentence
+from likely.core.warnings import said_once, tell, unheard
 from likely.estimators.base import BaseEstimator
 from likely.estimators.border import TAKES_TEXT, numeric_rows, row_weights
 from likely.estimators.fast import is_plain

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.errors import enumerated
+from likely.core.errors import enumerated
 
 SHOWN = 5  # columns that a note names
 

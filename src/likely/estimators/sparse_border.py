@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from likely.core.notes import tell
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
+from likely.core.warnings import tell
 from likely.families.sparse_rows import SparseRows
 
 

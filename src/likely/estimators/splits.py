@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from likely.core.arrays import Array, Index
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.tables import equal_rows, take_rows
 
 MOST = 20  # copies of a row, on average, up to which they are written out

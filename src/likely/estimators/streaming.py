@@ -6,8 +6,8 @@ from typing import Any
 
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads
-from likely.core.learn import gather, reached, resolve_prior
-from likely.core.report import FitReport
+from likely.core.fit_loop import gather, reached, resolve_prior
+from likely.core.fit_report import FitReport
 
 FORGETTING = 0.7  # how soon a stream forgets its first, bad guesses: η = (share of new rows)^0.7 (Cappé and Moulines)
 

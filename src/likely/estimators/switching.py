@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.columns import Columns
-from likely.core.learn import Stop
-from likely.core.notes import tell
+from likely.core.covariates import COVARIATES, table, with_covariates
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.fit_loop import Stop
+from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
-from likely.core.report import FitReport
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import tell
 from likely.estimators.border import row_weights
 from likely.estimators.hmm import _known_states
 from likely.estimators.sequence_border import (
@@ -31,7 +32,6 @@ from likely.estimators.shell import EM, DensityEstimator
 from likely.estimators.streaming import one_step
 from likely.estimators.switching_starts import guessed_regimes
 from likely.estimators.workload import seed_of
-from likely.models.covariates import COVARIATES, table, with_covariates
 from likely.models.decoding import is_one
 from likely.models.hmm import masks
 from likely.models.interacting import InteractingModels

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.notes import unheard
 from likely.core.ragged import Ragged
+from likely.core.warnings import unheard
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm import HMMDensity
 

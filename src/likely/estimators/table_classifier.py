@@ -13,8 +13,8 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask, unmasked
+from likely.core.errors import DataError, DomainError, sentence
 from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
-from likely.errors import DataError, DomainError, sentence
 from likely.estimators.base import BaseEstimator
 from likely.estimators.contest import calibration_of
 from likely.estimators.deciding import Deciding

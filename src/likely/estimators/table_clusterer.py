@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index
-from likely.core.notes import speaking_as
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
+from likely.core.warnings import speaking_as
 from likely.estimators.base import BaseEstimator
 from likely.estimators.left_out import left_out_surprises
 from likely.estimators.mixture import MixtureDensity

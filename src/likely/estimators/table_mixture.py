@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DataError, DomainError, by_caller, sentence
+from likely.core.errors import DataError, DomainError, by_caller, sentence
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.ladder import joint
 from likely.estimators.mixture import MixtureDensity

@@ -12,8 +12,8 @@ from sklearn.utils import _safe_indexing
 
 from likely.core.arrays import Index
 from likely.core.columns import Columns
-from likely.core.hashing import row_hashes
 from likely.core.ragged import Ragged
+from likely.core.row_hashes import row_hashes
 from likely.estimators.border import foreign
 
 

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from likely.core.arrays import Array, Index
-from likely.core.notes import said_once, tell
+from likely.core.errors import DataError, DomainError, enumerated, sentence
+from likely.core.warnings import said_once, tell
 from likely.decisions.evaluation import Evaluation
-from likely.errors import DataError, DomainError, enumerated, sentence
 from likely.estimators.foreign import aligned_to, checked_targets, fitted, log_posteriors, rows_of
 from likely.estimators.labels import checked_labels, labelled_things
 from likely.estimators.parallel import in_threads

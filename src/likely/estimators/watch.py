@@ -14,7 +14,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Mask
 from likely.core.engine import one_blas_thread
-from likely.errors import DataError, DomainError, by_caller, sentence
+from likely.core.errors import DataError, DomainError, by_caller, sentence
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.novelty import Ordinary, _patterns, alarm
 from likely.estimators.shell import DensityEstimator

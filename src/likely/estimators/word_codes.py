@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.families.categorical import is_missing
 
 

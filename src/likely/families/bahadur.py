@@ -11,7 +11,7 @@ from numpy.random import Generator
 from scipy.special import xlogy
 
 from likely.core.arrays import Array, Mask, parameter
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.cut_draws import drawn_rows
 from likely.families.positive_part import CutLaw
 from likely.families.sign_law import width_of

@@ -25,9 +25,9 @@ from likely.core.arrays import (
 )
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.column_law import same_columns
 from likely.families.counts import exact_expectation, one_column, per_member
 from likely.families.law import Estimate, Law, in_units, lone

@@ -11,8 +11,8 @@ from numpy.random import Generator
 from scipy.special import polygamma
 
 from likely.core.arrays import Array, rows
-from likely.core.notes import tell
-from likely.errors import DomainError, ShapeError, about_columns, sentence
+from likely.core.errors import DomainError, ShapeError, about_columns, sentence
+from likely.core.warnings import tell
 from likely.families.binomial import refuse_more
 from likely.families.column_law import ValueLaw, column_moments
 from likely.families.counts import exact_expectation

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.column_law import ColumnLaw
 from likely.families.counts import draw_counts
 from likely.families.weighted_values import WeightedValues

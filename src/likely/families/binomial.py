@@ -11,9 +11,9 @@ from numpy.random import Generator
 from scipy.special import betaincc, xlog1py, xlogy
 
 from likely.core.arrays import Array, BadEntry, parameter, rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.column_law import ColumnLaw, column_moments
 from likely.families.counts import exact_expectation, member_weights, per_member, smallest
 from likely.families.known_trials import KnownTrials, given_trials, largest_counts

@@ -17,10 +17,10 @@ from scipy.special import rel_entr, xlogy
 from likely.core.arrays import Array, Index, n_rows, parameter, unmasked, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Engine, Threads, map_rows
-from likely.core.learn import Stop, fit
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.fit_loop import Stop, fit
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import member_weights, one_column, owners, per_member, weighted_sum
 from likely.families.law import Estimate, Law, in_units, lone, no_option
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.cauchy_fit import best_cauchy
 from likely.families.centred import Centred
 from likely.families.column_law import ValueLaw

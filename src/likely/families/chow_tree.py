@@ -13,8 +13,8 @@ from scipy.special import xlogy
 from likely.core.arrays import Array, Index, n_rows, parameter, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.notes import tell
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import tell
 from likely.families.counts import per_member
 from likely.families.law import Law, in_units, lone
 from likely.families.pair_counts import (

@@ -28,9 +28,9 @@ from likely.core.arrays import (
 )
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows, one_blas_thread
-from likely.core.notes import tell
-from likely.core.report import FitReport
-from likely.errors import DataError, DomainError, ShapeError, about_columns, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, about_columns, sentence
+from likely.core.fit_report import FitReport
+from likely.core.warnings import tell
 from likely.families.constants import NARROW, constant_columns
 from likely.families.counts import member_weights, one_column
 from likely.families.feature_sums import FeatureSums, feature_sums

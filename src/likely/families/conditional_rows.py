@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, numbers
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.categorical import known_levels
 
 SUM_TO_ONE = 1e-9

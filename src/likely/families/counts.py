@@ -11,9 +11,9 @@ import scipy.sparse
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, numbers, parameter
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Estimate
 from likely.maths.special import log_factorial
 

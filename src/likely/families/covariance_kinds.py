@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.maths import small, spd
 
 KINDS = ("full", "diagonal", "spherical")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index
-from likely.core.notes import tell
+from likely.core.warnings import tell
 from likely.families.sign_annealing import resampled
 from likely.families.sign_sums import CHUNK, expanded, pair_matrix, products, sets_of, split_sizes
 

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array, BadEntry, Index, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.column_law import tell_fractions
 from likely.families.law import Law
 from likely.families.multinomial import EXPECTED, Multinomial, count_rows, refuse_negative, seen_counts

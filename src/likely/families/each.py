@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, refuse_infinite, rows
-from likely.errors import DataError, ShapeError, sentence
+from likely.core.errors import DataError, ShapeError, sentence
 from likely.families.categorical import Categorical
 from likely.families.gaussian import Gaussian
 from likely.families.student_t import StudentT

@@ -24,9 +24,9 @@ from likely.core.arrays import (
 )
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.learn import Step
-from likely.core.notes import tell, unheard
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.fit_loop import Step
+from likely.core.warnings import tell, unheard
 from likely.families import moments
 from likely.families.centred import Centred
 from likely.families.counts import member_weights, one_column

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.core.notes import tell
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.warnings import tell
 from likely.families.bernoulli import Bernoulli
 from likely.families.beta_negative_binomial import BetaNegativeBinomial
 from likely.families.categorical import Categorical

@@ -12,8 +12,8 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, Mask, numbers, parameter, refuse_infinite, rows
 from likely.core.engine import cores, map_rows, one_blas_thread, ordered_map
-from likely.core.notes import tell
-from likely.errors import DataError, DomainError, ShapeError, about_columns, enumerated, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, about_columns, enumerated, sentence
+from likely.core.warnings import tell
 from likely.families.factor_fits import Factors, em_step, factor_analysis, principal_factors
 from likely.families.floors import column_floor, warn_of_unseen
 from likely.families.gaussian import Gaussian

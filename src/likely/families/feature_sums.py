@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from likely.core.arrays import Array, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 from likely.families.counts import per_member
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
-from likely.core.notes import tell
-from likely.errors import DataError, about_columns, sentence
+from likely.core.errors import DataError, about_columns, sentence
+from likely.core.warnings import tell
 from likely.families.moments import ColumnMoments, Moments
 from likely.families.unseen import never_observed
 from likely.maths import spd

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.maths import spd
 
 ME = "free parameters"

@@ -25,8 +25,8 @@ from likely.core.arrays import (
 )
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.notes import tell
-from likely.errors import DataError, DomainError, ShapeError, enumerated, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, enumerated, sentence
+from likely.core.warnings import tell
 from likely.families import moments
 from likely.families.covariance_kinds import KINDS, check_spread, understood
 from likely.families.floors import column_floor, flats_lifted, lift, warn_of_unseen

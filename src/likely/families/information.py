@@ -15,7 +15,7 @@ from numpy.random import Generator
 from scipy.special import rel_entr
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.beta_negative_binomial import BetaNegativeBinomial
 from likely.families.categorical import Categorical
 from likely.families.count_sums import urn_kl

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.law import in_units, lone
 from likely.families.matrix_law import MatrixLaw, bartlett, divergence_of_dof, matrix_constant, multidigamma
 from likely.maths import spd

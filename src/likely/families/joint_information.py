@@ -11,7 +11,7 @@ from numpy.random import Generator
 from scipy.special import xlogy
 
 from likely.core.arrays import Array, parameter
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.entropy import added, averaged, draws, entropy, exactly, scores
 from likely.families.gaussian import Gaussian
 from likely.families.law import Estimate, in_units

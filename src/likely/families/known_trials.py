@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from likely.core.arrays import Array, parameter, rows
-from likely.core.notes import tell
-from likely.errors import ShapeError, sentence
+from likely.core.errors import ShapeError, sentence
+from likely.core.warnings import tell
 from likely.families.column_law import ColumnLaw
 
 

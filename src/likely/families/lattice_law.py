@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows, sliceable
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.counts import one_column
 from likely.families.law import Law, in_units
 

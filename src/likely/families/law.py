@@ -11,11 +11,11 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.engine import Engine
-from likely.core.learn import Stop, fit
-from likely.core.notes import said_once, tell
-from likely.core.report import FitReport
+from likely.core.errors import DomainError, sentence
+from likely.core.fit_loop import Stop, fit
+from likely.core.fit_report import FitReport
 from likely.core.value import Value
-from likely.errors import DomainError, sentence
+from likely.core.warnings import said_once, tell
 from likely.families.line import expectation
 from likely.families.unseen import tell_unseen
 from likely.maths.special import LOG_2

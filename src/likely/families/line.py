@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.maths.quadrature import integrate
 
 LOOK = 512  # draws that tell what kind of law this is

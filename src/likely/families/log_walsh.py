@@ -12,7 +12,7 @@ from numpy.random import Generator
 from scipy.special import logsumexp
 
 from likely.core.arrays import Array, Index, Mask
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import per_member
 from likely.families.law import in_units, lone
 from likely.families.log_walsh_climb import learnt_pairs, without_climbing

@@ -16,8 +16,8 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.engine import one_blas_thread
-from likely.core.notes import tell
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
+from likely.core.warnings import tell
 from likely.families.log_walsh_fits import EXACT, independent
 from likely.families.sign_annealing import SEED, annealed_enough, tell_of_error
 from likely.families.sign_crowd import Crowd, solved

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.notes import tell
+from likely.core.warnings import tell
 from likely.families.sign_sums import pair_matrix, places, split_sizes
 from likely.maths.hadamard import all_cells, cells_of, expectations
 

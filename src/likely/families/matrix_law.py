@@ -12,7 +12,7 @@ from scipy.special import digamma
 from likely.core.arrays import Array, Index, n_rows, parameter, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import member_weights
 from likely.families.law import Law
 from likely.families.matrix_rows import Matrices, MatrixSums, matrices, matrix_sums

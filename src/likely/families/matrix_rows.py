@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, numbers, refuse_infinite
+from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, ShapeError, sentence
 from likely.maths import spd
 
 

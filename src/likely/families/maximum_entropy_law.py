@@ -12,7 +12,7 @@ from numpy.random import Generator
 from scipy.special import expit, log_expit, logit
 
 from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.counts import one_column
 from likely.families.law import Law, in_units
 from likely.maths.quadrature import integrate

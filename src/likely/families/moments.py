@@ -17,9 +17,9 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, aligned, refuse_infinite
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 
 S = TypeVar("S", "Moments", "ColumnMoments")
 

@@ -15,9 +15,9 @@ from scipy.special import rel_entr, xlogy
 from likely.core.arrays import Array, BadEntry, Index, Mask, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.column_law import tell_fractions
 from likely.families.counts import LARGEST_SUM, per_member, weighted_sum
 from likely.families.law import Estimate, Law, in_units, lone

@@ -12,8 +12,8 @@ from scipy.special import betainc
 
 from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
-from likely.core.notes import tell
-from likely.errors import DomainError, ShapeError, about_columns, sentence
+from likely.core.errors import DomainError, ShapeError, about_columns, sentence
+from likely.core.warnings import tell
 from likely.families.column_law import LOOK, ValueLaw
 from likely.families.counts import draw_counts, exact_expectation, one_column, smallest
 from likely.families.law import Estimate, in_units, lone

@@ -10,8 +10,8 @@ from numpy.random import Generator
 from scipy.special import digamma, entr
 
 from likely.core.arrays import Array, refuse_infinite, rows
-from likely.core.notes import tell
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import tell
 from likely.families.law import Estimate
 from likely.families.table_information import table_information
 

@@ -12,9 +12,9 @@ import scipy.sparse
 
 from likely.core.arrays import Array, BadEntry, Index, frozen, parameter, refuse_infinite, rows
 from likely.core.engine import one_blas_thread
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import per_member
 from likely.families.sign_sums import each_share
 from likely.families.sparse_rows import SparseRows

@@ -15,7 +15,7 @@ from scipy.special import gammaincc, xlogy
 from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, sliceable, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.column_law import refuse_empty, refuse_fractions, same_columns
 from likely.families.counts import (
     Counts,

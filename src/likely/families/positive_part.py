@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, Mask
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.law import Estimate
 from likely.families.log_walsh_fits import EXACT
 from likely.families.sign_law import SignLaw

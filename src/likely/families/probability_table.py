@@ -14,8 +14,8 @@ from scipy.special import chdtrc, rel_entr, xlogy
 
 from likely.core.arrays import Array, Index, numbers, weights
 from likely.core.columns import Columns
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.categorical import Categorical, found_levels
 from likely.families.conditional_rows import SUM_TO_ONE, conditional, did_you_mean, law_of, levels_of
 from likely.families.law import in_units

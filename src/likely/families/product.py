@@ -13,10 +13,10 @@ from likely.core.arrays import Array, BadEntry, Index, n_rows
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
-from likely.core.notes import said_once
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import said_once
 from likely.families.law import Law, added, in_units
 
 

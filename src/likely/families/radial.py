@@ -12,7 +12,7 @@ from numpy.random import Generator
 from scipy.special import digamma, gammaln, zeta
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.maths.special import LOG_PI, gamma_excess
 
 TOLERANCE = 1e-10  # relative error of a normaliser that is found by quadrature

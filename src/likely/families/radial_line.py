@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit, gammaincc, gammainccinv, gammaincinv, ndtr, ndtri
 
 from likely.core.arrays import Array, Mask
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.radial import TOLERANCE, _log_integrand, _range, profile_of
 from likely.families.student_t import _cdf as t_share
 from likely.families.student_t import _quantile as t_point

@@ -12,9 +12,9 @@ from typing import Any, Self
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.core.errors import ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import ShapeError, sentence
 from likely.families import moments
 from likely.families.moments import ColumnMoments, Moments
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.core.errors import ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import ShapeError, sentence
 
 
 @dataclass(frozen=True, eq=False)

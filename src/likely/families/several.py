@@ -11,9 +11,9 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, n_rows, owners, weights
 from likely.core.columns import Columns
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law, in_units
 
 

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index, n_rows, owners, weights
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
 from likely.families.several import side_by_side

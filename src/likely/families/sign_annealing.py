@@ -14,7 +14,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.core.engine import one_blas_thread
-from likely.core.notes import tell
+from likely.core.warnings import tell
 from likely.families.sign_sums import pair_matrix, split_sizes
 
 CHAINS, TEMPERATURES, SWEEPS = 400, 100, 20  # sweeps after the last temperature for draws

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index, Mask, n_rows, parameter, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.errors import DataError, ShapeError, sentence
+from likely.core.errors import DataError, ShapeError, sentence
 from likely.families.counts import exact_expectation
 from likely.families.law import Estimate, Law, NotKnown
 from likely.families.log_walsh_fits import EXACT

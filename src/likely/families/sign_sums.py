@@ -15,9 +15,9 @@ from typing import Any, Self
 import numpy as np
 
 from likely.core.arrays import Array, BadEntry, Index, Mask, parameter, refuse_infinite, rows
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 from likely.families.bernoulli import BINARY, is_binary
 from likely.families.counts import per_member
 from likely.families.sparse_rows import SparseRows

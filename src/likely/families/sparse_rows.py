@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array, BadEntry, Index
 from likely.core.columns import Columns
-from likely.errors import DataError, ShapeError, sentence
+from likely.core.errors import DataError, ShapeError, sentence
 from likely.families.counts import member_weights
 from likely.maths.special import log_ways
 

@@ -14,7 +14,7 @@ from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln
 
 from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
-from likely.errors import DomainError, LikelyError, ShapeError, sentence
+from likely.core.errors import DomainError, LikelyError, ShapeError, sentence
 from likely.families.counts import one_column
 from likely.families.covariance_kinds import KINDS, check_spread, understood
 from likely.families.gaussian import Gaussian, six_digits

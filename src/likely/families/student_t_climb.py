@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.learn import Step
+from likely.core.fit_loop import Step
 from likely.families.student_t_steps import LARGEST_DOF, LEAST_DOF
 from likely.maths import spd
 

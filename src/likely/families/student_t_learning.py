@@ -16,10 +16,10 @@ import numpy as np
 from likely.core.arrays import Array, Index, n_rows, numbers, owners, refuse_infinite, rows, weights
 from likely.core.blocks import ROWS, Blocks
 from likely.core.engine import Engine, Threads
-from likely.core.learn import Step, Stop, fit, iterate
-from likely.core.notes import said_once, tell, unheard
-from likely.core.report import FitReport
-from likely.errors import DataError, DomainError, ShapeError, enumerated, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, enumerated, sentence
+from likely.core.fit_loop import Step, Stop, fit, iterate
+from likely.core.fit_report import FitReport
+from likely.core.warnings import said_once, tell, unheard
 from likely.families import moments, scale_sums
 from likely.families.floors import column_floor, lift
 from likely.families.gaps import Patterns, observed

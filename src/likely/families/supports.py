@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Mask
-from likely.errors import LikelyError
+from likely.core.errors import LikelyError
 from likely.families.line import FARTHEST, Atoms, Line
 
 FAINTEST = -300.0  # log-densities below this may be −inf because numbers end, not because the law does

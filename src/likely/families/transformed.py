@@ -13,9 +13,9 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, n_rows, refuse_infinite, rows, sliceable, weights
 from likely.core.engine import map_rows
+from likely.core.errors import DataError, DomainError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, sentence
 from likely.families.change import Change, FunctionChange
 from likely.families.change_checks import refuse_other_inverses, refuse_outside_domain, refuse_turns, spread_over
 from likely.families.counts import one_column

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, rows, weights
-from likely.core.notes import tell
-from likely.errors import DataError, about_columns, sentence
+from likely.core.errors import DataError, about_columns, sentence
+from likely.core.warnings import tell
 from likely.families.column_law import column_moments
 
 STEEPEST = 0.4 * np.sqrt(2.0)  # the skewness of a triangle with its mode at an end

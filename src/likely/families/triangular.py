@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from likely.core.arrays import Array, BadEntry, n_rows, parameter, rows, weights
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.column_law import ValueLaw, refuse_options, unsigned_variance
 from likely.families.grain import grain
 from likely.families.law import in_units, lone

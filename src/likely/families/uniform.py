@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.column_law import ColumnLaw, refuse_few, unsigned_variance
 from likely.families.extremes import Extremes, extremes
 from likely.families.grain import grain

@@ -8,8 +8,8 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.blocks import Blocks
-from likely.core.notes import tell
-from likely.errors import DataError, about_columns, sentence
+from likely.core.errors import DataError, about_columns, sentence
+from likely.core.warnings import tell
 
 
 def nothing_seen(whose: str) -> DataError:

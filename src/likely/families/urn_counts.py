@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from likely.core.arrays import Array, parameter
-from likely.errors import ShapeError, sentence
+from likely.core.errors import ShapeError, sentence
 from likely.families.counts import per_member
 from likely.families.weighted_values import WeightedValues, joined
 

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from scipy.special import ndtri
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.centred import Centred
 from likely.families.column_law import FeatureLaw
 from likely.families.law import in_units, lone

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Mask, parameter
-from likely.core.notes import tell
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.warnings import tell
 from likely.families.cut_draws import drawn_rows
 from likely.families.positive_part import CutLaw
 from likely.families.sign_law import width_of

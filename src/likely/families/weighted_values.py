@@ -14,9 +14,9 @@ import numpy as np
 import scipy.sparse
 
 from likely.core.arrays import Array, Index, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 from likely.families.counts import per_member
 
 LONG = 256  # values a column from which each column is sorted for itself

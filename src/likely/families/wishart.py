@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, weights
-from likely.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.families.law import in_units, lone
 from likely.families.matrix_law import (
     LARGEST_DOF,

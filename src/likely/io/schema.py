@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.following import Following
+from likely.core.errors import LikelyError
+from likely.core.stream_checkpoint import Following
 from likely.core.value import Value
-from likely.errors import LikelyError
 from likely.io.container import Refusal, short
 
 Check = Callable[[Mapping[str, Any]], str]  # a complaint about the fields together, or ""
@@ -804,11 +804,12 @@ TABLE: dict[str, Entry] = {
     ),
     "SparseWeights": entry(lambda: import_module("likely.models.emptying").SparseWeights, alpha=numbers("K")),
     "Following": entry(
-        lambda: import_module("likely.core.following").Following, model=text(), belief=belief, taken=count,
+        lambda: import_module("likely.core.stream_checkpoint").Following, model=text(), belief=belief, taken=count,
         log_evidence=evidence, alarm=maybe(value("the state of an alarm", "step", "alarm")), seen=text(),
     ),
     "FollowedLines": entry(
-        lambda: import_module("likely.core.following").FollowedLines, of_one_name_each, asked=text(), header=text(),
+        lambda: import_module("likely.core.stream_checkpoint").FollowedLines,
+        of_one_name_each, asked=text(), header=text(),
         lines=count, digest=text(), written=count, names=texts, streams=streams, output=text(),
         more=numbers("?", dtype=np.int64),
     ),
@@ -827,7 +828,7 @@ TABLE: dict[str, Entry] = {
         beliefs=items(belief),
     ),
     "Progress": entry(
-        lambda: import_module("likely.core.progress").Progress, added={"standing": True}, model=density,
+        lambda: import_module("likely.core.fit_checkpoint").Progress, added={"standing": True}, model=density,
         prior=maybe(prior), trace=numbers("?"), held_out=numbers("?"), best=maybe(density), weight=number(0),
         reason=text(), converged=flag, early=flag, standing=flag,
     ),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, BinaryIO, cast
 
-from likely.errors import LikelyError, ModelFileError, sentence
+from likely.core.errors import LikelyError, ModelFileError, sentence
 from likely.io.container import Refusal
 
 Path = str | os.PathLike[str]

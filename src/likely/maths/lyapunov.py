@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.maths.discretise import coupled, discretise, doubled
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expm1, lambertw, logsumexp, xlogy
 
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.maths.special import log_gamma_ratio
 
 NEAR = 64  # S(n, n − j) up to this j is counted exactly, whatever n

@@ -9,7 +9,7 @@ from functools import partial
 from inspect import Parameter
 from typing import Any
 
-from likely.errors import DataError, DomainError, LikelyError, sentence
+from likely.core.errors import DataError, DomainError, LikelyError, sentence
 
 LAW = ("x", "t", "u")  # states, number of the frame, inputs of that frame
 PROPOSAL = ("x", "y", "t", "u")

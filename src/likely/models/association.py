@@ -13,8 +13,8 @@ from scipy.linalg import solve_triangular
 from scipy.special import gammaincinv
 
 from likely.core.arrays import Array, Index, numbers
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.maths import roots
 from likely.models.clock import moments
 from likely.models.continuous import ContinuousLinear

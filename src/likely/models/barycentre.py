@@ -9,9 +9,9 @@ import numpy as np
 
 from likely.core.arrays import Array, parameter, weights
 from likely.core.engine import cores, ordered_map
-from likely.core.notes import tell
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import tell
 from likely.models.warp_bands import Band, band_of
 from likely.models.warp_costs import SQUARED
 from likely.models.warp_frames import Series, all_series

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array, parameter, rows, weights
 from likely.core.engine import map_rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.moments import ColumnMoments
 from likely.models.frames import Frame
 from likely.models.seeding import power_of_two, squared_distances

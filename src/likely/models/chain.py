@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from likely.core.arrays import Array, Index
+from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, sentence
 
 THIN = 1e-20  # an arc below that may take a product out of the range of numbers
 

@@ -12,16 +12,16 @@ from scipy.special import logsumexp
 
 from likely.core.arrays import Array, Index
 from likely.core.engine import map_rows
-from likely.core.hashing import row_hashes
-from likely.core.learn import Stop
-from likely.core.notes import unheard
+from likely.core.errors import DataError, DomainError, sentence
+from likely.core.fit_loop import Stop
+from likely.core.row_hashes import row_hashes
+from likely.core.sketch import Sketch
+from likely.core.warnings import unheard
 from likely.decisions.separation import silhouette
-from likely.errors import DataError, DomainError, sentence
 from likely.models.assigning import Table
 from likely.models.kmeans import kmeans, present
 from likely.models.lloyd import SETTLED, Partition
 from likely.models.seeding import filled, power_of_two
-from likely.models.sketch import Sketch
 
 FOLDS = 5  # each held out in turn
 MANY = 50_000  # rows from which on one fold says enough

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.core.notes import unheard
+from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, ShapeError, sentence
+from likely.core.warnings import unheard
 
 DATES = "subtract a date and divide by a unit, as in (t - t[0]) / np.timedelta64(1, 'D')"
 

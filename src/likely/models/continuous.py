@@ -12,10 +12,10 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, parameter, rows
 from likely.core.engine import cores, one_blas_thread, ordered_map
-from likely.core.notes import unheard
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import unheard
 from likely.maths import roots
 from likely.maths.discretise import Motion
 from likely.models.clock import clock, clocks, is_one_clock, moments, steps_between

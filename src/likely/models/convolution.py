@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.notes import tell
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.warnings import tell
 from likely.families.grid_law import GridLaw
 from likely.families.lattice_law import LatticeLaw
 from likely.families.line import Atoms, Line, look

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index, refuse_infinite, rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.maths.special import LOG_2PI
 from likely.models.dendrogram import Dendrogram
 

@@ -12,11 +12,11 @@ import numpy as np
 from likely.core.arrays import Array, Index
 from likely.core.blocks import runs
 from likely.core.engine import cores, one_blas_thread, ordered_map
-from likely.core.joining import is_list_of_sequences
-from likely.core.notes import tell
+from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
+from likely.core.ragged_input import is_list_of_sequences
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, sentence
+from likely.core.warnings import tell
 from likely.families.categorical import Categorical
 from likely.models import long_chains, trellis
 from likely.models.mixture import Mixture

@@ -8,8 +8,8 @@ from typing import Any, final
 import numpy as np
 
 from likely.core.arrays import Array, Index, parameter
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 
 
 @final

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, n_rows, owners, parameter, refuse_infinite, rows, weights
-from likely.core.hashing import Hashes, row_hashes
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.row_hashes import Hashes, row_hashes
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.taking_away import NOTHING, without
 
 

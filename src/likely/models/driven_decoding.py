@@ -11,12 +11,12 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
+from likely.core.covariates import COVARIATES, FRAMES, Driven
 from likely.core.engine import cores, one_blas_thread, ordered_map
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models import driven_trellis as trellis
-from likely.models.covariates import COVARIATES, FRAMES, Driven
 from likely.models.decoding import PassedOver, Path, tell_of_passed
 from likely.models.driven_pieces import Look
 from likely.models.hmm import _one_frame

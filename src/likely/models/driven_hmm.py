@@ -12,14 +12,14 @@ from scipy.special import xlogy
 
 from likely.core.arrays import Array, Index, Mask, parameter, weights
 from likely.core.blocks import Blocks
+from likely.core.covariates import apart, features, table, with_covariates
 from likely.core.engine import Threads, one_blas_thread
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law
 from likely.families.shared import one_covariance, untied
 from likely.models import driven_decoding as decoding
 from likely.models.chain import SUM_TO_ONE
-from likely.models.covariates import apart, features, table, with_covariates
 from likely.models.decoding import Forecast, Path, Smoothed, is_one
 from likely.models.driven_collecting import looked
 from likely.models.driven_decoding import Belief

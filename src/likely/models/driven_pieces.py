@@ -13,8 +13,8 @@ import numpy as np
 
 from likely.core.arrays import Array, BadEntry, Index, Mask
 from likely.core.blocks import runs
+from likely.core.covariates import Driven
 from likely.core.ragged import Ragged
-from likely.models.covariates import Driven
 from likely.models.driven_moves import Moves
 from likely.models.driven_trellis import Begun, Smoothed, Way, sound
 from likely.models.hmm import BadFrame, _in_double, masks

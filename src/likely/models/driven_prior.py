@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import xlogy
 
 from likely.core.arrays import Array, Mask, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 from likely.models.driven_moves import log_moves
 
 EFFECT = 2.5  # standard deviation of the log-odds that one standard deviation of a covariate may change

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.core.errors import DomainError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DomainError, sentence
 
 
 @dataclass(frozen=True, eq=False)

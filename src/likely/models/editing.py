@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, weights
-from likely.core.hashing import row_hashes
-from likely.core.notes import tell
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.row_hashes import row_hashes
+from likely.core.warnings import tell
 from likely.families.categorical import is_missing
 from likely.models.neighbour_search import NeighbourSearch, _kind
 from likely.models.votes import Voters

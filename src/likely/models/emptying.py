@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 from likely.families.categorical import Categorical
 
 FEW = 12.0  # rows: a part that explains fewer costs as much, else many tiny parts would be cheaper than a large one

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from likely.core.blocks import Blocks
-from likely.core.learn import Stop, fit, resolve_prior
-from likely.core.notes import said_once, tell
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
+from likely.core.fit_loop import Stop, fit, resolve_prior
+from likely.core.warnings import said_once, tell
 from likely.families.law import Law, first_look
 
 RULES = (

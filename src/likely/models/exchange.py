@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.core.hashing import row_hashes
-from likely.core.learn import Stop
-from likely.core.report import FitReport
+from likely.core.fit_loop import Stop
+from likely.core.fit_report import FitReport
+from likely.core.row_hashes import row_hashes
 from likely.models.assigning import Table, read_only
 from likely.models.centres import Centres, CentreStats, Labels
 from likely.models.lloyd import SETTLED, Partition

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.models.topology import Topology
 
 MOST = 5000  # states that an expansion may have: moves are a square of them

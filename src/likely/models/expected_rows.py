@@ -8,10 +8,10 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.blocks import Blocks
-from likely.core.learn import Stop, fit
-from likely.core.notes import tell, unheard
-from likely.core.report import FitReport
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
+from likely.core.fit_loop import Stop, fit
+from likely.core.fit_report import FitReport
+from likely.core.warnings import tell, unheard
 from likely.families.gaps import Patterns, observed
 from likely.families.gaussian import Gaussian
 from likely.families.moments import Moments

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.gaussian import Gaussian
 from likely.maths import spd
 from likely.maths.special import LOG_2PI

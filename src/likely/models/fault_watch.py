@@ -10,8 +10,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from likely.core.arrays import Array, Index, Mask, numbers, parameter, rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.sensor_dynamics import Innovation, SensorDynamics
 from likely.models.wording import path_words
 

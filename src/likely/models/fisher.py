@@ -9,9 +9,9 @@ import numpy as np
 
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
-from likely.core.notes import tell
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import tell
 from likely.families.moments import Moments
 from likely.maths.eigenspaces import settled, upright
 from likely.maths.spd import symmetric

@@ -11,11 +11,11 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, n_rows, owners, weights
 from likely.core.blocks import Blocks
-from likely.core.learn import Stop, fit
-from likely.core.notes import tell
+from likely.core.errors import DomainError, sentence
+from likely.core.fit_loop import Stop, fit
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DomainError, sentence
+from likely.core.warnings import tell
 from likely.families.law import Law
 from likely.families.several import Several
 from likely.models.mixture import Mixture

@@ -12,8 +12,8 @@ import numpy as np
 from likely.core.arrays import Array, Index, frozen, numbers, refuse_infinite
 from likely.core.blocks import ROWS
 from likely.core.engine import one_blas_thread
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DomainError, ShapeError, sentence
 from likely.maths import roots
 from likely.models.decoding import is_one, whole
 from likely.models.joint_gaussian import Linear, Seen, backward_gain, joint, seen, triangular

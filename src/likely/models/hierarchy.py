@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index, numbers, refuse_infinite, rows, weights
-from likely.core.hashing import row_hashes
-from likely.core.notes import tell
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.row_hashes import row_hashes
+from likely.core.warnings import tell
 from likely.loops import hierarchy as loops
 from likely.models.assigning import refuse_empty_rows
 from likely.models.dendrogram import Dendrogram

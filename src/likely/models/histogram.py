@@ -15,10 +15,10 @@ from scipy.special import xlogy
 
 from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
-from likely.core.notes import tell
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import tell
 from likely.families.counts import member_weights, one_column
 from likely.families.law import Law, in_units, lone
 from likely.models.taking_away import NOTHING, without

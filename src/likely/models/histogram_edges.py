@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from likely.core.arrays import Array, refuse_infinite, weights
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 
 MOST = 200  # cells of a column that a search tries
 LEAST_WIDTH = 1e-8  # of its size: half the width of the one cell of a column that does not vary

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array, BadEntry, Index, owners, parameter, unmasked, weights
 from likely.core.blocks import BLOCKS, Blocks, runs
 from likely.core.engine import Threads, cores, one_blas_thread, ordered_map
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.categorical import Categorical
 from likely.families.law import Law
 from likely.families.shared import one_covariance, untied

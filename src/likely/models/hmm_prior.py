@@ -11,8 +11,8 @@ from numpy.random import Generator
 from scipy.special import gammaln, xlogy
 
 from likely.core.arrays import Array, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 from likely.models.hmm import HMM
 
 

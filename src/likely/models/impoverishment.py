@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
-from likely.core.notes import tell
+from likely.core.warnings import tell
 from likely.models.particle_belief import ParticleBelief
 
 FEW = 10  # ancestors that all particles descend from

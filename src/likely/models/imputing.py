@@ -11,8 +11,9 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, Mask, n_rows, refuse_infinite, rows, unmasked
 from likely.core.columns import Columns
+from likely.core.covariates import apart, with_covariates
+from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DomainError, sentence
 from likely.families.bernoulli import Bernoulli
 from likely.families.categorical import MISSING, Categorical, is_missing, one_column_of
 from likely.families.chow_tree import ChowTree
@@ -29,7 +30,6 @@ from likely.families.shared import Shared
 from likely.families.sign_law import SignLaw
 from likely.families.sparse_rows import is_sparse
 from likely.maths import spd
-from likely.models.covariates import apart, with_covariates
 from likely.models.driven_hmm import DrivenHMM
 from likely.models.fixed import Fixed
 from likely.models.hmm import HMM

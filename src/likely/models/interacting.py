@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.notes import tell
+from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.errors import DomainError, sentence
+from likely.core.warnings import tell
 from likely.models import switching_filtering as passes
 from likely.models.decoding import is_one
 from likely.models.switching_belief import SwitchingBelief, SwitchingRun

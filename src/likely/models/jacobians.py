@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from likely.core.arrays import Array, all_finite
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.models.arguments import named
 
 BESIDE = 1e-4  # of a standard deviation: truncation 1e-9, rounding 1e-12 where curves bend on the scale of the belief

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index
+from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DomainError, sentence
 from likely.families.several import Several
 from likely.families.shared import Shared
 from likely.models.chain import Chain

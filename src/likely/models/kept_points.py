@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from likely.core.arrays import Array, Index, parameter
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law
 from likely.models.distinct_rows import checked_edges
 

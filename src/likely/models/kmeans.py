@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.learn import Stop
-from likely.core.notes import tell
-from likely.core.report import Run
+from likely.core.errors import DataError, DomainError, about_columns, sentence
+from likely.core.fit_loop import Stop
+from likely.core.fit_report import Run
+from likely.core.sketch import SIZE, Sketch
+from likely.core.warnings import tell
 from likely.decisions.partitions import adjusted_rand
-from likely.errors import DataError, DomainError, about_columns, sentence
 from likely.models.assigning import Table, refuse_empty_rows
 from likely.models.exchange import exchange
 from likely.models.lloyd import SETTLED, Partition, lloyd, with_own_variances
 from likely.models.seeding import at_random, filled, plus_plus
-from likely.models.sketch import SIZE, Sketch
 from likely.models.splitting import split
 
 Seeds = Callable[[Array, Array, int, np.random.Generator], Any]

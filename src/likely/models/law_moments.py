@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, all_finite
-from likely.errors import DomainError, LikelyError, ShapeError, sentence
+from likely.core.errors import DomainError, LikelyError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.models.arguments import named
 from likely.models.joint_gaussian import root_of

@@ -12,10 +12,10 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
-from likely.core.learn import FALLS, INTERRUPTED, Keeper, Stop, fit, gather, units
-from likely.core.notes import said_once
-from likely.core.progress import Progress
-from likely.core.report import FitReport
+from likely.core.fit_checkpoint import Progress
+from likely.core.fit_loop import FALLS, INTERRUPTED, Keeper, Stop, fit, gather, units
+from likely.core.fit_report import FitReport
+from likely.core.warnings import said_once
 from likely.models.linear_filtering import series_of
 from likely.models.linear_learning import LinearLearner, explained, objective
 from likely.models.linear_lifting import Doubt, Look, doubt, raised

@@ -10,10 +10,10 @@ import numpy as np
 
 from likely.core.arrays import Array, BadEntry, Index, refuse_infinite, rows
 from likely.core.columns import Columns
+from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
 from likely.core.engine import cores, one_blas_thread, ordered_map
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError, sentence
-from likely.models.covariates import COVARIATES, FRAMES, table, with_covariates
 from likely.models.decoding import PassedOver
 from likely.models.hmm import BadFrame
 from likely.models.state_belief import Loose, loose_moments

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from likely.core.arrays import Array, numbers
+from likely.core.errors import DataError, DomainError, NotConverged, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, NotConverged, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.maths import roots, spd
 from likely.models.linear_filtering import locked

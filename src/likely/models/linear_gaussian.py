@@ -12,13 +12,13 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, numbers, parameter
 from likely.core.columns import Columns
+from likely.core.covariates import FRAMES
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.law import Law
 from likely.maths import roots
 from likely.models import linear_filtering as passes
 from likely.models import linear_learning, linear_sampling, linear_seen
-from likely.models.covariates import FRAMES
 from likely.models.decoding import PassedOver, is_one, tell_of_passed, whole
 from likely.models.embedding import by_thirds, dense, embedded
 from likely.models.linear_filtering import Series, Smoothed, States, locked, series_of

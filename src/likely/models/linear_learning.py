@@ -12,9 +12,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, weights
-from likely.core.notes import tell, unheard
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import tell, unheard
 from likely.maths import spd
 from likely.maths.special import LOG_2PI
 from likely.models import linear_filtering as passes

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index
+from likely.core.covariates import table
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DomainError, ShapeError, sentence
 from likely.models import linear_filtering as passes
-from likely.models.covariates import table
 from likely.models.decoding import whole
 from likely.models.linear_filtering import Series, added, locked, series_of
 from likely.models.linear_smoothing import smoothed

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 from likely.models.linear_filtering import ME, Kept, Series, filtered, locked
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index
+from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, sentence
 from likely.models.linear_gaussian import LinearGaussian
 from likely.models.linear_structure import solved
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 from likely.maths import roots, spd
 from likely.models.linear_moments import inverse, size
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.loops.hierarchy import ADD, LARGER, MEAN, SMALLER
 
 

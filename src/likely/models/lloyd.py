@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.learn import Stop, fit
-from likely.core.notes import said_once, tell
-from likely.core.report import FitReport
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
+from likely.core.fit_loop import Stop, fit
+from likely.core.fit_report import FitReport
+from likely.core.warnings import said_once, tell
 from likely.models.assigning import NO_BOUNDS, Sums, Table
 from likely.models.centres import Centres, Labels, as_centres
 from likely.models.seeding import squared_distances

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, parameter
-from likely.core.notes import tell
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.warnings import tell
 from likely.families.categorical import Categorical
 from likely.families.exponential import Exponential
 from likely.families.gaussian import Gaussian

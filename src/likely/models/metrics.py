@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows
-from likely.core.notes import unheard
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import unheard
 from likely.families.gaussian import Gaussian
 from likely.maths.spd import cholesky, inverse_factor
 from likely.models.expected_rows import any_missing, em_moments, expected_rows, gaussian_of

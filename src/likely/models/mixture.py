@@ -15,11 +15,11 @@ from likely.core.arrays import Array, Index, n_rows, owners, parameter, rows, sl
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.fit_report import EMPTY
 from likely.core.ragged import Ragged
-from likely.core.report import EMPTY
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families import quadratic
 from likely.families.counts import one_column
 from likely.families.fused import shared_sweep

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import LikelyError, sentence
+from likely.core.errors import LikelyError, sentence
 from likely.families.bernoulli import Bernoulli
 from likely.families.column_law import ColumnLaw
 from likely.families.gaussian import Gaussian

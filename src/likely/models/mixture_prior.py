@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, sentence
 from likely.models.mixture import Mixture, categorical, level_counts
 from likely.priors.dirichlet import Dirichlet
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.errors import DataError, DomainError, LikelyError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.families.each import draw_each, log_prob_each
 from likely.maths import spd
 from likely.models.particle_belief import MOVE, ParticleBelief, keyed, normalised, share, whole_number

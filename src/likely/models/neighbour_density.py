@@ -12,8 +12,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
-from likely.core.notes import said_once
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.warnings import said_once
 from likely.models.distinct_rows import DistinctRows
 from likely.models.kept_points import KeptPoints, end_to_end, with_weight
 from likely.models.metrics import plain_name

@@ -9,8 +9,8 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
 from likely.core.engine import cores, one_blas_thread, ordered_map
+from likely.core.errors import DataError, DomainError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, sentence
 from likely.models.expected_rows import any_missing
 from likely.models.metrics import Metric, sums
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 
 from likely.core.arrays import Array, Index, parameter
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.resampling import resampled
 
 MOVE, LOOK, BACK, CHOOSE, AHEAD = 0, 1, 2, 3, 4  # what random numbers of a frame are for

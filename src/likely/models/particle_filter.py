@@ -11,9 +11,9 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, is_gap, unmasked
 from likely.core.columns import Columns
-from likely.core.notes import tell
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import tell
 from likely.families.each import log_prob_each
 from likely.models.decoding import is_one
 from likely.models.frame_noise import FrameNoise, draw_at

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.each import log_prob_each
 from likely.families.gaussian import Gaussian
 from likely.models.particle_belief import BACK, ParticleBelief, keyed

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, BadEntry, Index, like_input, parameter, refuse_infinite, rows
-from likely.core.notes import unheard
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import unheard
 from likely.families.counts import one_column
 from likely.families.floors import ROUNDING
 from likely.models.distinct_rows import DistinctRows, same_rows

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from scipy.special import betainc, betaln, ndtr, ndtri
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.student_t import StudentT
 
 BALLS = {  # (1 − r^a)^b inside the unit ball

@@ -9,8 +9,8 @@ import numpy as np
 
 from likely.core.arrays import Array, BadEntry, numbers, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.factor_fits import leading
 from likely.families.moments import Moments
 from likely.families.scatter_root import ScatterRoot

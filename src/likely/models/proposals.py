@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, rows
-from likely.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.families.each import draw_each, log_prob_each, spread_factor
 from likely.families.gaussian import Gaussian
 from likely.maths import small

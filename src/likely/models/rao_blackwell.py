@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.core.notes import tell
+from likely.core.covariates import table
+from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.errors import DomainError, sentence
-from likely.models.covariates import table
+from likely.core.warnings import tell
 from likely.models.decoding import is_one
 from likely.models.interacting import first_belief, refuse_other, weighed
 from likely.models.particle_belief import CHOOSE, MOVE, keyed, seed_of, share, whole_number

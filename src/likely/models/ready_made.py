@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from likely.core.arrays import Array, parameter
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.maths.discretise import discretise
 from likely.maths.lyapunov import settled
 from likely.maths.spd import is_symmetric

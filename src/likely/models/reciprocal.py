@@ -15,9 +15,9 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
 from likely.core.engine import cores, ordered_map
+from likely.core.memory import refuse_beyond
 from likely.loops import hierarchy as loops
 from likely.models.links import Link
-from likely.models.room import refuse_beyond
 
 LONG = 4_000_000  # steps of a loop from which threads are worth their start
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 
 
 def resampled(name: str, weights: Array, n: int, rng: Generator) -> Index:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.report import EMPTY
+from likely.core.fit_report import EMPTY
+from likely.core.sketch import Sketch
 from likely.models.embedding import embedded
 from likely.models.mixture import Mixture
-from likely.models.sketch import Sketch
 from likely.models.starting import from_shares, halves
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index, n_rows, unmasked, weights
-from likely.core.notes import tell, unheard
+from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, LikelyError, sentence
+from likely.core.warnings import tell, unheard
 from likely.families.free_parameters import FreeParameters
 from likely.families.free_scores import FreeScores, formulas_of
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, parameter
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.families.law import Law
 from likely.families.moments import Moments

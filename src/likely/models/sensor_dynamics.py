@@ -13,8 +13,8 @@ from scipy.linalg import solve_triangular
 from scipy.special import chdtrc
 
 from likely.core.arrays import Array, Index, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 from likely.maths import spd
 from likely.maths.special import LOG_2PI
 from likely.models.linear_gaussian import LinearGaussian

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Mask
-from likely.core.joining import is_list_of_sequences
-from likely.core.notes import unheard
+from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, sentence
+from likely.core.ragged_input import is_list_of_sequences
+from likely.core.warnings import unheard
 from likely.families.shared import untied
 from likely.models.decoding import is_one
 from likely.models.driven_hmm import DrivenHMM

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.models.gaussian_filtering import Curve, GaussianFilter, turned
 from likely.models.jacobians import CLOSEST, GRAIN
 from likely.models.joint_gaussian import GRAIN as ROUNDING

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.learn import Stop
+from likely.core.fit_loop import Stop
 from likely.models.assigning import Table
 from likely.models.centres import Centres
 from likely.models.lloyd import SETTLED, Partition, lloyd

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.notes import tell
+from likely.core.warnings import tell
 from likely.maths import spd
 from likely.models.linear_filtering import series_of
 from likely.models.linear_learning import collected

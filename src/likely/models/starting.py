@@ -10,12 +10,12 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
-from likely.core.learn import iterate, resolve_prior
-from likely.core.notes import unheard
+from likely.core.fit_loop import iterate, resolve_prior
+from likely.core.sketch import Sketch
+from likely.core.warnings import unheard
 from likely.models.embedding import embedded
 from likely.models.mixture import Mixture, MixtureStats
 from likely.models.seeding import at_random, plus_plus, squared_distances
-from likely.models.sketch import Sketch
 
 SETTLING = 5  # rounds of EM after each split
 LLOYD = 12  # rounds of k-means on the sketch: a start need not be settled

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.maths import roots
 

@@ -9,8 +9,8 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
+from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, sentence
 from likely.models.chain import Chain, Ways
 
 FOREVER = 10**7  # frames after which a drawn sequence that has not ended is given up

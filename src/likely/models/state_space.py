@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, all_finite
-from likely.errors import DataError, DomainError, LikelyError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.families.each import draw_each
 from likely.families.gaussian import Gaussian
 from likely.models.arguments import LAW, asked

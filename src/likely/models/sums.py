@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DomainError, ShapeError, sentence
 
 
 class Signal(NamedTuple):

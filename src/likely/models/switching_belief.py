@@ -10,8 +10,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, parameter
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.maths import spd
 from likely.models.decoding import whole
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.maths import spd
 from likely.models import switching_filtering as passes
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, weights
-from likely.core.learn import Stop, fit
-from likely.core.notes import tell
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.fit_loop import Stop, fit
+from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
-from likely.core.report import FitReport
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import tell
 from likely.maths import spd
 from likely.models import linear_learning, linear_moments
 from likely.models import switching_filtering as passes

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index, Mask
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 
 NAMES = ("ergodic", "left-to-right", "cyclic", "parallel")
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Index, Mask
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 
 MEANINGS = 'None, a share such as 0.1, a radius in frames such as 5, "itakura", ("itakura", slope) or a mask (n, m)'
 

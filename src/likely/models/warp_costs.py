@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from likely.core.arrays import Array, Mask, parameter
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.maths.spd import is_symmetric
 from likely.models.warp_frames import Series
 

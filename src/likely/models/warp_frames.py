@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index, Mask, numbers
-from likely.core.notes import unheard
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import unheard
 
 
 @dataclass(frozen=True, eq=False)

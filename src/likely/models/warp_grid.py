@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.models.warp_bands import Band, band_rows
 from likely.models.warp_steps import THREE, Steps
 

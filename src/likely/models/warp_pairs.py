@@ -10,7 +10,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.models.warp_bands import Band, band_of, refuse_apart
 from likely.models.warp_costs import LocalCost, local_cost
 from likely.models.warp_frames import Series, all_series, flag, same_width

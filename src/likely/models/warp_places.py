@@ -8,8 +8,8 @@ from typing import Any, final
 import numpy as np
 
 from likely.core.arrays import Array, Index
+from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, sentence
 from likely.models.warp_bands import Band
 from likely.models.warp_costs import LocalCost, local_cost
 from likely.models.warp_frames import Series, one_series, same_width

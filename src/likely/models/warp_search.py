@@ -14,7 +14,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.models.warp_bands import band_rows, refuse_apart
 from likely.models.warp_frames import Series
 from likely.models.warp_pairs import SMALL, Rules, pair_totals

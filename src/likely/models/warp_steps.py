@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 
 Step = tuple[int, int, float]  # frames of a, frames of b, weight of the point where it arrives
 

@@ -10,8 +10,8 @@ from typing import Any, final
 import numpy as np
 
 from likely.core.arrays import Array, Index, numbers
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.warp_bands import band_of
 from likely.models.warp_costs import local_cost
 from likely.models.warp_frames import flag, one_series, same_width

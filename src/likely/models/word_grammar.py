@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, parameter, weights
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 
 WHOSE = "WordNetwork"
 SUM_TO_ONE = 1e-9

@@ -12,9 +12,9 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, one_blas_thread, ordered_map
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.chain import Chain
 from likely.models.decoding import is_one
 from likely.models.hmm import HMM, BadFrame

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from likely.core.errors import DomainError, sentence
 from likely.decisions.boundary import Boundary
-from likely.errors import DomainError, sentence
 from likely.families.gaussian import Gaussian
 from likely.plots.theme import INK, PALETTE, axes, themed
 

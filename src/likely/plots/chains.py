@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.plots.sequences import state_colours, state_names
 from likely.plots.theme import INK, SOFT, axes, themed
 

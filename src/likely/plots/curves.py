@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.plots.theme import PALETTE, axes, themed
 
 SHARE = 0.004  # of the probability that a window leaves out

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.bernoulli import Bernoulli
 from likely.families.categorical import Categorical
 from likely.families.chow_tree import ChowTree

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.plots.theme import INK, PALETTE, axes, themed
 
 STEPS = 300  # points of the map of decisions, each way

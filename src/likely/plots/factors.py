@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.factor_fits import leading
 from likely.models.principal import Principal
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index, numbers
+from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.decisions.boundary import boundary
 from likely.decisions.decide import decide, foreign_posterior
 from likely.decisions.refusals import NOVEL, REJECT
-from likely.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.plots.theme import INK, axes, themed
 

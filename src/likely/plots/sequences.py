@@ -8,8 +8,8 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.decoding import one_sequence
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 

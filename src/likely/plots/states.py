@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from likely.core.arrays import Array
-from likely.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.models.sums import seen_covariance
 from likely.plots.theme import INK, PALETTE, SOFT, themed
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import ShapeError, sentence
+from likely.core.errors import ShapeError, sentence
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 ELLIPSES = 25  # that are drawn along a track

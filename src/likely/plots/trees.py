@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Index
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.models.dendrogram import Dendrogram
 from likely.plots.theme import INK, PALETTE, SOFT, axes
 

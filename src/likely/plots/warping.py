@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, numbers
-from likely.errors import ShapeError, sentence
+from likely.core.errors import ShapeError, sentence
 from likely.models.warping import Warping
 from likely.plots.sequences import own_scales, unlike
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed

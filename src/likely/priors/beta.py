@@ -11,7 +11,7 @@ from scipy.special import betainc, betaincinv, gammaln
 
 from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.bernoulli import Bernoulli, Trials
 from likely.families.beta_binomial import BetaBinomial
 from likely.families.beta_negative_binomial import BetaNegativeBinomial, log_ways

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from likely.core.arrays import Array, BadEntry, n_rows, rows
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.column_law import FeatureLaw
 from likely.families.feature_sums import FeatureSums
 from likely.maths.shapes import LARGEST, dirichlet_height, dirichlet_shapes

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, parameter
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.extremes import Extremes
 from likely.families.grain import grain
 from likely.families.law import lone

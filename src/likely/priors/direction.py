@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 from likely.families.feature_sums import FeatureSums
 from likely.families.law import lone
 from likely.families.von_mises import VonMises

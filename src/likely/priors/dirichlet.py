@@ -12,7 +12,7 @@ from scipy.special import betaincinv, digamma
 
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.categorical import Categorical, LevelCounts, known_levels
 from likely.families.law import in_units, lone
 from likely.maths.special import (

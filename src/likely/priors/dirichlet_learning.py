@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, BadEntry, Index, n_rows, refuse_infinite, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads
-from likely.errors import DataError, ShapeError, sentence
+from likely.core.errors import DataError, ShapeError, sentence
 from likely.families.counts import member_weights
 from likely.families.feature_sums import FeatureSums, feature_sums
 from likely.families.law import Law

@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.random import Generator
 
+from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, sentence
 
 WORTH = 0.1  # rows that the weak prior is worth
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, Mask, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 from likely.families.floors import warn_of_constants
 from likely.families.gaussian import Gaussian
 from likely.families.law import lone

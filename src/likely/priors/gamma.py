@@ -11,7 +11,7 @@ from scipy.special import gammaincinv
 
 from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
-from likely.errors import DomainError, ShapeError, sentence
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.column_law import same_columns
 from likely.families.counts import Counts, one_column
 from likely.families.exponential import Exponential

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.families.column_law import FeatureLaw
 from likely.families.positive_sums import PositiveSums, positive_sums
 from likely.maths.shapes import gamma_shape

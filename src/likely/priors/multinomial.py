@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, parameter
+from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, sentence
 from likely.families.dirichlet_multinomial import DirichletMultinomial
 from likely.families.law import lone
 from likely.families.multinomial import Multinomial, WordCounts

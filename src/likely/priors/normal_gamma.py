@@ -11,8 +11,8 @@ from numpy.random import Generator
 from scipy.special import digamma, gammaincinv, gammaln
 
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 from likely.families.gaussian import Gaussian
 from likely.families.law import added, in_units, lone
 from likely.families.moments import ColumnMoments, Moments

@@ -10,8 +10,8 @@ from numpy.random import Generator
 from scipy.special import chdtri, digamma, gammaln
 
 from likely.core.arrays import Array, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, ShapeError, sentence
 from likely.families.floors import column_floor, warn_of_constants
 from likely.families.gaussian import Gaussian
 from likely.families.law import in_units, lone

@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy.random import Generator
 
+from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, sentence
 from likely.families.product import Product, ProductStats
 
 

@@ -10,8 +10,8 @@ from numpy.random import Generator
 from scipy.special import gammaln
 
 from likely.core.arrays import Array, parameter
+from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
-from likely.errors import DomainError, sentence
 from likely.priors.weak import weak_gaussian
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.core.notes import unheard
+from likely.core.warnings import unheard
 from likely.data.cepstra import Cepstra
 from likely.data.signal import loud_part
 from likely.estimators.gaussian import GaussianDensity

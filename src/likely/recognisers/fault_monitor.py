@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from likely.core.arrays import Array, refuse_infinite, rows, weights
-from likely.core.notes import tell
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.core.spacing import tell_of_uneven
+from likely.core.time_index import tell_of_uneven
+from likely.core.warnings import tell
 from likely.decisions.false_alarms import (
     CONFIDENCE,
     allowed_shares,
@@ -24,7 +25,6 @@ from likely.decisions.false_alarms import (
     supported_rate,
     tempered,
 )
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.recogniser import Recogniser
 from likely.estimators.sequence_border import cut
 from likely.models.fault_watch import FaultBelief, FaultWatch, Watched

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from likely.core.arrays import Array, Index, Mask, weights
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimators.recogniser import Recogniser
 from likely.models.association import DataAssociation, TrackBelief
 from likely.models.clock import clock, clocks

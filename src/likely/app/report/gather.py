@@ -9,7 +9,7 @@ import numpy as np
 from likely.app.report.study import ColumnFacts
 from likely.app.report.words import clipped, number, percent
 from likely.core.arrays import Array
-from likely.errors import ShapeError, sentence
+from likely.core.errors import ShapeError, sentence
 
 BINS = 24
 LEVELS = 12  # of a category; the rarer ones are added up

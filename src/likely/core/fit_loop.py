@@ -11,10 +11,10 @@ import numpy as np
 
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Engine, Threads
-from likely.core.notes import said_once
-from likely.core.progress import Progress
-from likely.core.report import FitReport, Run
-from likely.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, sentence
+from likely.core.fit_checkpoint import Progress
+from likely.core.fit_report import FitReport, Run
+from likely.core.warnings import said_once
 
 FALLS = 1e-8  # of the objective's size: what rounding may take away; EM itself never does
 INTERRUPTED = "interrupted"

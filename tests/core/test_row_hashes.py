@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from likely.core.columns import Columns
-from likely.core.hashing import _bits, _folded, row_hashes
 from likely.core.ragged import Ragged
+from likely.core.row_hashes import _bits, _folded, row_hashes
 
 
 def plain(a):

@@ -7,8 +7,8 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import likely as lk
+from likely.core.errors import DataError, DomainError
 from likely.core.filter import follow, step
-from likely.errors import DataError, DomainError
 
 
 def rows(n: int = 40, seed: int = 0) -> np.ndarray:

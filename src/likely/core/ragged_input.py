@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Index, is_gap, unmasked
 from likely.core.columns import Columns
-from likely.core.spacing import tell_of_uneven
-from likely.errors import DataError, ShapeError, sentence
+from likely.core.errors import DataError, ShapeError, sentence
+from likely.core.time_index import tell_of_uneven
 
 Frames = Any  # an array (T, …), or Columns of T rows
 WHOSE = "Ragged"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.errors import NotConverged, sentence
+from likely.core.errors import NotConverged, sentence
 
 EMPTY = 1e-9  # share of all weight below which a component explains nothing
 NEAR = 1e-5  # nats per row by which starts may differ that reached the same: each has a weak prior of its own scale

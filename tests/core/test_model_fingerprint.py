@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import likely as lk
-from likely.core.fingerprints import fingerprint, in_a_row
+from likely.core.model_fingerprint import fingerprint, in_a_row
 
 
 def test_every_number_counts():
@@ -67,6 +67,8 @@ def test_estimators_count_by_settings_and_what_was_learnt():
 
 @pytest.mark.slow
 def test_it_is_the_same_in_another_process():
-    code = "import likely as lk; from likely.core.fingerprints import fingerprint as f; print(f(lk.Poisson([1.5])))"
+    code = (
+        "import likely as lk; from likely.core.model_fingerprint import fingerprint as f; print(f(lk.Poisson([1.5])))"
+    )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert told.strip() == fingerprint(lk.Poisson([1.5]))

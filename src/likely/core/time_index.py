@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.notes import tell
+from likely.core.warnings import tell
 
 KINDS = ("DatetimeIndex", "TimedeltaIndex", "PeriodIndex")  # of pandas: a polars frame has no index
 JITTER = 0.1  # share of the median step by which others may differ: clocks are not exact

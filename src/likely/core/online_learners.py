@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import unmasked
-from likely.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, sentence
 
 
 @dataclass(frozen=True)

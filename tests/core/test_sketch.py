@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from likely.core.columns import Columns
+from likely.core.errors import DomainError, LikelyError, ShapeError
 from likely.core.ragged import Ragged
-from likely.errors import DomainError, LikelyError, ShapeError
-from likely.models.sketch import Sketch
+from likely.core.sketch import Sketch
 
 
 def same(a, b):
@@ -32,7 +32,7 @@ def x():
 
 
 def test_it_holds_the_distinct_rows_of_smallest_hash(x):
-    from likely.core.hashing import row_hashes
+    from likely.core.row_hashes import row_hashes
 
     s, h = Sketch.of(x, size=100), row_hashes(x)
     np.testing.assert_array_equal(s.hashes, np.unique(h)[:100])

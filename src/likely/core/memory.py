@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from likely.errors import DataError, sentence
+from likely.core.errors import DataError, sentence
 
 
 def room() -> float:

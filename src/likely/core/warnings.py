@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from likely.errors import FitWarning, LikelyError
+from likely.core.errors import FitWarning, LikelyError
 
 _listener: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("listener", default=None)
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, n_rows, refuse_infinite, weights
 from likely.core.columns import Columns
-from likely.core.hashing import Hashes, row_hashes
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
+from likely.core.row_hashes import Hashes, row_hashes
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.errors import DataError, DomainError, ShapeError, sentence
 
 SIZE = 10_000  # rows kept: enough for hundreds of seeds, and their distances take milliseconds
 

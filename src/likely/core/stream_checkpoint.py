@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from likely.core.arrays import Index
+from likely.core.errors import DataError, sentence
 from likely.core.value import Value
-from likely.errors import DataError, sentence
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, numbers
 from likely.core.columns import Columns
+from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.errors import DataError, ShapeError, sentence
 
 FRAMES, COVARIATES = "frames", "covariates"
 WHOSE = "covariates"

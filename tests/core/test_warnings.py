@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.core.notes import said_once, speaking_as, tell, unheard
-from likely.errors import DataError, FitWarning
+from likely.core.errors import DataError, FitWarning
+from likely.core.warnings import said_once, speaking_as, tell, unheard
 
 
 def heard(f):
