@@ -153,7 +153,7 @@ def test_the_order_means_what_it_says(room, target, lazy, allowed):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("import likely.maths.special", {"maths"}),
+        ("import likely.numerics.special", {"maths"}),
         ("from likely.core import blocks", {"core"}),
         ("from likely import errors, Gaussian", {"errors", "__init__"}),
         ("from ..maths import special", {"maths"}),

@@ -162,7 +162,7 @@ _HOMES = {
     "likely.families.walsh": ["Walsh"],
     "likely.families.wishart": ["Wishart"],
     "likely.files": ["Checkpoint", "load", "save"],
-    "likely.maths.stirling": ["bell", "log_stirling2", "stirling2"],
+    "likely.numerics.stirling": ["bell", "log_stirling2", "stirling2"],
     "likely.models.barycentre": ["Barycentre", "barycentre"],
     "likely.models.centres": ["Centres"],
     "likely.models.choice_of_k": ["choose_k"],
@@ -418,7 +418,6 @@ if TYPE_CHECKING:
     from likely.families.walsh import Walsh
     from likely.families.wishart import Wishart
     from likely.files import Checkpoint, load, save
-    from likely.maths.stirling import bell, log_stirling2, stirling2
     from likely.models.barycentre import Barycentre, barycentre
     from likely.models.centres import Centres
     from likely.models.choice_of_k import choose_k
@@ -481,6 +480,7 @@ if TYPE_CHECKING:
     from likely.models.warping import Warping, dtw, number_of_paths
     from likely.models.word_grammar import Bigram, learn_bigram
     from likely.models.word_network import WordNetwork
+    from likely.numerics.stirling import bell, log_stirling2, stirling2
     from likely.priors.beta import Beta
     from likely.priors.bilateral_pareto import BilateralPareto
     from likely.priors.direction import DirectionPrior

@@ -11,7 +11,7 @@ from likely.families.log_walsh_climb import forest, learnt_pairs
 from likely.families.log_walsh_fits import EXACT, all_log_cells, exact_log_z
 from likely.families.sign_annealing import TEMPERATURES, temperatures
 from likely.families.sign_sums import number_of_sets, places
-from likely.maths.hadamard import all_cells, cells_of
+from likely.numerics.walsh_hadamard import all_cells, cells_of
 
 
 def ising(d, seed=0, size=0.3):

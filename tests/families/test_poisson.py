@@ -15,7 +15,7 @@ import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.families.counts import smallest
 from likely.families.poisson import Counts, Poisson
-from likely.maths import special as counts
+from likely.numerics import special as counts
 from likely.priors.gamma import Gamma
 
 EPS = float(np.finfo(float).eps)

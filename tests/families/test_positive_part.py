@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.maths.hadamard import all_cells
+from likely.numerics.walsh_hadamard import all_cells
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not positive")
 LAWS = {

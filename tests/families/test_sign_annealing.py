@@ -59,7 +59,7 @@ def test_draws_have_the_moments(strength):
 
 
 def exact_pairs(law):
-    from likely.maths.hadamard import all_cells
+    from likely.numerics.walsh_hadamard import all_cells
 
     cells = 2 * all_cells(law.dim) - 1
     return (cells * law.probabilities[:, None]).T @ cells

@@ -9,7 +9,7 @@ import likely as lk
 from likely.families.log_walsh_fits import exact_log_z
 from likely.families.sign_elimination import drawn_by_elimination, eliminated, order_of
 from likely.families.sign_sums import number_of_sets
-from likely.maths.hadamard import all_cells
+from likely.numerics.walsh_hadamard import all_cells
 
 
 def sparse_net(d, degree, seed=0):

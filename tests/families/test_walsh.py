@@ -11,7 +11,7 @@ import scipy.sparse
 import likely as lk
 from likely.families.cut_draws import _tell_of_few, drawn_rows
 from likely.families.sign_sums import MOST, SignSums, numbers_of, sets_of
-from likely.maths.hadamard import all_cells, cell_numbers
+from likely.numerics.walsh_hadamard import all_cells, cell_numbers
 
 LAWS = {"walsh": lk.Walsh, "bahadur": lk.Bahadur, "log walsh": lk.LogWalsh}
 

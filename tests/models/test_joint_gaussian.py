@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from likely.maths import roots
 from likely.models.joint_gaussian import (
     GRAIN,
     Linear,
@@ -18,6 +17,7 @@ from likely.models.joint_gaussian import (
     seen,
     triangular,
 )
+from likely.numerics import covariance_roots
 
 
 def sizes_of(size):
@@ -75,7 +75,7 @@ def test_independent_noise_is_a_diagonal_factor(rng, at, deviations):
     a, b = seen(np.zeros(4), root, short, e), seen(np.zeros(4), root, long, e)
     assert a.log_prob == pytest.approx(b.log_prob, abs=1e-12)
     np.testing.assert_allclose(a.mean, b.mean, atol=1e-12)
-    np.testing.assert_allclose(roots.square(a.root), roots.square(b.root), atol=1e-12)
+    np.testing.assert_allclose(covariance_roots.square(a.root), covariance_roots.square(b.root), atol=1e-12)
 
 
 def test_roots(rng):

@@ -7,9 +7,9 @@ import pytest
 
 from likely import DataError, Serial, Stop
 from likely.core.fit_loop import iterate
-from likely.maths.roots import is_covariance
 from likely.models.linear_climbing import learnt
 from likely.models.linear_structure import variance_labels
+from likely.numerics.covariance_roots import is_covariance
 from tests.laws.compare import arrays_of
 from tests.reliability.linear_problems import KINDS, Problem, problem
 

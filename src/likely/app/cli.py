@@ -18,7 +18,7 @@ import click
 
 from likely._version import __version__
 from likely.core.errors import from_shell
-from likely.loops import compile
+from likely.numerics import compile
 
 # name: (module:function, summary); the summary stands here so that --help imports none of them
 COMMANDS = {

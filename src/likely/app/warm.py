@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from likely.loops import compile
+from likely.numerics import compile
 
 EPILOG = "\b\nExamples:\n  likely warm\n  likely warm hmm kalman\nCompiled loops are kept where `likely info` says.\n"
 

@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DomainError, sentence
 from likely.families.gaussian import Gaussian
-from likely.maths import spd
+from likely.numerics import spd
 
 NOTHING = 1e-10  # of numbers without units: what is smaller counts as 0
 EPS = float(np.finfo(np.float64).eps)

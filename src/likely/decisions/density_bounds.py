@@ -16,8 +16,8 @@ from likely.families.categorical import Categorical
 from likely.families.gaussian import Gaussian
 from likely.families.law import Estimate
 from likely.families.poisson import Poisson
-from likely.maths import spd
-from likely.maths.golden import least
+from likely.numerics import spd
+from likely.numerics.golden_section import least
 
 DRAWS = 100_000
 

@@ -16,7 +16,7 @@ from likely.decisions.bayes_error import bayes_error
 from likely.decisions.density_bounds import DRAWS, both_bounds, checked_draws
 from likely.decisions.posteriors import posteriors
 from likely.decisions.problem import Problem, problem, shares
-from likely.maths.special import LOG_2
+from likely.numerics.special import LOG_2
 
 FIELDS = {"Gini": "gini", "entropy": "entropy", "Bhattacharyya": "bhattacharyya", "Chernoff": "chernoff"}  # by label
 

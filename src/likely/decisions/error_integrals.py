@@ -12,7 +12,7 @@ from likely.core.arrays import Array, Index
 from likely.decisions.problem import Problem
 from likely.families.gaussian import Gaussian
 from likely.families.law import Estimate
-from likely.maths import spd
+from likely.numerics import spd
 
 SAME = 1e-13  # covariances that differ by less, in units of their columns, are one
 POINTS = 1001  # quantiles of each law where decisions are looked at

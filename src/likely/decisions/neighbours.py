@@ -13,7 +13,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.decisions.calibration import Statistic
 from likely.decisions.intervals import Interval, as_counts, proportion, shown_p
-from likely.maths.spd import cholesky, solve_factor
+from likely.numerics.spd import cholesky, solve_factor
 
 TINY = 1e-300
 TREE = 10  # columns up to which a tree is quicker than all distances

@@ -13,7 +13,7 @@ from likely.decisions.conic import Canonical, canonical
 from likely.decisions.problem import Problem
 from likely.families.gaussian import Gaussian
 from likely.families.law import Estimate
-from likely.maths.golden import least
+from likely.numerics.golden_section import least
 
 ENOUGH = 1e-7  # error of a tail beyond which draws are asked instead
 RARE = -60.0  # log of a probability beside which its opposite is 1

@@ -17,7 +17,7 @@ from likely.families.positive_part import CutLaw
 from likely.families.sign_law import width_of
 from likely.families.sign_sums import SignSums, checked_order, expanded, number_of_sets, numbers_of, sets_of
 from likely.families.walsh import tell_of_gaps, tell_of_negative
-from likely.maths.hadamard import all_cells
+from likely.numerics.walsh_hadamard import all_cells
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,9 @@ from likely.families.column_law import ValueLaw, column_moments
 from likely.families.counts import exact_expectation
 from likely.families.known_trials import KnownTrials, given_trials, largest_counts
 from likely.families.law import Estimate, in_units, lone
-from likely.maths.climbing import Spot, climb
-from likely.maths.special import digamma_gap, gamma_excess
-from likely.maths.urns import log_two_colours, nearly_certain
+from likely.numerics.newton_ascent import Spot, climb
+from likely.numerics.polya_urn import log_two_colours, nearly_certain
+from likely.numerics.special import digamma_gap, gamma_excess
 
 LONGEST = 1 << 24  # trials of a law whose probabilities are summed one by one
 SMALLEST, LARGEST = 1e-6, 1e8  # a and b that learning may reach: below, all or nothing; above, a binomial law

@@ -13,8 +13,8 @@ from likely.core.errors import DomainError, sentence
 from likely.families.column_law import ColumnLaw
 from likely.families.counts import draw_counts
 from likely.families.weighted_values import WeightedValues
-from likely.maths.special import count_by_count, log_factorial, log_gamma_ratio
-from likely.maths.urns import log_two_colours, nearly_certain
+from likely.numerics.polya_urn import log_two_colours, nearly_certain
+from likely.numerics.special import count_by_count, log_factorial, log_gamma_ratio
 
 LONGEST = 1 << 22  # counts that are summed one by one
 

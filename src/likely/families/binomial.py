@@ -18,7 +18,7 @@ from likely.families.column_law import ColumnLaw, column_moments
 from likely.families.counts import exact_expectation, member_weights, per_member, smallest
 from likely.families.known_trials import KnownTrials, given_trials, largest_counts
 from likely.families.law import Estimate, in_units, lone
-from likely.maths.special import LOG_2PI, deviance, log_factorial, peak_parts
+from likely.numerics.special import LOG_2PI, deviance, log_factorial, peak_parts
 
 ROUNDING = 1e-13  # share of a column's trials that is left where all that succeeded are subtracted from all
 FEW = 1 << 17  # counts that are summed one by one; of wider laws, the entropy is a series

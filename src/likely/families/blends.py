@@ -24,7 +24,7 @@ from likely.core.arrays import Array, Index
 from likely.core.blocks import ROWS
 from likely.families.floors import column_floor, flats_lifted
 from likely.families.moments import Moments
-from likely.maths import spd
+from likely.numerics import spd
 
 GRID = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 45)])  # weights that are tried
 TIE = 1e-9  # of the log-likelihood: weights that are as good as the best up to this; the smallest of them is taken

@@ -14,7 +14,7 @@ from likely.families.cauchy_fit import best_cauchy
 from likely.families.centred import Centred
 from likely.families.column_law import ValueLaw
 from likely.families.law import in_units, lone
-from likely.maths.special import LOG_2, LOG_PI
+from likely.numerics.special import LOG_2, LOG_PI
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.families.column_law import FeatureLaw
 from likely.families.law import in_units, lone
-from likely.maths.gamma_shares import lower_point, lower_share
-from likely.maths.inverse_digamma import inverse_digamma
-from likely.maths.special import LOG_2, gamma_divergence, gamma_entropy, log_gamma_density
+from likely.numerics.gamma_cdf import lower_point, lower_share
+from likely.numerics.inverse_digamma import inverse_digamma
+from likely.numerics.special import LOG_2, gamma_divergence, gamma_entropy, log_gamma_density
 
 SMALLEST = float(np.finfo(np.float64).tiny)
 

@@ -15,7 +15,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.families.law import Estimate
-from likely.maths.special import log_factorial
+from likely.numerics.special import log_factorial
 
 # ---------------------------------------------------------------- the statistic
 

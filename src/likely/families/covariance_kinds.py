@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.maths import small, spd
+from likely.numerics import small_matrices, spd
 
 KINDS = ("full", "diagonal", "spherical")
 SMALL = 256  # entries of a covariance up to which a look at each is cheap
@@ -85,4 +85,4 @@ def _plainly_definite(covariance: Array) -> bool:
         return False
     if not (covariance == np.swapaxes(covariance, 1, 2)).all():
         return False
-    return small.roots(small.members_last(covariance)) is not None
+    return small_matrices.roots(small_matrices.members_last(covariance)) is not None

@@ -19,8 +19,8 @@ from likely.families.multinomial import EXPECTED, Multinomial, count_rows, refus
 from likely.families.sparse_rows import SparseRows, row_products, row_sums, shares_of
 from likely.families.urn_counts import UrnCounts, urn_counts
 from likely.families.urn_learning import fitted_alpha
-from likely.maths.special import count_by_count, log_gamma_ratio, log_ways
-from likely.maths.urns import colour, fall, heap, log_product, nearly_certain, rounded_off
+from likely.numerics.polya_urn import colour, fall, heap, log_product, nearly_certain, rounded_off
+from likely.numerics.special import count_by_count, log_gamma_ratio, log_ways
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,8 @@ from likely.core.errors import DataError, ShapeError, sentence
 from likely.families.categorical import Categorical
 from likely.families.gaussian import Gaussian
 from likely.families.student_t import StudentT
-from likely.maths import small, spd
-from likely.maths.special import LOG_2PI, gamma_excess
+from likely.numerics import small_matrices, spd
+from likely.numerics.special import LOG_2PI, gamma_excess
 
 SOME = 64  # members of other laws at a time: 64 × 64 densities of which the diagonal is kept
 
@@ -143,15 +143,15 @@ def _distances(law: Gaussian, x: Array) -> tuple[Array, Any, int] | None:
     if law.kind != "full" or d == 1:
         return _by_columns(z, _variances(law), d)
     if not law.tied:
-        root = small.roots(small.members_last(law.covariance))
+        root = small_matrices.roots(small_matrices.members_last(law.covariance))
         if root is None:
             return None
-        v = small.solve(root, small.members_last(z))
-        return np.einsum("dk,dk->k", v, v), small.logdet(root), d
+        v = small_matrices.solve(root, small_matrices.members_last(z))
+        return np.einsum("dk,dk->k", v, v), small_matrices.logdet(root), d
     root = spd.cholesky(law.covariance)
     if root is None:
         return _on_flat(z, law)
-    v = small.solve(root[..., None], small.members_last(z))
+    v = small_matrices.solve(root[..., None], small_matrices.members_last(z))
     return np.einsum("dk,dk->k", v, v), spd.logdet(root), d
 
 
@@ -189,7 +189,7 @@ def coloured(law: Gaussian, noise: Array) -> Array:
     """What white noise (K, d) becomes under each member: μ_k + L_k ε_k."""
     if law.kind == "full" and law.dim > 1:
         root = spread_factor(law)
-        noise = np.ascontiguousarray(small.apply(root, small.members_last(noise)[: root.shape[1]]).T)
+        noise = np.ascontiguousarray(small_matrices.apply(root, small_matrices.members_last(noise)[: root.shape[1]]).T)
     elif law.covariance.ndim == 0:
         noise = noise * float(law.covariance) ** 0.5
     else:
@@ -204,11 +204,11 @@ def spread_factor(law: Gaussian) -> Array:
         c = law.covariance if law.kind == "diagonal" else law.covariance[..., None]
         deviation = np.sqrt(np.broadcast_to(c, (*c.shape[:-1], law.dim)))
         wide = np.atleast_2d(deviation)[:, :, None] * np.eye(law.dim)
-        return small.members_last(wide)
+        return small_matrices.members_last(wide)
     if law.covariance.ndim == 2:
         found = spd.cholesky(law.covariance)
         return (_flat(law.covariance) if found is None else found)[..., None]
-    root = small.roots(small.members_last(law.covariance))
+    root = small_matrices.roots(small_matrices.members_last(law.covariance))
     return _flats(law.covariance) if root is None else root
 
 
@@ -222,4 +222,4 @@ def _flat(covariance: Array) -> Array:
 def _flats(covariance: Array) -> Array:
     """Of members that are singular one by one: square roots by eigenvalues, those below rounding as 0."""
     values, vectors = np.linalg.eigh(covariance)
-    return small.members_last(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
+    return small_matrices.members_last(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])

@@ -38,7 +38,7 @@ from likely.families.radial import PROFILES, Profile, check_function, log_volume
 from likely.families.student_t_climb import Climb
 from likely.families.student_t_steps import prior_mode
 from likely.families.weighted_rows import WeightedRows, side_by_side, weighted_rows
-from likely.maths import spd
+from likely.numerics import spd
 
 if TYPE_CHECKING:
     from likely.families.radial_line import Sides

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.families.column_law import FeatureLaw, refuse_few
 from likely.families.law import in_units, lone
-from likely.maths.special import deviance
+from likely.numerics.special import deviance
 
 
 @dataclass(frozen=True, eq=False)

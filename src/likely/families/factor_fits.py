@@ -8,8 +8,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from likely.core.arrays import Array, Mask
-from likely.maths import spd
-from likely.maths.eigenspaces import TIED, settled, upright
+from likely.numerics import spd
+from likely.numerics.eigenvectors import TIED, settled, upright
 
 STEPS = 100  # Newton's method needs 5 to 10 from nothing, 2 from the last round of EM, 20 where a noise vanishes
 ACTIVE = 1e-12  # slope below which a noise is as good as it gets

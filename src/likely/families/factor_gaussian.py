@@ -21,7 +21,7 @@ from likely.families.latent import Latent
 from likely.families.law import Law, in_units
 from likely.families.low_rank import LowRank
 from likely.families.moments import Moments
-from likely.maths.special import LOG_2PI
+from likely.numerics.special import LOG_2PI
 
 KINDS = ("spherical", "diagonal")
 LOUD = 1e4  # signal over noise beyond which traces through the noise lose digits that the covariance still has

@@ -11,7 +11,7 @@ from likely.core.errors import DataError, about_columns, sentence
 from likely.core.warnings import tell
 from likely.families.moments import ColumnMoments, Moments
 from likely.families.unseen import never_observed
-from likely.maths import spd
+from likely.numerics import spd
 
 ROUNDING = 1e-14  # a standard deviation below this share of a column's size is what sums leave of a constant
 TINY, HUGE = 1e-290, 1e300  # variances outside have lost digits to the ends of the number range

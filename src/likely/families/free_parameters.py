@@ -13,7 +13,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.maths import spd
+from likely.numerics import spd
 
 ME = "free parameters"
 LEAST = 1e-12  # what is on the fence (a probability of 0) is put beside it

@@ -15,8 +15,8 @@ from scipy.special import digamma, gammaln, i0e, i1e
 
 from likely.core.arrays import Array, Index, Mask
 from likely.families.free_parameters import FreeParameters, ways_of
-from likely.maths import spd
-from likely.maths.special import LOG_2, LOG_2PI, LOG_PI
+from likely.numerics import spd
+from likely.numerics.special import LOG_2, LOG_2PI, LOG_PI
 
 FARTHEST = 250.0  # of logarithms in θ: beyond it numbers may end, and differences, which are fenced, take over
 LARGE_DOF = 1e5  # from here on ψ((ν + d)/2) − ψ(ν/2) − d/ν is a series: as a difference it loses all digits

@@ -36,8 +36,8 @@ from likely.families.law import in_units, lone
 from likely.families.moments import ColumnMoments, Moments
 from likely.families.owned import gather_rows, in_turns, members_of
 from likely.families.quadratic import Quadratic
-from likely.maths import spd
-from likely.maths.special import LOG_2PI
+from likely.numerics import spd
+from likely.numerics.special import LOG_2PI
 
 LOOK = 1024  # rows that a first look takes
 SEGMENTS = 16  # members from which rows with owners may be summed in segments rather than member by member

@@ -13,7 +13,7 @@ import numpy as np
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.law import Law
-from likely.maths import spd
+from likely.numerics import spd
 
 if TYPE_CHECKING:
     from likely.families.gaussian import Gaussian

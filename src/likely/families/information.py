@@ -36,7 +36,7 @@ from likely.families.law import Estimate
 from likely.families.line import Atoms, Line, generator, integral, log_density, look
 from likely.families.product import Product
 from likely.families.supports import rules_out
-from likely.maths.special import LOG_2
+from likely.numerics.special import LOG_2
 
 
 def kl(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:

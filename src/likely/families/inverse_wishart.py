@@ -12,8 +12,8 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.families.law import in_units, lone
 from likely.families.matrix_law import MatrixLaw, bartlett, divergence_of_dof, matrix_constant, multidigamma
-from likely.maths import spd
-from likely.maths.special import LOG_2
+from likely.numerics import spd
+from likely.numerics.special import LOG_2
 
 
 @dataclass(frozen=True, eq=False)

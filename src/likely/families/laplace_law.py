@@ -13,7 +13,7 @@ from likely.families.centred import Centred
 from likely.families.column_law import ValueLaw, unsigned_variance
 from likely.families.grain import grain
 from likely.families.law import in_units, lone
-from likely.maths.special import LOG_2, deviance, log_ratio
+from likely.numerics.special import LOG_2, deviance, log_ratio
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from likely.core.value import Value
 from likely.core.warnings import said_once, tell
 from likely.families.line import expectation
 from likely.families.unseen import tell_unseen
-from likely.maths.special import LOG_2
+from likely.numerics.special import LOG_2
 
 
 class Estimate(NamedTuple):

@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.maths.quadrature import integrate
+from likely.numerics.quadrature import integrate
 
 LOOK = 512  # draws that tell what kind of law this is
 FARTHEST = 150.0  # x = centre + scale · sinh(t) up to this t: 10⁶⁵ scales to either side

@@ -24,7 +24,7 @@ from likely.families.sign_crowd import Crowd
 from likely.families.sign_elimination import Eliminated, drawn_by_elimination, eliminated
 from likely.families.sign_law import SignLaw, width_of
 from likely.families.sign_sums import SignSums, checked_order, each_share, expanded, number_of_sets, places
-from likely.maths.hadamard import expectations
+from likely.numerics.walsh_hadamard import expectations
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.warnings import tell
 from likely.families.sign_sums import pair_matrix, places, split_sizes
-from likely.maths.hadamard import all_cells, cells_of, expectations
+from likely.numerics.walsh_hadamard import all_cells, cells_of, expectations
 
 EXACT = 20  # columns up to which all cells are summed
 NEWTON = 1500  # sets up to which Newton's equations are solved

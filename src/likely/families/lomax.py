@@ -12,7 +12,7 @@ from scipy.special import hyp2f1
 from likely.core.arrays import Array
 from likely.families.column_law import ColumnLaw
 from likely.families.law import in_units, lone
-from likely.maths.special import log_ratio
+from likely.numerics.special import log_ratio
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.maths.spd import EPS
+from likely.numerics.spd import EPS
 
 STRIP = 1 << 17  # numbers centred at a time: a megabyte, as for moments
 ALLOWED = 1e-9  # absolute error of a distance that the difference may make

@@ -16,8 +16,8 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.families.counts import member_weights
 from likely.families.law import Law
 from likely.families.matrix_rows import Matrices, MatrixSums, matrices, matrix_sums
-from likely.maths import spd
-from likely.maths.special import LOG_PI, deviance, digamma_gap, gamma_divergence, gamma_excess, peak
+from likely.numerics import spd
+from likely.numerics.special import LOG_PI, deviance, digamma_gap, gamma_divergence, gamma_excess, peak
 
 LARGEST_DOF = 1e9  # beyond, a law of matrices is a point
 

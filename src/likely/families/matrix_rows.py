@@ -11,7 +11,7 @@ from likely.core.arrays import Array, Index, Mask, numbers, refuse_infinite
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.maths import spd
+from likely.numerics import spd
 
 
 class Matrices(NamedTuple):

@@ -15,7 +15,7 @@ from likely.core.arrays import Array, like_input, parameter, refuse_infinite, ro
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.counts import one_column
 from likely.families.law import Law, in_units
-from likely.maths.quadrature import integrate
+from likely.numerics.quadrature import integrate
 
 ME = "MaximumEntropyLaw"
 PANELS, REACH = 200, 40.0  # panels in t from −40 to 40: e⁴⁰ is farther than any scale

@@ -22,7 +22,7 @@ from likely.families.column_law import tell_fractions
 from likely.families.counts import LARGEST_SUM, per_member, weighted_sum
 from likely.families.law import Estimate, Law, in_units, lone
 from likely.families.sparse_rows import SparseRows, column_sums, is_sparse, row_sums, shares_of
-from likely.maths.special import count_peak, deviance, log_factorial, log_ways
+from likely.numerics.special import count_peak, deviance, log_factorial, log_ways
 
 SUM_TO_ONE = 1e-9
 EXPECTED = "the others are scored as expected counts"  # what becomes of fractions

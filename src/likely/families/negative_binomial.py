@@ -20,7 +20,7 @@ from likely.families.law import Estimate, in_units, lone
 from likely.families.overdispersion import fitted_sizes, limit_of
 from likely.families.sparse_rows import SparseRows, is_sparse, row_sums, shares_of, unstored, whole_counts
 from likely.families.weighted_values import WeightedValues, sparse_values, weighted_values
-from likely.maths.special import count_by_count, deviance, peak, peak_parts
+from likely.numerics.special import count_by_count, deviance, peak, peak_parts
 
 FEW = 1 << 17  # counts that are summed one by one; wider laws are integrated beyond the first 4096
 TAIL = 1e-25  # probability that may be left out

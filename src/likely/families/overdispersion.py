@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.maths.crossings import crossings
-from likely.maths.special import deviance, digamma_gap
+from likely.numerics.root_finding import crossings
+from likely.numerics.special import deviance, digamma_gap
 
 LIMIT = 1e8  # times the mean: a size from which the law is a Poisson law to eight digits
 TINY = 1e-8  # the smallest size looked for

@@ -31,7 +31,7 @@ from likely.families.counts import (
 from likely.families.law import Estimate, Law, in_units, lone
 from likely.families.sparse_rows import SparseRows, column_sums, is_sparse, row_sums, shares_of, unstored, whole_counts
 from likely.families.unseen import tell_of_gaps
-from likely.maths.special import LOG_2PI, count_by_count, count_peak, deviance, log_factorial
+from likely.numerics.special import LOG_2PI, count_by_count, count_peak, deviance, log_factorial
 
 MANY = 4  # members from which one product beats a pass a member
 ALLOWED = 1e-9  # absolute error that the product may make; rows beyond it go entry by entry

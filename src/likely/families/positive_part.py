@@ -18,7 +18,7 @@ from likely.core.errors import DomainError, sentence
 from likely.families.law import Estimate
 from likely.families.log_walsh_fits import EXACT
 from likely.families.sign_law import SignLaw
-from likely.maths.hadamard import all_cells, cell_numbers
+from likely.numerics.walsh_hadamard import all_cells, cell_numbers
 
 COMPLETIONS = 1 << 22  # ways to fill gaps that are looked at side by side
 ROUNDING = 1e-12  # of the largest cell: less below 0 is rounding

@@ -20,7 +20,7 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.families.counts import per_member
-from likely.maths.special import deviance, log_ratio
+from likely.numerics.special import deviance, log_ratio
 
 POOR = 1e-4  # of what was added up: a sum of which less is left is taken again, about the member's own mean
 

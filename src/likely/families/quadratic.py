@@ -20,7 +20,7 @@ import numpy as np
 from likely.core.arrays import Array, Index, Mask, refuse_infinite
 from likely.families import moments
 from likely.families.gaps import Patterns, observed
-from likely.maths import spd
+from likely.numerics import spd
 
 MANY = 4  # members from which the product beats the factors (measured at d = 2 … 64)
 WIDE = 64  # columns up to which it does: the features of a full spread grow with their square

@@ -13,7 +13,7 @@ from scipy.special import digamma, gammaln, zeta
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.maths.special import LOG_PI, gamma_excess
+from likely.numerics.special import LOG_PI, gamma_excess
 
 TOLERANCE = 1e-10  # relative error of a normaliser that is found by quadrature
 NEAREST = 1e-24  # squared distance below which a profile with a cusp counts as this

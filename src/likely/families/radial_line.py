@@ -14,7 +14,7 @@ from likely.core.errors import DomainError, sentence
 from likely.families.radial import TOLERANCE, _log_integrand, _range, profile_of
 from likely.families.student_t import _cdf as t_share
 from likely.families.student_t import _quantile as t_point
-from likely.maths.quadrature import GAUSS, KRONROD, NODES
+from likely.numerics.quadrature import GAUSS, KRONROD, NODES
 
 PANELS = 128
 HALVINGS = 60  # of a panel, to the last bit of log r

@@ -65,7 +65,7 @@ def checked_order(d: int, order: int, whose: str) -> int:
 
 @cache
 def places(d: int, order: int) -> Index:
-    """The number of each set among all 2ᵈ, as `maths.hadamard` counts them (M,)."""
+    """The number of each set among all 2ᵈ, as `numerics.walsh_hadamard` counts them (M,)."""
     numbers = [np.array([0])] + [(1 << (d - 1 - s)).sum(axis=1) for s in sets_of(d, order)]
     return np.concatenate(numbers).astype(np.intp)
 

@@ -13,7 +13,7 @@ from likely.core.arrays import Array, BadEntry, Index
 from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.families.counts import member_weights
-from likely.maths.special import log_ways
+from likely.numerics.special import log_ways
 
 
 def is_sparse(x: Any) -> bool:

@@ -21,7 +21,7 @@ from likely.families.gaussian import Gaussian, six_digits
 from likely.families.law import in_units, lone
 from likely.families.quadratic import Quadratic
 from likely.families.student_t_learning import LearnsScales
-from likely.maths.special import LOG_2PI, digamma_gap, gamma_excess
+from likely.numerics.special import LOG_2PI, digamma_gap, gamma_excess
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

@@ -15,7 +15,7 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.fit_loop import Step
 from likely.families.student_t_steps import LARGEST_DOF, LEAST_DOF
-from likely.maths import spd
+from likely.numerics import spd
 
 MEMORY = 6  # steps that are remembered
 PASSES = 500

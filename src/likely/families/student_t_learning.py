@@ -38,8 +38,8 @@ from likely.families.student_t_steps import (
     prior_mode,
 )
 from likely.families.unseen import tell_of_gaps
-from likely.maths import spd
-from likely.maths.special import deviance
+from likely.numerics import spd
+from likely.numerics.special import deviance
 
 FIRST_DOF = 4.0
 FIRST_PASSES = 8  # of plain EM, before steps say where they lead

@@ -10,7 +10,7 @@ from likely.core.arrays import Array
 from likely.families.gaussian import Gaussian
 from likely.families.moments import Moments
 from likely.families.scale_sums import ScaleSums
-from likely.maths.special import LOG_2PI, digamma_gap, gamma_excess
+from likely.numerics.special import LOG_2PI, digamma_gap, gamma_excess
 
 LEAST_DOF, LARGEST_DOF = 0.1, 1e6
 CUTS, ROUNDS = 63, 9  # of the bracket of log ν, again and again: 64⁹ leaves it no inside

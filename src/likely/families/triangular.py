@@ -17,7 +17,7 @@ from likely.families.triangle_fit import best_triangle
 from likely.families.triangle_moments import STEEPEST, corners, corners_beyond, standard_moments, tell_steep
 from likely.families.uniform import log_width
 from likely.families.weighted_values import WeightedValues
-from likely.maths.special import LOG_2, log_ratio
+from likely.numerics.special import LOG_2, log_ratio
 
 KNOWN = ("", "low", "high", "both")
 NEAREST = 1e-290  # of the range, from the lowest value: nearer ones are taken for it, as slopes must be numbers

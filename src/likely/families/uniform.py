@@ -14,7 +14,7 @@ from likely.families.column_law import ColumnLaw, refuse_few, unsigned_variance
 from likely.families.extremes import Extremes, extremes
 from likely.families.grain import grain
 from likely.families.law import in_units, lone
-from likely.maths.special import LOG_2
+from likely.numerics.special import LOG_2
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import polygamma
 
 from likely.core.arrays import Array, Index
-from likely.maths.climbing import Spot, climb
-from likely.maths.special import digamma_gap, gamma_excess
+from likely.numerics.newton_ascent import Spot, climb
+from likely.numerics.special import digamma_gap, gamma_excess
 
 SMALLEST, LARGEST = 1e-8, 1e8  # α that is looked for
 STARTS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # concentrations of which the best is climbed from

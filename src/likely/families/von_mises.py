@@ -14,8 +14,8 @@ from likely.core.errors import DomainError, sentence
 from likely.families.centred import Centred
 from likely.families.column_law import FeatureLaw
 from likely.families.law import in_units, lone
-from likely.maths.bessel import bessel_lack, bessel_ratio, concentration_of, log_i0_scaled
-from likely.maths.special import LOG_2PI
+from likely.numerics.bessel import bessel_lack, bessel_ratio, concentration_of, log_i0_scaled
+from likely.numerics.special import LOG_2PI
 
 GRAIN = 1e-15  # what a sum of unit vectors may lack to its length by rounding alone
 DROP = 45.0  # of log p: what lies further down adds nothing to an integral

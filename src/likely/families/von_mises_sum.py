@@ -12,8 +12,8 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.families.centred import Centred
 from likely.families.column_law import ColumnLaw
-from likely.maths.bessel import bessel_lack, bessel_ratio, log_i0_quotient, log_i0_scaled
-from likely.maths.special import LOG_2PI
+from likely.numerics.bessel import bessel_lack, bessel_ratio, log_i0_quotient, log_i0_scaled
+from likely.numerics.special import LOG_2PI
 
 DROP = 45.0  # of log p: what lies further down adds nothing to an integral
 NODES, SHARES = np.polynomial.legendre.leggauss(64)

@@ -15,9 +15,9 @@ from likely.families.cut_draws import drawn_rows
 from likely.families.positive_part import CutLaw
 from likely.families.sign_law import width_of
 from likely.families.sign_sums import SignSums, checked_order, expanded, number_of_sets, places
-from likely.maths.hadamard import cells_of
-from likely.maths.hadamard import expectations as walsh_transform
-from likely.maths.special import LOG_2
+from likely.numerics.special import LOG_2
+from likely.numerics.walsh_hadamard import cells_of
+from likely.numerics.walsh_hadamard import expectations as walsh_transform
 
 
 @dataclass(frozen=True, eq=False)

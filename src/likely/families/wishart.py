@@ -20,8 +20,8 @@ from likely.families.matrix_law import (
     multidigamma,
 )
 from likely.families.matrix_rows import matrices
-from likely.maths import spd
-from likely.maths.special import LOG_2
+from likely.numerics import spd
+from likely.numerics.special import LOG_2
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.numerics.compile import compiled
 
 STRIP = 496  # rows scored at a time: scores of 64 centres stay in the cache, and their lines do not crowd it
 UP, DOWN = 1.000001, 0.999999  # bounds are kept in single precision: these leave room for its rounding

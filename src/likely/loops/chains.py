@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled, with_entry
+from likely.numerics.compile import compiled, with_entry
 
 LEAST = 1e-200  # a frame's total below that is too near the end of the range to be divided by
 TINY = 1e-280  # products below that count as lost

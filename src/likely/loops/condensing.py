@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
 from likely.loops.neighbours import ABSOLUTE, LARGEST, SQUARED
+from likely.numerics.compile import compiled
 
 
 @compiled

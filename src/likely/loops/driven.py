@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.numerics.compile import compiled
 
 LEAST = 1e-200  # a frame's total below that is too near the end of the range to be divided by
 TINY = 1e-280  # products below that count as lost

@@ -5,7 +5,7 @@ Moves are 0 for a match, 1 for a substitution, 2 for a deletion and 3 for an ins
 
 from __future__ import annotations
 
-from likely.loops.compile import compiled
+from likely.numerics.compile import compiled
 
 
 @compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.numerics.compile import compiled
 
 LEAST = 1e-12  # share of a cost that a move must gain: less is rounding, and could go round in circles
 

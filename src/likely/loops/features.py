@@ -6,7 +6,7 @@ many short calls are no faster than one. The numbers are the same to the last bi
 
 from __future__ import annotations
 
-from likely.loops.compile import compiled
+from likely.numerics.compile import compiled
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from likely.loops.compile import compiled
+from likely.numerics.compile import compiled
 
 
 @compiled

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.numerics.compile import compiled
 
 ADD, MEAN, LARGER, SMALLER = 0, 1, 2, 3  # how two distances become one
 CLEAR = 1.0 - 1e-9  # of a bound: rounding is below that

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled, with_entry
+from likely.numerics.compile import compiled, with_entry
 
 ROUNDING = 4e-15**2  # share of a column's squared length below which what is left of it is rounding
 UNKNOWN = 1e-11**2  # the same for what is divided by later: rows that should agree differ by more than one rounding

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled, with_entry
+from likely.numerics.compile import compiled, with_entry
 
 
 @with_entry

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.numerics.compile import compiled
 
 ABSOLUTE, SQUARED, LARGEST, POWER = 0, 1, 2, 3  # what is added up
 LANES = 64  # points of a leaf: half the time of 32, whose loop is unrolled instead of made vectors

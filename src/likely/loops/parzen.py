@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.numerics.compile import compiled
 
 MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: adding it rounds to a whole number, which then stands in the lowest bits
 LOG2E = 1.4426950408889634

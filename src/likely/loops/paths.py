@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled, with_entry
+from likely.numerics.compile import compiled, with_entry
 
 MANY = 24  # states from which it may pay to follow arcs one by one,
 FEW = 0.2  # where no more than this share of all pairs of states has one

@@ -5,7 +5,7 @@ The numbers are those of the twin in `models.responsibilities`, to the last bit.
 
 from __future__ import annotations
 
-from likely.loops.compile import compiled
+from likely.numerics.compile import compiled
 
 
 @compiled

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.numerics.compile import compiled
 
 NEAR = 40.0  # terms of a sum that far below the largest, in nats, are below its last digit
 FAINT = 1e-40  # boundaries that much below the best are left out of sums ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.numerics.compile import compiled
 
 
 @compiled

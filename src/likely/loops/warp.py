@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.compile import compiled, with_entry
+from likely.numerics.compile import compiled, with_entry
 
 ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2
 DIAGONAL, ALONG_A, ALONG_B, START = 0, 1, 2, 3  # how a grid point was reached

@@ -13,7 +13,7 @@ from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, sentence
 from likely.families.moments import ColumnMoments, overflow
 from likely.models.centres import Centres, CentreStats, Labels, row_weights
-from likely.models.frames import Frame
+from likely.numerics.origin_and_scale import Frame
 
 ROWS = 32_768  # rows that one worker takes at a time: sums run in this order, whoever takes them
 NONE = np.empty(0)

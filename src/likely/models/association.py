@@ -15,13 +15,13 @@ from scipy.special import gammaincinv
 from likely.core.arrays import Array, Index, numbers
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.maths import roots
 from likely.models.clock import moments
 from likely.models.continuous import ContinuousLinear
 from likely.models.gaussian_filtering import GaussianFilter, turned
 from likely.models.joint_gaussian import Linear, backward_gain, joint, root_of, triangular
 from likely.models.linear_gaussian import LinearGaussian
 from likely.models.state_belief import StateBelief
+from likely.numerics import covariance_roots
 
 ME = "DataAssociation"
 FAINTEST = 1e-5  # a place less probable than this is forgotten
@@ -462,7 +462,7 @@ def _near(states: list[Any], first: int, rest: list[int], angles: Sequence[int])
     off = turned(np.stack([states[i].mean for i in rest]) - states[first].mean, angles)
     root = states[first].root
     if not (np.abs(root.diagonal()) > 0).all():
-        root = root_of(roots.square(root) + 1e-12 * np.diag(np.maximum(states[first].variance, 1e-300)))
+        root = root_of(covariance_roots.square(root) + 1e-12 * np.diag(np.maximum(states[first].variance, 1e-300)))
     white = solve_triangular(root, off.T, trans="T", check_finite=False)
     with np.errstate(over="ignore"):
         return [i for i, d2 in zip(rest, (white * white).sum(axis=0), strict=True) if d2 < SAME]

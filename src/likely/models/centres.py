@@ -14,8 +14,8 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.families.moments import ColumnMoments
-from likely.models.frames import Frame
 from likely.models.seeding import power_of_two, squared_distances
+from likely.numerics.origin_and_scale import Frame
 
 Labels = NDArray[np.int32]
 

@@ -16,8 +16,6 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.core.warnings import unheard
-from likely.maths import roots
-from likely.maths.discretise import Motion
 from likely.models.clock import clock, clocks, is_one_clock, moments, steps_between
 from likely.models.continuous_ready import ReadyContinuous
 from likely.models.decoding import is_one
@@ -27,6 +25,8 @@ from likely.models.linear_gaussian import LinearGaussian
 from likely.models.sums import seen_covariance, start_of
 from likely.models.timed_belief import TimedBelief
 from likely.models.wording import linear_words
+from likely.numerics import covariance_roots
+from likely.numerics.sde_discretization import Motion
 
 WHOSE = "ContinuousLinear"
 LONG = 2048  # frames of a series from which threads share the work
@@ -38,9 +38,10 @@ class ContinuousLinear(ReadyContinuous, Value):
     """dx = F x dt + dβ, E[dβ dβᵀ] = Q_c dt; y_i = C x(t_i) + v_i, v ~ N(0, observation).
 
     `drift` F and `diffusion` Q_c (a density: variance a unit of time) make a transition and a noise covariance for
-    every step between two observations, exactly (`maths.discretise`). The first observed state is N(mean, covariance),
-    unknown in the directions `diffuse` (d, q); with neither covariance nor diffuse, unknown altogether. Times are
-    numbers that do not fall; two equal ones are two observations at once. Many series are lists of y and of times.
+    every step between two observations, exactly (`numerics.sde_discretization`). The first observed state is N(mean,
+    covariance), unknown in the directions `diffuse` (d, q); with neither covariance nor diffuse, unknown altogether.
+    Times are numbers that do not fall; two equal ones are two observations at once. Many series are lists of y and of
+    times.
 
     >>> import likely as lk, numpy as np
     >>> m = lk.ContinuousLinear.matern(1.5, scale=2.0, variance=1.0, observation=0.01)
@@ -62,7 +63,7 @@ class ContinuousLinear(ReadyContinuous, Value):
         if not d or F.shape != (d, d) or Qc.shape != (d, d):
             expected = "drift and diffusion must have shape (d, d)"
             raise ShapeError(sentence(WHOSE, expected, [F.shape, Qc.shape]))
-        if not roots.is_covariance(Qc):
+        if not covariance_roots.is_covariance(Qc):
             expected = "diffusion must be symmetric, with no negative variance in any direction"
             raise DomainError(sentence(WHOSE, expected, Qc.tolist()))
         # whoever checks a noise covariance, an emission and a start for discrete time checks them for this

@@ -9,9 +9,9 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.maths.lyapunov import settled_drift
 from likely.models.ready_made import count, real, spread, variance, with_start
 from likely.models.sums import beside, blocks, check_addable, joined_starts, kron
+from likely.numerics.lyapunov import settled_drift
 
 
 class ReadyContinuous:

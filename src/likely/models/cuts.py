@@ -11,8 +11,8 @@ import numpy as np
 from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.maths.special import LOG_2PI
 from likely.models.dendrogram import Dendrogram
+from likely.numerics.special import LOG_2PI
 
 KINDS = ("pooled", "full", "diagonal")
 FLOOR = 1e-9  # of a column's variance: what a direction has at least

@@ -12,14 +12,14 @@ import numpy as np
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
 from likely.families.gaussian import Gaussian
-from likely.maths import spd
-from likely.maths.special import LOG_2PI
 from likely.models.arguments import LAW, asked
 from likely.models.decoding import whole
 from likely.models.gaussian_filtering import Curve, GaussianFilter, turned
 from likely.models.jacobians import displaced, given_slope, slope
 from likely.models.joint_gaussian import Linear, Seen, Sizes, grain_of
 from likely.models.law_moments import LawMoments
+from likely.numerics import spd
+from likely.numerics.special import LOG_2PI
 
 SETTLED = 1e-8  # standard deviations of the belief before: a shorter step changes nothing
 ROUNDING = 1e-12  # of a log density: a fall that counts as none

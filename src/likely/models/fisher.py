@@ -13,9 +13,9 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.core.warnings import tell
 from likely.families.moments import Moments
-from likely.maths.eigenspaces import settled, upright
-from likely.maths.spd import symmetric
 from likely.models.principal import refuse_gaps
+from likely.numerics.eigenvectors import settled, upright
+from likely.numerics.spd import symmetric
 
 CONSTANT = 1e-14  # share of a column's size: a standard deviation of less is what sums leave of a constant
 RANK = 1e-12  # share of the largest variance of standardised columns below which a direction is rounding

@@ -13,8 +13,8 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.families.each import coloured, draw_each
 from likely.families.gaussian import Gaussian
-from likely.maths.normals import fill_normal
 from likely.models.particle_belief import AHEAD, keyed
+from likely.numerics.normal_draws import fill_normal
 
 FRAMES, NUMBERS = 8, 2**18  # drawn in one go at most: such a memory stays in a core's cache
 

@@ -14,13 +14,13 @@ from likely.core.blocks import ROWS
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.maths import roots
 from likely.models.decoding import is_one, whole
 from likely.models.joint_gaussian import Linear, Seen, backward_gain, joint, seen, triangular
 from likely.models.law_moments import LawMoments, law_moments
 from likely.models.linear_filtering import Smoothed, States
 from likely.models.linear_forecast import StateForecast
 from likely.models.state_belief import StateBelief
+from likely.numerics import covariance_roots
 
 
 class Curve(NamedTuple):
@@ -80,7 +80,7 @@ class GaussianFilter:
     def _start(self) -> tuple[Array, Array]:
         found = law_moments(self.model.start(), 1, self._name, "initial", 0)
         _check_columns(self.wrap_state, len(found.first), self._name, "wrap_state")
-        return frozen(turned(found.mean[0], self.wrap_state)), frozen(roots.root(found.first))
+        return frozen(turned(found.mean[0], self.wrap_state)), frozen(covariance_roots.root(found.first))
 
     def predict(self, belief: StateBelief, inputs: Any = None) -> StateBelief:
         """The state one frame on; `inputs` are those of that frame, where the model takes some."""
@@ -193,7 +193,7 @@ class GaussianFilter:
             u = None if future is None else future[k]
             belief = self.predict(belief, u)
             there = self._observed(belief.mean, belief.root, int(belief.time), u)
-            out.append((there.mean, roots.square(there.root), belief.mean, belief.covariance))
+            out.append((there.mean, covariance_roots.square(there.root), belief.mean, belief.covariance))
         mean, covariance, states, of_states = (np.array(part) for part in zip(*out, strict=True))
         return StateForecast.trusted(mean=mean, covariance=covariance, states=states, state_covariance=of_states)
 
@@ -251,7 +251,7 @@ class GaussianFilter:
             mean[t], covariance[t] = m, root
             total += news
         for a in range(0, len(y), ROWS):  # many at once: a product of two small matrices costs less than its call
-            covariance[a : a + ROWS] = roots.square(covariance[a : a + ROWS])
+            covariance[a : a + ROWS] = covariance_roots.square(covariance[a : a + ROWS])
         return mean, covariance, total
 
     def _smoothed(self, y: Any, inputs: Any) -> tuple[Array, Array, float, Array]:
@@ -266,7 +266,7 @@ class GaussianFilter:
             else:
                 later, gain = self._corrected(beliefs[t], later, None if inputs is None else inputs[t + 1])
                 lag_one[t + 1] = covariance[t + 1] @ gain
-            mean[t], covariance[t] = later.mean, roots.square(later.root)
+            mean[t], covariance[t] = later.mean, covariance_roots.square(later.root)
         return mean, covariance, total, lag_one
 
     def _corrected(self, belief: StateBelief, later: StateBelief, u: Any) -> tuple[StateBelief, Array]:

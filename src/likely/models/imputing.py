@@ -29,13 +29,13 @@ from likely.families.several import Several
 from likely.families.shared import Shared
 from likely.families.sign_law import SignLaw
 from likely.families.sparse_rows import is_sparse
-from likely.maths import spd
 from likely.models.driven_hmm import DrivenHMM
 from likely.models.fixed import Fixed
 from likely.models.hmm import HMM
 from likely.models.mixture import Mixture
 from likely.models.scaled import Scaled
 from likely.models.sequence_imputing import any_in, as_given, driven_shares, frame_shares, is_of_sequences
+from likely.numerics import spd
 
 
 def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.linalg.lapack import dgeqrfp, dpotrf, dtrtrs
 
 from likely.core.arrays import Array, Index, Mask
-from likely.maths import roots, spd
-from likely.maths.special import LOG_2PI
+from likely.numerics import covariance_roots, spd
+from likely.numerics.special import LOG_2PI
 
 GRAIN = 8 * float(np.finfo(np.float64).eps)  # deviations below this share of the numbers that they come from: rounding
 
@@ -103,7 +103,7 @@ def _below(d: int) -> Mask:
 def root_of(covariance: Array) -> Array:
     """A factor (d, d) of a positive semi-definite matrix, rootᵀ root; directions below zero count as none."""
     lower, failed = dpotrf(covariance, lower=1)  # LAPACK directly: np.linalg.cholesky takes four times as long
-    return roots.root(covariance) if failed else np.asarray(lower.T)
+    return covariance_roots.root(covariance) if failed else np.asarray(lower.T)
 
 
 def grain_of(size: Array, covariance: Array) -> Array:

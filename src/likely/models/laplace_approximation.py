@@ -13,8 +13,8 @@ from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import tell
 from likely.families.gaussian import Gaussian
-from likely.maths import slopes
-from likely.maths.special import LOG_2PI
+from likely.numerics import finite_differences
+from likely.numerics.special import LOG_2PI
 
 ME = "laplace"
 CLIMBS = 200  # steps of the quasi-Newton climb in one round
@@ -141,10 +141,10 @@ class _Slopes(NamedTuple):
     gradient: Callable[[Array], Any] | None
     hessian: Callable[[Array], Any] | None
 
-    def slope(self, z: Array, root: Array, beside: float = slopes.BESIDE) -> Array:
+    def slope(self, z: Array, root: Array, beside: float = finite_differences.BESIDE) -> Array:
         if self.gradient is not None:
             return np.asarray(self._given(self.gradient, z, (len(z),), "gradient") @ root)
-        return slopes.gradient(self.f, z, root, beside)
+        return finite_differences.gradient(self.f, z, root, beside)
 
     def bend(self, z: Array, value: float, root: Array) -> Array:
         """−∂²/∂u∂uᵀ log f."""
@@ -153,8 +153,8 @@ class _Slopes(NamedTuple):
             return np.asarray(-(root.T @ self._given(self.hessian, z, (d, d), "hessian") @ root))
         if self.gradient is not None:
             given = self.gradient
-            return -slopes.slope_of_gradient(lambda at: self._given(given, at, (d,), "gradient"), z, root)
-        return -slopes.curvature(self.f, z, value, root)
+            return -finite_differences.slope_of_gradient(lambda at: self._given(given, at, (d,), "gradient"), z, root)
+        return -finite_differences.curvature(self.f, z, value, root)
 
     def _given(self, f: Callable[[Array], Any], z: Array, shape: tuple[int, ...], name: str) -> Array:
         found = np.asarray(f(z), dtype=np.float64)
@@ -270,7 +270,7 @@ def _bfgs(
 
 
 def _finite_slope(slopes_of: _Slopes, z: Array, root: Array) -> Array:
-    for beside in (slopes.BESIDE, 1e-6, 1e-8):
+    for beside in (finite_differences.BESIDE, 1e-6, 1e-8):
         found = slopes_of.slope(z, root, beside)
         if np.isfinite(found).all():
             return found
@@ -294,7 +294,7 @@ def _looked_at(f: _Watched, peak: _Peak) -> _Peak:
     """A peak curves down in all directions; a deviation away it is lower, by a half if it is a parabola."""
     values, vectors = np.linalg.eigh(0.5 * (peak.bend + peak.bend.T))
     noise = 1e-12 * abs(peak.value)
-    if not (values > max(1e-4, noise / slopes.AROUND[1] ** 2)).all():
+    if not (values > max(1e-4, noise / finite_differences.AROUND[1] ** 2)).all():
         _refuse_direction(f, peak, peak.root @ vectors[:, 0], float(values[0]))
     away = (peak.root @ (vectors / np.sqrt(values))).T
     falls = peak.value - f(np.concatenate([peak.z + away, peak.z - away]))
@@ -309,7 +309,7 @@ def _looked_at(f: _Watched, peak: _Peak) -> _Peak:
 
 def _refuse_noise(peak: _Peak, bend: float) -> None:
     """A curvature that rounding alone could have made says nothing of valleys."""
-    rounding = 1e-12 * abs(peak.value) / slopes.AROUND[1] ** 2
+    rounding = 1e-12 * abs(peak.value) / finite_differences.AROUND[1] ** 2
     if rounding > 1e-2 and abs(bend) <= rounding:
         expected = "log f must be near 0 at its peak, so that its curvature can be told from rounding"
         raise DomainError(sentence(ME, expected, f"{peak.value:.3g}", "subtract a constant from log_density"))

@@ -13,9 +13,9 @@ from likely.core.arrays import Array, numbers
 from likely.core.errors import DataError, DomainError, NotConverged, ShapeError, sentence
 from likely.core.value import Value
 from likely.families.gaussian import Gaussian
-from likely.maths import roots, spd
 from likely.models.linear_filtering import locked
 from likely.models.wording import SMALL, counted, matrix_words
+from likely.numerics import covariance_roots, spd
 
 ME = "LinearGaussian"
 SETTLED = 1e-14  # change of a root in a frame, in units of the standard deviation
@@ -129,12 +129,12 @@ def steady_state(model: Any, most: int = 1_000_000) -> Steady:
     _refuse_unseen(model)
     m, d, frames, change = model.matrices, model.states, 0, np.inf
     nothing, y = locked(np.zeros((1, d))), locked(np.zeros((1, model.dim)))
-    U, ahead = np.array(roots.root(model.covariance + np.eye(d) * _size(model))), np.empty((d, d))
+    U, ahead = np.array(covariance_roots.root(model.covariance + np.eye(d) * _size(model))), np.empty((d, d))
     while frames < most and not change <= SETTLED:
         more, change = kalman.settle(m.A, m.N, m.C, m.R, nothing, y, U, ahead, min(AT_ONCE, most - frames))
         frames += more
     if change <= SETTLED:
-        return Steady(_gain(model, ahead), roots.square(ahead), roots.square(U), frames)
+        return Steady(_gain(model, ahead), covariance_roots.square(ahead), covariance_roots.square(U), frames)
     came = f"a standard deviation that still changes by a share of {change:.1e} in a frame"
     raise NotConverged(sentence(f"{ME}.steady_state", f"covariances must settle within {most} frames", came, UNSETTLED))
 

@@ -16,7 +16,6 @@ from likely.core.covariates import FRAMES
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.families.law import Law
-from likely.maths import roots
 from likely.models import linear_filtering as passes
 from likely.models import linear_learning, linear_sampling, linear_seen
 from likely.models.decoding import PassedOver, is_one, tell_of_passed, whole
@@ -32,6 +31,7 @@ from likely.models.seeding import standardised
 from likely.models.state_belief import Loose, StateBelief, loose_moments
 from likely.models.state_space import StateSpace, as_laws
 from likely.models.wording import linear_words
+from likely.numerics import covariance_roots
 
 ME = "LinearGaussian"
 
@@ -160,9 +160,9 @@ class LinearGaussian(ReadyMade, Law):
             self.transition.reshape(-1, *self.transition.shape[-2:]),
             self.emission.reshape(-1, self.dim, self.states),
         )
-        N, R = (roots.root(a).reshape(-1, *a.shape[-2:]) for a in (self.noise, self.observation))
+        N, R = (covariance_roots.root(a).reshape(-1, *a.shape[-2:]) for a in (self.noise, self.observation))
         E = np.zeros((self.states, 0)) if self.diffuse is None else self.diffuse
-        made = (A, N, C, R, self.mean, roots.root(self.covariance), E)
+        made = (A, N, C, R, self.mean, covariance_roots.root(self.covariance), E)
         return Matrices(*(locked(np.array(a, order="C")) for a in made))
 
     # ---------------------------------------------------------------- density
@@ -482,7 +482,7 @@ def _inputs(value: Any, name: str) -> Array | None:
 
 def _refuse_no_covariance(named: dict[str, Array]) -> None:
     for name, a in named.items():
-        if not roots.is_covariance(a):
+        if not covariance_roots.is_covariance(a):
             raise DomainError(
                 sentence(ME, f"{name} must be symmetric, with no negative variance in any direction", a.tolist())
             )

@@ -15,14 +15,14 @@ from likely.core.arrays import Array, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.core.warnings import tell, unheard
-from likely.maths import spd
-from likely.maths.special import LOG_2PI
 from likely.models import linear_filtering as passes
 from likely.models import linear_moments as moments
 from likely.models.linear_filtering import Series
 from likely.models.linear_smoothing import smoothed
 from likely.models.linear_stats import LinearStats
 from likely.models.linear_structure import SPREADS, Structure, along_flat, matrix_from, on_flat, spread_from
+from likely.numerics import spd
+from likely.numerics.special import LOG_2PI
 
 ME = "LinearGaussian"
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.maths import spd
 from likely.models.linear_learning import at_model
 from likely.models.linear_moments import inverse, size
 from likely.models.linear_score import flat_root
 from likely.models.linear_stats import LinearStats
 from likely.models.linear_structure import SPREADS, Structure, blocks_of, in_blocks, variance_labels
+from likely.numerics import spd
 
 SMALL = 1e-5  # share of a variance that data know about, below which its slope is looked for further up
 PROBE = 1e-3  # share at which it is looked for

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.maths import spd
 from likely.models.linear_filtering import Series
+from likely.numerics import spd
 
 
 class Path(NamedTuple):

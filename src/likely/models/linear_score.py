@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.maths import spd
 from likely.models.linear_learning import at_model
 from likely.models.linear_moments import inverse, size
 from likely.models.linear_stats import LinearStats
@@ -24,6 +23,7 @@ from likely.models.linear_structure import (
     masks_of,
     variance_labels,
 )
+from likely.numerics import spd
 
 PAIRS = ((MATRICES[:2], "noise"), (MATRICES[2:], "observation"))
 LEAST = 1e-12  # share of the largest information of complete data below which a direction says nothing

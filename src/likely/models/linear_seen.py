@@ -12,7 +12,6 @@ from likely.core.arrays import Array, Index
 from likely.core.covariates import with_covariates
 from likely.core.errors import ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.maths import roots, spd
 from likely.models import linear_filtering as passes
 from likely.models import linear_moments as moments
 from likely.models.decoding import is_one
@@ -20,6 +19,7 @@ from likely.models.linear_filtering import Series, States, series_of
 from likely.models.linear_sampling import drawn_states
 from likely.models.linear_smoothing import smoothed
 from likely.models.sums import seen_covariance
+from likely.numerics import covariance_roots, spd
 
 ME = "LinearGaussian"
 
@@ -75,7 +75,7 @@ def imputed(model: Any, y: Any, inputs: Any, rng: Generator | None = None) -> An
         off = (series.y[at] - believed[at])[:, seen]
         out[np.ix_(at, gone)] = (believed[at] + off @ lift.T)[:, gone]
         if rng is not None:
-            out[np.ix_(at, gone)] += (rng.standard_normal((len(at), model.dim)) @ roots.root(left))[:, gone]
+            out[np.ix_(at, gone)] += (rng.standard_normal((len(at), model.dim)) @ covariance_roots.root(left))[:, gone]
     if model.feedthrough is not None and series.inputs is not None:
         out = out + passes.added(series.inputs, model.feedthrough, series.offsets)
     return out if is_one(y) else Ragged(out, series.offsets)

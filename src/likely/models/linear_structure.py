@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.maths import roots, spd
 from likely.models.linear_moments import inverse, size
+from likely.numerics import covariance_roots, spd
 
 MATRICES = ("transition", "control", "emission", "feedthrough")
 SPREADS = ("noise", "observation")
@@ -299,7 +299,7 @@ def on_flat(old: Array, new: Array) -> Array:
 
 def not_negative(a: Array) -> Array:
     """A covariance without the negative variances that rounding may have left where states lie far from 0."""
-    if roots.is_covariance(a) or not np.isfinite(a).all():
+    if covariance_roots.is_covariance(a) or not np.isfinite(a).all():
         return a
     s = spd.scales(a)
     values, vectors = np.linalg.eigh(a / s[:, None] / s[None, :])

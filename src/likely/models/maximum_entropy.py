@@ -24,7 +24,7 @@ from likely.families.maximum_entropy_law import (
 )
 from likely.families.uniform import Uniform
 from likely.families.von_mises import VonMises
-from likely.maths.exponential_dual import dual_value, solve_dual
+from likely.numerics.maxent_dual import dual_value, solve_dual
 from likely.priors.beta import Beta
 from likely.priors.gamma import Gamma
 

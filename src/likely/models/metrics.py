@@ -12,8 +12,8 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.core.warnings import unheard
 from likely.families.gaussian import Gaussian
-from likely.maths.spd import cholesky, inverse_factor
 from likely.models.expected_rows import any_missing, em_moments, expected_rows, gaussian_of
+from likely.numerics.spd import cholesky, inverse_factor
 
 METRICS = ("l1", "l2", "linf", "lp", "scaled", "mahalanobis", "correlation")
 SYNONYMS = {"euclidean": "l2", "manhattan": "l1", "cityblock": "l1", "chebyshev": "linf", "minkowski": "lp"}

@@ -14,7 +14,7 @@ from likely.core.value import Value
 from likely.families.factor_fits import leading
 from likely.families.moments import Moments
 from likely.families.scatter_root import ScatterRoot
-from likely.maths.eigenspaces import settled
+from likely.numerics.eigenvectors import settled
 
 CONSTANT = 1e-14  # share of a column's size: a standard deviation of less is what sums leave of a constant
 SQUARED = 1e-13  # share of the largest variance below which eigenvalues of a scatter or Gram matrix are rounding

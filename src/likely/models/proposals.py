@@ -16,11 +16,11 @@ from likely.core.arrays import Array, Index, rows
 from likely.core.errors import DataError, DomainError, sentence
 from likely.families.each import draw_each, log_prob_each, spread_factor
 from likely.families.gaussian import Gaussian
-from likely.maths import small
 from likely.models.arguments import PROPOSAL, asked
 from likely.models.particle_belief import LOOK, ParticleBelief, keyed, normalised
 from likely.models.resampling import resampled
 from likely.models.state_space import as_states
+from likely.numerics import small_matrices
 
 STEP = 1e-3  # of a central difference, in standard deviations of the noise
 DEFENCE = 0.3  # share of the particles that a look ahead chooses by their weights alone: none is ruled out by its mean
@@ -89,13 +89,13 @@ def _steered(at: Setting, centre: Array, factor: Array, rng: Generator) -> tuple
     whitened, surprise = _white_regression(at, centre, factor)
     precision = np.einsum("pin,pjn->ijn", whitened, whitened)
     ease = SHARP / np.maximum(np.einsum("iin->n", precision), SHARP)
-    root = small.roots(np.eye(r)[:, :, None] + ease * precision)
+    root = small_matrices.roots(np.eye(r)[:, :, None] + ease * precision)
     assert root is not None  # the identity, and no more than SHARP beside it
     pulled = ease * np.einsum("pin,pn->in", whitened, surprise)
     noise = rng.standard_normal((r, n))
-    z = small.solve_transposed(root, small.solve(root, pulled) + noise)
-    ratio = 0.5 * (np.einsum("in,in->n", noise, noise) - np.einsum("in,in->n", z, z) - small.logdet(root))
-    return centre + small.apply(factor, z).T, ratio
+    z = small_matrices.solve_transposed(root, small_matrices.solve(root, pulled) + noise)
+    ratio = 0.5 * (np.einsum("in,in->n", noise, noise) - np.einsum("in,in->n", z, z) - small_matrices.logdet(root))
+    return centre + small_matrices.apply(factor, z).T, ratio
 
 
 def _white_regression(at: Setting, centre: Array, factor: Array) -> tuple[Array, Array]:
@@ -103,13 +103,13 @@ def _white_regression(at: Setting, centre: Array, factor: Array) -> tuple[Array,
     law = at.model.observed(centre, at.belief.time, at.u)
     y = rows(at.y, getattr(law, "dim", None), "ParticleFilter")
     seen = np.flatnonzero(~np.isnan(y[0]))
-    root = small.roots(_spread(law, seen))
+    root = small_matrices.roots(_spread(law, seen))
     if root is None:
         expected = 'proposal="guided" needs an observation law with noise in every direction'
         raise DomainError(sentence("ParticleFilter", expected, "a singular one", "give it a small variance"))
     slopes = [_slope(at, centre, STEP * factor[:, j], seen) / (2 * STEP) for j in range(factor.shape[1])]
     away = y[0, seen][:, None] - _mean(law, "observation")[:, seen].T
-    return small.solve(root, np.stack(slopes, axis=1)), small.solve(root, away)
+    return small_matrices.solve(root, np.stack(slopes, axis=1)), small_matrices.solve(root, away)
 
 
 def _slope(at: Setting, centre: Array, step: Array, seen: Index) -> Array:
@@ -132,12 +132,12 @@ def _spread(law: Any, seen: Index) -> Array:
     """Covariances (p, p, N or 1) of the entries that were seen."""
     if isinstance(law, Gaussian):
         full = np.atleast_3d(law.covariance_matrix[:1] if law.tied else law.covariance_matrix)
-        return small.members_last(full.reshape(-1, law.dim, law.dim)[:, seen[:, None], seen])
+        return small_matrices.members_last(full.reshape(-1, law.dim, law.dim)[:, seen[:, None], seen])
     variance = getattr(law, "variance", None)
     if not isinstance(variance, np.ndarray):
         expected = 'proposal="guided" needs an observation law with mean and variance'
         raise DomainError(sentence("ParticleFilter", expected, type(law).__name__, 'use "auxiliary" or "bootstrap"'))
-    return small.members_last(np.atleast_2d(variance)[:, seen, None] * np.eye(len(seen)))
+    return small_matrices.members_last(np.atleast_2d(variance)[:, seen, None] * np.eye(len(seen)))
 
 
 # ------------------------------------------------------------------ auxiliary

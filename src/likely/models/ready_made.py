@@ -8,10 +8,10 @@ import numpy as np
 
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.maths.discretise import discretise
-from likely.maths.lyapunov import settled
-from likely.maths.spd import is_symmetric
 from likely.models.sums import added, blocks, kron
+from likely.numerics.lyapunov import settled
+from likely.numerics.sde_discretization import discretise
+from likely.numerics.spd import is_symmetric
 
 
 class ReadyMade:

@@ -12,7 +12,7 @@ from likely.families.moments import ColumnMoments, Moments
 from likely.families.product import ProductStats
 from likely.families.scale_sums import ScaleSums
 from likely.families.several import SeveralStats
-from likely.maths import spd
+from likely.numerics import spd
 
 SHARE = 0.1  # of the spread of all rows, shrunk to what K parts would share of it
 DEVIATIONS = 1.0  # by which the least variance that rows show may fall short

@@ -10,13 +10,13 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.warnings import tell
-from likely.maths import spd
 from likely.models.linear_filtering import series_of
 from likely.models.linear_learning import collected
 from likely.models.linear_score import Coordinates, Sizes, slopes
 from likely.models.linear_stats import LinearStats
 from likely.models.linear_structure import MATRICES, SPREADS, STARTS, Structure
 from likely.models.wording import matrix_words
+from likely.numerics import spd
 
 STEP = 3e-5  # of numbers of size 1: central differences err by STEP², rounding of slopes adds 1e-14 / STEP a frame
 UNDETERMINED = 1e-7  # information about a direction, as a share of what complete data would say of it

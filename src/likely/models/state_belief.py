@@ -13,7 +13,7 @@ from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.families.gaussian import Gaussian
-from likely.maths import roots
+from likely.numerics import covariance_roots
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class StateBelief(Value):
     @classmethod
     def of(cls, density: Any, time: int = 0) -> StateBelief:
         """The belief that a Gaussian is."""
-        root = roots.root(np.ascontiguousarray(density.covariance_matrix))
+        root = covariance_roots.root(np.ascontiguousarray(density.covariance_matrix))
         return cls.trusted(mean=np.array(density.mean), root=root, time=time, loose=None)
 
     @classmethod
@@ -88,7 +88,7 @@ class StateBelief(Value):
     def covariance(self) -> Array:
         """The covariance (d, d); infinite variances where nothing is known yet."""
         if self.loose is None:
-            return roots.square(self.root)
+            return covariance_roots.square(self.root)
         return loose_moments(self.loose)[1]
 
     @property
@@ -126,7 +126,7 @@ def loose_moments(loose: Loose) -> tuple[Array, Array]:
     M = loose.spread[:, :free] / unit
     mean = loose.mean + M @ (v.T @ ((u[:, : len(s)][:, some].T @ g) / s[some]))
     seen = (M @ v.T) / s[some]
-    covariance = roots.square(loose.root) + seen @ seen.T
+    covariance = covariance_roots.square(loose.root) + seen @ seen.T
     unseen = M - (M @ v.T) @ v
     open_ = np.abs(unseen).max(axis=1, initial=0.0) > 1e-9 * np.maximum(np.abs(M).max(axis=1, initial=0.0), 1e-300)
     covariance[open_], covariance[:, open_] = 0.0, 0.0

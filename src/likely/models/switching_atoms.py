@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.maths import spd
+from likely.numerics import spd
 
 TOLD = (
     "SwitchingLinear: regime {} foresees some observation without any error, other regimes do not: probabilities of "

@@ -12,8 +12,8 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.maths import spd
 from likely.models.decoding import whole
+from likely.numerics import spd
 
 ME = "SwitchingBelief"
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, sentence
-from likely.maths import spd
 from likely.models import switching_filtering as passes
+from likely.numerics import spd
 
 MOST = 2**20  # paths
 MOST_NUMBERS = 2**25  # of all means and covariances together

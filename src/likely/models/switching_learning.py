@@ -20,7 +20,6 @@ from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.core.warnings import tell
-from likely.maths import spd
 from likely.models import linear_learning, linear_moments
 from likely.models import switching_filtering as passes
 from likely.models.hmm import masks
@@ -29,6 +28,7 @@ from likely.models.linear_learning import LinearPrior, beside
 from likely.models.linear_stats import LinearStats
 from likely.models.linear_structure import STARTS, Structure
 from likely.models.switching_stats import SwitchingStats
+from likely.numerics import spd
 
 ME = "SwitchingLinear"
 MOVES = ("moves", "starts")

@@ -11,8 +11,8 @@ import scipy.linalg
 
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.maths.spd import is_symmetric
 from likely.models.warp_frames import Series
+from likely.numerics.spd import is_symmetric
 
 ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2  # as in loops.warp, which would load the compiler
 NAMES = ("absolute", "squared", "euclidean", "cosine")

@@ -21,7 +21,7 @@ from likely.families.counts import one_column
 from likely.families.law import added, in_units, lone
 from likely.families.negative_binomial import NegativeBinomial
 from likely.families.weighted_values import WeightedValues
-from likely.maths.special import gamma_excess, log_gamma_density, log_gamma_ratio
+from likely.numerics.special import gamma_excess, log_gamma_density, log_gamma_ratio
 from likely.priors.beta_learning import BetaLearning
 from likely.priors.dirichlet import Dirichlet
 

@@ -10,7 +10,7 @@ from likely.core.arrays import Array, BadEntry, n_rows, rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.column_law import FeatureLaw
 from likely.families.feature_sums import FeatureSums
-from likely.maths.shapes import LARGEST, dirichlet_height, dirichlet_shapes
+from likely.numerics.gamma_dirichlet_shapes import LARGEST, dirichlet_height, dirichlet_shapes
 
 
 class BetaLearning(FeatureLaw):

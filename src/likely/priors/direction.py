@@ -15,8 +15,8 @@ from likely.families.feature_sums import FeatureSums
 from likely.families.law import lone
 from likely.families.von_mises import VonMises
 from likely.families.von_mises_sum import VonMisesSum
-from likely.maths.bessel import log_i0_scaled
-from likely.maths.special import LOG_2PI
+from likely.numerics.bessel import log_i0_scaled
+from likely.numerics.special import LOG_2PI
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.families.categorical import Categorical, LevelCounts, known_levels
 from likely.families.law import in_units, lone
-from likely.maths.special import (
+from likely.numerics.special import (
     digamma_gap,
     gamma_divergence,
     gamma_entropy,

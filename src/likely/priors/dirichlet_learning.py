@@ -13,7 +13,7 @@ from likely.core.errors import DataError, ShapeError, sentence
 from likely.families.counts import member_weights
 from likely.families.feature_sums import FeatureSums, feature_sums
 from likely.families.law import Law
-from likely.maths.shapes import dirichlet_height, dirichlet_shapes
+from likely.numerics.gamma_dirichlet_shapes import dirichlet_height, dirichlet_shapes
 
 ON_SIMPLEX = 1e-6  # how far from 1 the sum of a row may be
 

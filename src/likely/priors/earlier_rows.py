@@ -15,7 +15,7 @@ from likely.families.floors import warn_of_constants
 from likely.families.gaussian import Gaussian
 from likely.families.law import lone
 from likely.families.moments import Moments, refuse_others
-from likely.maths import spd
+from likely.numerics import spd
 from likely.priors.shrinking import prior_mean, shrunk_within
 
 

@@ -20,8 +20,8 @@ from likely.families.law import added, in_units, lone
 from likely.families.lomax import Lomax
 from likely.families.negative_binomial import NegativeBinomial
 from likely.families.poisson import Poisson
-from likely.maths.gamma_shares import lower_point, lower_share
-from likely.maths.special import (
+from likely.numerics.gamma_cdf import lower_point, lower_share
+from likely.numerics.special import (
     deviance,
     digamma_gap,
     gamma_divergence,

@@ -10,8 +10,8 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.families.column_law import FeatureLaw
 from likely.families.positive_sums import PositiveSums, positive_sums
-from likely.maths.shapes import gamma_shape
-from likely.maths.special import deviance, log_ratio, peak
+from likely.numerics.gamma_dirichlet_shapes import gamma_shape
+from likely.numerics.special import deviance, log_ratio, peak
 
 GRAIN = 1e-15  # what the log of a mean exceeds a mean log by, where all values are one
 ONE_VALUE = 1e-33  # a gap that is rounding alone

@@ -18,8 +18,8 @@ from likely.families.law import in_units, lone
 from likely.families.moments import Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
 from likely.families.wishart import Wishart
-from likely.maths import spd
-from likely.maths.special import LOG_PI
+from likely.numerics import spd
+from likely.numerics.special import LOG_PI
 
 
 @dataclass(frozen=True, eq=False)

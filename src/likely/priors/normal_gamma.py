@@ -17,7 +17,7 @@ from likely.families.gaussian import Gaussian
 from likely.families.law import added, in_units, lone
 from likely.families.moments import ColumnMoments, Moments
 from likely.families.student_t import StudentT
-from likely.maths.special import LOG_2PI, log_gamma_density, log_gamma_ratio
+from likely.numerics.special import LOG_2PI, log_gamma_density, log_gamma_ratio
 from likely.priors.normal_inverse_gamma import NormalInverseGamma
 
 SMALLEST = 1e-290  # products below it lose digits, or are 0

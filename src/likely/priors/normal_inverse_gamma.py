@@ -17,7 +17,7 @@ from likely.families.gaussian import Gaussian
 from likely.families.law import in_units, lone
 from likely.families.moments import ColumnMoments, Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
-from likely.maths.special import LOG_2PI, LOG_PI, log_gamma_density
+from likely.numerics.special import LOG_2PI, LOG_PI, log_gamma_density
 from likely.priors.shrinking import prior_mean
 
 

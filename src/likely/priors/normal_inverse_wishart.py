@@ -19,8 +19,8 @@ from likely.families.law import in_units, lone
 from likely.families.matrix_law import matrix_constant, matrix_deviance
 from likely.families.moments import Moments, refuse_expected, refuse_others
 from likely.families.student_t import StudentT
-from likely.maths import spd
-from likely.maths.special import LOG_2PI, LOG_PI
+from likely.numerics import spd
+from likely.numerics.special import LOG_2PI, LOG_PI
 from likely.priors.shrinking import prior_mean, shrunk_within
 
 

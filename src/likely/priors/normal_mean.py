@@ -15,8 +15,8 @@ from likely.families.gaussian import Gaussian
 from likely.families.gaussian_algebra import solve_psd
 from likely.families.law import lone
 from likely.families.moments import ColumnMoments, Moments, refuse_expected, refuse_others
-from likely.maths import spd
-from likely.maths.special import LOG_2PI
+from likely.numerics import spd
+from likely.numerics.special import LOG_2PI
 
 
 @dataclass(frozen=True, eq=False)

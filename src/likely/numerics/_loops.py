@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from likely.loops.compile import compiled
+from likely.numerics.compile import compiled
 
 LAYERS = np.uint64(256)
 MASK, SIDE, REST = np.uint64(255), np.uint64(8), np.uint64(12)  # bits 0–7: layer; bit 8: side; bits 12–63: where in it

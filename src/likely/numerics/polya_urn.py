@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import bernoulli
 
 from likely.core.arrays import Array
-from likely.maths.special import _polynomial, deviance, gamma_excess, peak_parts
+from likely.numerics.special import _polynomial, deviance, gamma_excess, peak_parts
 
 SMALLEST = 1e-290  # products below it, or above its inverse, are left for sums of logarithms
 LARGEST = 1e150  # what can be squared

@@ -5,9 +5,9 @@ import pytest
 from numpy.random import SFC64, Generator
 from scipy import stats
 
-from likely.loops.ziggurat import ziggurat
-from likely.maths import normals
-from likely.maths.normals import R, fill_normal
+from likely.numerics import normal_draws
+from likely.numerics._loops import ziggurat
+from likely.numerics.normal_draws import R, fill_normal
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def many():
 
 
 def test_layers_have_one_area_and_close_at_the_top():
-    edges = normals._edges()
+    edges = normal_draws._edges()
     heights = np.exp(-0.5 * edges[1:] ** 2)
     areas = edges[1:-1] * np.diff(heights)
     np.testing.assert_allclose(areas, edges[0] * heights[0], rtol=1e-12)
@@ -45,7 +45,7 @@ def test_counts_in_cells_and_tails(many, edge):
 def test_wedges_are_settled():
     """Without a look at the wedges, each layer's edge would stand out in a fine histogram."""
     z = np.abs(fill_normal(Generator(SFC64(8)), np.empty(4_000_000)))
-    edges = normals._edges()[::-1]  # cells between the layers
+    edges = normal_draws._edges()[::-1]  # cells between the layers
     inner = np.concatenate([edges[:-1], [np.inf]])
     seen = np.histogram(z, inner)[0]
     expected = len(z) * 2 * -np.diff(stats.norm.sf(inner))
@@ -69,7 +69,7 @@ def test_the_bits_are_those_of_numpy():
     """The loop goes on from the generator's state; while no point is unsettled it takes one word a number."""
     ours, theirs = Generator(SFC64(2)), Generator(SFC64(2))
     out, unsettled, state = np.empty(20), np.empty(21, np.uint64), ours.bit_generator.state
-    assert ziggurat(state["state"]["state"], normals._edges(), out, unsettled) == 0
+    assert ziggurat(state["state"]["state"], normal_draws._edges(), out, unsettled) == 0
     bits = theirs.bit_generator.random_raw(20)
     np.testing.assert_array_equal(np.signbit(out), (bits >> np.uint64(8)) & np.uint64(1))
     ours.bit_generator.state = state

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likely.maths import spd
+from likely.numerics import spd
 
 seeds = st.integers(0, 2**32 - 1)
 

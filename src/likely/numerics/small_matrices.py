@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.maths.spd import rank_tolerance
+from likely.numerics.spd import rank_tolerance
 
 
 def members_last(a: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import digamma, polygamma
 
 from likely.core.arrays import Array
-from likely.maths.special import digamma_gap
+from likely.numerics.special import digamma_gap
 
 
 def inverse_digamma(y: Any) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expm1, lambertw, logsumexp, xlogy
 
 from likely.core.errors import DomainError, sentence
-from likely.maths.special import log_gamma_ratio
+from likely.numerics.special import log_gamma_ratio
 
 NEAR = 64  # S(n, n − j) up to this j is counted exactly, whatever n
 SMALL = 0.5  # |z| below which (eᶻ − 1) / z is taken as 1 + z/2 + …, so that no digit of its log is lost

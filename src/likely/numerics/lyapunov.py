@@ -6,7 +6,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.maths.discretise import coupled, discretise, doubled
+from likely.numerics.sde_discretization import coupled, discretise, doubled
 
 
 def settled(transition: Array, noise: Array, whose: str = "settled") -> Array:

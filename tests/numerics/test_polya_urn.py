@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from likely.maths.urns import colour, fall, heap, log_product, log_two_colours, nearly_certain, rounded_off
+from likely.numerics.polya_urn import colour, fall, heap, log_product, log_two_colours, nearly_certain, rounded_off
 
 
 def exact(x, y, a, b):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.maths.climbing import Spot, climb
-from likely.maths.shapes import dirichlet_shapes, gamma_shape
-from likely.maths.special import digamma_gap
+from likely.numerics.gamma_dirichlet_shapes import dirichlet_shapes, gamma_shape
+from likely.numerics.newton_ascent import Spot, climb
+from likely.numerics.special import digamma_gap
 
 
 def test_gamma_shapes_from_tiny_to_huge():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.maths.eigenspaces import settled, upright
+from likely.numerics.eigenvectors import settled, upright
 
 
 def orthogonal(d, rng):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import gamma
 
-from likely.maths.quadrature import GAUSS, KRONROD, NODES, integrate
+from likely.numerics.quadrature import GAUSS, KRONROD, NODES, integrate
 
 
 def test_rules_integrate_polynomials_exactly():

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.linalg import matrix_balance
 
 from likely.core.arrays import Array, Index
-from likely.maths import roots
-from likely.maths.spd import symmetric
+from likely.numerics import covariance_roots
+from likely.numerics.spd import symmetric
 
 REACH = 0.5  # ‖F h‖ at which the series begins: 18 terms then leave nothing
 TERMS = 18
@@ -54,7 +54,7 @@ class Motion:
             A[block], Q[block] = here = part.over(steps)
             if root and part.moved:
                 some = np.flatnonzero(steps > 0)  # a step of nothing has no noise
-                U[some[:, None, None], at[:, None], at] = roots.root(here[1][some])
+                U[some[:, None, None], at[:, None], at] = covariance_roots.root(here[1][some])
         return A, Q, U
 
 

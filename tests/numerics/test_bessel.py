@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from likely.maths.bessel import bessel_lack, bessel_ratio, bessel_slope, concentration_of, log_i0_scaled
+from likely.numerics.bessel import bessel_lack, bessel_ratio, bessel_slope, concentration_of, log_i0_scaled
 
 KAPPAS = 10.0 ** np.random.default_rng(0).uniform(-8, 8, 60)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.maths.hadamard import all_cells, cell_numbers, cells_of, expectations
+from likely.numerics.walsh_hadamard import all_cells, cell_numbers, cells_of, expectations
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 6, 9])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.maths import spd
+from likely.numerics import spd
 
 NEGATIVE = 1e-9  # a share of the largest eigenvalue of the correlations by which one may lie below 0: rounding
 

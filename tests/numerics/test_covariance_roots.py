@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.maths import roots
+from likely.numerics import covariance_roots
 
 RNG = np.random.default_rng(0)
 
@@ -20,27 +20,27 @@ def covariance(d, rank, unit=1.0):
 def test_a_root_squares_to_its_covariance(d, unit):
     for rank in range(1, d + 1):
         a = covariance(d, rank, unit)
-        u = roots.root(a)
+        u = covariance_roots.root(a)
         assert not np.tril(u, -1).any() and u.flags.c_contiguous
-        np.testing.assert_allclose(roots.square(u), a, rtol=1e-10, atol=1e-13 * unit**2 * d)
+        np.testing.assert_allclose(covariance_roots.square(u), a, rtol=1e-10, atol=1e-13 * unit**2 * d)
 
 
 def test_nothing_has_a_root_of_nothing():
-    assert not roots.root(np.zeros((3, 3))).any()
+    assert not covariance_roots.root(np.zeros((3, 3))).any()
 
 
 def test_columns_of_unlike_units():
     scale = np.array([1e-80, 1.0, 1e80])
     a = covariance(3, 2)
-    u = roots.root(a * scale[:, None] * scale)
-    np.testing.assert_allclose(roots.square(u) / scale[:, None] / scale, a, rtol=1e-9, atol=1e-12)
+    u = covariance_roots.root(a * scale[:, None] * scale)
+    np.testing.assert_allclose(covariance_roots.square(u) / scale[:, None] / scale, a, rtol=1e-9, atol=1e-12)
 
 
 def test_stacks_of_regular_and_singular_ones():
     stack = np.stack([covariance(3, 3), covariance(3, 1), np.zeros((3, 3))])
-    u = roots.root(stack)
+    u = covariance_roots.root(stack)
     assert u.shape == stack.shape
-    np.testing.assert_allclose(roots.square(u), stack, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(covariance_roots.square(u), stack, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_stacks_of_regular_and_singular_ones():
     ],
 )
 def test_what_may_be_a_covariance(a, right):
-    assert roots.is_covariance(np.array(a)) is right
+    assert covariance_roots.is_covariance(np.array(a)) is right
 
 
 def test_a_square_is_symmetric_to_the_bit():
-    p = roots.square(np.triu(RNG.normal(size=(6, 6))))
+    p = covariance_roots.square(np.triu(RNG.normal(size=(6, 6))))
     assert (p == p.T).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 
-from likely.maths.crossings import crossings
+from likely.numerics.root_finding import crossings
 
 
 def test_as_brent_finds_them():

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.loops.ziggurat import LAYERS, ziggurat
+from likely.numerics._loops import LAYERS, ziggurat
 
 R = 3.6541528853610088  # where the layers close at the top
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import polygamma
 
 from likely.core.arrays import Array
-from likely.maths.climbing import Spot, climb
-from likely.maths.special import digamma_gap, peak
+from likely.numerics.newton_ascent import Spot, climb
+from likely.numerics.special import digamma_gap, peak
 
 SMALLEST, LARGEST = 1e-8, 1e12  # shapes that are looked for
 

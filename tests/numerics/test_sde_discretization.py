@@ -8,8 +8,8 @@ import pytest
 from scipy.linalg import solve_continuous_lyapunov, solve_discrete_lyapunov
 
 from likely.core.errors import DomainError
-from likely.maths.discretise import coupled, discretise, is_nilpotent
-from likely.maths.lyapunov import settled, settled_drift
+from likely.numerics.lyapunov import settled, settled_drift
+from likely.numerics.sde_discretization import coupled, discretise, is_nilpotent
 
 STEPS = np.array([1e-9, 1e-3, 0.37, 1.0, 20.0])
 MATERN = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [-27.0, -27.0, -9.0]])

@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from likely.maths.special import (
+from likely.numerics.special import (
     SPLIT,
     count_by_count,
     deviance,

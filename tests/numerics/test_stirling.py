@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likely.core.errors import DomainError
-from likely.maths.stirling import bell, log_bell, log_stirling2, stirling2
+from likely.numerics.stirling import bell, log_bell, log_stirling2, stirling2
 
 
 def partitions(n):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammainc, gammaincinv
 
 from likely.core.arrays import Array
-from likely.maths.special import log_gamma_density
+from likely.numerics.special import log_gamma_density
 
 NODES, SHARES = np.polynomial.laguerre.laggauss(64)
 

@@ -14,7 +14,7 @@ import pytest
 from likely import Gaussian
 from likely.app.cli import main
 from likely.loops import missing
-from likely.loops.compile import Announcer, somebody_waits
+from likely.numerics.compile import Announcer, somebody_waits
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
 LOOPS = [missing.by_precision, missing.by_covariance, missing.fill, missing._factor]
@@ -90,7 +90,7 @@ class Seconds(Announcer):
 
 
 def test_who_waits_is_told_once_per_subject_what_is_compiled(monkeypatch, capsys, caplog):
-    monkeypatch.setattr("likely.loops.compile.somebody_waits", lambda: True)
+    monkeypatch.setattr("likely.numerics.compile.somebody_waits", lambda: True)
     announcer = Seconds(patience=0.0)
     with caplog.at_level("INFO", logger="likely"):
         for function in ("filter_pass", "smooth_pass"):
@@ -109,7 +109,7 @@ def test_who_waits_is_told_once_per_subject_what_is_compiled(monkeypatch, capsys
 
 def test_short_compilations_and_scripts_are_only_logged(monkeypatch, capsys):
     for waits, patience in ((True, 60.0), (False, 0.0)):
-        monkeypatch.setattr("likely.loops.compile.somebody_waits", lambda waits=waits: waits)
+        monkeypatch.setattr("likely.numerics.compile.somebody_waits", lambda waits=waits: waits)
         announcer = Seconds(patience)
         announcer.start("kalman", "filter_pass")
         announcer.end()
@@ -131,7 +131,7 @@ def test_a_command_says_on_stderr_what_it_compiles(tmp_path):
 
 
 def test_a_quiet_command_says_nothing_of_it(monkeypatch):
-    monkeypatch.setattr("likely.loops.compile.SPEAKS", None)
+    monkeypatch.setattr("likely.numerics.compile.SPEAKS", None)
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # which `main` replaces
     for arguments, speaks in ((["--version"], True), (["fit", "--quiet", "none.csv"], False)):
         with pytest.raises(SystemExit):

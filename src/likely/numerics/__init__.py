@@ -1,0 +1,1 @@
+"""Special functions, linear algebra, quadrature, random numbers, and the decorator of compiled functions."""
