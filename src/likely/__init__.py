@@ -27,8 +27,8 @@ _HOMES = {
     "likely.core.stats": ["Stats"],
     "likely.data.cepstra": ["Cepstra"],
     "likely.data.equalise": ["equalise"],
-    "likely.data.reading": ["read"],
-    "likely.data.sequences": ["Sequences", "read_sequences"],
+    "likely.data.read_table": ["read"],
+    "likely.data.read_sequences": ["Sequences", "read_sequences"],
     "likely.data.table": ["Table"],
     "likely.data.wav": ["read_wav"],
     "likely.decisions.bayes_error": ["bayes_error"],
@@ -274,8 +274,8 @@ if TYPE_CHECKING:
     from likely.core.stats import Stats
     from likely.data.cepstra import Cepstra
     from likely.data.equalise import equalise
-    from likely.data.reading import read
-    from likely.data.sequences import Sequences, read_sequences
+    from likely.data.read_sequences import Sequences, read_sequences
+    from likely.data.read_table import read
     from likely.data.table import Table
     from likely.data.wav import read_wav
     from likely.decisions.bayes_error import bayes_error

@@ -15,10 +15,10 @@ import likely as lk
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
 from likely.data.dates import instants
-from likely.data.fingerprint import fingerprint
-from likely.data.labels import labels
 from likely.data.table import Table
-from likely.data.typed import as_frame, typed
+from likely.data.table_fingerprint import fingerprint
+from likely.data.target_labels import labels
+from likely.data.type_inference import as_frame, typed
 
 CSV = """id,size,colour,n,smokes,class,w,when,who
 a1,1.5,red,0,Yes,good,1,2024-01-03,anna

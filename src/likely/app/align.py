@@ -97,7 +97,7 @@ def _both(
     files: tuple[str, ...], roles: dict[str, Any], ids: tuple[str, str] | None, columns: tuple[str, ...], missing: Any,
     format: str | None,
 ) -> tuple[tuple[Any, Any], tuple[str, ...]]:  # fmt: skip
-    from likely.data.sequences import read_sequences
+    from likely.data.read_sequences import read_sequences
 
     asked: dict[str, Any] = {"columns": list(columns) or None, "missing": missing, "format": format, **roles}
     if ids is not None:
@@ -124,7 +124,7 @@ def _place(found: Any, name: str) -> int:
     """The number of the sequence that goes by that id, whether it is a word or a number."""
     at = [i for i, one in enumerate(found.ids.tolist()) if str(one) == name]
     if not at:
-        from likely.data.reading import did_you_mean
+        from likely.data.read_table import did_you_mean
 
         raise DataError(sentence("--ids", f'there must be a sequence "{name}"',
                                  remedy=did_you_mean(name, [str(one) for one in found.ids.tolist()])))  # fmt: skip

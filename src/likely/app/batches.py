@@ -27,7 +27,7 @@ def batches(files: tuple[str, ...], format: str | None = None, rows: int = ROWS)
     CSV, TSV and JSON lines are cut between records, Parquet by rows; what cannot be cut is read whole. Each batch is
     as `read` gives it: cells of text formats are strings.
     """
-    from likely.data.reading import matching
+    from likely.data.read_table import matching
 
     for file in files:
         for path in ["-"] if file == "-" else matching(file):
@@ -51,7 +51,7 @@ def counted_from(before: int) -> Iterator[None]:
 
 
 def _frames(path: Path | str, format: str | None) -> Iterator[pl.DataFrame]:
-    from likely.data.reading import _format_by_ending, read
+    from likely.data.read_table import _format_by_ending, read
 
     if path == "-":
         yield from _of_stream(sys.stdin.buffer, format, STDIN)
@@ -80,7 +80,7 @@ def _opened(path: Path, packed: bool) -> Iterator[IO[bytes]]:
 def _of_parquet(path: Path) -> Iterator[pl.DataFrame]:
     import polars as pl
 
-    from likely.data.reading import read
+    from likely.data.read_table import read
 
     try:
         scan, height = pl.scan_parquet(path, glob=False), pl.scan_parquet(path, glob=False).select(pl.len()).collect()
@@ -95,7 +95,7 @@ def _of_parquet(path: Path) -> Iterator[pl.DataFrame]:
 
 def _of_stream(stream: IO[bytes], format: str | None, whose: str) -> Iterator[pl.DataFrame]:
     """Frames of a stream of text records; the header of the first piece stands above the others, too."""
-    from likely.data.reading import READERS, _format_of
+    from likely.data.read_table import READERS, _format_of
 
     pieces = _pieces(stream)
     first = next(pieces, b"")

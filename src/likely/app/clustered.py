@@ -16,7 +16,7 @@ class Clustered:
         cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool, whose: str = ""
     ) -> Clustered:  # fmt: skip
         """Probabilities of the clusters for a frame of cells; `how` may set an alarm for rows unlike all of them."""
-        from likely.data.reading import chosen
+        from likely.data.read_table import chosen
         from likely.data.table import Table
         from likely.estimators.novelty import exceeds
         from likely.estimators.table_classifier import Typed, laid_out

@@ -146,9 +146,9 @@ def found_clusters(job: ClusterJob, talk: Talk) -> Clusters:
 
 
 def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:
-    from likely.data.reading import called, require
+    from likely.data.read_table import called, require
     from likely.data.table import Table
-    from likely.data.typed import as_frame
+    from likely.data.type_inference import as_frame
 
     source = as_frame(list(job.files), job.missing, job.sql, job.format)
     if job.id is not None:

@@ -16,7 +16,7 @@ def read_cost(path: str, classes: Any) -> Any:
     Each class is an action too; rows beyond the classes are further actions, such as "ask an expert". Where no class
     has a row, all rows are such actions.
     """
-    from likely.data.labels import as_spelt
+    from likely.data.target_labels import as_spelt
     from likely.decisions.cost import Cost
 
     header, *rows = cells_of(path)
@@ -101,7 +101,7 @@ def _cost(cell: str, action: str, column: str, path: str) -> float:
 
 
 def _near(name: str, names: list[str]) -> str:
-    from likely.data.reading import did_you_mean
+    from likely.data.read_table import did_you_mean
 
     return did_you_mean(name, names)
 
@@ -118,7 +118,7 @@ def read_class_prior(given: str, classes: Any) -> list[float]:
     >>> read_class_prior("yes=0.1,no=0.9", np.array(["no", "yes"]))
     [0.9, 0.1]
     """
-    from likely.data.labels import as_spelt
+    from likely.data.target_labels import as_spelt
 
     wanted = [str(c) for c in classes.tolist()]
     if given == "uniform":

@@ -48,7 +48,7 @@ def evaluate(
     from likely.app.models import classifier_of
     from likely.app.predict import decision_rules
     from likely.app.sequence_models import is_of_sequences
-    from likely.data.fingerprint import fingerprint
+    from likely.data.table_fingerprint import fingerprint
     from likely.estimators.table_classifier import laid_out
     from likely.files import load
 
@@ -92,9 +92,9 @@ def tell_of_other_shares(e: Any, expected: Any, what: str = "rows") -> None:
 
 def labelled(model: Any, files: Any, target: str, weight: str | None, how: Any, allow_missing: bool) -> Any:
     """The rows with a label, in the model's columns."""
-    from likely.data.reading import called, require
+    from likely.data.read_table import called, require
     from likely.data.table import Table
-    from likely.data.typed import as_frame
+    from likely.data.type_inference import as_frame
 
     sql, format, missing = how
     frame = as_frame(list(files), missing, sql, format)

@@ -19,7 +19,7 @@ NOT_SAVED = "for comparison; cannot be written to a model file"
 
 def card_of(journey: Journey) -> dict[str, Any]:
     """All that `likely card` writes about."""
-    from likely.data.fingerprint import fingerprint
+    from likely.data.table_fingerprint import fingerprint
 
     job, table, e = journey.job, journey.table, journey.contest.winner.evaluation
     assert e is not None  # a winner was measured

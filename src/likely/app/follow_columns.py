@@ -15,7 +15,7 @@ def refuse_absent(wanted: Iterable[str], layout: Layout, whose: str) -> None:
         return
     absent = [name for name in wanted if name not in layout.names]
     if absent:
-        from likely.data.reading import did_you_mean
+        from likely.data.read_table import did_you_mean
 
         known = did_you_mean(absent[0], list(layout.names))
         remedy = known if known.endswith("?") else f"{known}; --columns says which stand for the model's"

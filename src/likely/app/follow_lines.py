@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any
 
 from likely.core.errors import DataError, sentence
-from likely.data.json_text import not_json, parsed
+from likely.data.json_parsing import not_json, parsed
 
 SEPARATORS = (",", ";", "\t", "|")
 MISSING = frozenset((  # those of data.cells, whose import would double the time until the first line

@@ -68,7 +68,7 @@ class OfChains(Subject):
             return super().observation(cells, missing)
         from likely.core.columns import Columns
         from likely.core.ragged import Ragged
-        from likely.data.sequences import Sequences
+        from likely.data.read_sequences import Sequences
 
         parts = {
             name: np.array([word(cell, missing)], dtype=object) if kind == "category" else

@@ -83,7 +83,7 @@ def read_table(job: Job) -> Table:
 
 def refuse_too_long(table: Table, job: Job) -> None:
     """Columns, names and levels that no model file could hold are refused before the work, not after it."""
-    from likely.data.reading import called
+    from likely.data.read_table import called
     from likely.io.container import MAX_NOTE
     from likely.io.nodes import MAX_NODES
 

@@ -62,7 +62,7 @@ def novelty(
     ranked as if the word were missing. (`likely predict` takes such a word as missing, and marks the row.)
     """
     from likely.app.predict import _parts, _put, _written_to
-    from likely.data.reading import called
+    from likely.data.read_table import called
 
     _check_usage(model, train, learning)
     check_outputs({"-o": out, "--save": learning["save"]}, (*files, *train, model), models=("--save",))

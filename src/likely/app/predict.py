@@ -49,7 +49,7 @@ def predict(
     With --novelty it is refused. (`likely novelty` takes such a word as surprising beyond measure.)
     """
     from likely.app.models import classifier_of, cluster_model
-    from likely.data.reading import called
+    from likely.data.read_table import called
 
     check_outputs({"-o": out}, (model, *files, rules["cost"], rules["class_prior"]))
     clusters, thing = cluster_model(model)
@@ -96,7 +96,7 @@ def _parts(files: tuple[str, ...], sql: str | None, format: str | None, missing:
     if sql is None:
         yield from batches(files, format)
         return
-    from likely.data.reading import read
+    from likely.data.read_table import read
 
     yield 0, read(list(files), sql=sql, format=format, missing=missing)
 
@@ -128,7 +128,7 @@ class Decided:
         cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool, whose: str = ""
     ) -> Decided:  # fmt: skip
         """Decide about a frame of cells; messages name `whose`."""
-        from likely.data.reading import chosen
+        from likely.data.read_table import chosen
         from likely.data.table import Table
         from likely.estimators.table_classifier import Typed, laid_out
 

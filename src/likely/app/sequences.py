@@ -17,7 +17,7 @@ from likely.core.errors import DataError, LikelyError, sentence
 
 if TYPE_CHECKING:
     from likely.core.ragged import Ragged
-    from likely.data.sequences import Sequences
+    from likely.data.read_sequences import Sequences
 
 SHOWN = 8  # columns, classes or names that a line tells
 
@@ -92,7 +92,7 @@ def listed(words: Any) -> str:
 
 def read_material(job: SequenceJob) -> Material:
     """The sequences of a job, checked."""
-    from likely.data.sequences import read_sequences
+    from likely.data.read_sequences import read_sequences
     from likely.estimators.sequence_tables import kinds_found, laid_out, never_observed
 
     with spooled(job.files) as files:
@@ -117,7 +117,7 @@ def read_material(job: SequenceJob) -> Material:
 
 def renamed(found: Any, id: str | None, files: tuple[str, ...]) -> tuple[str, ...]:
     """A word on sequences of several files that go by the same id."""
-    from likely.data.sequences import all_files
+    from likely.data.read_sequences import all_files
 
     ids = [str(name) for name in found.ids.tolist()]
     if id is None or not all(":" in name for name in ids) or len(all_files(source_of(files))) < 2:
@@ -246,7 +246,7 @@ def source_of(files: tuple[str, ...]) -> Any:
 def _kinds(found: dict[str, str], job: SequenceJob, aside: set[str], empty: list[str]) -> dict[str, str]:
     for name in [*job.kinds, *job.drop]:
         if name not in found:
-            from likely.data.reading import did_you_mean
+            from likely.data.read_table import did_you_mean
 
             raise DataError(sentence("--as, --drop", f'there must be a column "{name}"',
                                      remedy=did_you_mean(name, list(found))))  # fmt: skip
@@ -260,7 +260,7 @@ def _kinds(found: dict[str, str], job: SequenceJob, aside: set[str], empty: list
 
 def _groups(job: SequenceJob, files: tuple[str, ...]) -> Any:
     """The group of each sequence; one that says nothing is a group of its own."""
-    from likely.data.sequences import read_sequences
+    from likely.data.read_sequences import read_sequences
 
     roles = {name: column for name, column in job.roles.items() if name in ("id", "time")}
     column = job.columns[0] if job.columns else job.group
@@ -399,7 +399,7 @@ def read_for(model: Any, files: tuple[str, ...], told: Mapping[str, Any], tell: 
     Columns go by name; `--columns` names those of the files, in the order of the model's. A model without names takes
     all columns without a task as they come.
     """
-    from likely.data.sequences import read_sequences
+    from likely.data.read_sequences import read_sequences
 
     learnt = model.schema["roles"]
     given = {"id": told["id"] or learnt.get("id"), "time": told["time"] or learnt.get("time")}
@@ -453,7 +453,7 @@ def by_place(model: Any, found: Any, told: Mapping[str, Any]) -> Any:
 def _refuse_absent(asked: list[str], there: list[str], given: Mapping[str, Any]) -> None:
     absent = [name for name in asked if name not in there]
     if absent and not all(name.isdigit() for name in there):
-        from likely.data.reading import did_you_mean
+        from likely.data.read_table import did_you_mean
 
         rest = [name for name in there if name not in given.values()]
         known = did_you_mean(absent[0], rest)
@@ -466,7 +466,7 @@ def _columns_there(files: tuple[str, ...], format: str | None, is_table: bool) -
     import polars as pl
 
     from likely.data.delimited import looks_like_data
-    from likely.data.sequences import all_files, columns_of
+    from likely.data.read_sequences import all_files, columns_of
 
     try:
         names = columns_of(all_files(source_of(files))[0], format, is_table)

@@ -32,7 +32,7 @@ def sounds_in(files: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _listed(files: tuple[str, ...]) -> list[Path]:
-    from likely.data.sequences import ASIDE
+    from likely.data.read_sequences import ASIDE
 
     found: list[Path] = []
     for name in map(Path, files):
@@ -46,7 +46,7 @@ def _listed(files: tuple[str, ...]) -> list[Path]:
 
 def words_of(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
     """The sounds of one folder, and the word of each: the sub-folder in which it lies."""
-    from likely.data.sequences import folder_labels
+    from likely.data.read_sequences import folder_labels
 
     remedy = "sort the sounds into sub-folders, each called as the word that is said in it"
     if len(files) != 1 or not Path(files[0]).is_dir():

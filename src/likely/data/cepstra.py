@@ -13,9 +13,9 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
+from likely.data.audio import is_one_sound, signal, signals
 from likely.data.mel import mel_filters, spectrum_size
 from likely.data.signal import WINDOWS, frame_energies, framed, loud_part, power_spectrum, pre_emphasised, window
-from likely.data.sounds import is_one_sound, signal, signals
 from likely.data.tracks import NORMALISATIONS, normalised, with_deltas
 
 MOST_FILTERS = 1000

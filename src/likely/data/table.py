@@ -15,13 +15,13 @@ from likely.core.arrays import Array
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, by_caller, enumerated, sentence
 from likely.data.cells import as_numbers, shown, tokens
-from likely.data.column import Column, described, tell
-from likely.data.fingerprint import fingerprint
-from likely.data.kinds import MEASUREMENTS, is_constant, judged, rounded_away
-from likely.data.labels import Labels, labels, refuse_unlearnable
-from likely.data.reading import called, did_you_mean
-from likely.data.roles import Roles, times, weights
-from likely.data.typed import as_frame, checked_wishes, settled, typed_column
+from likely.data.column_roles import Roles, times, weights
+from likely.data.column_summary import Column, described, tell
+from likely.data.column_types import MEASUREMENTS, is_constant, judged, rounded_away
+from likely.data.read_table import called, did_you_mean
+from likely.data.table_fingerprint import fingerprint
+from likely.data.target_labels import Labels, labels, refuse_unlearnable
+from likely.data.type_inference import as_frame, checked_wishes, settled, typed_column
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 

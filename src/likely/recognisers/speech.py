@@ -12,9 +12,9 @@ from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
+from likely.data.audio import is_one_sound
 from likely.data.cepstra import Cepstra
 from likely.data.signal import is_silent, loudest
-from likely.data.sounds import is_one_sound
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.fronted import Fronted
 from likely.estimators.gaussian import GaussianDensity

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from likely.data.kinds import MEASUREMENTS
+from likely.data.column_types import MEASUREMENTS
 
 SHOWN_LEVELS = 4
 

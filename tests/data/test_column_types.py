@@ -13,7 +13,7 @@ import scipy.stats
 
 from likely.core.errors import DataError, from_shell
 from likely.data.cells import as_words
-from likely.data.kinds import count_tail, is_count, is_name_of_key, judged, kind_of
+from likely.data.column_types import count_tail, is_count, is_name_of_key, judged, kind_of
 from likely.data.table import Table
 
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))

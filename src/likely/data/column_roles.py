@@ -13,7 +13,7 @@ from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, by_caller, sentence
 from likely.data.cells import at_row, shown
 from likely.data.dates import instants
-from likely.data.reading import require
+from likely.data.read_table import require
 
 
 @dataclass(frozen=True)

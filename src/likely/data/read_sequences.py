@@ -18,12 +18,12 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.long_tables import first_appearances
 from likely.core.ragged import Ragged
 from likely.data.cells import tidy
+from likely.data.column_roles import refuse_gaps
 from likely.data.delimited import SNIFFED_LINES, lines_of, looks_like_data, read_delimited, refuse_names, sniffed
-from likely.data.frames import FrameRoles, cut
-from likely.data.labels import Labels, labels
-from likely.data.reading import ENDINGS, PACKED, READERS, Named, chosen, matching, read, reader_of, stacked, taken
-from likely.data.roles import refuse_gaps
-from likely.data.symbols import Found, as_cells, read_array, read_fasta, read_symbols
+from likely.data.read_table import ENDINGS, PACKED, READERS, Named, chosen, matching, read, reader_of, stacked, taken
+from likely.data.symbol_files import Found, as_cells, read_array, read_fasta, read_symbols
+from likely.data.table_to_sequences import FrameRoles, cut
+from likely.data.target_labels import Labels, labels
 
 FASTA = ("fa", "fasta", "fna", "faa")
 SYMBOLS: dict[str, Callable[[Path], Found]] = {"npy": read_array, "fasta": read_fasta, "symbols": read_symbols}

@@ -13,7 +13,7 @@ import polars as pl
 from likely.core.errors import DataError, sentence
 from likely.core.warnings import tell
 from likely.data.delimited import Source, lines_of, whole_lines
-from likely.data.json_text import MOST_LEVELS, not_json, parsed
+from likely.data.json_parsing import MOST_LEVELS, not_json, parsed
 
 Record = dict[str, Any]
 LITERAL = r"^(-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false|[\[{].*)$"  # JSON that is no text

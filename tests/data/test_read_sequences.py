@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from likely import DataError, DomainError, Ragged
-from likely.data.sequences import Sequences, columns_of, read_sequences
+from likely.data.read_sequences import Sequences, columns_of, read_sequences
 
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 
