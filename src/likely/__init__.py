@@ -25,8 +25,8 @@ _HOMES = {
     "likely.core.ragged": ["Ragged"],
     "likely.core.fit_report": ["FitReport"],
     "likely.core.stats": ["Stats"],
-    "likely.data.cepstra": ["Cepstra"],
-    "likely.data.equalise": ["equalise"],
+    "likely.features.mfcc": ["Cepstra"],
+    "likely.features.histogram_equalization": ["equalise"],
     "likely.data.read_table": ["read"],
     "likely.data.read_sequences": ["Sequences", "read_sequences"],
     "likely.data.table": ["Table"],
@@ -272,8 +272,6 @@ if TYPE_CHECKING:
     from likely.core.ragged import Ragged
     from likely.core.sketch import Sketch
     from likely.core.stats import Stats
-    from likely.data.cepstra import Cepstra
-    from likely.data.equalise import equalise
     from likely.data.read_sequences import Sequences, read_sequences
     from likely.data.read_table import read
     from likely.data.table import Table
@@ -417,6 +415,8 @@ if TYPE_CHECKING:
     from likely.families.von_mises_sum import VonMisesSum
     from likely.families.walsh import Walsh
     from likely.families.wishart import Wishart
+    from likely.features.histogram_equalization import equalise
+    from likely.features.mfcc import Cepstra
     from likely.files import Checkpoint, load, save
     from likely.models.barycentre import Barycentre, barycentre
     from likely.models.centres import Centres

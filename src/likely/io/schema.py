@@ -740,7 +740,7 @@ TABLE: dict[str, Entry] = {
         bigram=numbers("C C", 0), starts=numbers("C", 0), ends=numbers("C", 0), silence=maybe(density), pause=number(0),
     ),
     "Cepstra": entry(
-        lambda: import_module("likely.data.cepstra").Cepstra,
+        lambda: import_module("likely.features.mfcc").Cepstra,
         normalise=maybe(text("mean", "mean and variance", "level")), high=maybe(number(0)), trim=maybe(number(0)),
         taper=text("hamming", "hann", "rectangular"),
     ),

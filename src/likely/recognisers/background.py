@@ -10,11 +10,11 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.core.warnings import unheard
-from likely.data.cepstra import Cepstra
-from likely.data.signal import loud_part
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm import HMMDensity
 from likely.estimators.mixture import MixtureDensity
+from likely.features.mfcc import Cepstra
+from likely.features.spectrum import loud_part
 from likely.models.hmm import HMM
 
 SOUNDS = 200  # that the background is learnt from at most

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.data.cepstra import Cepstra
+from likely.features.mfcc import Cepstra
 from likely.models.transcript import Transcript
 
 

@@ -13,13 +13,13 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.data.audio import is_one_sound
-from likely.data.cepstra import Cepstra
-from likely.data.signal import is_silent, loudest
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.fronted import Fronted
 from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm import HMMDensity
 from likely.estimators.mixture import MixtureDensity
+from likely.features.mfcc import Cepstra
+from likely.features.spectrum import is_silent, loudest
 from likely.models.hmm import HMM
 from likely.models.word_network import WordNetwork
 from likely.recognisers.background import background

@@ -14,9 +14,9 @@ from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.data.audio import is_one_sound, signal, signals
-from likely.data.mel import mel_filters, spectrum_size
-from likely.data.signal import WINDOWS, frame_energies, framed, loud_part, power_spectrum, pre_emphasised, window
-from likely.data.tracks import NORMALISATIONS, normalised, with_deltas
+from likely.features.deltas import NORMALISATIONS, normalised, with_deltas
+from likely.features.mel import mel_filters, spectrum_size
+from likely.features.spectrum import WINDOWS, frame_energies, framed, loud_part, power_spectrum, pre_emphasised, window
 
 MOST_FILTERS = 1000
 MOST_FRAME = 1 << 20  # samples of a window

@@ -11,15 +11,15 @@ import pytest
 from scipy.fft import dct
 from scipy.signal.windows import hamming, hann
 
-import likely.data.cepstra as cepstra_module
+import likely.features.mfcc as cepstra_module
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 from likely.data.audio import resampled, signal, signals
-from likely.data.cepstra import Cepstra, cosines, lifter, log_above
-from likely.data.mel import mel_corners, mel_filters, spectrum_size, to_hertz, to_mel
-from likely.data.signal import framed, is_silent, loudest, power_spectrum, pre_emphasised, trimmed, window
-from likely.data.tracks import deltas, normalised, with_deltas
 from likely.data.wav import parse_wav, read_wav
+from likely.features.deltas import deltas, normalised, with_deltas
+from likely.features.mel import mel_corners, mel_filters, spectrum_size, to_hertz, to_mel
+from likely.features.mfcc import Cepstra, cosines, lifter, log_above
+from likely.features.spectrum import framed, is_silent, loudest, power_spectrum, pre_emphasised, trimmed, window
 
 RATE = 8000
 

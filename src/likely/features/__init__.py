@@ -1,0 +1,1 @@
+"""Features of signals: mel-frequency cepstral coefficients, deltas, histogram equalization."""
