@@ -89,7 +89,7 @@ _HOMES = {
     "likely.estimators.exponential": ["ExponentialDensity"],
     "likely.estimators.factors": ["FactorAnalysis", "PPCA"],
     "likely.estimators.fisher": ["FisherDiscriminant"],
-    "likely.estimators.following": ["follow"],
+    "likely.io.follow_stream": ["follow"],
     "likely.estimators.frequencies": ["ClassFrequencies"],
     "likely.estimators.gamma": ["GammaDensity"],
     "likely.estimators.gaussian": ["GaussianDensity"],
@@ -161,7 +161,7 @@ _HOMES = {
     "likely.families.von_mises_sum": ["VonMisesSum"],
     "likely.families.walsh": ["Walsh"],
     "likely.families.wishart": ["Wishart"],
-    "likely.files": ["Checkpoint", "load", "save"],
+    "likely.io.model_files": ["Checkpoint", "load", "save"],
     "likely.numerics.stirling": ["bell", "log_stirling2", "stirling2"],
     "likely.models.barycentre": ["Barycentre", "barycentre"],
     "likely.models.centres": ["Centres"],
@@ -343,7 +343,6 @@ if TYPE_CHECKING:
     from likely.estimators.exponential import ExponentialDensity
     from likely.estimators.factors import PPCA, FactorAnalysis
     from likely.estimators.fisher import FisherDiscriminant
-    from likely.estimators.following import follow
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.gamma import GammaDensity
     from likely.estimators.gaussian import GaussianDensity
@@ -417,7 +416,8 @@ if TYPE_CHECKING:
     from likely.families.wishart import Wishart
     from likely.features.histogram_equalization import equalise
     from likely.features.mfcc import Cepstra
-    from likely.files import Checkpoint, load, save
+    from likely.io.follow_stream import follow
+    from likely.io.model_files import Checkpoint, load, save
     from likely.models.barycentre import Barycentre, barycentre
     from likely.models.centres import Centres
     from likely.models.choice_of_k import choose_k

@@ -387,18 +387,18 @@ def test_more_columns_of_words_than_a_file_can_hold_are_refused_before_the_work(
 
 
 def test_what_a_column_of_words_takes_of_a_file_is_as_expected():
-    from likely import files
     from likely.app.journey import PARTS_OF_WORDS, described
     from likely.data.table import Table
     from likely.estimators.ladder import ladder
     from likely.estimators.table_classifier import TableClassifier
-    from likely.io.nodes import Writer
+    from likely.io import model_files
+    from likely.io.json_nodes import Writer
 
     def taken(columns: int) -> tuple[int, int, int]:
         table = Table.of(worded(columns))
         schema = table.schema()
         naive = next(r for r in ladder({name: e["kind"] for name, e in schema.items()}) if r.key == "naive-bayes")
-        writer = Writer(files._Catalogue())
+        writer = Writer(model_files._Catalogue())
         node = writer.node(TableClassifier.around(naive.estimator.fit(table.frame, ["a", "b"] * 6), schema))
         return writer.count, len(json.dumps(node)), described(table)
 

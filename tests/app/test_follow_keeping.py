@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely import files
 from likely.app import follow_keeping
 from likely.app.follow_keeping import JOURNAL, Notebook
 from likely.core.errors import ModelFileError
+from likely.io import model_files
 from tests.app.tables import run
 
 WALK = lk.LinearGaussian([[1.0]], [[0.1]], [[1.0]], [[1.0]], [0.0], [[1.0]])
@@ -59,13 +59,13 @@ def goes_on(at: Path, rows: list[str]) -> bytes:
 @pytest.mark.slow
 def test_a_line_costs_the_same_however_many_streams_there_are(at, monkeypatch):
     sizes: list[int] = []
-    pack = files._packed
+    pack = model_files._packed
 
     def counted(thing: Any) -> bytes:
         sizes.append(len(data := pack(thing)))
         return data
 
-    monkeypatch.setattr(files, "_packed", counted)
+    monkeypatch.setattr(model_files, "_packed", counted)
     rows = feed(200, 3)
     done = run(*command(at), stdin="".join(rows))
     assert done.exit_code == 0 and len(done.stdout.splitlines()) == len(rows)
@@ -147,7 +147,7 @@ def test_more_streams_than_one_description_can_hold(at):
 def test_streams_of_a_stranger_are_refused(at):
     assert run(*command(at), stdin="".join(feed(60, 1))).exit_code == 0
     kept = lk.load(at / "k.likely")
-    for inside in (follow_keeping._joined([files.dumps(WALK)]), b"\xff" * 64, kept.more.tobytes()[:80]):
+    for inside in (follow_keeping._joined([model_files.dumps(WALK)]), b"\xff" * 64, kept.more.tobytes()[:80]):
         lk.save(kept.replace(more=follow_keeping._numbers(inside)), at / "k.likely")
         with pytest.raises(ModelFileError):
             Notebook(str(at / "k.likely"), kept.asked).load()

@@ -12,7 +12,7 @@ import pytest
 
 from likely.app.outputs import check_outputs
 from likely.core.errors import DataError, LikelyError, ModelFileError
-from likely.io.whole_files import write_text
+from likely.io.atomic_write import write_text
 from tests.app.tables import mixed_frame, run, write
 
 COST = "action,ill,well\nill,0,1\nwell,1,0\n"

@@ -173,8 +173,8 @@ def test_gun_point_has_its_published_errors(data_dir):
 
 
 def test_files(rng, tmp_path):
-    pytest.importorskip("likely.files")
-    from likely.files import ESTIMATORS
+    pytest.importorskip("likely.io.model_files")
+    from likely.io.model_files import ESTIMATORS
 
     if "DTWClassifier" not in ESTIMATORS:
         pytest.skip("not in the table of estimators")

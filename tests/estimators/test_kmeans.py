@@ -156,7 +156,7 @@ def test_what_it_says_and_refuses(X):
 
 
 def test_a_file_gives_back_the_same_bits(X, tmp_path):
-    files = pytest.importorskip("likely.files")
+    files = pytest.importorskip("likely.io.model_files")
     if "KMeans" not in files.ESTIMATORS:
         pytest.skip("not in the table of files")
     for m in (KMeans(3, random_state=0).fit(X), KMeans(3, variances="own", random_state=0).fit(X)):

@@ -283,7 +283,7 @@ def test_a_fit_cut_off_goes_on(tmp_path):
 
 @pytest.mark.slow
 def test_files_bring_the_same_bits_back(tmp_path):
-    from likely.files import ESTIMATORS
+    from likely.io.model_files import ESTIMATORS
 
     if "LinearGaussianDensity" not in ESTIMATORS:
         pytest.skip("this estimator has no file yet")

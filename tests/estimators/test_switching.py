@@ -20,7 +20,7 @@ from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 from likely.estimators.switching import SwitchingDensity
 from likely.estimators.switching_starts import windows
-from likely.files import dumps, loads
+from likely.io.model_files import dumps, loads
 from likely.models.linear_gaussian import LinearGaussian
 from likely.models.rao_blackwell import RaoBlackwell
 from likely.models.switching import SwitchingLinear

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely import files
 from likely.families import blends
 from likely.families.blends import GRID
+from likely.io import model_files
 from likely.models.distinct_rows import DistinctRows
 
 KINDS = ("interpolated", "emphasised")
@@ -222,7 +222,7 @@ def test_a_file_keeps_the_weights_and_how_they_were_found(kind):
         (lk.GaussianDensity("emphasised", blend=0.3).fit(X), lambda d: d),
     ]
     for estimator, density in found:
-        again = density(files.loads(files.dumps(estimator)))
+        again = density(model_files.loads(model_files.dumps(estimator)))
         assert again.shares_.tolist() == density(estimator).shares_.tolist()
         assert again.shares_by_ == density(estimator).shares_by_
 
@@ -238,7 +238,7 @@ def test_weights_in_a_file_are_checked(wrong):
     clf = lk.BayesClassifier(lk.GaussianDensity("interpolated")).fit(*heavy_tailed(0))
     vars(clf.density_).update(wrong)
     with pytest.raises(lk.ModelFileError):
-        files.dumps(clf)  # which reads back what it writes
+        model_files.dumps(clf)  # which reads back what it writes
 
 
 def test_files_without_weights_still_open():
@@ -247,9 +247,9 @@ def test_files_without_weights_still_open():
     wanted = clf.predict_proba(X)
     del clf.density_.shares_
     with pytest.raises(lk.ModelFileError):
-        files.dumps(clf)  # one without the other
+        model_files.dumps(clf)  # one without the other
     del clf.density_.shares_by_
-    old = files.loads(files.dumps(clf))
+    old = model_files.loads(model_files.dumps(clf))
     assert np.array_equal(old.predict_proba(X), wanted)
     assert old.partial_fit(X, y).density_.shares_by_.startswith("approximate")
 

@@ -6,7 +6,8 @@ import numba
 import numpy as np
 import pytest
 
-from likely import ContinuousLinear, LinearGaussian, Ragged, files, follow
+from likely import ContinuousLinear, LinearGaussian, Ragged, follow
+from likely.io import model_files
 from likely.loops import kalman
 from likely.models.linear_filtering import locked
 
@@ -32,7 +33,7 @@ def use_every_way():
                         model.smooth(some, known), model.smooth(some, known, lag=4)
                 known = None if u is None else u[-1]
                 belief = model.belief_after(y[:4], None if u is None else u[:4])
-                for b in (belief, files.loads(files.dumps(belief)), model.initial()):
+                for b in (belief, model_files.loads(model_files.dumps(belief)), model.initial()):
                     model.update(model.predict(b, known), y[0], known)
                     model.update(model.predict(b, known), fixed[0], known)
                 model.forecast(y[:4], 1, None if u is None else u[:4], None if u is None else u[:1])

@@ -10,8 +10,8 @@ from scipy.linalg import solve_discrete_are
 from scipy.stats import chi2
 
 import likely as lk
-from likely import files
 from likely.core.errors import DataError, DomainError, FitWarning, NotConverged, ShapeError
+from likely.io import model_files
 from likely.models import linear_filtering
 from likely.models.linear_forecast import steady_state
 from likely.models.state_belief import StateBelief
@@ -454,8 +454,8 @@ def test_following_is_filtering_and_a_restart_changes_no_bit(make, seed):
         ahead = model.initial() if belief is None else model.predict(belief, known)
         belief, news = model.update(ahead, frame, known)
         other = model.initial() if again is None else model.predict(again, known)
-        other, told = model.update(files.loads(files.dumps(other)), frame, known)
-        again = files.loads(files.dumps(other))
+        other, told = model.update(model_files.loads(model_files.dumps(other)), frame, known)
+        again = model_files.loads(model_files.dumps(other))
         assert belief.mean.tobytes() == again.mean.tobytes() and belief.root.tobytes() == again.root.tobytes()
         assert news == told and belief.time == t
         close(belief.mean, filtered.mean[t], 1e-11)

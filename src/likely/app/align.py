@@ -9,7 +9,7 @@ import click
 from likely.app import options
 from likely.app.outputs import STREAM, check_outputs
 from likely.core.errors import DataError, sentence
-from likely.io.whole_files import write_text
+from likely.io.atomic_write import write_text
 
 EPILOG = """\b
 Examples:

@@ -9,7 +9,7 @@ import click
 
 from likely.app.outputs import check_outputs
 from likely.core.errors import ModelFileError, sentence
-from likely.io.whole_files import write_text
+from likely.io.atomic_write import write_text
 
 NO_CARD = frozenset({
     "LinearGaussian", "ContinuousLinear", "SwitchingLinear", "LinearGaussianDensity", "SwitchingDensity",

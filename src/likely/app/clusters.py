@@ -19,7 +19,7 @@ from likely.app.profiles import Trait, profile, told
 from likely.app.talk import Talk
 from likely.core.arrays import Array, Index
 from likely.core.errors import FitWarning
-from likely.io.whole_files import write_text
+from likely.io.atomic_write import write_text
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,7 +10,7 @@ import click
 from likely.app import options
 from likely.app.outputs import check_outputs
 from likely.app.talk import Talk
-from likely.io.whole_files import write_text
+from likely.io.atomic_write import write_text
 
 EPILOG = """\b
 Examples:
@@ -80,7 +80,7 @@ def decoded(model: str, files: tuple[str, ...], told: dict[str, Any], talk: Talk
     from likely.app.sequence_models import named
     from likely.app.sequences import by_place, read_for, spooled
     from likely.app.sounds import sounds_in
-    from likely.files import load
+    from likely.io.model_files import load
 
     thing = load(model)
     if hasattr(thing, "transcribe"):

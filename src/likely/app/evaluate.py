@@ -12,7 +12,7 @@ from likely.app import options
 from likely.app.outputs import check_outputs
 from likely.app.talk import Talk
 from likely.core.errors import DataError, sentence
-from likely.io.whole_files import write_text
+from likely.io.atomic_write import write_text
 
 EPILOG = """\b
 Examples:
@@ -50,7 +50,7 @@ def evaluate(
     from likely.app.sequence_models import is_of_sequences
     from likely.data.table_fingerprint import fingerprint
     from likely.estimators.table_classifier import laid_out
-    from likely.files import load
+    from likely.io.model_files import load
 
     check_outputs({"--report": report}, (model, *files, rules["cost"], rules["class_prior"]))
     thing = load(model)

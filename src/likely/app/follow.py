@@ -20,7 +20,7 @@ from likely.app.follow_signals import Stops
 from likely.app.outputs import check_outputs
 from likely.app.talk import Talk
 from likely.core.errors import DataError, LikelyError, sentence, unread
-from likely.io.whole_files import is_stream
+from likely.io.atomic_write import is_stream
 
 if TYPE_CHECKING:
     from likely.app.follow_models import Subject
@@ -155,7 +155,7 @@ class Feed:
 def _feed(model: str, file: str, told: dict[str, Any], talk: Talk) -> Feed:
     from likely.app.follow_models import subject_of
     from likely.core.model_fingerprint import fingerprint
-    from likely.files import load
+    from likely.io.model_files import load
 
     subject = subject_of(load(model), model)
     if told["columns"] and len(told["columns"]) != len(subject.columns):

@@ -67,7 +67,7 @@ class Notebook:
 
     def _file(self) -> FollowedLines:
         from likely.core.stream_checkpoint import FollowedLines
-        from likely.files import load
+        from likely.io.model_files import load
 
         kept = load(self.path)
         if not isinstance(kept, FollowedLines):
@@ -80,7 +80,7 @@ class Notebook:
         return kept
 
     def _anew(self, now: FollowedLines, streams: Mapping[str, Following]) -> None:
-        from likely.files import save
+        from likely.io.model_files import save
 
         if self.journal is None:  # it is there before the file is: saving that makes both names last
             self.journal = self._opened()
@@ -154,7 +154,7 @@ def _packed(now: FollowedLines, streams: list[tuple[str, Following]]) -> list[by
 
 
 def _bytes(part: FollowedLines) -> bytes:
-    from likely.files import dumps
+    from likely.io.model_files import dumps
 
     return dumps(part)
 
@@ -183,7 +183,7 @@ def _apart(whole: bytes) -> Iterator[bytes]:
 def _read(whole: bytes, path: str) -> list[FollowedLines]:
     """The parts as progress; a file from a stranger may hold anything."""
     from likely.core.stream_checkpoint import FollowedLines
-    from likely.files import loads
+    from likely.io.model_files import loads
 
     parts = [loads(part) for part in _apart(whole)]
     wrong = next((part for part in parts if not isinstance(part, FollowedLines)), None)

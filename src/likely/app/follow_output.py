@@ -14,7 +14,7 @@ from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
 from likely.core.errors import DataError, sentence
-from likely.io.whole_files import cannot_be_written
+from likely.io.atomic_write import cannot_be_written
 
 if TYPE_CHECKING:
     from likely.core.stream_checkpoint import FollowedLines

@@ -18,7 +18,7 @@ from likely.app.job import Job, splitting_words
 from likely.app.outputs import check_outputs
 from likely.app.talk import Talk, nats
 from likely.core.errors import DataError, DomainError, sentence
-from likely.io.whole_files import write_text
+from likely.io.atomic_write import write_text
 
 if TYPE_CHECKING:
     from likely.data.table import Table
@@ -85,7 +85,7 @@ def refuse_too_long(table: Table, job: Job) -> None:
     """Columns, names and levels that no model file could hold are refused before the work, not after it."""
     from likely.data.read_table import called
     from likely.io.container import MAX_NOTE
-    from likely.io.nodes import MAX_NODES
+    from likely.io.json_nodes import MAX_NODES
 
     words = [column for column in table.used if column.kind in ("binary", "category")]
     size = described(table)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def table_model(path: str, command: str = "predict") -> TableClassifier:
     """The classifier in a file, with its columns; a classifier of a data frame, saved from Python, gets them here."""
-    from likely.files import load
+    from likely.io.model_files import load
 
     return classifier_of(load(path), path, command)
 
@@ -39,7 +39,7 @@ def classifier_of(model: Any, path: str, command: str = "predict") -> TableClass
 def cluster_model(path: str) -> tuple[TableClusterer | None, Any]:
     """The clusters in a file, None where it holds something else; and what it holds."""
     from likely.estimators.table_clusterer import TableClusterer
-    from likely.files import load
+    from likely.io.model_files import load
 
     model = load(path)
     return (model, model) if isinstance(model, TableClusterer) and hasattr(model, "mixture_") else (None, model)

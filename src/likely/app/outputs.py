@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from likely.core.errors import DataError, LikelyError, ModelFileError, sentence
-from likely.io.whole_files import check_writable, is_stream
+from likely.io.atomic_write import check_writable, is_stream
 
 STREAM = "-"  # standard input or output: no file
 

@@ -9,7 +9,7 @@ import click
 
 from likely.app.outputs import check_outputs
 from likely.core.errors import DataError, LikelyError, ModelFileError, sentence
-from likely.io.whole_files import bytes_written_whole
+from likely.io.atomic_write import bytes_written_whole
 
 ENDINGS = (".png", ".svg", ".pdf")
 CLASSES = 9  # whose chains fit into one picture
@@ -38,7 +38,7 @@ def saved(figure: Any, path: str) -> None:
 
 def draw_model(model: str, path: str) -> None:
     """The states of a model of sequences; of a classifier, those of each class."""
-    from likely.files import load
+    from likely.io.model_files import load
 
     check_outputs({"--plot": path}, [model])
     check_picture(path)

@@ -12,7 +12,7 @@ import click
 from likely.app import options
 from likely.app.batches import batches, counted_from
 from likely.app.outputs import check_outputs
-from likely.io.whole_files import written_whole
+from likely.io.atomic_write import written_whole
 
 EPILOG = """\b
 Examples:

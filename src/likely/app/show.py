@@ -32,7 +32,7 @@ def show(model: str, as_json: bool, plot: str | None) -> None:
 def told(model: str, as_json: bool) -> str:
     """What a model file holds, as JSON or for people."""
     from likely.app.models import card_as_written
-    from likely.files import describe, load
+    from likely.io.model_files import describe, load
 
     outline = describe(model)
     thing = load(model)

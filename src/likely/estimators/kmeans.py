@@ -127,7 +127,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def save(self, path: Any) -> None:
         """Write a model file that `lk.load` reads back; labels of the rows are not in it."""
-        from likely.files import save
+        from likely.io.model_files import save
 
         save(self, path)
 

@@ -129,7 +129,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write a model file that `lk.load` reads back."""
-        from likely.files import save
+        from likely.io.model_files import save
 
         save(self, path)
 

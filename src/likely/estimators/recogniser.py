@@ -19,7 +19,7 @@ class Recogniser(BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write a model file that `lk.load` reads back."""
-        from likely.files import save
+        from likely.io.model_files import save
 
         save(self, path)
 

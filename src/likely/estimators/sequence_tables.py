@@ -78,7 +78,7 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
 
     def save(self, path: Any) -> None:
         """Write a model file that `lk.load` reads back."""
-        from likely.files import save
+        from likely.io.model_files import save
 
         save(self, path)
 

@@ -155,7 +155,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write a model file that `lk.load` reads back."""
-        from likely.files import save
+        from likely.io.model_files import save
 
         save(self, path)
 

@@ -133,7 +133,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write a model file that `lk.load` reads back."""
-        from likely.files import save
+        from likely.io.model_files import save
 
         save(self, path)
 

@@ -34,7 +34,7 @@ def keeper(checkpoint: Any, run: int, runs: int) -> Any:
     """Where one of several runs keeps its progress."""
     if checkpoint is None:
         return None
-    from likely.files import Checkpoint
+    from likely.io.model_files import Checkpoint
 
     if isinstance(checkpoint, Checkpoint):
         if runs == 1:

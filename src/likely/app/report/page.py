@@ -18,7 +18,7 @@ from likely.app.report.sections.verdict import verdict
 from likely.app.report.study import Plane, Study
 from likely.app.report.style import style_sheet
 from likely.core.errors import DataError, ShapeError, sentence
-from likely.io.whole_files import write_text
+from likely.io.atomic_write import write_text
 
 # in the order of reading: id, words in the table of contents, what writes it
 SECTIONS = (

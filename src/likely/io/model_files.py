@@ -105,7 +105,7 @@ def save(thing: Any, path: Path) -> None:
     >>> lk.load(path)
     Gaussian(mean=[0.0, 1.0], covariance=[2.0, 3.0], kind='diagonal')
     """
-    from likely.io.whole_files import whole_file
+    from likely.io.atomic_write import whole_file
 
     with _speaking_of(path, "written"):
         data = _packed(thing)
@@ -132,7 +132,7 @@ def describe(path: Path) -> dict[str, Any]:
     """What a model file says about itself, without building the model or reading its arrays.
 
     >>> import likely as lk, tempfile, os
-    >>> from likely.files import describe
+    >>> from likely.io.model_files import describe
     >>> path = os.path.join(tempfile.mkdtemp(), "g.likely")
     >>> lk.save(lk.Gaussian([0.0, 1.0], [2.0, 3.0]), path)
     >>> describe(path)["content"]
@@ -146,7 +146,7 @@ def dumps(thing: Any) -> bytes:
     """The bytes that `save` would write.
 
     >>> import likely as lk
-    >>> from likely.files import dumps, loads
+    >>> from likely.io.model_files import dumps, loads
     >>> loads(dumps(lk.Gaussian([0.0], 1.0)))
     Gaussian(mean=[0.0], covariance=1.0, kind='spherical')
     """
@@ -213,8 +213,8 @@ class Checkpoint:
 @contextmanager
 def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
     """Every refusal and every complaint of the system becomes one sentence that names the file."""
+    from likely.io.atomic_write import REMEDIES
     from likely.io.container import Refusal
-    from likely.io.whole_files import REMEDIES
 
     whose = os.fsdecode(path)
     try:
@@ -231,8 +231,8 @@ def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
     """A file open for reading, and its size; folders, pipes and devices are no model files."""
+    from likely.io.atomic_write import real
     from likely.io.container import Refusal
-    from likely.io.whole_files import real
 
     kind = os.stat(real(path)).st_mode
     if not stat.S_ISREG(kind):
@@ -246,12 +246,12 @@ def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
 
 def _packed(thing: Any) -> bytes:
     """The bytes of a file; they are read back once, so that nothing is written that could not be loaded."""
-    from likely.io import container, nodes
+    from likely.io import container, json_nodes
 
     catalogue = _Catalogue()
     if catalogue.take_apart(thing) is None:
         raise container.Refusal(*_no_file_for(thing))
-    writer = nodes.Writer(catalogue)
+    writer = json_nodes.Writer(catalogue)
     content, arrays = container.with_note(writer.node(thing), writer.arrays)
     number = 2 if "note" in content else 1
     note = {"format": number, "likely": __version__, "crc": container.checksum(arrays), "content": content}
@@ -266,7 +266,7 @@ def _no_file_for(thing: Any) -> tuple[str, str, str]:
     if not isinstance(thing, type) and _holds_functions(thing):
         expected = "a file holds numbers and no code, and this is made of functions"
         return expected, name, "save the belief, which goes on to the same bits, and build the model in code"
-    return "only values and estimators of likely can be saved", name, "likely.files.names() lists them"
+    return "only values and estimators of likely can be saved", name, "likely.io.model_files.names() lists them"
 
 
 def _holds_functions(thing: Any, deep: int = 3) -> bool:
@@ -276,15 +276,15 @@ def _holds_functions(thing: Any, deep: int = 3) -> bool:
 
 
 def _thing(stream: BinaryIO, size: int) -> Any:
-    from likely.io import container, nodes
+    from likely.io import container, json_nodes
 
     header = container.header(stream, size)
     content = _content(header.note)
     arrays = container.arrays(stream, header.tensors)
-    reader = nodes.Reader(_Catalogue(), arrays)
+    reader = json_nodes.Reader(_Catalogue(), arrays)
     if "note" in content:
         content, size = _of_class(container.note_of(content, arrays)), arrays[-1].size
-        reader = nodes.Reader(_Catalogue(), arrays[:-1], max(nodes.MAX_NODES, size // 32))
+        reader = json_nodes.Reader(_Catalogue(), arrays[:-1], max(json_nodes.MAX_NODES, size // 32))
     try:
         thing = reader.whole(content)
     except container.Refusal as refusal:
@@ -296,13 +296,13 @@ def _thing(stream: BinaryIO, size: int) -> Any:
 
 
 def _outline(stream: BinaryIO, size: int) -> dict[str, Any]:
-    from likely.io import container, nodes
+    from likely.io import container, json_nodes
 
     note, tensors = container.header(stream, size)
     content = _content(note)
     if "note" in content:  # it stands behind the other arrays
         content = _of_class(container.note_of(content, container.arrays(stream, tensors)))
-    return {**note, "content": nodes.outline(content, tensors)}
+    return {**note, "content": json_nodes.outline(content, tensors)}
 
 
 def _content(note: dict[str, Any]) -> Any:

@@ -151,7 +151,7 @@ def _remedy(x: Any) -> str:
         return "a generator in mid-stream is no setting, give random_state as a whole number"
     if callable(x):
         return "functions are code, and a file holds none"
-    return "a file holds plain settings, arrays, and the classes that likely.files.names() lists"
+    return "a file holds plain settings, arrays, and the classes that likely.io.model_files.names() lists"
 
 
 # --------------------------------------------------------------------- reading

@@ -16,7 +16,7 @@ from likely.core.errors import DataError, ModelFileError
 from likely.core.stream_checkpoint import Following
 from likely.decisions.cusum import Cusum
 from likely.decisions.race import Race
-from likely.estimators.following import follow
+from likely.io.follow_stream import follow
 from tests.io.examples import same
 
 CHAIN = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], lk.Gaussian([[0.0, 0.0], [3.0, 1.0]], 1.0))
@@ -92,7 +92,7 @@ KILLED = """
 import json, os, random, signal, sys, time
 import numpy as np
 import likely as lk
-from likely.estimators.following import follow
+from likely.io.follow_stream import follow
 
 folder, kills = sys.argv[1], int(sys.argv[2])
 h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], lk.Gaussian([[0.0, 0.0], [3.0, 1.0]], 1.0))

@@ -19,7 +19,7 @@ class Kept:
 
     def load(self) -> Following | None:
         """What was kept; None if there is no file."""
-        from likely.files import load
+        from likely.io.model_files import load
 
         if not os.path.exists(self.path):
             return None
@@ -31,7 +31,7 @@ class Kept:
 
     def save(self, following: Following) -> None:
         """Write it beside the old one, force it to the disk, put it in its place."""
-        from likely.files import save
+        from likely.io.model_files import save
 
         save(following, self.path)
 

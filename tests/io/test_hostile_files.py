@@ -27,10 +27,9 @@ import safetensors
 from sklearn.exceptions import NotFittedError
 
 import likely as lk
-from likely import files
 from likely.core.errors import LikelyError
 from likely.core.value import Value
-from likely.io import container, schema
+from likely.io import container, model_files, schema
 from likely.models.linear_structure import Structure
 from tests.io.examples import ESTIMATORS, LAWS, SEQUENCE_ESTIMATORS, VALUES, available
 
@@ -226,7 +225,9 @@ def class_swap(data: bytes, rng: random.Random) -> bytes:
     header, note, rest = split(data)
     classes = [(h, k) for h, k in places(note) if k == "class"]
     holder, key = rng.choice(classes)
-    holder[key] = rng.choice([*files.names(), "Value", "object", "Law", "os.system", "likely.files.save", ""])
+    holder[key] = rng.choice(
+        [*model_files.names(), "Value", "object", "Law", "os.system", "likely.io.model_files.save", ""]
+    )
     return joined(header, note, rest)
 
 
@@ -345,7 +346,7 @@ def bases() -> list[bytes]:
         warnings.simplefilter("ignore")
         learnt = [estimator for estimator, _ in available({**ESTIMATORS, **SEQUENCE_ESTIMATORS}).values()]
         learnt += [make() for make in OTHERS]
-    return [unsigned(files.dumps(thing)) for thing in (*available(VALUES).values(), *learnt)]
+    return [unsigned(model_files.dumps(thing)) for thing in (*available(VALUES).values(), *learnt)]
 
 
 def unsigned(data: bytes) -> bytes:
@@ -356,11 +357,11 @@ def unsigned(data: bytes) -> bytes:
 
 
 def test_damage_is_found():
-    data = files.dumps(lk.Gaussian([0.0, 1.0], [2.0, 3.0]))
-    assert files.loads(data).mean.tolist() == [0.0, 1.0]
+    data = model_files.dumps(lk.Gaussian([0.0, 1.0], [2.0, 3.0]))
+    assert model_files.loads(data).mean.tolist() == [0.0, 1.0]
     for i in range(1, 33):
         with pytest.raises(lk.ModelFileError):
-            files.loads(data[:-i] + bytes([data[-i] ^ 1]) + data[len(data) - i + 1 :])
+            model_files.loads(data[:-i] + bytes([data[-i] ^ 1]) + data[len(data) - i + 1 :])
 
 
 def mutant(i: int, seed: int = 0) -> bytes:
@@ -387,7 +388,7 @@ class Outcome(NamedTuple):
 def tried(data: bytes) -> Outcome:
     start = time.thread_time()
     try:
-        thing, error = files.loads(data), None
+        thing, error = model_files.loads(data), None
     except lk.ModelFileError as refused:
         thing, error = None, refused
     return Outcome(thing, error, time.thread_time() - start)
@@ -632,12 +633,12 @@ def warm():
     """Load everything that loading could load, so that a later import would be a file's doing."""
     patch = pytest.MonkeyPatch()
     for data in bases():
-        survive(files.loads(data))
-    for name in files.names():
+        survive(model_files.loads(data))
+    for name in model_files.names():
         try:
-            schema.class_of(name) if name in schema.TABLE else files._settings(files.ESTIMATORS[name]())
+            schema.class_of(name) if name in schema.TABLE else model_files._settings(model_files.ESTIMATORS[name]())
         except (container.Refusal, ImportError):  # a class that is not written yet
-            patch.delitem(schema.TABLE if name in schema.TABLE else files.ESTIMATORS, name)
+            patch.delitem(schema.TABLE if name in schema.TABLE else model_files.ESTIMATORS, name)
     for i in range(300):
         tried(mutant(i, seed=99))
     gc.freeze()  # else a collection of all that is loaded, 70 ms, falls on some innocent file
@@ -756,7 +757,7 @@ def test_a_small_file_cannot_ask_for_much_memory():
 def test_a_large_file_takes_little_more_than_its_own_size():
     x = np.random.default_rng(0).normal(size=(1200, 1000))
     for thing in (lk.Gaussian(x, 1.0), lk.Gaussian.blank(x).collect(x)):
-        data = files.dumps(thing)
+        data = model_files.dumps(thing)
         assert len(data) > 8_000_000
         assert_memory(data)
 
@@ -779,13 +780,13 @@ def test_a_large_file_takes_little_more_than_its_own_size():
     ],
 )
 def test_a_number_that_cannot_be_names_its_field(name, change, words):
-    (field, number), data = next(iter(change.items())), files.dumps(VALUES[name]())
+    (field, number), data = next(iter(change.items())), model_files.dumps(VALUES[name]())
     header, note, rest = split(data)
     holder = next(h for h, k in places(note) if k == field)
     start = header[str(holder[field]["array"])]["data_offsets"][0]
     rest = rest[:start] + struct.pack("<d", number) + rest[start + 8 :]
     with pytest.raises(lk.ModelFileError, match=words):
-        files.loads(joined(header, note, rest))
+        model_files.loads(joined(header, note, rest))
 
 
 def shifted(header: dict[str, Any]) -> None:
@@ -842,27 +843,27 @@ HEADER: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 @pytest.mark.parametrize("name", CONTENT)
 def test_a_changed_note_is_refused_for_the_right_reason(name):
     change, words = CONTENT[name]
-    header, note, rest = split(files.dumps(VALUES["full"]()))
+    header, note, rest = split(model_files.dumps(VALUES["full"]()))
     change(note["content"])
     with pytest.raises(lk.ModelFileError, match=words):
-        files.loads(joined(header, note, rest))
+        model_files.loads(joined(header, note, rest))
 
 
 def test_bytes_between_the_arrays_are_refused():
-    header, note, rest = split(files.dumps(VALUES["full"]()))
+    header, note, rest = split(model_files.dumps(VALUES["full"]()))
     start = header["1"]["data_offsets"][0]
     shifted(header)
     with pytest.raises(lk.ModelFileError, match="without hole or overlap"):
-        files.loads(joined(header, note, rest[:start] + bytes(8) + rest[start:]))
+        model_files.loads(joined(header, note, rest[:start] + bytes(8) + rest[start:]))
 
 
 @pytest.mark.parametrize("name", HEADER)
 def test_a_changed_header_is_refused_for_the_right_reason(name):
     change, words = HEADER[name]
-    header, note, rest = split(files.dumps(VALUES["full"]()))
+    header, note, rest = split(model_files.dumps(VALUES["full"]()))
     change(header)
     with pytest.raises(lk.ModelFileError, match=words):
-        files.loads(joined(header, note, rest))
+        model_files.loads(joined(header, note, rest))
 
 
 @pytest.mark.parametrize(
@@ -881,37 +882,37 @@ def test_a_changed_header_is_refused_for_the_right_reason(name):
 )
 def test_a_note_of_another_form_is_refused(note, words):
     with pytest.raises(lk.ModelFileError, match=words):
-        files.loads(joined({}, note, b""))
+        model_files.loads(joined({}, note, b""))
 
 
 def test_metadata_of_others_are_refused():
     with pytest.raises(lk.ModelFileError, match="must hold 'likely' only"):
-        files.loads(framed('{"__metadata__": {"likely": "{}", "format": "pt"}}'))
+        model_files.loads(framed('{"__metadata__": {"likely": "{}", "format": "pt"}}'))
 
 
 def test_a_file_that_shrinks_while_it_is_read_is_refused():
-    data = files.dumps(VALUES["full"]())
+    data = model_files.dumps(VALUES["full"]())
     with pytest.raises(container.Refusal, match="array 1 must be complete"):
-        files._thing(BytesIO(data[:-1]), len(data))
+        model_files._thing(BytesIO(data[:-1]), len(data))
 
 
 @pytest.mark.slow
 def test_a_model_with_too_many_names_is_refused_when_it_is_saved():
     with pytest.raises(lk.ModelFileError, match="the description of a model may take 8000000 bytes"):
-        files.dumps(lk.Categorical([0.5, 0.5], levels=["a" * 9_000_000, "b"]))
+        model_files.dumps(lk.Categorical([0.5, 0.5], levels=["a" * 9_000_000, "b"]))
 
 
 @pytest.mark.slow
 def test_a_description_longer_than_a_header_is_an_array(tmp_path):
     many_names = lk.Categorical(np.full(60_000, 1 / 60_000), levels=[f"levél {i}" for i in range(60_000)])
-    data = files.dumps(many_names)
+    data = model_files.dumps(many_names)
     assert int.from_bytes(data[:8], "little") < 1000 and split(data)[1]["format"] == 2
-    again = files.loads(data)
-    assert again.levels.tolist() == many_names.levels.tolist() and files.dumps(again) == data
+    again = model_files.loads(data)
+    assert again.levels.tolist() == many_names.levels.tolist() and model_files.dumps(again) == data
     assert len(safetensors.deserialize(data)) == 2
     (tmp_path / "m.likely").write_bytes(data)
-    assert files.describe(tmp_path / "m.likely")["content"]["class"] == "Categorical"
-    assert split(files.dumps(lk.Categorical([0.5, 0.5])))[1]["format"] == 1  # which older versions read
+    assert model_files.describe(tmp_path / "m.likely")["content"]["class"] == "Categorical"
+    assert split(model_files.dumps(lk.Categorical([0.5, 0.5])))[1]["format"] == 1  # which older versions read
 
 
 @pytest.mark.slow
@@ -932,7 +933,7 @@ def test_a_description_in_an_array_is_checked_as_one_in_a_header(content, raw, w
     note = {"format": 2, "likely": "0", "content": content}
     data = joined(header, note, raw)
     with pytest.raises(lk.ModelFileError, match=words):
-        files.loads(data)
+        model_files.loads(data)
     assert_memory(data)
 
 
@@ -940,17 +941,17 @@ def test_a_constructor_that_trips_is_the_files_fault(monkeypatch):
     def trip(self):
         raise ZeroDivisionError("by nothing")
 
-    data = files.dumps(VALUES["full"]())
+    data = model_files.dumps(VALUES["full"]())
     monkeypatch.setattr(lk.Gaussian, "__post_init__", trip)
     with pytest.raises(lk.ModelFileError, match=r"is no Gaussian, got parts that do not fit \(ZeroDivisionError\)"):
-        files.loads(data)
+        model_files.loads(data)
 
 
 def test_what_a_constructor_would_change_is_refused(monkeypatch):
-    data = files.dumps(VALUES["full"]())
+    data = model_files.dumps(VALUES["full"]())
     monkeypatch.setattr(lk.Gaussian, "__post_init__", lambda self: self._set(mean=self.mean + 1.0))
     with pytest.raises(lk.ModelFileError, match="mean of the content must be as likely writes it"):
-        files.loads(data)
+        model_files.loads(data)
 
 
 def test_an_asymmetric_scatter_is_refused():
@@ -958,7 +959,7 @@ def test_an_asymmetric_scatter_is_refused():
     scatter = stats.scatter.copy()
     scatter[0, 1] += 1e-3
     with pytest.raises(lk.ModelFileError, match="scatter must be symmetric"):
-        files.dumps(stats.replace(scatter=scatter))
+        model_files.dumps(stats.replace(scatter=scatter))
 
 
 def test_a_boolean_array_holds_zeros_and_ones_only():
@@ -972,7 +973,7 @@ def test_describe_survives_mutants_too():
     for i in range(3000):
         data = mutant(i, seed=7)
         try:
-            files._outline(BytesIO(data), len(data))
+            model_files._outline(BytesIO(data), len(data))
         except container.Refusal:
             continue
 
@@ -990,7 +991,7 @@ def test_an_array_where_a_tuple_may_be_empty_is_refused():
     }}  # fmt: skip
     header = {"0": {"dtype": "F64", "shape": [4, 4], "data_offsets": [0, 128]}}
     with pytest.raises(lk.ModelFileError, match=r"forms of the content .* must be a tuple"):
-        files.loads(joined(header, note, bytes(128)))
+        model_files.loads(joined(header, note, bytes(128)))
     for kind in (schema.perhaps(schema.flag), schema.forms_of("full"), schema.items(schema.flag)):
         assert not kind.fits(np.zeros((4, 4)), {}) and not kind.fits(np.zeros(0), {})
 
@@ -1017,14 +1018,14 @@ def test_settings_and_what_was_learnt_are_checked_as_in_fit(name):
     estimator = make()
     vars(estimator).update(changed)
     with pytest.raises(lk.ModelFileError, match=words):
-        files.dumps(estimator)  # which reads back what it writes
+        model_files.dumps(estimator)  # which reads back what it writes
 
 
 def test_axes_that_cannot_be_squared_are_refused():
     fisher = lk.FisherDiscriminant().fit(SPOTS, np.repeat([0, 1], 6))
     fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centres": fisher.axes_.centres * 1e300})
     with pytest.raises(lk.ModelFileError, match="squared distances of centres must be finite"):
-        files.dumps(fisher)
+        model_files.dumps(fisher)
     fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centres": np.array([[-1e140], [1e140]])})
     with pytest.raises(lk.DataError, match="an overflow in row 1: rescale the columns"):
         fisher.predict_proba([[0.0, 0.0], [1e200, 1e200]])
@@ -1036,13 +1037,13 @@ def test_grafts_would_have_found_an_array_instead_of_a_tuple(monkeypatch):
     def old(x: Any) -> bool:
         return x == ()
 
-    base = [unsigned(files.dumps(thing)) for thing in (VALUES["full"](), Structure(("noise",)))]
+    base = [unsigned(model_files.dumps(thing)) for thing in (VALUES["full"](), Structure(("noise",)))]
     monkeypatch.setattr(sys.modules[__name__], "bases", lambda: base)
     monkeypatch.setattr(schema, "_empty", old)
     rng, met = random.Random(0), 0
     for _ in range(300):
         try:
-            files.loads(graft(base[1], rng))
+            model_files.loads(graft(base[1], rng))
         except lk.ModelFileError:
             continue
         except ValueError:

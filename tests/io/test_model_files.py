@@ -23,8 +23,7 @@ import safetensors
 import safetensors.numpy
 
 import likely as lk
-from likely import files
-from likely.io import container, nodes, schema
+from likely.io import container, json_nodes, model_files, schema
 from likely.priors.student_t import StudentTPrior
 from tests.io.examples import (
     ESTIMATORS,
@@ -63,7 +62,7 @@ def test_what_is_loaded_is_what_was_saved(name, tmp_path):
 @pytest.mark.parametrize("name", LAWS)
 def test_scores_and_draws_have_the_same_bits(name):
     law = made(LAWS, name)
-    again = files.loads(files.dumps(law))
+    again = model_files.loads(model_files.dumps(law))
     x = rows_of(law)
     assert law.log_prob(x).tobytes() == again.log_prob(x).tobytes()
     drawn = [m.sample(5, np.random.default_rng(3)) for m in (law, again)]
@@ -74,7 +73,7 @@ def test_scores_and_draws_have_the_same_bits(name):
 @pytest.mark.parametrize("name", PRIORS)
 def test_priors_learn_on_after_loading(name):
     prior = made(PRIORS, name)
-    again = files.loads(files.dumps(prior))
+    again = model_files.loads(model_files.dumps(prior))
     if isinstance(prior, lk.ProductPrior):
         assert [n for n, _ in prior.parts] == [n for n, _ in again.parts]
     elif isinstance(prior, lk.MixturePrior):
@@ -92,7 +91,7 @@ def test_priors_learn_on_after_loading(name):
 @pytest.mark.parametrize("name", STATS)
 def test_statistics_add_after_loading(name):
     stats = made(STATS, name)
-    again = files.loads(files.dumps(stats))
+    again = model_files.loads(model_files.dumps(stats))
     assert same(stats + stats, again + again)
 
 
@@ -103,14 +102,14 @@ def test_what_is_learnt_at_any_scale_can_be_saved(scale, offset):
     for kind in ("full", "diagonal", "spherical"):
         model = lk.Gaussian.fit(x, kind=kind)
         for thing in (model, model.collect(x), model.collect(x) + model.collect(x * 1.5)):
-            assert same(thing, files.loads(files.dumps(thing)))
+            assert same(thing, model_files.loads(model_files.dumps(thing)))
 
 
 def test_loaded_arrays_are_read_only_and_independent_of_the_file():
-    model = files.loads(files.dumps(LAWS["full"]()))
+    model = model_files.loads(model_files.dumps(LAWS["full"]()))
     assert not model.mean.flags.writeable
     assert model.mean.flags.aligned
-    stats = files.loads(files.dumps(STATS["moments"]()))
+    stats = model_files.loads(model_files.dumps(STATS["moments"]()))
     assert not stats.scatter.flags.writeable
     assert stats.scatter.base is None
 
@@ -120,11 +119,11 @@ def test_any_layout_of_memory_is_saved_as_the_same_numbers():
     big = turned.astype(">f8")
     for mean in (turned, big, turned[:, ::-1][:, ::-1]):
         stats = lk.Gaussian.trusted(mean=mean, covariance=np.ones(()), kind="spherical")
-        assert files.loads(files.dumps(stats)).mean.tolist() == turned.tolist()
+        assert model_files.loads(model_files.dumps(stats)).mean.tolist() == turned.tolist()
 
 
 def test_the_same_model_gives_the_same_bytes():
-    assert files.dumps(LAWS["stack full"]()) == files.dumps(LAWS["stack full"]())
+    assert model_files.dumps(LAWS["stack full"]()) == model_files.dumps(LAWS["stack full"]())
 
 
 @pytest.mark.slow
@@ -152,11 +151,11 @@ def test_kinds_are_of_fields_and_a_class_that_checks_nothing_has_one_for_each():
 
 
 def test_older_files_lack_fields_that_came_later(monkeypatch):
-    old = files.dumps(LAWS["full"]())
+    old = model_files.dumps(LAWS["full"]())
     later = schema.entry(schema.TABLE["Gaussian"].load, added={"kind": "full"}, **schema.TABLE["Gaussian"].kinds)
     monkeypatch.setitem(schema.TABLE, "Gaussian", later)
     without = edited(old, lambda note: note["content"].pop("kind"))
-    assert same(files.loads(without), files.loads(old))
+    assert same(model_files.loads(without), model_files.loads(old))
 
 
 # ------------------------------------------------------------- plain settings
@@ -177,9 +176,9 @@ class Anything:
 
 
 def through(thing: object) -> object:
-    writer = nodes.Writer(Anything())
+    writer = json_nodes.Writer(Anything())
     note = json.loads(json.dumps(writer.node(Anything.Box(thing)), allow_nan=False))
-    return nodes.Reader(Anything(), writer.arrays).whole(note).inside
+    return json_nodes.Reader(Anything(), writer.arrays).whole(note).inside
 
 
 @pytest.mark.parametrize(
@@ -271,7 +270,7 @@ def test_a_namesake_is_not_taken_for_a_class_of_ours():
         pass
 
     with pytest.raises(lk.ModelFileError, match="only values and estimators of likely"):
-        files.dumps(Gaussian([0.0], 1.0))
+        model_files.dumps(Gaussian([0.0], 1.0))
 
 
 def test_nothing_is_written_that_could_not_be_read(tmp_path):
@@ -305,7 +304,7 @@ def edited(data: bytes, change) -> bytes:
 
 
 def test_the_header_can_be_read_by_eye():
-    header, rest = split(files.dumps(LAWS["full"]()))
+    header, rest = split(model_files.dumps(LAWS["full"]()))
     assert json.loads(header["__metadata__"]["likely"]) == {
         "crc": zlib.crc32(rest),
         "format": 1,
@@ -322,21 +321,23 @@ def test_the_header_can_be_read_by_eye():
 def test_describe_reads_the_header_only(tmp_path):
     path = tmp_path / "g.likely"
     lk.save(LAWS["several"](), path)
-    told = files.describe(path)
+    told = model_files.describe(path)
     assert (told["format"], told["likely"]) == (1, lk.__version__)
     part = {"class": "Gaussian", "mean": "float64 (1,)", "covariance": "float64 ()", "kind": "spherical"}
     assert told["content"] == {"class": "Several", "parts": [part, part]}
 
 
 def test_the_safetensors_package_opens_our_files():
-    arrays = safetensors.numpy.load(files.dumps(LAWS["full"]()))
+    arrays = safetensors.numpy.load(model_files.dumps(LAWS["full"]()))
     assert {name: a.tolist() for name, a in arrays.items()} == {"0": [0.0, 1.0], "1": SPREAD.tolist()}
 
 
 def test_a_file_of_a_newer_format_says_what_to_do():
-    newer = edited(files.dumps(LAWS["full"]()), lambda note: note.update(format=7, likely="9.1", extra="unheard of"))
+    newer = edited(
+        model_files.dumps(LAWS["full"]()), lambda note: note.update(format=7, likely="9.1", extra="unheard of")
+    )
     with pytest.raises(lk.ModelFileError) as caught:
-        files.loads(newer)
+        model_files.loads(newer)
     assert "format 7, written by likely '9.1'" in str(caught.value)
     assert "install likely '9.1' or later" in str(caught.value)
 
@@ -347,7 +348,7 @@ def test_an_unknown_class_names_the_version_that_wrote_it():
         note["content"]["class"] = "HiddenMarkovModel"
 
     with pytest.raises(lk.ModelFileError, match=r"'HiddenMarkovModel': the file was written by likely '0.9', this is"):
-        files.loads(edited(files.dumps(LAWS["full"]()), change))
+        model_files.loads(edited(model_files.dumps(LAWS["full"]()), change))
 
 
 @pytest.mark.slow
@@ -382,7 +383,7 @@ def archive() -> bytes:
     return stream.getvalue()
 
 
-WHOLE = files.dumps(LAWS["full"]())
+WHOLE = model_files.dumps(LAWS["full"]())
 FOREIGN = {
     "empty": (b"", "an empty file"),
     "three bytes": (b"abc", "'abc'"),
@@ -409,7 +410,7 @@ def test_a_foreign_file_is_refused_in_one_sentence(name, tmp_path):
     data, words = FOREIGN[name]
     path = tmp_path / "foreign.likely"
     path.write_bytes(data)
-    for read in (lk.load, files.describe):
+    for read in (lk.load, model_files.describe):
         with pytest.raises(lk.ModelFileError) as caught:
             read(path)
         assert str(caught.value).startswith(f"{path}: ")
@@ -648,7 +649,7 @@ class Toy:
 
 @pytest.fixture
 def toy(monkeypatch):
-    monkeypatch.setitem(files.ESTIMATORS, "Toy", lambda: Toy)
+    monkeypatch.setitem(model_files.ESTIMATORS, "Toy", lambda: Toy)
     toy = Toy(prior=LAWS["full"](), parts=[("a", Toy(None)), ("b", Toy(0.5), (0, 1))], random_state=7)
     toy.model_, toy.stats_ = LAWS["full"](), STATS["moments"]()
     toy.n_features_in_, toy.feature_names_in_ = 2, np.array(["x", "y"], dtype=object)
@@ -662,7 +663,7 @@ def test_an_estimator_comes_back_with_settings_and_what_it_learnt(toy, tmp_path)
     assert same(toy, again)
     assert not hasattr(again, "report_")
     assert not hasattr(again.parts[0][1], "model_")
-    assert files.describe(tmp_path / "toy.likely")["content"]["feature_names_in_"] == ["x", "y"]
+    assert model_files.describe(tmp_path / "toy.likely")["content"]["feature_names_in_"] == ["x", "y"]
 
 
 @pytest.mark.parametrize(
@@ -679,19 +680,19 @@ def test_an_estimator_comes_back_with_settings_and_what_it_learnt(toy, tmp_path)
 )
 def test_an_estimator_that_makes_no_sense_is_refused(toy, change, words):
     with pytest.raises(lk.ModelFileError, match=words):
-        files.loads(edited(files.dumps(toy), lambda note: change(note["content"])))
+        model_files.loads(edited(model_files.dumps(toy), lambda note: change(note["content"])))
 
 
 def test_an_estimator_with_a_generator_is_refused(toy):
     toy.random_state = np.random.default_rng(0)
     with pytest.raises(lk.ModelFileError, match=r"random_state cannot be saved.*as a whole number"):
-        files.dumps(toy)
+        model_files.dumps(toy)
 
 
 def test_settings_that_came_later_have_a_value_in_older_files(toy, monkeypatch):
-    older = edited(files.dumps(toy), lambda note: note["content"].pop("random_state"))
+    older = edited(model_files.dumps(toy), lambda note: note["content"].pop("random_state"))
     monkeypatch.setattr(Toy, "_added", {"random_state": 7}, raising=False)
-    assert same(files.loads(older), toy)
+    assert same(model_files.loads(older), toy)
 
 
 @pytest.mark.some_cases(40)
@@ -744,24 +745,24 @@ def test_a_topology_cannot_claim_more_states_than_it_has():
     estimator, _ = SEQUENCE_ESTIMATORS["hmm of order 2"]()
     topology = estimator.topology_.replace(origin=estimator.topology_.origin + 10**9)
     with pytest.raises(lk.ModelFileError, match="origin must be 0"):
-        files.loads(files.dumps(topology))
+        model_files.loads(model_files.dumps(topology))
     estimator.lengths_ = 1e18
     with pytest.raises(lk.ModelFileError, match="must fit together"):
-        files.loads(files.dumps(estimator))
+        model_files.loads(model_files.dumps(estimator))
 
 
 def test_an_estimator_whose_package_is_missing_is_refused(toy, monkeypatch):
     def missing():
         raise ModuleNotFoundError("No module named 'sklearn'")
 
-    data = files.dumps(toy)
-    monkeypatch.setitem(files.ESTIMATORS, "Toy", missing)
+    data = model_files.dumps(toy)
+    monkeypatch.setitem(model_files.ESTIMATORS, "Toy", missing)
     with pytest.raises(lk.ModelFileError, match=r"Toy needs a package .* got No module named 'sklearn'"):
-        files.loads(data)
+        model_files.loads(data)
 
 
 def test_an_estimator_that_learnt_nothing_comes_back_so():
-    again = files.loads(files.dumps(lk.GaussianDensity("diagonal", prior=None, max_iter=7)))
+    again = model_files.loads(model_files.dumps(lk.GaussianDensity("diagonal", prior=None, max_iter=7)))
     assert again.get_params() == lk.GaussianDensity("diagonal", prior=None, max_iter=7).get_params()
     assert not hasattr(again, "model_")
 
@@ -769,7 +770,9 @@ def test_an_estimator_that_learnt_nothing_comes_back_so():
 # ---------------------------------------------------------------------- source
 
 
-@pytest.mark.parametrize("path", sorted({*(SOURCE / "io").glob("*.py"), Path(files.__file__)}), ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path", sorted({*(SOURCE / "io").glob("*.py"), Path(model_files.__file__)}), ids=lambda p: p.name
+)
 def test_the_source_has_no_way_to_run_what_a_file_says(path):
     text = path.read_text(encoding="utf-8")
     assert not re.search(r"pickle|joblib|marshal|shelve|\beval\b|\bexec\b|__import__|allow_pickle|globals\(", text)
