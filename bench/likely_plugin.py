@@ -54,7 +54,7 @@ def classifier(covariance):
 
 def in_set_up(model, d):
     """A first look at a few rows, and the loop that a larger job would load, so that imports are not timed."""
-    import likely.loops.features  # noqa: F401
+    import likely.distributions.gaussian._loops.quadratic_features  # noqa: F401
 
     model.fit(d["X"][:500], d["y"][:500]).predict_proba(d["X"][:500])
 
@@ -264,7 +264,7 @@ def gaussian_mixture(kind):
     """EM from the peers' start, by maximum likelihood, for as many iterations as theirs."""
 
     def setup(d):
-        import likely.loops.features
+        import likely.distributions.gaussian._loops.quadratic_features
         import likely.loops.shares  # noqa: F401
 
         lk = library()

@@ -64,110 +64,110 @@ _HOMES = {
         "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
     ],
     "likely.estimators.agglomerative": ["Agglomerative"],
-    "likely.estimators.bahadur": ["BahadurDensity"],
+    "likely.distributions.estimators.bahadur_density": ["BahadurDensity"],
     "likely.estimators.bayes": ["BayesClassifier"],
-    "likely.estimators.bernoulli": ["BernoulliDensity"],
-    "likely.estimators.beta": ["BetaDensity"],
-    "likely.estimators.beta_binomial": ["BetaBinomialDensity"],
-    "likely.estimators.binomial": ["BinomialDensity"],
+    "likely.distributions.estimators.bernoulli_density": ["BernoulliDensity"],
+    "likely.distributions.estimators.beta_density": ["BetaDensity"],
+    "likely.distributions.estimators.beta_binomial_density": ["BetaBinomialDensity"],
+    "likely.distributions.estimators.binomial_density": ["BinomialDensity"],
     "likely.estimators.calibrated": ["Calibrated"],
-    "likely.estimators.categorical": ["CategoricalDensity"],
-    "likely.estimators.cauchy": ["CauchyDensity"],
-    "likely.estimators.chi_square": ["ChiSquareDensity"],
+    "likely.distributions.estimators.categorical_density": ["CategoricalDensity"],
+    "likely.distributions.estimators.cauchy_density": ["CauchyDensity"],
+    "likely.distributions.estimators.chi_square_density": ["ChiSquareDensity"],
     "likely.estimators.choosing": ["ComponentChoice", "choose_components"],
     "likely.estimators.choosing_states": ["StateChoice", "choose_states"],
-    "likely.estimators.chow_tree": ["ChowTreeDensity"],
+    "likely.distributions.estimators.chow_tree_density": ["ChowTreeDensity"],
     "likely.estimators.clusterer": ["MixtureClusterer"],
     "likely.estimators.contaminated": ["ContaminatedDensity"],
     "likely.estimators.curves": ["hughes_curve", "learning_curve"],
-    "likely.estimators.dirichlet": ["DirichletDensity"],
-    "likely.estimators.dirichlet_multinomial": ["DirichletMultinomialDensity"],
+    "likely.distributions.estimators.dirichlet_density": ["DirichletDensity"],
+    "likely.distributions.estimators.dirichlet_multinomial_density": ["DirichletMultinomialDensity"],
     "likely.estimators.distances": ["DistanceClassifier"],
     "likely.estimators.driven_hmm": ["DrivenHMMDensity"],
     "likely.estimators.dtw": ["DTWClassifier"],
-    "likely.estimators.elliptical": ["EllipticalDensity"],
-    "likely.estimators.exponential": ["ExponentialDensity"],
+    "likely.distributions.elliptical.estimator": ["EllipticalDensity"],
+    "likely.distributions.estimators.exponential_density": ["ExponentialDensity"],
     "likely.estimators.factors": ["FactorAnalysis", "PPCA"],
     "likely.estimators.fisher": ["FisherDiscriminant"],
     "likely.io.follow_stream": ["follow"],
     "likely.estimators.frequencies": ["ClassFrequencies"],
-    "likely.estimators.gamma": ["GammaDensity"],
-    "likely.estimators.gaussian": ["GaussianDensity"],
+    "likely.distributions.estimators.gamma_density": ["GammaDensity"],
+    "likely.distributions.gaussian.estimator": ["GaussianDensity"],
     "likely.estimators.histogram": ["HistogramDensity"],
     "likely.estimators.hmm": ["HMMDensity"],
     "likely.estimators.kmeans": ["KMeans"],
-    "likely.estimators.laplace": ["LaplaceDensity"],
+    "likely.distributions.estimators.laplace_density": ["LaplaceDensity"],
     "likely.estimators.linear_gaussian": ["LinearGaussianDensity"],
     "likely.estimators.mixture": ["MixtureDensity"],
-    "likely.estimators.multinomial": ["MultinomialDensity"],
+    "likely.distributions.estimators.multinomial_density": ["MultinomialDensity"],
     "likely.estimators.naive_bayes": ["NaiveBayes"],
-    "likely.estimators.negative_binomial": ["NegativeBinomialDensity"],
+    "likely.distributions.estimators.negative_binomial_density": ["NegativeBinomialDensity"],
     "likely.estimators.neighbour_density": ["NeighbourDensity"],
     "likely.estimators.neighbours": ["NearestNeighbours"],
     "likely.estimators.parzen": ["ParzenDensity"],
     "likely.estimators.pca": ["PCA"],
-    "likely.estimators.poisson": ["PoissonDensity"],
-    "likely.estimators.product": ["ProductDensity"],
+    "likely.distributions.estimators.poisson_density": ["PoissonDensity"],
+    "likely.distributions.estimators.product_density": ["ProductDensity"],
     "likely.estimators.sequence_tables": ["SequenceClassifier", "SequenceDensity"],
-    "likely.estimators.student_t": ["StudentTDensity"],
+    "likely.distributions.student_t.estimator": ["StudentTDensity"],
     "likely.estimators.switching": ["SwitchingDensity"],
     "likely.estimators.table_classifier": ["TableClassifier"],
     "likely.estimators.table_clusterer": ["TableClusterer"],
-    "likely.estimators.triangular": ["TriangularDensity"],
-    "likely.estimators.uniform": ["UniformDensity"],
+    "likely.distributions.estimators.triangular_density": ["TriangularDensity"],
+    "likely.distributions.estimators.uniform_density": ["UniformDensity"],
     "likely.estimators.validation": ["evaluate"],
-    "likely.estimators.von_mises": ["VonMisesDensity"],
-    "likely.estimators.walsh": ["WalshDensity"],
-    "likely.families.bahadur": ["Bahadur"],
-    "likely.families.bernoulli": ["Bernoulli"],
-    "likely.families.beta_binomial": ["BetaBinomial"],
-    "likely.families.beta_negative_binomial": ["BetaNegativeBinomial"],
-    "likely.families.binomial": ["Binomial"],
-    "likely.families.categorical": ["Categorical"],
-    "likely.families.cauchy": ["Cauchy"],
-    "likely.families.change": ["Change"],
-    "likely.families.chi_square": ["ChiSquare"],
-    "likely.families.chow_tree": ["ChowTree"],
-    "likely.families.dirichlet_multinomial": ["DirichletMultinomial"],
-    "likely.families.elliptical": ["Elliptical"],
-    "likely.families.entropy": ["entropy"],
-    "likely.families.exponential": ["Exponential"],
-    "likely.families.extremes": ["Extremes"],
-    "likely.families.factor_gaussian": ["FactorGaussian"],
-    "likely.families.free_parameters": ["declare_free"],
-    "likely.families.gaussian": ["Gaussian"],
-    "likely.families.grid_law": ["GridLaw"],
+    "likely.distributions.estimators.von_mises_density": ["VonMisesDensity"],
+    "likely.distributions.estimators.walsh_density": ["WalshDensity"],
+    "likely.distributions.binary.bahadur": ["Bahadur"],
+    "likely.distributions.binary.bernoulli": ["Bernoulli"],
+    "likely.distributions.univariate.beta_binomial": ["BetaBinomial"],
+    "likely.distributions.univariate.beta_negative_binomial": ["BetaNegativeBinomial"],
+    "likely.distributions.univariate.binomial": ["Binomial"],
+    "likely.distributions.categorical.categorical": ["Categorical"],
+    "likely.distributions.univariate.cauchy": ["Cauchy"],
+    "likely.distributions.transforms.bijector": ["Change"],
+    "likely.distributions.univariate.chi_square": ["ChiSquare"],
+    "likely.distributions.categorical.chow_liu": ["ChowTree"],
+    "likely.distributions.categorical.dirichlet_multinomial": ["DirichletMultinomial"],
+    "likely.distributions.elliptical.elliptical": ["Elliptical"],
+    "likely.distributions.entropy": ["entropy"],
+    "likely.distributions.univariate.exponential": ["Exponential"],
+    "likely.distributions.statistics.extremes": ["Extremes"],
+    "likely.distributions.gaussian.factor_gaussian": ["FactorGaussian"],
+    "likely.distributions.unconstrained_parameters": ["declare_free"],
+    "likely.distributions.gaussian.gaussian": ["Gaussian"],
+    "likely.distributions.sums.grid_distribution": ["GridLaw"],
     "likely.families.information": ["cross_entropy", "js_divergence", "kl"],
-    "likely.families.inverse_wishart": ["InverseWishart"],
+    "likely.distributions.matrix.inverse_wishart": ["InverseWishart"],
     "likely.families.joint_information": ["conditional_entropy", "mutual_information"],
-    "likely.families.laplace_law": ["Laplace"],
-    "likely.families.lattice_law": ["LatticeLaw"],
-    "likely.families.log_walsh": ["LogWalsh"],
-    "likely.families.lomax": ["Lomax"],
-    "likely.families.maximum_entropy_law": ["MaximumEntropyLaw"],
-    "likely.families.multinomial": ["Multinomial"],
-    "likely.families.negative_binomial": ["NegativeBinomial"],
-    "likely.families.plateau": ["Plateau"],
-    "likely.families.poisson": ["Poisson"],
-    "likely.families.probability_table": ["ProbabilityTable"],
-    "likely.families.product": ["Product"],
-    "likely.families.several": ["Several"],
-    "likely.families.shared": ["Shared"],
-    "likely.families.student_t": ["StudentT"],
-    "likely.families.transformed": ["Transformed"],
-    "likely.families.triangular": ["Triangular"],
-    "likely.families.uniform": ["Uniform"],
-    "likely.families.von_mises": ["VonMises"],
-    "likely.families.von_mises_sum": ["VonMisesSum"],
-    "likely.families.walsh": ["Walsh"],
-    "likely.families.wishart": ["Wishart"],
+    "likely.distributions.univariate.laplace": ["Laplace"],
+    "likely.distributions.sums.lattice_distribution": ["LatticeLaw"],
+    "likely.distributions.binary.log_linear": ["LogWalsh"],
+    "likely.distributions.univariate.lomax": ["Lomax"],
+    "likely.distributions.maxent.maximum_entropy_distribution": ["MaximumEntropyLaw"],
+    "likely.distributions.categorical.multinomial": ["Multinomial"],
+    "likely.distributions.univariate.negative_binomial": ["NegativeBinomial"],
+    "likely.distributions.univariate.uniform_predictive": ["Plateau"],
+    "likely.distributions.univariate.poisson": ["Poisson"],
+    "likely.distributions.categorical.probability_table": ["ProbabilityTable"],
+    "likely.distributions.product": ["Product"],
+    "likely.distributions.stacks.stack": ["Several"],
+    "likely.distributions.stacks.tied": ["Shared"],
+    "likely.distributions.student_t.student_t": ["StudentT"],
+    "likely.distributions.transforms.transformed": ["Transformed"],
+    "likely.distributions.univariate.triangular": ["Triangular"],
+    "likely.distributions.univariate.uniform": ["Uniform"],
+    "likely.distributions.univariate.von_mises": ["VonMises"],
+    "likely.distributions.univariate.von_mises_sum": ["VonMisesSum"],
+    "likely.distributions.binary.walsh": ["Walsh"],
+    "likely.distributions.matrix.wishart": ["Wishart"],
     "likely.io.model_files": ["Checkpoint", "load", "save"],
     "likely.numerics.stirling": ["bell", "log_stirling2", "stirling2"],
     "likely.models.barycentre": ["Barycentre", "barycentre"],
     "likely.models.centres": ["Centres"],
     "likely.models.choice_of_k": ["choose_k"],
     "likely.models.continuous": ["ContinuousLinear"],
-    "likely.models.convolution": ["convolve", "sum_of"],
+    "likely.distributions.sums.convolution": ["convolve", "sum_of"],
     "likely.core.covariates": ["with_covariates"],
     "likely.models.cuts": ["cut_curve"],
     "likely.models.dendrogram": ["Dendrogram"],
@@ -193,7 +193,7 @@ _HOMES = {
     "likely.models.linear_gaussian": ["LinearGaussian"],
     "likely.models.linear_learning": ["LinearLearner", "LinearPrior"],
     "likely.models.linear_stats": ["LinearStats"],
-    "likely.models.maximum_entropy": ["maximum_entropy"],
+    "likely.distributions.maxent.maximum_entropy": ["maximum_entropy"],
     "likely.models.mixture": ["Mixture"],
     "likely.models.mixture_prior": ["MixturePrior"],
     "likely.models.monte_carlo": ["MonteCarlo", "monte_carlo"],
@@ -227,21 +227,21 @@ _HOMES = {
     "likely.models.warping": ["Warping", "dtw", "number_of_paths"],
     "likely.models.word_grammar": ["Bigram", "learn_bigram"],
     "likely.models.word_network": ["WordNetwork"],
-    "likely.priors.beta": ["Beta"],
-    "likely.priors.bilateral_pareto": ["BilateralPareto"],
-    "likely.priors.direction": ["DirectionPrior"],
-    "likely.priors.dirichlet": ["Dirichlet"],
-    "likely.priors.earlier_data": ["EarlierData"],
-    "likely.priors.earlier_rows": ["EarlierRows"],
-    "likely.priors.gamma": ["Gamma"],
-    "likely.priors.known_mean": ["KnownMean"],
-    "likely.priors.multinomial": ["MultinomialPrior"],
-    "likely.priors.normal_gamma": ["NormalGamma"],
-    "likely.priors.normal_inverse_gamma": ["NormalInverseGamma"],
-    "likely.priors.normal_inverse_wishart": ["NormalInverseWishart"],
-    "likely.priors.normal_mean": ["NormalMean"],
-    "likely.priors.product": ["ProductPrior"],
-    "likely.priors.student_t": ["StudentTPrior"],
+    "likely.distributions.univariate.beta": ["Beta"],
+    "likely.distributions.priors.bilateral_pareto": ["BilateralPareto"],
+    "likely.distributions.priors.direction_prior": ["DirectionPrior"],
+    "likely.distributions.categorical.dirichlet": ["Dirichlet"],
+    "likely.distributions.priors.pseudo_data": ["EarlierData"],
+    "likely.distributions.priors.pseudo_observations": ["EarlierRows"],
+    "likely.distributions.univariate.gamma": ["Gamma"],
+    "likely.distributions.priors.covariance_given_mean": ["KnownMean"],
+    "likely.distributions.priors.multinomial_prior": ["MultinomialPrior"],
+    "likely.distributions.priors.normal_gamma": ["NormalGamma"],
+    "likely.distributions.priors.normal_inverse_gamma": ["NormalInverseGamma"],
+    "likely.distributions.priors.normal_inverse_wishart": ["NormalInverseWishart"],
+    "likely.distributions.priors.mean_given_covariance": ["NormalMean"],
+    "likely.distributions.priors.product_prior": ["ProductPrior"],
+    "likely.distributions.priors.student_t_prior": ["StudentTPrior"],
     "likely.recognisers.fault_monitor": ["FaultMonitor"],
     "likely.recognisers.speech": ["SpokenWords"],
     "likely.recognisers.tracker": ["Track", "Tracker"],
@@ -317,103 +317,120 @@ if TYPE_CHECKING:
     from likely.decisions.separation import calinski_harabasz, davies_bouldin, silhouette, silhouettes
     from likely.decisions.sequential import SequentialTest
     from likely.decisions.word_errors import WordErrors, word_errors
+    from likely.distributions.binary.bahadur import Bahadur
+    from likely.distributions.binary.bernoulli import Bernoulli
+    from likely.distributions.binary.log_linear import LogWalsh
+    from likely.distributions.binary.walsh import Walsh
+    from likely.distributions.categorical.categorical import Categorical
+    from likely.distributions.categorical.chow_liu import ChowTree
+    from likely.distributions.categorical.dirichlet import Dirichlet
+    from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
+    from likely.distributions.categorical.multinomial import Multinomial
+    from likely.distributions.categorical.probability_table import ProbabilityTable
+    from likely.distributions.elliptical.elliptical import Elliptical
+    from likely.distributions.elliptical.estimator import EllipticalDensity
+    from likely.distributions.entropy import entropy
+    from likely.distributions.estimators.bahadur_density import BahadurDensity
+    from likely.distributions.estimators.bernoulli_density import BernoulliDensity
+    from likely.distributions.estimators.beta_binomial_density import BetaBinomialDensity
+    from likely.distributions.estimators.beta_density import BetaDensity
+    from likely.distributions.estimators.binomial_density import BinomialDensity
+    from likely.distributions.estimators.categorical_density import CategoricalDensity
+    from likely.distributions.estimators.cauchy_density import CauchyDensity
+    from likely.distributions.estimators.chi_square_density import ChiSquareDensity
+    from likely.distributions.estimators.chow_tree_density import ChowTreeDensity
+    from likely.distributions.estimators.dirichlet_density import DirichletDensity
+    from likely.distributions.estimators.dirichlet_multinomial_density import DirichletMultinomialDensity
+    from likely.distributions.estimators.exponential_density import ExponentialDensity
+    from likely.distributions.estimators.gamma_density import GammaDensity
+    from likely.distributions.estimators.laplace_density import LaplaceDensity
+    from likely.distributions.estimators.multinomial_density import MultinomialDensity
+    from likely.distributions.estimators.negative_binomial_density import NegativeBinomialDensity
+    from likely.distributions.estimators.poisson_density import PoissonDensity
+    from likely.distributions.estimators.product_density import ProductDensity
+    from likely.distributions.estimators.triangular_density import TriangularDensity
+    from likely.distributions.estimators.uniform_density import UniformDensity
+    from likely.distributions.estimators.von_mises_density import VonMisesDensity
+    from likely.distributions.estimators.walsh_density import WalshDensity
+    from likely.distributions.gaussian.estimator import GaussianDensity
+    from likely.distributions.gaussian.factor_gaussian import FactorGaussian
+    from likely.distributions.gaussian.gaussian import Gaussian
+    from likely.distributions.matrix.inverse_wishart import InverseWishart
+    from likely.distributions.matrix.wishart import Wishart
+    from likely.distributions.maxent.maximum_entropy import maximum_entropy
+    from likely.distributions.maxent.maximum_entropy_distribution import MaximumEntropyLaw
+    from likely.distributions.priors.bilateral_pareto import BilateralPareto
+    from likely.distributions.priors.covariance_given_mean import KnownMean
+    from likely.distributions.priors.direction_prior import DirectionPrior
+    from likely.distributions.priors.mean_given_covariance import NormalMean
+    from likely.distributions.priors.multinomial_prior import MultinomialPrior
+    from likely.distributions.priors.normal_gamma import NormalGamma
+    from likely.distributions.priors.normal_inverse_gamma import NormalInverseGamma
+    from likely.distributions.priors.normal_inverse_wishart import NormalInverseWishart
+    from likely.distributions.priors.product_prior import ProductPrior
+    from likely.distributions.priors.pseudo_data import EarlierData
+    from likely.distributions.priors.pseudo_observations import EarlierRows
+    from likely.distributions.priors.student_t_prior import StudentTPrior
+    from likely.distributions.product import Product
+    from likely.distributions.stacks.stack import Several
+    from likely.distributions.stacks.tied import Shared
+    from likely.distributions.statistics.extremes import Extremes
+    from likely.distributions.student_t.estimator import StudentTDensity
+    from likely.distributions.student_t.student_t import StudentT
+    from likely.distributions.sums.convolution import convolve, sum_of
+    from likely.distributions.sums.grid_distribution import GridLaw
+    from likely.distributions.sums.lattice_distribution import LatticeLaw
+    from likely.distributions.transforms.bijector import Change
+    from likely.distributions.transforms.transformed import Transformed
+    from likely.distributions.unconstrained_parameters import declare_free
+    from likely.distributions.univariate.beta import Beta
+    from likely.distributions.univariate.beta_binomial import BetaBinomial
+    from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial
+    from likely.distributions.univariate.binomial import Binomial
+    from likely.distributions.univariate.cauchy import Cauchy
+    from likely.distributions.univariate.chi_square import ChiSquare
+    from likely.distributions.univariate.exponential import Exponential
+    from likely.distributions.univariate.gamma import Gamma
+    from likely.distributions.univariate.laplace import Laplace
+    from likely.distributions.univariate.lomax import Lomax
+    from likely.distributions.univariate.negative_binomial import NegativeBinomial
+    from likely.distributions.univariate.poisson import Poisson
+    from likely.distributions.univariate.triangular import Triangular
+    from likely.distributions.univariate.uniform import Uniform
+    from likely.distributions.univariate.uniform_predictive import Plateau
+    from likely.distributions.univariate.von_mises import VonMises
+    from likely.distributions.univariate.von_mises_sum import VonMisesSum
     from likely.estimators.agglomerative import Agglomerative
-    from likely.estimators.bahadur import BahadurDensity
     from likely.estimators.bayes import BayesClassifier
-    from likely.estimators.bernoulli import BernoulliDensity
-    from likely.estimators.beta import BetaDensity
-    from likely.estimators.beta_binomial import BetaBinomialDensity
-    from likely.estimators.binomial import BinomialDensity
     from likely.estimators.calibrated import Calibrated
-    from likely.estimators.categorical import CategoricalDensity
-    from likely.estimators.cauchy import CauchyDensity
-    from likely.estimators.chi_square import ChiSquareDensity
     from likely.estimators.choosing import ComponentChoice, choose_components
     from likely.estimators.choosing_states import StateChoice, choose_states
-    from likely.estimators.chow_tree import ChowTreeDensity
     from likely.estimators.clusterer import MixtureClusterer
     from likely.estimators.contaminated import ContaminatedDensity
     from likely.estimators.curves import hughes_curve, learning_curve
-    from likely.estimators.dirichlet import DirichletDensity
-    from likely.estimators.dirichlet_multinomial import DirichletMultinomialDensity
     from likely.estimators.distances import DistanceClassifier
     from likely.estimators.driven_hmm import DrivenHMMDensity
     from likely.estimators.dtw import DTWClassifier
-    from likely.estimators.elliptical import EllipticalDensity
-    from likely.estimators.exponential import ExponentialDensity
     from likely.estimators.factors import PPCA, FactorAnalysis
     from likely.estimators.fisher import FisherDiscriminant
     from likely.estimators.frequencies import ClassFrequencies
-    from likely.estimators.gamma import GammaDensity
-    from likely.estimators.gaussian import GaussianDensity
     from likely.estimators.histogram import HistogramDensity
     from likely.estimators.hmm import HMMDensity
     from likely.estimators.kmeans import KMeans
-    from likely.estimators.laplace import LaplaceDensity
     from likely.estimators.linear_gaussian import LinearGaussianDensity
     from likely.estimators.mixture import MixtureDensity
-    from likely.estimators.multinomial import MultinomialDensity
     from likely.estimators.naive_bayes import NaiveBayes
-    from likely.estimators.negative_binomial import NegativeBinomialDensity
     from likely.estimators.neighbour_density import NeighbourDensity
     from likely.estimators.neighbours import NearestNeighbours
     from likely.estimators.parzen import ParzenDensity
     from likely.estimators.pca import PCA
-    from likely.estimators.poisson import PoissonDensity
-    from likely.estimators.product import ProductDensity
     from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
-    from likely.estimators.student_t import StudentTDensity
     from likely.estimators.switching import SwitchingDensity
     from likely.estimators.table_classifier import TableClassifier
     from likely.estimators.table_clusterer import TableClusterer
-    from likely.estimators.triangular import TriangularDensity
-    from likely.estimators.uniform import UniformDensity
     from likely.estimators.validation import evaluate
-    from likely.estimators.von_mises import VonMisesDensity
-    from likely.estimators.walsh import WalshDensity
-    from likely.families.bahadur import Bahadur
-    from likely.families.bernoulli import Bernoulli
-    from likely.families.beta_binomial import BetaBinomial
-    from likely.families.beta_negative_binomial import BetaNegativeBinomial
-    from likely.families.binomial import Binomial
-    from likely.families.categorical import Categorical
-    from likely.families.cauchy import Cauchy
-    from likely.families.change import Change
-    from likely.families.chi_square import ChiSquare
-    from likely.families.chow_tree import ChowTree
-    from likely.families.dirichlet_multinomial import DirichletMultinomial
-    from likely.families.elliptical import Elliptical
-    from likely.families.entropy import entropy
-    from likely.families.exponential import Exponential
-    from likely.families.extremes import Extremes
-    from likely.families.factor_gaussian import FactorGaussian
-    from likely.families.free_parameters import declare_free
-    from likely.families.gaussian import Gaussian
-    from likely.families.grid_law import GridLaw
     from likely.families.information import cross_entropy, js_divergence, kl
-    from likely.families.inverse_wishart import InverseWishart
     from likely.families.joint_information import conditional_entropy, mutual_information
-    from likely.families.laplace_law import Laplace
-    from likely.families.lattice_law import LatticeLaw
-    from likely.families.log_walsh import LogWalsh
-    from likely.families.lomax import Lomax
-    from likely.families.maximum_entropy_law import MaximumEntropyLaw
-    from likely.families.multinomial import Multinomial
-    from likely.families.negative_binomial import NegativeBinomial
-    from likely.families.plateau import Plateau
-    from likely.families.poisson import Poisson
-    from likely.families.probability_table import ProbabilityTable
-    from likely.families.product import Product
-    from likely.families.several import Several
-    from likely.families.shared import Shared
-    from likely.families.student_t import StudentT
-    from likely.families.transformed import Transformed
-    from likely.families.triangular import Triangular
-    from likely.families.uniform import Uniform
-    from likely.families.von_mises import VonMises
-    from likely.families.von_mises_sum import VonMisesSum
-    from likely.families.walsh import Walsh
-    from likely.families.wishart import Wishart
     from likely.features.histogram_equalization import equalise
     from likely.features.mfcc import Cepstra
     from likely.io.follow_stream import follow
@@ -422,7 +439,6 @@ if TYPE_CHECKING:
     from likely.models.centres import Centres
     from likely.models.choice_of_k import choose_k
     from likely.models.continuous import ContinuousLinear
-    from likely.models.convolution import convolve, sum_of
     from likely.models.cuts import cut_curve
     from likely.models.dendrogram import Dendrogram
     from likely.models.driven_hmm import DrivenHMM
@@ -447,7 +463,6 @@ if TYPE_CHECKING:
     from likely.models.linear_gaussian import LinearGaussian
     from likely.models.linear_learning import LinearLearner, LinearPrior
     from likely.models.linear_stats import LinearStats
-    from likely.models.maximum_entropy import maximum_entropy
     from likely.models.mixture import Mixture
     from likely.models.mixture_prior import MixturePrior
     from likely.models.monte_carlo import MonteCarlo, monte_carlo
@@ -481,21 +496,6 @@ if TYPE_CHECKING:
     from likely.models.word_grammar import Bigram, learn_bigram
     from likely.models.word_network import WordNetwork
     from likely.numerics.stirling import bell, log_stirling2, stirling2
-    from likely.priors.beta import Beta
-    from likely.priors.bilateral_pareto import BilateralPareto
-    from likely.priors.direction import DirectionPrior
-    from likely.priors.dirichlet import Dirichlet
-    from likely.priors.earlier_data import EarlierData
-    from likely.priors.earlier_rows import EarlierRows
-    from likely.priors.gamma import Gamma
-    from likely.priors.known_mean import KnownMean
-    from likely.priors.multinomial import MultinomialPrior
-    from likely.priors.normal_gamma import NormalGamma
-    from likely.priors.normal_inverse_gamma import NormalInverseGamma
-    from likely.priors.normal_inverse_wishart import NormalInverseWishart
-    from likely.priors.normal_mean import NormalMean
-    from likely.priors.product import ProductPrior
-    from likely.priors.student_t import StudentTPrior
     from likely.recognisers.fault_monitor import FaultMonitor
     from likely.recognisers.speech import SpokenWords
     from likely.recognisers.tracker import Track, Tracker

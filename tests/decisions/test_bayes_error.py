@@ -15,7 +15,7 @@ from likely.decisions.bayes_error import by_draws
 from likely.decisions.error_integrals import in_the_plane, on_the_line
 from likely.decisions.problem import problem
 from likely.decisions.quadratic_tails import _Squares, two_gaussians
-from likely.families.law import Estimate
+from likely.distributions.distribution import Estimate
 
 S = np.array([[1.0, 0.3], [0.3, 2.0]])
 SQUARE = (lk.Gaussian([0.0, 0.0], S), lk.Gaussian([2.0, 1.0], [[4.0, 0.3], [0.3, 0.5]]))

@@ -8,7 +8,7 @@ import pytest
 from likely.core.errors import DomainError, ShapeError
 from likely.decisions.cost import Cost
 from likely.decisions.operating import equal_error_needed, expected_cost_curve, operating_threshold
-from likely.families.probability_table import ProbabilityTable
+from likely.distributions.categorical.probability_table import ProbabilityTable
 
 
 def example(seed, n=150):

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import likely as lk
-from likely.families.line import Atoms, look
-from likely.families.plateau import Plateau
+from likely.distributions.support import Atoms, look
+from likely.distributions.univariate.uniform_predictive import Plateau
 
 DOCS = Path(__file__).parents[2] / "docs"
 S = np.array([[2.0, 0.5], [0.5, 1.0]])

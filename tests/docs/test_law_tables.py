@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.families.law import Law
+from likely.distributions.distribution import Law
 from tests.docs.law_tables import CASES, QUESTIONS, TABLES, answer, written
 
 MADE_OF_OTHERS = {

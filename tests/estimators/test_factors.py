@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 import likely as lk
 from likely.core.fit_loop import Stop, fit
+from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.estimators.factors import PPCA, FactorAnalysis
-from likely.families.factor_gaussian import FactorGaussian
 from likely.models.mixture import Mixture
 from tests.cases import scikit_learn_checks
 

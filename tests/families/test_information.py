@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import likely as lk
-from likely.families.entropy import averaged
+from likely.distributions.entropy import averaged
 from likely.families.information import _sampled_kl
 
 ONE, TWO = lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 4.0)

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.special import gammaln
 
 import likely as lk
-from likely.families.count_sums import NEAR, expected, urn_entropy, urn_kl
+from likely.distributions.statistics.expected_counts import NEAR, expected, urn_entropy, urn_kl
 from tests.docs.law_tables import CASES
 
 DRAWS = 20_000
@@ -116,7 +116,7 @@ def test_heavy_tails_are_summed_to_their_end(p, q, monkeypatch):
     """However many counts are summed one by one, the whole is the same."""
     p, q = lk.BetaNegativeBinomial(*p), lk.BetaNegativeBinomial(*q)
     near = urn_entropy(p), urn_kl(p, q)
-    monkeypatch.setattr("likely.families.count_sums.NEAR", 16 * NEAR)
+    monkeypatch.setattr("likely.distributions.statistics.expected_counts.NEAR", 16 * NEAR)
     assert (urn_entropy(p), urn_kl(p, q)) == pytest.approx(near, rel=1e-12, abs=1e-13)
 
 

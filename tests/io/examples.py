@@ -16,15 +16,15 @@ from likely.decisions.cusum import Cusum
 from likely.decisions.floor import Floor
 from likely.decisions.race import Race
 from likely.decisions.sequential import SequentialTest
-from likely.families.scatter_root import root_of_rows
-from likely.families.weighted_values import weighted_values
+from likely.distributions.gaussian.scatter_qr import root_of_rows
+from likely.distributions.priors.student_t_prior import StudentTPrior
+from likely.distributions.statistics.weighted_values import weighted_values
 from likely.models.association import DataAssociation
 from likely.models.fisher import FisherAxes
 from likely.models.given_weights import GivenWeights
 from likely.models.linear_learning import LinearLearner
 from likely.models.principal import Principal
 from likely.models.sensor_dynamics import SensorDynamics
-from likely.priors.student_t import StudentTPrior
 
 SPREAD = np.array([[2.0, 0.3], [0.3, 1.0]])
 FLAT = np.outer([1.0, 2.0], [1.0, 2.0])  # a covariance of rank 1

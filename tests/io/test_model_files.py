@@ -23,8 +23,8 @@ import safetensors
 import safetensors.numpy
 
 import likely as lk
+from likely.distributions.priors.student_t_prior import StudentTPrior
 from likely.io import container, json_nodes, model_files, schema
-from likely.priors.student_t import StudentTPrior
 from tests.io.examples import (
     ESTIMATORS,
     LAWS,

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.families.moments import ColumnMoments, Moments
-from likely.families.positive_sums import PositiveSums
+from likely.distributions.gaussian.moments import ColumnMoments, Moments
+from likely.distributions.statistics.positive_sums import PositiveSums
 
 
 def arrays_of(value: Any) -> list[np.ndarray]:

@@ -48,12 +48,12 @@ from likely import (
     Walsh,
     maximum_entropy,
 )
-from likely.families.bernoulli import Bernoulli
-from likely.families.elliptical import Elliptical
-from likely.families.factor_gaussian import FactorGaussian
-from likely.families.inverse_wishart import InverseWishart
-from likely.families.wishart import Wishart
-from likely.priors.beta import Beta
+from likely.distributions.binary.bernoulli import Bernoulli
+from likely.distributions.elliptical.elliptical import Elliptical
+from likely.distributions.gaussian.factor_gaussian import FactorGaussian
+from likely.distributions.matrix.inverse_wishart import InverseWishart
+from likely.distributions.matrix.wishart import Wishart
+from likely.distributions.univariate.beta import Beta
 
 Rows = np.ndarray
 

@@ -32,24 +32,24 @@ from likely import (
     ProductPrior,
     Uniform,
 )
-from likely.families.bernoulli import Bernoulli, Trials
-from likely.families.binomial import Binomial, Successes
-from likely.families.categorical import LevelCounts
-from likely.families.counts import Counts
-from likely.families.extremes import Extremes
-from likely.families.feature_sums import FeatureSums
-from likely.families.inverse_wishart import InverseWishart
-from likely.families.moments import ColumnMoments, Moments
-from likely.families.multinomial import Multinomial
-from likely.families.negative_binomial import NegativeBinomial
-from likely.families.von_mises import VonMises
-from likely.families.weighted_values import WeightedValues, weighted_values
-from likely.families.wishart import Wishart
-from likely.priors.beta import Beta
-from likely.priors.direction import DirectionPrior
-from likely.priors.known_mean import KnownMean
-from likely.priors.multinomial import MultinomialPrior
-from likely.priors.normal_gamma import NormalGamma
+from likely.distributions.binary.bernoulli import Bernoulli, Trials
+from likely.distributions.categorical.categorical import LevelCounts
+from likely.distributions.categorical.multinomial import Multinomial
+from likely.distributions.gaussian.moments import ColumnMoments, Moments
+from likely.distributions.matrix.inverse_wishart import InverseWishart
+from likely.distributions.matrix.wishart import Wishart
+from likely.distributions.priors.covariance_given_mean import KnownMean
+from likely.distributions.priors.direction_prior import DirectionPrior
+from likely.distributions.priors.multinomial_prior import MultinomialPrior
+from likely.distributions.priors.normal_gamma import NormalGamma
+from likely.distributions.statistics.counts import Counts
+from likely.distributions.statistics.extremes import Extremes
+from likely.distributions.statistics.feature_sums import FeatureSums
+from likely.distributions.statistics.weighted_values import WeightedValues, weighted_values
+from likely.distributions.univariate.beta import Beta
+from likely.distributions.univariate.binomial import Binomial, Successes
+from likely.distributions.univariate.negative_binomial import NegativeBinomial
+from likely.distributions.univariate.von_mises import VonMises
 
 Draws = Mapping[str, np.ndarray]
 

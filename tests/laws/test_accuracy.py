@@ -17,19 +17,19 @@ RELATIVE = 1e-9
 
 # public laws that are no formula of their own: what they are made of is in the table, and these test them
 ELSEWHERE = {
-    "FactorGaussian": "tests/families/test_factor_gaussian.py: dense Gaussians",
-    "ProbabilityTable": "tests/families/test_probability_table.py: tables by hand",
-    "Product": "tests/families/test_product.py: the sum of its parts",
-    "Several": "tests/families/test_several.py: its members",
-    "Shared": "tests/families/test_shared.py: its members",
-    "Transformed": "tests/families/test_transformed.py: the law and the slope",
-    "LatticeLaw": "tests/families/test_line.py: its own table",
-    "GridLaw": "tests/families/test_line.py: its own table",
-    "MaximumEntropyLaw": "tests/models/test_maximum_entropy.py: the laws that it becomes",
-    "Walsh": "tests/families/test_walsh.py: all rows enumerated",
-    "LogWalsh": "tests/families/test_log_walsh.py: all rows enumerated",
-    "Bahadur": "tests/families/test_walsh.py: all rows enumerated",
-    "ChowTree": "tests/families/test_chow_tree.py: all rows enumerated",
+    "FactorGaussian": "tests/distributions/gaussian/test_factor_gaussian.py: dense Gaussians",
+    "ProbabilityTable": "tests/distributions/categorical/test_probability_table.py: tables by hand",
+    "Product": "tests/distributions/test_product.py: the sum of its parts",
+    "Several": "tests/distributions/stacks/test_stack.py: its members",
+    "Shared": "tests/distributions/stacks/test_tied.py: its members",
+    "Transformed": "tests/distributions/transforms/test_transformed.py: the law and the slope",
+    "LatticeLaw": "tests/distributions/test_support.py: its own table",
+    "GridLaw": "tests/distributions/test_support.py: its own table",
+    "MaximumEntropyLaw": "tests/distributions/maxent/test_maximum_entropy.py: the laws that it becomes",
+    "Walsh": "tests/distributions/binary/test_walsh.py: all rows enumerated",
+    "LogWalsh": "tests/distributions/binary/test_log_linear.py: all rows enumerated",
+    "Bahadur": "tests/distributions/binary/test_walsh.py: all rows enumerated",
+    "ChowTree": "tests/distributions/categorical/test_chow_liu.py: all rows enumerated",
 }
 
 

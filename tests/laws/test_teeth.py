@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase
 
 from likely import Gaussian
-from likely.families.moments import Moments
+from likely.distributions.gaussian.moments import Moments
 from tests.laws import density, learnable, stats, suite
 from tests.laws.members import Member, shifted
 

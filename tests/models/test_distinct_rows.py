@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import likely as lk
+from likely.distributions.statistics_subtraction import without
 from likely.models.distinct_rows import DistinctRows, same_rows
-from likely.models.taking_away import without
 
 
 def rows(seed=0, n=60):

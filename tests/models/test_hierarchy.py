@@ -11,8 +11,8 @@ from scipy.spatial.distance import cdist, pdist, squareform
 
 from likely.core import memory
 from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
+from likely.distributions.gaussian.missing_values_em import em_moments, gaussian_of
 from likely.models import hierarchy, reciprocal
-from likely.models.expected_rows import em_moments, gaussian_of
 from likely.models.hierarchy import linkage
 from likely.models.links import LINKS
 

@@ -24,7 +24,7 @@ from likely import (
     fit,
 )
 from likely.core.fit_loop import gather
-from likely.families.product import Product
+from likely.distributions.product import Product
 from tests.laws.compare import arrays_of, gap
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likely import HMM, Categorical, DataError, DomainError, Gaussian, Poisson
-from likely.families.product import Product
+from likely.distributions.product import Product
 from likely.models import trellis
 from likely.models.state_paths import drawn_paths, path_draws
 from tests.models.all_paths import AllPaths, random_chain

@@ -9,7 +9,7 @@ import pytest
 
 import likely as lk
 from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
-from likely.families.each import log_prob_each
+from likely.distributions.stacks.one_row_per_member import log_prob_each
 from likely.models.frame_noise import FRAMES, NUMBERS, FrameNoise, noise_of
 from likely.models.particle_belief import ParticleBelief, keyed
 from likely.models.particle_filter import ParticleFilter

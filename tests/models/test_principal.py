@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likely import DataError, DomainError, Gaussian, ShapeError
-from likely.families.scatter_root import centred_rows, root_of_rows
+from likely.distributions.gaussian.scatter_qr import centred_rows, root_of_rows
 from likely.models.principal import Principal, axes_of, dependent, hides_more, spectrum
 
 

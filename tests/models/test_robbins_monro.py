@@ -9,7 +9,7 @@ import pytest
 
 import likely as lk
 from likely.core.filter import playing
-from likely.families.free_parameters import FreeParameters, declare_free
+from likely.distributions.unconstrained_parameters import FreeParameters, declare_free
 
 N = 4000
 

@@ -13,11 +13,11 @@ import pytest
 
 from likely import Gaussian
 from likely.app.cli import main
-from likely.loops import missing
+from likely.distributions.gaussian._loops import missing_values
 from likely.numerics.compile import Announcer, somebody_waits
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
-LOOPS = [missing.by_precision, missing.by_covariance, missing.fill, missing._factor]
+LOOPS = [missing_values.by_precision, missing_values.by_covariance, missing_values.fill, missing_values._factor]
 
 
 def use_every_way():

@@ -25,7 +25,7 @@ from likely import (
     Product,
     Shared,
 )
-from likely.families.factor_gaussian import FactorGaussian
+from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.models.emptying import SparseWeights
 from tests.reliability import plainly
 

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import dirichlet
 
 from likely import HMM, Blocks, HMMPrior, Mixture, Ragged, Shared
-from likely.families.shared import untied
+from likely.distributions.stacks.tied import untied
 from tests.models.all_paths import random_chain
 from tests.reliability import em_problems, plainly
 

@@ -17,7 +17,7 @@ import pytest
 from likely import DataError, LikelyError, Serial, Stop, fit
 from likely.core.fit_loop import FALLS, Step, iterate
 from likely.core.warnings import _listening, unheard
-from likely.families.factor_gaussian import FactorGaussian
+from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from tests.laws.compare import arrays_of
 from tests.reliability.em_problems import FAMILIES, Problem, problem
 

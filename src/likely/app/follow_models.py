@@ -88,7 +88,7 @@ def _as_it_is(known: Any, found: Any) -> Any:
 
 def _is_plain(law: Any) -> bool:
     """Whether frames are rows of numbers."""
-    from likely.families.shared import untied
+    from likely.distributions.stacks.tied import untied
 
     inner = untied(law)
     return not hasattr(inner, "names") and not hasattr(inner, "levels")
@@ -148,7 +148,7 @@ def _regimes(plays: Any) -> list[str] | None:
 def describe_belief(belief: Any, subject: Subject) -> dict[str, Any]:
     """A belief in named columns: the likeliest state and the probability of each; means and standard deviations.
 
-    >>> from likely.families.categorical import Categorical
+    >>> from likely.distributions.categorical.categorical import Categorical
     >>> describe_belief(Categorical([0.25, 0.75]), Subject(None, {}, ["calm", "storm"]))
     {'state': 'storm', 'p(calm)': 0.25, 'p(storm)': 0.75}
     """

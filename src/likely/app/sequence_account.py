@@ -9,8 +9,8 @@ import numpy as np
 
 from likely.app.report.words import number
 from likely.app.talk import clipped, columns
+from likely.distributions.stacks.tied import untied
 from likely.estimators.left_out_frames import support
-from likely.families.shared import untied
 
 ROWS = 30  # states that a terminal shows
 COLUMNS = 4  # of a frame

@@ -59,7 +59,7 @@ def _density(thing: Any) -> Any:
 
 def columns_of(density: Any) -> dict[str, str]:
     """Columns and kinds of a density without a table: by name where it has some, else by number."""
-    from likely.families.shared import untied
+    from likely.distributions.stacks.tied import untied
 
     inner = density.component_
     names = [str(name) for name in getattr(density, "feature_names_in_", range(density.n_features_in_))]
@@ -87,7 +87,7 @@ class BareChain:
     def __init__(self, model: Any) -> None:
         import numpy as np
 
-        from likely.families.shared import untied
+        from likely.distributions.stacks.tied import untied
 
         self.model_, self.law = model, untied(model.emissions)
         self.state_names = [str(k) for k in range(model.states)]

@@ -56,7 +56,7 @@ def _rows(dtype: Any) -> tuple[Any, Any]:
 def _complete() -> None:
     """Classifiers without gaps, in both precisions."""
     import likely as lk
-    from likely.families.quadratic import load_loops
+    from likely.distributions.gaussian.mahalanobis import load_loops
 
     load_loops()  # else only large jobs do
     for dtype in ("float64", "float32"):
@@ -91,10 +91,10 @@ def _mixtures() -> None:
     import numpy as np
 
     import likely as lk
-    from likely.families import quadratic
+    from likely.distributions.gaussian import mahalanobis
     from likely.models import responsibilities
 
-    quadratic.load_loops()  # else only large jobs do
+    mahalanobis.load_loops()  # else only large jobs do
     responsibilities.load_loops()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

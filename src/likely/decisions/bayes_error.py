@@ -13,7 +13,7 @@ from likely.decisions.error_integrals import in_the_plane, on_the_line, shared_c
 from likely.decisions.error_sums import by_expectations, coins
 from likely.decisions.problem import Problem, problem
 from likely.decisions.quadratic_tails import two_gaussians
-from likely.families.law import Estimate
+from likely.distributions.distribution import Estimate
 
 DRAWS = 100_000  # unless a tolerance asks for more
 MOST = 20_000_000  # draws, whatever the tolerance

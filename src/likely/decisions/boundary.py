@@ -16,7 +16,7 @@ from likely.decisions.conic_curves import curves, straight_lines
 from likely.decisions.cost import Cost
 from likely.decisions.hyperplane import Hyperplane
 from likely.decisions.problem import problem
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
 
 ROUND = {"ellipse": "circle", "ellipsoid": "sphere"}
 CENTRED = ("circle", "sphere", "ellipse", "ellipsoid", "hyperbola", "hyperboloid", "crossing lines", "cone", "point")

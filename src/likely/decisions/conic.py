@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DomainError, sentence
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import spd
 
 NOTHING = 1e-10  # of numbers without units: what is smaller counts as 0

@@ -11,11 +11,11 @@ from scipy.special import xlogy
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.decisions.problem import Problem, problem
-from likely.families.bernoulli import Bernoulli
-from likely.families.categorical import Categorical
-from likely.families.gaussian import Gaussian
-from likely.families.law import Estimate
-from likely.families.poisson import Poisson
+from likely.distributions.binary.bernoulli import Bernoulli
+from likely.distributions.categorical.categorical import Categorical
+from likely.distributions.distribution import Estimate
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.univariate.poisson import Poisson
 from likely.numerics import spd
 from likely.numerics.golden_section import least
 

@@ -10,8 +10,8 @@ from scipy.special import ndtr
 
 from likely.core.arrays import Array, Index
 from likely.decisions.problem import Problem
-from likely.families.gaussian import Gaussian
-from likely.families.law import Estimate
+from likely.distributions.distribution import Estimate
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import spd
 
 SAME = 1e-13  # covariances that differ by less, in units of their columns, are one

@@ -10,9 +10,9 @@ from scipy.special import gammaln
 
 from likely.core.arrays import Array, Index
 from likely.decisions.problem import Problem
-from likely.families.bernoulli import Bernoulli
-from likely.families.law import Estimate, Law
-from likely.families.poisson import Poisson
+from likely.distributions.binary.bernoulli import Bernoulli
+from likely.distributions.distribution import Estimate, Law
+from likely.distributions.univariate.poisson import Poisson
 
 STATES = 2**21  # rows of a sum
 CLOSE = 1e-14  # columns whose probabilities differ by less are alike

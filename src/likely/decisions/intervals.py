@@ -9,7 +9,7 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from likely.core.arrays import Array, Index, weights
 from likely.core.errors import DataError, DomainError, sentence
-from likely.families.law import lone
+from likely.distributions.distribution import lone
 
 
 class Interval(NamedTuple):

@@ -10,7 +10,7 @@ from scipy.special import gammaln, xlogy
 
 from likely.core.arrays import Array, Index, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.families.categorical import is_missing
+from likely.distributions.categorical.categorical import is_missing
 
 
 class Contingency(NamedTuple):

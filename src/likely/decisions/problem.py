@@ -11,8 +11,8 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.decisions.cost import Cost, labels
 from likely.decisions.posteriors import class_shares
-from likely.families.factor_gaussian import FactorGaussian
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.factor_gaussian import FactorGaussian
+from likely.distributions.gaussian.gaussian import Gaussian
 
 
 @dataclass(frozen=True, eq=False)

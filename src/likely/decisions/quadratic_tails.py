@@ -11,8 +11,8 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError
 from likely.decisions.conic import Canonical, canonical
 from likely.decisions.problem import Problem
-from likely.families.gaussian import Gaussian
-from likely.families.law import Estimate
+from likely.distributions.distribution import Estimate
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics.golden_section import least
 
 ENOUGH = 1e-7  # error of a tail beyond which draws are asked instead

@@ -19,10 +19,10 @@ from likely.core.fit_loop import gather, resolve_prior
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import unheard
+from likely.distributions.statistics_subtraction import Cancelled, without
 from likely.estimators.copies import ranks
 from likely.estimators.novelty import missing_entries, surprise
 from likely.models.mixture import Mixture
-from likely.models.taking_away import Cancelled, without
 
 FOLDS = 10
 MANY = 20_000  # rows beyond which only some are left out, from statistics that subtract

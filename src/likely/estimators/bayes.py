@@ -25,11 +25,14 @@ from likely.core.warnings import said_once, tell, unheard
 from likely.decisions.calibrators import METHODS, IsotonicMap, LogisticMap, Temperature
 from likely.decisions.combine import change_log_prior
 from likely.decisions.floor import Floor
+from likely.distributions.categorical.dirichlet import Dirichlet
+from likely.distributions.distribution import Law
+from likely.distributions.gaussian.estimator import GaussianDensity
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimators import alarms
 from likely.estimators.base import BaseEstimator
 from likely.estimators.border import foreign, row_weights
 from likely.estimators.deciding import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
-from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.labels import (
     checked_labels,
     encoded_with_gaps,
@@ -43,12 +46,9 @@ from likely.estimators.sequence_border import cut
 from likely.estimators.shell import ADensity, DefaultParts, tell_of_strangers
 from likely.estimators.small_classes import notes_on_classes
 from likely.estimators.tables import as_table, take_rows
-from likely.families.gaussian import Gaussian
-from likely.families.law import Law
 from likely.models.given_weights import GivenWeights
 from likely.models.mixture import Mixture
 from likely.models.mixture_prior import MixturePrior
-from likely.priors.dirichlet import Dirichlet
 
 REJECT_RULES = ("reject_cost", "reject_below")
 

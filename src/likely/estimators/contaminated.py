@@ -13,8 +13,8 @@ from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.fit_loop import Stop, fit, resolve_prior
 from likely.core.warnings import unheard
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
-from likely.families.gaussian import Gaussian
 from likely.models.mixture import Mixture
 from likely.models.mixture_prior import MixturePrior
 from likely.models.scaled import Scaled

@@ -17,6 +17,10 @@ from likely.core.errors import DataError, sentence
 from likely.core.fit_loop import Stop, fit, gather
 from likely.core.sketch import Sketch
 from likely.core.warnings import said_once, tell, unheard
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.gaussian.missing_values_em import any_missing, tell_of_expected
+from likely.distributions.gaussian.moments import ColumnMoments, Moments
+from likely.distributions.statistics_subtraction import Cancelled, without
 from likely.estimators.alarms import folds
 from likely.estimators.base import BaseEstimator
 from likely.estimators.deciding import NOVELTY, RULES
@@ -24,12 +28,8 @@ from likely.estimators.labels import checked_labels, encoded, owners_among, tell
 from likely.estimators.novelty import alarm, exceeds
 from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
-from likely.families.gaussian import Gaussian
-from likely.families.moments import ColumnMoments, Moments
-from likely.models.expected_rows import any_missing, tell_of_expected
 from likely.models.metrics import METRICS, SYNONYMS, Metric, plain_name
 from likely.models.prototypes import Prototypes, laplace_rate, softmax_rate, weighted_medians
-from likely.models.taking_away import Cancelled, without
 
 KINDS = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}  # distances that stand for Gaussians
 

@@ -16,8 +16,8 @@ from likely.core.fit_loop import Stop, fit
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell, unheard
+from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimators.border import row_weights
-from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm import HMMDensity
 from likely.estimators.hmm_starts import STARTS
 from likely.estimators.sequence_border import tell_of_codes

@@ -17,8 +17,8 @@ from likely.core.ragged import Ragged
 from likely.decisions.calibrators import Calibration, IsotonicMap
 from likely.decisions.cost import Cost
 from likely.decisions.decide import why_not_the_likeliest
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimators.recalibrated import applied
-from likely.families.gaussian import Gaussian
 from likely.numerics.special import LOG_2PI
 
 NOTHING, SOMETHING = 5e-4, 1e-2  # log-odds that the table shows as 0.000, and what is worth a word

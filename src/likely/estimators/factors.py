@@ -21,11 +21,11 @@ from likely.core.errors import DataError, sentence
 from likely.core.fit_loop import FALLS, Stop, fit, gather, iterate, resolve_prior
 from likely.core.fit_report import FitReport
 from likely.core.warnings import said_once, tell, unheard
+from likely.distributions.gaussian.factor_fits import em_start
+from likely.distributions.gaussian.factor_gaussian import FactorGaussian, of_columns, refuse_too_many
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.priors.pseudo_observations import EarlierRows
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
-from likely.families.factor_fits import em_start
-from likely.families.factor_gaussian import FactorGaussian, of_columns, refuse_too_many
-from likely.families.gaussian import Gaussian
-from likely.priors.earlier_rows import EarlierRows
 
 FACTORS = {"n_components": [Interval(Integral, 0, None, closed="left"), None], "prior": PRIOR, **EM}
 LOOK = 4096  # rows that a first look takes where nothing is missing
@@ -233,10 +233,10 @@ class PPCA(FactorDensity):
 class FactorAnalysis(FactorDensity):
     """Factor analysis: `model_` is a `FactorGaussian` with a noise for each column.
 
-    Unlike PPCA it does not care about the columns' units. Loadings are those for which WᵀΨ⁻¹W is diagonal, the
-    entry of largest size in each positive. Parameters are those of `PPCA` (n_components=None tries 0, 1, … until three
-    in a row do no better); Newton's method finds the maximum (`families.factor_fits`), and EM goes round it
-    only where rows have gaps.
+    Unlike PPCA it does not care about the columns' units. Loadings are those for which WᵀΨ⁻¹W is diagonal, the entry of
+    largest size in each positive. Parameters are those of `PPCA` (n_components=None tries 0, 1, … until three in a row
+    do no better); Newton's method finds the maximum (`distributions.gaussian.factor_fits`), and EM goes round it only
+    where rows have gaps.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)

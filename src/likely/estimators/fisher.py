@@ -16,14 +16,14 @@ from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, gaussian_of
+from likely.distributions.gaussian.moments import Moments
 from likely.estimators.base import BaseEstimator
 from likely.estimators.border import row_weights
 from likely.estimators.deciding import RULES, Deciding, class_probabilities
 from likely.estimators.labels import checked_labels, encoded, owners_among
 from likely.estimators.shell import DensityEstimator
-from likely.families.gaussian import Gaussian
-from likely.families.moments import Moments
-from likely.models.expected_rows import any_missing, em_moments, gaussian_of
 from likely.models.fisher import FisherAxes
 from likely.models.imputing import impute
 from likely.models.mixture import Mixture

@@ -17,7 +17,9 @@ from likely.core.fit_loop import Stop, best_of, fit
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
-from likely.estimators.gaussian import GaussianDensity
+from likely.distributions.categorical.categorical import is_missing
+from likely.distributions.gaussian.estimator import GaussianDensity
+from likely.distributions.stacks.tied import Shared, untied
 from likely.estimators.hmm_rule import PriorOfHMM
 from likely.estimators.hmm_starts import STARTS, ChainStarts
 from likely.estimators.left_out_frames import enough, later_half_rate, left_out_frames, supported_share
@@ -33,8 +35,6 @@ from likely.estimators.sequence_outward import filled_sequences
 from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimators.streaming import one_step
 from likely.estimators.workload import evenly, keeper, seed_of
-from likely.families.categorical import is_missing
-from likely.families.shared import Shared, untied
 from likely.models.decoding import is_one
 from likely.models.expansion import of_higher_order, on_moves, with_durations
 from likely.models.hmm import HMM

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any
 
 from likely.core.fit_loop import resolve_prior
-from likely.families.shared import untied
+from likely.distributions.stacks.tied import untied
 from likely.models.hmm_prior import HMMPrior
 
 

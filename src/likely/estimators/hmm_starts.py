@@ -12,9 +12,9 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.ragged_input import joined
 from likely.core.row_hashes import row_hashes
+from likely.distributions.stacks.tied import Shared, untied
 from likely.estimators.sequence_starts import arcs_by_path, by_clusters, by_segments, densities_on_moves, goes_forward
 from likely.estimators.workload import own_streams, seed_of
-from likely.families.shared import Shared, untied
 from likely.models.hmm import HMM
 from likely.models.topology import Topology
 

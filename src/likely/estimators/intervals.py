@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaincinv, chdtri, gammaincinv, ndtri, stdtrit
 
-from likely.families.bernoulli import Bernoulli
-from likely.families.categorical import Categorical
-from likely.families.factor_gaussian import FactorGaussian
-from likely.families.gaussian import Gaussian
-from likely.families.multinomial import Multinomial
-from likely.families.poisson import Poisson
-from likely.families.product import Product
+from likely.distributions.binary.bernoulli import Bernoulli
+from likely.distributions.categorical.categorical import Categorical
+from likely.distributions.categorical.multinomial import Multinomial
+from likely.distributions.gaussian.factor_gaussian import FactorGaussian
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.product import Product
+from likely.distributions.univariate.poisson import Poisson
 from likely.models.hmm import HMM
 from likely.models.mixture import Mixture
 

@@ -14,7 +14,7 @@ from likely.core.arrays import Index, unmasked
 from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
-from likely.families.categorical import is_missing
+from likely.distributions.categorical.categorical import is_missing
 
 LOOK = 10_000  # labels up to which scikit-learn is asked whether they are some
 SPAN = 4096  # labels that are whole numbers within such a span are counted rather than sorted

@@ -10,19 +10,19 @@ from typing import Any
 from sklearn.base import clone
 
 from likely.core.errors import DomainError, by_caller, sentence
+from likely.distributions.estimators.categorical_density import CategoricalDensity
+from likely.distributions.estimators.chow_tree_density import ChowTreeDensity
+from likely.distributions.estimators.laplace_density import LaplaceDensity
+from likely.distributions.estimators.poisson_density import PoissonDensity
+from likely.distributions.estimators.product_density import ProductDensity
+from likely.distributions.gaussian.estimator import GaussianDensity
+from likely.distributions.student_t.estimator import StudentTDensity
 from likely.estimators.bayes import BayesClassifier
-from likely.estimators.categorical import CategoricalDensity
-from likely.estimators.chow_tree import ChowTreeDensity
 from likely.estimators.distances import DistanceClassifier
 from likely.estimators.frequencies import ClassFrequencies
-from likely.estimators.gaussian import GaussianDensity
-from likely.estimators.laplace import LaplaceDensity
 from likely.estimators.mixture import MixtureDensity
 from likely.estimators.neighbours import NearestNeighbours
 from likely.estimators.parzen import ParzenDensity
-from likely.estimators.poisson import PoissonDensity
-from likely.estimators.product import ProductDensity
-from likely.estimators.student_t import StudentTDensity
 from likely.models.parzen_pairs import BY_COLUMNS
 
 Kinds = Mapping[str, str]  # column → "real", "count", "binary" or "category"

@@ -9,30 +9,30 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from likely.core.arrays import Array
+from likely.distributions.binary.bahadur import Bahadur
+from likely.distributions.binary.log_linear import LogWalsh
+from likely.distributions.binary.sign_products import sets_of
+from likely.distributions.binary.walsh import Walsh
+from likely.distributions.categorical.chow_liu import ChowTree
+from likely.distributions.categorical.dirichlet import Dirichlet
+from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
+from likely.distributions.categorical.pair_counts import offsets_of
+from likely.distributions.column_distribution import ColumnLaw
+from likely.distributions.elliptical.elliptical import Elliptical
+from likely.distributions.student_t.student_t import StudentT
+from likely.distributions.univariate.beta import Beta
+from likely.distributions.univariate.beta_binomial import BetaBinomial
+from likely.distributions.univariate.binomial import Binomial
+from likely.distributions.univariate.cauchy import Cauchy
+from likely.distributions.univariate.chi_square import ChiSquare
+from likely.distributions.univariate.exponential import Exponential
+from likely.distributions.univariate.gamma import Gamma
+from likely.distributions.univariate.laplace import Laplace
+from likely.distributions.univariate.negative_binomial import NegativeBinomial
+from likely.distributions.univariate.triangular import Triangular
+from likely.distributions.univariate.uniform import Uniform
+from likely.distributions.univariate.von_mises import VonMises
 from likely.estimators.intervals import TELLERS, Row, of_share
-from likely.families.bahadur import Bahadur
-from likely.families.beta_binomial import BetaBinomial
-from likely.families.binomial import Binomial
-from likely.families.cauchy import Cauchy
-from likely.families.chi_square import ChiSquare
-from likely.families.chow_tree import ChowTree
-from likely.families.column_law import ColumnLaw
-from likely.families.dirichlet_multinomial import DirichletMultinomial
-from likely.families.elliptical import Elliptical
-from likely.families.exponential import Exponential
-from likely.families.laplace_law import Laplace
-from likely.families.log_walsh import LogWalsh
-from likely.families.negative_binomial import NegativeBinomial
-from likely.families.pair_counts import offsets_of
-from likely.families.sign_sums import sets_of
-from likely.families.student_t import StudentT
-from likely.families.triangular import Triangular
-from likely.families.uniform import Uniform
-from likely.families.von_mises import VonMises
-from likely.families.walsh import Walsh
-from likely.priors.beta import Beta
-from likely.priors.dirichlet import Dirichlet
-from likely.priors.gamma import Gamma
 
 WORDS = {"dof": "degrees of freedom", "probs": "probability", "prob": "probability"}
 

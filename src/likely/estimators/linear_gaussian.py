@@ -20,6 +20,7 @@ from likely.core.fit_loop import Stop, fit, resolve_prior
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell, unheard
+from likely.distributions.stacks.stack import Several
 from likely.estimators.outward import filled_in
 from likely.estimators.sequence_border import (
     cut,
@@ -32,7 +33,6 @@ from likely.estimators.sequence_outward import filled_sequences
 from likely.estimators.shell import EM, DensityEstimator
 from likely.estimators.streaming import one_step
 from likely.estimators.workload import evenly, keeper
-from likely.families.several import Several
 from likely.models.decoding import is_one
 from likely.models.linear_climbing import SINGULAR, doubted, learnt
 from likely.models.linear_filtering import Smoothed, States, series_of

@@ -10,10 +10,10 @@ import numpy as np
 
 from likely.core.errors import DomainError, sentence
 from likely.core.fit_loop import resolve_prior
-from likely.families.shared import untied
+from likely.distributions.categorical.dirichlet import Dirichlet
+from likely.distributions.stacks.tied import untied
 from likely.models.emptying import SparseWeights
 from likely.models.mixture_prior import MixturePrior
-from likely.priors.dirichlet import Dirichlet
 
 
 class PriorOfMixture:

@@ -14,27 +14,27 @@ from sklearn.utils._param_validation import StrOptions
 
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, sentence
+from likely.distributions.estimators.bernoulli_density import BernoulliDensity
+from likely.distributions.estimators.beta_density import BetaDensity
+from likely.distributions.estimators.binomial_density import BinomialDensity
+from likely.distributions.estimators.categorical_density import CategoricalDensity
+from likely.distributions.estimators.cauchy_density import CauchyDensity
+from likely.distributions.estimators.chi_square_density import ChiSquareDensity
+from likely.distributions.estimators.column_density import ColumnDensity
+from likely.distributions.estimators.exponential_density import ExponentialDensity
+from likely.distributions.estimators.gamma_density import GammaDensity
+from likely.distributions.estimators.laplace_density import LaplaceDensity
+from likely.distributions.estimators.negative_binomial_density import NegativeBinomialDensity
+from likely.distributions.estimators.poisson_density import PoissonDensity
+from likely.distributions.estimators.product_density import ProductDensity
+from likely.distributions.estimators.triangular_density import TriangularDensity
+from likely.distributions.estimators.uniform_density import UniformDensity
+from likely.distributions.estimators.von_mises_density import VonMisesDensity
+from likely.distributions.gaussian.estimator import GaussianDensity
+from likely.distributions.student_t.estimator import StudentTDensity
 from likely.estimators.bayes import BayesClassifier
-from likely.estimators.bernoulli import BernoulliDensity
-from likely.estimators.beta import BetaDensity
-from likely.estimators.binomial import BinomialDensity
-from likely.estimators.categorical import CategoricalDensity
-from likely.estimators.cauchy import CauchyDensity
-from likely.estimators.chi_square import ChiSquareDensity
-from likely.estimators.columns import ColumnDensity
-from likely.estimators.exponential import ExponentialDensity
-from likely.estimators.gamma import GammaDensity
-from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.histogram import HistogramDensity
-from likely.estimators.laplace import LaplaceDensity
-from likely.estimators.negative_binomial import NegativeBinomialDensity
-from likely.estimators.poisson import PoissonDensity
-from likely.estimators.product import ProductDensity
 from likely.estimators.shell import ADensity
-from likely.estimators.student_t import StudentTDensity
-from likely.estimators.triangular import TriangularDensity
-from likely.estimators.uniform import UniformDensity
-from likely.estimators.von_mises import VonMisesDensity
 
 LAWS: dict[str, Callable[[], Any]] = {
     "gaussian": lambda: GaussianDensity("diagonal"),

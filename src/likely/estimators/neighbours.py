@@ -14,13 +14,13 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import said_once, tell
 from likely.decisions.cost import Cost
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimators.base import BaseEstimator
 from likely.estimators.deciding import NOVELTY, RULES
 from likely.estimators.labels import checked_labels, encoded, owners_among, tell_of_labels
 from likely.estimators.novelty import alarm
 from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
-from likely.families.gaussian import Gaussian
 from likely.models.editing import condense, edit
 from likely.models.metrics import METRICS, SYNONYMS, Metric
 from likely.models.neighbour_search import NeighbourSearch

@@ -17,7 +17,7 @@ from likely.core.engine import one_blas_thread
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
-from likely.families.categorical import is_missing
+from likely.distributions.categorical.categorical import is_missing
 
 DRAWS, WITH_GAPS = 2048, 96  # rows drawn from the model to know what it finds ordinary, whole and with gaps
 PATTERNS = 4096  # of gaps that are remembered

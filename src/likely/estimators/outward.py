@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likely.core.arrays import unmasked
-from likely.families.sparse_rows import is_sparse
+from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.models.imputing import gaps
 
 

@@ -15,11 +15,11 @@ from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import tell
+from likely.distributions.gaussian import moments
+from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, expected_rows, gaussian_of
+from likely.distributions.gaussian.scatter_qr import ScatterRoot, centred_rows, root_of_rows
 from likely.estimators.base import BaseEstimator
 from likely.estimators.shell import DensityEstimator
-from likely.families import moments
-from likely.families.scatter_root import ScatterRoot, centred_rows, root_of_rows
-from likely.models.expected_rows import any_missing, em_moments, expected_rows, gaussian_of
 from likely.models.principal import (
     ROOTED,
     Principal,

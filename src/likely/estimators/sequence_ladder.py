@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from likely.core.errors import DomainError, sentence
+from likely.distributions.estimators.categorical_density import CategoricalDensity
+from likely.distributions.estimators.poisson_density import PoissonDensity
+from likely.distributions.estimators.product_density import ProductDensity
+from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimators.bayes import BayesClassifier
-from likely.estimators.categorical import CategoricalDensity
 from likely.estimators.frequencies import ClassFrequencies
-from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm import HMMDensity
 from likely.estimators.ladder import Rung
 from likely.estimators.mixture import MixtureDensity
-from likely.estimators.poisson import PoissonDensity
-from likely.estimators.product import ProductDensity
 from likely.models.topology import Topology
 
 FEW_COLUMNS = 4  # up to which a state's covariance is full unless one says otherwise

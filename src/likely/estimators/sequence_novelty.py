@@ -14,8 +14,8 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
+from likely.distributions.stacks.tied import untied
 from likely.estimators.novelty import missing_entries, quartiles
-from likely.families.shared import untied
 from likely.models.hmm import HMM
 from likely.models.mixture import Mixture
 from likely.models.trellis import log_likelihoods

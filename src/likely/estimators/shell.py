@@ -22,16 +22,16 @@ from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.core.warnings import said_once, tell, unheard
+from likely.distributions.distribution import Law
+from likely.distributions.priors.initial_moments import softened
+from likely.distributions.stacks.tied import one_covariance
+from likely.distributions.unobserved_columns import never_observed, nothing_seen, unseen_columns
 from likely.estimators.base import BaseEstimator
 from likely.estimators.border import TAKES_TEXT, numeric_rows, row_weights
 from likely.estimators.fast import is_plain
 from likely.estimators.outward import filled_in
 from likely.estimators.sequence_border import refuse_other_y
-from likely.families.law import Law
-from likely.families.shared import one_covariance
-from likely.families.unseen import never_observed, nothing_seen, unseen_columns
 from likely.models.imputing import impute
-from likely.models.softening import softened
 
 
 class ADensity(HasMethods):

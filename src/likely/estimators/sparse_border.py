@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from likely.core.errors import DataError, sentence
 from likely.core.warnings import tell
-from likely.families.sparse_rows import SparseRows
+from likely.distributions.categorical.sparse_counts import SparseRows
 
 
 def checked_sparse(estimator: Any, X: Any, reset: bool) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.ragged import Ragged
 from likely.core.warnings import unheard
-from likely.estimators.gaussian import GaussianDensity
+from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimators.hmm import HMMDensity
 
 WIDTH = 7  # frames of a window: long enough for a spread, shorter than a stretch worth finding

@@ -10,7 +10,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, by_caller, sentence
-from likely.estimators.gaussian import GaussianDensity
+from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimators.ladder import joint
 from likely.estimators.mixture import MixtureDensity
 from likely.estimators.tables import take_rows

@@ -16,10 +16,9 @@ from scipy.special import rel_entr
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.families.beta_negative_binomial import BetaNegativeBinomial
-from likely.families.categorical import Categorical
-from likely.families.count_sums import urn_kl
-from likely.families.entropy import (
+from likely.distributions.categorical.categorical import Categorical
+from likely.distributions.distribution import Estimate
+from likely.distributions.entropy import (
     added,
     averaged,
     by_members,
@@ -31,11 +30,12 @@ from likely.families.entropy import (
     rounded,
     scores,
 )
-from likely.families.gaussian import Gaussian
-from likely.families.law import Estimate
-from likely.families.line import Atoms, Line, generator, integral, log_density, look
-from likely.families.product import Product
-from likely.families.supports import rules_out
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.product import Product
+from likely.distributions.statistics.expected_counts import urn_kl
+from likely.distributions.support import Atoms, Line, generator, integral, log_density, look
+from likely.distributions.support_inclusion import rules_out
+from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial
 from likely.numerics.special import LOG_2
 
 

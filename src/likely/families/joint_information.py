@@ -12,13 +12,13 @@ from scipy.special import xlogy
 
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.families.entropy import added, averaged, draws, entropy, exactly, scores
-from likely.families.gaussian import Gaussian
-from likely.families.law import Estimate, in_units
-from likely.families.line import generator
+from likely.distributions.categorical.probability_table import ProbabilityTable
+from likely.distributions.distribution import Estimate, in_units
+from likely.distributions.entropy import added, averaged, draws, entropy, exactly, scores
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.product import Product
+from likely.distributions.support import generator
 from likely.families.neighbour_information import neighbour_information
-from likely.families.probability_table import ProbabilityTable
-from likely.families.product import Product
 from likely.families.table_information import table_information
 
 ME = "mutual_information"

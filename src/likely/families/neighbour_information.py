@@ -12,7 +12,7 @@ from scipy.special import digamma, entr
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.warnings import tell
-from likely.families.law import Estimate
+from likely.distributions.distribution import Estimate
 from likely.families.table_information import table_information
 
 ME = "mutual_information"

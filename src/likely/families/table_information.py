@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import entr, rel_entr
 
 from likely.core.arrays import Array
-from likely.families.law import Estimate
+from likely.distributions.distribution import Estimate
 
 
 def table_information(p: Array, total: float | None) -> Estimate:

@@ -27,18 +27,20 @@ FORMAT = 2  # the highest that is written here: 2 where the description is an ar
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "Agglomerative": lambda: import_module("likely.estimators.agglomerative").Agglomerative,
-    "BahadurDensity": lambda: import_module("likely.estimators.bahadur").BahadurDensity,
-    "BernoulliDensity": lambda: import_module("likely.estimators.bernoulli").BernoulliDensity,
+    "BahadurDensity": lambda: import_module("likely.distributions.estimators.bahadur_density").BahadurDensity,
+    "BernoulliDensity": lambda: import_module("likely.distributions.estimators.bernoulli_density").BernoulliDensity,
     "BayesClassifier": lambda: import_module("likely.estimators.bayes").BayesClassifier,
     "Calibrated": lambda: import_module("likely.estimators.calibrated").Calibrated,
     "ContaminatedDensity": lambda: import_module("likely.estimators.contaminated").ContaminatedDensity,
-    "CategoricalDensity": lambda: import_module("likely.estimators.categorical").CategoricalDensity,
-    "ChowTreeDensity": lambda: import_module("likely.estimators.chow_tree").ChowTreeDensity,
+    "CategoricalDensity": lambda: (
+        import_module("likely.distributions.estimators.categorical_density").CategoricalDensity
+    ),
+    "ChowTreeDensity": lambda: import_module("likely.distributions.estimators.chow_tree_density").ChowTreeDensity,
     "ClassFrequencies": lambda: import_module("likely.estimators.frequencies").ClassFrequencies,
     "DistanceClassifier": lambda: import_module("likely.estimators.distances").DistanceClassifier,
     "NearestNeighbours": lambda: import_module("likely.estimators.neighbours").NearestNeighbours,
     "DTWClassifier": lambda: import_module("likely.estimators.dtw").DTWClassifier,
-    "GaussianDensity": lambda: import_module("likely.estimators.gaussian").GaussianDensity,
+    "GaussianDensity": lambda: import_module("likely.distributions.gaussian.estimator").GaussianDensity,
     "DrivenHMMDensity": lambda: import_module("likely.estimators.driven_hmm").DrivenHMMDensity,
     "Tracker": lambda: import_module("likely.recognisers.tracker").Tracker,
     "FaultMonitor": lambda: import_module("likely.recognisers.fault_monitor").FaultMonitor,
@@ -52,35 +54,43 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "FactorAnalysis": lambda: import_module("likely.estimators.factors").FactorAnalysis,
     "PCA": lambda: import_module("likely.estimators.pca").PCA,
     "PPCA": lambda: import_module("likely.estimators.factors").PPCA,
-    "MultinomialDensity": lambda: import_module("likely.estimators.multinomial").MultinomialDensity,
+    "MultinomialDensity": lambda: (
+        import_module("likely.distributions.estimators.multinomial_density").MultinomialDensity
+    ),
     "KMeans": lambda: import_module("likely.estimators.kmeans").KMeans,
     "MixtureClusterer": lambda: import_module("likely.estimators.clusterer").MixtureClusterer,
     "MixtureDensity": lambda: import_module("likely.estimators.mixture").MixtureDensity,
     "NaiveBayes": lambda: import_module("likely.estimators.naive_bayes").NaiveBayes,
-    "ExponentialDensity": lambda: import_module("likely.estimators.exponential").ExponentialDensity,
-    "CauchyDensity": lambda: import_module("likely.estimators.cauchy").CauchyDensity,
-    "ChiSquareDensity": lambda: import_module("likely.estimators.chi_square").ChiSquareDensity,
-    "LaplaceDensity": lambda: import_module("likely.estimators.laplace").LaplaceDensity,
-    "TriangularDensity": lambda: import_module("likely.estimators.triangular").TriangularDensity,
-    "UniformDensity": lambda: import_module("likely.estimators.uniform").UniformDensity,
-    "BetaBinomialDensity": lambda: import_module("likely.estimators.beta_binomial").BetaBinomialDensity,
-    "BetaDensity": lambda: import_module("likely.estimators.beta").BetaDensity,
-    "BinomialDensity": lambda: import_module("likely.estimators.binomial").BinomialDensity,
-    "DirichletDensity": lambda: import_module("likely.estimators.dirichlet").DirichletDensity,
-    "DirichletMultinomialDensity": lambda: (
-        import_module("likely.estimators.dirichlet_multinomial").DirichletMultinomialDensity
+    "ExponentialDensity": lambda: (
+        import_module("likely.distributions.estimators.exponential_density").ExponentialDensity
     ),
-    "GammaDensity": lambda: import_module("likely.estimators.gamma").GammaDensity,
-    "NegativeBinomialDensity": lambda: import_module("likely.estimators.negative_binomial").NegativeBinomialDensity,
-    "VonMisesDensity": lambda: import_module("likely.estimators.von_mises").VonMisesDensity,
-    "EllipticalDensity": lambda: import_module("likely.estimators.elliptical").EllipticalDensity,
-    "StudentTDensity": lambda: import_module("likely.estimators.student_t").StudentTDensity,
-    "PoissonDensity": lambda: import_module("likely.estimators.poisson").PoissonDensity,
-    "ProductDensity": lambda: import_module("likely.estimators.product").ProductDensity,
+    "CauchyDensity": lambda: import_module("likely.distributions.estimators.cauchy_density").CauchyDensity,
+    "ChiSquareDensity": lambda: import_module("likely.distributions.estimators.chi_square_density").ChiSquareDensity,
+    "LaplaceDensity": lambda: import_module("likely.distributions.estimators.laplace_density").LaplaceDensity,
+    "TriangularDensity": lambda: import_module("likely.distributions.estimators.triangular_density").TriangularDensity,
+    "UniformDensity": lambda: import_module("likely.distributions.estimators.uniform_density").UniformDensity,
+    "BetaBinomialDensity": lambda: (
+        import_module("likely.distributions.estimators.beta_binomial_density").BetaBinomialDensity
+    ),
+    "BetaDensity": lambda: import_module("likely.distributions.estimators.beta_density").BetaDensity,
+    "BinomialDensity": lambda: import_module("likely.distributions.estimators.binomial_density").BinomialDensity,
+    "DirichletDensity": lambda: import_module("likely.distributions.estimators.dirichlet_density").DirichletDensity,
+    "DirichletMultinomialDensity": lambda: (
+        import_module("likely.distributions.estimators.dirichlet_multinomial_density").DirichletMultinomialDensity
+    ),
+    "GammaDensity": lambda: import_module("likely.distributions.estimators.gamma_density").GammaDensity,
+    "NegativeBinomialDensity": lambda: (
+        import_module("likely.distributions.estimators.negative_binomial_density").NegativeBinomialDensity
+    ),
+    "VonMisesDensity": lambda: import_module("likely.distributions.estimators.von_mises_density").VonMisesDensity,
+    "EllipticalDensity": lambda: import_module("likely.distributions.elliptical.estimator").EllipticalDensity,
+    "StudentTDensity": lambda: import_module("likely.distributions.student_t.estimator").StudentTDensity,
+    "PoissonDensity": lambda: import_module("likely.distributions.estimators.poisson_density").PoissonDensity,
+    "ProductDensity": lambda: import_module("likely.distributions.estimators.product_density").ProductDensity,
     "SequenceClassifier": lambda: import_module("likely.estimators.sequence_tables").SequenceClassifier,
     "SequenceDensity": lambda: import_module("likely.estimators.sequence_tables").SequenceDensity,
     "SpokenWords": lambda: import_module("likely.recognisers.speech").SpokenWords,
-    "WalshDensity": lambda: import_module("likely.estimators.walsh").WalshDensity,
+    "WalshDensity": lambda: import_module("likely.distributions.estimators.walsh_density").WalshDensity,
     "TableClusterer": lambda: import_module("likely.estimators.table_clusterer").TableClusterer,
     "TableClassifier": lambda: import_module("likely.estimators.table_classifier").TableClassifier,
 }

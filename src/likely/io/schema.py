@@ -342,88 +342,103 @@ def entry(
 TABLE: dict[str, Entry] = {
     # laws
     "Gaussian": entry(
-        lambda: import_module("likely.families.gaussian").Gaussian, spread_as_kind("mean", "covariance"),
+        lambda: import_module("likely.distributions.gaussian.gaussian").Gaussian, spread_as_kind("mean", "covariance"),
         mean=numbers("* d"), kind=text("full", "diagonal", "spherical"),
     ),
     "StudentT": entry(
-        lambda: import_module("likely.families.student_t").StudentT, spread_as_kind("centre", "scale"),
+        lambda: import_module("likely.distributions.student_t.student_t").StudentT, spread_as_kind("centre", "scale"),
         {"fixed_dof": False}, fixed_dof=flag,
         centre=numbers("* d"), dof=numbers("* | * d", 0), kind=text("full", "diagonal", "spherical", "independent"),
     ),
-    "Exponential": entry(lambda: import_module("likely.families.exponential").Exponential, rate=numbers("* d", 0)),
+    "Exponential": entry(
+        lambda: import_module("likely.distributions.univariate.exponential").Exponential, rate=numbers("* d", 0)
+    ),
     "FeatureSums": entry(
-        lambda: import_module("likely.families.feature_sums").FeatureSums, rows=numbers("*", 0),
+        lambda: import_module("likely.distributions.statistics.feature_sums").FeatureSums, rows=numbers("*", 0),
         weight=numbers("* d", 0), sums=numbers("* d f"),
     ),
     "PositiveSums": entry(
-        lambda: import_module("likely.families.positive_sums").PositiveSums, rows=numbers("*", 0),
+        lambda: import_module("likely.distributions.statistics.positive_sums").PositiveSums, rows=numbers("*", 0),
         weight=numbers("* d", 0), mean=numbers("* d", 0), lack=numbers("* d", 0),
     ),
     "WeightedValues": entry(
-        lambda: import_module("likely.families.weighted_values").WeightedValues, rows=numbers("*", 0),
+        lambda: import_module("likely.distributions.statistics.weighted_values").WeightedValues, rows=numbers("*", 0),
         weight=numbers("* d", 0), cell=numbers("m", 0, np.intp), value=numbers("m"), each=numbers("m", 0),
     ),
     "EarlierData": entry(
-        lambda: import_module("likely.priors.earlier_data").EarlierData, law=density, stats=stats, check=of_that_law
+        lambda: import_module("likely.distributions.priors.pseudo_data").EarlierData,
+        law=density, stats=stats, check=of_that_law
     ),
     "Uniform": entry(
-        lambda: import_module("likely.families.uniform").Uniform, low=numbers("* d"), high=numbers("* d")
+        lambda: import_module("likely.distributions.univariate.uniform").Uniform,
+        low=numbers("* d"), high=numbers("* d")
     ),
     "Extremes": entry(
-        lambda: import_module("likely.families.extremes").Extremes, rows=numbers("*", 0), weight=numbers("* d", 0),
+        lambda: import_module("likely.distributions.statistics.extremes").Extremes,
+        rows=numbers("*", 0), weight=numbers("* d", 0),
         low=numbers("* d"), high=numbers("* d"),
     ),
     "Plateau": entry(
-        lambda: import_module("likely.families.plateau").Plateau, low=numbers("* d"), high=numbers("* d"),
+        lambda: import_module("likely.distributions.univariate.uniform_predictive").Plateau,
+        low=numbers("* d"), high=numbers("* d"),
         shape=numbers("* d", 0),
     ),
     "Triangular": entry(
-        lambda: import_module("likely.families.triangular").Triangular, low=numbers("* d"), mode=numbers("* d"),
+        lambda: import_module("likely.distributions.univariate.triangular").Triangular,
+        low=numbers("* d"), mode=numbers("* d"),
         high=numbers("* d"), known=text("", "low", "high", "both"),
     ),
     "Laplace": entry(
-        lambda: import_module("likely.families.laplace_law").Laplace, centre=numbers("* d"), scale=numbers("* d", 0)
+        lambda: import_module("likely.distributions.univariate.laplace").Laplace,
+        centre=numbers("* d"), scale=numbers("* d", 0)
     ),
     "Cauchy": entry(
-        lambda: import_module("likely.families.cauchy").Cauchy, centre=numbers("* d"), scale=numbers("* d", 0)
+        lambda: import_module("likely.distributions.univariate.cauchy").Cauchy,
+        centre=numbers("* d"), scale=numbers("* d", 0)
     ),
-    "ChiSquare": entry(lambda: import_module("likely.families.chi_square").ChiSquare, dof=numbers("* d", 0)),
+    "ChiSquare": entry(
+        lambda: import_module("likely.distributions.univariate.chi_square").ChiSquare, dof=numbers("* d", 0)
+    ),
     "Lomax": entry(
-        lambda: import_module("likely.families.lomax").Lomax, shape=numbers("* d", 0), scale=numbers("* d", 0)
+        lambda: import_module("likely.distributions.univariate.lomax").Lomax,
+        shape=numbers("* d", 0), scale=numbers("* d", 0)
     ),
     "BilateralPareto": entry(
-        lambda: import_module("likely.priors.bilateral_pareto").BilateralPareto, low=numbers("* d"),
+        lambda: import_module("likely.distributions.priors.bilateral_pareto").BilateralPareto, low=numbers("* d"),
         high=numbers("* d"), shape=numbers("* d", 0),
     ),
     "Binomial": entry(
-        lambda: import_module("likely.families.binomial").Binomial, trials=numbers("* d", 1), probs=numbers("* d", 0)
+        lambda: import_module("likely.distributions.univariate.binomial").Binomial,
+        trials=numbers("* d", 1), probs=numbers("* d", 0)
     ),
     "BetaBinomial": entry(
-        lambda: import_module("likely.families.beta_binomial").BetaBinomial, trials=numbers("* d", 1),
+        lambda: import_module("likely.distributions.univariate.beta_binomial").BetaBinomial, trials=numbers("* d", 1),
         a=numbers("* d", 0), b=numbers("* d", 0),
     ),
     "BetaNegativeBinomial": entry(
-        lambda: import_module("likely.families.beta_negative_binomial").BetaNegativeBinomial,
+        lambda: import_module("likely.distributions.univariate.beta_negative_binomial").BetaNegativeBinomial,
         size=numbers("* d", 0), a=numbers("* d", 0), b=numbers("* d", 0),
     ),
     "VonMises": entry(
-        lambda: import_module("likely.families.von_mises").VonMises, centre=numbers("* d"),
+        lambda: import_module("likely.distributions.univariate.von_mises").VonMises, centre=numbers("* d"),
         concentration=numbers("* d", 0),
     ),
     "VonMisesSum": entry(
-        lambda: import_module("likely.families.von_mises_sum").VonMisesSum, centre=numbers("* d"),
+        lambda: import_module("likely.distributions.univariate.von_mises_sum").VonMisesSum, centre=numbers("* d"),
         concentration=numbers("* d", 0), belief=numbers("* d", 0),
     ),
     "Successes": entry(
-        lambda: import_module("likely.families.binomial").Successes, rows=numbers("*", 0), weight=numbers("* d", 0),
+        lambda: import_module("likely.distributions.univariate.binomial").Successes,
+        rows=numbers("*", 0), weight=numbers("* d", 0),
         ones=numbers("* d", 0), zeros=numbers("* d", 0), log_ways=numbers("*"), trials=numbers("* d", 1),
     ),
     "UrnCounts": entry(
-        lambda: import_module("likely.families.urn_counts").UrnCounts, rows=numbers("*", 0),
+        lambda: import_module("likely.distributions.categorical.dirichlet_multinomial_counts").UrnCounts,
+        rows=numbers("*", 0),
         weight=numbers("* d", 0), cell=numbers("m", 0, np.intp), value=numbers("m"), each=numbers("m", 0),
         log_ways=numbers("*"),
     ),
-    "Poisson": entry(lambda: import_module("likely.families.poisson").Poisson, rate=numbers("* d", 0)),
+    "Poisson": entry(lambda: import_module("likely.distributions.univariate.poisson").Poisson, rate=numbers("* d", 0)),
     "Parzen": entry(
         lambda: import_module("likely.models.parzen").Parzen, points=numbers("n d"), scale=numbers("?"),
         kernel=text(), weight=numbers("n", 0), dof=number(0), edges=maybe(numbers("e", 0, np.int64)),
@@ -439,33 +454,41 @@ TABLE: dict[str, Entry] = {
         kind=text("grid", "columns"), bins=numbers("d", 1, np.int64), count=number(0),
     ),
     "NegativeBinomial": entry(
-        lambda: import_module("likely.families.negative_binomial").NegativeBinomial,
+        lambda: import_module("likely.distributions.univariate.negative_binomial").NegativeBinomial,
         size=numbers("* d", 0), prob=numbers("* d", 0), rest=numbers("* d", 0),
     ),
     "Categorical": entry(
-        lambda: import_module("likely.families.categorical").Categorical, probs=numbers("* L", 0), levels=labels
+        lambda: import_module("likely.distributions.categorical.categorical").Categorical,
+        probs=numbers("* L", 0), levels=labels
     ),
     "Multinomial": entry(
-        lambda: import_module("likely.families.multinomial").Multinomial, probs=numbers("* d", 0), length=numbers("", 0)
+        lambda: import_module("likely.distributions.categorical.multinomial").Multinomial,
+        probs=numbers("* d", 0), length=numbers("", 0)
     ),
     "DirichletMultinomial": entry(
-        lambda: import_module("likely.families.dirichlet_multinomial").DirichletMultinomial,
+        lambda: import_module("likely.distributions.categorical.dirichlet_multinomial").DirichletMultinomial,
         alpha=numbers("* d", 0), length=numbers("", 0),
     ),
-    "Bernoulli": entry(lambda: import_module("likely.families.bernoulli").Bernoulli, probs=numbers("* d", 0)),
+    "Bernoulli": entry(
+        lambda: import_module("likely.distributions.binary.bernoulli").Bernoulli, probs=numbers("* d", 0)
+    ),
     "Walsh": entry(
-        lambda: import_module("likely.families.walsh").Walsh, expectations=numbers("* M"), dim=count, order=count
+        lambda: import_module("likely.distributions.binary.walsh").Walsh,
+        expectations=numbers("* M"), dim=count, order=count
     ),
     "LogWalsh": entry(
-        lambda: import_module("likely.families.log_walsh").LogWalsh, weights=numbers("* M"), dim=count, order=count,
+        lambda: import_module("likely.distributions.binary.log_linear").LogWalsh,
+        weights=numbers("* M"), dim=count, order=count,
         error=numbers("*", 0),
     ),
     "Bahadur": entry(
-        lambda: import_module("likely.families.bahadur").Bahadur, probs=numbers("* d", 0), correlations=numbers("* M"),
+        lambda: import_module("likely.distributions.binary.bahadur").Bahadur,
+        probs=numbers("* d", 0), correlations=numbers("* M"),
         dim=count, order=count,
     ),
     "ChowTree": entry(
-        lambda: import_module("likely.families.chow_tree").ChowTree, parent=numbers("* d", dtype=np.int64),
+        lambda: import_module("likely.distributions.categorical.chow_liu").ChowTree,
+        parent=numbers("* d", dtype=np.int64),
         tables=numbers("* d L L", 0), levels=items(numbers()),
     ),
     "FisherAxes": entry(
@@ -473,95 +496,108 @@ TABLE: dict[str, Entry] = {
         within=numbers("q", 0), centres=numbers("K q"),
     ),
     "FactorGaussian": entry(
-        lambda: import_module("likely.families.factor_gaussian").FactorGaussian,
+        lambda: import_module("likely.distributions.gaussian.factor_gaussian").FactorGaussian,
         mean=numbers("* d"), loadings=numbers("?"), noise=numbers("* d | *", 0), kind=text("spherical", "diagonal"),
     ),
-    "Product": entry(lambda: import_module("likely.families.product").Product, parts=pairs(law)),
-    "Several": entry(lambda: import_module("likely.families.several").Several, of_one_width, parts=items(density)),
+    "Product": entry(lambda: import_module("likely.distributions.product").Product, parts=pairs(law)),
+    "Several": entry(
+        lambda: import_module("likely.distributions.stacks.stack").Several, of_one_width, parts=items(density)
+    ),
     "Shared": entry(
-        lambda: import_module("likely.families.shared").Shared,
+        lambda: import_module("likely.distributions.stacks.tied").Shared,
         parts=law, index=numbers("K", dtype=np.int64), what=text("all", "covariance"),
     ),
     # priors
     "Dirichlet": entry(
-        lambda: import_module("likely.priors.dirichlet").Dirichlet, alpha=numbers("* L", 0), levels=labels
+        lambda: import_module("likely.distributions.categorical.dirichlet").Dirichlet,
+        alpha=numbers("* L", 0), levels=labels
     ),
     "Beta": entry(
-        lambda: import_module("likely.priors.beta").Beta, added={"of": "bernoulli", "known": None},
+        lambda: import_module("likely.distributions.univariate.beta").Beta, added={"of": "bernoulli", "known": None},
         a=numbers("* d", 0), b=numbers("* d", 0), of=text("bernoulli", "binomial", "negative binomial"),
         known=maybe(numbers("* d | d | ", 0)),
     ),
     "DirectionPrior": entry(
-        lambda: import_module("likely.priors.direction").DirectionPrior, belief=law,
+        lambda: import_module("likely.distributions.priors.direction_prior").DirectionPrior, belief=law,
         concentration=numbers("?", 0),
     ),
     "MultinomialPrior": entry(
-        lambda: import_module("likely.priors.multinomial").MultinomialPrior, belief=law, length=numbers("", 0)
+        lambda: import_module("likely.distributions.priors.multinomial_prior").MultinomialPrior,
+        belief=law, length=numbers("", 0)
     ),
     "StudentTPrior": entry(
-        lambda: import_module("likely.priors.student_t").StudentTPrior, shape=prior, tails=numbers(""),
+        lambda: import_module("likely.distributions.priors.student_t_prior").StudentTPrior,
+        shape=prior, tails=numbers(""),
         rate=numbers(""),
     ),
     "NormalGamma": entry(
-        lambda: import_module("likely.priors.normal_gamma").NormalGamma, mean=numbers("* d"), kappa=numbers("* d", 0),
+        lambda: import_module("likely.distributions.priors.normal_gamma").NormalGamma,
+        mean=numbers("* d"), kappa=numbers("* d", 0),
         shape=numbers("* d", 0), rate=numbers("* d", 0),
     ),
-    "KnownMean": entry(lambda: import_module("likely.priors.known_mean").KnownMean, mean=numbers("d"), law=law),
+    "KnownMean": entry(
+        lambda: import_module("likely.distributions.priors.covariance_given_mean").KnownMean, mean=numbers("d"), law=law
+    ),
     "Wishart": entry(
-        lambda: import_module("likely.families.wishart").Wishart, dof=numbers("*", 0), scale=numbers("* d d"),
+        lambda: import_module("likely.distributions.matrix.wishart").Wishart,
+        dof=numbers("*", 0), scale=numbers("* d d"),
     ),
     "InverseWishart": entry(
-        lambda: import_module("likely.families.inverse_wishart").InverseWishart, dof=numbers("*", 0),
+        lambda: import_module("likely.distributions.matrix.inverse_wishart").InverseWishart, dof=numbers("*", 0),
         scale=numbers("* d d"),
     ),
     "Elliptical": entry(
-        lambda: import_module("likely.families.elliptical").Elliptical,
+        lambda: import_module("likely.distributions.elliptical.elliptical").Elliptical,
         profile=text("gaussian", "t", "laplace", "power", "logistic", "uniform"), centre=numbers("* d"),
         scale=numbers("* d d"), shape=numbers("", 0),
     ),
     "WeightedRows": entry(
-        lambda: import_module("likely.families.weighted_rows").WeightedRows, values=numbers("m d"),
+        lambda: import_module("likely.distributions.elliptical.weighted_rows").WeightedRows, values=numbers("m d"),
         each=numbers("* m", 0),
     ),
     "MatrixSums": entry(
-        lambda: import_module("likely.families.matrix_rows").MatrixSums, weight=numbers("*", 0),
+        lambda: import_module("likely.distributions.matrix.matrix_rows").MatrixSums, weight=numbers("*", 0),
         total=numbers("* d d"), inverse=numbers("* d d"), logdet=numbers("*"),
     ),
     "ScaleSums": entry(
-        lambda: import_module("likely.families.scale_sums").ScaleSums, sums_of_moments, seen=numbers("* e", 0),
+        lambda: import_module("likely.distributions.student_t.scale_statistics").ScaleSums,
+        sums_of_moments, seen=numbers("* e", 0),
         entries=numbers("* d", 0), near=numbers("* | * d", 0), far=numbers("* | * d", 0),
         excess=numbers("* | * d", 0), level=numbers("* | * d"), moments=stats,
     ),
     "EarlierRows": entry(
-        lambda: import_module("likely.priors.earlier_rows").EarlierRows,
+        lambda: import_module("likely.distributions.priors.pseudo_observations").EarlierRows,
         mean=numbers("* d"), kappa=numbers("* | ", 0), scale=numbers("* d d | d d"), rows=numbers("* | ", 0),
     ),
     "Gamma": entry(
-        lambda: import_module("likely.priors.gamma").Gamma, added={"of": "poisson"}, shape=numbers("* d", 0),
+        lambda: import_module("likely.distributions.univariate.gamma").Gamma,
+        added={"of": "poisson"}, shape=numbers("* d", 0),
         rate=numbers("* d", 0), of=text("poisson", "exponential"),
     ),
     "NormalInverseWishart": entry(
-        lambda: import_module("likely.priors.normal_inverse_wishart").NormalInverseWishart,
+        lambda: import_module("likely.distributions.priors.normal_inverse_wishart").NormalInverseWishart,
         mean=numbers("* d"), kappa=numbers("*", 0), scale=numbers("* d d | d d"), dof=numbers("* | ", 0),
     ),
     "NormalInverseGamma": entry(
-        lambda: import_module("likely.priors.normal_inverse_gamma").NormalInverseGamma,
+        lambda: import_module("likely.distributions.priors.normal_inverse_gamma").NormalInverseGamma,
         mean=numbers("* d"), kappa=numbers("* d", 0), scale=numbers("* d | d | * | ", 0),
         dof=numbers("* d | d | * | ", 0), kind=text("diagonal", "spherical"),
     ),
     "NormalMean": entry(
-        lambda: import_module("likely.priors.normal_mean").NormalMean,
+        lambda: import_module("likely.distributions.priors.mean_given_covariance").NormalMean,
         belief=law, covariance=numbers("d d | d | "),
     ),
-    "ProductPrior": entry(lambda: import_module("likely.priors.product").ProductPrior, parts=pairs(maybe(prior))),
+    "ProductPrior": entry(
+        lambda: import_module("likely.distributions.priors.product_prior").ProductPrior, parts=pairs(maybe(prior))
+    ),
     # statistics
     "Moments": entry(
-        lambda: import_module("likely.families.moments").Moments, honest_scatter,
+        lambda: import_module("likely.distributions.gaussian.moments").Moments, honest_scatter,
         weight=numbers("*", 0), origin=numbers("d"), shift=numbers("* d"), scatter=numbers("* d d"),
         entropy=numbers("*"), complete=flag, seen=maybe(numbers("* d", 0)),
     ),
     "ColumnMoments": entry(
-        lambda: import_module("likely.families.moments").ColumnMoments,
+        lambda: import_module("likely.distributions.gaussian.moments").ColumnMoments,
         rows=numbers("*", 0), weight=numbers("* d", 0), origin=numbers("d"), shift=numbers("* d"),
         scatter=numbers("* d", 0),
     ),
@@ -574,31 +610,34 @@ TABLE: dict[str, Entry] = {
         outside=numbers("*", 0),
     ),
     "Counts": entry(
-        lambda: import_module("likely.families.counts").Counts,
+        lambda: import_module("likely.distributions.statistics.counts").Counts,
         rows=numbers("*", 0), weight=numbers("* d", 0), total=numbers("* d", 0), log_factorial=numbers("*"),
     ),
     "WordCounts": entry(
-        lambda: import_module("likely.families.multinomial").WordCounts,
+        lambda: import_module("likely.distributions.categorical.multinomial").WordCounts,
         counts=numbers("* d", 0), rows=numbers("*", 0), constant=numbers("*"), complete=flag,
     ),
     "SignSums": entry(
-        lambda: import_module("likely.families.sign_sums").SignSums, weight=numbers("* M", 0), total=numbers("* M"),
+        lambda: import_module("likely.distributions.binary.sign_products").SignSums,
+        weight=numbers("* M", 0), total=numbers("* M"),
         entropy=numbers("*"), dim=count, order=count, complete=flag,
     ),
     "PairCounts": entry(
-        lambda: import_module("likely.families.pair_counts").PairCounts, None, {"entropy": 0.0, "complete": True},
+        lambda: import_module("likely.distributions.categorical.pair_counts").PairCounts,
+        None, {"entropy": 0.0, "complete": True},
         rows=numbers("*", 0), pairs=numbers("* W W", 0), levels=items(numbers()), entropy=numbers("*"), complete=flag,
     ),
     "Trials": entry(
-        lambda: import_module("likely.families.bernoulli").Trials,
+        lambda: import_module("likely.distributions.binary.bernoulli").Trials,
         rows=numbers("*", 0), ones=numbers("* d", 0), zeros=numbers("* d", 0),
     ),
     "ScatterRoot": entry(
-        lambda: import_module("likely.families.scatter_root").ScatterRoot,
+        lambda: import_module("likely.distributions.gaussian.scatter_qr").ScatterRoot,
         weight=numbers("", 0), origin=numbers("d"), shift=numbers("d"), root=numbers("r d"),
     ),
     "LevelCounts": entry(
-        lambda: import_module("likely.families.categorical").LevelCounts, counts=numbers("* L", 0), rows=numbers("*", 0)
+        lambda: import_module("likely.distributions.categorical.categorical").LevelCounts,
+        counts=numbers("* L", 0), rows=numbers("*", 0)
     ),
     "Cost": entry(
         lambda: import_module("likely.decisions.cost").Cost, table=numbers("A C", high=np.inf), actions=texts,
@@ -766,25 +805,29 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.models.fixed").FixedStats, weight=numbers("K", 0), total=numbers("K")
     ),
     "LatticeLaw": entry(
-        lambda: import_module("likely.families.lattice_law").LatticeLaw, first=number(), step=number(0),
+        lambda: import_module("likely.distributions.sums.lattice_distribution").LatticeLaw,
+        first=number(), step=number(0),
         probs=numbers("m", 0), error=number(0),
     ),
     "GridLaw": entry(
-        lambda: import_module("likely.families.grid_law").GridLaw, first=number(), step=number(0),
+        lambda: import_module("likely.distributions.sums.grid_distribution").GridLaw, first=number(), step=number(0),
         masses=numbers("m", 0), error=number(0),
     ),
     "Change": entry(
-        lambda: import_module("likely.families.change").Change, scale=numbers(" | d | d d"), shift=numbers(" | d"),
+        lambda: import_module("likely.distributions.transforms.bijector").Change,
+        scale=numbers(" | d | d d"), shift=numbers(" | d"),
     ),
     "Transformed": entry(
-        lambda: import_module("likely.families.transformed").Transformed, of_one_number_of_columns,
+        lambda: import_module("likely.distributions.transforms.transformed").Transformed, of_one_number_of_columns,
         law=law, change=of_class("Change"),
     ),
     "TransformedStats": entry(
-        lambda: import_module("likely.families.transformed").TransformedStats, parts=stats, slope=numbers("*"),
+        lambda: import_module("likely.distributions.transforms.transformed").TransformedStats,
+        parts=stats, slope=numbers("*"),
     ),
     "MaximumEntropyLaw": entry(
-        lambda: import_module("likely.families.maximum_entropy_law").MaximumEntropyLaw, features=texts,
+        lambda: import_module("likely.distributions.maxent.maximum_entropy_distribution").MaximumEntropyLaw,
+        features=texts,
         multipliers=numbers("k"), low=end, high=end, centre=number(), scale=number(0),
     ),
     "RobbinsMonro": entry(
@@ -859,12 +902,12 @@ TABLE: dict[str, Entry] = {
         temperature=numbers("", 0), classes=whole, lapse=numbers("", 0),
     ),
     "ProbabilityTable": entry(
-        lambda: import_module("likely.families.probability_table").ProbabilityTable,
+        lambda: import_module("likely.distributions.categorical.probability_table").ProbabilityTable,
         as_the_class_says("ProbabilityTable"), probs=numbers("?", 0), names=items(text()), levels=items(levels),
         total=maybe(number(0)),
     ),
-    "ProductStats": entry(lambda: import_module("likely.families.product").ProductStats, parts=pairs(stats)),
-    "SeveralStats": entry(lambda: import_module("likely.families.several").SeveralStats, parts=items(stats)),
+    "ProductStats": entry(lambda: import_module("likely.distributions.product").ProductStats, parts=pairs(stats)),
+    "SeveralStats": entry(lambda: import_module("likely.distributions.stacks.stack").SeveralStats, parts=items(stats)),
 }  # fmt: skip
 
 

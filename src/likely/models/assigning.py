@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array, BadEntry, refuse_infinite, rows
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, sentence
-from likely.families.moments import ColumnMoments, overflow
+from likely.distributions.gaussian.moments import ColumnMoments, overflow
 from likely.models.centres import Centres, CentreStats, Labels, row_weights
 from likely.numerics.origin_and_scale import Frame
 

@@ -13,7 +13,7 @@ from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.families.moments import ColumnMoments
+from likely.distributions.gaussian.moments import ColumnMoments
 from likely.models.seeding import power_of_two, squared_distances
 from likely.numerics.origin_and_scale import Frame
 

@@ -17,7 +17,7 @@ from likely.core.ragged import Ragged
 from likely.core.ragged_input import is_list_of_sequences
 from likely.core.value import Value
 from likely.core.warnings import tell
-from likely.families.categorical import Categorical
+from likely.distributions.categorical.categorical import Categorical
 from likely.models import long_chains, trellis
 from likely.models.mixture import Mixture
 from likely.models.state_paths import best_paths

@@ -16,8 +16,9 @@ from likely.core.covariates import apart, features, table, with_covariates
 from likely.core.engine import Threads, one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.families.law import Law
-from likely.families.shared import one_covariance, untied
+from likely.distributions.distribution import Law
+from likely.distributions.priors.initial_moments import softened
+from likely.distributions.stacks.tied import one_covariance, untied
 from likely.models import driven_decoding as decoding
 from likely.models.chain import SUM_TO_ONE
 from likely.models.decoding import Forecast, Path, Smoothed, is_one
@@ -28,7 +29,6 @@ from likely.models.driven_pieces import Look
 from likely.models.driven_prior import DrivenPrior
 from likely.models.driven_stats import DrivenStats
 from likely.models.hmm import masks
-from likely.models.softening import softened
 from likely.models.state_paths import emitted
 
 FRAMES = 4096  # of a block at most

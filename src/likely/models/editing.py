@@ -10,7 +10,7 @@ from likely.core.arrays import Array, Index, Mask, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import tell
-from likely.families.categorical import is_missing
+from likely.distributions.categorical.categorical import is_missing
 from likely.models.neighbour_search import NeighbourSearch, _kind
 from likely.models.votes import Voters
 

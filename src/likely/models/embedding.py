@@ -12,15 +12,15 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from likely.core.arrays import Array
-from likely.families.bernoulli import Bernoulli
-from likely.families.categorical import Categorical
-from likely.families.multinomial import Multinomial
-from likely.families.negative_binomial import NegativeBinomial
-from likely.families.poisson import Poisson
-from likely.families.product import Product
-from likely.families.several import Several
-from likely.families.shared import Shared
-from likely.families.von_mises import VonMises
+from likely.distributions.binary.bernoulli import Bernoulli
+from likely.distributions.categorical.categorical import Categorical
+from likely.distributions.categorical.multinomial import Multinomial
+from likely.distributions.product import Product
+from likely.distributions.stacks.stack import Several
+from likely.distributions.stacks.tied import Shared
+from likely.distributions.univariate.negative_binomial import NegativeBinomial
+from likely.distributions.univariate.poisson import Poisson
+from likely.distributions.univariate.von_mises import VonMises
 from likely.models.mixture import Mixture
 from likely.models.seeding import standardised
 

@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.families.categorical import Categorical
+from likely.distributions.categorical.categorical import Categorical
 
 FEW = 12.0  # rows: a part that explains fewer costs as much, else many tiny parts would be cheaper than a large one
 

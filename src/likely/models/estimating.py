@@ -8,7 +8,7 @@ from likely.core.blocks import Blocks
 from likely.core.errors import DomainError, sentence
 from likely.core.fit_loop import Stop, fit, resolve_prior
 from likely.core.warnings import said_once, tell
-from likely.families.law import Law, first_look
+from likely.distributions.distribution import Law, first_look
 
 RULES = (
     "maximum likelihood", "moments", "unbiased", "map", "posterior mean", "posterior median", "predictive",

@@ -11,7 +11,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.models.arguments import LAW, asked
 from likely.models.decoding import whole
 from likely.models.gaussian_filtering import Curve, GaussianFilter, turned

@@ -16,8 +16,8 @@ from likely.core.fit_loop import Stop, fit
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import tell
-from likely.families.law import Law
-from likely.families.several import Several
+from likely.distributions.distribution import Law
+from likely.distributions.stacks.stack import Several
 from likely.models.mixture import Mixture
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.families.each import coloured, draw_each
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.stacks.one_row_per_member import coloured, draw_each
 from likely.models.particle_belief import AHEAD, keyed
 from likely.numerics.normal_draws import fill_normal
 

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
-from likely.families.categorical import Categorical
+from likely.distributions.categorical.categorical import Categorical
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ from likely.core.arrays import Array, Index, numbers, refuse_infinite, rows, wei
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import tell
+from likely.distributions.gaussian.missing_values_em import em_moments, expected_rows, gaussian_of
 from likely.loops import hierarchy as loops
 from likely.models.assigning import refuse_empty_rows
 from likely.models.dendrogram import Dendrogram
-from likely.models.expected_rows import em_moments, expected_rows, gaussian_of
 from likely.models.greedy import Diagonals, Gaussians, Medians, by_centres, greedy
 from likely.models.links import Link, link_named
 from likely.models.reciprocal import Growing, by_points, empty_matrix, rounds, share, ward, ward_of_squares

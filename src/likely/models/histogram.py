@@ -19,9 +19,9 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import tell
-from likely.families.counts import member_weights, one_column
-from likely.families.law import Law, in_units, lone
-from likely.models.taking_away import NOTHING, without
+from likely.distributions.distribution import Law, in_units, lone
+from likely.distributions.statistics.counts import member_weights, one_column
+from likely.distributions.statistics_subtraction import NOTHING, without
 
 SUM_TO_ONE = 1e-9
 MOST = 10**7  # cells of a grid

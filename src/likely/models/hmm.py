@@ -17,17 +17,17 @@ from likely.core.blocks import BLOCKS, Blocks, runs
 from likely.core.engine import Threads, cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.families.categorical import Categorical
-from likely.families.law import Law
-from likely.families.shared import one_covariance, untied
+from likely.distributions.categorical.categorical import Categorical
+from likely.distributions.distribution import Law
+from likely.distributions.priors.initial_moments import softened
+from likely.distributions.stacks.stack_statistics import joined
+from likely.distributions.stacks.tied import one_covariance, untied
 from likely.models import long_chains, trellis
 from likely.models.chain import Chain, check_chain
 from likely.models.decoding import Forecast, Path, Smoothed, belief_over, decode, forecast, k_best, smooth, smoothed
 from likely.models.embedding import by_thirds, embedded
 from likely.models.hmm_stats import HMMStats
 from likely.models.hmm_sweep import swept
-from likely.models.softening import softened
-from likely.models.stacks import joined
 from likely.models.state_paths import best_paths, drawn_paths, emitted
 
 FRAMES = 4096  # of a block: its scores and shares stay in cache

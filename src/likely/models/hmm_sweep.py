@@ -13,10 +13,10 @@ import numpy as np
 from likely.core.arrays import Array, Index, Mask, rows
 from likely.core.blocks import runs
 from likely.core.ragged import Ragged
-from likely.families.fused import shared_sweep
-from likely.families.gaussian import Gaussian
-from likely.families.moments import Moments, scratch
-from likely.families.quadratic import load_loops
+from likely.distributions.gaussian.fused_em_sweep import shared_sweep
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.gaussian.mahalanobis import load_loops
+from likely.distributions.gaussian.moments import Moments, scratch
 from likely.models import trellis
 from likely.models.mixture import Mixture, MixtureStats
 

@@ -14,21 +14,21 @@ from likely.core.columns import Columns
 from likely.core.covariates import apart, with_covariates
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
-from likely.families.bernoulli import Bernoulli
-from likely.families.categorical import MISSING, Categorical, is_missing, one_column_of
-from likely.families.chow_tree import ChowTree
-from likely.families.column_law import ColumnLaw
-from likely.families.factor_gaussian import FactorGaussian
-from likely.families.gaps import Patterns, observed
-from likely.families.gaussian import Gaussian
-from likely.families.multinomial import SMALLEST, Multinomial
-from likely.families.negative_binomial import NegativeBinomial
-from likely.families.poisson import Poisson
-from likely.families.product import Product
-from likely.families.several import Several
-from likely.families.shared import Shared
-from likely.families.sign_law import SignLaw
-from likely.families.sparse_rows import is_sparse
+from likely.distributions.binary.bernoulli import Bernoulli
+from likely.distributions.binary.binary_expansion import SignLaw
+from likely.distributions.categorical.categorical import MISSING, Categorical, is_missing, one_column_of
+from likely.distributions.categorical.chow_liu import ChowTree
+from likely.distributions.categorical.multinomial import SMALLEST, Multinomial
+from likely.distributions.categorical.sparse_counts import is_sparse
+from likely.distributions.column_distribution import ColumnLaw
+from likely.distributions.gaussian.factor_gaussian import FactorGaussian
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.gaussian.missing_patterns import Patterns, observed
+from likely.distributions.product import Product
+from likely.distributions.stacks.stack import Several
+from likely.distributions.stacks.tied import Shared
+from likely.distributions.univariate.negative_binomial import NegativeBinomial
+from likely.distributions.univariate.poisson import Poisson
 from likely.models.driven_hmm import DrivenHMM
 from likely.models.fixed import Fixed
 from likely.models.hmm import HMM

@@ -10,8 +10,8 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
-from likely.families.several import Several
-from likely.families.shared import Shared
+from likely.distributions.stacks.stack import Several
+from likely.distributions.stacks.tied import Shared
 from likely.models.chain import Chain
 from likely.models.hmm import HMM
 

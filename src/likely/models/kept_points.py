@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.families.law import Law
+from likely.distributions.distribution import Law
 from likely.models.distinct_rows import checked_edges
 
 

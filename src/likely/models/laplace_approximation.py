@@ -12,7 +12,7 @@ import numpy as np
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import tell
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import finite_differences
 from likely.numerics.special import LOG_2PI
 

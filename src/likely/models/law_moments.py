@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array, all_finite
 from likely.core.errors import DomainError, LikelyError, ShapeError, sentence
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.models.arguments import named
 from likely.models.joint_gaussian import root_of
 from likely.models.mixture import Mixture

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from likely.core.arrays import Array, numbers
 from likely.core.errors import DataError, DomainError, NotConverged, ShapeError, sentence
 from likely.core.value import Value
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.models.linear_filtering import locked
 from likely.models.wording import SMALL, counted, matrix_words
 from likely.numerics import covariance_roots, spd

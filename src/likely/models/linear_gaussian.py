@@ -15,7 +15,7 @@ from likely.core.columns import Columns
 from likely.core.covariates import FRAMES
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.families.law import Law
+from likely.distributions.distribution import Law
 from likely.models import linear_filtering as passes
 from likely.models import linear_learning, linear_sampling, linear_seen
 from likely.models.decoding import PassedOver, is_one, tell_of_passed, whole

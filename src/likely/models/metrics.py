@@ -11,8 +11,8 @@ from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.core.warnings import unheard
-from likely.families.gaussian import Gaussian
-from likely.models.expected_rows import any_missing, em_moments, expected_rows, gaussian_of
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, expected_rows, gaussian_of
 from likely.numerics.spd import cholesky, inverse_factor
 
 METRICS = ("l1", "l2", "linf", "lp", "scaled", "mahalanobis", "correlation")

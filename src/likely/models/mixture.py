@@ -20,14 +20,17 @@ from likely.core.fit_report import EMPTY
 from likely.core.ragged import Ragged
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.families import quadratic
-from likely.families.counts import one_column
-from likely.families.fused import shared_sweep
-from likely.families.gaussian import Gaussian
-from likely.families.law import REMEDIES, Law, NotKnown
-from likely.families.moments import Moments
-from likely.families.several import side_by_side
-from likely.families.shared import one_covariance, untied
+from likely.distributions.distribution import REMEDIES, Law, NotKnown
+from likely.distributions.gaussian import mahalanobis
+from likely.distributions.gaussian.fused_em_sweep import shared_sweep
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.gaussian.moments import Moments
+from likely.distributions.priors.initial_moments import softened
+from likely.distributions.stacks.stack import side_by_side
+from likely.distributions.stacks.stack_statistics import joined
+from likely.distributions.stacks.tied import one_covariance, untied
+from likely.distributions.statistics.counts import one_column
+from likely.distributions.statistics_subtraction import less, without
 from likely.models import responsibilities
 from likely.models.given_weights import GivenWeights
 from likely.models.mixture_answers import (
@@ -39,9 +42,6 @@ from likely.models.mixture_answers import (
     mixed_variance,
 )
 from likely.models.responsibilities import Unsettled, settled
-from likely.models.softening import softened
-from likely.models.stacks import joined
-from likely.models.taking_away import less, without
 
 SUM_TO_ONE = 1e-9
 LONG = 10**8  # rows × parts × pairs of columns in one look from which compiled loops, 0.3 s to load, pay over an EM run
@@ -324,7 +324,7 @@ class Mixture(Law):
         w = weights(weight, n, "Mixture")
         self._check_weight(w, n)
         if n * self.weights.size * self.dim**2 > LONG:
-            quadratic.load_loops()
+            mahalanobis.load_loops()
             responsibilities.load_loops()
         if n <= ROWS * BLOCKS and owner is None and given is None and not hard:
             stats = self._in_one_sweep(x, w)
@@ -598,14 +598,14 @@ def _stacked(draws: list[Any]) -> Any:
 
 def level_counts(counts: Array) -> Any:
     """Weights of parts as counts of levels: what a Dirichlet law learns from."""
-    from likely.families.categorical import LevelCounts
+    from likely.distributions.categorical.categorical import LevelCounts
 
     return LevelCounts.trusted(counts=counts, rows=np.asarray(counts.sum()))
 
 
 def categorical(probs: Array) -> Any:
     """Weights as a law over the parts."""
-    from likely.families.categorical import Categorical
+    from likely.distributions.categorical.categorical import Categorical
 
     return Categorical.trusted(probs=probs, levels=None)
 

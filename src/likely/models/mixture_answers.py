@@ -9,15 +9,15 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import LikelyError, sentence
-from likely.families.bernoulli import Bernoulli
-from likely.families.column_law import ColumnLaw
-from likely.families.gaussian import Gaussian
-from likely.families.law import NotKnown
-from likely.families.line import is_discrete
-from likely.families.poisson import Poisson
-from likely.families.several import Several
-from likely.families.von_mises import VonMises
-from likely.families.von_mises_sum import VonMisesSum
+from likely.distributions.binary.bernoulli import Bernoulli
+from likely.distributions.column_distribution import ColumnLaw
+from likely.distributions.distribution import NotKnown
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.stacks.stack import Several
+from likely.distributions.support import is_discrete
+from likely.distributions.univariate.poisson import Poisson
+from likely.distributions.univariate.von_mises import VonMises
+from likely.distributions.univariate.von_mises_sum import VonMisesSum
 
 HALVINGS = 1100  # at most: from the largest numbers to the smallest; adjacent ones are reached after 60 or so
 

@@ -10,8 +10,8 @@ from numpy.random import Generator
 
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
+from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.models.mixture import Mixture, categorical, level_counts
-from likely.priors.dirichlet import Dirichlet
 
 
 @dataclass(frozen=True, eq=False)

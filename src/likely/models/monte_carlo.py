@@ -19,7 +19,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
-from likely.families.each import draw_each, log_prob_each
+from likely.distributions.stacks.one_row_per_member import draw_each, log_prob_each
 from likely.models.particle_belief import MOVE, ParticleBelief, keyed, normalised, share, whole_number
 from likely.models.proposals import is_poor
 from likely.models.resampling import resampled, scheme

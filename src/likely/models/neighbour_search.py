@@ -11,7 +11,7 @@ from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.value import Value
-from likely.models.expected_rows import any_missing
+from likely.distributions.gaussian.missing_values_em import any_missing
 from likely.models.metrics import Metric, sums
 
 TRIED = 48  # queries that show how much of the tree is looked at

@@ -16,8 +16,8 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
-from likely.families.each import log_prob_each
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.stacks.one_row_per_member import log_prob_each
 from likely.models.particle_belief import BACK, ParticleBelief, keyed
 
 ROUNDS = 100  # of rejection at most

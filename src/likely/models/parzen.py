@@ -14,8 +14,8 @@ from numpy.random import Generator
 from likely.core.arrays import Array, BadEntry, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.warnings import unheard
-from likely.families.counts import one_column
-from likely.families.floors import ROUNDING
+from likely.distributions.gaussian.variance_floors import ROUNDING
+from likely.distributions.statistics.counts import one_column
 from likely.models.distinct_rows import DistinctRows, same_rows
 from likely.models.kept_points import KeptPoints, end_to_end, with_weight
 from likely.models.parzen_gaps import completed

@@ -12,7 +12,7 @@ from scipy.special import betainc, betaln, ndtr, ndtri
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.families.student_t import StudentT
+from likely.distributions.student_t.student_t import StudentT
 
 BALLS = {  # (1 − r^a)^b inside the unit ball
     "ball": (2.0, 0.0),

@@ -18,7 +18,7 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DataError, about_columns, sentence
 from likely.core.warnings import tell
-from likely.families.floors import HUGE, ROUNDING, TINY
+from likely.distributions.gaussian.variance_floors import HUGE, ROUNDING, TINY
 from likely.models.parzen_kernels import Kernel
 from likely.models.parzen_pairs import BY_COLUMNS, KEPT, WORTH, Cloud, Pairs, log_kernel, pairs_of
 from likely.models.parzen_tree import Tree, tree_of

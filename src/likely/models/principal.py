@@ -11,9 +11,9 @@ from likely.core.arrays import Array, BadEntry, numbers, parameter, refuse_infin
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.families.factor_fits import leading
-from likely.families.moments import Moments
-from likely.families.scatter_root import ScatterRoot
+from likely.distributions.gaussian.factor_fits import leading
+from likely.distributions.gaussian.moments import Moments
+from likely.distributions.gaussian.scatter_qr import ScatterRoot
 from likely.numerics.eigenvectors import settled
 
 CONSTANT = 1e-14  # share of a column's size: a standard deviation of less is what sums leave of a constant
@@ -177,7 +177,7 @@ def dependent(stats: Moments) -> tuple[int, Array]:
     A direction is a combination of columns that next to nothing is left of: a sum of other columns, or a copy. Columns
     that are constant have no part in any: they are set aside. In units of their own no column is too small to be seen.
 
-    >>> from likely.families.moments import of_rows
+    >>> from likely.distributions.gaussian.moments import of_rows
     >>> x = np.array([[1.0, 1e-9, 1.0, 7.0], [2.0, 3e-9, 2.0, 7.0], [3.0, 1e-9, 3.0, 7.0], [9.0, 0.0, 9.0, 7.0]])
     >>> rank, nothing = dependent(of_rows(x, None, x[0]))
     >>> rank, nothing.shape, bool(np.ptp(x @ nothing) < 1e-14)

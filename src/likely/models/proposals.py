@@ -14,8 +14,8 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, rows
 from likely.core.errors import DataError, DomainError, sentence
-from likely.families.each import draw_each, log_prob_each, spread_factor
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.stacks.one_row_per_member import draw_each, log_prob_each, spread_factor
 from likely.models.arguments import PROPOSAL, asked
 from likely.models.particle_belief import LOOK, ParticleBelief, keyed, normalised
 from likely.models.resampling import resampled

@@ -14,8 +14,8 @@ from likely.core.arrays import Array, Index, n_rows, unmasked, weights
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.value import Value
 from likely.core.warnings import tell, unheard
-from likely.families.free_parameters import FreeParameters
-from likely.families.free_scores import FreeScores, formulas_of
+from likely.distributions.score_functions import FreeScores, formulas_of
+from likely.distributions.unconstrained_parameters import FreeParameters
 
 ME = "RobbinsMonro"
 FIRST_DRAWS, DRAWS = 512, 128  # of the law itself, for its Fisher information: at first, and when it is looked at again

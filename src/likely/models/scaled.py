@@ -11,10 +11,10 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.families.gaussian import Gaussian
-from likely.families.law import Law
-from likely.families.moments import Moments
-from likely.models.stacks import joined
+from likely.distributions.distribution import Law
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.gaussian.moments import Moments
+from likely.distributions.stacks.stack_statistics import joined
 
 
 @dataclass(frozen=True, eq=False)

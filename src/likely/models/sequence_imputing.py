@@ -12,7 +12,7 @@ from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
 from likely.core.ragged_input import is_list_of_sequences
 from likely.core.warnings import unheard
-from likely.families.shared import untied
+from likely.distributions.stacks.tied import untied
 from likely.models.decoding import is_one
 from likely.models.driven_hmm import DrivenHMM
 from likely.models.hmm import HMM

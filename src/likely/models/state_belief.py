@@ -12,7 +12,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import covariance_roots
 
 

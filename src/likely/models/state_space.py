@@ -11,8 +11,8 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, all_finite
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
-from likely.families.each import draw_each
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.stacks.one_row_per_member import draw_each
 from likely.models.arguments import LAW, asked
 from likely.models.decoding import whole
 

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.families.law import Law
+from likely.distributions.distribution import Law
 from likely.models import switching_filtering as passes
 from likely.models import switching_learning as learning
 from likely.models.interacting import InteractingModels

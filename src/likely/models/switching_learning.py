@@ -202,7 +202,7 @@ def refitted(
     return model.replace(**parts)
 
 
-FLOOR = 1e-9  # of a column's residual variance over all regimes, as in `families.floors`
+FLOOR = 1e-9  # of a column's residual variance over all regimes, as in `distributions.gaussian.variance_floors`
 
 
 def _off_singular(regimes: list[Any], stats: SwitchingStats, what: tuple[Structure, ...]) -> list[Any]:

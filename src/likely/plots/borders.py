@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.errors import DomainError, sentence
 from likely.decisions.boundary import Boundary
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.plots.theme import INK, PALETTE, axes, themed
 
 TITLES = {"none": "No border", "everywhere": "The same everywhere"}

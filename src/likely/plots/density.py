@@ -9,12 +9,12 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.families.bernoulli import Bernoulli
-from likely.families.categorical import Categorical
-from likely.families.chow_tree import ChowTree
-from likely.families.poisson import Poisson
-from likely.families.sign_law import SignLaw
-from likely.families.von_mises import VonMises
+from likely.distributions.binary.bernoulli import Bernoulli
+from likely.distributions.binary.binary_expansion import SignLaw
+from likely.distributions.categorical.categorical import Categorical
+from likely.distributions.categorical.chow_liu import ChowTree
+from likely.distributions.univariate.poisson import Poisson
+from likely.distributions.univariate.von_mises import VonMises
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 CONTENTS = (0.99, 0.9, 0.5)  # probability inside each contour, outermost first

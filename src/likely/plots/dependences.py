@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.families.chow_tree import ChowTree
+from likely.distributions.categorical.chow_liu import ChowTree
 from likely.plots.theme import INK, PALETTE, axes, themed
 
 

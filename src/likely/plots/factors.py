@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.families.factor_fits import leading
+from likely.distributions.gaussian.factor_fits import leading
 from likely.models.principal import Principal
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 

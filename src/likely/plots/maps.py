@@ -12,7 +12,7 @@ from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, 
 from likely.decisions.boundary import boundary
 from likely.decisions.decide import decide, foreign_posterior
 from likely.decisions.refusals import NOVEL, REJECT
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
 from likely.plots.theme import INK, axes, themed
 
 # ten hues that remain apart for readers who confuse red and green, in the order of their distance

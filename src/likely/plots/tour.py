@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from likely.families.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.priors.normal_inverse_wishart import NormalInverseWishart
 from likely.plots.density import DensityDisplay
 from likely.plots.theme import PALETTE, SOFT, themed
-from likely.priors.normal_inverse_wishart import NormalInverseWishart
 
 
 def tour_picture(X: Any, y: Any, names: list[str]) -> Any:

@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.core.warnings import unheard
-from likely.estimators.gaussian import GaussianDensity
+from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimators.hmm import HMMDensity
 from likely.estimators.mixture import MixtureDensity
 from likely.features.mfcc import Cepstra

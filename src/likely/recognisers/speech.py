@@ -13,9 +13,9 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.data.audio import is_one_sound
+from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.fronted import Fronted
-from likely.estimators.gaussian import GaussianDensity
 from likely.estimators.hmm import HMMDensity
 from likely.estimators.mixture import MixtureDensity
 from likely.features.mfcc import Cepstra

@@ -1,0 +1,1 @@
+"""Probability distributions with their sufficient statistics and priors."""

@@ -1,0 +1,173 @@
+"""What the expansions in binary columns share: they ask rows for the same sums, and are stacks in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Index, Mask, n_rows, parameter, rows, weights
+from likely.core.blocks import BLOCKS, ROWS, Blocks
+from likely.core.engine import Threads, map_rows
+from likely.core.errors import DataError, ShapeError, sentence
+from likely.distributions.binary.log_linear_fit import EXACT
+from likely.distributions.binary.sign_products import (
+    SignSums,
+    checked_order,
+    earlier_signs,
+    number_of_sets,
+    signs,
+    sums_of_signs,
+)
+from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse, shares_of
+from likely.distributions.distribution import Estimate, Law, NotKnown
+from likely.distributions.statistics.counts import exact_expectation
+
+WORTH = 1.0  # rows that the weak prior is worth
+
+
+class SignLaw(Law):
+    """A law of d columns of 0 and 1 with one number for each set of at most `order` of them (..., M).
+
+    A subclass names its arrays in `_arrays`; all have the stack's axis in front.
+    """
+
+    dim: int
+    order: int
+    mean: Any
+    _arrays: tuple[str, ...] = ()
+
+    def _sized(self, name: str, whose: str) -> tuple[Array, int]:
+        """Numbers of all sets (M,) or (K, M) of a constructor, and the order, checked."""
+        each = parameter(getattr(self, name), whose, name)
+        if not (type(self.dim) is int and self.dim >= 1):
+            raise ShapeError(sentence(whose, "dim must be a whole number from 1 on", self.dim))
+        order = checked_order(self.dim, self.order, whose)
+        M = number_of_sets(self.dim, order)
+        if each.ndim not in (1, 2) or each.shape[-1] != M or 0 in each.shape:
+            expected = f"{name} must have shape ({M},) or (K, {M}): one for each set of at most {order} columns"
+            raise ShapeError(sentence(whose, expected, each.shape))
+        return each, order
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def _lead(self) -> Array:
+        return np.asarray(getattr(self, self._arrays[0]))
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return len(self._lead) if self._lead.ndim == 2 else None
+
+    def member(self, k: int) -> Self:
+        """One member of a stack."""
+        return self.replace(**{name: np.array(getattr(self, name)[k]) for name in self._arrays})
+
+    def some(self, index: Any) -> Self:
+        """The stack of some members."""
+        return self.replace(**{name: getattr(self, name)[np.asarray(index)] for name in self._arrays})
+
+    def _rows_of(self, x: Any) -> Any:
+        if is_sparse(x):
+            return SparseRows.of(x, self.dim, type(self).__name__)
+        return x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+
+    def _mapped(self, score: Callable[[Array, Mask, Mask], Array], x: Any) -> Array:
+        """`score` (signs, seen, binary) → (n, K) of blocks of rows, (n,) for one value."""
+        whose = type(self).__name__
+
+        def evaluate(block: Any) -> Array:
+            out = score(*signs(block, self.dim, whose))
+            return out if self.members else out[:, 0]
+
+        return map_rows(evaluate, self._rows_of(x), self.members)
+
+    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+        """E[g(x)], summed exactly over all cells (by draws, where these are too many)."""
+        return exact_expectation(self, g, np.zeros(self.dim), np.ones(self.dim)) or super().expect(g, n, rng)
+
+    @property
+    def variance(self) -> Array:
+        """m (1 − m) of each column, m the probability of a 1."""
+        return np.asarray(self.mean * (1.0 - self.mean))
+
+    @property
+    def mode(self) -> Array:
+        """The most probable row (d,), or (K, d) for a stack: of all cells, or of order 1 column by column."""
+        if self.order == 1:
+            return np.asarray(self.mean > 0.5, dtype=np.float64)
+        if self.dim > EXACT:
+            raise NotKnown("mode")  # said in words below
+        best = self._cell_sizes().argmax(axis=1)
+        found = ((best[:, None] >> np.arange(self.dim)[::-1]) & 1).astype(np.float64)
+        return found if self.members else found[0]
+
+    def _cell_sizes(self) -> Array:
+        """Of each member all cells (K, 2ᵈ), by numbers that are larger where p is."""
+        raise NotImplementedError
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Zeros and ones cannot be climbed."""
+            if name == "mode":
+                expected = f"the mode is searched among all cells of at most {EXACT} columns"
+                remedy = "x = sample(n, rng); x[log_prob(x).argmax()] is the likeliest of n draws"
+                raise NotKnown(sentence(type(self).__name__, expected, self.dim, remedy))
+            return super().__getattr__(name)
+
+    # --------------------------------------------------------------- learning
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> SignSums:
+        """Sums of products of signs over rows (n, d), dense or sparse.
+
+        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1:
+        nobody).
+        """
+        n, whose = n_rows(x), type(self).__name__
+        w, x = weights(weight, n, whose), self._rows_of(x)
+        if n > ROWS * BLOCKS:
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+        shares = shares_of(w, owner, n, self.members, whose)
+        z, seen, _ = signs(x, self.dim, whose, strict=True)
+        return self._summed(z, seen, shares)
+
+    def _summed(self, z: Array, seen: Mask, shares: Any) -> SignSums:
+        return sums_of_signs(z, seen, shares, self.order, self.members)
+
+    def joined_stats(self, parts: list[SignSums]) -> SignSums:
+        """Statistics of several runs of members, as those of one stack."""
+        return parts[0].joined(parts)
+
+    def weak_prior(self, stats: SignSums) -> Any:
+        """One row of independent columns about the pooled means."""
+        from likely.distributions.priors.pseudo_data import EarlierData
+
+        return EarlierData.trusted(law=self, stats=earlier_signs(stats, WORTH))
+
+    def _check(self, stats: SignSums) -> None:
+        wanted = (*self._lead.shape[:-1], number_of_sets(self.dim, self.order))
+        if stats.dim != self.dim or stats.total.shape != wanted:
+            got = (stats.dim, stats.total.shape)
+            raise ShapeError(sentence(type(self).__name__, f"statistics must be of shape {(self.dim, wanted)}", got))
+
+    def _refuse_nothing(self, stats: SignSums) -> None:
+        self._check(stats)
+        if not stats.total_weight > 0:
+            expected = "at least one row with weight is needed"
+            raise DataError(sentence(type(self).__name__, expected, "none", "or give a prior"))
+
+    def _kept(self, fresh: Array, stats: SignSums, name: str) -> Array:
+        """New numbers (..., M or d) where a member saw anything, the old ones elsewhere."""
+        return np.where((stats.rows > 0)[..., None], fresh, getattr(self, name))
+
+
+def width_of(x: Any, whose: str) -> int:
+    """Number of columns of some rows."""
+    d = x.shape[1] if is_sparse(x) else rows(x, None, whose).shape[1]
+    if d == 0:
+        raise ShapeError(sentence(whose, "at least one column is needed", n_rows(x)))
+    return int(d)

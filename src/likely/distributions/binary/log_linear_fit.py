@@ -1,0 +1,189 @@
+"""A log-linear law of few binary columns is learnt and normalised exactly, over all cells.
+
+Up to `EXACT` columns all 2ᵈ cells are summed by the fast Walsh–Hadamard transform, and maximum likelihood is a convex
+problem solved by Newton's method: the Hessian's entry for sets S and T is E[φ_S φ_T] − E[φ_S] E[φ_T], and φ_S φ_T is
+φ of the symmetric difference, so one transform gives all of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.warnings import tell
+from likely.distributions.binary.sign_products import pair_matrix, places, split_sizes
+from likely.numerics.walsh_hadamard import all_cells, cells_of, expectations
+
+EXACT = 20  # columns up to which all cells are summed
+NEWTON = 1500  # sets up to which Newton's equations are solved
+STEPS, SMALL = 200, 1e-14  # Newton steps, and the size of a gradient that is rounding
+NOTHING = 1e-25  # twice the gain a row that a Newton step promises: beyond it the sums over cells are rounding
+SEEN = 1e-11  # a gain a row that the value can show
+FLAT = 1e-10  # information in a direction: where less is left, weights can run on without end
+HALVED = 8  # columns from which cells of pairs are a product of halves
+EDGE = 14.0  # a field of independent columns to begin with, where all rows agree
+FAR = 40.0  # a weight beyond it says that some set never varies
+
+
+# ------------------------------------------------------------------- all the cells
+
+
+def all_log_cells(weights: Array, d: int, order: int) -> Array:
+    """Σ_S b_S φ_S(x) in every cell (2ᵈ,)."""
+    if order <= 2 and d >= HALVED:
+        return _cells_of_pairs(weights, d, order)
+    full = np.zeros(1 << d)
+    full[places(d, order)] = weights
+    return cells_of(full)
+
+
+def _cells_of_pairs(weights: Array, d: int, order: int) -> Array:
+    """The same where no more than pairs act: halves of the columns meet in one product, a fifth of a transform's time.
+
+    b + f(u) + g(v) + uᵀ J v for signs u of the first half and v of the second.
+    """
+    b, single, *pairs = split_sizes(weights, d, order)
+    J, half = pair_matrix(pairs[0], d) if pairs else np.zeros((d, d)), d // 2
+    u, v = 2.0 * all_cells(half) - 1.0, 2.0 * all_cells(d - half) - 1.0
+    f = b + u @ single[:half] + np.einsum("ni,ni->n", u @ J[:half, :half], u)
+    g = v @ single[half:] + np.einsum("ni,ni->n", v @ J[half:, half:], v)
+    left = np.column_stack([u @ J[:half, half:], f, np.ones(len(f))])
+    right = np.column_stack([v, np.ones(len(g)), g])
+    return np.asarray(left @ right.T).ravel()
+
+
+def exact_log_z(weights: Array, d: int, order: int) -> float:
+    """log Σₓ exp Σ_{S ≠ ∅} b_S φ_S(x)."""
+    return _exponentials(all_log_cells(np.concatenate([[0.0], weights[1:]]), d, order))[1]
+
+
+def _exponentials(logs: Array) -> tuple[Array, float]:
+    """exp(logs − their largest), in place, and the logarithm of the sum of all."""
+    top = float(logs.max())
+    logs -= top
+    np.exp(logs, out=logs)
+    return logs, top + float(np.log(logs.sum()))
+
+
+def most_likely(mean: Array, start: Array, d: int, order: int, enough: float = NOTHING) -> Array:
+    """The weights (M,), the first −log Z, whose expectations are `mean` (M,): maximum likelihood.
+
+    `start`, a law, is tried against independent columns; a step that would not gain is halved. `enough` is the gain a
+    row below which no more steps are taken.
+    """
+    if len(mean) > NEWTON:
+        return _by_gradients(mean, start, d, order)
+    b = _better_start(mean, start, d)
+    value, q = _state(b, mean, d, order)
+    for _ in range(STEPS):
+        gradient = mean - q[places(d, order)]
+        gradient[0] = 0.0
+        step = _newton_step(gradient, q, d, order)
+        if np.abs(gradient).max() <= SMALL or gradient @ step <= enough or np.abs(b).max() > FAR:
+            break
+        better = _halved(b, step, float(gradient @ step), value, q, mean, d, order)
+        if better is None:
+            break
+        b, value, q = better
+    if enough > NOTHING:
+        return _with_constant(b, mean, value)
+    flat = bool(np.linalg.eigvalsh(_information(q, d, order))[0] < FLAT)
+    return _closed(b, mean, value, q, d, order, flat)
+
+
+def _closed(b: Array, mean: Array, value: float, q: Array, d: int, order: int, flat: bool = False) -> Array:
+    """Weights with −log Z in front; a warning where there is no maximum."""
+    off = _off(mean, q, places(d, order))
+    if flat or off > 1e-8 or np.abs(b[1:]).max(initial=0.0) > FAR:
+        text = "LogWalsh: some products of columns never vary, so weights grow without end: give a prior"
+        tell(f"{text} (expectations are {off:.1e} off where it stopped)")
+    return _with_constant(b, mean, value)
+
+
+def _with_constant(b: Array, mean: Array, value: float) -> Array:
+    """−log Z in front: what the value a row has beside Σ b E[φ]."""
+    return np.concatenate([[value - float(b[1:] @ mean[1:])], b[1:]])
+
+
+def _better_start(mean: Array, start: Array, d: int) -> Array:
+    """The start, or independent columns, whichever explains the rows better; both have their −log Z."""
+    alone = np.zeros_like(mean)
+    alone[: d + 1] = independent(mean, d)
+    alone[1 : d + 1] = np.clip(alone[1 : d + 1], -EDGE, EDGE)
+    better = max((alone, start), key=lambda b: float(b[0] + b[1:] @ mean[1:]))
+    return np.concatenate([[0.0], better[1:]])
+
+
+def _state(b: Array, mean: Array, d: int, order: int) -> tuple[float, Array]:
+    """Mean log-likelihood a row, and the expectations of all 2ᵈ products."""
+    cells, total = _exponentials(all_log_cells(b, d, order))
+    q = expectations(cells)
+    q /= q[0]
+    return float(b @ mean) - total, q
+
+
+def _information(q: Array, d: int, order: int) -> Array:
+    """Covariances of all products of signs but the empty one (M − 1, M − 1)."""
+    at = places(d, order)[1:]
+    return np.asarray(q[at[:, None] ^ at] - q[at][:, None] * q[at])
+
+
+def _newton_step(gradient: Array, q: Array, d: int, order: int) -> Array:
+    H = _information(q, d, order)
+    ridge = 1e-13 * max(float(np.trace(H)) / len(H), 1e-300)
+    H[np.diag_indices(len(H))] += ridge
+    step = np.zeros_like(gradient)
+    try:
+        step[1:] = np.linalg.solve(H, gradient[1:])
+    except np.linalg.LinAlgError:
+        step[1:] = gradient[1:]
+    return step if gradient @ step > 0 else gradient
+
+
+def _halved(b: Array, step: Array, gain: float, value: float, q: Array, mean: Array, d: int, order: int) -> Any:
+    """The first of step, step/2, … that gains; None where rounding is all there is.
+
+    Where the promised gain is too small to be seen in the value, a whole step counts if the gradient shrinks.
+    """
+    if gain < SEEN:
+        found, after = _state(b + step, mean, d, order)
+        at = places(d, order)
+        return (b + step, found, after) if _off(mean, after, at) < 0.5 * _off(mean, q, at) else None
+    top = float(np.abs(step).max())
+    t = min(1.0, 4.0 / top) if top > 0 else 1.0  # far from the summit a Newton step knows nothing
+    for _ in range(40):
+        new = b + t * step
+        found, q = _state(new, mean, d, order)
+        if found > value:
+            return new, found, q
+        t *= 0.5
+    return None
+
+
+def _off(mean: Array, q: Array, at: Any) -> float:
+    return float(np.abs(mean - q[at]).max())
+
+
+def _by_gradients(mean: Array, start: Array, d: int, order: int) -> Array:
+    """The same for very many sets, by a quasi-Newton method that needs no matrix."""
+    from scipy.optimize import minimize
+
+    def loss(b: Array) -> tuple[float, Array]:
+        value, q = _state(np.concatenate([[0.0], b]), mean, d, order)
+        return -value, (q[places(d, order)] - mean)[1:]
+
+    first = _better_start(mean, start, d)
+    found = minimize(
+        loss, first[1:], jac=True, method="L-BFGS-B", bounds=[(-FAR, FAR)] * (len(mean) - 1),
+        options={"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-15, "gtol": 1e-10},
+    )  # fmt: skip
+    b = np.concatenate([[0.0], found.x])
+    return _closed(b, mean, *_state(b, mean, d, order), d, order)
+
+
+def independent(mean: Array, d: int) -> Array:
+    """Weights (1 + d,) of columns that do not know each other: b = atanh E[z], log Z = Σ log 2 cosh b."""
+    b = np.arctanh(np.clip(mean[1 : d + 1], -1 + 1e-15, 1 - 1e-15))
+    return np.concatenate([[-float(np.logaddexp(b, -b).sum())], b])

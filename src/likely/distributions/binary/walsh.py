@@ -1,0 +1,183 @@
+"""The Rademacher–Walsh expansion: a law of binary columns as a sum of products of signs, cut where it pleases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Mask, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.warnings import tell
+from likely.distributions.binary.binary_expansion import width_of
+from likely.distributions.binary.expansion_sampling import drawn_rows
+from likely.distributions.binary.positive_part import CutLaw
+from likely.distributions.binary.sign_products import SignSums, checked_order, expanded, number_of_sets, places
+from likely.numerics.special import LOG_2
+from likely.numerics.walsh_hadamard import cells_of
+from likely.numerics.walsh_hadamard import expectations as walsh_transform
+
+
+@dataclass(frozen=True, eq=False)
+class Walsh(CutLaw):
+    """p(x) = 2⁻ᵈ Σ_S c_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
+
+    The coefficients are expectations, c_S = E[Π (2xⱼ − 1)], so learning is averaging. With all 2ᵈ sets this is any law
+    of binary columns; cut earlier it adds up to one, but **it can be negative**: `value` shows it as it is.
+    The law is its positive part: up to 20 columns `log_prob`, draws and sums are those of the positive part, divided by
+    what it adds up to, and −inf elsewhere, with a warning; beyond 20 columns the part is not normalised, and sums are
+    refused. `LogWalsh` stays positive. Missing entries (NaN) are summed out. One value has numbers (M,), a stack
+    (K, M).
+
+    >>> Walsh.of([0.4, 0.1, 0.2, 0.3]).coefficients.round(12) + 0.0       # of 1, x₁, x₂ and the pair
+    array([ 0.25,  0.  , -0.05,  0.1 ])
+    >>> Walsh.of([0.05, 0.05, 0.05, 0.85], order=1).value([[0, 0]]).round(12)
+    array([-0.15])
+    >>> np.exp(Walsh.of([0.05, 0.05, 0.05, 0.85], order=1).log_prob([[0, 1], [1, 0], [1, 1]])).round(4)
+    array([0.2174, 0.2174, 0.5652])
+    """
+
+    expectations: Array  # (M,) or (K, M): of the empty set (1), single columns, pairs, …
+    dim: int = 1
+    order: int = 2
+
+    _arrays = ("expectations",)
+
+    def __post_init__(self) -> None:
+        c, order = self._sized("expectations", "Walsh")
+        if (np.abs(c) > 1 + 1e-9).any() or (c[..., 0] != 1).any():
+            expected = "expectations of signs lie in −1 … 1, and that of the empty set is 1"
+            raise DomainError(sentence("Walsh", expected, float(c.flat[np.abs(c - 0.5).argmax()])))
+        self._set(expectations=c, order=order)
+
+    @classmethod
+    def of(cls, probs: Any, order: int | None = None) -> Walsh:
+        """The expansion of a table of probabilities of all cells 0…00, 0…01, … (2ᵈ,), exact unless it is cut."""
+        p = parameter(probs, "Walsh", "probs")
+        d = int(p.size).bit_length() - 1
+        if p.ndim != 1 or d < 1 or p.size != 1 << d:
+            raise ShapeError(sentence("Walsh", "a probability for each of 2, 4, 8, … cells is needed", p.shape))
+        if (p < 0).any():
+            bad = int(p.argmin())
+            raise DomainError(sentence("Walsh", "probabilities must not be negative", f"{p[bad]:g} in cell {bad}"))
+        if abs(p.sum() - 1) > 1e-9:
+            raise DomainError(sentence("Walsh", "probabilities must add up to 1", float(p.sum())))
+        order = checked_order(d, d if order is None else order, "Walsh")
+        c = walsh_transform(p / p.sum())[places(d, order)]
+        c[0] = 1.0
+        return cls.trusted(expectations=np.clip(c, -1.0, 1.0), dim=d, order=order)
+
+    @classmethod
+    def blank(cls, x: Any, members: int | None = None, order: int = 2) -> Walsh:
+        """A first look: as many columns as the rows have, all cells alike."""
+        d = width_of(x, "Walsh")
+        order = checked_order(d, order, "Walsh")
+        M = number_of_sets(d, order)
+        c = np.zeros((M,) if members is None else (members, M))
+        c[..., 0] = 1.0
+        return cls.trusted(expectations=c, dim=d, order=order)
+
+    # ---------------------------------------------------------------- density
+
+    @property
+    def coefficients(self) -> Array:
+        """The notes' a = 2⁻ᵈ c (..., M)."""
+        return self.expectations * 0.5**self.dim
+
+    def value(self, x: Any) -> Array:
+        """The expansion itself, negative where it is: (n,), or (n, K) for a stack. NaN entries are summed out."""
+
+        def score(z: Array, seen: Mask, binary: Mask) -> Array:
+            sums = self._sums(z) * 0.5 ** seen.sum(axis=1)[:, None]
+            return np.where(binary[:, None], sums, 0.0)
+
+        return self._mapped(score, x)
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf where the expansion is not positive."""
+        negative, cut = 0, self._positive is not None
+
+        def score(z: Array, seen: Mask, binary: Mask) -> Array:
+            nonlocal negative
+            sums = self._from_cells(z, seen, binary) * 2.0 ** seen.sum(axis=1)[:, None] if cut else self._sums(z)
+            below = (sums <= 0) & binary[:, None]
+            negative += int(below.any(axis=1).sum())
+            out = np.log(np.where(sums > 0, sums, 0.0)) - LOG_2 * seen.sum(axis=1)[:, None]
+            return np.where(binary[:, None], out, -np.inf)
+
+        out = self._mapped(score, x)
+        if negative:
+            tell_of_negative("Walsh", negative, self.members)
+        return out
+
+    def _sums(self, z: Array) -> Array:
+        return expanded(z, np.atleast_2d(self.expectations), self.order)
+
+    def _raw_cells(self) -> Array:
+        full = np.zeros((self.members or 1, 1 << self.dim))
+        full[:, places(self.dim, self.order)] = np.atleast_2d(self.coefficients)
+        return cells_of(full)
+
+    def _surely_positive(self) -> bool:
+        return bool((np.abs(self.expectations[..., 1:]).sum(axis=-1) <= 1.0).all())
+
+    def _drawn(self, n: int, rng: Generator) -> list[Array]:
+        even, sure = np.full(self.dim, 0.5), self._is_positive
+        return [drawn_rows(c, even, self.dim, self.order, n, rng, sure) for c in np.atleast_2d(self.expectations)]
+
+    @property
+    def mean(self) -> Array:
+        """Probability of a 1 in each column."""
+        found = self._mean_of_cells()
+        return 0.5 * (1.0 + self.expectations[..., 1 : self.dim + 1]) if found is None else found
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: all coefficients but that of the empty set."""
+        return int(self.expectations[..., 1:].size)
+
+    # --------------------------------------------------------------- learning
+
+    def refit(self, stats: SignSums, prior: Any = None) -> Walsh:
+        """Averages of the products; with gaps, each over the rows that show all of its columns.
+
+        >>> w = Walsh.blank([[0, 0]])
+        >>> w.refit(w.collect([[0, 0], [1, 1], [1, 1], [0, 1]])).expectations
+        array([1. , 0. , 0.5, 0.5])
+        """
+        if prior is not None:
+            self._check(stats)
+            return self.refit(prior.update(stats).stats)
+        self._refuse_nothing(stats)
+        tell_of_gaps(stats, "Walsh")
+        mean = stats.mean
+        mean[..., 0] = 1.0
+        return self.replace(expectations=self._kept(mean, stats, "expectations"))
+
+    def objective(self, stats: SignSums, prior: Any = None) -> float:
+        """Σ_S n_S (2 c_S ĉ_S − c_S²): up to a constant minus the squared error, which averages make smallest.
+
+        The likelihood is not what a cut expansion maximises (Parseval: Σₓ (p̂ − p)² = 2⁻ᵈ Σ_S (ĉ_S − c_S)²).
+        """
+        self._check(stats)
+        c = self.expectations
+        value = float((2 * c * stats.total - c**2 * stats.weight).sum())
+        return value if prior is None else value + float(np.sum(prior.log_density(self)))
+
+
+def tell_of_gaps(stats: SignSums, whose: str) -> None:
+    """Warn that averages are of unlike rows: that is right only for gaps that know nothing of what they hide."""
+    if (stats.weight < stats.weight[..., :1] * (1 - 1e-9)).any():
+        text = (
+            "rows have gaps: each average is over the rows that show all of its columns, right if gaps come at random"
+        )
+        tell(f"{whose}: {text}; WalshDensity(log=True) learns by EM")
+
+
+def tell_of_negative(whose: str, rows: int, members: int | None = None) -> None:
+    """Warn that some rows have no logarithm; of a stack, under which a row counts once."""
+    what = "row lies where the cut expansion" if rows == 1 else "rows lie where the cut expansion"
+    what += f" of at least one of {members} laws is" if members else " is"
+    tell(f"{whose}: {rows} {what} not positive: log p is −inf there; WalshDensity(log=True) stays positive")

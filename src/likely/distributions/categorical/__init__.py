@@ -1,0 +1,1 @@
+"""Categorical, multinomial and Dirichlet distributions, probability tables, Chow-Liu trees."""

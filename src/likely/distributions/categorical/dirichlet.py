@@ -1,0 +1,247 @@
+"""The Dirichlet law: what we believe of probabilities, counted in observations we might have made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.special import betaincinv, digamma
+
+from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.engine import map_rows
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.distributions.categorical.categorical import Categorical, LevelCounts, known_levels
+from likely.distributions.categorical.dirichlet_fit import DirichletLearning
+from likely.distributions.distribution import in_units, lone
+from likely.numerics.special import (
+    digamma_gap,
+    gamma_divergence,
+    gamma_entropy,
+    log_gamma_density,
+    log_gamma_ratio,
+    steadier,
+)
+
+ON_SIMPLEX = 1e-6  # how far from 1 the sum of a row may be: single precision comes within 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Dirichlet(DirichletLearning):
+    """log p(θ | α) = log Γ(α₀) − Σ log Γ(αᵢ) + Σ (αᵢ − 1) log θᵢ on the simplex, α₀ = Σ αᵢ   (Herbst 2.2).
+
+    The conjugate prior of `Categorical`: αᵢ − 1 observations of level i were made before. One value with
+    α (L,), or a stack of K members (K, L); one prior serves a whole stack's statistics. With L = 2 it is
+    the beta law (Herbst 2.1): three of three ones predict 4/5 after a flat prior. As a law of its own it learns
+    from rows of shares: `Dirichlet.fit`.
+
+    >>> ones = Categorical([0.5, 0.5]).collect([1, 1, 1])
+    >>> Dirichlet([1.0, 1.0]).update(ones).predictive().probs
+    array([0.2, 0.8])
+    """
+
+    serves = ("Categorical",)  # laws whose parameters it speaks of
+
+    alpha: Array  # (L,) or (K, L)
+    levels: NDArray[Any] | None = None  # (L,): what the entries stand for; None means 0 … L − 1
+
+    def __post_init__(self) -> None:
+        alpha = parameter(self.alpha, "Dirichlet", "alpha")
+        if alpha.ndim not in (1, 2) or 0 in alpha.shape:
+            raise ShapeError(sentence("Dirichlet", "alpha must have shape (L,) or (K, L)", alpha.shape))
+        if not (alpha > 0).all():
+            raise DomainError(sentence("Dirichlet", "alpha must be positive", float(alpha.min())))
+        self._set(alpha=alpha, levels=known_levels(self.levels, alpha.shape[-1], "Dirichlet"))
+
+    @classmethod
+    def symmetric(cls, size: int, concentration: float = 1.0, levels: Any = None) -> Dirichlet:
+        """The same α for each of `size` levels: 1 is flat, below 1 prefers few levels, above 1 all alike."""
+        return cls(np.full(size, concentration), levels)
+
+    @classmethod
+    def weak(cls, stats: LevelCounts, levels: Any = None) -> Dirichlet:
+        """One observation spread over all levels, α = 1 + 1/L: the mode is (n + 1/L) / (N + 1)."""
+        size = stats.counts.shape[-1]
+        return cls.symmetric(size, 1.0 + 1.0 / size, levels)
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def dim(self) -> int:
+        """Number of levels L."""
+        return int(self.alpha.shape[-1])
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return len(self.alpha) if self.alpha.ndim == 2 else None
+
+    def member(self, k: int) -> Dirichlet:
+        """One member of a stack."""
+        return self.replace(alpha=self.alpha[k].copy())
+
+    def some(self, index: Any) -> Dirichlet:
+        """Some members, as a stack."""
+        return self.replace(alpha=self.alpha[index])
+
+    @property
+    def concentration(self) -> Array:
+        """α₀ = Σ αᵢ: how many observations it is worth (...)."""
+        return np.asarray(self.alpha.sum(axis=-1))
+
+    # ---------------------------------------------------------------- the law
+
+    def log_prob(self, x: Any) -> Array:
+        """log p of rows of probabilities (n, L): (n,), or (n, K) for a stack; −inf off the simplex.
+
+        A row with NaN entries gets the density of those that were seen, the others summed into one.
+        """
+        x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+
+        def evaluate(block: Any) -> Array:
+            z = rows(block, self.dim, "Dirichlet")
+            if np.isinf(z).any():
+                refuse_infinite(rows(x, self.dim, "Dirichlet"), "Dirichlet")
+            each = [_log_density(alpha, z) for alpha in np.atleast_2d(self.alpha)]
+            return np.stack(each, axis=1) if self.members else each[0]
+
+        return map_rows(evaluate, x, self.members)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, L), or (n, K, L) for a stack: gamma variates over their sum, in logs so that tiny α work."""
+        shape = (n, *self.alpha.shape)
+        with np.errstate(divide="ignore"):
+            logs = np.log(rng.standard_gamma(self.alpha + 1, shape)) + np.log(rng.random(shape)) / self.alpha
+        draws = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return np.asarray(draws / draws.sum(axis=-1, keepdims=True))
+
+    @property
+    def mean(self) -> Array:
+        """αᵢ / α₀."""
+        return self.alpha / self.concentration[..., None]
+
+    @property
+    def variance(self) -> Array:
+        """mᵢ (1 − mᵢ) / (α₀ + 1)."""
+        rest = (self.concentration[..., None] - self.alpha) / self.concentration[..., None]
+        return self.mean * rest / (self.concentration[..., None] + 1)
+
+    @property
+    def covariance(self) -> Array:
+        """(diag(m) − m mᵀ) / (α₀ + 1): (L, L), or (K, L, L) for a stack."""
+        m = self.mean
+        spread = m[..., None] * np.eye(self.dim) - m[..., :, None] * m[..., None, :]
+        return spread / (self.concentration[..., None, None] + 1)
+
+    @property
+    def mode(self) -> Array:
+        """(αᵢ − 1) / (α₀ − L) where all αᵢ ≥ 1.
+
+        With some αᵢ below 1 the density is highest on the edge: these entries are 0 and the others share
+        the rest. With no αᵢ above 1 there is no single highest point, and this is the mean.
+        """
+        more = np.maximum(self.alpha - 1, 0.0)
+        total = more.sum(axis=-1, keepdims=True)
+        return np.where(total > 0, more / np.where(total > 0, total, 1.0), self.mean)
+
+    @property
+    def median(self) -> Array:
+        """Medians of the entries, each a beta law, brought to sum 1: a simplex has no median of its own."""
+        if self.dim == 1:
+            return np.ones_like(self.alpha)
+        others = np.stack([np.delete(self.alpha, i, axis=-1).sum(axis=-1) for i in range(self.dim)], axis=-1)
+        each = betaincinv(self.alpha, others, 0.5)
+        total = each.sum(axis=-1, keepdims=True)
+        return np.where(total > 0, each / np.where(total > 0, total, 1.0), self.mean)
+
+    def entropy(self, bits: bool = False) -> Any:
+        """log B(α) + (α₀ − L) ψ(α₀) − Σ (αᵢ − 1) ψ(αᵢ); one per member for a stack."""
+        total = self.concentration
+        h = gamma_entropy(self.alpha).sum(axis=-1) - gamma_entropy(total) - (self.dim - 1) * digamma(total)
+        return in_units(lone(h), bits)
+
+    def kl(self, other: Dirichlet, bits: bool = False) -> Any:
+        """KL(self ‖ other) = log B(β)/B(α) + Σ (αᵢ − βᵢ)(ψ(αᵢ) − ψ(α₀)); stacks go member by member.
+
+        Summed as divergences of gamma laws, Σ D(βᵢ, αᵢ) − D(β₀, α₀), which is exact for like laws, or as
+        entropy and other's height at this mean, which is exact for unlike ones.
+        """
+        like = (
+            gamma_divergence(other.alpha, self.alpha).sum(axis=-1),
+            -gamma_divergence(other.concentration, self.concentration),
+        )
+        gaps = digamma_gap(self.alpha) - digamma_gap(self.concentration)[..., None]
+        unlike = (
+            -np.asarray(self.entropy()),
+            -_log_density(other.alpha, self.mean),
+            ((other.alpha - 1) * gaps).sum(axis=-1),
+        )
+        return in_units(lone(steadier(like, unlike)), bits)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: α."""
+        return int(self.alpha.size)
+
+    # -------------------------------------------------------------- the prior
+
+    def update(self, stats: LevelCounts) -> Dirichlet:
+        """The posterior: counts add to α."""
+        self._check(stats)
+        return self.replace(alpha=self.alpha + stats.counts)
+
+    def point(self, rule: str = "mode") -> Categorical:
+        """A Categorical with the "mode", "mean" or "median" of the probabilities (each says how where it stands)."""
+        if rule not in ("mode", "mean", "median"):
+            raise DomainError(sentence("Dirichlet", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        return Categorical.trusted(probs=np.array(getattr(self, rule)), levels=self.levels)
+
+    def draw(self, rng: Generator) -> Categorical:
+        """A Categorical with probabilities from this law."""
+        return Categorical.trusted(probs=self.sample(1, rng)[0].copy(), levels=self.levels)
+
+    def predictive(self) -> Categorical:
+        """One new observation: level i with probability αᵢ / α₀ (Herbst 2.1)."""
+        return self.point("mean")
+
+    def log_evidence(self, stats: LevelCounts) -> Any:
+        """log p(the observations, one after another), probabilities integrated out; one per member for a stack.
+
+        Σ log Γ(αᵢ + nᵢ)/Γ(αᵢ) − log Γ(α₀ + N)/Γ(α₀). Weights count repetitions.
+        """
+        self._check(stats)
+        each = log_gamma_ratio(self.alpha, stats.counts).sum(axis=-1)
+        return lone(each - log_gamma_ratio(self.concentration, stats.counts.sum(axis=-1)))
+
+    def log_density(self, model: Categorical) -> Any:
+        """log p(the probabilities of a Categorical); one per member for a stack."""
+        if model.probs.shape[-1] != self.dim:
+            raise ShapeError(sentence("Dirichlet", f"a model with {self.dim} levels is needed", model.probs.shape))
+        return lone(_log_density(self.alpha, model.probs))
+
+    def _check(self, stats: LevelCounts) -> None:
+        shape = stats.counts.shape
+        if shape[-1] != self.dim or (self.members and shape != self.alpha.shape):
+            raise ShapeError(sentence("Dirichlet", f"statistics must fit alpha of shape {self.alpha.shape}", shape))
+
+
+def _log_density(alpha: Array, x: Array) -> Array:
+    """log p of points (..., L); entries that are NaN are summed into one more entry, 1 less the others.
+
+    Gamma laws of rate α₀ over the gamma law of their sum, Π Gamma(xᵢ | αᵢ, α₀) / Gamma(1 | α₀, α₀), which
+    keeps its digits for large α; the last term makes up for a sum of x that rounding has moved from 1.
+    """
+    seen = ~np.isnan(x)
+    known, whole = np.where(seen, x, 0.0), seen.all(axis=-1)
+    rest = 1.0 - known.sum(axis=-1)
+    off = (known < 0).any(axis=-1) | np.where(whole, np.abs(rest) > ON_SIMPLEX, rest < -ON_SIMPLEX)
+    alpha, _ = np.broadcast_arrays(alpha, x)
+    a = np.concatenate([np.where(seen, alpha, 0.0), np.where(seen, 0.0, alpha).sum(axis=-1)[..., None]], axis=-1)
+    at = np.concatenate([np.maximum(known, 0.0), np.maximum(rest, 0.0)[..., None]], axis=-1)
+    total = alpha.sum(axis=-1)
+    each = np.where(a > 0, log_gamma_density(at, np.where(a > 0, a, 1.0), total[..., None]), 0.0)
+    with np.errstate(invalid="ignore"):
+        value = each.sum(axis=-1) - log_gamma_density(1.0, total, total) - np.where(whole, total * rest, 0.0)
+    return np.where(off | np.isnan(value), -np.inf, value)

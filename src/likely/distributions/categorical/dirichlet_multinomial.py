@@ -1,0 +1,248 @@
+"""The Dirichlet-multinomial law: word counts whose frequencies are not known for certain, so words come in bursts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.random import Generator
+
+from likely.core.arrays import Array, BadEntry, Index, n_rows, parameter, refuse_infinite, rows, weights
+from likely.core.blocks import BLOCKS, ROWS, Blocks
+from likely.core.engine import Threads, map_rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.distributions.categorical.dirichlet_multinomial_counts import UrnCounts, urn_counts
+from likely.distributions.categorical.dirichlet_multinomial_fit import fitted_alpha
+from likely.distributions.categorical.multinomial import EXPECTED, Multinomial, count_rows, refuse_negative, seen_counts
+from likely.distributions.categorical.sparse_counts import SparseRows, row_products, row_sums, shares_of
+from likely.distributions.column_distribution import tell_fractions
+from likely.distributions.distribution import Law
+from likely.numerics.polya_urn import colour, fall, heap, log_product, nearly_certain, rounded_off
+from likely.numerics.special import count_by_count, log_gamma_ratio, log_ways
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletMultinomial(Law):
+    """log p(x | N) = log N! Γ(α₀) / Γ(N + α₀) + Σⱼ log Γ(xⱼ + αⱼ) / (Γ(αⱼ) xⱼ!), α₀ = Σ αⱼ   (Pólya's urn).
+
+    What a `Dirichlet` law of the probabilities predicts for a row given its total N. One value with α (d,), or a
+    stack of K members (K, d); `length` is the total of rows that `sample` makes. A negative count has probability
+    0; with NaN entries the row is that of the seen columns given their total, which has the same law with their α.
+
+    >>> DirichletMultinomial([1.0, 1.0]).log_prob([[0, 2], [1, 1], [2, 0]]).round(4)
+    array([-1.0986, -1.0986, -1.0986])
+    """
+
+    alpha: Array  # (d,) or (K, d)
+    length: Array = 1.0  # type: ignore[assignment]  # ()
+
+    def __post_init__(self) -> None:
+        me = "DirichletMultinomial"
+        alpha, length = parameter(self.alpha, me, "alpha"), parameter(self.length, me, "length")
+        if alpha.ndim not in (1, 2) or 0 in alpha.shape:
+            raise ShapeError(sentence(me, "alpha must have shape (d,) or (K, d)", alpha.shape))
+        if not (alpha > 0).all():
+            raise DomainError(sentence(me, "alpha must be positive", float(alpha.min())))
+        if length.shape != () or length < 0 or length != np.floor(length) or length > 2**53:
+            raise DomainError(sentence(me, "length must be one whole number from 0 on", self.length))
+        self._set(alpha=alpha, length=length)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.alpha.shape[-1])
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return len(self.alpha) if self.alpha.ndim == 2 else None
+
+    def member(self, k: int) -> DirichletMultinomial:
+        """One member of a stack."""
+        return self.replace(alpha=self.alpha[k].copy())
+
+    def some(self, index: Any) -> DirichletMultinomial:
+        """The stack of some members."""
+        return self.replace(alpha=self.alpha[np.asarray(index)])
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack; fractions are told of."""
+        tell_fractions(x, "DirichletMultinomial", EXPECTED)
+        return map_rows(self.log_prob_block, count_rows(x, self.dim, "DirichletMultinomial"), self.members)
+
+    def log_prob_block(self, block: Any) -> Array:
+        """The same for the rows of a block, whose fractions were told of before."""
+        block = count_rows(block, self.dim, "DirichletMultinomial")
+        out = self._sparse(block) if isinstance(block, SparseRows) else self._dense(block)
+        return out if self.members else out[:, 0]
+
+    def _dense(self, block: Any) -> Array:
+        counts, seen, possible = seen_counts(block, self.dim, "DirichletMultinomial")
+        total = counts.sum(axis=1)
+        each = [_log_urn(counts, seen, total, alpha) for alpha in np.atleast_2d(self.alpha)]
+        return np.where(possible[:, None], np.stack(each, axis=1), -np.inf)
+
+    def _sparse(self, x: SparseRows) -> Array:
+        counts, at, ends = np.maximum(x.matrix.data, 0.0), x.matrix.indices, x.matrix.indptr
+        impossible = row_sums((x.matrix.data < 0).astype(np.float64), ends) > 0
+        total, of = np.where(impossible, 0.0, x.totals), np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        each, alone = [], np.flatnonzero(row_sums((counts > 0).astype(np.float64), ends) == 1)
+        drawn = np.flatnonzero((counts > 0) & np.isin(of, alone))  # of each such row, its one entry
+        for alpha in np.atleast_2d(self.alpha):
+            whole = float(alpha.sum())
+            roots, rests = colour(counts, alpha[at], total[of], whole)
+            root, rest = heap(total, np.asarray(whole))
+            logs = log_product(roots, root, lambda z: row_products(z, ends), lambda z: row_sums(z, ends))
+            unseen = (row_sums(alpha[at], ends) - whole) * np.log1p(total / whole)  # each word that is not there
+            found = np.asarray(logs + row_sums(rests, ends) - rest + unseen)
+            others = all_but_one(alpha)[at[drawn]]
+            found[alone] = nearly_certain(
+                found[alone], np.ones(len(alone), dtype=bool), others, alpha[at[drawn]], total[alone]
+            )
+            each.append(np.where(impossible, -np.inf, found))
+        return np.stack(each, axis=1)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack: probabilities from the Dirichlet law, then `length` counts."""
+        shape = (n, *self.alpha.shape)
+        with np.errstate(divide="ignore"):  # in logs, so that tiny α work
+            logs = np.log(rng.standard_gamma(self.alpha + 1, shape)) + np.log(rng.random(shape)) / self.alpha
+        probs = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return rng.multinomial(int(self.length), probs / probs.sum(axis=-1, keepdims=True)).astype(np.float64)
+
+    @property
+    def mean(self) -> Array:
+        """N α / α₀: expected counts in a row of total N = `length`."""
+        return self.length * self.alpha / self.alpha.sum(axis=-1, keepdims=True)
+
+    @property
+    def variance(self) -> Array:
+        """N m (1 − m) (N + α₀) / (1 + α₀) with m = α / α₀: more than a multinomial law's."""
+        whole = self.alpha.sum(axis=-1, keepdims=True)
+        m = self.alpha / whole
+        return self.length * m * (1 - m) * (self.length + whole) / (1 + whole)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: α."""
+        return int(self.alpha.size)
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def blank(cls, x: Any, members: int | None = None) -> DirichletMultinomial:
+        """A first look: all columns alike, α = 1; the length is the mean total of the rows, at least 1."""
+        like = Multinomial.blank(x, members)
+        return cls.trusted(alpha=np.ones(like.probs.shape), length=like.length)
+
+    @classmethod
+    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+        """The maximum-likelihood value for weighted rows (or the posterior mode); fractions are told of."""
+        tell_fractions(x, cls.__name__, EXPECTED)
+        return super().fit(x, weight, **options)
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> UrnCounts:
+        """How often each count came in each column of rows (n, d), dense or sparse, and each total of a row.
+
+        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1: nobody).
+        A row with gaps cannot be learnt from, and is refused.
+        """
+        n = n_rows(x)
+        w = weights(weight, n, "DirichletMultinomial")
+        x = count_rows(x, self.dim, "DirichletMultinomial")
+        if n > ROWS * BLOCKS:
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+        shares = shares_of(w, owner, n, self.members, "DirichletMultinomial")
+        if isinstance(x, SparseRows):
+            if x.lowest < 0:
+                x.refuse(x.matrix.data < 0, "DirichletMultinomial", "counts must not be negative")
+            return urn_counts(x.matrix, x.totals, x.log_ways, shares, self.members)
+        z = rows(x, self.dim, "DirichletMultinomial")
+        _refuse(z)
+        total = z.sum(axis=1)
+        ways = log_ways(z, total)
+        return urn_counts(scipy.sparse.csr_array(z), total, ways, shares, self.members)
+
+    def refit(self, stats: UrnCounts, prior: Any = None) -> DirichletMultinomial:
+        """The maximum-likelihood α, or with a prior the posterior mode; a member never seen stays as it was."""
+        self._learns_from(stats)
+        if prior is not None:
+            return self._mode(prior, stats)
+        if not stats.total_weight > 0:
+            expected = "at least one row with weight is needed"
+            raise DataError(sentence("DirichletMultinomial", expected, "none", "or give a prior"))
+        alpha, width = np.array(np.atleast_2d(self.alpha)), self.dim + 1
+        member, column = np.divmod(stats.cell, width)
+        for k in range(len(alpha)):
+            mine = member == k
+            if (column[mine] == self.dim).any():  # rows without any count say nothing
+                alpha[k] = fitted_alpha(column[mine], stats.value[mine], stats.each[mine], width, alpha[k])
+        return self.replace(alpha=alpha.reshape(self.alpha.shape))
+
+    def objective(self, stats: UrnCounts, prior: Any = None) -> float:
+        """Log-likelihood of the statistics (+ log prior)."""
+        self._learns_from(stats)
+        alpha = np.atleast_2d(self.alpha)
+        each = np.concatenate([alpha, -alpha.sum(axis=1, keepdims=True)], axis=1).ravel()[stats.cell]
+        logs = np.sign(each) * log_gamma_ratio(np.abs(each), stats.value)
+        value = float(stats.each @ logs + np.sum(stats.log_ways))
+        return value if prior is None else value + float(np.sum(prior.log_density(self)))
+
+    def weak_prior(self, stats: UrnCounts) -> Any:
+        """A tenth of a row that looks like all rows, and like one more that has each column once."""
+        from likely.distributions.priors.pseudo_data import EarlierData
+
+        one = self.replace(alpha=np.ones(self.dim))
+        pooled = stats.pooled()
+        return EarlierData.weak(self, pooled + one.collect(np.ones((1, self.dim))))
+
+    def _learns_from(self, stats: UrnCounts) -> None:
+        if stats.weight.shape != (*self.alpha.shape[:-1], self.dim + 1):
+            expected = f"statistics must be those of alpha {self.alpha.shape}"
+            raise ShapeError(sentence("DirichletMultinomial", expected, stats.weight.shape))
+
+
+def _log_urn(counts: Array, seen: Any, total: Array, alpha: Array) -> Array:
+    """log p of rows of an urn with α of each colour; colours that were not looked at are not in it."""
+    there = np.where(seen, alpha, 0.0)
+    whole = np.where(seen.any(axis=1), there.sum(axis=1), 1.0)[:, None]
+    low = rounded_off(alpha, alpha.sum()) if seen.all() else 0.0
+    roots, rests = (count_by_count(counts, lambda *law, i=i: heap(*law)[i], alpha) for i in (0, 1))
+    rests -= fall(counts, alpha, total[:, None], whole, low)
+    root, rest = heap(total, whole[:, 0])
+    if not seen.all():
+        roots, rests = np.where(seen, roots, 1.0), np.where(seen, rests, 0.0)
+    logs = log_product(roots, root, lambda z: z.prod(axis=1), lambda z: z.sum(axis=1))
+    return _one_colour(np.asarray(logs + (rests.sum(axis=1) - rest)), counts, total, there)
+
+
+def _one_colour(logs: Array, counts: Array, total: Array, alpha: Array) -> Array:
+    """The same, where all that was drawn is of one colour."""
+    alone = (total > 0) & (np.count_nonzero(counts, axis=1) == 1)
+    if not alone.any():
+        return logs
+    drawn = np.where(alone[:, None], counts > 0, False)
+    mine, others = (np.where(part, alpha, 0.0).sum(axis=1) for part in (drawn, ~drawn))
+    return nearly_certain(logs, alone, others, mine, total)
+
+
+def all_but_one(parts: Array) -> Array:
+    """Of each part, the sum of all others, where the whole less the part would cancel.
+
+    >>> all_but_one(np.array([1e-4, 1e20, 2e-4])).tolist()
+    [1e+20, 0.00030000000000000003, 1e+20]
+    """
+    before, after = np.cumsum(parts)[:-1], np.cumsum(parts[::-1])[::-1][1:]
+    return np.append(0.0, before) + np.append(after, 0.0)
+
+
+def _refuse(z: Array) -> None:
+    refuse_infinite(z, "DirichletMultinomial")
+    refuse_negative(np.nan_to_num(z), "DirichletMultinomial")
+    gap = np.argwhere(np.isnan(z))
+    if len(gap):
+        i, j = (int(k) for k in gap[0])
+        expected = "rows to learn from must have no gaps"
+        raise BadEntry("DirichletMultinomial", expected, np.nan, i, j, "leave the row out")

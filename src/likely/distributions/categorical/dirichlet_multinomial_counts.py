@@ -1,0 +1,86 @@
+"""What a Dirichlet-multinomial law takes from data: how often each count came in a column, and each total of a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+
+from likely.core.arrays import Array, parameter
+from likely.core.errors import ShapeError, sentence
+from likely.distributions.statistics.counts import per_member
+from likely.distributions.statistics.weighted_values import WeightedValues, joined
+
+
+@dataclass(frozen=True, eq=False)
+class UrnCounts(WeightedValues):
+    """Counts above 0 of d columns with their weights, as `WeightedValues`; column d + 1 holds the rows' totals."""
+
+    log_ways: Array  # (...): Σ w log N!/Π x!
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ways = parameter(self.log_ways, "UrnCounts", "log_ways")
+        if ways.shape != self.rows.shape:
+            raise ShapeError(sentence("UrnCounts", f"log_ways must have shape {self.rows.shape}", ways.shape))
+        self._set(log_ways=ways)
+
+    def _and_ways(self, plain: WeightedValues, ways: Any) -> Self:
+        return self.trusted(**{**plain._parts(), "log_ways": np.asarray(ways)})
+
+    def __add__(self, other: UrnCounts) -> Self:  # type: ignore[override]
+        return self._and_ways(_plain(self) + _plain(other), self.log_ways + other.log_ways)
+
+    def __mul__(self, factor: float) -> Self:
+        return self._and_ways(_plain(self) * factor, self.log_ways * factor)
+
+    __rmul__ = __mul__
+
+    def pooled(self) -> Self:
+        """All members as one."""
+        return self if self.rows.ndim == 0 else self._and_ways(_plain(self).pooled(), self.log_ways.sum())
+
+    def member(self, k: int) -> Self:
+        """The counts of one member of a stack."""
+        return self._and_ways(_plain(self).member(k), np.array(self.log_ways[k]))
+
+
+def _plain(stats: UrnCounts) -> WeightedValues:
+    parts = {name: part for name, part in stats._parts().items() if name != "log_ways"}
+    return WeightedValues.trusted(**parts)
+
+
+def urn_counts(x: Any, totals: Array, ways: Array, shares: Any, members: int | None) -> UrnCounts:
+    """The statistic of sparse rows (n, d) with their totals and log N!/Π x! (n,), under weights (m, n)."""
+    table = scipy.sparse.csr_array(scipy.sparse.hstack([x, scipy.sparse.csr_array(totals[:, None])], format="csr"))
+    n, width = table.shape
+    row = np.repeat(np.arange(n), np.diff(table.indptr))
+    w = scipy.sparse.csr_array(shares)
+    cells, values, each = [], [], []
+    for k in range(w.shape[0]):
+        mine = np.asarray(w[[k]].toarray()).ravel()[row]
+        counts = (mine > 0) & (table.data > 0)
+        cells.append(k * width + table.indices[counts])
+        values.append(table.data[counts])
+        each.append(mine[counts])
+    shape = (width,) if w.shape[0] == 1 else (w.shape[0], width)
+    total, log_ways = np.asarray(w @ np.ones(n)), np.asarray(w @ ways)
+    alone = w.shape[0] == 1
+    parts = [np.concatenate(part) if part else np.empty(0) for part in (cells, values, each)]
+    plain = joined(WeightedValues, total[0] if alone else total, shape, parts[0].astype(np.intp), *parts[1:])
+    found = UrnCounts.trusted(**plain._parts(), log_ways=np.asarray(log_ways[0] if alone else log_ways))
+    if alone and members is not None:
+        return _repeated(found, members)
+    return found
+
+
+def _repeated(stats: UrnCounts, members: int) -> UrnCounts:
+    """The same for each member."""
+    m, width = len(stats.cell), stats.weight.shape[-1]
+    lead = {
+        name: per_member(np.asarray(getattr(stats, name))[None], members) for name in ("rows", "weight", "log_ways")
+    }
+    cell = np.tile(stats.cell, members) + np.repeat(np.arange(members) * width, m)
+    return stats.replace(**lead, cell=cell, value=np.tile(stats.value, members), each=np.tile(stats.each, members))

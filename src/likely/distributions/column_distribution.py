@@ -1,0 +1,588 @@
+"""Laws of independent columns: each column has a law of its own on the line, and a law says only what one column is.
+
+A subclass is a frozen dataclass of parameters. It names where each may lie, and gives the density, distribution
+function, quantiles and draws of single entries; shapes, stacks, gaps, blocks and threads are here. What learning takes
+from data is one of two statistics: sums of features (`FeatureSums`, exponential families) or the values themselves
+(`WeightedValues`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import (
+    Array,
+    BadEntry,
+    Index,
+    Mask,
+    n_rows,
+    parameter,
+    refuse_infinite,
+    rows,
+    sliceable,
+    weights,
+)
+from likely.core.blocks import BLOCKS, ROWS, Blocks
+from likely.core.engine import Threads, map_rows, one_blas_thread
+from likely.core.errors import DataError, DomainError, ShapeError, about_columns, sentence
+from likely.core.fit_report import FitReport
+from likely.core.warnings import tell
+from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse
+from likely.distributions.constant_columns import NARROW, constant_columns
+from likely.distributions.distribution import Law, added, in_units, lone
+from likely.distributions.statistics.counts import member_weights, one_column
+from likely.distributions.statistics.feature_sums import FeatureSums, feature_sums
+from likely.distributions.statistics.weighted_values import WeightedValues, side_by_side, weighted_values
+
+DOMAINS: dict[str, tuple[Any, str]] = {
+    "real": (lambda a: np.isfinite(a), "finite"),
+    "positive": (lambda a: a > 0, "positive"),
+    "unsigned": (lambda a: a >= 0, "not negative"),
+    "probability": (lambda a: (a >= 0) & (a <= 1), "between 0 and 1"),
+    "count": (lambda a: (a >= 1) & (a == np.floor(a)), "whole numbers from 1 on"),
+}
+LOOK = 4096  # rows that a first look takes
+WIDEST = 1 << 16  # counts of a column whose scores are kept in a table
+
+
+class ColumnLaw(Law):
+    """log p(x) = Σⱼ log p(xⱼ | parameters of column j); parameters are numbers, (d,), or (K, d) for a stack.
+
+    A row that one column rules out (−inf) is ruled out, also where another column has a pole (+inf).
+    """
+
+    one_law: ClassVar[bool] = True  # not made of others: a prior is of this law or of none of it
+    _domains: ClassVar[dict[str, str]]  # of each parameter, a word of DOMAINS
+    _counts_to: ClassVar[str | None] = None  # the parameter that entries are counts up to
+    _spreads: ClassVar[bool] = False  # True where a column of one value leaves the law no width
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {}  # from where on a parameter was not learnt, and why
+    _support: ClassVar[str] = "real"  # where entries may lie: "real", "positive" (> 0), "unsigned", "unit", "count"
+
+    def __post_init__(self) -> None:
+        me = type(self).__name__
+        given = {name: parameter(getattr(self, name), me, name) for name in self._domains}
+        try:
+            fitted = np.broadcast_arrays(*(np.atleast_1d(part) for part in given.values()))
+        except ValueError as error:
+            shapes = tuple(part.shape for part in given.values())
+            raise ShapeError(sentence(me, f"{' and '.join(given)} must fit each other", shapes)) from error
+        if fitted[0].ndim > 2 or 0 in fitted[0].shape:
+            expected = f"{' and '.join(given)} must be numbers, (d,) or (K, d)"
+            raise ShapeError(sentence(me, expected, fitted[0].shape))
+        parts = {name: np.array(part) for name, part in zip(given, fitted, strict=True)}
+        for name, part in parts.items():
+            inside, words = DOMAINS[self._domains[name]]
+            if not inside(part).all():
+                raise DomainError(sentence(me, f"{name} must be {words}", float(part[~inside(part)][0])))
+        self._agree(**parts)
+        self._set(**parts)
+
+    def _agree(self, **parts: Array) -> None:
+        """Refuse parameters that are sound one by one but not together."""
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """All parameters by name, each of the shape (d,) or (K, d)."""
+        return {name: getattr(self, name) for name in self._domains}
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return next(iter(self.parameters.values())).shape
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return self._shape[-1]
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return self._shape[0] if len(self._shape) == 2 else None
+
+    def member(self, k: int) -> Self:
+        """One member of a stack."""
+        return self.replace(**{name: part[k].copy() for name, part in self.parameters.items()})
+
+    def some(self, index: Any) -> Self:
+        """Some members, as a stack."""
+        return self.replace(**{name: part[index] for name, part in self.parameters.items()})
+
+    def marginal(self, columns: Any) -> Self:
+        """The law of some columns: the others are independent of them."""
+        at = np.atleast_1d(np.asarray(columns))
+        if (
+            at.dtype.kind not in "iu"
+            or at.ndim != 1
+            or (len(at) and not (-self.dim <= at.min() <= at.max() < self.dim))
+        ):
+            raise DomainError(sentence(type(self).__name__, f"columns must lie in 0 … {self.dim - 1}", at.tolist()))
+        return self.replace(**{name: part[..., at].copy() for name, part in self.parameters.items()})
+
+    def _same_shape(self, other: Any) -> None:
+        """Refuse another law that has not as many columns (and members, if both are stacks)."""
+        same_columns(self, other)
+
+    def _fixed(self) -> dict[str, Any]:
+        """What a law of this kind is told and does not learn, as `blank` and the estimators take it."""
+        return {}
+
+    @classmethod
+    def _seen_in(cls, x: Any) -> dict[str, Any]:
+        """What `blank` has to know of all rows, not of the first ones alone."""
+        return {}
+
+    # ------------------------------------------------- what a subclass says
+    # of entries, with its parameters, which broadcast against them, by name; NaN never comes there
+
+    _log_pdf: Callable[..., Array]  # (x, …): log p, −inf where x cannot lie
+    _cdf: Callable[..., Array]  # (x, …): P(X ≤ x)
+    _quantile: Callable[..., Array]  # (p, …): the x with P(X ≤ x) = p
+    _entropy: Callable[..., Array]  # (…): −E log p of each column, in nats
+    mean: Any  # of each column; infinite or an error where there is none
+    refit: Callable[..., Self]  # (stats, prior)
+    _plain: Callable[..., Self]  # (d, …): a class method: any law of d columns, to begin with
+    _collected: Callable[
+        ..., Any
+    ]  # (z, shares): statistics of sound rows under weights (m, n), m = 1 if all see the same
+
+    def _draw(self, *how: Any, **parts: Any) -> Array:
+        """(shape, rng, …): independent draws of a shape whose last axes are those of the parameters."""
+        shape, rng = how
+        return self._quantile(rng.random(shape), **parts)
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        x = sliceable(x, self.dim)
+        me, single = type(self).__name__, self.members is None
+        stack = [self] if single else [self.member(k) for k in range(self.members or 0)]
+
+        scores = [one._scorer(n_rows(x)) for one in stack]
+
+        def evaluate(block: Any) -> Array:
+            z = rows(block, self.dim, me)
+            if np.isinf(z).any():
+                refuse_infinite(rows(x, self.dim, me), me)
+            each = [score(z) for score in scores]
+            return each[0] if single else np.stack(each, axis=1)
+
+        return map_rows(evaluate, x, self.members)
+
+    def _scorer(self, n: int) -> Callable[[Array], Array]:
+        """What scores rows: counts that take few values, as many rows have, are scored once each."""
+        if self._counts_to is None or not n > 2 * (most := getattr(self, self._counts_to).max()) or most > WIDEST:
+            return self._row_sums
+        return table_scorer(self, getattr(self, self._counts_to))
+
+    def _row_sums(self, z: Array) -> Array:
+        return added(self._entries(z, self._log_pdf))
+
+    def _entries(self, z: Array, f: Any) -> Array:
+        """f of each entry, 0 where it was not seen: gaps are filled by something harmless first."""
+        gap = np.isnan(z)
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            if not gap.any():
+                return np.asarray(f(z, **self.parameters))
+            return np.where(gap, 0.0, f(np.where(gap, self._harmless, z), **self.parameters))
+
+    takes_parts: ClassVar[bool] = False  # True where one large block is less work than many
+    _harmless: ClassVar[float] = 0.5  # an entry that any law of this kind can score
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack."""
+        return np.asarray(self._draw((n, *self._shape), rng, **self.parameters))
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x) for one column; (n, K) for a stack."""
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            return np.asarray(self._cdf(one_column(x, self.members), **self._one_column()))
+
+    def quantile(self, p: Any) -> Array:
+        """x with P(X ≤ x) = p for one column; (n, K) for a stack. NaN outside 0 … 1."""
+        p = np.asarray(p, dtype=np.float64)
+        p = p[..., None] if self.members else p
+        inside = (p >= 0) & (p <= 1)
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            found = self._quantile(np.where(inside, p, 0.5), **self._one_column())
+        return np.where(inside, found, np.nan)
+
+    def _one_column(self) -> dict[str, Any]:
+        if self.dim != 1:
+            me, remedy = type(self).__name__, "take marginal([j]) first"
+            raise DomainError(sentence(me, "cdf and quantile are for one column", f"{self.dim} columns", remedy))
+        return {name: part[..., 0] for name, part in self.parameters.items()}
+
+    @property
+    def median(self) -> Array:
+        """The number that half of the draws exceed, for each column."""
+        return np.asarray(self._quantile(np.full(self._shape, 0.5), **self.parameters))
+
+    @property
+    def expected(self) -> Array:
+        """What a gap is filled with: the mean, or the median where there is no mean."""
+        mean = np.asarray(self.mean)
+        return mean if np.isfinite(mean).all() else np.where(np.isfinite(mean), mean, self.median)
+
+    def entropy(self, bits: bool = False) -> Any:
+        """−E log p, summed over columns; one per member for a stack."""
+        return in_units(lone(self._entropy(**self.parameters).sum(axis=-1)), bits)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: all of them."""
+        return sum(int(part.size) for part in self.parameters.values())
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> Self:
+        """A first look: the law of a block of rows, or a plain one where they say too little."""
+        if not hasattr(cls, "_plain"):
+            return super().blank(x)  # a law that does not learn
+        z = rows(x, None, cls.__name__)[:LOOK]
+        if z.shape[1] == 0:
+            raise ShapeError(sentence(cls.__name__, "at least one column is needed", z.shape))
+        plain = cls._plain(z.shape[1], **fixed)
+        found = plain.refit(plain.collect(z)) if np.isfinite(z).any() else plain
+        if members is None:
+            return found
+        return found.replace(
+            **{name: np.repeat(part[None], members, axis=0) for name, part in found.parameters.items()}
+        )
+
+    @classmethod
+    def from_moments(cls, mean: Any, variance: Any) -> Self:
+        """The law with these moments, for the method of moments."""
+        raise DomainError(sentence(cls.__name__, "mean and variance do not give this law", remedy="use fit"))
+
+    @classmethod
+    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+        """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior)."""
+        refuse_empty(x, cls.__name__)
+        if cls._support == "count":
+            refuse_fractions(x, cls.__name__)
+        return super().fit(x, weight, **options)
+
+    def _learnt_from(self, blocks: Blocks, prior: Any, *args: Any, **how: Any) -> FitReport:
+        """How learning went; a column that leaves no width, where no prior gives one, is told of."""
+        report = super()._learnt_from(blocks, prior, *args, **how)
+        if prior is None or isinstance(prior, str):
+            constant = constant_columns(blocks, type(self).__name__) if self._spreads else ()
+            if len(constant):
+                tell(f"{type(self).__name__}: {about_columns(list(constant))} {NARROW}")
+            report.model._tell_limits(constant)
+        return report
+
+    def _tell_limits(self, told: Any = ()) -> None:
+        """Say of which columns a parameter is as large as can be learnt; `told` are columns that need no more words."""
+        for name, (most, why) in self._limits.items():
+            part = np.atleast_2d(getattr(self, name))
+            held = np.setdiff1d(np.flatnonzero((part >= most).any(axis=0)), told)
+            if len(held):
+                got = f"{name} is held at {part[:, held].max():.0e}"
+                tell(f"{type(self).__name__}: {about_columns(held.tolist())} {why}: {got}")
+
+    @classmethod
+    def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+        """The law whose parameters are right on average; a weight of k is k copies."""
+        return super().unbiased_fit(x, weight)
+
+    @classmethod
+    def moments_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+        """The law that has the mean and variance (over n) of weighted rows (n, d)."""
+        refuse_options(options, f"{cls.__name__}.moments_fit")
+        return cls.from_moments(*column_moments(x, weight, cls.__name__))
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Any:
+        """The statistics of weighted rows (n, d); missing entries do not count.
+
+        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1: nobody).
+        """
+        me, n = type(self).__name__, n_rows(x)
+        w = weights(weight, n, me)
+        if n > ROWS * BLOCKS and not self.takes_parts:
+            return self._collect_blocks(x, w, owner)
+        z = rows(x, self.dim, me)
+        refuse_infinite(z, me)
+        refuse_outside(z, self._support, me)
+        return self._collected(z, member_weights(w, owner, n, self.members, me))
+
+    def _collect_blocks(self, x: Any, w: Array | None, owner: Index | None) -> Any:
+        try:
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+        except DataError:
+            z = rows(x, self.dim, type(self).__name__)  # the same complaint, with the row's own number
+            refuse_infinite(z, type(self).__name__)
+            refuse_outside(z, self._support, type(self).__name__)
+            raise
+
+    def _learnt(self, **parts: Array) -> Self:
+        """The law with these parameters; what data at the edge of the numbers made of them is refused."""
+        for name, part in parts.items():
+            sound = np.isfinite(part) & DOMAINS[self._domains[name]][0](part)
+            if not sound.all():
+                got = f"{name} = {float(part[~sound][0]):g}"
+                raise too_large(type(self).__name__, sound, got)
+        return self.replace(**parts)
+
+    def _check(self, stats: Any) -> None:
+        if not stats.total_weight > 0:
+            me, remedy = type(self).__name__, "or give a prior"
+            raise DataError(sentence(me, "at least one row with weight is needed", "none", remedy))
+        self._fits(stats)
+
+    def _fits(self, stats: Any) -> None:
+        if stats.weight.shape != self._shape:
+            me = type(self).__name__
+            raise ShapeError(sentence(me, f"statistics must be of shape {self._shape}", stats.weight.shape))
+
+
+class FeatureLaw(ColumnLaw):
+    """An exponential family: the likelihood depends on the data through sums of a few features of each entry.
+
+    A subclass gives `_features(x)`, `_from_means` (parameters that match mean features: maximum likelihood) and
+    `_expected_log` (E log p as a function of mean features).
+    """
+
+    _n_features: ClassVar[int]
+
+    _features: Callable[[Array], list[Array]]  # of entries
+    _from_means: Callable[[list[Array]], dict[str, Array]]  # maximum-likelihood parameters for mean features
+    _expected_log: Callable[..., Array]  # (means, …): mean log p of entries with these mean features
+
+    def _collected(self, z: Array, shares: Any) -> FeatureSums:
+        return feature_sums(z, shares, self.members, self._features, self._n_features, self._harmless)
+
+    def refit(self, stats: FeatureSums, prior: Any = None) -> Self:
+        """The maximum-likelihood value, or with a prior the posterior mode; a column never seen stays as it was."""
+        self._fits(stats)
+        if not (sound := np.isfinite(stats.sums).all(axis=-1)).all():
+            raise too_large(type(self).__name__, sound, "sums that overflow")
+        if prior is not None:
+            return prior.update(stats).point("mode")
+        self._check(stats)
+        seen = stats.weight > 0
+        found = self._from_means(stats.means(self._plain(1)._features(np.full(1, self._harmless))))
+        return self._learnt(**{name: np.where(seen, part, getattr(self, name)) for name, part in found.items()})
+
+    def objective(self, stats: FeatureSums, prior: Any = None) -> float:
+        """Log-likelihood of the statistics (+ log prior)."""
+        self._fits(stats)
+        means = stats.means(self._plain(1)._features(np.full(1, self._harmless)))
+        each = stats.weight * np.where(stats.weight > 0, self._expected_log(means, **self.parameters), 0.0)
+        value = float(each.sum())
+        return value if prior is None else value + float(np.sum(prior.log_density(self)))
+
+    def weak_prior(self, stats: FeatureSums) -> Any:
+        """A tenth of a row that looks like all rows together."""
+        from likely.distributions.priors.pseudo_data import EarlierData
+
+        return EarlierData.weak(self, stats)
+
+
+class ValueLaw(ColumnLaw):
+    """A law that has to see the values themselves: statistics are the distinct ones with their weights.
+
+    A subclass gives `_from_values` for one column: parameters that are best for sorted values (m,) with weights (m,).
+    """
+
+    takes_parts = True  # values are sorted: the fewer times, the better
+    _from_values: Callable[..., dict[str, float]]  # (values, weight, …): the best parameters; old ones by name
+
+    def _collected(self, z: Array, shares: Any) -> WeightedValues:
+        return weighted_values(z, shares, self.members)
+
+    def refit(self, stats: WeightedValues, prior: Any = None) -> Self:
+        """The maximum-likelihood value, or with a prior the posterior mode; a column never seen stays as it was."""
+        self._fits(stats)
+        if prior is not None:
+            return self._mode(prior, stats)
+        self._check(stats)
+        parts = {name: np.array(part) for name, part in self.parameters.items()}
+        flat = {name: part.reshape(-1) for name, part in parts.items()}
+        with one_blas_thread():
+            self._from_cells(stats, flat)
+        return self._learnt(**parts)
+
+    def _from_cells(self, stats: WeightedValues, flat: dict[str, Array]) -> None:
+        """Put the best parameters of each cell that was seen into flat arrays of them."""
+        for cell, values, weight in stats.cells():
+            found = self._from_values(values, weight, **{name: float(part[cell]) for name, part in flat.items()})
+            for name, number in found.items():
+                flat[name][cell] = number
+
+    def _log_learnt(self, x: Array, **parts: Array) -> Array:
+        """log p of values that were learnt from; laws of counts take expected counts too."""
+        return np.asarray(self._log_pdf(x, **parts))
+
+    def objective(self, stats: WeightedValues, prior: Any = None) -> float:
+        """Log-likelihood of the statistics (+ log prior)."""
+        self._fits(stats)
+        own = {name: part.reshape(-1)[stats.cell] for name, part in self.parameters.items()}
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            logs = self._log_learnt(stats.value, **own)
+        value = float((stats.each * logs)[stats.each > 0].sum())
+        return value if prior is None else value + float(np.sum(prior.log_density(self)))
+
+    def joined_stats(self, parts: list[WeightedValues]) -> WeightedValues:
+        """Statistics of runs of members as those of all of them: cells are counted on."""
+        return side_by_side(parts)
+
+    def weak_prior(self, stats: WeightedValues) -> Any:
+        """A tenth of a row that looks like all rows together."""
+        from likely.distributions.priors.pseudo_data import EarlierData
+
+        return EarlierData.weak(self, stats)
+
+
+def table_scorer(law: ColumnLaw, most: Array) -> Callable[[Array], Array]:
+    """log p of rows of counts 0 … most, looked up; what is no such count has −inf, and what was not seen 0."""
+    tables = []
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        for j, top in enumerate(most.tolist()):
+            own = {name: part[j] for name, part in law.parameters.items()}
+            tables += [law._log_pdf(np.arange(top + 1.0), **own), np.array([-np.inf, 0.0])]
+    flat = np.concatenate(tables)
+    start = np.concatenate([[0], np.cumsum(most + 3)[:-1]]).astype(np.intp)
+
+    def score(z: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            at = np.where((z >= 0) & (z <= most) & (z == np.floor(z)), z, most + 1)
+        at = np.where(np.isnan(z), most + 2, at)
+        return np.asarray(flat[at.astype(np.intp) + start].sum(axis=1))
+
+    return score
+
+
+_OUTSIDE: dict[str, tuple[Any, str]] = {
+    "positive": (lambda z: z <= 0, "values must be positive"),
+    "unsigned": (lambda z: z < 0, "values must not be negative"),
+    "unit": (lambda z: (z < 0) | (z > 1), "values must lie in 0 … 1"),
+    "count": (lambda z: z < 0, "counts must not be negative"),
+}
+
+
+def outside(z: Array, support: str) -> tuple[Mask, str] | None:
+    """Which entries (n, d) do not lie where the law can, and what is expected instead; None where all do."""
+    if support not in _OUTSIDE:
+        return None
+    beyond, expected = _OUTSIDE[support]
+    with np.errstate(invalid="ignore"):
+        bad = beyond(z)
+    return (bad, expected) if bad.any() else None
+
+
+def refuse_outside(z: Array, support: str, whose: str) -> None:
+    """Rows to learn from must lie where the law can; the first that does not is named by row and column."""
+    found = outside(z, support)
+    if found is not None:
+        i, j = (int(k) for k in np.argwhere(found[0])[0])
+        raise BadEntry(whose, found[1], z[i, j], i, j, "correct it, or replace it by NaN")
+
+
+def same_columns(law: Any, other: Any) -> None:
+    """Refuse to compare laws of another kind, of unlike columns, or stacks of unlike members."""
+    me = type(law).__name__
+    if not isinstance(other, type(law)):
+        raise DomainError(sentence(f"{me}.kl", f"a {me} is needed", type(other).__name__, "use lk.kl"))
+    if law.dim != other.dim or len({law.members, other.members} - {None}) > 1:
+        got = [f"{one.dim} columns" + (f" and {one.members} members" if one.members else "") for one in (law, other)]
+        raise ShapeError(sentence(f"{me}.kl", "both laws must have as many columns and members", " and ".join(got)))
+
+
+def too_large(whose: str, sound: Any, got: str) -> DataError:
+    """The refusal of a column whose values leave no parameters that are numbers; `sound` (..., d) says which are."""
+    column = int(np.argwhere(~sound)[0][-1])
+    expected = f"values of column {column} must be such that sums and parameters are finite"
+    return DataError(sentence(whose, expected, got, "rescale the column"))
+
+
+def refuse_options(options: dict[str, Any], whose: str, known: str = "") -> None:
+    """An option that nobody reads is a misspelt one."""
+    if options:
+        expected = f"no options but {known} are known" if known else "there are no options"
+        raise DomainError(sentence(whose, expected, next(iter(options))))
+
+
+def refuse_empty(x: Any, whose: str) -> None:
+    """Refuse no rows at all, in the name of whose rows they should be."""
+    if n_rows(x) == 0 if is_sparse(x) else hasattr(x, "__len__") and len(x) == 0:
+        raise DataError(sentence(whose, "at least one row is needed", "0 rows"))
+
+
+def fractions(x: Any, whose: str) -> tuple[Index, Index, Array]:
+    """Rows, columns and values of the entries that are not whole; none of rows that cannot be looked at twice."""
+    if is_sparse(x):
+        matrix = SparseRows.of(x, None, whose).matrix
+        at = np.flatnonzero(broken(matrix.data))
+        return np.searchsorted(matrix.indptr, at, side="right") - 1, matrix.indices[at], matrix.data[at]
+    if not hasattr(x, "__len__"):
+        return np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0)
+    z = rows(x, None, whose)
+    i, j = np.nonzero(broken(z))
+    return i, j, z[i, j]
+
+
+def broken(z: Array) -> Mask:
+    """Which numbers are not whole; what is missing or infinite is none of them."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((z != np.floor(z)) & np.isfinite(z))
+
+
+def refuse_fractions(
+    x: Any, whose: str, remedy: str = "round it, or use a law of real numbers", names: Any = None
+) -> None:  # fmt: skip
+    """Refuse numbers that are not whole, which a law of counts gives probability 0, by row and column."""
+    i, j, values = fractions(x, whose)
+    if len(i):
+        column = int(j[0]) if names is None else repr(names[j[0]])
+        got = f"{values[0]:g} at row {i[0]}, column {column}"
+        raise DataError(sentence(whose, "counts must be whole numbers", got, remedy))
+
+
+def tell_fractions(x: Any, whose: str, what: str) -> None:
+    """Say of columns that are not all whole numbers what becomes of the others."""
+    at = np.unique(fractions(x, whose)[1])
+    if len(at):
+        tell(f"{whose}: {about_columns(at)} not all whole numbers: {what}")
+
+
+def column_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array]:
+    """Mean and variance (over n) of each column of weighted rows; missing entries do not count."""
+    z = rows(x, None, whose)
+    refuse_infinite(z, whose)
+    w = weights(weight, len(z), whose)
+    seen = np.where(np.isnan(z), 0.0, 1.0 if w is None else w[:, None])
+    total = seen.sum(axis=0)
+    refuse_few(total, 0.0, whose)
+    mean = ((seen / total) * np.where(seen > 0, z, 0.0)).sum(axis=0)
+    away = np.where(seen > 0, 0.5 * z - 0.5 * mean, 0.0)
+    unit = np.abs(away).max(axis=0, initial=0.0)
+    unit = np.where(unit > 0, unit, 1.0)
+    with np.errstate(over="ignore"):
+        spread = 4 * (seen * (away / unit) ** 2).sum(axis=0) / total * unit * unit
+    if not np.isfinite(spread).all():
+        raise DataError(sentence(whose, "the variance of each column must be a number", "values too far apart"))
+    return mean, spread
+
+
+def unsigned_variance(variance: Any, whose: str) -> Array:
+    """A variance that was given, which cannot be negative."""
+    given = parameter(variance, whose, "variance")
+    if not (given >= 0).all():
+        raise DomainError(sentence(f"{whose}.from_moments", "variance must not be negative", float(given.min())))
+    return given
+
+
+def refuse_few(weight: Array, more_than: float, whose: str) -> None:
+    """An estimate of each column needs more rows than that."""
+    if not (weight > more_than).all():
+        expected = f"each column must have been seen in more than {more_than:g} rows"
+        raise DataError(sentence(whose, expected, float(np.min(weight, initial=np.inf))))

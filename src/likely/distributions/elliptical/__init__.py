@@ -1,0 +1,1 @@
+"""Elliptical distributions with any radial profile."""

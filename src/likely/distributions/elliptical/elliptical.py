@@ -1,0 +1,420 @@
+"""Elliptical laws: contours are ellipses, and a profile of one variable says how the density falls across them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import (
+    Array,
+    BadEntry,
+    Index,
+    n_rows,
+    numbers,
+    parameter,
+    refuse_infinite,
+    rows,
+    sliceable,
+    weights,
+)
+from likely.core.blocks import BLOCKS, ROWS, Blocks
+from likely.core.engine import Threads, map_rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.fit_loop import Step
+from likely.core.warnings import tell, unheard
+from likely.distributions.distribution import Law, in_units, lone
+from likely.distributions.elliptical.radial_profile import (
+    PROFILES,
+    Profile,
+    check_function,
+    log_volume,
+    mean_log,
+    profile_of,
+)
+from likely.distributions.elliptical.weighted_rows import WeightedRows, side_by_side, weighted_rows
+from likely.distributions.gaussian import moments
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.gaussian.moments import Moments
+from likely.distributions.gaussian.variance_floors import column_floor, lift
+from likely.distributions.statistics.counts import member_weights, one_column
+from likely.distributions.student_t.em_extrapolation import Climb
+from likely.distributions.student_t.student_t_m_step import prior_mode
+from likely.distributions.symmetric import Centred
+from likely.numerics import spd
+
+if TYPE_CHECKING:
+    from likely.distributions.elliptical.radial_quantiles import Sides
+
+ROUNDS = 2000  # of reweighting in one refit, at most
+STILL = 1e-12  # a step this small, in units of the scale, is none
+SOME = 16_384  # rows that a first climb takes, where there are many
+HALVINGS = 30
+SLOWEST = 1 / 64  # share of a step that overshoots, again and again
+
+
+class _Pulled(NamedTuple):
+    """What a prior's mode needs: moments under weights w r, and the plain weight of the rows."""
+
+    moments: Moments
+    rows: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Elliptical(Centred, Law):
+    """p(x) = c det(S)^{−1/2} f(q), q = (x − μ)ᵀ S⁻¹ (x − μ), for any radial profile f   (Ney 1.5).
+
+    `profile` is a name: "gaussian" e^{−q/2}, "t" (1 + q/ν)^{−(ν+d)/2}, "laplace" e^{−√q}, "power" e^{−q^β/2},
+    "logistic" e^{−√q}/(1 + e^{−√q})², "uniform" (1 inside the ellipse q ≤ 1), with `shape` ν or β; or a function
+    log f(q), whose normaliser is then found by adaptive quadrature to 1e-10 (such a law cannot be saved). `scale` is S:
+    a number, (d,), (d, d), or (K, d, d) for a stack.
+
+    Learning reweights rows by r = −2f′(q)/f(q). Where log f is convex in q (all but "power" with β > 1 and "uniform")
+    each step raises the likelihood; where it is not, steps are halved until they do. Rows must be complete:
+    other marginals than those of "gaussian" and "t" have profiles of another kind.
+
+    >>> Elliptical("laplace", [0.0], 1.0).log_prob([[0.0], [2.0]]).round(4)
+    array([-0.6931, -2.6931])
+    >>> Elliptical(lambda q: -0.5 * q, [0.0, 0.0], 1.0).log_prob([[0.0, 0.0]]).round(6)
+    array([-1.837877])
+    """
+
+    profile: Any
+    centre: Array  # (d,) or (K, d)
+    scale: Array = 1.0  # type: ignore[assignment]  # (d, d) or (K, d, d)
+    shape: Array = None  # type: ignore[assignment]  # (): the profile's own parameter
+
+    def __post_init__(self) -> None:
+        if not callable(self.profile) and self.profile not in PROFILES:
+            expected = f"profile must be one of {', '.join(PROFILES)}, or a function log f(q)"
+            raise DomainError(sentence("Elliptical", expected, repr(self.profile)))
+        centre = np.atleast_1d(parameter(self.centre, "Elliptical", "centre"))
+        if centre.ndim > 2 or 0 in centre.shape:
+            raise ShapeError(sentence("Elliptical", "centre must have shape (d,) or (K, d)", centre.shape))
+        if callable(self.profile):
+            check_function(self.profile, centre.shape[-1])
+        default = 1.0 if callable(self.profile) else PROFILES[self.profile].default
+        shape = parameter(default if self.shape is None else self.shape, "Elliptical", "shape")
+        if shape.ndim or not shape > 0:
+            raise DomainError(sentence("Elliptical", "shape must be one positive number", shape.tolist()))
+        spread = Gaussian(centre, parameter(self.scale, "Elliptical", "scale")).covariance_matrix
+        if spd.cholesky(np.ascontiguousarray(spread)) is None:
+            raise DomainError(sentence("Elliptical", "scale must be positive definite", "a singular one"))
+        self._set(centre=centre, scale=np.array(spread), shape=shape)
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.centre.shape[-1])
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return len(self.centre) if self.centre.ndim == 2 else None
+
+    def member(self, k: int) -> Elliptical:
+        """One member of a stack."""
+        return self.replace(centre=self.centre[k].copy(), scale=self.scale[k].copy())
+
+    def some(self, index: Any) -> Elliptical:
+        """Some members, as a stack."""
+        return self.replace(centre=self.centre[index], scale=self.scale[index])
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: centres and scales; the profile is given."""
+        d = self.dim
+        return (self.members or 1) * (d + d * (d + 1) // 2)
+
+    @cached_property
+    def _radial(self) -> Profile:
+        return profile_of(self.profile)
+
+    @cached_property
+    def _gaussian(self) -> Gaussian:
+        return Gaussian.trusted(mean=self.centre, covariance=self.scale, kind="full")
+
+    @property
+    def _shape(self) -> Gaussian:
+        return self._gaussian
+
+    @cached_property
+    def _constant(self) -> float:
+        return -log_volume(self._radial, float(self.shape), self.dim)
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x) for complete rows (n, d): (n,), or (n, K) for a stack."""
+        x = sliceable(x, self.dim)
+        form = self._gaussian.form
+        logdet = form.logdet if self.members else form.logdet[0]
+
+        def evaluate(block: Any) -> Array:
+            z = self._complete(rows(block, self.dim, "Elliptical"))
+            q = self._gaussian.squared_distance(z)
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self._constant - 0.5 * logdet + self._radial.log_f(q, float(self.shape), self.dim)
+
+        return map_rows(evaluate, x, self.members)
+
+    def _complete(self, z: Array) -> Array:
+        refuse_infinite(z, "Elliptical")
+        bad = np.argwhere(np.isnan(z))
+        if len(bad):
+            i, j = (int(k) for k in bad[0])
+            remedy = "leave the row out, or use StudentT or Gaussian, which integrate gaps out"
+            raise BadEntry("Elliptical", "rows must be complete, without NaN", z[i, j], i, j, remedy)
+        return z
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack: a direction at random, a radius from the profile."""
+        lead = () if self.members is None else (self.members,)
+        count = n * (self.members or 1)
+        z = rng.standard_normal((count, self.dim))
+        z /= np.linalg.norm(z, axis=1, keepdims=True)
+        z *= self._radial.radius(count, float(self.shape), self.dim, rng)[:, None]
+        root = self._gaussian.form.roots
+        assert root is not None
+        root = root if self.members else root[0]
+        return self.centre + np.einsum("...ij,...j->...i", root, z.reshape((n, *lead, self.dim)))
+
+    # ---------------------------------------------------------------- moments
+
+    @property
+    def mean(self) -> Array:
+        """The centre, where there is a mean: a t profile has one for shape above 1."""
+        if self.profile == "t" and not self.shape > 1:
+            expected = "the mean of a t profile exists for shape above 1"
+            raise DomainError(sentence("Elliptical", expected, float(self.shape), "use mode"))
+        return self.centre
+
+    @property
+    def covariance(self) -> Array:
+        """E q / d · S."""
+        return self._radial.spread(float(self.shape), self.dim) / self.dim * self.scale
+
+    @property
+    def variance(self) -> Array:
+        """Variance of each column, the shape of the centre."""
+        return np.array(np.diagonal(self.covariance, axis1=-2, axis2=-1))
+
+    def entropy(self, bits: bool = False) -> Any:
+        """−E log p: the profile's mean of log f over the radius, in closed form or by quadrature to 1e-10."""
+        logdet = self._gaussian.form.logdet
+        mean = mean_log(self.profile, float(self.shape), self.dim)
+        return in_units(lone(0.5 * (logdet if self.members else logdet[0]) - self._constant - mean), bits)
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x) for one column; (n, K) for a stack. In closed form, or by quadrature to 1e-10 for a function.
+
+        >>> Elliptical("logistic", [0.0], 1.0).cdf([0.0, 1.0]).round(4)
+        array([0.5   , 0.7311])
+        """
+        centre, unit, sides = self._on_the_line()
+        z = (one_column(x, self.members) - centre) / unit
+        tail = 0.5 * sides.outside(np.abs(z))
+        return np.where(z < 0, tail, 1.0 - tail)
+
+    def quantile(self, p: Any) -> Array:
+        """x with P(X ≤ x) = p for one column; (n, K) for a stack. NaN outside 0 … 1.
+
+        >>> Elliptical("uniform", [1.0], 4.0).quantile([0.0, 0.5, 0.75])
+        array([-1.,  1.,  2.])
+        """
+        centre, unit, sides = self._on_the_line()
+        p = np.asarray(p, dtype=np.float64)
+        p = p[..., None] if self.members else p
+        sound = (p >= 0) & (p <= 1)
+        asked = np.where(sound, p, 0.5)
+        with np.errstate(divide="ignore"):
+            r = sides.radius(np.abs(2 * asked - 1), 2 * np.minimum(asked, 1 - asked))
+        return np.where(sound, centre + unit * np.where(asked < 0.5, -r, r), np.nan)
+
+    def _on_the_line(self) -> tuple[Any, Any, Sides]:
+        """Centre and scale of the one column, and shares by distance."""
+        if self.dim != 1:
+            expected, remedy = "cdf and quantile are for one column", 'marginals are known of "gaussian" and "t"'
+            raise DomainError(sentence("Elliptical", expected, f"{self.dim} columns", remedy))
+        from likely.distributions.elliptical.radial_quantiles import sides_of
+
+        return self.centre[..., 0], np.sqrt(self.scale[..., 0, 0]), sides_of(self.profile, float(self.shape))
+
+    def marginal(self, columns: Sequence[int]) -> Elliptical:
+        """The law of some columns, where its profile is known: "gaussian" and "t" stay themselves."""
+        if self.profile not in ("gaussian", "t"):
+            expected = 'marginals are known of the profiles "gaussian" and "t"'
+            raise DomainError(sentence("Elliptical", expected, repr(self.profile), "use draws: sample(n, rng)[:, j]"))
+        part = self._gaussian.marginal(columns)
+        return self.replace(centre=part.mean, scale=np.array(part.covariance_matrix))
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def blank(
+        cls, x: Any, profile: Any = "power", members: int | None = None, shape: float | None = None
+    ) -> Elliptical:
+        """A first look: mean and variances of a block of rows, in the units of the profile."""
+        z = rows(x, None, "Elliptical")
+        refuse_infinite(z, "Elliptical")
+        start = Gaussian.blank(z, kind="diagonal")
+        lead = () if members is None else (members,)
+        centre = np.array(np.broadcast_to(start.mean, (*lead, start.dim)))
+        made = cls(profile, start.mean, np.diag(start.variance), shape)  # type: ignore[arg-type]
+        scale = made.scale / made._units
+        return made.replace(centre=centre, scale=np.array(np.broadcast_to(scale, (*lead, *scale.shape))))
+
+    @property
+    def _units(self) -> float:
+        """E q / d, or 1 where there is no variance."""
+        try:
+            return self._radial.spread(float(self.shape), self.dim) / self.dim
+        except DomainError:
+            return 1.0
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> WeightedRows:
+        """The distinct rows with their weights: no sum is enough for any profile."""
+        n = n_rows(x)
+        w = weights(weight, n, "Elliptical")
+        x = x if hasattr(x, "shape") else numbers(x, "Elliptical")
+        if n > ROWS * BLOCKS:
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+        z = self._complete(rows(x, self.dim, "Elliptical"))
+        return weighted_rows(z, member_weights(w, owner, n, self.members, "Elliptical"), self.members)
+
+    def refit(self, stats: WeightedRows, prior: Any = None) -> Elliptical:
+        """Maximum likelihood, or the posterior mode with a Gaussian's prior for centre and scale."""
+        self._suited(stats)
+        if not self._radial.learns:
+            expected = f"the profile {self.profile!r} is not learnt"
+            raise DomainError(sentence("Elliptical", expected, remedy='take "power" with a large shape, or build it'))
+        if prior is None and not stats.total_weight > 0:
+            raise DataError(sentence("Elliptical", "at least one row with weight is needed", "none", "or give a prior"))
+        if self.members is None:
+            return self._climbed(stats.values, stats.each, prior, stats)
+        found = [self.member(k) for k in range(self.members)]
+        for k, own in enumerate(stats.each):
+            if prior is not None or own.any():
+                found[k] = found[k]._climbed(stats.values[own > 0], own[own > 0], prior, stats)
+        return self.replace(centre=np.stack([f.centre for f in found]), scale=np.stack([f.scale for f in found]))
+
+    def _climbed(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
+        """Reweight rows until nothing moves; a step that would lose is halved."""
+        begin = self._from_some(z, w, prior, stats)
+        first, done = begin._extrapolated(z, w, prior, stats)
+        return first if done else first._stepwise(z, w, prior, stats)
+
+    def _from_some(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
+        """Many rows: a start that a sample of them agrees on, so that few passes over all are left."""
+        every = len(z) // SOME
+        if every < 4:
+            return self
+        few, share = z[::every], w[::every]
+        with unheard():
+            return self._climbed(few, share * (w.sum() / share.sum()), prior, stats) if share.any() else self
+
+    def _extrapolated(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> tuple[Elliptical, bool]:
+        """Steps that lead to where plain ones would end, and whether that was found."""
+
+        def look(model: Elliptical) -> Step:
+            return Step(model, stats, model._height(z, w, prior), prior)
+
+        last, done = Climb(look, lambda step: step.model._step(z, w, prior, stats), ROUNDS // 10, STILL).run(look(self))
+        return last.model, done
+
+    def _stepwise(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
+        """Plain steps, each damped as much as it needs."""
+        now, height, pace, before = self, self._height(z, w, prior), 1.0, None
+        for _ in range(ROUNDS):
+            aim = now._step(z, w, prior, stats)
+            unit = np.sqrt(np.diagonal(now.scale))
+            change = (aim.scale - now.scale) / unit[:, None] / unit
+            way = np.concatenate([(aim.centre - now.centre) / unit, change.ravel()])
+            if before is not None and way @ before < 0:
+                pace = max(0.5 * pace, SLOWEST)  # to and fro: each step goes too far
+            after, reached = now._towards(aim, height, z, w, prior, pace)
+            moved = now._apart(after)
+            now, height, before = after, max(height, reached), way
+            if moved <= STILL:
+                return now
+        tell(f"Elliptical: not converged: {ROUNDS} steps made, still moving by {moved:.1g} of the scale")
+        return now
+
+    def _height(self, z: Array, w: Array, prior: Any) -> float:
+        with np.errstate(invalid="ignore"):
+            value = float((w * self.log_prob(z))[w > 0].sum())
+        return value if prior is None else value + float(np.sum(prior.log_density(self._gaussian)))
+
+    def _step(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
+        """Where one round of reweighting leads."""
+        r = w * self._radial.pull(self._gaussian.squared_distance(z), float(self.shape), self.dim)
+        found = moments.of_rows(z, r, self.centre.copy())
+        if found is None:
+            raise moments.overflow()
+        n = np.asarray(w.sum())
+        if prior is not None:
+            point = prior_mode(prior, _Pulled(found, n), np.ones(()), "full")  # type: ignore[arg-type]
+            return self.replace(centre=point.mean, scale=np.array(point.covariance))
+        spread = (found.scatter / n)[None].copy()
+        whole = moments.of_rows(stats.values, np.atleast_2d(stats.each).sum(axis=0), self.centre.copy())
+        note = lift(spread, 0, column_floor(whole), "full") if whole is not None else ""
+        if note:
+            tell(f"Elliptical: {note.replace('covariance', 'scale')}")
+        return self.replace(centre=found.mean, scale=spread[0])
+
+    def _towards(
+        self, aim: Elliptical, height: float, z: Array, w: Array, prior: Any, share: float
+    ) -> tuple[Elliptical, float]:
+        """A share of the way to the aim, or the first point half way and half way again that is not lower."""
+        slack = 1e-14 * abs(height) if np.isfinite(height) else 0.0
+        for _ in range(HALVINGS):
+            centre = self.centre + share * (aim.centre - self.centre)
+            scale = self.scale + share * (aim.scale - self.scale)
+            one = aim if share == 1 else self.replace(centre=centre, scale=spd.symmetric(scale))
+            reached = one._height(z, w, prior)
+            if reached >= height - slack:
+                return one, reached
+            share *= 0.5
+        return self, height
+
+    def _apart(self, other: Elliptical) -> float:
+        unit = np.sqrt(np.diagonal(other.scale))
+        centre = np.abs(other.centre - self.centre) / unit
+        return float(max(centre.max(), (np.abs(other.scale - self.scale) / unit[:, None] / unit).max()))
+
+    def objective(self, stats: WeightedRows, prior: Any = None) -> float:
+        """Log-likelihood of the rows (+ log prior)."""
+        self._suited(stats)
+        logs = self.log_prob(stats.values).T if len(stats.values) else np.zeros(stats.each.shape)
+        value = float((stats.each * logs)[stats.each > 0].sum())
+        return value if prior is None else value + float(np.sum(prior.log_density(self._gaussian)))
+
+    def weak_prior(self, stats: WeightedRows) -> Any:
+        """The weak prior of a Gaussian with these rows, its scale in the units of the profile."""
+        from likely.distributions.priors.weak_prior import weak_gaussian
+
+        origin = np.atleast_2d(self.centre).mean(axis=0)
+        if self.members is None:
+            found = moments.of_rows(stats.values, stats.each, origin)
+        else:
+            found = moments.of_weighted_rows(stats.values, np.ascontiguousarray(stats.each.T), origin)
+        if found is None:
+            raise moments.overflow()
+        prior = weak_gaussian(self._gaussian, found)
+        return prior.replace(scale=prior.scale / self._units)
+
+    def _suited(self, stats: Any) -> None:
+        lead = self.centre.shape[:-1]
+        if not isinstance(stats, WeightedRows) or stats.values.shape[1] != self.dim or stats.each.shape[:-1] != lead:
+            got = getattr(getattr(stats, "values", None), "shape", type(stats).__name__)
+            raise ShapeError(sentence("Elliptical", f"rows of {self.dim} columns are needed", got))
+
+    def joined_stats(self, parts: list[WeightedRows]) -> WeightedRows:
+        """Statistics of several runs of members as those of all of them."""
+        return side_by_side(parts)

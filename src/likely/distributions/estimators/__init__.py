@@ -1,0 +1,1 @@
+"""Estimators of the distributions of single columns, of binary rows and of products."""

@@ -1,0 +1,54 @@
+"""Chances of success that vary from row to row, learnt from counts of successes."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from likely.core.warnings import tell
+from likely.distributions.estimators.count_density import TrialsDensity
+from likely.distributions.univariate.beta_binomial import BetaBinomial
+from likely.estimators.shell import EM, PRIOR
+
+
+class BetaBinomialDensity(TrialsDensity):
+    """Learn independent columns of successes among known trials whose chance varies: `model_` is a `BetaBinomial`.
+
+    - **trials**: how many trials a count is of: one number, or one per column; None takes the largest count of each
+      column, and says so (that is the least it can be).
+    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
+
+    >>> import likely as lk
+    >>> lk.BetaBinomialDensity(trials=4).fit([[0], [2], [4], [4], [0]]).a_.round(2)
+    array([0.15])
+    """
+
+    _law = BetaBinomial
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "trials": [Interval(Real, 1, None, closed="left"), "array-like", None], "prior": PRIOR, **EM,
+    }  # fmt: skip
+
+    def __init__(self, *, trials: Any = None, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+        super().__init__(prior=prior, max_iter=max_iter, tol=tol)
+        self.trials = trials
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        like = np.atleast_1d(np.atleast_2d(model.binomial_like).any(axis=0))
+        if like.any():
+            which = self._are(np.flatnonzero(like))
+            text = "spread no more than a binomial law: a + b stands for infinity"
+            tell(f"BetaBinomialDensity: {which} {text}")
+        return model
+
+    @property
+    def a_(self) -> Any:
+        """The learnt a (d,)."""
+        return self._learnt.a
+
+    @property
+    def b_(self) -> Any:
+        """The learnt b (d,)."""
+        return self._learnt.b

@@ -1,0 +1,160 @@
+"""Probabilities of levels learnt from categories of any kind."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import validate_data
+
+from likely.core.columns import Columns
+from likely.core.errors import DataError, sentence
+from likely.core.warnings import tell
+from likely.distributions.categorical.categorical import UNKNOWN, Categorical, LevelCounts, found_levels, is_missing
+from likely.distributions.product import Product, ProductStats
+from likely.estimators.border import foreign, refuse_dates
+from likely.estimators.outward import filled_in
+from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
+
+
+class NotACategory(DataError, TypeError):
+    """A cell holds something that can be no category."""
+
+
+class CategoricalDensity(DensityEstimator):
+    """Learn the probability of each level: `model_` is a `Categorical`, or a `Product` of them for several columns.
+
+    Levels are strings, numbers or booleans, found in the data; `partial_fit` may bring new ones. None and NaN
+    are missing. A level that training never saw has probability 0.
+
+    - **prior**: "weak" (one fictitious row, spread over the levels), None for maximum likelihood, a number a
+      (Dirichlet with a fictitious rows of each level, so 1 is Laplace's rule as a mode), or a `Prior`.
+    - **predictive**: True integrates the probabilities out: the mean of their posterior, not its mode.
+
+    >>> import likely as lk
+    >>> d = lk.CategoricalDensity(prior=None).fit([["red"], ["blue"], ["red"], ["red"]])
+    >>> d.model_.levels.tolist(), d.model_.probs.tolist()
+    (['blue', 'red'], [0.25, 0.75])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], "predictive": ["boolean"], **EM,
+    }  # fmt: skip
+
+    def __init__(
+        self, *, prior: Any = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
+    ) -> None:
+        self.prior = prior
+        self.predictive = predictive
+        self.max_iter = max_iter
+        self.tol = tol
+
+    _model_types = (Categorical, Product)
+
+    _added: ClassVar[dict[str, Any]] = {"predictive": False}  # settings that older files lack
+
+    def _blank(self, X: Any, members: int | None = None) -> Categorical | Product:
+        if len(X) >= 20 and any(len(np.unique(X[:, j].astype(str))) == len(X) for j in range(X.shape[1])):
+            text = "CategoricalDensity: a column has as many levels as rows: is it a number, or an identifier?"
+            tell(text)
+        columns = [Categorical.over(_levels([X[:, j]]), members) for j in range(X.shape[1])]
+        return columns[0] if len(columns) == 1 else Product(tuple(zip(self._column_names(), columns, strict=True)))
+
+    def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+        if isinstance(model, Categorical):
+            return _widened(model, stats, X[:, 0])
+        grown = [_widened(part, stats[name], X[:, j]) for j, (name, part) in enumerate(model.parts)]
+        models = tuple((name, m) for name, (m, _) in zip(model.names, grown, strict=True))
+        return Product(models), ProductStats(tuple((name, s) for name, (_, s) in zip(model.names, grown, strict=True)))
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        return predictive(model, stats, prior, "CategoricalDensity") if self.predictive else model
+
+    def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
+        parts = [model] if isinstance(model, Categorical) else [p for _, p in model.parts]
+        strange = {
+            name: mask
+            for j, (name, part) in enumerate(zip(self._column_names(), parts, strict=True))
+            if (mask := part.encode(X[:, j]) == UNKNOWN).any()
+        }
+        return (self._forgotten(X, strange) if strange else X), strange
+
+    def _forgotten(self, X: Any, strange: dict[str, Any]) -> Any:
+        """A copy of the rows in which what was never seen is missing."""
+        out, names = X.astype(object), self._column_names()
+        for name, mask in strange.items():
+            out[mask, names.index(name)] = None
+        return out
+
+    def _prior_rule(self) -> Any:
+        if isinstance(self.prior, Real):
+            return lambda model, stats: _symmetric(model, float(self.prior))
+        return self.prior
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        X = foreign(X)
+        refuse_dates(X, "CategoricalDensity")
+        X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        for j in range(X.shape[1]) if X.dtype == object else ():
+            refuse_objects(X[:, j])
+        return X
+
+    _looks_once = False  # levels are where they are
+
+    def _outward(self, rows: Any, like: Any = None) -> Any:
+        """Rows of the model as a table (n, d) of levels, or as the rows `like` that they are made of."""
+        columns = [rows[name] for name in rows] if isinstance(rows, Columns) else [rows]
+        kinds = {column.dtype.kind for column in columns}
+        table = np.column_stack(columns if len(kinds) == 1 else [column.astype(object) for column in columns])
+        return table if like is None else filled_in(like, table)
+
+    @property
+    def levels_(self) -> list[Any]:
+        """The levels of each column."""
+        parts = [self.model_] if isinstance(self.model_, Categorical) else [p for _, p in self.model_.parts]
+        return [part.values for part in parts]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
+
+
+def refuse_objects(column: Any) -> None:
+    """Cells must be strings, numbers or missing."""
+    for i, cell in enumerate(column):
+        if not (isinstance(cell, str | Real | np.generic) or is_missing(cell)):
+            expected = "a category argument must be a string or a number"
+            raise NotACategory(sentence("CategoricalDensity", expected, f"{type(cell).__name__} at row {i}"))
+
+
+def _levels(columns: list[Any]) -> Any:
+    """The levels that were seen, written out: whole numbers too, so that none stands for 'missing'."""
+    levels = found_levels(columns)
+    return levels if isinstance(levels, np.ndarray) else np.unique(np.concatenate([_numbers(c) for c in columns]))
+
+
+def _numbers(column: Any) -> Any:
+    cells = np.array([c for c in np.asarray(column).tolist() if not is_missing(c)])
+    return cells
+
+
+def _widened(model: Categorical, stats: LevelCounts, column: Any) -> tuple[Categorical, LevelCounts]:
+    """Room for levels that a later chunk brings."""
+    wide = Categorical.over(_levels([model.values, column]), model.members)
+    if wide.values.tolist() == model.values.tolist():
+        return model, stats
+    counts = np.zeros((*stats.counts.shape[:-1], wide.size))
+    counts[..., wide.encode(model.values)] = stats.counts
+    return wide, stats.replace(counts=counts)
+
+
+def _symmetric(model: Any, rows: float) -> Any:
+    from likely.distributions.categorical.dirichlet import Dirichlet
+    from likely.distributions.priors.product_prior import ProductPrior
+
+    if isinstance(model, Categorical):
+        return Dirichlet.symmetric(model.size, 1.0 + rows, levels=model.levels)
+    return ProductPrior(tuple((name, _symmetric(part, rows)) for name, part in model.parts))

@@ -1,0 +1,39 @@
+"""Degrees of freedom learnt from squared distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from likely.distributions.estimators.column_density import ColumnDensity
+from likely.distributions.estimators.gamma_density import without_edges
+from likely.distributions.univariate.chi_square import ChiSquare
+from likely.estimators.shell import DensityEstimator
+
+
+class ChiSquareDensity(ColumnDensity):
+    """Learn independent chi-square columns, the degrees of freedom of each: `model_` is a `ChiSquare`.
+
+    An entry of 0, which no such law gives, counts as not observed, in learning and in scoring; a warning says so.
+
+    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
+
+    >>> import likely as lk
+    >>> lk.ChiSquareDensity(prior=None).fit([[1.0], [2.0], [6.0]]).dof_.round(4)
+    array([3.2213])
+    """
+
+    _law = ChiSquare
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        X = DensityEstimator._rows(self, X, reset)
+        if reset:
+            self._refuse_outside(X, "unsigned")
+        X = without_edges(self, X, X == 0, "0", reset)
+        if reset:
+            self._warn_of_unseen(X)
+        return X
+
+    @property
+    def dof_(self) -> Any:
+        """The learnt degrees of freedom (d,)."""
+        return self._learnt.dof

@@ -1,0 +1,137 @@
+"""The best tree of dependences, learnt from rows of few levels."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import validate_data
+
+from likely.core.warnings import tell
+from likely.distributions.categorical.chow_liu import ChowTree
+from likely.distributions.categorical.pair_counts import UNKNOWN, codes_of, earlier_pairs, joined_levels, levels_of
+from likely.distributions.categorical.sparse_counts import is_sparse
+from likely.distributions.estimators.vocabulary_codes import coded, refuse_unlike_words, worded
+from likely.estimators.border import foreign, refuse_dates
+from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimators.sparse_border import checked_sparse
+
+MANY, FEW = 64, 8  # levels beyond which a column looks like numbers; if broken ones hardly come twice, beyond these
+
+
+class ChowTreeDensity(DensityEstimator):
+    """Learn which column leans on which, and how: `model_` is a `ChowTree`   (Chow and Liu 1968; named in Ney 2.6.2).
+
+    Columns hold numbers of few levels, binary, ternary (−1, 0, 1) or more; levels are found in the data, at most
+    512 a column and 8,192 in all, and `partial_fit` may bring new ones. Pairs are counted, so statistics add, and among
+    all trees the one of highest likelihood is found. NaN is summed out exactly, in scoring and, by EM, in learning (of
+    very many levels a pair counts where both were seen, with a warning). In a classifier each class has its own tree. A
+    level that training never saw has probability 0 (a classifier takes it for missing).
+
+    - **words**: None for columns of numbers; the words of each column where columns hold words, one list per column. A
+      word that is none of them is as a level never seen.
+    - **prior**: "weak" (one row of independent columns with the pooled shares of levels), None for maximum likelihood,
+      a number of such rows, or a `Prior`.
+
+    >>> from likely.distributions.estimators.chow_tree_density import ChowTreeDensity
+    >>> t = ChowTreeDensity().fit([[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0], [1, 1, 1]])
+    >>> t.parents_.tolist(), t.levels_[0].tolist()
+    ([-1, 0, 0], [0.0, 1.0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "words": [list, tuple, None], "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], **EM,
+    }  # fmt: skip
+
+    _added: ClassVar[dict[str, Any]] = {"words": None}  # settings that older files lack
+
+    def __init__(self, *, words: Any = None, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+        self.words = words
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+
+    _model_types = (ChowTree,)
+    _tells_of_gaps = False
+    _for_text = "say which words each column may hold: ChowTreeDensity(words=[['n', 'y'], …])"
+    _looks_once = False  # levels are where they are
+
+    def _blank(self, X: Any, members: int | None = None) -> ChowTree:
+        law = ChowTree.blank(X, members)
+        self._tell_of_measurements([j for j, known in enumerate(law.levels) if _measured(known, X.shape[0])], law)
+        return law
+
+    def _tell_of_measurements(self, odd: list[int], law: ChowTree) -> None:
+        if not odd:
+            return
+        names = ", ".join(str(self._column_names()[j]) for j in odd[:3]) + (", …" if len(odd) > 3 else "")
+        what = f"{_columns(len(odd))} real numbers rather than few levels ({names}: {len(law.levels[odd[0]])} values)"
+        text = "each value becomes a level of its own, and any other has probability 0"
+        tell(f"ChowTreeDensity: {what}: {text}; cut them into bins, or use GaussianDensity or ParzenDensity")
+
+    def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+        levels = joined_levels(model.levels, levels_of(X, "ChowTreeDensity"))
+        return model.grown(levels), stats.grown(levels)
+
+    def _prior_rule(self) -> Any:
+        from likely.distributions.priors.pseudo_data import EarlierData
+
+        if isinstance(self.prior, Real):
+            worth = float(self.prior)
+            return lambda model, stats: EarlierData.trusted(law=model, stats=earlier_pairs(stats, worth))
+        return self.prior
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        if self.words is not None:
+            return self._coded(X, reset)
+        return checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
+
+    def _coded(self, X: Any, reset: bool) -> Any:
+        """Words as their places in the vocabulary."""
+        refuse_unlike_words(self.words, "ChowTreeDensity")
+        X = foreign(X)
+        refuse_dates(X, "ChowTreeDensity")
+        cells = validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
+        return coded(cells, self.words, "ChowTreeDensity")
+
+    def _told(self, rows: Any) -> Any:
+        return rows if self.words is None else worded(rows, self.words)
+
+    def _outward(self, rows: Any, like: Any = None) -> Any:
+        return super()._outward(self._told(rows), like)
+
+    def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
+        strange = codes_of(X.toarray() if scipy.sparse.issparse(X) else X, model.levels, "ChowTreeDensity") == UNKNOWN
+        if not strange.any():
+            return X, {}
+        X = X.toarray() if scipy.sparse.issparse(X) else X
+        names = self._column_names()
+        return np.where(strange, np.nan, X), {names[j]: strange[:, j] for j in np.flatnonzero(strange.any(axis=0))}
+
+    @property
+    def parents_(self) -> Any:
+        """The column that each column leans on (d,); −1 at the root."""
+        return self.model_.parent
+
+    @property
+    def levels_(self) -> Any:
+        """The levels of each column."""
+        return self.model_.levels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _measured(levels: Any, rows: int) -> bool:
+    """True where a column looks like measurements: very many levels, or broken numbers that hardly ever come twice."""
+    broken = bool((levels != np.round(levels)).any())
+    return len(levels) > MANY or (broken and len(levels) > max(FEW, rows / 2))
+
+
+def _columns(n: int) -> str:
+    return "1 column looks like" if n == 1 else f"{n} columns look like"

@@ -1,0 +1,60 @@
+"""What estimators of counts in columns share: fractions are refused, and trials may be given or seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.errors import DataError, sentence
+from likely.core.warnings import tell
+from likely.distributions.column_distribution import refuse_fractions
+from likely.distributions.estimators.column_density import OTHER_LAWS, ColumnDensity
+from likely.distributions.univariate.binomial_trials import largest_counts
+
+
+class CountDensity(ColumnDensity):
+    """Learn laws of counts: numbers that are not whole have probability 0, and are refused."""
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        X = super()._rows(X, reset)
+        if reset:
+            only_whole(self, X)
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        return counts_tags(super().__sklearn_tags__())
+
+
+class TrialsDensity(CountDensity):
+    """Learn laws of successes among known trials."""
+
+    trials: Any
+    _looks_once = False  # the trials are the largest count of all rows, unless they are given
+
+    def _blank(self, X: Any, members: int | None = None) -> Any:
+        given = self.trials is not None
+        if not given:
+            tell(f"{type(self).__name__}: trials were not given: the largest count of each column is taken for them")
+        law: Any = self._law
+        return law.blank(X[:4096], members, trials=self._given(X) if given else largest_counts(np.asarray(X, float)))
+
+    def _given(self, X: Any) -> Any:
+        trials = np.asarray(self.trials, dtype=np.float64)
+        if trials.ndim > 1 or trials.shape not in ((), (1,), (X.shape[1],)):
+            expected = f"trials must be one number, or one for each of the {X.shape[1]} columns"
+            raise DataError(sentence(type(self).__name__, expected, trials.shape))
+        return trials
+
+
+def only_whole(estimator: Any, X: Any) -> None:
+    """Refuse rows, dense or sparse, that hold a number that is not whole, by the name of its column."""
+    named = estimator._titles is not None or hasattr(estimator, "feature_names_in_")
+    names = estimator._column_names() if named else None
+    refuse_fractions(X, type(estimator).__name__, f"round it, or {OTHER_LAWS}", names)
+
+
+def counts_tags(tags: Any) -> Any:
+    """Tags of an estimator that takes whole numbers from 0 on: of scikit-learn's, "categorical" says so."""
+    tags.input_tags.positive_only = tags.input_tags.categorical = True
+    return tags

@@ -1,0 +1,28 @@
+"""Exponential rates learnt from waiting times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from likely.distributions.estimators.column_density import PredictingDensity
+from likely.distributions.univariate.exponential import Exponential
+
+
+class ExponentialDensity(PredictingDensity):
+    """Learn independent exponential waiting times, one rate per column: `model_` is an `Exponential`.
+
+    - **prior**: "weak" (`Gamma.weak`: a tenth of a row that looks like all rows), None for maximum likelihood, or a
+      `Prior`, such as `Gamma(a, b)`.
+    - **predictive**: True integrates the rates out: `model_` is then a `Lomax`.
+
+    >>> import likely as lk
+    >>> lk.ExponentialDensity(prior=None).fit([[1.0], [2.0], [6.0]]).rate_.round(4)
+    array([0.3333])
+    """
+
+    _law = Exponential
+
+    @property
+    def rate_(self) -> Any:
+        """The learnt rates (d,)."""
+        return self._learnt.rate

@@ -1,0 +1,67 @@
+"""Positive numbers learnt as gamma laws."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+
+from likely.core.warnings import tell
+from likely.distributions.estimators.column_density import ColumnDensity
+from likely.distributions.univariate.gamma import Gamma
+from likely.estimators.shell import EM, PRIOR, DensityEstimator
+
+
+class GammaDensity(ColumnDensity):
+    """Learn independent gamma laws of positive numbers, a shape and a rate per column: `model_` is a `Gamma`.
+
+    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
+    - **zeros**: "missing": a 0, which no gamma law gives, counts as not observed, in learning and in scoring, and a
+      warning says so; "error": it is refused in learning, and has the law's own density after.
+
+    >>> import likely as lk
+    >>> lk.GammaDensity(prior=None).fit([[1.0], [2.0], [6.0]]).shape_.round(3)
+    array([2.])
+    """
+
+    _law = Gamma
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "prior": PRIOR, "zeros": [StrOptions({"missing", "error"})], **EM,
+    }  # fmt: skip
+
+    def __init__(self, *, prior: Any = "weak", zeros: str = "missing", max_iter: int = 100, tol: float = 1e-6) -> None:
+        super().__init__(prior=prior, max_iter=max_iter, tol=tol)
+        self.zeros = zeros
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        X = DensityEstimator._rows(self, X, reset)
+        if reset:
+            support = "unsigned" if self.zeros == "missing" else "positive"
+            self._refuse_outside(X, support)
+        X = without_edges(self, X, X == 0, "0", reset) if self.zeros == "missing" else X
+        if reset:
+            self._warn_of_constants(X)
+            self._warn_of_unseen(X)
+        return X
+
+    @property
+    def shape_(self) -> Any:
+        """The learnt shapes (d,)."""
+        return self._learnt.shape
+
+    @property
+    def rate_(self) -> Any:
+        """The learnt rates (d,)."""
+        return self._learnt.rate
+
+
+def without_edges(estimator: Any, X: Any, edge: Any, what: str, reset: bool) -> Any:
+    """Rows with some entries as not observed; said once, of the rows that are learnt from."""
+    if not edge.any():
+        return X
+    if reset:
+        which = ", ".join(estimator._column_names()[j] for j in np.flatnonzero(edge.any(axis=0)))
+        share = f"{edge.sum()} of {edge.size} entries"
+        tell(f"{type(estimator).__name__}: {which}: {what} counts as not observed ({share})")
+    return np.where(edge, np.nan, X).astype(X.dtype)

@@ -1,0 +1,83 @@
+"""Poisson rates learnt from counts."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from likely.distributions.categorical.sparse_counts import is_sparse
+from likely.distributions.estimators.column_density import OTHER_LAWS
+from likely.distributions.estimators.count_density import counts_tags, only_whole
+from likely.distributions.univariate.poisson import Poisson
+from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
+from likely.estimators.sparse_border import checked_sparse, refuse_negative
+
+
+class PoissonDensity(DensityEstimator):
+    """Learn independent Poisson counts, one rate per column: `model_` is a `Poisson`.
+
+    Rows are dense or sparse (SciPy's matrices stay sparse).
+
+    - **prior**: "weak" (`Gamma.weak`: the column's own mean, worth a tenth of a row), None for maximum likelihood,
+      a number a (the mean of each column, worth a rows), or a `Prior`.
+    - **predictive**: True integrates the rates out: `model_` is then a `NegativeBinomial`.
+
+    >>> import likely as lk
+    >>> lk.PoissonDensity(prior=None).fit([[1], [2], [6]]).rate_
+    array([3.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], "predictive": ["boolean"], **EM,
+    }  # fmt: skip
+
+    def __init__(
+        self, *, prior: Any = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
+    ) -> None:
+        self.prior = prior
+        self.predictive = predictive
+        self.max_iter = max_iter
+        self.tol = tol
+
+    _model_types = (Poisson,)
+
+    _added: ClassVar[dict[str, Any]] = {"predictive": False}  # settings that older files lack
+
+    def _blank(self, X: Any, members: int | None = None) -> Poisson:
+        return Poisson.blank(X[:4096], members)
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        return predictive(model, stats, prior, "PoissonDensity") if self.predictive else model
+
+    def _prior_rule(self) -> Any:
+        from likely.distributions.univariate.gamma import Gamma
+
+        if isinstance(self.prior, Real):
+            return lambda model, stats: Gamma.weak(stats, worth=float(self.prior))
+        return self.prior
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        X = checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
+        if reset and is_sparse(X):
+            refuse_negative(X, "PoissonDensity")
+        elif reset:
+            with np.errstate(invalid="ignore"):
+                low = X < 0
+            if low.any():
+                raise self._unsuited(X, low, "counts are needed (Negative values in data)", OTHER_LAWS)
+        if reset:
+            only_whole(self, X)
+        return X
+
+    @property
+    def rate_(self) -> Any:
+        """The learnt rates (d,)."""
+        return self._learnt.rate
+
+    def __sklearn_tags__(self) -> Any:
+        tags = counts_tags(super().__sklearn_tags__())
+        tags.input_tags.sparse = True
+        return tags

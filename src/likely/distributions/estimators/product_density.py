@@ -1,0 +1,309 @@
+"""A density of independent parts, each learnt by its own estimator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.validation import validate_data
+
+from likely.core.blocks import Block
+from likely.core.columns import Columns
+from likely.core.errors import DataError, DomainError, by_name, sentence
+from likely.core.fit_loop import resolve_prior
+from likely.distributions.gaussian.estimator import GaussianDensity
+from likely.distributions.priors.product_prior import ProductPrior
+from likely.distributions.product import Product, ProductStats, told_of_part
+from likely.estimators.base import BaseEstimator
+from likely.estimators.border import foreign, refuse_dates
+from likely.estimators.outward import filled_columns, filled_in
+from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
+
+
+class ProductDensity(DensityEstimator, _BaseComposition):
+    """Learn independent parts of unlike kinds: `model_` is a `Product`.
+
+    - **parts**: a list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every
+      column on its own. Rows are `lk.Columns` (or a dict) with the parts' names, a data frame with columns
+      of these names, or an array with one column per part; `columns` names or numbers others.
+    - **prior**: what a part's own "weak" means here: "weak", or None for maximum likelihood. A part's own number or
+      `Prior` stands. Or a `ProductPrior` for the whole.
+
+    >>> import likely as lk
+    >>> rows = lk.Columns(size=[[1.0], [2.0], [4.0]], colour=["red", "blue", "red"])
+    >>> p = lk.ProductDensity([("size", lk.GaussianDensity()), ("colour", lk.CategoricalDensity(prior=None))]).fit(rows)
+    >>> p.model_["colour"].probs.round(3)
+    array([0.333, 0.667])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "parts": [list, tuple, ADensity(), None], "prior": PRIOR, **EM,
+    }  # fmt: skip
+
+    def __init__(self, parts: Any = None, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+        self.parts = parts
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+
+    # ------------------------------------------------------- nested parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, those of named parts as name__parameter."""
+        if _are_named(self.parts):
+            return self._get_params("_pairs", deep=deep)
+        return BaseEstimator.get_params(self, deep=deep)
+
+    def set_params(self, **params: Any) -> ProductDensity:
+        """Set parameters, also nested ones."""
+        if _are_named(params.get("parts", self.parts)):
+            if "parts" in params:
+                self.parts = params.pop("parts")
+            self._set_params("_pairs", **params)
+            return self
+        return BaseEstimator.set_params(self, **params)
+
+    @property
+    def _pairs(self) -> list[tuple[str, Any]]:
+        return [(part[0], part[1]) for part in self.parts]
+
+    @_pairs.setter
+    def _pairs(self, pairs: list[tuple[str, Any]]) -> None:
+        self.parts = [(*new, *old[2:]) for new, old in zip(pairs, self.parts, strict=True)]
+
+    # ------------------------------------------------------------------ layout
+
+    _saved = (*DensityEstimator._saved, "parts_", "takes_arrays_")
+
+    def _rows(self, X: Any, reset: bool) -> Columns:
+        X = self._table(X, reset)
+        if reset:
+            self.parts_ = self._laid_out(X)
+            for _, part, _ in self.parts_:
+                part._validate_params()
+        if hasattr(X, "columns"):
+            refuse_dates(X, "ProductDensity", [column for _, _, own in self.parts_ for column in own])
+        return Columns({name: self._rows_of(part, at, X, reset) for name, part, at in self.parts_})
+
+    def _rows_of(self, part: Any, own: list[Any], X: Any, reset: bool) -> Any:
+        """The columns of one part as it takes them; its messages call them as they are called here."""
+        cells = _taken(X, own)
+        width = 1 if isinstance(cells, Columns) else int(np.shape(cells)[-1])
+        part._titles = self._called(own) if width == len(own) else None  # a named part may be of many columns
+        part._chosen = isinstance(self.parts, list | tuple)
+        return part._rows(cells, reset)
+
+    def _table(self, X: Any, reset: bool) -> Any:
+        """The input with named parts or numbered columns, its names and width noted or compared."""
+        X = foreign(X)
+        named = isinstance(X, Mapping) and not issparse(X)  # a dictionary of keys is a sparse matrix, and a Mapping
+        X = Columns.of(X) if named else X
+        if named and reset:
+            self.n_features_in_, self.feature_names_in_ = len(X.parts), np.array(list(X), dtype=object)
+        frame = hasattr(X, "columns")
+        if not named:
+            checked = validate_data(self, X, reset=reset, skip_check_array=frame, dtype=None, ensure_all_finite=False)
+            X = X if frame else checked
+        if reset:
+            self.takes_arrays_ = not (named or frame)
+        return X
+
+    def _laid_out(self, X: Any) -> list[tuple[str, Any, list[Any]]]:
+        """Each part with a fresh estimator and the columns that are its own."""
+        names = list(X) if isinstance(X, Mapping) else list(X.columns) if hasattr(X, "columns") else None
+        if isinstance(self.parts, list | tuple):
+            if not _are_named(self.parts):
+                expected = "parts must be (name, estimator) or (name, estimator, columns), each name once"
+                raise DomainError(sentence("ProductDensity", expected, repr(self.parts)[:80]))
+            width = len(names) if names is not None else X.shape[1]
+            return [(str(p[0]), clone(p[1]), self._own(p, i, names, width)) for i, p in enumerate(self.parts)]
+        one = GaussianDensity("diagonal") if self.parts is None else self.parts
+        keys = names if names is not None else list(range(X.shape[1]))
+        return [(title, clone(one), [key]) for title, key in zip(super()._column_names(), keys, strict=True)]
+
+    def _column_names(self) -> list[str]:
+        """The columns in the order of the parts, which is that of the rows inside."""
+        return self._called([column for _, _, columns in self.parts_ for column in columns])
+
+    def _called(self, own: list[Any]) -> list[str]:
+        """Names of columns that are given by name or number."""
+        outside = super()._column_names()
+        return [outside[c] if isinstance(c, int | np.integer) and not isinstance(c, bool) else str(c) for c in own]
+
+    def _own(self, part: Any, i: int, names: list[Any] | None, width: int) -> list[Any]:
+        """The columns of one part."""
+        if len(part) == 3:
+            return list(part[2]) if isinstance(part[2], list | tuple) else [part[2]]
+        if names is not None:
+            if part[0] not in names:
+                raise DataError(sentence("ProductDensity", f"part {part[0]!r} needs a column of that name", names))
+            return [part[0]]
+        if len(self.parts) != width:
+            expected = f"an array must have one column per part ({len(self.parts)})"
+            raise DomainError(
+                sentence("ProductDensity", expected, width, "or name columns: (name, estimator, columns)")
+            )
+        return [i]
+
+    # ---------------------------------------------------------------- learning
+
+    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+        parts: Any = getattr(self, "parts_", None)
+        shaped = isinstance(parts, list) and all(isinstance(p, list | tuple) and len(p) == 3 for p in parts)
+        if not (shaped and isinstance(model, Product) and model.members == members):
+            return False
+        for name, part, own in parts:
+            if not (isinstance(name, str) and isinstance(part, DensityEstimator) and isinstance(own, list)):
+                return False
+            if name not in model.names:
+                return False
+            if not part._fits(model[name], getattr(part, "n_features_in_", None), members):
+                return False
+        return [p[0] for p in parts] == model.names and isinstance(getattr(self, "takes_arrays_", None), bool)
+
+    def _blank(self, X: Columns, members: int | None = None) -> Product:
+        return self._blank_for(X, members, None)
+
+    def _blank_for(self, X: Columns, members: int | None, weight: Any) -> Product:
+        return Product(tuple((name, part._blank_for(X[name], members, weight)) for name, part, _ in self.parts_))
+
+    def _as_chosen(self, model: Product) -> Self:
+        other = copy(self)
+        other.parts_ = [(name, part._as_chosen(model[name]), own) for name, part, own in self.parts_]
+        return other
+
+    @property
+    def _looks_once(self) -> bool:  # type: ignore[override]
+        return all(part._looks_once for _, part, _ in self.parts_)
+
+    @property
+    def _hides_labels(self) -> bool:  # type: ignore[override]
+        return any(part._hides_labels for _, part, _ in self.parts_)
+
+    def _first(self, X: Columns, weight: Any) -> Product:
+        return Product(tuple((name, part._first(X[name], weight)) for name, part, _ in self.parts_))
+
+    def _started_once(self, blank: Any, X: Any, owner: Any, weight: Any, rng: Any) -> Any:
+        each = ((name, part._started_once(blank[name], X[name], owner, weight, rng)) for name, part, _ in self.parts_)
+        return Product.trusted(parts=tuple(each))
+
+    @property
+    def _wants_rows(self) -> bool:  # type: ignore[override]
+        return any(part._wants_rows for _, part, _ in self.parts_)
+
+    def _look_again(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
+        of = dict.fromkeys(model.names) if prior is None else prior
+        for name, part, _ in self.parts_:
+            mine = None if rows is None else replace(rows, x=rows.x[name])
+            part._look_again(model[name], stats[name], of[name], mine)
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        of = dict.fromkeys(model.names) if prior is None else prior
+        done = tuple((name, part._finish(model[name], stats[name], of[name])) for name, part, _ in self.parts_)
+        return model if all(new is model[name] for name, new in done) else Product.trusted(parts=done)
+
+    def _known(self, X: Columns, model: Any) -> tuple[Columns, dict[str, Any]]:
+        parts, strange = {}, {}
+        for name, part, own in self.parts_:
+            parts[name], found = part._known(X[name], model[name])
+            strange.update({name if len(own) == 1 else f"{name}, {c}": mask for c, mask in found.items()})
+        return (Columns(parts) if strange else X), strange
+
+    def _grown(self, model: Any, stats: Any, X: Columns) -> tuple[Product, ProductStats]:
+        grown = [(name, part._grown(model[name], stats[name], X[name])) for name, part, _ in self.parts_]
+        models = tuple((name, m) for name, (m, _) in grown)
+        return Product(models), ProductStats(tuple((name, s) for name, (_, s) in grown))
+
+    def _prior_rule(self) -> Any:
+        if not (self.prior is None or isinstance(self.prior, str)):
+            return self.prior
+
+        def rule(model: Product, stats: ProductStats) -> ProductPrior:
+            rules = [(name, self._rule_of(part)) for name, part, _ in self.parts_]
+            return ProductPrior(
+                tuple((name, told_of_part(name, resolve_prior, model[name], stats[name], r)) for name, r in rules)
+            )
+
+        return rule
+
+    def _rule_of(self, part: Any) -> Any:
+        """A part's own "weak" means what the whole says; its own number or prior stands."""
+        own = part._prior_rule()
+        return self.prior if isinstance(own, str) else own
+
+    def _in_names(self, text: str) -> str:
+        """Columns are numbered within their part, and the part is named: say which columns of the table they are."""
+        part = re.match(r"part '(.*?)': ", text)
+        own = next((self._called(own) for name, _, own in self.parts_ if part and name == part[1]), [])
+
+        return by_name(text, "column", lambda j: repr(own[j]) if j < len(own) else str(j))
+
+    def _told(self, rows: Columns) -> Columns:
+        return Columns({name: part._told(rows[name]) for name, part, _ in self.parts_})
+
+    def _outward(self, rows: Any, like: Any = None) -> Any:
+        """Rows of the model as they were learnt from, or as the rows `like` that they are made of."""
+        if isinstance(like, Mapping) and not issparse(like):
+            return Columns({**like, **self._columns(rows, Columns.of(like))})
+        columns = self._columns(rows)
+        if like is not None and hasattr(like, "columns"):
+            return filled_columns(like, columns)
+        if like is None and not self.takes_arrays_:
+            return Columns(columns)
+        table = np.column_stack([columns[at] for at in sorted(columns)])
+        return table if like is None else filled_in(like, table, sorted(columns))
+
+    def _columns(self, rows: Any, like: Any = None) -> dict[Any, Any]:
+        """What the parts hold, under the names or numbers that columns have outside."""
+        out = {}
+        for name, part, own in self.parts_:
+            if len(own) == 1:
+                cells = part._outward(rows[name], None if like is None else like[own[0]])
+                flat = like is None and getattr(rows[name], "ndim", 2) == 1
+                out[own[0]] = cells[:, 0] if flat else cells
+                continue
+            table = part._outward(rows[name])
+            each = {column: table[:, j] for j, column in enumerate(own)}
+            out.update(each if like is None else {c: filled_in(like[c], cells) for c, cells in each.items()})
+        return out
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        parts = self._pairs if _are_named(self.parts) else [("", self.parts)]
+        of_parts = [get_tags(part).input_tags for _, part in parts if hasattr(part, "__sklearn_tags__")]
+        tags.input_tags.positive_only = bool(of_parts) and all(t.positive_only for t in of_parts)
+        tags.input_tags.categorical = bool(of_parts) and all(t.categorical for t in of_parts)
+        return tags
+
+
+def _are_named(parts: Any) -> bool:
+    """True for a list of (name, estimator) or (name, estimator, columns)."""
+    if not (isinstance(parts, list | tuple) and parts):
+        return False
+    shaped = all(isinstance(p, list | tuple) and len(p) in (2, 3) and isinstance(p[0], str) for p in parts)
+    return shaped and len({p[0] for p in parts}) == len(parts)
+
+
+def _taken(X: Any, columns: list[Any]) -> Any:
+    """Some columns of an array, a frame or named parts, as rows (n, d)."""
+    known = list(X) if isinstance(X, Columns) else list(X.columns) if hasattr(X, "columns") else range(X.shape[1])
+    missing = [c for c in columns if c not in known]
+    if missing:
+        raise DataError(sentence("ProductDensity", f"column {missing[0]!r} is needed", f"only {list(known)}"))
+    if isinstance(X, np.ndarray):
+        return X[:, columns]
+    part = X[columns[0]] if len(columns) == 1 else np.column_stack([_values(X[c]) for c in columns])
+    part = part if isinstance(part, Columns) else _values(part)
+    return part[:, None] if getattr(part, "ndim", 2) == 1 else part
+
+
+def _values(column: Any) -> Any:
+    return column.to_numpy() if hasattr(column, "to_numpy") else column

@@ -1,0 +1,1 @@
+"""The Gaussian distribution: algebra, moments, shrinkage, missing values, factor models."""

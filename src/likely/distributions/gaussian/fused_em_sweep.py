@@ -1,0 +1,82 @@
+"""The E-step and the sums of the M-step in one sweep: features of a strip of rows are formed once and used twice.
+
+log p(x | k) of all members is one product of the members' natural parameters with the features (1, u, u uᵀ) of
+rows; the statistics are one product of the features with the members' shares. In between, shares are settled by
+whoever owns the labels. Both products find the strip still in cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.distributions.gaussian import moments
+from likely.distributions.gaussian.moments import ColumnMoments, Moments
+
+FAR = 1e4  # squared distance of a mean from the frame's origin, in variances, at which sums are still right to 1e-11
+
+Settle = Callable[[Array, slice], Array]  # logs (K, rows) of a strip become what each member counts of them
+
+
+def shared_sweep(
+    law: Any, x: Array, offset: Array, settle: Settle, edges: list[tuple[int, int]] | None = None,
+    scored: list[float] | None = None,
+) -> Moments | ColumnMoments | None:  # fmt: skip
+    """Statistics of complete rows (n, d) under shares that `settle` makes of log p(x | k) + offset_k.
+
+    None where the sweep does not apply: few members, one covariance for all, rows with gaps, or rows so far out that
+    the product would lose digits. Nothing has been counted then that could not be counted again. `edges` says where
+    strips begin and end, for those that must not be cut elsewhere. `scored` gains Σ share · (log p(x | k) + offset_k).
+    """
+    form, natural = law.form, law._natural
+    if natural is None or form.shared or not form.reach > 0 or form._needles:
+        return None
+    natural = np.array(natural)
+    natural[0] += offset
+    d, (p, K) = x.shape[1], natural.shape
+    sums, kept = np.zeros((p, K)), []
+    constant = (law._constant + offset)[form.thin]
+    length = np.empty(len(x))
+    for at, features in form.strips(x, natural, length, edges):
+        logs = np.matmul(natural.T, features)
+        if len(form.thin):
+            form.white_logs(features[1 : d + 1], constant, logs)
+        kept.append(settle(logs, at))
+        sums += features @ kept[-1].T
+    if not length.max(initial=0.0) <= form.reach:  # a NaN is not below it either
+        return None
+    if scored is not None:
+        scored.append(float(np.vdot(natural, sums)))
+    return _moments(law, x, kept, sums, d)
+
+
+def _moments(law: Any, x: Array, shares: list[Array], sums: Array, d: int) -> Moments | ColumnMoments | None:
+    """Sums of features in the frame's units, as moments about the law's origin."""
+    origin, unit = law.form.frame
+    total, rest = sums[0].copy(), moments._ratio(sums[1 : d + 1].T, sums[0][:, None])
+    shift = np.where(total[:, None] > 0, (origin - law.origin) + rest * unit, 0.0)
+    if law.kind == "full":
+        scatter = moments.unpack(sums[d + 1 :], d) - (total[:, None] * rest)[:, :, None] * rest[:, None, :]
+        square = np.diagonal(scatter, axis1=1, axis2=2)
+        scatter = scatter * unit[:, None] * unit
+    else:
+        scatter = square = sums[d + 1 :].T - total[:, None] * rest**2
+        scatter = scatter * unit**2
+    if not np.isfinite(scatter).all():
+        return None
+    far = np.flatnonzero(moments._far(rest, square, total[:, None], FAR).any(axis=1))
+    again = law.some(far).collect(x, np.concatenate([s[far].T for s in shares])) if len(far) else None
+    if again is not None:  # about their own means, where the frame's origin would cost digits
+        shift[far], scatter[far] = again.shift, again.scatter
+    if law.kind == "full":
+        return Moments.trusted(
+            weight=total, origin=law.origin, shift=shift, scatter=moments._not_negative(scatter),
+            entropy=np.zeros(len(total)), complete=True,
+        )  # fmt: skip
+    weight = np.repeat(total[:, None], d, axis=1)
+    return ColumnMoments.trusted(
+        rows=total, weight=weight, origin=law.origin, shift=shift, scatter=np.maximum(scatter, 0.0)
+    )

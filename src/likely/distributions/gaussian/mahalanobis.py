@@ -1,0 +1,548 @@
+"""Squared distances (x − μ)ᵀ Σ⁻¹ (x − μ) for a whole stack at once: the work inside every elliptical law.
+
+Many members: one matrix product of features of x (1, x, x xᵀ) with the members' natural parameters,
+half the arithmetic of the factor form and none of its temporaries. A member that is very thin in some
+direction would lose digits that way: it goes through white coordinates, one product with inverse factors, whose
+error grows with the thinness and not with its square. Few members, and rows so far out that
+any product would lose digits: the factor form, which is also the oracle.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, Mask, refuse_infinite
+from likely.distributions.gaussian import moments
+from likely.distributions.gaussian.missing_patterns import Patterns, observed
+from likely.numerics import spd
+
+MANY = 4  # members from which the product beats the factors (measured at d = 2 … 64)
+WIDE = 64  # columns up to which it does: the features of a full spread grow with their square
+CHUNK = 1 << 20  # numbers of an intermediate array at a time
+LONG = 10**10  # rows × members × entries of a spread beyond which a compiled loop, 0.3 s to load, pays within one call
+ALLOWED = 1e-9  # absolute error of a distance that the product may make; beyond it, factors
+SWEEP = 3_000_000  # multiplications a strip of a sweep: with more calls, two threads would wait for each other
+NEEDLE = 1e5  # ratio of a column's deviation to that of a thin direction up to which white coordinates are exact enough
+AWAY = 1e10  # squared length in the frame up to which white coordinates are used
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """Centres (K, d) with their spreads: (K, d, d) or (K, d); a leading 1 is one spread for all."""
+
+    mean: Array
+    spread: Array
+    whose: str
+
+    @property
+    def diagonal(self) -> bool:
+        """True if the columns are uncorrelated."""
+        return self.spread.ndim == 2
+
+    @property
+    def shared(self) -> bool:
+        """True if all members have one spread."""
+        return len(self.spread) == 1 and len(self.mean) > 1
+
+    # -------------------------------------------------------------- factors
+
+    @cached_property
+    def roots(self) -> Array | None:
+        """Standard deviations (k, d) or lower factors (k, d, d); None if a spread is degenerate."""
+        if not self.diagonal:
+            return spd.cholesky(self.spread)
+        return np.sqrt(self.spread) if (self.spread > 0).all() else None
+
+    @cached_property
+    def flats(self) -> list[spd.Degenerate]:
+        """For degenerate spreads: the flat of each."""
+        full = self.spread if not self.diagonal else self.spread[:, :, None] * np.eye(self.spread.shape[1])
+        flats = [spd.degenerate(s) for s in full]
+        return [f for f in flats if f is not None]
+
+    @cached_property
+    def logdet(self) -> Array:
+        """log det Σ of each member (K,); of its flat where it is degenerate."""
+        if self.roots is None:
+            each = np.array([f.logdet for f in self.flats])
+        elif self.diagonal:
+            each = np.log(self.spread).sum(axis=1)
+        else:
+            each = spd.logdet(self.roots)
+        return np.broadcast_to(each, (len(self.mean),))
+
+    @cached_property
+    def rank(self) -> Array:
+        """Dimensions that each member's density has (K,)."""
+        d = self.mean.shape[1]
+        each = np.array([f.factor.shape[1] for f in self.flats]) if self.roots is None else np.array([d])
+        return np.broadcast_to(each, (len(self.mean),))
+
+    # ----------------------------------------------------- the product form
+
+    @cached_property
+    def frame(self) -> tuple[Array, Array]:
+        """Origin and unit of each column, near the members, in which features are formed."""
+        variance = self.spread if self.diagonal else np.diagonal(self.spread, axis1=1, axis2=2)
+        unit = np.sqrt(variance.mean(axis=0))
+        return self.mean.mean(axis=0), np.where(unit > 0, unit, 1.0)
+
+    def prepare(self, n: int) -> None:
+        """Before many rows: load the compiled loop if it will save more than the time of loading it."""
+        if self.reach > 0 and n * self.mean.size * (1 if self.diagonal or self.shared else self.mean.shape[1]) > LONG:
+            load_loops()
+
+    @cached_property
+    def _in_frame(self) -> tuple[Array, Array, float]:
+        """Means (K, d) and precisions in the frame's units, and the largest eigenvalue among the latter."""
+        assert self.roots is not None
+        origin, unit = self.frame
+        centre = (self.mean - origin) / unit
+        if self.diagonal:
+            precision = unit**2 / self.spread
+            return centre, precision, float(precision.max())
+        inverse = spd.inverse_factor(self.roots) * unit
+        if self.shared:  # in white coordinates the precision is the identity
+            return centre @ inverse[0].T, inverse[0], 1.0
+        precision = np.swapaxes(inverse, 1, 2) @ inverse
+        return centre, precision, float(self._largest.max())
+
+    @cached_property
+    def _largest(self) -> Array:
+        """The largest eigenvalue of each member's precision in the frame's units (K,)."""
+        unit = self.frame[1]
+        if self.diagonal:
+            return np.broadcast_to((unit**2 / self.spread).max(axis=1), (len(self.mean),))
+        assert self.roots is not None
+        inverse = spd.inverse_factor(self.roots) * unit
+        return np.linalg.norm(inverse, ord=2, axis=(1, 2)) ** 2
+
+    @cached_property
+    def reach(self) -> float:
+        """Squared length in the frame up to which products keep their error below ALLOWED; −1: use factors."""
+        wide = self.mean.shape[1] > WIDE and not (self.diagonal or self.shared)
+        if self.roots is None or len(self.mean) < MANY or wide:
+            return -1.0
+        if not len(self.thin):
+            return self.error_reach
+        regular = np.delete(self._reaches, self.thin)
+        return float(regular.min()) if len(regular) else -1.0 if self._needles else AWAY
+
+    @cached_property
+    def error_reach(self) -> float:
+        """Squared length in the frame up to which distances through precisions are right to ALLOWED."""
+        centre, _, largest = self._in_frame
+        size = (centre**2).sum(axis=1)
+        if self.shared and not self.diagonal:
+            size = self._stretched(size, (((self.mean - self.frame[0]) / self.frame[1]) ** 2).sum(axis=1))
+        return ALLOWED / (self._units * spd.EPS * largest) - float(size.max())
+
+    @property
+    def _units(self) -> float:
+        """Of rounding, in a distance; measured: 8 up to d = 8, 15 at d = 40."""
+        return 16 + 0.5 * self.mean.shape[1]
+
+    # ------------------------------------------------------- thin members
+
+    @cached_property
+    def _reaches(self) -> Array:
+        """`error_reach` of each member on its own (K,)."""
+        centre = self._in_frame[0]
+        return ALLOWED / (self._units * spd.EPS * self._largest) - (centre**2).sum(axis=1)
+
+    @cached_property
+    def thin(self) -> Index:
+        """Members that are so thin in some direction that the product would not reach the rows of the others."""
+        if self.shared or self.diagonal or self.roots is None:
+            return np.empty(0, np.intp)
+        centre = self._in_frame[0]
+        usual = 3 * (centre.shape[1] + float((centre**2).sum(axis=1).max()))
+        return np.flatnonzero(self._reaches < usual)
+
+    @property
+    def _needles(self) -> bool:
+        """True if a member is too thin even for white coordinates."""
+        return bool(self._largest[self.thin].max(initial=0.0) > NEEDLE**2)
+
+    @cached_property
+    def _to_white(self) -> tuple[Array, Array]:
+        """Inverse factors (T·d, d) of the thin members in the frame, and their centres made white (T·d, 1)."""
+        assert self.roots is not None
+        inverse = spd.inverse_factor(self.roots[self.thin]) * self.frame[1]
+        centre = np.einsum("kij,kj->ki", inverse, self._in_frame[0][self.thin])
+        return inverse.reshape(-1, inverse.shape[-1]), centre.reshape(-1, 1)
+
+    def _by_white(self, x: Array) -> Array:
+        """Distances (n, T) to the thin members, some rows at a time."""
+        origin, unit = self._upright
+        step = max(CHUNK // 8 // len(self._to_white[0]), 64)
+        parts = [self.white_distances((x[a : a + step].T - origin) / unit) for a in range(0, max(len(x), 1), step)]
+        return np.concatenate(parts, axis=1).T
+
+    def white_logs(self, u: Array, constant: Array, out: Array) -> None:
+        """Write constant − ½ distance of rows u (d, n) in the frame into the thin members' rows of out (K, n)."""
+        if (from_white := _loop("from_white")) is None:
+            out[self.thin] = -0.5 * self.white_distances(u) + constant[:, None]
+        else:
+            from_white(self._to_white[0] @ u, self._to_white[1], constant, self.thin, out)
+
+    def white_distances(self, u: Array) -> Array:
+        """Distances (T, n) to the thin members of rows u (d, n) in the frame."""
+        inverse, centre = self._to_white
+        v = inverse @ u
+        v -= centre
+        v *= v
+        return np.add.reduce(v.reshape(len(self.thin), len(u), -1), axis=1)
+
+    def _stretched(self, white: Array, plain: Array) -> Array:
+        """Squared length in white coordinates v = Wu, as large as |v||W||u|: what rounding in Wu is relative to."""
+        return np.sqrt(white * plain) * self._stretch
+
+    @cached_property
+    def _stretch(self) -> float:
+        return float(np.linalg.norm(self._in_frame[1]))
+
+    def natural(self, factor: float, constant: Array) -> Array:
+        """Parameters (p, K), one member after another, such that features @ natural = factor · distance + constant."""
+        centre, precision, _ = self._in_frame
+        K, d = centre.shape
+        if self.diagonal:
+            pulled = precision * centre
+            square = np.broadcast_to(factor * precision, (K, d))
+            parts = [factor * (pulled * centre).sum(1) + constant, -2 * factor * pulled, square]
+        elif self.shared:
+            parts = [factor * (centre**2).sum(1) + constant, -2 * factor * centre, np.full(K, factor)]
+        else:
+            pulled = np.einsum("kij,kj->ki", precision, centre)
+            i, j = moments.packing(d)
+            quadratic = factor * precision[:, i, j] * np.where(i == j, 1.0, 2.0)
+            parts = [factor * (pulled * centre).sum(1) + constant, -2 * factor * pulled, quadratic]
+        return np.concatenate([part.reshape(K, -1) for part in parts], axis=1).T
+
+    def features(self, x: Array, circle: Array, out: Array) -> Array:
+        """Write the features of rows into out (p, n) by way of `circle`; their squared length in the frame (n,)."""
+        d = x.shape[1]
+        origin, unit = self._upright
+        u = circle[:d]
+        u[:] = x.T
+        u -= origin
+        u /= unit
+        if self._white:
+            return self._whitened(u, np.einsum("in,in->n", u, u), out)
+        if self.diagonal:
+            out[0], out[1 : d + 1] = 1.0, u
+            np.multiply(u, u, out=out[d + 1 :])
+        else:
+            moments.expand(circle, d, out)
+        return np.add.reduce(out[d + 1 : 2 * d + 1], axis=0)  # the squares come first among the pairs
+
+    def _whitened(self, u: Array, length: Array, out: Array) -> Array:
+        """Write 1, white coordinates v = Wu and |v|² into out (d + 2, n); how long u of that length counts as."""
+        d = len(u)
+        out[0], out[1 : d + 1] = 1.0, self._in_frame[1] @ u
+        np.einsum("in,in->n", out[1 : d + 1], out[1 : d + 1], out=out[d + 1])
+        return self._stretched(out[d + 1], length)
+
+    @cached_property
+    def _upright(self) -> tuple[Array, Array]:
+        """The frame as columns (d, 1)."""
+        origin, unit = self.frame
+        return origin[:, None], unit[:, None]
+
+    # ------------------------------------------------------------ evaluation
+
+    def complete(self, x: Array, factor: float, constant: Array, natural: Array | None = None) -> Array:
+        """factor · distance + constant for complete rows (n, K); rows with a gap come out as NaN."""
+        natural = self.natural(factor, constant) if natural is None and self.reach > 0 else natural
+        with np.errstate(all="ignore"):
+            return self.quietly(x, factor, constant, natural)
+
+    def quietly(self, x: Array, factor: float, constant: Array, natural: Array | None) -> Array:
+        """The same where NumPy was told already to say nothing: that takes a sixth of the time of one row."""
+        if natural is None or self.reach <= 0:
+            return self.by_factors(x, factor, constant)
+        out, length = self._by_product(x, natural)
+        if len(self.thin):
+            out[:, self.thin] = self._thin_distances(x) * factor + constant[self.thin]
+        unsafe = (length > self.reach).nonzero()[0]  # NaN is not: such a row has a gap, and factors do not help
+        if len(unsafe):
+            out[unsafe] = self.by_factors(x[unsafe], factor, constant)
+        return out
+
+    def _thin_distances(self, x: Array) -> Array:
+        if self._needles:
+            return np.stack([self._distance(x, int(k)) for k in self.thin], axis=1)
+        return self._by_white(x)
+
+    def _by_product(self, x: Array, natural: Array) -> tuple[Array, Array]:
+        """features @ natural (n, K), and the rows' squared lengths in the frame (n,).
+
+        A member's numbers stand side by side: so the product is fastest, and so are sums over members.
+        """
+        n, d = x.shape
+        if n < moments.FEW:
+            features = np.empty((len(natural), n))
+            length = self.features(x, np.empty((d + d // 2, n)), features)
+            return np.matmul(natural.T, features).T, length
+        loop = _loop()
+        if loop is not None:
+            return self._by_loop(loop, x, natural)
+        out, length = np.empty((natural.shape[1], n)), np.empty(n)
+        for at, circle, features in moments.feature_strips(n, d, *self._size(natural)):
+            length[at] = self.features(x[at], circle, features)
+            np.matmul(natural.T, features, out=out[:, at])
+        return out.T, length
+
+    def _by_loop(self, loop: Callable[..., Any], x: Array, natural: Array) -> tuple[Array, Array]:
+        """The same to the bit, a strip's features in one sweep."""
+        n, (p, K), (origin, unit) = len(x), natural.shape, self.frame
+        out, length = np.empty((K, n)), np.empty(n)
+        step = min(moments.feature_rows(*self._size(natural)), n)
+        features = moments.scratch("features", p, step)
+        plain = moments.scratch("circle", 1 + x.shape[1], step) if self._white else features
+        for a in range(0, n, step):
+            at = slice(a, min(a + step, n))
+            loop(_for_loop(x[at]), origin, unit, *self._pairs, plain, length[at])
+            part = features[:, : at.stop - a]
+            if self._white:
+                length[at] = self._whitened(plain[1:, : at.stop - a], length[at], part)
+            np.matmul(natural.T, part, out=out[:, at])
+        return out.T, length
+
+    def strips(
+        self, x: Array, natural: Array, length: Array, edges: list[tuple[int, int]] | None = None
+    ) -> Iterator[tuple[slice, Array]]:
+        """Some rows after others: where they stand, and their features (p, rows); `length` (n,) becomes |u|²."""
+        n, d = x.shape
+        loop, (origin, unit) = _loop(), self.frame
+        if edges is None:
+            step = max(min(moments.feature_rows(*self._size(natural), SWEEP), n), 1)
+            edges = [(a, min(a + step, n)) for a in range(0, n, step)]
+        step = max((b - a for a, b in edges), default=1)
+        circle, features = moments.scratch("circle", d + d // 2, step), moments.scratch("features", len(natural), step)
+        for a, b in edges:
+            rows, at, part = b - a, slice(a, b), features[:, : b - a]
+            if loop is None:
+                length[at] = self.features(x[at], circle[:, :rows], part)
+            else:
+                loop(_for_loop(x[at]), origin, unit, *self._pairs, features, length[at])
+            yield at, part
+
+    def _size(self, natural: Array) -> tuple[int, int]:
+        """Number of features, and of rows of the widest product with them."""
+        p, K = natural.shape
+        return p, max(K, self.mean.shape[1]) if self._white else K
+
+    @property
+    def _white(self) -> bool:
+        """True if one full spread serves all members, so that features are white coordinates and their length."""
+        return self.shared and not self.diagonal
+
+    @cached_property
+    def _pairs(self) -> Index:
+        """Columns whose products are features (2, pairs)."""
+        d = self.mean.shape[1]
+        if self._white:
+            return np.empty((2, 0), np.intp)
+        return np.stack([np.arange(d)] * 2) if self.diagonal else moments.packing(d)
+
+    def by_factors(self, x: Array, factor: float, constant: Array) -> Array:
+        """The same by one factor per member: slower, and as exact as the spread allows."""
+        with np.errstate(all="ignore"):
+            if self.shared and self.roots is not None and not self._scattered:
+                out = factor * self._to_all(x) + constant
+            else:
+                out = np.stack([factor * self._distance(x, k) + constant[k] for k in range(len(self.mean))], axis=1)
+        lost = np.isnan(out) & np.isfinite(x).all(axis=1, keepdims=True)
+        if lost.any():  # a finite row so far out that its distance overflows
+            out[lost] = np.inf * np.sign(factor)
+        return out
+
+    @cached_property
+    def _scattered(self) -> bool:
+        """True if centres lie so far apart that distances between white coordinates lose digits near a centre."""
+        assert self.roots is not None
+        away = self.mean - self.frame[0]
+        white = away / self.roots[0] if self.diagonal else spd.solve_factor(self.roots[0], away).T
+        return bool(not (white**2).sum(axis=1).max() <= 1e8)  # 10,000 deviations: 1e-12 of a distance of 1
+
+    def _to_all(self, x: Array) -> Array:
+        """Distances (n, K) under one spread: rows and centres made white once, then compared, some rows at a time."""
+        assert self.roots is not None
+        out = np.empty((len(x), len(self.mean)))
+        origin = self.frame[0]
+        white = [
+            z / self.roots[0] if self.diagonal else spd.solve_factor(self.roots[0], z).T
+            for z in (x - origin, self.mean - origin)
+        ]
+        step = max(1, CHUNK // max(self.mean.size, 1))
+        for a in range(0, len(x), step):
+            away = white[0][a : a + step, None, :] - white[1]
+            np.einsum("nkd,nkd->nk", away, away, out=out[a : a + step])
+        return out
+
+    def _distance(self, x: Array, k: int) -> Array:
+        z = x - self.mean[k]
+        j = k if len(self.spread) > 1 else 0
+        if self.roots is None:
+            flat = self.flats[j]
+            v = z @ flat.inverse
+            off = flat.off(z, np.abs(self.mean[k]))
+            return np.where(off, np.inf, np.einsum("nd,nd->n", v, v)) + 0.0 * z.sum(axis=1)
+        if self.diagonal:
+            v = z / self.roots[j]
+            return np.einsum("nd,nd->n", v, v)
+        v = spd.solve_factor(self.roots[j], z)
+        return np.einsum("dn,dn->n", v, v)
+
+    def incomplete(self, x: Array, quick: bool = True) -> tuple[Array, Array, Array]:
+        """Distance, log det Σ_oo (both (n, K)) and number of seen columns (n,) for rows with gaps.
+
+        `quick=False` takes the route through each pattern's own covariance: the twin that checks the other.
+        """
+        refuse_infinite(x, self.whose)
+        mask = observed(x)
+        if self.roots is None:
+            return self._incomplete_flat(x)
+        if self.diagonal:
+            return self._incomplete_columns(x, mask)
+        return self._incomplete_full(x, mask, quick)
+
+    def _incomplete_columns(self, x: Array, mask: Mask) -> tuple[Array, Array, Array]:
+        assert self.roots is not None
+        seen = mask.astype(np.float64)
+        origin, unit = self.frame
+        u = np.where(mask, (x - origin) / unit, 0.0)
+        near = np.einsum("nd,nd->n", u, u) <= self.reach
+        q = np.empty((len(x), len(self.mean)))
+        if near.any():  # one product of [m, m x, m x²] for all members
+            centre, precision, _ = self._in_frame
+            precision = np.broadcast_to(precision, centre.shape)
+            pulled = precision * centre
+            q[near] = u[near] ** 2 @ precision.T - 2 * u[near] @ pulled.T + seen[near] @ (pulled * centre).T
+        for k in range(len(self.mean)) if not near.all() else ():
+            v = np.where(mask[~near], (x[~near] - self.mean[k]) / self.roots[min(k, len(self.roots) - 1)], 0.0)
+            q[~near, k] = np.einsum("nd,nd->n", v, v)
+        logdet = np.broadcast_to(seen @ np.log(self.spread).T, q.shape)
+        return np.maximum(q, 0.0), logdet, mask.sum(axis=1)
+
+    def _incomplete_full(self, x: Array, mask: Mask, quick: bool) -> tuple[Array, Array, Array]:
+        origin, unit = self.frame
+        filled = np.where(mask, x, origin)
+        u = (filled - origin) / unit
+        q, logdet = np.empty((len(x), len(self.mean))), np.empty((len(x), len(self.mean)))
+        patterns = Patterns.of(mask)
+        if self.shared:
+            return self._incomplete_shared(x, patterns)
+        small = patterns.seen.sum(axis=1) * 2 >= mask.shape[1]
+        if not (quick and self.error_reach > 0):
+            small = np.zeros(len(small), bool)
+        few, rest = patterns.split(small)
+        beyond = self._by_precision(filled, u, few, q, logdet)
+        self._by_covariance(u, rest, q, logdet)
+        if beyond is not None:  # rows out of the product's reach
+            self._by_covariance(u, beyond, q, logdet)
+        logdet += 2 * (mask @ np.log(unit))[:, None]
+        return q, logdet, mask.sum(axis=1)
+
+    @cached_property
+    def _plain(self) -> Array:
+        """Parameters of the bare distance."""
+        return self.natural(1.0, np.zeros(len(self.mean)))
+
+    @cached_property
+    def _for_loops(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Members in the frame's units with K as last axis, as the loops want them."""
+        origin, unit = self.frame
+        centre = np.ascontiguousarray(((self.mean - origin) / unit).T)
+        covariance = np.broadcast_to(self.spread / unit[:, None] / unit, (len(self.mean), len(unit), len(unit)))
+        if self.error_reach > 0 and not self.shared:
+            _, precision, _ = self._in_frame
+            pulled = np.ascontiguousarray(np.einsum("kij,kj->ik", precision, centre.T))
+            base = self.logdet - 2 * np.log(unit).sum()
+        else:
+            precision, pulled, base = np.empty((0, 0, 0)), np.empty((0, 0)), np.empty(0)
+        # copies, always: a read-only view would be one more type, and the loop compiled once more for it
+        covariance, precision = (np.array(np.moveaxis(a, 0, -1), order="C") for a in (covariance, precision))
+        return centre, covariance, precision, pulled, base
+
+    def _by_precision(self, filled: Array, u: Array, few: Patterns, q: Array, logdet: Array) -> Patterns | None:
+        """Write q and logdet of rows with small gaps; returns the patterns that need the other route."""
+        if not len(few.order):
+            return None
+        from likely.distributions.gaussian._loops.missing_values import by_precision
+
+        rows = filled[few.order]
+        if self.reach > 0:
+            part, length = self._by_product(rows, self._plain)
+            part = np.ascontiguousarray(part)
+        else:
+            part = self.by_factors(rows, 1.0, np.zeros(len(self.mean)))
+            length = np.einsum("nd,nd->n", u[few.order], u[few.order])
+        if not (length <= self.error_reach).all():
+            return few
+        _, _, precision, pulled, base = self._for_loops
+        determinant = np.empty_like(part)
+        by_precision(u[few.order], few.seen, few.starts, precision, pulled, base, part, determinant)
+        q[few.order], logdet[few.order] = np.maximum(part, 0.0), determinant
+        return None
+
+    def _by_covariance(self, u: Array, patterns: Patterns, q: Array, logdet: Array) -> None:
+        if not len(patterns.order):
+            return
+        from likely.distributions.gaussian._loops.missing_values import by_covariance
+
+        centre, covariance, _, _, _ = self._for_loops
+        rows = np.ascontiguousarray(u[patterns.order])
+        part, determinant = np.empty((len(rows), len(self.mean))), np.empty((len(rows), len(self.mean)))
+        by_covariance(rows, patterns.seen, patterns.starts, centre, covariance, part, determinant)
+        q[patterns.order], logdet[patterns.order] = part, determinant
+
+    def _incomplete_shared(self, x: Array, patterns: Patterns) -> tuple[Array, Array, Array]:
+        """One spread for all members: the marginal of each pattern is factored once, however many members there are."""
+        q, logdet = np.empty((len(x), len(self.mean))), np.empty((len(x), len(self.mean)))
+        for p, columns in enumerate(patterns.seen):
+            rows = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
+            at = np.flatnonzero(columns)
+            part = Quadratic(self.mean[:, at], self.spread[:, at[:, None], at], self.whose)
+            q[rows] = part.complete(x[np.ix_(rows, at)], 1.0, np.zeros(len(self.mean))) if len(at) else 0.0
+            logdet[rows] = part.logdet if len(at) else 0.0
+        seen = np.empty(len(x))
+        seen[patterns.order] = patterns.counts()
+        return np.maximum(q, 0.0), logdet, seen
+
+    def _incomplete_flat(self, x: Array) -> tuple[Array, Array, Array]:
+        """Degenerate spreads: the marginal of each pattern, one after another."""
+        mask = observed(x)
+        patterns = Patterns.of(mask)
+        q, logdet = np.zeros((len(x), len(self.mean))), np.zeros((len(x), len(self.mean)))
+        seen = np.zeros((len(x), len(self.mean)))
+        for p, columns in enumerate(patterns.seen):
+            rows = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
+            at = np.flatnonzero(columns)
+            spread = self.spread[:, at] if self.diagonal else self.spread[:, at[:, None], at]
+            part = Quadratic(self.mean[:, at], spread, self.whose)
+            q[rows] = part.by_factors(x[np.ix_(rows, at)], 1.0, np.zeros(len(self.mean)))
+            logdet[rows], seen[rows] = part.logdet, part.rank
+        return q, logdet, seen
+
+
+def load_loops() -> None:
+    """Load the compiled twins, which takes 0.3 s; whoever has many rows calls it beforehand."""
+    import likely.distributions.gaussian._loops.quadratic_features  # noqa: F401
+
+
+def _loop(name: str = "expand_rows") -> Any:
+    """The compiled twin of `features` or of `white_logs`, if somebody called `load_loops`; it changes no bit."""
+    return getattr(sys.modules.get("likely.distributions.gaussian._loops.quadratic_features"), name, None)
+
+
+def _for_loop(x: Array) -> Array:
+    """Rows as the loop was compiled for: read-only ones would be another type."""
+    return x if x.flags.writeable and x.flags.aligned else x.copy()

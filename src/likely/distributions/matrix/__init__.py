@@ -1,0 +1,1 @@
+"""Distributions of covariance matrices: Wishart and inverse Wishart."""

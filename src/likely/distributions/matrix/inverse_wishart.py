@@ -1,0 +1,95 @@
+"""The inverse Wishart law: what may be believed of a covariance matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array
+from likely.core.errors import DomainError, sentence
+from likely.distributions.distribution import in_units, lone
+from likely.distributions.matrix.matrix_distribution import (
+    MatrixLaw,
+    bartlett,
+    divergence_of_dof,
+    matrix_constant,
+    multidigamma,
+)
+from likely.numerics import spd
+from likely.numerics.special import LOG_2
+
+
+@dataclass(frozen=True, eq=False)
+class InverseWishart(MatrixLaw):
+    """log p(X | ν, Ψ) = ν/2 log det Ψ/2 − log Γ_d(ν/2) − (ν+d+1)/2 log det X − ½ tr ΨX⁻¹.
+
+    The law of X⁻¹ for X ~ `Wishart`(ν, Ψ⁻¹); in one dimension the inverse gamma law of shape ν/2 and scale Ψ/2. With a
+    known mean it is the conjugate prior of a covariance (`KnownMean`), and with a mean that is not known, a part
+    of `NormalInverseWishart`.
+
+    >>> InverseWishart(3.0, [[2.0]]).log_prob([[[1.0]]]).round(4)
+    array([-0.8792])
+    >>> InverseWishart(5.0, np.eye(2)).mean.tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    """
+
+    _inverse: ClassVar[bool] = True
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d, d), or (n, K, d, d) for a stack: L A⁻ᵀ A⁻¹ Lᵀ with Bartlett's triangles A and Ψ = L Lᵀ."""
+        a = bartlett(self.dof, self.size, n, rng)
+        factor = self._root @ np.swapaxes(spd.inverse_factor(a), -1, -2)
+        return spd.symmetric(factor @ np.swapaxes(factor, -1, -2))
+
+    def _beyond(self, what: str, above: float) -> Array:
+        left = self.dof - above
+        if not (left > 0).all():
+            expected = f"the {what} needs dof above {above:g}"
+            raise DomainError(sentence("InverseWishart", expected, float(self.dof.min()), "use mode"))
+        return left[..., None, None]
+
+    @property
+    def mean(self) -> Array:
+        """Ψ / (ν − d − 1), for ν above d + 1."""
+        return self.scale / self._beyond("mean", self.size + 1)
+
+    @property
+    def mode(self) -> Array:
+        """Ψ / (ν + d + 1)."""
+        return self.scale / (self.dof + self.size + 1)[..., None, None]
+
+    @property
+    def variance(self) -> Array:
+        """Of each entry, for ν above d + 3."""
+        d, c = self.size, self._beyond("variance", self.size + 3)
+        v = np.diagonal(self.scale, axis1=-2, axis2=-1)
+        outer = v[..., :, None] * v[..., None, :]
+        return ((c + 4) * self.scale**2 + (c + 2) * outer) / ((c + 3) * (c + 2) ** 2 * c) if d else outer
+
+    @property
+    def mean_logdet(self) -> Any:
+        """E log det X = log det Ψ/2 − ψ_d(ν/2); one per member for a stack."""
+        return lone(spd.logdet(self._root) - self.size * LOG_2 - multidigamma(0.5 * self.dof, self.size))
+
+    def marginal(self, at: Any) -> InverseWishart:
+        """The law of the block of some rows and columns: their part of Ψ, and as many dof fewer as are left out."""
+        at = np.atleast_1d(at)
+        return InverseWishart(self.dof - (self.size - len(at)), self.scale[..., at[:, None], at])
+
+    def entropy(self, bits: bool = False) -> Any:
+        """−E log p, in closed form; one per member for a stack."""
+        v, d = self.dof, self.size
+        mean = spd.logdet(self._root) - d * np.log(v) - np.asarray(self.mean_logdet)  # of log det X⁻¹Ψ/ν
+        h = 0.5 * (d + 1) * self.mean_logdet - 0.5 * v * mean - matrix_constant(0.5 * v, d)
+        return in_units(lone(h), bits)
+
+    def kl(self, other: InverseWishart, bits: bool = False) -> Any:
+        """KL(self ‖ other) in closed form; stacks go member by member."""
+        d, w = self.size, spd.inverse_factor(self._root)
+        trace = spd.trace_form(w, other.scale)
+        ratio = spd.logdet(self._root) - spd.logdet(other._root)
+        value = divergence_of_dof(0.5 * other.dof, 0.5 * self.dof, d)
+        return in_units(lone(value + 0.5 * other.dof * ratio + 0.5 * self.dof * (trace - d)), bits)

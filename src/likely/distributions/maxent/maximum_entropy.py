@@ -1,0 +1,337 @@
+"""Maximum entropy: the law that keeps to what is known and says nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.warnings import tell
+from likely.distributions.categorical.categorical import Categorical
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.maxent.maximum_entropy_distribution import (
+    FEATURES,
+    MaximumEntropyLaw,
+    feature_values,
+    interval_map,
+    panel_nodes,
+)
+from likely.distributions.univariate.beta import Beta
+from likely.distributions.univariate.exponential import Exponential
+from likely.distributions.univariate.gamma import Gamma
+from likely.distributions.univariate.laplace import Laplace
+from likely.distributions.univariate.uniform import Uniform
+from likely.distributions.univariate.von_mises import VonMises
+from likely.numerics.maxent_dual import dual_value, solve_dual
+
+ME = "maximum_entropy"
+CIRCLES = ((-math.pi, math.pi), (0.0, 2 * math.pi))
+EDGE = 1e-12  # share of a feature's range that is no room
+
+
+class Known(NamedTuple):
+    """One thing that is known: E[feature] = value."""
+
+    name: str
+    feature: Any  # a name, a function, or its values (m,)
+    value: float
+
+
+def maximum_entropy(*, values: Any = None, interval: Any = None, expect: Any = None) -> Any:
+    """Of all laws with these expectations the one of largest entropy, p(x) ∝ exp(λ·f(x)) (Herbst 1.6; Jaynes 1957).
+
+    `values` is a finite set (the answer is a `Categorical`), `interval` = (low, high) a part of the line, perhaps with
+    infinite ends. `expect` maps what is known to its expectation: names ("mean", "variance", "square", "cube",
+    "fourth", "abs", "log", "log1m", "cos", "sin") or functions of an array of values; or it is a list of pairs
+    (feature, value), where a feature may also be an array with one entry a value. Known results come as the law they
+    are (Gaussian, Exponential, Gamma, Beta, Laplace, Uniform, VonMises), others as a `MaximumEntropyLaw`. What cannot
+    be met is refused, and it is said what.
+
+    >>> maximum_entropy(values=[1, 2, 3, 4, 5, 6], expect={"mean": 4.5}).probs.round(4)  # Jaynes's dice
+    array([0.0544, 0.0788, 0.1142, 0.1654, 0.2398, 0.3475])
+    >>> maximum_entropy(interval=(-np.inf, np.inf), expect={"mean": 1.0, "variance": 4.0})
+    Gaussian(mean=[1.0], covariance=[[4.0]], kind='full')
+    """
+    if (values is None) == (interval is None):
+        raise DomainError(sentence(ME, "one of values and interval must be given", "both or none"))
+    known = _known(expect)
+    return _on_values(values, known) if interval is None else _on_interval(*_ends(interval), known)
+
+
+def _known(expect: Any) -> list[Known]:
+    pairs = [] if expect is None else list(expect.items()) if isinstance(expect, Mapping) else list(expect)
+    if any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs):
+        raise DomainError(sentence(ME, "expect must be a dict, or pairs (feature, value)", pairs))
+    found = {}
+    for i, (feature, value) in enumerate(pairs):
+        name = feature if isinstance(feature, str) else getattr(feature, "__name__", f"feature {i}")
+        if isinstance(feature, str) and feature not in {*FEATURES, "variance"}:
+            expected = f"a name must be variance or among {', '.join(FEATURES)}"
+            raise DomainError(sentence(ME, expected, repr(feature), "or pass a function"))
+        found[name if name not in found else f"{name} {i}"] = (feature, float(parameter(value, ME, f"E[{name}]")))
+    return _with_square(found)
+
+
+def _with_square(found: dict[str, tuple[Any, float]]) -> list[Known]:
+    """A variance is an expected square once the mean is known."""
+    if "variance" in found:
+        if "mean" not in found:
+            raise DomainError(sentence(ME, "a variance needs a mean", "none", 'add "mean", or give "square"'))
+        variance = found.pop("variance")[1]
+        if not variance > 0:
+            raise DomainError(sentence(ME, "a variance must be positive", variance))
+        found["square"] = ("square", variance + found["mean"][1] ** 2)
+    if "mean" in found and "square" in found and not found["square"][1] > found["mean"][1] ** 2:
+        got = f"E[x²] = {found['square'][1]:g} and E[x]² = {found['mean'][1] ** 2:g}"
+        raise DomainError(sentence(ME, "a square must be larger than the squared mean", got))
+    return [Known(name, feature, value) for name, (feature, value) in found.items()]
+
+
+# -------------------------------------------------------------------------- finite sets
+
+
+def _on_values(values: Any, known: list[Known]) -> Categorical:
+    cells = np.asarray(values)
+    if cells.ndim != 1 or not len(cells):
+        raise ShapeError(sentence(ME, "values must be a list of them", cells.shape))
+    features = np.stack([_of_values(k, cells) for k in known], axis=1) if known else np.zeros((len(cells), 0))
+    possible, open_ = _possible(features, known)
+    probs = np.zeros(len(cells))
+    probs[possible] = _probabilities(features[np.ix_(possible, open_)], [known[j] for j in np.flatnonzero(open_)])
+    return Categorical(probs / probs.sum(), levels=cells)
+
+
+def _of_values(known: Known, cells: Any) -> Array:
+    """A feature of all values (m,)."""
+    feature = known.feature
+    try:
+        if isinstance(feature, str):
+            found = feature_values(feature, np.asarray(cells, dtype=np.float64))
+        elif callable(feature):
+            found = _called(feature, cells)
+        else:
+            found = np.asarray(feature, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        got, remedy = f"a {type(error).__name__} from it", "check it on one value"
+        raise DomainError(sentence(ME, f"{known.name} must be a number for every value", got, remedy)) from error
+    if found.shape != cells.shape or not np.isfinite(found).all():
+        expected = f"{known.name} must be a finite number for each of {len(cells)} values"
+        raise DomainError(sentence(ME, expected, found.shape if found.shape != cells.shape else "NaN or infinity"))
+    return found
+
+
+def _called(f: Callable[[Any], Any], cells: Any) -> Array:
+    try:
+        found = np.asarray(f(cells), dtype=np.float64)
+        if found.shape == cells.shape:
+            return found
+    except (TypeError, ValueError):
+        pass
+    return np.array([float(f(cell)) for cell in cells.tolist()])
+
+
+def _possible(features: Array, known: list[Known]) -> tuple[Array, Array]:
+    """Which values may have probability, and which constraints are still open: one at its edge allows few values."""
+    possible, open_ = np.ones(len(features), dtype=bool), np.ones(len(known), dtype=bool)
+    for _ in known:
+        for j in np.flatnonzero(open_):
+            f, c = features[possible, j], known[j].value
+            low, high = float(f.min()), float(f.max())
+            slack = EDGE * max(high - low, abs(c), 1e-300)
+            if not low - slack <= c <= high + slack:
+                raise DomainError(sentence(ME, f"E[{known[j].name}] must lie in {low:g} … {high:g}", f"{c:g}"))
+            if c <= low + slack or c >= high - slack:
+                end = low if c <= low + slack else high
+                possible &= np.abs(features[:, j] - end) <= slack
+                open_[j] = False
+    return possible, open_
+
+
+def _probabilities(features: Array, known: list[Known]) -> Array:
+    if not known:
+        return np.full(len(features), 1 / len(features))
+    targets = np.array([k.value for k in known])
+    units = np.ptp(features, axis=0)
+    none = np.empty(0, dtype=np.intp)
+    found = solve_dual(features, np.zeros(len(features)), targets, units, np.zeros(len(known)), none)
+    if not found.settled:
+        _refuse_together(features, targets, units, known)
+    logs = features @ found.multipliers
+    p = np.exp(logs - logs.max())
+    return np.asarray(p / p.sum())
+
+
+def _refuse_together(features: Array, targets: Array, units: Array, known: list[Known]) -> None:
+    """Each can be met alone: say by how much all together cannot, or that only the edge meets them."""
+    from scipy.optimize import linprog
+
+    m, k = features.shape
+    scaled = ((features - targets) / units).T
+    rows = np.vstack([np.hstack([scaled, -np.ones((k, 1))]), np.hstack([-scaled, -np.ones((k, 1))])])
+    total = np.append(np.ones(m), 0.0)[None]
+    best = linprog(np.append(np.zeros(m), 1.0), rows, np.zeros(2 * k), total, [1.0], method="highs")
+    names = ", ".join(f"E[{one.name}] = {one.value:g}" for one in known)
+    if best.fun is not None and best.fun > 1e-9:
+        got = f"none: some expectation is always off by at least {best.fun:.2g} of its range"
+        raise DomainError(sentence(ME, f"{names} must be possible together", got))
+    expected = f"{names} must leave some room"
+    raise DomainError(sentence(ME, expected, "values at the very edge of what is possible", "move them inwards"))
+
+
+# ---------------------------------------------------------------------------- the line
+
+
+def _ends(interval: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in interval)
+    except (TypeError, ValueError) as error:
+        raise DomainError(sentence(ME, "interval must be (low, high)", interval)) from error
+    if not low < high:
+        raise DomainError(sentence(ME, "interval must be (low, high) with low below high", (low, high)))
+    return low, high
+
+
+def _on_interval(low: float, high: float, known: list[Known]) -> Any:
+    named = {k.name: k.value for k in known if isinstance(k.feature, str)}
+    if len(named) == len(known):
+        direct = _at_once(low, high, named)
+        if direct is not None:
+            return direct
+    law = _solved(low, high, known)
+    return _recognised(law, named) if len(named) == len(known) else law
+
+
+def _at_once(low: float, high: float, named: dict[str, float]) -> Any | None:
+    """Laws whose parameters are the expectations themselves."""
+    if (low, high) == (-math.inf, math.inf) and set(named) == {"mean", "square"}:
+        return Gaussian(np.array([named["mean"]]), np.array([[named["square"] - named["mean"] ** 2]]))
+    if (low, high) == (0.0, math.inf) and set(named) == {"mean"} and named["mean"] > 0:
+        return Exponential(np.array([1 / named["mean"]]))
+    if (low, high) == (-math.inf, math.inf) and set(named) == {"abs"} and named["abs"] > 0:
+        return Laplace(np.zeros(1), np.array([named["abs"]]))
+    if not named and math.isfinite(high - low):
+        return Uniform(np.array([low]), np.array([high]))
+    return None
+
+
+def _solved(low: float, high: float, known: list[Known]) -> MaximumEntropyLaw:
+    centre, scale = _place(low, high, {k.name: k.value for k in known})
+    t, w = panel_nodes()
+    change = interval_map(low, high, centre, scale)
+    x = change.x(t)
+    features = np.stack([_at_points(k, x) for k in known], axis=1) if known else np.zeros((len(x), 0))
+    sound = np.asarray(
+        np.isfinite(features).all(axis=1)
+    )  # log x where x has become 0 is left out: less than 10⁻¹⁶ lies there
+    base = np.where(sound, np.log(w) + change.log_slope(t), -np.inf)
+    features = np.where(sound[:, None], features, 0.0)
+    ends = _open_ends(low, high, len(t))
+    targets, units = np.array([k.value for k in known]), _units(features, known)
+    _refuse_outside(features, base, known)
+    start = _start(features, base, targets, units, ends)
+    found = solve_dual(features, base, targets, units, start, ends)
+    if not found.settled:
+        _refuse(known, low, high)
+    law = MaximumEntropyLaw(tuple(k.feature for k in known), found.multipliers, low, high, centre, scale)
+    for one, unit in zip(known, units, strict=True):
+        _check(law, one, float(unit))
+    return law
+
+
+def _check(law: MaximumEntropyLaw, known: Known, unit: float) -> None:
+    """A function that jumps is not integrated well by panels that do not know where: look again with finer ones."""
+    value = law.integrated(lambda x: feature_values(known.feature, x))
+    if abs(value - known.value) > 1e-6 * max(unit, abs(known.value)):
+        expected = f"{known.name} should be smooth, so that E = {known.value:g} is met"
+        remedy = "move it inwards" if isinstance(known.feature, str) else "smooth it, or give values= on a fine grid"
+        tell(sentence(ME, expected, f"{value:g}", remedy))
+
+
+def _place(low: float, high: float, named: dict[str, float]) -> tuple[float, float]:
+    """Where an endless line is looked at closely."""
+    mean, square = named.get("mean", 0.0), named.get("square")
+    if math.isfinite(low) or math.isfinite(high):
+        end = low if math.isfinite(low) else high
+        return 0.0, abs(mean - end) or 1.0
+    spread = math.sqrt(square - mean**2) if square is not None else named.get("abs") or abs(mean) or 1.0
+    return mean, max(spread, 1e-300)
+
+
+def _at_points(known: Known, x: Array) -> Array:
+    if not isinstance(known.feature, str) and not callable(known.feature):
+        expected = f"{known.name} must be a name or a function on an interval"
+        raise DomainError(sentence(ME, expected, type(known.feature).__name__))
+    found = feature_values(known.feature, x)
+    if np.isnan(found).all():
+        raise DomainError(sentence(ME, f"{known.name} must be a number on the interval", "NaN"))
+    return found
+
+
+def _open_ends(low: float, high: float, n: int) -> Any:
+    ends = [0] * (not math.isfinite(low)) + [n - 1] * (not math.isfinite(high))
+    return np.array(ends, dtype=np.intp)
+
+
+def _units(features: Array, known: list[Known]) -> Array:
+    """The size of each feature where the line is looked at closely."""
+    middle = features[len(features) * 39 // 80 : len(features) * 41 // 80]
+    size = np.abs(middle).mean(axis=0) if len(known) else np.empty(0)
+    size = np.where(size > 0, size, 1.0)
+    # what has one sign only is met relative to its value, however small: a mean of 10⁻⁹ between 0 and 1
+    targets = np.abs([k.value for k in known])
+    lone = ((features >= 0).all(axis=0) | (features <= 0).all(axis=0)) & (targets > 0)
+    return np.where(lone, np.minimum(size, targets), size)
+
+
+def _refuse_outside(features: Array, base: Array, known: list[Known]) -> None:
+    some = base > base.max() - 60
+    for j, one in enumerate(known):
+        low, high = float(features[some, j].min()), float(features[some, j].max())
+        if not low < one.value < high and high - low < 1e12 * max(1.0, abs(one.value)):
+            raise DomainError(sentence(ME, f"E[{one.name}] must lie in {low:g} … {high:g}", f"{one.value:g}"))
+
+
+def _start(features: Array, base: Array, targets: Array, units: Array, ends: Any) -> Array:
+    """Multipliers with which the law has an integral: 0, or the steepest feature that pulls down the open ends."""
+    k = len(targets)
+    if not len(ends):
+        return np.zeros(k)
+    away = (features - targets) / units
+    for j in np.argsort(-np.abs(features[ends] / units).max(axis=0)):
+        tries = [_only(k, j, sign * size) for sign in (-1.0, 1.0) for size in np.geomspace(1e-3, 1e3, 49)]
+        heights = [dual_value(away, base, lam, ends) for lam in tries]
+        if min(heights) < math.inf:
+            return np.asarray(tries[int(np.argmin(heights))] / units)
+    expected = "something known must hold the ends of an endless line"
+    remedy = 'give a "variance", "abs", or on a half-line a "mean"; or bound the interval'
+    raise DomainError(sentence(ME, expected, "nothing that does: entropy has no bound", remedy))
+
+
+def _only(k: int, j: int, size: float) -> Array:
+    lam = np.zeros(k)
+    lam[j] = size
+    return lam
+
+
+def _refuse(known: list[Known], low: float, high: float) -> None:
+    names = ", ".join(f"E[{one.name}] = {one.value:g}" for one in known)
+    expected = f"some law on ({low:g}, {high:g}) must have {names}, and one of them the largest entropy"
+    raise DomainError(sentence(ME, expected, "none: they cannot be met together", "take one of them out"))
+
+
+def _recognised(law: MaximumEntropyLaw, named: dict[str, float]) -> Any:
+    """A law with a name, where the exponent is its own."""
+    lam = dict(zip(named, law.multipliers, strict=True))
+    ends = law.low, law.high
+    if ends == (0.0, math.inf) and set(named) == {"mean", "log"}:
+        return Gamma(lam["log"] + 1, -lam["mean"])
+    if ends == (0.0, 1.0) and set(named) == {"log", "log1m"}:
+        return Beta(lam["log"] + 1, lam["log1m"] + 1)
+    if set(named) == {"cos", "sin"} and ends in CIRCLES:
+        angle = np.array([math.atan2(lam["sin"], lam["cos"])])
+        return VonMises(angle, np.array([math.hypot(lam["sin"], lam["cos"])]))
+    return law

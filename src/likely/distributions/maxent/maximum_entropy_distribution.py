@@ -1,0 +1,229 @@
+"""exp(λ·f(x)) on an interval: of all laws with the same E[f] the one that says least else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import expit, log_expit, logit
+
+from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.distributions.distribution import Law, in_units
+from likely.distributions.statistics.counts import one_column
+from likely.numerics.quadrature import integrate
+
+ME = "MaximumEntropyLaw"
+PANELS, REACH = 200, 40.0  # panels in t from −40 to 40: e⁴⁰ is farther than any scale
+TABLED = 40 * PANELS + 1  # points of the table that draws are made by
+_NODES, _SHARES = np.polynomial.legendre.leggauss(12)
+
+FEATURES: dict[str, Callable[[Array], Array]] = {
+    "mean": lambda x: x, "square": lambda x: x**2, "cube": lambda x: x**3, "fourth": lambda x: x**4,
+    "abs": np.abs, "log": np.log, "log1m": lambda x: np.log1p(-x), "cos": np.cos, "sin": np.sin,
+}  # fmt: skip
+
+
+class Map(NamedTuple):
+    """An interval as the line: x(t), t(x) and log dx/dt."""
+
+    x: Callable[[Array], Array]
+    t: Callable[[Array], Array]
+    log_slope: Callable[[Array], Array]
+
+
+def interval_map(low: float, high: float, centre: float, scale: float) -> Map:
+    """t ↦ x: logistic between two ends, exponential from one, sinh where there is none.
+
+    >>> interval_map(0.0, 1.0, 0.0, 1.0).x(np.array([0.0])).tolist()
+    [0.5]
+    """
+    finite = np.isfinite(low), np.isfinite(high)
+    if all(finite):
+        w = high - low
+        return Map(lambda t: low + w * expit(t), lambda x: logit((x - low) / w),
+                   lambda t: np.log(w) + log_expit(t) + log_expit(-t))  # fmt: skip
+    if any(finite):
+        end, sign = (low, 1.0) if finite[0] else (high, -1.0)
+        return Map(lambda t: end + sign * scale * np.exp(sign * t), lambda x: sign * np.log(sign * (x - end) / scale),
+                   lambda t: np.log(scale) + sign * t)  # fmt: skip
+    return Map(lambda t: centre + scale * np.sinh(t), lambda x: np.arcsinh((x - centre) / scale),
+               lambda t: np.log(scale) + np.log(np.cosh(t)))  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class MaximumEntropyLaw(Law):
+    """log p(x) = λ·f(x) − log Z for low < x < high (Herbst 1.6): what `maximum_entropy` finds where no law has a name.
+
+    `features` are names ("mean", "square", "log" …) or functions of x; a file can keep names only. `centre` and `scale`
+    say where an endless line is looked at closely.
+
+    >>> law = MaximumEntropyLaw(("mean",), [1.0], 0.0, 1.0)
+    >>> round(law.mean, 6), law.cdf([0.5]).round(6), law.quantile([0.5]).round(6)
+    (0.581977, array([0.377541]), array([0.620115]))
+    """
+
+    features: tuple[Any, ...]
+    multipliers: Array  # λ: (k,)
+    low: float
+    high: float
+    centre: float = 0.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        features = (self.features,) if isinstance(self.features, str) or callable(self.features) else self.features
+        lam = np.atleast_1d(parameter(self.multipliers, ME, "multipliers"))
+        if unknown := [f for f in features if not callable(f) and f not in FEATURES]:
+            raise DomainError(sentence(ME, f"features must be functions, or among {', '.join(FEATURES)}", unknown[0]))
+        if lam.shape != (len(features),):
+            raise ShapeError(sentence(ME, f"one multiplier a feature is needed ({len(features)})", lam.shape))
+        low, high, centre, scale = (float(part) for part in (self.low, self.high, self.centre, self.scale))
+        if not low < high or not (np.isfinite(centre) and 0 < scale < np.inf):
+            raise DomainError(sentence(ME, "low must lie below high, and scale be positive", (low, high, scale)))
+        self._set(features=tuple(features), multipliers=lam, low=low, high=high, centre=centre, scale=scale)
+        if not np.isfinite(self.log_normaliser):
+            raise DomainError(sentence(ME, "the density must have an integral", "one that has none"))
+
+    dim = 1
+    members = None
+
+    @cached_property
+    def _map(self) -> Map:
+        return interval_map(self.low, self.high, self.centre, self.scale)
+
+    def _exponent(self, x: Array) -> Array:
+        """λ·f(x)."""
+        with np.errstate(all="ignore"):
+            parts = [lam * feature_values(f, x) for f, lam in zip(self.features, self.multipliers, strict=True)]
+            return np.nan_to_num(sum(parts, np.zeros_like(x)), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+
+    def _heights(self, t: Array) -> Array:
+        """log of the density of t, not normalised."""
+        with np.errstate(all="ignore"):
+            return self._exponent(self._map.x(t)) + self._map.log_slope(t)
+
+    @cached_property
+    def _edges(self) -> Array:
+        return np.linspace(-REACH, REACH, PANELS + 1)
+
+    @cached_property
+    def _panels(self) -> tuple[Array, float, Array, Array]:
+        """Masses of panels (P,), log Z, points (P·12,) and their probabilities."""
+        t, w = panel_nodes()
+        logs = self._heights(t)
+        peak = logs.max()
+        p = w * np.exp(logs - peak)
+        masses = p.reshape(PANELS, -1).sum(axis=1)
+        return masses / p.sum(), float(peak + np.log(p.sum())), self._map.x(t), p / p.sum()
+
+    @property
+    def log_normaliser(self) -> float:
+        """log Z."""
+        return self._panels[1]
+
+    def log_prob(self, x: Any) -> Array:
+        """log p of rows (n,) or (n, 1); −inf outside of the interval, 0 where nothing was observed."""
+        z = rows(x, 1, ME)
+        refuse_infinite(z, ME)
+        at, gap = z[:, 0], np.isnan(z[:, 0])
+        inside = (at >= self.low) & (at <= self.high)
+        logs = self._exponent(np.where(inside, at, self._panels[2][len(self._panels[2]) // 2])) - self.log_normaliser
+        return like_input(np.where(gap, 0.0, np.where(inside, logs, -np.inf)), x)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, 1), by a table of the distribution function."""
+        below, t = self._table
+        return self._map.x(np.interp(rng.random(n), below, t))[:, None]
+
+    @cached_property
+    def _table(self) -> tuple[Array, Array]:
+        """P(T ≤ t) and t, more finely than draws could tell."""
+        t = np.linspace(-REACH, REACH, TABLED)
+        below = np.maximum.accumulate(np.clip(self._below(t), 0.0, 1.0))
+        rising = np.concatenate([[True], np.diff(below) > 0])
+        return below[rising] / below[-1], t[rising]
+
+    @cached_property
+    def _sums(self) -> Array:
+        return np.concatenate([[0.0], np.cumsum(self._panels[0])])
+
+    def _below(self, t: Array) -> Array:
+        """P(T ≤ t): whole panels, and Gauss's rule for the rest of one."""
+        t = np.clip(t, -REACH, REACH)
+        at = np.clip(np.searchsorted(self._edges, t, "right") - 1, 0, PANELS - 1)
+        half = 0.5 * (t - self._edges[at])
+        nodes = self._edges[at][..., None] + half[..., None] * (1 + _NODES)
+        return np.asarray(self._sums[at] + half * (np.exp(self._heights(nodes) - self.log_normaliser) @ _SHARES))
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x)."""
+        z = one_column(x, None)
+        inside = (z > self.low) & (z < self.high)
+        with np.errstate(all="ignore"):
+            t = self._map.t(np.where(inside, z, self._panels[2][len(self._panels[2]) // 2]))
+        outside = np.where(np.isnan(z), np.nan, np.where(z >= self.high, 1.0, 0.0))
+        return np.where(inside, np.clip(self._below(t), 0.0, 1.0), outside)
+
+    def quantile(self, p: Any) -> Array:
+        """x with P(X ≤ x) = p; NaN outside 0 … 1."""
+        p = np.asarray(p, dtype=np.float64)
+        at = np.clip(np.searchsorted(self._sums, p, "right") - 1, 0, PANELS - 1)
+        low, high = self._edges[at], self._edges[at + 1]
+        for _ in range(50):  # a panel is 0.4 wide: 10⁻¹⁵ after as many halvings
+            middle = 0.5 * (low + high)
+            below = self._below(middle) < p
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        x = self._map.x(0.5 * (low + high))
+        x = np.where(p == 0, self.low, np.where(p == 1, self.high, x))
+        return np.where((p >= 0) & (p <= 1), x, np.nan)
+
+    def expected(self, f: Callable[[Array], Array]) -> float:
+        """E[f(x)] by quadrature; f takes points (m,)."""
+        _, _, x, p = self._panels
+        some = p > 1e-300
+        return float(p[some] @ f(x[some]))
+
+    def integrated(self, f: Callable[[Array], Array]) -> float:
+        """E[f(x)] by panels that are cut where f jumps."""
+        with np.errstate(all="ignore"):
+
+            def height(t: Array) -> Array:
+                p = np.exp(self._heights(t) - self.log_normaliser)
+                return np.where(p > 1e-300, p * f(self._map.x(t)), 0.0)
+
+            whole = integrate(lambda t: np.exp(self._heights(t) - self.log_normaliser), self._edges)[0]
+            return integrate(height, self._edges)[0] / whole
+
+    @property
+    def mean(self) -> float:
+        """E[x]."""
+        return self.expected(lambda x: x)
+
+    @property
+    def variance(self) -> float:
+        """E[(x − mean)²]."""
+        mean = self.mean
+        return self.expected(lambda x: (x - mean) ** 2)
+
+    def entropy(self, bits: bool = False) -> float:
+        """log Z − λ·E[f]."""
+        return float(in_units(self.log_normaliser - self.expected(self._exponent), bits))
+
+
+def feature_values(feature: Any, x: Array) -> Array:
+    """A feature, by name or as a function, at points (m,)."""
+    with np.errstate(all="ignore"):
+        found = np.asarray(FEATURES[feature](x) if isinstance(feature, str) else feature(x), dtype=np.float64)
+    return np.broadcast_to(found, x.shape)
+
+
+def panel_nodes() -> tuple[Array, Array]:
+    """Points in t (m,) and their weights (m,)."""
+    edges = np.linspace(-REACH, REACH, PANELS + 1)
+    half = 0.5 * np.diff(edges)
+    middle = 0.5 * (edges[1:] + edges[:-1])
+    return (middle[:, None] + half[:, None] * _NODES).ravel(), (half[:, None] * _SHARES).ravel()

@@ -1,0 +1,1 @@
+"""Conjugate priors and other priors of parameters."""

@@ -1,0 +1,159 @@
+"""What we believe of a Gaussian's mean when its covariance is known: Worksheet 6, Herbst 2.3.4, Ney 3.8."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.value import Value
+from likely.distributions.distribution import lone
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.gaussian.gaussian_algebra import solve_psd
+from likely.distributions.gaussian.moments import ColumnMoments, Moments, refuse_expected, refuse_others
+from likely.numerics import spd
+from likely.numerics.special import LOG_2PI
+
+
+@dataclass(frozen=True, eq=False)
+class NormalMean(Value):
+    """μ ~ N(m, S) with x | μ ~ N(μ, Σ) and Σ known.
+
+    After n rows with mean x̄: S_n = (S⁻¹ + nΣ⁻¹)⁻¹ and m_n = m + S_n nΣ⁻¹ (x̄ − m); the predictive is
+    N(m_n, Σ + S_n) (the worksheet prints S alone: an erratum). Written with gains, so that S may be
+    singular and n may be 0.
+
+    >>> import likely as lk
+    >>> prior = NormalMean(lk.Gaussian([-2.0], 1.0), 4.0)
+    >>> post = prior.update(lk.Gaussian([0.0], 1.0).collect(np.zeros((12, 1))))
+    >>> post.belief.mean, post.belief.covariance
+    (array([-0.5]), array([[0.25]]))
+    """
+
+    serves = ("Gaussian",)  # laws whose parameters it speaks of
+
+    belief: Gaussian  # over the mean, (d,) or a stack (K, d)
+    covariance: Array  # known: a number, (d,) or (d, d)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.belief, Gaussian):
+            raise ShapeError(
+                sentence("NormalMean", "belief must be a Gaussian over the mean", type(self.belief).__name__)
+            )
+        d = self.belief.dim
+        covariance = parameter(self.covariance, "NormalMean", "covariance")
+        Gaussian(np.zeros(d), covariance)  # the same rules, the same errors
+        self._set(covariance=covariance)
+
+    @property
+    def _known(self) -> Array:
+        c = self.covariance
+        return c if c.ndim == 2 else np.diag(np.broadcast_to(c, (self.belief.dim,)))
+
+    def update(self, stats: Moments | ColumnMoments) -> NormalMean:
+        """The posterior over the mean after these statistics."""
+        refuse_others(stats, self.belief.dim, "NormalMean")
+        n, S, C = self._rows(stats), self.belief._shared_matrix(), self._known
+        root = np.sqrt(n)  # (..., d): one number a column, so that gaps of a diagonal law count too
+        inner = root[..., :, None] * S * root[..., None, :] + C
+        gain = np.swapaxes(solve_psd(inner, root[..., :, None] * S), -1, -2)
+        delta = np.where(n > 0, (stats.origin - self.belief.mean) + stats.shift, 0.0)
+        mean = self.belief.mean + np.einsum("...ij,...j->...i", gain, root * delta)
+        # not S − gain S, which would cancel where the prior is vague: a sum of squares keeps its sign
+        keep = np.eye(len(C)) - gain * root[..., None, :]
+        covariance = spd.symmetric(_sandwich(keep, S) + _sandwich(gain, C))
+        return self.replace(belief=Gaussian.trusted(mean=mean, covariance=np.array(covariance), kind="full"))
+
+    def _rows(self, stats: Moments | ColumnMoments) -> Array:
+        if isinstance(stats, ColumnMoments):
+            if self.covariance.ndim == 2 and not (stats.weight == stats.rows[..., None]).all():
+                raise DomainError(sentence("NormalMean", "gaps need a diagonal known covariance", "a full one"))
+            return stats.weight
+        return np.broadcast_to(stats.weight[..., None], stats.shift.shape)
+
+    def point(self, rule: str = "mode") -> Gaussian:
+        """N(m, Σ): mode, mean and median of the mean agree."""
+        if rule not in ("mode", "mean", "median"):
+            raise DomainError(sentence("NormalMean", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        return self._at(self.belief.mean)
+
+    def _at(self, mean: Array) -> Gaussian:
+        kind = ("spherical", "diagonal", "full")[self.covariance.ndim]
+        return Gaussian.trusted(mean=np.array(mean), covariance=np.array(self.covariance), kind=kind)
+
+    def draw(self, rng: Generator) -> Gaussian:
+        """A Gaussian whose mean is drawn from the belief."""
+        return self._at(self.belief.sample(1, rng)[0])
+
+    def predictive(self) -> Gaussian:
+        """N(m, Σ + S): the uncertainty of the mean widens the law."""
+        return self.belief.noisy(self.covariance)
+
+    def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
+        """log p(rows) with the mean integrated out; one per member for a stack."""
+        refuse_expected(stats, "NormalMean")
+        n, post = self._rows(stats), self.update(stats)
+        # log p(x) = log p(x | μ) + log p(μ) − log p(μ | x) for any μ: take the posterior mean
+        best = Gaussian.trusted(
+            mean=post.belief.mean,
+            covariance=self.covariance,
+            kind=("spherical", "diagonal", "full")[self.covariance.ndim],
+        )
+        likelihood = _log_likelihood(best, stats, n, self._known)
+        return lone(likelihood + _at_own(self.belief, best.mean) - _at_own(post.belief, best.mean))
+
+    def log_density(self, model: Gaussian) -> Any:
+        """log p(μ) of a Gaussian's mean; one per member for a stack."""
+        return _at_own(self.belief, model.mean)
+
+    # ------------------------------------------------- as a law over Gaussians
+
+    def log_prob(self, models: Gaussian) -> Any:
+        """The density of Gaussians under this law, one per member: the same as `log_density`."""
+        return self.log_density(models)
+
+    def sample(self, n: int, rng: Generator) -> Gaussian:
+        """n Gaussians with means drawn from a lone belief, as a stack with one covariance."""
+        if self.belief.members is not None:
+            raise ShapeError(sentence("NormalMean.sample", "one belief is needed", "a stack", "use draw"))
+        return self._at(self.belief.sample(n, rng))
+
+    def entropy(self, bits: bool = False) -> Any:
+        """The entropy of the belief about the mean."""
+        return self.belief.entropy(bits)
+
+    def kl(self, other: NormalMean, bits: bool = False) -> Any:
+        """The divergence of the beliefs about the mean."""
+        return self.belief.kl(other.belief, bits)
+
+
+def _sandwich(a: Array, b: Array) -> Array:
+    return a @ b @ np.swapaxes(a, -1, -2)
+
+
+def _at_own(belief: Gaussian, means: Array) -> Any:
+    """log N(μ_k | belief_k), member by member."""
+    if means.ndim == 1:
+        return float(np.ravel(belief.log_prob(means[None]))[0])
+    if belief.members is None:
+        return belief.log_prob(means)
+    return np.diagonal(belief.log_prob(means))
+
+
+def _log_likelihood(model: Gaussian, stats: Moments | ColumnMoments, n: Array, known: Array) -> Any:
+    """Σ w log N(x | μ, Σ) from the moments, one per member."""
+    delta = stats.mean - model.mean
+    if isinstance(stats, ColumnMoments):
+        v = np.diagonal(known)
+        return -0.5 * (n * (LOG_2PI + np.log(v) + delta**2 / v) + stats.scatter / v).sum(axis=-1)
+    root = spd.cholesky(known)
+    if root is None:
+        raise DomainError(sentence("NormalMean", "the known covariance must be positive definite", "a singular one"))
+    w = spd.inverse_factor(root)
+    trace = spd.trace_form(w, stats.scatter)
+    away = (np.einsum("ij,...j->...i", w, delta) ** 2).sum(axis=-1)
+    return -0.5 * (stats.weight * (len(known) * LOG_2PI + spd.logdet(root) + away) + trace)

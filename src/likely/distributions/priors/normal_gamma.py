@@ -1,0 +1,196 @@
+"""The normal-gamma law: a mean and a precision, believed in together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import digamma, gammaincinv, gammaln
+
+from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.value import Value
+from likely.distributions.distribution import added, in_units, lone
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.gaussian.moments import ColumnMoments, Moments
+from likely.distributions.priors.normal_inverse_gamma import NormalInverseGamma
+from likely.distributions.student_t.student_t import StudentT
+from likely.numerics.special import LOG_2PI, log_gamma_density, log_gamma_ratio
+
+SMALLEST = 1e-290  # products below it lose digits, or are 0
+
+
+@dataclass(frozen=True, eq=False)
+class NormalGamma(Value):
+    """λ ~ Gamma(a, b), μ | λ ~ N(m, 1/κλ), column by column: mean and precision of a Gaussian   (Herbst 2.3).
+
+    It is `NormalInverseGamma` in other coordinates, λ = 1/σ², and shares its arithmetic: updates, evidence and
+    prediction agree; the mode does not, because densities change with coordinates. As a density, a row is
+    (μ₁ … μ_d, λ₁ … λ_d). Shapes are numbers, (d,), or (K, d) for a stack.
+
+    >>> import likely as lk
+    >>> post = NormalGamma(0.0, 1.0, 1.0, 1.0).update(lk.Gaussian([0.0], [1.0]).collect([[1.0], [3.0]]))
+    >>> post.mean.round(4), post.kappa, post.shape, post.rate.round(4)
+    (array([1.3333]), array([3.]), array([2.]), array([3.3333]))
+    >>> NormalGamma(0.0, 1.0, 2.0, 1.0).log_prob([[0.0, 1.0]]).round(4)
+    array([-1.9189])
+    """
+
+    serves = ("Gaussian",)  # laws whose parameters it speaks of
+
+    mean: Array  # m: (d,) or (K, d)
+    kappa: Array  # rows that the mean is worth
+    shape: Array  # a
+    rate: Array  # b
+
+    def __post_init__(self) -> None:
+        me = "NormalGamma"
+        given = {name: parameter(part, me, name) for name, part in self._parts().items()}
+        try:
+            fitted = np.broadcast_arrays(*(np.atleast_1d(part) for part in given.values()))
+        except ValueError as error:
+            got = tuple(part.shape for part in given.values())
+            raise ShapeError(sentence(me, "mean, kappa, shape and rate must fit each other", got)) from error
+        if fitted[0].ndim > 2 or 0 in fitted[0].shape:
+            raise ShapeError(sentence(me, "parameters must be numbers, (d,) or (K, d)", fitted[0].shape))
+        parts = {name: np.array(part) for name, part in zip(given, fitted, strict=True)}
+        for name in ("kappa", "shape", "rate"):
+            if not (parts[name] > 0).all():
+                raise DomainError(sentence(me, f"{name} must be positive", float(parts[name].min())))
+        self._set(**parts)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d of the Gaussian."""
+        return int(self.mean.shape[-1])
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return len(self.mean) if self.mean.ndim == 2 else None
+
+    @property
+    def kind(self) -> str:
+        """The kind of covariance that it is a prior of."""
+        return "diagonal"
+
+    @cached_property
+    def in_variances(self) -> NormalInverseGamma:
+        """The same belief about (μ, σ²)."""
+        return NormalInverseGamma.trusted(
+            mean=self.mean, kappa=self.kappa, scale=2 * self.rate, dof=2 * self.shape, kind="diagonal", tied=False
+        )
+
+    @classmethod
+    def weak(cls, stats: Moments | ColumnMoments) -> NormalGamma:
+        """A prior that keeps precisions finite: the weak one of variances, in these coordinates."""
+        return cls._of(NormalInverseGamma.weak(stats))
+
+    @classmethod
+    def _of(cls, law: NormalInverseGamma) -> NormalGamma:
+        return cls.trusted(mean=law.mean, kappa=law.kappa, shape=0.5 * law.dof, rate=0.5 * law.scale)
+
+    # ------------------------------------------------------------- as a prior
+
+    def update(self, stats: Moments | ColumnMoments) -> NormalGamma:
+        """The posterior after these statistics."""
+        return self._of(self.in_variances.update(stats))
+
+    def point(self, rule: str = "mode") -> Gaussian:
+        """A Gaussian with the "mode" (a − ½)/b, "mean" a/b or "median" of the precisions."""
+        if rule == "mode":
+            precision = (self.shape - 0.5) / self.rate
+            if not (self.shape > 0.5).all():
+                raise DomainError(sentence("NormalGamma", "the mode needs a shape above ½", float(self.shape.min())))
+        elif rule == "mean":
+            precision = self.shape / self.rate
+        elif rule == "median":
+            precision = gammaincinv(self.shape, 0.5) / self.rate
+        else:
+            raise DomainError(sentence("NormalGamma", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        return Gaussian.trusted(mean=self.mean, covariance=np.array(1 / precision), kind="diagonal")
+
+    def draw(self, rng: Generator) -> Gaussian:
+        """A Gaussian with parameters from this law."""
+        return self.in_variances.draw(rng)
+
+    def predictive(self) -> StudentT:
+        """Independent t laws with 2a degrees of freedom, squared scale b (κ + 1)/(a κ)."""
+        return self.in_variances.predictive()
+
+    def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
+        """log p(what was seen), with the parameters integrated out; one per member for a stack."""
+        return self.in_variances.log_evidence(stats)
+
+    def log_density(self, model: Gaussian) -> Any:
+        """log p(μ, λ) of a Gaussian's mean and precision: that of (μ, σ²), and dσ² = σ⁴ dλ."""
+        return lone(self.in_variances.log_density(model) + 2 * np.log(model.variance).sum(axis=-1))
+
+    # ----------------------------------------------------------- as a density
+
+    def log_prob(self, x: Any) -> Any:
+        """log p of rows (n, 2d) of means and precisions, or of Gaussians, one per member; −inf where λ ≤ 0."""
+        if isinstance(x, Gaussian):
+            return self.log_density(x)
+        z = rows(x, 2 * self.dim, "NormalGamma")
+        refuse_infinite(z, "NormalGamma")
+        if np.isnan(z).any():
+            expected = "a mean and its precision must both be seen"
+            raise DomainError(sentence("NormalGamma", expected, f"NaN in row {int(np.argwhere(np.isnan(z))[0][0])}"))
+        mu, lam = (part[:, None] for part in (z[:, : self.dim], z[:, self.dim :]))
+        m, k, a, b = (np.atleast_2d(part) for part in (self.mean, self.kappa, self.shape, self.rate))
+        at = np.where(lam > 0, lam, 1.0)
+        with np.errstate(all="ignore"):
+            normal = 0.5 * (_log_of_product(k, b) - LOG_2PI - _distance(mu - m, k, at))
+            each = np.where(lam > 0, _joined_gamma(at, a, b) + normal, -np.inf)
+        out = added(each)
+        return out if self.members else out[:, 0]
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Rows (n, 2d), or (n, K, 2d) for a stack."""
+        lam = rng.standard_gamma(self.shape, (n, *self.shape.shape)) / self.rate
+        mu = self.mean + rng.standard_normal(lam.shape) / np.sqrt(self.kappa * lam)
+        return np.concatenate([mu, lam], axis=-1)
+
+    @property
+    def mean_row(self) -> Array:
+        """(m, a/b): the mean of rows."""
+        return np.concatenate([self.mean, self.shape / self.rate], axis=-1)
+
+    @property
+    def mode_row(self) -> Array:
+        """(m, (a − ½)/b): the most likely row."""
+        return np.concatenate([self.mean, 1 / self.point("mode").variance], axis=-1)
+
+    def entropy(self, bits: bool = False) -> Any:
+        """−E log p(μ, λ), in closed form; one per member for a stack."""
+        log_precision = digamma(self.shape) - np.log(self.rate)
+        return in_units(lone(self.in_variances.entropy() + 2 * log_precision.sum(axis=-1)), bits)
+
+    def kl(self, other: NormalGamma, bits: bool = False) -> Any:
+        """KL(self ‖ other): the same in all coordinates."""
+        return self.in_variances.kl(other.in_variances, bits)
+
+
+def _joined_gamma(lam: Array, a: Array, b: Array) -> Array:
+    """The gamma law of y = bλ with the normal law's √λ, so that its shape is a + ½: log λ and log b do not cancel.
+
+    Where y leaves the range of numbers, its logarithm does not, and e^(−y) is 1 or 0.
+    """
+    y = b * lam
+    near = log_gamma_density(y, a + 0.5, 1.0) + log_gamma_ratio(a, 0.5)
+    return np.where(y > SMALLEST, near, (a - 0.5) * (np.log(b) + np.log(lam)) - gammaln(a))
+
+
+def _log_of_product(k: Array, b: Array) -> Array:
+    product = k * b
+    return np.where((product > SMALLEST) & (product < np.inf), np.log(product), np.log(k) + np.log(b))
+
+
+def _distance(away: Array, k: Array, lam: Array) -> Array:
+    """κλ(μ − m)², also where κλ or the square alone is too large."""
+    plain = k * lam * away**2
+    return np.where(np.isfinite(plain), plain, (np.sqrt(k) * away * np.sqrt(lam)) ** 2)

@@ -1,0 +1,67 @@
+"""A product's prior has the product's shape: one prior per part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.random import Generator
+
+from likely.core.errors import DomainError, sentence
+from likely.core.value import Value
+from likely.distributions.product import Product, ProductStats
+
+
+@dataclass(frozen=True, eq=False)
+class ProductPrior(Value):
+    """Independent priors of the parts of a `Product`; None leaves a part to maximum likelihood.
+
+    >>> import likely as lk
+    >>> prior = ProductPrior({"visits": lk.Gamma(2.0, 1.0)})
+    >>> model = lk.Product({"visits": lk.Poisson(1.0)})
+    >>> prior.update(model.collect({"visits": [3, 5]})).point("mean").mean["visits"].round(4)
+    array([3.3333])
+    """
+
+    parts: tuple[tuple[str, Any], ...]
+
+    def __post_init__(self) -> None:
+        given = self.parts
+        self._set(parts=tuple((str(n), p) for n, p in (given.items() if isinstance(given, Mapping) else given)))
+
+    def __getitem__(self, name: str) -> Any:
+        """The prior of the part of that name."""
+        return dict(self.parts)[name]
+
+    def update(self, stats: ProductStats) -> ProductPrior:
+        """The posterior of each part."""
+        return ProductPrior(tuple((n, p and p.update(stats[n])) for n, p in self.parts))
+
+    def point(self, rule: str = "mode") -> Product:
+        """A Product of the parts' points."""
+        return Product.trusted(parts=tuple((n, p.point(rule)) for n, p in self._all("point")))
+
+    def draw(self, rng: Generator) -> Product:
+        """A Product with parameters drawn part by part."""
+        return Product.trusted(parts=tuple((n, p.draw(rng)) for n, p in self._all("draw")))
+
+    def predictive(self) -> Product:
+        """The Product of the parts' predictives."""
+        return Product.trusted(parts=tuple((n, p.predictive()) for n, p in self._all("predictive")))
+
+    def log_evidence(self, stats: ProductStats) -> Any:
+        """Evidences of independent parts add."""
+        return sum(p.log_evidence(stats[n]) for n, p in self._all("log_evidence"))
+
+    def log_density(self, model: Product) -> Any:
+        """Log densities of independent parts add; a part without prior adds nothing."""
+        return sum(p.log_density(model[n]) for n, p in self.parts if p is not None)
+
+    def _all(self, doing: str) -> tuple[tuple[str, Any], ...]:
+        without = [n for n, p in self.parts if p is None]
+        if without:
+            raise DomainError(
+                sentence(f"ProductPrior.{doing}", "every part needs a prior", f"none for {', '.join(without)}")
+            )
+        return self.parts

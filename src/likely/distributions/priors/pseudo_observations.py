@@ -1,0 +1,186 @@
+"""A prior that is, to the letter, data that came before: so many rows, their mean and their scatter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Index, Mask, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.value import Value
+from likely.distributions.distribution import lone
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.gaussian.moments import Moments, refuse_others
+from likely.distributions.gaussian.variance_floors import warn_of_constants
+from likely.distributions.priors.shrunk_covariance import prior_mean, shrunk_within
+from likely.numerics import spd
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierRows(Value):
+    """log p(μ, C) = −½ [r log det 2πC + tr C⁻¹Ψ + κ (μ − m)ᵀ C⁻¹ (μ − m)], up to a constant.
+
+    What r rows with scatter Ψ would say of any law with mean μ and covariance C; the mean counts as κ rows. A factor
+    analyser has no conjugate law, but its posterior mode needs none: rows of before and rows of now have one
+    scatter together, (Ψ + S)/(r + n), and factors are fitted to that. With Ψ positive definite C stays regular
+    whatever the rows. `tied` is a stack of K means with one covariance: Ψ and r are shared.
+    The constant is not known, so there is neither evidence nor a draw. A leading axis makes a stack. A column whose
+    row and column of Ψ are 0 was not observed in these rows: they say nothing of it.
+
+    >>> import likely as lk
+    >>> prior = EarlierRows([0.0], 1.0, [[4.0]], 2.0)
+    >>> prior.update(lk.Gaussian([0.0], [[1.0]]).collect([[0.0], [3.0]])).point().covariance
+    array([[2.5]])
+    """
+
+    mean: Array  # (..., d)
+    kappa: Array  # (...): rows that the mean is worth
+    scale: Array  # (..., d, d): their scatter Ψ
+    rows: Array  # (...): how many they are
+    tied: bool = False
+
+    def __post_init__(self) -> None:
+        me = "EarlierRows"
+        mean = np.atleast_1d(parameter(self.mean, me, "mean"))
+        kappa, scale, rows = (parameter(getattr(self, n), me, n) for n in ("kappa", "scale", "rows"))
+        d = mean.shape[-1]
+        if scale.shape[-2:] != (d, d) or scale.ndim > 3 or mean.ndim > 2:
+            raise ShapeError(
+                sentence(me, f"scale must have shape ({d}, {d}), with K in front for a stack", scale.shape)
+            )
+        if not ((kappa > 0).all() and (rows > 0).all()):
+            raise DomainError(sentence(me, "kappa and rows must be positive", (kappa.tolist(), rows.tolist())))
+        if not spd.is_symmetric(scale) or not _regular(scale):
+            raise DomainError(sentence(me, "scale must be symmetric and positive definite"))
+        self._set(mean=mean, kappa=kappa, scale=scale, rows=rows)
+
+    @classmethod
+    def weak(cls, stats: Moments, factors: int, kind: str = "diagonal") -> EarlierRows:
+        """A prior that keeps covariances regular and says little else: q + 4 rows that look like the pooled data.
+
+        Its scatter is that within members, with correlations shrunk by a share ((q + 1)/n)⁴, not less than 0.01: so a
+        lone law with many rows keeps its estimate (a direction without spread gets 0.01 (q + 4)/n of a column's
+        variance), and a member that owns three rows leans on all the others. Of a column that no row shows it says
+        nothing.
+        """
+        pooled = stats.pooled()
+        if not pooled.total_weight > 0:
+            raise DomainError(sentence("EarlierRows.weak", "statistics of at least one row are needed", "none"))
+        warn_of_constants(pooled, "spherical" if kind == "spherical" else "full")
+        shape = shrunk_within(stats, pooled, factors + 1, lambda n: 0.01)
+        never = ~(pooled.observed > 0)
+        shape[..., never, :], shape[..., never] = 0.0, 0.0
+        c, lead = factors + 4.0, shape.shape[:-2]
+        return cls.trusted(
+            mean=prior_mean(stats, pooled), kappa=np.full(lead, 0.01), scale=spd.symmetric(c * shape),
+            rows=np.full(lead, c), tied=False,
+        )  # fmt: skip
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.mean.shape[-1])
+
+    @property
+    def known(self) -> Mask:
+        """Columns that were observed in these rows (d,)."""
+        return _known(self.scale)
+
+    def update(self, stats: Moments) -> EarlierRows:
+        """These rows and those of the statistics: what came before the next ones."""
+        refuse_others(stats, self.dim, "EarlierRows", full=True)
+        n = stats.weight
+        kappa = self.kappa + n
+        delta = np.where((n > 0)[..., None], (stats.origin - self.mean) + stats.shift, 0.0)
+        mean = self.mean + delta * (n / kappa)[..., None]
+        between = (self.kappa * n / kappa)[..., None, None] * delta[..., :, None] * delta[..., None, :]
+        added, rows = stats.scatter + between, n
+        if self.tied and added.ndim == 3:
+            added, rows = added.sum(axis=0), n.sum()
+        return self.replace(
+            mean=mean, kappa=np.asarray(kappa), scale=self.scale + added, rows=np.asarray(self.rows + rows)
+        )
+
+    def _as_tied(self) -> EarlierRows:
+        """The same for members with one covariance: the rows that came before of all members, together."""
+        lead = np.broadcast_shapes(self.scale.shape[:-2], self.rows.shape)
+        scale, rows = np.broadcast_to(self.scale, (*lead, self.dim, self.dim)), np.broadcast_to(self.rows, lead)
+        if lead:
+            scale, rows = scale.sum(axis=0), rows.sum()
+        return self.replace(scale=np.array(scale), rows=np.array(rows), tied=True)
+
+    def point(self, rule: str = "mode") -> Gaussian:
+        """The Gaussian of highest density: mean m, covariance Ψ/r."""
+        if rule != "mode":
+            raise DomainError(sentence("EarlierRows", 'only the "mode" is known', repr(rule)))
+        rows = self.rows if self.tied else np.broadcast_to(self.rows, self.mean.shape[:-1])
+        covariance = self.scale / rows[..., None, None]
+        return Gaussian.trusted(mean=self.mean, covariance=np.array(covariance), kind="full")
+
+    def log_density(self, model: Any) -> Any:
+        """What these rows say of a model, a `Gaussian` or a `FactorGaussian`; one per member for a stack.
+
+        Where the members of a stack have one covariance, what is said of all.
+        """
+        at = np.flatnonzero(self.known)
+        if len(at) < self.dim:
+            return self._marginal(at).log_density(model.marginal(at))
+        if self.tied and model.mean.ndim == 2:
+            delta = model.mean - self.mean
+            kappa = np.broadcast_to(self.kappa, len(delta))
+            pulled = self.scale + np.einsum("k,ki,kj->ij", kappa, delta, delta)
+            one = Gaussian.trusted(mean=np.zeros(self.dim), covariance=model._shared_matrix(), kind="full")
+            return self.replace(mean=one.mean, kappa=np.asarray(1.0), scale=pulled, tied=False).log_density(one)
+        delta = model.mean - self.mean
+        pulled = self.kappa[..., None, None] * delta[..., :, None] * delta[..., None, :]
+        scatter = np.broadcast_to(self.scale + pulled, (*model.mean.shape, self.dim))
+        weight = np.array(np.broadcast_to(self.rows, model.mean.shape[:-1]))
+        before = Moments.trusted(
+            weight=weight, origin=np.zeros(self.dim), shift=model.mean, scatter=scatter,
+            entropy=np.zeros_like(weight), complete=True,
+        )  # fmt: skip
+        return lone(_expected(model, before))
+
+    def _marginal(self, at: Index) -> EarlierRows:
+        """What they say of some columns."""
+        return self.replace(mean=self.mean[..., at], scale=self.scale[..., at[:, None], at])
+
+    def draw(self, rng: Generator) -> NoReturn:
+        """An error: the constant of this law is not known."""
+        raise _not_normalised("draw")
+
+    def predictive(self) -> NoReturn:
+        """An error: the constant of this law is not known."""
+        raise _not_normalised("predictive")
+
+    def log_evidence(self, stats: Moments) -> NoReturn:
+        """An error: the constant of this law is not known."""
+        raise _not_normalised("log_evidence")
+
+
+def _known(scale: Array) -> Mask:
+    """Columns with a row and column of their own; all that others have are 0."""
+    return np.asarray((scale != 0).reshape(-1, *scale.shape[-2:]).any(axis=(0, 1)))
+
+
+def _regular(scale: Array) -> bool:
+    """True if the scatter is positive definite in the columns that were observed, of which there must be some."""
+    at = np.flatnonzero(_known(scale))
+    return bool(len(at)) and spd.cholesky(np.ascontiguousarray(scale[..., at[:, None], at])) is not None
+
+
+def _not_normalised(verb: str) -> DomainError:
+    expected, remedy = "this needs a prior whose constant is known", "use a Gaussian with a NormalInverseWishart prior"
+    return DomainError(sentence(f"EarlierRows.{verb}", expected, "rows that came before", remedy))
+
+
+def _expected(model: Any, stats: Moments) -> Any:
+    """Σ w log p of rows with these statistics, a member at a time."""
+    if not isinstance(model, Gaussian):
+        return model.expected_log_prob(stats)
+    if model.members is None:
+        return model.objective(stats)
+    return np.array([model.member(k).objective(stats.member(k)) for k in range(model.members)])

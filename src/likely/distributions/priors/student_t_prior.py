@@ -1,0 +1,97 @@
+"""What is believed of a t law before rows are seen: where it may lie, how wide, and how heavy its tails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import gammaln
+
+from likely.core.arrays import Array, parameter
+from likely.core.errors import DomainError, sentence
+from likely.core.value import Value
+from likely.distributions.priors.weak_prior import weak_gaussian
+
+
+@dataclass(frozen=True, eq=False)
+class StudentTPrior(Value):
+    """A Gaussian's prior for centre and scale, and ν ~ Gamma(a, b) for the degrees of freedom (Juárez and Steel 2010).
+
+    Neither is conjugate: rows give a posterior mode (`StudentT.fit(X, prior=…)`), found by climbing, and no evidence.
+
+    >>> import likely as lk
+    >>> prior = StudentTPrior(lk.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0), 2.0, 0.1)
+    >>> round(float(lk.StudentT.fit([[0.0], [1.0], [2.0]], prior=prior).dof), 1)
+    9.3
+    """
+
+    serves = ("StudentT",)  # laws whose parameters it speaks of
+
+    shape: Any  # NormalInverseWishart, NormalInverseGamma or EarlierRows
+    tails: Array = 2.0  # type: ignore[assignment]  # a
+    rate: Array = 0.1  # type: ignore[assignment]  # b: the mode is (a − 1)/b
+
+    def __post_init__(self) -> None:
+        tails, rate = (parameter(getattr(self, name), "StudentTPrior", name) for name in ("tails", "rate"))
+        if tails.ndim or rate.ndim or not (tails >= 1 and rate > 0):
+            got = (tails.tolist(), rate.tolist())
+            raise DomainError(
+                sentence("StudentTPrior", "tails must be a number from 1 on and rate a positive one", got)
+            )
+        if not (hasattr(self.shape, "update") and hasattr(self.shape, "scale")):
+            expected = "shape must be a NormalInverseWishart, NormalInverseGamma or EarlierRows"
+            raise DomainError(sentence("StudentTPrior", expected, type(self.shape).__name__))
+        self._set(tails=tails, rate=rate)
+
+    @classmethod
+    def weak(cls, law: Any, stats: Any) -> StudentTPrior:
+        """The weak prior of a Gaussian with these moments, and degrees of freedom about 10, from 1 to 50."""
+        return cls.trusted(shape=weak_gaussian(law._shape, stats.moments), tails=np.asarray(2.0), rate=np.asarray(0.1))
+
+    @property
+    def kind(self) -> str:
+        """The kind of scale that it is for."""
+        return str(getattr(self.shape, "kind", "full"))
+
+    def log_dof(self, dof: Array) -> Array:
+        """log p(ν)."""
+        a, b = self.tails, self.rate
+        return np.asarray(a * np.log(b) - gammaln(a) + (a - 1) * np.log(dof) - b * dof)
+
+    def dof_slope(self, dof: Array) -> Array:
+        """Derivative of log p(ν)."""
+        return np.asarray((self.tails - 1) / dof - self.rate)
+
+    def log_density(self, model: Any) -> Any:
+        """log p(centre, scale, ν) of a t law; one per member for a stack."""
+        tails = 0.0 if model.fixed_dof else self.log_dof(model.dof)
+        if model.kind == "independent" and not model.fixed_dof:
+            tails = np.sum(tails, axis=-1)
+        return self.shape.log_density(model._shape) + tails
+
+    def update(self, stats: Any) -> NoReturn:
+        """No posterior in closed form."""
+        raise _climbs("update")
+
+    def point(self, rule: str = "mode") -> NoReturn:
+        """No mode without a t law to climb from."""
+        raise _climbs("point")
+
+    def draw(self, rng: Generator) -> NoReturn:
+        """No draws."""
+        raise _climbs("draw")
+
+    def predictive(self) -> NoReturn:
+        """No prediction but that of the mode."""
+        raise _climbs("predictive")
+
+    def log_evidence(self, stats: Any) -> NoReturn:
+        """No evidence."""
+        raise _climbs("log_evidence")
+
+
+def _climbs(verb: str) -> DomainError:
+    expected = "the prior of a t law is not conjugate: it has a posterior mode only"
+    return DomainError(sentence(f"StudentTPrior.{verb}", expected, remedy="use StudentT.fit(X, prior=...)"))

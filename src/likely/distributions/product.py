@@ -1,0 +1,270 @@
+"""Independent parts of unlike kinds: a real vector, a count and a colour in one density."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, BadEntry, Index, n_rows
+from likely.core.blocks import BLOCKS, ROWS, Blocks
+from likely.core.columns import Columns
+from likely.core.engine import Threads, map_rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.stats import Addable
+from likely.core.value import Value
+from likely.core.warnings import said_once
+from likely.distributions.distribution import Law, added, in_units
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Law):
+    """log p(x) = Σ log p_i(x_i) over named, independent parts (Ney 2.6: naive Bayes is this, class by class).
+
+    Rows are `Columns` (or a dict) with the parts' names; an array is cut into consecutive columns, as many
+    for each part as it has. Stacks of K members in every part make a stack.
+
+    >>> import likely as lk
+    >>> p = Product({"size": lk.Gaussian([0.0, 1.0], 1.0), "visits": lk.Poisson(3.0)})
+    >>> p.log_prob(lk.Columns(size=[[0.0, 1.0]], visits=[2])).round(4)
+    array([-3.3338])
+    """
+
+    parts: tuple[tuple[str, Any], ...]
+
+    def __post_init__(self) -> None:
+        given = self.parts
+        pairs = tuple((str(n), p) for n, p in (given.items() if isinstance(given, Mapping) else given))
+        if not pairs or len({n for n, _ in pairs}) < len(pairs):
+            raise DomainError(sentence("Product", "parts must be named, each name once", [n for n, _ in pairs]))
+        for name, part in pairs:
+            if not (hasattr(part, "log_prob") and hasattr(part, "sample")):
+                raise DomainError(sentence("Product", f"part {name!r} must be a density", type(part).__name__))
+        counts = {name: part.members for name, part in pairs}
+        if len(set(counts.values())) > 1:
+            raise ShapeError(sentence("Product", "all parts must be lone, or stacks of one size", counts))
+        self._set(parts=pairs)
+
+    @property
+    def names(self) -> list[str]:
+        """The parts' names, in order."""
+        return [name for name, _ in self.parts]
+
+    def __getitem__(self, name: str) -> Any:
+        """The part of that name."""
+        return dict(self.parts)[name]
+
+    @property
+    def members(self) -> int | None:
+        """Number of members of a stack; None for one value."""
+        return self.parts[0][1].members
+
+    def member(self, k: int) -> Product:
+        """One member of a stack."""
+        return self._each(lambda _, part: part.member(k))
+
+    def some(self, index: Any) -> Product:
+        """Some members, as a stack."""
+        return self._each(lambda _, part: part.some(index))
+
+    @property
+    def smallest_eigenvalue(self) -> float | None:
+        """The least of the parts that have one."""
+        found = [getattr(part, "smallest_eigenvalue", None) for _, part in self.parts]
+        return min((least for least in found if least is not None), default=None)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns that all parts take together."""
+        return sum(_width(part) for _, part in self.parts)
+
+    def _each(self, f: Callable[[str, Any], Any]) -> Product:
+        return Product.trusted(parts=tuple((name, f(name, part)) for name, part in self.parts))
+
+    def _cut(self, x: Any) -> Columns:
+        """Rows as named parts."""
+        if isinstance(x, Mapping):
+            columns = Columns.of(x)
+            missing = [name for name in self.names if name not in columns]
+            if missing:
+                raise DataError(
+                    sentence("Product", f"parts {', '.join(self.names)} are needed", f"no {', '.join(missing)}")
+                )
+            return columns
+        a = np.asarray(x)
+        if a.ndim != 2 or a.shape[1] != self.dim:
+            expected = f"rows must be Columns with the parts {', '.join(self.names)}, or an array (n, {self.dim})"
+            raise ShapeError(sentence("Product", expected, a.shape))
+        edges = np.cumsum([0, *(_width(part) for _, part in self.parts)])
+        return Columns({name: a[:, i:j] for name, i, j in zip(self.names, edges[:-1], edges[1:], strict=True)})
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, x: Any) -> Array:
+        """Σ log p_i(x_i): (n,), or (n, K) for a stack. A part that was not observed counts for nothing."""
+
+        def evaluate(block: Columns) -> Array:
+            each = [of_part(name, part.log_prob, block[name]) for name, part in self.parts]
+            with np.errstate(invalid="ignore"):
+                total: Array = sum(each)
+            return added(np.stack(each, axis=-1)) if np.isnan(total).any() else total
+
+        return map_rows(evaluate, self._cut(x), self.members)
+
+    def sample(self, n: int, rng: Generator) -> Columns:
+        """Draws as Columns."""
+        return Columns({name: part.sample(n, rng) for name, part in self.parts})
+
+    def entropy(self, bits: bool = False) -> Any:
+        """Entropies of independent parts add."""
+        return in_units(sum(part.entropy() for _, part in self.parts), bits)
+
+    def kl(self, other: Product, bits: bool = False) -> Any:
+        """Divergences of independent parts add."""
+        self._same_parts(other.names, "kl")
+        return in_units(sum(part.kl(other[name]) for name, part in self.parts), bits)
+
+    @property
+    def mean(self) -> dict[str, Any]:
+        """Means by part."""
+        return {name: part.mean for name, part in self.parts}
+
+    @property
+    def variance(self) -> dict[str, Any]:
+        """Variances by part."""
+        return {name: part.variance for name, part in self.parts}
+
+    @property
+    def mode(self) -> dict[str, Any]:
+        """The most likely value of each part, which together are the most likely row."""
+        return {name: part.mode for name, part in self.parts}
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters of all parts."""
+        return sum(part.n_parameters for _, part in self.parts)
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def blank(cls, x: Any, laws: Mapping[str, Any]) -> Product:
+        """A first look: `laws` maps each name to a law, or to (law, options)."""
+        columns = Columns.of(x)
+        pairs = {name: law if isinstance(law, tuple) else (law, {}) for name, law in laws.items()}
+        return cls(tuple((name, law.blank(columns[name], **options)) for name, (law, options) in pairs.items()))
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> ProductStats:
+        """The statistics of each part."""
+        columns = self._cut(x)
+        if n_rows(columns) > ROWS * BLOCKS:
+            blocks = Blocks.of(columns, weight, owner=owner)
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), blocks)
+        known = {} if owner is None else {"owner": owner}
+        each = ((name, of_part(name, part.collect, columns[name], weight, **known)) for name, part in self.parts)
+        return ProductStats(tuple(each))
+
+    def refit(self, stats: ProductStats, prior: Any = None) -> Product:
+        """Each part from its own statistics, with its own prior if there is one."""
+        self._same_parts(stats.names, "refit")
+        return self._each(lambda name, part: told_of_part(name, part.refit, stats[name], _of(prior, name)))
+
+    def objective(self, stats: ProductStats, prior: Any = None) -> float:
+        """Objectives of independent parts add."""
+        return sum(part.objective(stats[name], _of(prior, name)) for name, part in self.parts)
+
+    @property
+    def log_smoothing(self) -> float:
+        """That of the parts."""
+        return float(sum(getattr(part, "log_smoothing", 0.0) for _, part in self.parts))
+
+    def weak_prior(self, stats: ProductStats) -> Any:
+        """The weak prior of each part."""
+        from likely.distributions.priors.product_prior import ProductPrior
+
+        return ProductPrior(
+            tuple((name, told_of_part(name, part.weak_prior, stats[name])) for name, part in self.parts)
+        )
+
+    def _same_parts(self, names: list[str], doing: str) -> None:
+        if names != self.names:
+            raise ShapeError(sentence(f"Product.{doing}", f"parts must be {', '.join(self.names)}", ", ".join(names)))
+
+
+@dataclass(frozen=True, eq=False)
+class ProductStats(Addable, Value):
+    """The statistics of each part; they add part by part."""
+
+    parts: tuple[tuple[str, Any], ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The parts' names, in order."""
+        return [name for name, _ in self.parts]
+
+    def __getitem__(self, name: str) -> Any:
+        return dict(self.parts)[name]
+
+    @property
+    def complete(self) -> bool:
+        """True if no part hid anything."""
+        return all(stats.complete for _, stats in self.parts)
+
+    @property
+    def filled(self) -> bool:
+        """True if a part filled gaps in."""
+        return any(getattr(stats, "filled", False) for _, stats in self.parts)
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of the rows that any part saw."""
+        return max(float(stats.total_weight) for _, stats in self.parts)
+
+    def __add__(self, other: ProductStats) -> ProductStats:
+        pairs = zip(self.parts, other.parts, strict=True)
+        return ProductStats(tuple((name, a + b) for (name, a), (_, b) in pairs))
+
+    def __mul__(self, factor: float) -> ProductStats:
+        return ProductStats(tuple((name, stats * factor) for name, stats in self.parts))
+
+    __rmul__ = __mul__
+
+    def pooled(self) -> ProductStats:
+        """All members as one."""
+        return ProductStats(tuple((name, stats.pooled()) for name, stats in self.parts))
+
+    def member(self, k: Any) -> ProductStats:
+        """The statistics of one member of a stack."""
+        return ProductStats(tuple((name, stats.member(k)) for name, stats in self.parts))
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return iter(self.parts)
+
+
+def of_part(name: str, f: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """f(...); an error about an entry says in which part it stands."""
+    try:
+        return f(*args, **options)
+    except BadEntry as error:
+        raise error.inside(f"part {name!r}") from None
+
+
+def told_of_part(name: str, f: Callable[..., Any], *args: Any) -> Any:
+    """f(*args); what it warns of, or refuses, is said of that part."""
+    try:
+        with said_once(reworded=lambda text: f"part {name!r}: {text}"):
+            return f(*args)
+    except (DataError, DomainError) as error:
+        if type(error) not in (DataError, DomainError):
+            raise
+        raise type(error)(f"part {name!r}: {error}") from error
+
+
+def _of(prior: Any, name: str) -> Any:
+    return None if prior is None else prior[name]
+
+
+def _width(part: Any) -> int:
+    return int(getattr(part, "dim", 1))

@@ -1,0 +1,391 @@
+"""What one row says of each free parameter, by formula: the slope of its log-density, without a law being built.
+
+`FreeParameters.scores` finds the same by differences, for any law; this is for streams, where a row is one step and a
+law a row is too much. Rows must be complete and such as the law allows (`table`); others take the other way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln, i0e, i1e
+
+from likely.core.arrays import Array, Index, Mask
+from likely.distributions.unconstrained_parameters import FreeParameters, ways_of
+from likely.numerics import spd
+from likely.numerics.special import LOG_2, LOG_2PI, LOG_PI
+
+FARTHEST = 250.0  # of logarithms in θ: beyond it numbers may end, and differences, which are fenced, take over
+LARGE_DOF = 1e5  # from here on ψ((ν + d)/2) − ψ(ν/2) − d/ν is a series: as a difference it loses all digits
+CLOSED = 1e-12  # how far from 1 the sum of a composition may be
+
+
+class Formula(NamedTuple):
+    """Slopes and log-density of rows (n, d) from parameters; a covariance comes as its lower factor or as variances."""
+
+    ways: dict[str, str]
+    slopes: Callable[..., tuple[Array, ...]]  # of each parameter, in its free coordinates (n, size)
+    logs: Callable[..., Array]  # (n,)
+    fine: Callable[..., Mask]  # (z, law): entries that the formulas hold for
+
+
+# ------------------------------------------------------------------ where entries lie
+
+
+def _any(z: Array, law: Any) -> Mask:
+    return np.isfinite(z)
+
+
+def _positive(z: Array, law: Any) -> Mask:
+    return (z > 0) & (z < np.inf)
+
+
+def _unsigned(z: Array, law: Any) -> Mask:
+    return (z >= 0) & (z < np.inf)
+
+
+def _inside(z: Array, law: Any) -> Mask:
+    return (z > 0) & (z < 1)
+
+
+def _counts(z: Array, law: Any) -> Mask:
+    return (z >= 0) & (z < 1e15) & (z == np.floor(z))
+
+
+def _bits(z: Array, law: Any) -> Mask:
+    return (z == 0) | (z == 1)
+
+
+def _trials(z: Array, law: Any) -> Mask:
+    return _counts(z, law) & (z <= law.trials)
+
+
+def _levels(z: Array, law: Any) -> Mask:
+    return _counts(z, law) & (z < law.size)
+
+
+def _closed(z: Array, law: Any) -> Mask:
+    return _inside(z, law) & (np.abs(z.sum(axis=-1, keepdims=True) - 1) < CLOSED)
+
+
+# ---------------------------------------------------------------------- Gaussian and t
+
+
+def _white(x: Array, centre: Array, root: Array) -> tuple[Array, Array]:
+    """z = L⁻¹(x − μ) and v = L⁻ᵀ z, for a factor L; for variances s: z = (x − μ)/√s, v = (x − μ)/s."""
+    away = x - centre
+    if root.ndim < 2:
+        return away / np.sqrt(root), away / root
+    if len(root) == 1:
+        z = away / root[0, 0]
+        return z, z / root[0, 0]
+    inverse = np.linalg.inv(root)
+    z = away @ inverse.T
+    return z, z @ inverse
+
+
+@cache
+def _below(d: int) -> tuple[Index, Index]:
+    """Rows and columns of what stands below a diagonal."""
+    i, j = np.tril_indices(d, -1)
+    return i, j
+
+
+def _spread_slopes(z: Array, v: Array, root: Array, weight: Any) -> Array:
+    """∂ log p / ∂ of logs of the factor's diagonal and of what stands below it, or of logs of variances."""
+    if root.ndim == 2:
+        grown = weight * v
+        on = grown * z * root.diagonal() - 1
+        if len(root) == 1:
+            return on
+        i, j = _below(len(root))
+        return np.concatenate([on, grown[:, i] * z[:, j]], axis=1)
+    each = 0.5 * (weight * z * z - 1)
+    return each if root.ndim or each.shape[1] == 1 else each.sum(axis=1, keepdims=True)
+
+
+def _log_det(root: Array, d: int) -> float:
+    if root.ndim == 2:
+        return 2 * float(np.log(np.diagonal(root)).sum())
+    return float(np.log(root).sum()) if root.ndim else d * float(np.log(root))
+
+
+def _gaussian_slopes(x: Array, mean: Array, root: Array) -> tuple[Array, ...]:
+    z, v = _white(x, mean, root)
+    return v, _spread_slopes(z, v, root, 1.0)
+
+
+def _gaussian_logs(x: Array, mean: Array, root: Array) -> Array:
+    z, _ = _white(x, mean, root)
+    return np.asarray(-0.5 * ((z * z).sum(axis=1) + _log_det(root, x.shape[1]) + x.shape[1] * LOG_2PI))
+
+
+def _t_slopes(x: Array, centre: Array, root: Array, dof: Array) -> tuple[Array, ...]:
+    """One dof for all columns, or one per column, which are then independent."""
+    z, v = _white(x, centre, root)
+    d, q = (1, z * z) if dof.ndim else (x.shape[1], (z * z).sum(axis=1, keepdims=True))
+    weight = (dof + d) / (dof + q)
+    on = 0.5 * dof * (_digamma_gap(dof, d) - np.log1p(q / dof) + weight * q / dof)
+    return weight * v, _spread_slopes(z, v, root, weight), on
+
+
+def _digamma_gap(dof: Array, d: int) -> Array:
+    """ψ((ν + d)/2) − ψ(ν/2) − d/ν."""
+    if (dof < LARGE_DOF).all():
+        return np.asarray(digamma(0.5 * (dof + d)) - digamma(0.5 * dof) - d / dof)
+    e = d / dof
+    far = e * e * (e / 3 - 0.5) + d / (dof * (dof + d)) + (1 / dof**2 - 1 / (dof + d) ** 2) / 3
+    return np.where(dof < LARGE_DOF, digamma(0.5 * (dof + d)) - digamma(0.5 * dof) - d / dof, far)
+
+
+def _log_gamma_gap(dof: Array, h: float) -> Array:
+    """log Γ(ν/2 + h) − log Γ(ν/2) − h log ν."""
+    near = gammaln(0.5 * dof + h) - gammaln(0.5 * dof) - h * np.log(dof)
+    if (dof < LARGE_DOF).all():
+        return np.asarray(near)
+    return np.where(dof < LARGE_DOF, near, -h * LOG_2 + h * (h - 1) / dof * (1 - (2 * h - 1) / (3 * dof)))
+
+
+def _t_logs(x: Array, centre: Array, root: Array, dof: Array) -> Array:
+    z, _ = _white(x, centre, root)
+    d, q = (1, z * z) if dof.ndim else (x.shape[1], (z * z).sum(axis=1, keepdims=True))
+    each = _log_gamma_gap(dof, 0.5 * d) - 0.5 * d * LOG_PI - 0.5 * (dof + d) * np.log1p(q / dof)
+    return np.asarray(each.sum(axis=1) - 0.5 * _log_det(root, x.shape[1]))
+
+
+# ------------------------------------------------------------------------- all others
+
+
+def _summed(f: Callable[..., Array]) -> Callable[..., Array]:
+    return lambda x, *parts: np.asarray(f(x, *parts).sum(axis=1))
+
+
+def _log_beta(a: Array, b: Array) -> Array:
+    return np.asarray(gammaln(a) + gammaln(b) - gammaln(a + b))
+
+
+def _level_slopes(x: Array, probs: Array) -> tuple[Array, ...]:
+    if len(x) == 1:
+        out = -probs[None]
+        out[0, int(x[0, 0])] += 1
+        return (out,)
+    out = np.repeat(-probs[None], len(x), axis=0)
+    out[np.arange(len(x)), x[:, 0].astype(np.intp)] += 1
+    return (out,)
+
+
+def _negative_slopes(x: Array, size: Array, prob: Array) -> tuple[Array, ...]:
+    return size * (digamma(x + size) - digamma(size) + np.log(prob)), size * (1 - prob) - x * prob
+
+
+def _gamma_slopes(x: Array, shape: Array, rate: Array) -> tuple[Array, ...]:
+    return shape * (np.log(x) + np.log(rate) - digamma(shape)), shape - rate * x
+
+
+def _beta_slopes(x: Array, a: Array, b: Array) -> tuple[Array, ...]:
+    both = digamma(a + b)
+    return a * (np.log(x) - digamma(a) + both), b * (np.log1p(-x) - digamma(b) + both)
+
+
+def _cauchy_slopes(x: Array, centre: Array, scale: Array) -> tuple[Array, ...]:
+    z = (x - centre) / scale
+    grown = 1 / (1 + z * z)
+    return 2 * z * grown / scale, 1 - 2 * grown
+
+
+def _direction_slopes(x: Array, centre: Array, k: Array) -> tuple[Array, ...]:
+    away = x - centre
+    return k * np.sin(away), k * (np.cos(away) - i1e(k) / i0e(k))
+
+
+def _urn_slopes(x: Array, n: Array, a: Array, b: Array) -> tuple[Array, ...]:
+    both = digamma(a + b) - digamma(n + a + b)
+    return a * (digamma(x + a) - digamma(a) + both), b * (digamma(n - x + b) - digamma(b) + both)
+
+
+def _waits(x: Array, shape: Array, scale: Array) -> tuple[Array, ...]:
+    z = x / scale
+    return 1 - shape * np.log1p(z), (shape + 1) * z / (1 + z) - 1
+
+
+def _log_ways(x: Array, n: Array) -> Array:
+    return np.asarray(gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1))
+
+
+POSITIVE = "positive"
+FORMULAS: dict[str, Formula] = {
+    "Gaussian": Formula({"mean": "real", "covariance": "covariance"}, _gaussian_slopes, _gaussian_logs, _any),
+    "StudentT": Formula({"centre": "real", "scale": "covariance", "dof": POSITIVE}, _t_slopes, _t_logs, _any),
+    "Poisson": Formula(
+        {"rate": POSITIVE}, lambda x, rate: (x - rate,),
+        _summed(lambda x, rate: x * np.log(rate) - rate - gammaln(x + 1)), _counts,
+    ),
+    "Bernoulli": Formula(
+        {"probs": "probability"}, lambda x, p: (x - p,),
+        _summed(lambda x, p: np.log(np.where(x > 0, p, 1 - p))), _bits,
+    ),
+    "Categorical": Formula(
+        {"probs": "simplex"}, _level_slopes, lambda x, p: np.log(p)[x[:, 0].astype(np.intp)], _levels,
+    ),
+    "NegativeBinomial": Formula(
+        {"size": POSITIVE, "prob": "probability"}, _negative_slopes,
+        _summed(lambda x, r, p: gammaln(x + r) - gammaln(r) - gammaln(x + 1) + r * np.log(p) + x * np.log1p(-p)),
+        _counts,
+    ),
+    "Gamma": Formula(
+        {"shape": POSITIVE, "rate": POSITIVE}, _gamma_slopes,
+        _summed(lambda x, a, b: a * np.log(b) + (a - 1) * np.log(x) - b * x - gammaln(a)), _positive,
+    ),
+    "Beta": Formula(
+        {"a": POSITIVE, "b": POSITIVE}, _beta_slopes,
+        _summed(lambda x, a, b: (a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - _log_beta(a, b)), _inside,
+    ),
+    "Dirichlet": Formula(
+        {"alpha": POSITIVE}, lambda x, a: (a * (np.log(x) - digamma(a) + digamma(a.sum())),),
+        lambda x, a: np.asarray(((a - 1) * np.log(x) - gammaln(a)).sum(axis=1) + gammaln(a.sum())), _closed,
+    ),
+    "Laplace": Formula(
+        {"centre": "real", "scale": POSITIVE}, lambda x, c, v: (np.sign(x - c) / v, np.abs(x - c) / v - 1),
+        _summed(lambda x, c, v: -np.abs(x - c) / v - np.log(v) - LOG_2), _any,
+    ),
+    "Cauchy": Formula(
+        {"centre": "real", "scale": POSITIVE}, _cauchy_slopes,
+        _summed(lambda x, c, s: -LOG_PI - np.log(s) - np.log1p(((x - c) / s) ** 2)), _any,
+    ),
+    "Exponential": Formula(
+        {"rate": POSITIVE}, lambda x, rate: (1 - rate * x,), _summed(lambda x, rate: np.log(rate) - rate * x),
+        _unsigned,
+    ),
+    "ChiSquare": Formula(
+        {"dof": POSITIVE}, lambda x, n: (0.5 * n * (np.log(x) - LOG_2 - digamma(0.5 * n)),),
+        _summed(lambda x, n: (0.5 * n - 1) * np.log(x) - 0.5 * x - 0.5 * n * LOG_2 - gammaln(0.5 * n)), _positive,
+    ),
+    "Lomax": Formula(
+        {"shape": POSITIVE, "scale": POSITIVE}, _waits,
+        _summed(lambda x, a, s: np.log(a) - np.log(s) - (a + 1) * np.log1p(x / s)), _unsigned,
+    ),
+    "VonMises": Formula(
+        {"centre": "real", "concentration": POSITIVE}, _direction_slopes,
+        _summed(lambda x, c, k: -LOG_2PI - np.log(i0e(k)) - 2 * k * np.sin(0.5 * (x - c)) ** 2), _any,
+    ),
+    "Binomial": Formula(
+        {"trials": "", "probs": "probability"}, lambda x, n, p: (x - n * p,),
+        _summed(lambda x, n, p: _log_ways(x, n) + x * np.log(p) + (n - x) * np.log1p(-p)), _trials,
+    ),
+    "BetaBinomial": Formula(
+        {"trials": "", "a": POSITIVE, "b": POSITIVE}, _urn_slopes,
+        _summed(lambda x, n, a, b: _log_ways(x, n) + _log_beta(x + a, n - x + b) - _log_beta(a, b)), _trials,
+    ),
+}  # fmt: skip
+
+
+# ------------------------------------------------------------------------ put together
+
+
+class FreeScores:
+    """`FreeParameters.scores`, by the formulas of a built-in law.
+
+    >>> import likely as lk
+    >>> fast = formulas_of(FreeParameters(lk.Poisson([3.0])))
+    >>> fast.scores(np.log([3.0]), np.array([[5.0]]))
+    array([[2.]])
+    """
+
+    def __init__(self, free: FreeParameters, formula: Formula) -> None:
+        self.formula, self.law, self.dim = formula, free.like, _width(free.like)
+        ends = [0, *free.ends.tolist(), len(free.start)]
+        where = {name: slice(a, b) for name, a, b in zip(free.names, ends[:-1], ends[1:], strict=True)}
+        shapes = dict(zip(free.names, free.shapes, strict=True))
+        self.fenced = np.flatnonzero(np.isfinite(free.fences))
+        learnt = [way for way in formula.ways.items() if way[1]]
+        self.chosen = [i for i, (name, _) in enumerate(learnt) if name in where]
+        self.everything = len(self.chosen) == len(learnt)
+        self.back = [_reader(self.law, name, way, where, shapes) for name, way in formula.ways.items()]
+
+    def table(self, x: Any) -> tuple[Array, Mask] | None:
+        """Rows as a matrix (n, d), and which of them the formulas hold for; None for what is no such matrix."""
+        if not isinstance(x, np.ndarray) or x.dtype.kind not in "biuf" or x.ndim not in (1, 2):
+            return None
+        z: Array = np.asarray(x[:, None] if x.ndim == 1 else x, dtype=np.float64)
+        if z.shape[1] != self.dim:
+            return None
+        return z, np.asarray(self.formula.fine(z, self.law).all(axis=1))
+
+    def near(self, theta: Array) -> bool:
+        """Whether θ is where the formulas keep their numbers; means may be anywhere."""
+        logs = theta[self.fenced]
+        return float(logs.dot(logs)) < FARTHEST**2 and float(theta.dot(theta)) < np.inf
+
+    def scores(self, theta: Array, z: Array) -> Array:
+        """∂ log p(z_i | θ) / ∂θ (n, P)."""
+        found = self.formula.slopes(z, *[read(theta) for read in self.back])
+        if self.everything:
+            return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+        return np.concatenate([found[i] for i in self.chosen], axis=1)
+
+    def logs(self, theta: Array, z: Array) -> Array:
+        """log p(z_i | θ) (n,)."""
+        return self.formula.logs(z, *[read(theta) for read in self.back])
+
+
+def formulas_of(free: FreeParameters) -> FreeScores | None:
+    """The formulas of a built-in law; None for others, and for laws that were freed in another way."""
+    law, me = free.like, type(free.like)
+    formula = FORMULAS.get(me.__name__) if me.__module__.startswith("likely.") else None
+    if formula is None or {name: way for name, way in formula.ways.items() if way} != ways_of(law):
+        return None
+    return None if getattr(law, "levels", None) is not None else FreeScores(free, formula)
+
+
+def _width(law: Any) -> int:
+    return 1 if type(law).__name__ == "Categorical" else int(law.dim)
+
+
+def _reader(law: Any, name: str, way: str, where: dict[str, slice], shapes: Any) -> Callable[[Array], Array]:
+    """θ ↦ one parameter, as the formulas want it."""
+    if name not in where:
+        kept = np.asarray(getattr(law, name), dtype=np.float64)
+        root = spd.cholesky(np.ascontiguousarray(kept)) if way == "covariance" and kept.ndim == 2 else kept
+        if root is None:
+            root = np.full_like(kept, np.nan)
+        return lambda theta: root
+    at, shape = where[name], shapes[name]
+    if way == "covariance" and len(shape) == 2:
+        return _root_reader(at, shape[0])
+    if shape == ():
+        return lambda theta: _BACK[way](theta[at.start])
+    return lambda theta: _BACK[way](theta[at])
+
+
+def _root_reader(at: slice, d: int) -> Callable[[Array], Array]:
+    i, j = _below(d)
+    on = np.arange(d)
+
+    def read(theta: Array) -> Array:
+        v = theta[at]
+        root = np.zeros((d, d))
+        root[on, on] = np.exp(v[:d])
+        root[i, j] = v[d:]
+        return root
+
+    return read
+
+
+def _softmax(v: Array) -> Array:
+    e = np.exp(v - v.max())
+    e /= e.sum()
+    return np.asarray(e)
+
+
+_BACK: dict[str, Callable[[Any], Array]] = {
+    "real": lambda v: v,
+    "positive": np.exp,
+    "covariance": np.exp,
+    "probability": lambda v: 1 / (1 + np.exp(-v)),
+    "simplex": _softmax,
+}
+
+__all__ = ["FreeScores", "formulas_of"]

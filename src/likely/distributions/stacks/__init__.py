@@ -1,0 +1,1 @@
+"""Several distributions side by side: stacks and tied members."""

@@ -1,0 +1,47 @@
+"""The statistics of parts of a stack, put together again: what each class saw becomes what all saw."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from likely.distributions.product import Product, ProductStats
+from likely.distributions.stacks.stack import Several, SeveralStats
+from likely.distributions.stacks.tied import Shared
+
+
+def joined(law: Any, parts: list[Any]) -> Any:
+    """Statistics of `law.some(index)`, one for each of several runs of members, as the statistics of all of them."""
+    if isinstance(law, Shared) and law.what == "all":
+        return reduce(add, parts)  # tied members keep one statistic between them
+    if isinstance(law, Shared):
+        return joined(law.parts, parts)
+    if isinstance(law, Product):
+        return ProductStats(tuple((name, joined(part, [s[name] for s in parts])) for name, part in law.parts))
+    if isinstance(law, Several):
+        return SeveralStats(tuple(s for part in parts for s in part.parts))
+    if hasattr(law, "joined_stats"):
+        return law.joined_stats(parts)
+    return _side_by_side(parts)
+
+
+def _side_by_side(parts: list[Any]) -> Any:
+    """One stack of all members: arrays with one entry per member follow each other, what is common stays."""
+    names = [p._parts() for p in parts]
+    out = {name: _together(name, parts, [p[name] for p in names]) for name in names[0]}
+    return parts[0].trusted(**out)
+
+
+def _together(name: str, parts: list[Any], values: list[Any]) -> Any:
+    if name == "origin":
+        return values[0]
+    if name == "shift":  # one origin for all
+        return np.concatenate([p.moved(parts[0].origin) for p in parts])
+    if isinstance(values[0], bool):
+        return all(values)
+    if name == "seen" and any(v is not None for v in values):
+        return np.concatenate([p.observed for p in parts])
+    return None if values[0] is None else np.concatenate(values)

@@ -1,0 +1,1 @@
+"""Sufficient statistics that several distributions share."""

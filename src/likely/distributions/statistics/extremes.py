@@ -1,0 +1,106 @@
+"""What a law between two ends takes from data: the smallest and the largest value of each column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+
+from likely.core.arrays import Array, Mask, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.stats import Addable
+from likely.core.value import Value
+from likely.distributions.statistics.counts import per_member
+
+
+@dataclass(frozen=True, eq=False)
+class Extremes(Addable, Value):
+    """Weight, minimum and maximum of each column; both are 0 where nothing was seen. Merged by min and max.
+
+    >>> import likely as lk
+    >>> law = lk.Uniform(0.0, 1.0)
+    >>> both = law.collect([0.2, 0.4]) + law.collect([0.3, 0.9])
+    >>> both.low, both.high
+    (array([0.2]), array([0.9]))
+    """
+
+    rows: Array  # (...): weight of the rows
+    weight: Array  # (..., d): weight of the entries that were seen
+    low: Array  # (..., d)
+    high: Array  # (..., d)
+
+    complete = True
+
+    def __post_init__(self) -> None:
+        parts = {name: parameter(part, "Extremes", name) for name, part in self._parts().items()}
+        lead, *shapes = (parts[name].shape for name in ("rows", "weight", "low", "high"))
+        if len(lead) > 1 or any(len(s) != len(lead) + 1 or s[:-1] != lead or s != shapes[0] for s in shapes):
+            raise ShapeError(sentence("Extremes", "shapes must be (...) and three times (..., d)", (lead, *shapes)))
+        if (parts["rows"] < 0).any() or (parts["weight"] < 0).any():
+            raise DomainError(sentence("Extremes", "weights must not be negative"))
+        seen = parts["weight"] > 0
+        if (parts["low"] > parts["high"]).any() or (parts["low"] != 0)[~seen].any() or parts["high"][~seen].any():
+            raise DomainError(
+                sentence("Extremes", "low must not exceed high, and both must be 0 where nothing was seen")
+            )
+        self._set(**parts)
+
+    @property
+    def seen(self) -> Mask:
+        """Which columns were ever seen (..., d)."""
+        return np.asarray(self.weight > 0)
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows, over all members."""
+        return float(np.sum(self.rows))
+
+    def __add__(self, other: Extremes) -> Self:
+        if self.weight.shape != other.weight.shape:
+            raise ShapeError(sentence("Extremes", f"both must have shape {self.weight.shape}", other.weight.shape))
+        low = np.minimum(*(np.where(s.seen, s.low, np.inf) for s in (self, other)))
+        high = np.maximum(*(np.where(s.seen, s.high, -np.inf) for s in (self, other)))
+        return _made(type(self), np.asarray(self.rows + other.rows), self.weight + other.weight, low, high)
+
+    def __mul__(self, factor: float) -> Self:
+        return _made(type(self), np.asarray(self.rows * factor), self.weight * factor, self.low, self.high)
+
+    __rmul__ = __mul__
+
+    def pooled(self) -> Self:
+        """All members as one."""
+        if self.rows.ndim == 0:
+            return self
+        low = np.where(self.seen, self.low, np.inf).min(axis=0)
+        high = np.where(self.seen, self.high, -np.inf).max(axis=0)
+        return _made(type(self), np.asarray(self.rows.sum()), self.weight.sum(axis=0), low, high)
+
+    def member(self, k: Any) -> Self:
+        """The extremes of one member of a stack, or of some."""
+        return self.trusted(**{name: np.array(part[k]) for name, part in self._parts().items()})
+
+
+def _made(cls: Any, rows: Array, weight: Array, low: Array, high: Array) -> Any:
+    seen = weight > 0
+    return cls.trusted(
+        rows=rows, weight=np.asarray(weight), low=np.where(seen, low, 0.0) + 0.0, high=np.where(seen, high, 0.0) + 0.0
+    )
+
+
+def extremes(z: Array, shares: Any, members: int | None) -> Extremes:
+    """The statistic of rows (n, d), NaN where nothing was seen, under weights (m, n)."""
+    total = np.asarray(shares @ np.ones(len(z)))
+    seen = ~np.isnan(z)
+    weight = np.asarray(shares @ seen.astype(np.float64))
+    table = scipy.sparse.csr_array(shares)
+    low, high = np.full(weight.shape, np.inf), np.full(weight.shape, -np.inf)
+    for k in range(table.shape[0]):
+        at = slice(table.indptr[k], table.indptr[k + 1])
+        mine = z[table.indices[at][table.data[at] > 0]]
+        low[k] = np.where(np.isnan(mine), np.inf, mine).min(axis=0, initial=np.inf)
+        high[k] = np.where(np.isnan(mine), -np.inf, mine).max(axis=0, initial=-np.inf)
+    parts = [np.asarray(per_member(part, members)) for part in (total, weight, low, high)]
+    found: Extremes = _made(Extremes, *parts)
+    return found

@@ -1,0 +1,1 @@
+"""Student's t distribution and its EM algorithm."""

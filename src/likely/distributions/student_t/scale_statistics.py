@@ -1,0 +1,130 @@
+"""What a t law takes from rows: their moments, each row counted the less the further out it lies.
+
+A row at squared distance q of which o entries were seen counts r = (ν + o)/(ν + q) times: once where it is expected,
+hardly where it is an outlier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.errors import ShapeError, sentence
+from likely.core.stats import Addable
+from likely.core.value import Value
+from likely.distributions.gaussian import moments
+from likely.distributions.gaussian.moments import ColumnMoments, Moments
+
+PLAIN = ("seen", "entries", "near", "far", "excess", "level")
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleSums(Addable, Value):
+    """Moments under weights w r, and sums over rows of what the degrees of freedom depend on.
+
+    Never complete: r is that of the model that looked. In a law of independent columns each column has an r of its
+    own, and the last four sums are (..., d).
+    """
+
+    seen: Array  # (..., d + 1): weight of the rows of which so many entries were seen
+    entries: Array  # (..., d): weight of the rows in which a column was seen
+    near: Array  # (...) or (..., d): Σ w (r − 1) of rows that count more than once
+    far: Array  # as near: Σ w (1 − r) of rows that count less; apart, because their difference may be tiny
+    excess: Array  # as near: Σ w (r − 1 − log r)
+    level: Array  # as near: ½ Σ w (o log r + log det of what is not known of the gaps)
+    moments: Moments | ColumnMoments  # under weights w r; filled gaps add their covariance under weights w
+
+    complete = False
+
+    @property
+    def filled(self) -> bool:
+        """True if gaps were filled by the model that looked; laws without correlations leave them out."""
+        return isinstance(self.moments, Moments) and bool(self.seen[..., 1:-1].any())
+
+    @property
+    def rows(self) -> Array:
+        """Weight of the rows of which anything was seen (...)."""
+        return np.asarray(self.seen[..., 1:].sum(axis=-1))
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows, over all members."""
+        return float(self.rows.sum())
+
+    @property
+    def surplus(self) -> Array:
+        """Σ w (r − 1) (...), or (..., d) for independent columns."""
+        return np.asarray(self.near - self.far)
+
+    @property
+    def pulled(self) -> Array:
+        """Σ w r of rows (...)."""
+        return self.moments.weight if isinstance(self.moments, Moments) else self.moments.rows
+
+    def __add__(self, other: ScaleSums) -> Self:
+        if self.entries.shape != other.entries.shape or type(self.moments) is not type(other.moments):
+            expected = f"both must be of shape {self.entries.shape} and of one kind"
+            raise ShapeError(sentence("ScaleSums", expected, other.entries.shape))
+        both: Any = self.moments + other.moments
+        return self.trusted(
+            **{name: np.asarray(getattr(self, name) + getattr(other, name)) for name in PLAIN}, moments=both
+        )
+
+    def __mul__(self, factor: float) -> Self:
+        parts = {name: np.asarray(getattr(self, name) * factor) for name in PLAIN}
+        return self.trusted(**parts, moments=self.moments * factor)
+
+    __rmul__ = __mul__
+
+    def member(self, k: Any) -> Self:
+        """The sums of one member of a stack, or of some."""
+        parts = {name: np.array(getattr(self, name)[k]) for name in PLAIN}
+        return self.trusted(**parts, moments=self.moments.member(k))
+
+    def pooled(self) -> Self:
+        """All members as one."""
+        if self.entries.ndim == 1:
+            return self
+        parts = {name: np.asarray(getattr(self, name).sum(axis=0)) for name in PLAIN}
+        return self.trusted(**parts, moments=self.moments.pooled())
+
+
+def stacked(members: list[ScaleSums]) -> ScaleSums:
+    """Members with one origin as one stack."""
+    parts = {name: np.stack([getattr(m, name) for m in members]) for name in PLAIN}
+    inside: Any = [m.moments for m in members]
+    if isinstance(inside[0], Moments):
+        return ScaleSums.trusted(**parts, moments=moments.stacked(inside))
+    names = ("rows", "weight", "shift", "scatter")
+    columns = {name: np.stack([getattr(m, name) for m in inside]) for name in names}
+    return ScaleSums.trusted(**parts, moments=ColumnMoments.trusted(origin=inside[0].origin, **columns))
+
+
+def side_by_side(parts: list[ScaleSums]) -> ScaleSums:
+    """Several stacks as one, about the origin of the first."""
+    origin = parts[0].moments.origin
+    inside = [p.moments.replace(origin=origin, shift=p.moments.moved(origin)) for p in parts]
+    plain = [p.replace(moments=m) for p, m in zip(parts, inside, strict=True)]
+    return stacked([p.member(k) for p in plain for k in range(len(p.entries))])
+
+
+def entry_moments(x: Array, weight: Array, origin: Array) -> ColumnMoments:
+    """Column moments of rows (n, d) under a weight of its own for each entry (n, d); NaN was not seen."""
+    seen = ~np.isnan(x) & (weight > 0)
+    w = np.where(seen, weight, 0.0)
+    total = w.sum(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        z = np.where(seen, x - origin, 0.0)
+        shift = np.divide((w * z).sum(axis=0), total, out=np.zeros(len(total)), where=total > 0)
+        z = np.where(seen, z - shift, 0.0)  # about the mean: nothing cancels
+        rest = np.divide((w * z).sum(axis=0), total, out=np.zeros(len(total)), where=total > 0)
+        scatter = (w * z * z).sum(axis=0) - total * rest**2
+    if not np.isfinite(scatter).all():
+        raise moments.overflow()
+    return ColumnMoments.trusted(
+        rows=np.asarray(w.max(axis=1, initial=0.0).sum()), weight=total, origin=origin, shift=shift + rest,
+        scatter=np.maximum(scatter, 0.0),
+    )  # fmt: skip

@@ -1,0 +1,378 @@
+"""Student's t law: a Gaussian whose scale is not known for certain, and therefore ready for outliers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln
+
+from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
+from likely.core.engine import map_rows
+from likely.core.errors import DomainError, LikelyError, ShapeError, sentence
+from likely.distributions.distribution import in_units, lone
+from likely.distributions.gaussian.covariance_types import KINDS, check_spread, understood
+from likely.distributions.gaussian.gaussian import Gaussian, six_digits
+from likely.distributions.gaussian.mahalanobis import Quadratic
+from likely.distributions.statistics.counts import one_column
+from likely.distributions.student_t.student_t_em import LearnsScales
+from likely.numerics.special import LOG_2PI, digamma_gap, gamma_excess
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class StudentT(LearnsScales):
+    """log p(x) = log Γ((ν+d)/2)/Γ(ν/2) − d/2 log πν − ½ log det S − (ν+d)/2 log(1 + q/ν)   (Ney 1.5).
+
+    q = (x − μ)ᵀ S⁻¹ (x − μ); the exponent is −(ν + d)/2, not the −(ν + 1)/2 of the notes. `scale` is the
+    squared scale S, in the shapes and kinds of a Gaussian's covariance; `dof` is a number or (K,). A fourth
+    kind, "independent", has a t law of its own in each column: squared scales and dof (d,) or (K, d).
+    NaN entries of x are integrated out: what is left is a t law with the same dof. `StudentT.fit(X)` learns all
+    parameters, `StudentT.fit(X, dof=4.0)` keeps the dof (`fixed_dof`).
+
+    >>> StudentT([0.0, 1.0], [1.0, 4.0], 3.0).log_prob([[0.0, 1.0], [9.0, np.nan]]).round(4)
+    array([-2.531 , -7.6653])
+    """
+
+    centre: Array  # (d,) or (K, d): the mean, where dof > 1
+    scale: Array  # as a Gaussian's covariance; (d,) or (K, d) if independent
+    dof: Array  # () or (K,); (d,) or (K, d) if independent
+    kind: str
+    fixed_dof: bool = False  # learning leaves dof as it is
+
+    def __init__(
+        self, mean: Any = None, scale: Any = 1.0, dof: Any = None, kind: str | None = None, *, centre: Any = None,
+        fixed_dof: bool = False,
+    ) -> None:  # fmt: skip
+        """`mean` is the centre by the name that a Gaussian's has; files and copies call it by its own."""
+        parts = {"mean": mean if centre is None else centre, "scale": scale, "dof": dof}
+        if missing := [name for name, part in parts.items() if part is None]:
+            raise DomainError(sentence("StudentT", f"{' and '.join(missing)} must be given"))
+        mean, scale, dof = (parameter(part, "StudentT", name) for name, part in parts.items())
+        self._set(centre=np.atleast_1d(mean), scale=scale, dof=dof, kind=kind, fixed_dof=bool(fixed_dof))
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        mean, scale, dof = self.centre, self.scale, self.dof
+        if mean.ndim > 2 or 0 in mean.shape:
+            raise ShapeError(sentence("StudentT", "mean must have shape (d,) or (K, d)", mean.shape))
+        if not (dof > 0).all():
+            raise DomainError(sentence("StudentT", "dof must be positive", float(dof.min())))
+        if self.kind == "independent":
+            scale, kind = _spread_out(scale, mean.shape, "scale"), "independent"
+            if not (scale > 0).all():
+                raise DomainError(sentence("StudentT", "squared scales must be positive", float(scale.min())))
+        else:
+            scale, kind = _understood(mean, scale, self.kind)
+        dof = _spread_out(dof, mean.shape if kind == "independent" else mean.shape[:-1], "dof")
+        self._set(scale=scale, dof=dof, kind=kind)
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.centre.shape[-1])
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return len(self.centre) if self.centre.ndim == 2 else None
+
+    @property
+    def tied(self) -> bool:
+        """True for a stack with one scale for all members."""
+        return self.kind != "independent" and self._shape.tied
+
+    @cached_property
+    def _shape(self) -> Gaussian:
+        """The Gaussian of the same centre and scale: what it would be if the scale were known."""
+        kind = "diagonal" if self.kind == "independent" else self.kind
+        return Gaussian.trusted(mean=self.centre, covariance=self.scale, kind=kind)
+
+    def member(self, k: int) -> StudentT:
+        """One member of a stack."""
+        scale = self.scale if self.tied else self.scale[k]
+        return self.replace(centre=self.centre[k].copy(), scale=np.array(scale), dof=np.array(self.dof[k]))
+
+    def some(self, index: Any) -> StudentT:
+        """Some members, as a stack."""
+        scale = self.scale if self.tied else self.scale[index]
+        return self.replace(centre=self.centre[index], scale=np.array(scale), dof=self.dof[index])
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        x = sliceable(x, self.dim)
+
+        def evaluate(block: Any) -> Array:
+            z = rows(block, self.dim, "StudentT")
+            if np.isinf(z).any():
+                refuse_infinite(rows(x, self.dim, "StudentT"), "StudentT")
+            out = self._by_column(z) if self.kind == "independent" else self._joint(z)
+            return out if self.members else out[:, 0]
+
+        return map_rows(evaluate, x, self.members)
+
+    def _by_column(self, x: Array) -> Array:
+        out = []
+        for m, s, v in zip(*(np.atleast_2d(a) for a in (self.centre, self.scale, self.dof)), strict=True):
+            with np.errstate(over="ignore", divide="ignore"):
+                z = np.abs(x - m) / np.sqrt(s)
+                each = _head(v, 1.0, np.log(s)) - 0.5 * _fall(z * z, v, 1.0, 2 * np.log(z))
+            out.append(np.where(np.isnan(x), 0.0, each).sum(axis=1))
+        return np.stack(out, axis=1)
+
+    def _joint(self, x: Array) -> Array:
+        form, v = self._shape.form, np.atleast_1d(self.dof)
+        q = np.maximum(form.complete(x, 1.0, np.zeros(len(form.mean)), self._natural), 0.0)
+        gaps = np.flatnonzero(np.isnan(q[:, 0]))
+        out = self._heads - 0.5 * _fall(q, v, form.rank)
+        if len(gaps):
+            q[gaps], logdet, seen = form.incomplete(x[gaps])
+            seen = seen if seen.ndim == 2 else seen[:, None]
+            out[gaps] = _head(v, seen, logdet) - 0.5 * _fall(q[gaps], v, seen)
+        if np.isinf(q).any() and form.roots is not None:
+            self._rescue(x, q, out)
+        return out
+
+    @cached_property
+    def _natural(self) -> Array | None:
+        form = self._shape.form
+        return form.natural(1.0, np.zeros(len(form.mean))) if form.reach > 0 else None
+
+    @cached_property
+    def _heads(self) -> Array:
+        return _head(np.atleast_1d(self.dof), self._shape.form.rank, self._shape.form.logdet)
+
+    def _rescue(self, x: Array, q: Array, out: Array) -> None:
+        """Rows so far out that q overflows, while the density is still far from 0: in logs, by their direction."""
+        form = self._shape.form
+        for k, v in enumerate(np.atleast_1d(self.dof)):
+            far = np.flatnonzero(np.isinf(q[:, k]))
+            if not len(far):
+                continue
+            z = 0.5 * x[far] - 0.5 * form.mean[k]  # halves: the difference must not overflow
+            length = np.nanmax(np.abs(z), axis=1, initial=0.0)
+            direction = Quadratic(np.zeros((1, self.dim)), form.spread[[k if len(form.spread) > 1 else 0]], "StudentT")
+            part, logdet, seen = direction.incomplete(z / length[:, None])
+            log_q = np.log(part[:, 0]) + 2 * np.log(length) + np.log(4.0)
+            out[far, k] = _head(v, seen, logdet[:, 0]) - 0.5 * _fall(np.full(len(far), np.inf), v, seen, log_q)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack: Gaussian ones over the root of a gamma variate of mean 1."""
+        noise = self._shape.replace(mean=np.zeros_like(self.centre)).sample(n, rng)
+        half = 0.5 * self.dof
+        shrink = np.maximum(rng.standard_gamma(half, (n, *half.shape)) / half, 1e-200)
+        return self.centre + noise / np.sqrt(shrink if self.kind == "independent" else shrink[..., None])
+
+    # ---------------------------------------------------------------- moments
+
+    @property
+    def mode(self) -> Array:
+        """The most likely point: the centre."""
+        return self.centre
+
+    @property
+    def mean(self) -> Array:
+        """The centre, which is the mean for dof above 1; below, there is none."""
+        self._exists("mean", 1.0)
+        return self.centre
+
+    @property
+    def covariance(self) -> Array:
+        """ν/(ν − 2) S, in the shape of its kind; it exists for dof above 2."""
+        self._exists("covariance", 2.0)
+        grown = self.dof / (self.dof - 2)
+        axes = 0 if self.kind == "independent" else KINDS[::-1].index(self.kind)
+        return grown.reshape(grown.shape + (1,) * axes) * self.scale
+
+    @property
+    def median(self) -> Array:
+        """The number that half of the draws exceed, for each column: the centre."""
+        return self.centre
+
+    @property
+    def variance(self) -> Array:
+        """Variance of each column, the shape of the centre; it exists for dof above 2."""
+        self._exists("variance", 2.0)
+        grown = self.dof / (self.dof - 2)
+        return (grown if self.kind == "independent" else grown[..., None]) * self._shape.variance
+
+    def _exists(self, what: str, above: float) -> None:
+        if not (self.dof > above).all():
+            expected = f"the {what} exists for dof above {above:g}"
+            raise DomainError(sentence("StudentT", expected, float(self.dof.min()), "use mode, or quantile"))
+
+    def entropy(self, bits: bool = False) -> Any:
+        """−log of the density's height + (ν+d)/2 [ψ((ν+d)/2) − ψ(ν/2)]; one per member for a stack."""
+        if self.kind == "independent":
+            h = _entropy(self.dof, 1.0, np.log(self.scale)).sum(axis=-1)
+        else:
+            form = self._shape.form
+            h = _entropy(np.atleast_1d(self.dof), form.rank, form.logdet)
+            h = h if self.members else h[0]
+        return in_units(lone(h), bits)
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x) in one dimension."""
+        centre, deviation, dof = self._one_column()
+        return _cdf((one_column(x, self.members) - centre) / deviation, dof)
+
+    def quantile(self, p: Any) -> Array:
+        """x with P(X ≤ x) = p in one dimension; for a stack, (n, K)."""
+        centre, deviation, dof = self._one_column()
+        p = np.asarray(p, dtype=np.float64)
+        return np.asarray(centre + deviation * _quantile(p[..., None] if self.members else p, dof))
+
+    def _one_column(self) -> tuple[Any, Any, Any]:
+        if self.dim != 1:
+            expected = "cdf and quantile exist in one dimension"
+            raise DomainError(sentence("StudentT", expected, f"{self.dim} columns", "take marginal([j]) first"))
+        dof = self.dof[..., 0] if self.kind == "independent" else self.dof
+        return self.centre[..., 0], np.sqrt(self._shape.variance[..., 0]), dof
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: centres, scales and degrees of freedom, unless these are fixed."""
+        return self._shape.n_parameters + (0 if self.fixed_dof else int(self.dof.size))
+
+    # ---------------------------------------------------------------- algebra
+
+    def marginal(self, columns: Sequence[int]) -> StudentT:
+        """The law of some columns, the others integrated out: their part of μ and S, the same dof.
+
+        >>> StudentT([1.0, 2.0, 3.0], [1.0, 4.0, 9.0], 5.0).marginal([2])
+        StudentT([3.0], scale=[9.0], dof=5.0, kind='diagonal')
+        """
+        with _own_name():
+            part = self._shape.marginal(columns)
+            dof = self.dof[..., self._shape._columns(columns)] if self.kind == "independent" else self.dof
+        return self.replace(centre=part.mean, scale=part.covariance, dof=np.array(dof))
+
+    def condition(self, values: Mapping[int, Any]) -> StudentT:
+        """The law of the other columns once o of them are known: {column: value}.
+
+        Centre and S as for a Gaussian, S times (ν + q)/(ν + o) with q the distance of what is known, and
+        ν + o degrees of freedom: a surprise widens the rest. Vectors of n values give a stack of n members.
+
+        >>> t = StudentT([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]], 4.0).condition({1: 3.0})
+        >>> t.mean.round(3).tolist(), t.scale.round(3).tolist(), t.dof.tolist()
+        ([2.4], [[0.936]], 5.0)
+        """
+        with _own_name():
+            part = self._shape.condition(values)
+            known = self._shape.marginal(list(values))
+        if self.kind == "independent":
+            return self._others(list(values), part)
+        given = np.stack(np.broadcast_arrays(*[np.asarray(v, dtype=np.float64) for v in values.values()]), axis=-1)
+        q = known.squared_distance(np.atleast_2d(given))
+        if self.members:
+            q = np.diagonal(q) if given.ndim == 2 else q[0]
+        elif given.ndim == 1:
+            q = q[0]
+        o = known.form.rank if self.members else known.form.rank[0]
+        grown = np.asarray((self.dof + q) / (self.dof + o))
+        dof = np.array(np.broadcast_to(self.dof + o, grown.shape))
+        return self.replace(centre=part.mean, scale=grown[..., None, None] * part.covariance, dof=dof, kind="full")
+
+    def _others(self, known: Sequence[int], part: Gaussian) -> StudentT:
+        """Independent columns learn nothing from each other."""
+        left = np.setdiff1d(np.arange(self.dim), self._shape._columns(known))
+        scale, dof = (np.broadcast_to(a[..., left], part.mean.shape).copy() for a in (self.scale, self.dof))
+        return self.replace(centre=part.mean, scale=scale, dof=dof)
+
+    def __repr__(self) -> str:
+        if self.centre.size > 8:
+            return f"StudentT({self.kind}, d={self.dim}{f', {self.members} members' if self.members else ''})"
+        numbers = {"scale": self.scale, "dof": self.dof}
+        parts = ", ".join(f"{name}={six_digits(part)}" for name, part in numbers.items())
+        return f"StudentT({six_digits(self.centre)}, {parts}, kind={self.kind!r})"
+
+
+def _head(v: Any, o: Any, logdet: Any) -> Array:
+    """log of the density's height in o dimensions: the Gaussian's, and what ν adds, which goes to 0 as ν grows."""
+    return np.asarray(gamma_excess(0.5 * v, 0.5 * o) - 0.5 * (o * LOG_2PI + logdet))
+
+
+def _fall(q: Array, v: Any, o: Any, log_q: Array | None = None) -> Array:
+    """(ν + o) log(1 + q/ν), also for q beyond the largest number and ν so large that q/ν is nothing."""
+    with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
+        t = q / v
+        out = np.where(t < 1e-200, (1 + o / v) * q, (v + o) * np.log1p(t))
+        if np.isinf(t).any():
+            out = np.where(np.isinf(t), (v + o) * ((np.log(q) if log_q is None else log_q) - np.log(v)), out)
+    return np.asarray(out)
+
+
+def _entropy(v: Array, o: Any, logdet: Any) -> Array:
+    """With ψ(a + o/2) − ψ(a) as a log and two small gaps: exact also for ν = 10³⁰⁰."""
+    a, b = 0.5 * v, 0.5 * (v + o)
+    return np.asarray(b * (np.log1p(o / v) + digamma_gap(a) - digamma_gap(b)) - _head(v, o, logdet))
+
+
+FAR = 1e60  # squared distance over ν from which the tail is a power to rounding
+NORMAL = 1e20  # degrees of freedom from which the distribution function is the Gaussian's to rounding
+
+
+def _cdf(z: Any, v: Any) -> Array:
+    """P(T ≤ z), from the tail beyond |z|: ½ I_x(ν/2, ½) with x = 1/(1 + z²/ν), by whichever form is exact there."""
+    z, v = np.broadcast_arrays(z, np.minimum(v, NORMAL))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        u = (z / np.sqrt(v)) ** 2
+        middle = betainc(0.5, 0.5 * v, u / (1 + u))
+        outside = np.where(u < 1, betaincc(0.5, 0.5 * v, u / (1 + u)), betainc(0.5 * v, 0.5, 1 / (1 + u)))
+        # beyond 1, u / (1 + u) has lost the digits that tell it from 1: only the tail itself is exact there
+        tail = 0.5 * np.where((middle < 0.5) & (u < 1), 1 - middle, outside)
+        power = np.exp(0.5 * v * (np.log(v) - 2 * np.log(np.abs(z))) - _log_tail(v))
+    tail = np.where(u > FAR, power, tail)
+    return np.asarray(np.where(z < 0, tail, 1 - tail))
+
+
+def _quantile(p: Any, v: Any) -> Array:
+    """z with P(T ≤ z) = p, from the tail that p lies in: the inverse of the three forms of `_cdf`."""
+    p, v = np.broadcast_arrays(p, np.minimum(v, NORMAL))
+    tail = np.minimum(p, 1 - p)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        y = np.where(tail < 0.25, betainccinv(0.5, 0.5 * v, 2 * tail), betaincinv(0.5, 0.5 * v, 1 - 2 * tail))
+        x = betaincinv(0.5 * v, 0.5, 2 * tail)
+        size = np.sqrt(np.where(y < 0.5, v * y / (1 - y), v * (1 - x) / x))
+        log_x = 2 / v * (np.log(tail) + _log_tail(v))
+        size = np.where(log_x < -np.log(FAR), np.exp(0.5 * (np.log(v) - log_x)), size)
+    return np.asarray(np.where((p >= 0) & (p <= 1), np.where(p < 0.5, -size, size), np.nan))
+
+
+def _log_tail(v: Array) -> Array:
+    """log ν B(ν/2, ½): far out P(T ≤ −z) = (ν/z²)^{ν/2} / ν B(ν/2, ½)."""
+    return np.asarray(np.log(v) + betaln(0.5 * v, 0.5))
+
+
+def _understood(mean: Array, scale: Array, kind: str | None) -> tuple[Array, str]:
+    if kind is not None and kind not in KINDS:
+        raise DomainError(sentence("StudentT", f"kind must be one of {', '.join(KINDS)}, independent", repr(kind)))
+    with _own_name():
+        scale, kind = understood(mean, scale, kind)
+        check_spread(scale, kind)
+    return scale, kind
+
+
+@contextmanager
+def _own_name() -> Iterator[None]:
+    """What the Gaussian complains of is said of a StudentT, and of its scale."""
+    try:
+        yield
+    except LikelyError as error:
+        text = str(error).replace("Gaussian", "StudentT").replace("covariance", "scale")
+        raise type(error)(text) from None
+
+
+def _spread_out(a: Array, shape: tuple[int, ...], name: str) -> Array:
+    try:
+        return np.array(np.broadcast_to(a, shape))
+    except ValueError:
+        raise ShapeError(sentence("StudentT", f"{name} must be a number or have shape {shape}", a.shape)) from None

@@ -1,0 +1,431 @@
+"""The law of a sum: densities of independent variables are folded into each other.
+
+Known sums are known laws (Gaussian, Poisson, gamma …). Sums of discrete laws are added up value by value. All others
+go through a grid: each variable is moved to the nearest point of it, one keeps its own distribution function, and
+Fourier turns folding into products. The grid is halved until the distribution function no longer changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.warnings import tell
+from likely.distributions.sums.closed_form_sums import Term, known_sum
+from likely.distributions.sums.grid_distribution import GridLaw
+from likely.distributions.sums.lattice_distribution import LatticeLaw
+from likely.distributions.support import Atoms, Line, look
+
+ME = "sum_of"
+CELLS = 1 << 12, 1 << 20  # of the first grid, and of the last
+CLEANEST = 1e-13  # probability that is cut off without a word
+PAIRS = 1 << 27  # products of a direct sum; beyond it, Fourier
+LIST = 1 << 22  # values of a list without a lattice
+RESOLVED = 64  # cells below which a law is too narrow for halvings to show what rounding does to it
+WIDEST = 1e5  # ranges, in quartile distances: heavier tails are cut earlier, and the error says so
+
+
+def sum_of(*laws: Any, weights: Any = None, copies: Any = 1, error: float = 1e-8) -> Any:
+    """The law of w₁x₁ + … + w_m x_m for independent x_i ~ laws: a density with log_prob, cdf, quantile, mean, sample.
+
+    `copies` says how many independent x_i of each law there are (one number for all, or one a law). Known sums come as
+    the law they are. Otherwise it is a `LatticeLaw` (all are discrete: exact) or a `GridLaw`, each with `.error`: the
+    probability cut off, and a cautious estimate of how far the distribution function is off, from what the last two
+    halvings of the grid changed, from means that the grid moved and from what lies between its edges. An error that
+    cannot be met, as with tails like Cauchy's or poles, is told.
+
+    >>> import likely as lk
+    >>> lk.sum_of(lk.Gaussian([1.0], 3.0), lk.Gaussian([2.0], 4.0), weights=[1, -1])
+    Gaussian(mean=[-1.0], covariance=[[7.0]], kind='full')
+    >>> dice = lk.Categorical(np.full(6, 1 / 6), levels=[1, 2, 3, 4, 5, 6])
+    >>> (36 * np.exp(lk.sum_of(dice, copies=2).log_prob([2, 7, 12, 13]))).round(6)
+    array([1., 6., 1., 0.])
+    >>> lk.sum_of(lk.Beta(1, 1), copies=2).cdf([0.5, 1.0]).round(6)
+    array([0.125, 0.5  ])
+    """
+    if not 0 < error < 1:
+        raise DomainError(sentence(ME, "error must lie between 0 and 1", error))
+    terms = _terms(laws, weights, copies)
+    known = known_sum(terms)
+    if known is not None:
+        return known
+    parts = [_part(term, error / (8 * sum(t.copies for t in terms))) for term in terms]
+    discrete = [part for part in parts if part.values is not None]
+    if len(discrete) == len(parts):
+        return _listed(discrete)
+    return _gridded(parts, error)
+
+
+def convolve(a: Any, b: Any, *, weights: Any = None, copies: Any = 1, error: float = 1e-8) -> Any:
+    """The law of a sum of two independent variables: `sum_of(a, b)`.
+
+    >>> import likely as lk
+    >>> lk.convolve(lk.Poisson(1.0), lk.Poisson(2.0))
+    Poisson(rate=[3.])
+    """
+    return sum_of(a, b, weights=weights, copies=copies, error=error)
+
+
+# ------------------------------------------------------------------------------ terms
+
+
+def _terms(laws: Sequence[Any], weights: Any, copies: Any) -> list[Term]:
+    if not laws:
+        raise DomainError(sentence(ME, "at least one law is needed", "none"))
+    w = _one_each(1.0 if weights is None else weights, len(laws), "weights")
+    c = _one_each(copies, len(laws), "copies")
+    if (c < 1).any() or (c != np.floor(c)).any():
+        raise DomainError(sentence(ME, "copies must be whole numbers above 0", c.tolist()))
+    for law in laws:
+        if not (hasattr(law, "log_prob") and hasattr(law, "sample")):
+            raise DomainError(sentence(ME, "densities are needed", type(law).__name__))
+        if getattr(law, "members", None) is not None:
+            raise DomainError(sentence(ME, "lone laws are needed", f"a stack of {law.members}", "take member(k)"))
+    return [Term(law, float(a), int(k)) for law, a, k in zip(laws, w, c, strict=True) if a]
+
+
+def _one_each(given: Any, n: int, name: str) -> Array:
+    try:
+        a = np.broadcast_to(np.asarray(given, dtype=np.float64), (n,))
+    except (TypeError, ValueError) as wrong:
+        raise ShapeError(sentence(ME, f"{name} must be one number, or one for each of {n} laws", given)) from wrong
+    if not np.isfinite(a).all():
+        raise DomainError(sentence(ME, f"{name} must be finite", given))
+    return a
+
+
+class _Part(NamedTuple):
+    """One variable, already weighted: a list of values, or a range with the mass of cells in it."""
+
+    copies: int
+    low: float
+    high: float
+    cut: float  # probability outside of it
+    values: Array | None = None
+    probs: Array | None = None
+    cells: Callable[[Array], Array] | None = None  # edges (m + 1,) → masses (m,)
+
+
+def _part(term: Term, cut: float) -> _Part:
+    seen = look(term.law)
+    if isinstance(seen, Atoms):
+        return _atoms(term, seen, cut)
+    if not isinstance(seen, Line):
+        expected = "laws of one real number are needed"
+        remedy = "Gaussians add in any dimension; take marginals of others"
+        raise DomainError(sentence(ME, expected, type(term.law).__name__, remedy))
+    low, high, lost = _range(term.law, seen, cut)
+    ends = sorted((term.weight * low, term.weight * high))
+    return _Part(term.copies, ends[0], ends[1], lost, cells=_cells(term))
+
+
+def _atoms(term: Term, seen: Atoms, cut: float) -> _Part:
+    try:
+        values = np.asarray(seen.values, dtype=np.float64)
+    except (TypeError, ValueError) as wrong:
+        raise DomainError(sentence(ME, "values must be numbers to be added", "labels", "give levels=")) from wrong
+    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.ndim != 1:
+        raise DomainError(sentence(ME, "laws of one column are needed", f"{values.shape[1]} columns"))
+    order = np.argsort(term.weight * values)
+    values, probs = term.weight * values[order], np.exp(seen.log_probs[order])
+    left, right = np.cumsum(probs), np.cumsum(probs[::-1])[::-1]
+    kept = (left > CLEANEST * cut) & (right > CLEANEST * cut) & (probs > 0)
+    lost = float(max(0.0, 1.0 - probs[kept].sum()))
+    return _Part(term.copies, values[kept][0], values[kept][-1], lost, values[kept], probs[kept])
+
+
+def _range(law: Any, seen: Line, cut: float) -> tuple[float, float, float]:
+    """Ends with no more than `cut` outside, earlier where tails are so heavy that no grid would do."""
+    if not hasattr(law, "quantile"):
+        return _range_by_panels(law, seen, cut)
+    ends = np.ravel(law.quantile(np.array([0.0, 1.0])))
+    low, quarter, most, high = np.ravel(law.quantile(np.array([0.01, 0.25, 0.75, 0.99])))
+    # a law with a pole may have quartiles that hardly differ: its width is that of nearly all draws
+    widest = WIDEST * max(float(most - quarter), float(high - low) / 30, 1e-300)
+    while True:
+        inner = np.ravel(law.quantile(np.array([cut, 1 - cut])))
+        low, high = (float(e if math.isfinite(e) else i) for e, i in zip(ends, inner, strict=True))
+        if high - low <= widest or cut > 0.01:
+            return low, high, cut * int((~np.isfinite(ends)).sum())
+        cut *= 4
+
+
+def _range_by_panels(law: Any, seen: Line, cut: float) -> tuple[float, float, float]:
+    t = np.linspace(seen.edges[0], seen.edges[-1], 6001)
+    while True:
+        with np.errstate(all="ignore"):
+            logs = np.asarray(law.log_prob(seen.places(t)[:, None]), dtype=np.float64)
+            height = np.nan_to_num(np.exp(logs) * seen.scale * np.cosh(t), nan=0.0)
+        sums = np.cumsum(height) * (t[1] - t[0])
+        inside = np.flatnonzero((sums > cut) & (sums < sums[-1] - cut))
+        low, high = seen.places(t[[max(inside[0] - 2, 0), min(inside[-1] + 2, len(t) - 1)]])
+        if high - low <= WIDEST * seen.scale or cut > 0.01:
+            return float(low), float(high), 2 * cut
+        cut *= 4
+
+
+def _cells(term: Term) -> Callable[[Array], Array]:
+    """The mass of cells of w x: by the distribution function, or by Gauss's rule where there is none."""
+    law, w = term.law, term.weight
+    if hasattr(law, "cdf"):
+        return lambda edges: np.abs(np.diff(np.ravel(law.cdf(edges / w))))
+    if hasattr(getattr(law, "parts", None), "cdf") and getattr(law, "weights", None) is not None:
+        return lambda edges: np.abs(np.diff(np.asarray(law.parts.cdf(edges / w)) @ law.weights))
+    nodes, shares = np.polynomial.legendre.leggauss(6)
+
+    def by_density(edges: Array) -> Array:
+        half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+        x = (middle[:, None] + half[:, None] * nodes) / w
+        density = np.exp(np.asarray(law.log_prob(x.reshape(-1, 1)), dtype=np.float64)).reshape(x.shape)
+        return np.asarray(density @ shares * np.abs(half / w))
+
+    return by_density
+
+
+# --------------------------------------------------------------------------- lists
+
+
+def lattice_step(values: Sequence[Array]) -> float | None:
+    """The largest step of which all differences within each list are multiples; None if there is none.
+
+    >>> lattice_step([np.array([1.0, 2.5, 4.0]), np.array([0.0, 1.0])])
+    0.5
+    """
+    gaps = np.unique(np.concatenate([np.diff(v) for v in values])) if values else np.empty(0)
+    gaps = gaps[gaps > 0]
+    if not len(gaps):
+        return 1.0
+    step, slack = float(gaps[0]), 1e-9 * float(gaps[-1])
+    for gap in gaps[1:]:
+        a, b = float(gap), step
+        while b > slack:
+            a, b = b, abs(a - b * round(a / b))
+        step = a
+    multiple = gaps / step
+    longest = sum(float(v[-1] - v[0]) for v in values) / step
+    exact = np.abs(multiple - np.rint(multiple)).max() <= 1e-6 and longest < LIST
+    return step if exact else None
+
+
+def _listed(parts: list[_Part]) -> LatticeLaw | Any:
+    step = lattice_step([part.values for part in parts if part.values is not None])
+    if step is None:
+        return _without_lattice(parts)
+    first, probs = 0.0, np.ones(1)
+    for part in parts:
+        probs = folded(probs, _power(_on_lattice(part, step), part.copies))
+        first += part.copies * part.low
+    lost = sum(part.copies * part.cut for part in parts)
+    return LatticeLaw.trusted(first=float(first), step=step, probs=probs / probs.sum(), error=float(lost))
+
+
+def _on_lattice(part: _Part, step: float) -> Array:
+    assert part.values is not None and part.probs is not None
+    at = np.rint((part.values - part.low) / step).astype(np.intp)
+    return np.asarray(np.bincount(at, part.probs), dtype=np.float64)
+
+
+def folded(a: Array, b: Array) -> Array:
+    """Σ_i a_i b_{j−i}: directly, so that even the smallest is right to the last digit; by Fourier where it is long.
+
+    >>> folded(np.array([0.5, 0.5]), np.array([0.5, 0.5])).tolist()
+    [0.25, 0.5, 0.25]
+    """
+    if len(a) * len(b) <= PAIRS:
+        return np.convolve(a, b)
+    n = len(a) + len(b) - 1
+    return np.maximum(np.fft.irfft(np.fft.rfft(a, n) * np.fft.rfft(b, n), n), 0.0)
+
+
+def _power(p: Array, n: int) -> Array:
+    """n times folded with itself, by doubling."""
+    out, square = np.ones(1), p
+    while n:
+        if n & 1:
+            out = folded(out, square)
+        n >>= 1
+        if n:
+            square = folded(square, square)
+    return out
+
+
+def _without_lattice(parts: list[_Part]) -> Any:
+    """Every combination of values, equal sums put together."""
+    from likely.distributions.categorical.categorical import Categorical
+
+    values, probs = np.zeros(1), np.ones(1)
+    for part in [one for one in parts for _ in range(one.copies)]:
+        assert part.values is not None and part.probs is not None
+        if len(values) * len(part.values) > LIST:
+            expected = f"sums of values without a common step must be fewer than {LIST}"
+            raise DomainError(sentence(ME, expected, len(values) * len(part.values), "round the values"))
+        sums = (values[:, None] + part.values).ravel()
+        unit = 1e-12 * max(float(np.abs(sums).max()), 1e-300)
+        found, at = np.unique(np.rint(sums / unit), return_inverse=True)
+        values = np.zeros(len(found))
+        values[at] = sums
+        probs = np.asarray(np.bincount(at, (probs[:, None] * part.probs).ravel()), dtype=np.float64)
+    return Categorical(probs / probs.sum(), levels=values)
+
+
+# ---------------------------------------------------------------------------- grids
+
+
+class _Grid(NamedTuple):
+    """Points origin + (shift + j)·step for j = 0 … n − 1, closed to a circle."""
+
+    origin: float
+    shift: int
+    step: float
+    n: int
+
+    def finer(self) -> _Grid:
+        return _Grid(self.origin, 2 * self.shift, self.step / 2, 2 * self.n)
+
+    @property
+    def first(self) -> float:
+        return self.origin + self.shift * self.step
+
+    def wrapped(self, masses: Array) -> Array:
+        return np.asarray(np.bincount(np.arange(len(masses)) % self.n, masses, self.n), dtype=np.float64)
+
+
+def _gridded(parts: list[_Part], error: float) -> GridLaw:
+    """Finer and finer grids, until the distribution function at common points stays."""
+    grid, cut = _first_grid(parts, error / 8)
+    lost = cut + sum(part.copies * part.cut for part in parts)
+    masses, change, last = _folded_cells(parts, grid), math.inf, math.inf
+    while change + lost > error and 2 * grid.n <= CELLS[1]:
+        grid, before = grid.finer(), masses
+        masses = _folded_cells(parts, grid)
+        before_last, last = last, float(np.abs(np.cumsum(before) - np.cumsum(masses)[1::2]).max())
+        change = _still_to_come(before_last, last) + _moved(parts, grid, masses) + _between_edges(masses)
+    if change + lost > error:
+        expected = f"the error should not exceed {error:.1e}"
+        tell(sentence(ME, expected, f"{change + lost:.1e}", "allow more, or take it as it is"))
+    if not cut:  # what lies beyond the last possible value is noise of the transform
+        total = sum(part.copies for part in parts)
+        width = sum(part.copies * (part.high - part.low) for part in parts)
+        masses = masses[: math.ceil(width / grid.step * (1 - 1e-12)) + total // 2]
+    masses = masses / masses.sum()
+    return GridLaw.trusted(first=grid.first, step=grid.step, masses=masses, error=float(change + lost))
+
+
+def _still_to_come(before: float, last: float) -> float:
+    """Richardson: changes that fall by r at each halving add up to last / (r − 1); twice that, and r not above 4."""
+    r = 2.0 if not math.isfinite(before) or not last else min(max(before / last, 1.1), 4.0)
+    return 2.0 * last / (r - 1.0)
+
+
+def _moved(parts: list[_Part], grid: _Grid, masses: Array) -> float:
+    """How far rounding to points moved the mean of the sum, times the highest density: halving does not see a law that
+    is narrower than a cell."""
+    keeper = next(i for i, part in enumerate(parts) if part.cells is not None)
+    shift = 0.0
+    for i, part in enumerate(parts):
+        others = part.copies - (i == keeper)
+        if others and part.cells is not None and part.high - part.low < RESOLVED * grid.step:
+            at = _rounded(part, grid)
+            shift += others * abs(float(at @ np.arange(len(at)) * grid.step / at.sum()) - _moments(part)[0] + part.low)
+    return shift * float(masses.max()) / grid.step
+
+
+def _between_edges(masses: Array) -> float:
+    """What a straight line between edges may be off: |f′| h² / 8, with slopes that do not reach over a jump; all that a
+    cell holds where the density changes by more than a quarter from one to the next, as at a pole; 0.4 of that where it
+    begins to rise no faster than x², since u − u³ is never more."""
+    beside = np.concatenate([[0.0], masses, [0.0]])
+    jumps, higher = np.abs(np.diff(beside)), np.maximum(beside[2:], beside[:-2])
+    least = np.minimum(jumps[1:], jumps[:-1])
+    rises = (higher > masses) & (higher < 7.5 * masses)
+    return float(np.where(least > masses / 4, np.where(rises, 0.4, 1.0) * masses, least / 8).max(initial=0.0))
+
+
+def _first_grid(parts: list[_Part], cut: float) -> tuple[_Grid, float]:
+    """The coarsest grid over all that the sum can be, or over what Bernstein's bound leaves of it; values lie on it."""
+    from scipy.fft import next_fast_len
+
+    low = sum(part.copies * part.low for part in parts)
+    width = sum(part.copies * (part.high - part.low) for part in parts)
+    start, cut = low, 0.0 if sum(part.copies for part in parts) < 8 else cut
+    if cut:
+        mean, reach = _bernstein(parts, cut)
+        start, width, cut = (mean - reach, 2 * reach, cut) if 2 * reach < width else (low, width, 0.0)
+    step = _starting_step(parts, width / CELLS[0])
+    n = next_fast_len(math.ceil(width / step) + 2 * sum(part.copies for part in parts[:8]) + 2)
+    return _Grid(low, math.floor((start - low) / step), step, int(n)), cut
+
+
+def _starting_step(parts: list[_Part], step: float) -> float:
+    lists = [part.values for part in parts if part.values is not None and len(part.values) > 1]
+    lattice = lattice_step(lists) if lists else None
+    return step if lattice is None else lattice / max(1, math.ceil(lattice / step))
+
+
+def _bernstein(parts: list[_Part], cut: float) -> tuple[float, float]:
+    """Mean of the sum, and how far from it all but `cut` of its probability stays: Bernstein's inequality."""
+    moments = [_moments(part) for part in parts]
+    mean = sum(part.copies * m for part, (m, _) in zip(parts, moments, strict=True))
+    spread = sum(part.copies * v for part, (_, v) in zip(parts, moments, strict=True))
+    widest, level = max(part.high - part.low for part in parts), math.log(2 / cut)
+    return mean, widest * level / 3 + math.sqrt((widest * level / 3) ** 2 + 2 * spread * level)
+
+
+def _moments(part: _Part) -> tuple[float, float]:
+    """Mean and variance within the range."""
+    if part.values is not None and part.probs is not None:
+        p, x, h = part.probs, part.values, 0.0
+    else:
+        assert part.cells is not None
+        edges = np.linspace(part.low, part.high, 20_001)
+        p, x, h = part.cells(edges), 0.5 * (edges[1:] + edges[:-1]), float(edges[1] - edges[0])
+    mean = float(p @ x / p.sum())
+    return mean, float(p @ (x - mean) ** 2 / p.sum()) + h**2 / 12
+
+
+def _folded_cells(parts: list[_Part], grid: _Grid) -> Array:
+    """Masses of the sum between points: one variable keeps its distribution function, the others move to points."""
+    from scipy.fft import irfft, rfft
+
+    keeper = next(i for i, part in enumerate(parts) if part.cells is not None)
+    spectrum = rfft(_between(parts[keeper], grid))
+    for i, part in enumerate(parts):
+        others = part.copies - (i == keeper)
+        if others:
+            spectrum = spectrum * rfft(_at_points(part, grid)) ** others
+    return np.roll(np.maximum(irfft(spectrum, grid.n), 0.0), -grid.shift)
+
+
+def _points(low: float, step: float, at: Array) -> Array:
+    return np.asarray(low + step * at, dtype=np.float64)
+
+
+def _between(part: _Part, grid: _Grid) -> Array:
+    """Masses between points low + j·step."""
+    assert part.cells is not None
+    m = math.ceil((part.high - part.low) / grid.step * (1 - 1e-12))
+    return grid.wrapped(part.cells(_points(part.low, grid.step, np.arange(m + 1.0))))
+
+
+def _at_points(part: _Part, grid: _Grid) -> Array:
+    """Masses moved to the nearest point low + j·step."""
+    if part.values is not None and part.probs is not None:
+        at = np.rint((part.values - part.low) / grid.step).astype(np.intp)
+        return grid.wrapped(np.asarray(np.bincount(at, part.probs), dtype=np.float64))
+    assert part.cells is not None
+    return grid.wrapped(_rounded(part, grid))
+
+
+def _rounded(part: _Part, grid: _Grid) -> Array:
+    assert part.cells is not None
+    m = math.ceil((part.high - part.low) / grid.step)
+    return part.cells(_points(part.low, grid.step, np.arange(m + 2.0) - 0.5))
+
+
+__all__ = ["convolve", "lattice_step", "sum_of"]

@@ -1,0 +1,111 @@
+"""A law on a lattice: equally spaced values, each with its probability; what sums of counts and dice follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows, sliceable
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.distributions.distribution import Law, in_units
+from likely.distributions.statistics.counts import one_column
+
+NEAR = 1e-7  # of a step: how far from its place a value may lie
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeLaw(Law):
+    """P(x = first + j · step) = p_j, for j = 0 … m − 1; `error` bounds the probability that was left out.
+
+    >>> dice = LatticeLaw(1.0, 1.0, np.full(6, 1 / 6))
+    >>> dice.mean, dice.cdf([3.0]).round(3).tolist(), dice.log_prob([7.0, 1.5]).tolist()
+    (3.5, [0.5], [-inf, -inf])
+    """
+
+    first: float
+    step: float
+    probs: Array  # (m,)
+    error: float = 0.0
+
+    def __post_init__(self) -> None:
+        me = "LatticeLaw"
+        p = parameter(self.probs, me, "probs")
+        first, step, error = (float(parameter(part, me, "first, step and error")) for part in
+                              (self.first, self.step, self.error))  # fmt: skip
+        if p.ndim != 1 or not p.size:
+            raise ShapeError(sentence(me, "probs must have shape (m,)", p.shape))
+        if not step > 0 or error < 0:
+            raise DomainError(sentence(me, "step must be positive and error not negative", (step, error)))
+        if (p < 0).any() or abs(p.sum() - 1) > 1e-9:
+            raise DomainError(sentence(me, "probs must not be negative and sum to 1", float(p.sum())))
+        self._set(first=first, step=step, probs=p, error=error)
+
+    dim = 1
+    members = None
+
+    @property
+    def values(self) -> Array:
+        """All values (m,)."""
+        return np.asarray(self.first + self.step * np.arange(len(self.probs)), dtype=np.float64)
+
+    def log_prob(self, x: Any) -> Array:
+        """log p of rows (n,) or (n, 1); −inf between the values, 0 where nothing was observed."""
+        z = rows(sliceable(x, 1), 1, "LatticeLaw")
+        refuse_infinite(z, "LatticeLaw")
+        at = (z[:, 0] - self.first) / self.step
+        gap = np.isnan(at)
+        place = np.rint(np.where(gap, 0.0, at))
+        inside = (place >= 0) & (place < len(self.probs)) & (np.abs(at - place) < NEAR)
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.probs[np.where(inside, place, 0.0).astype(np.intp)])
+        return like_input(np.where(gap, 0.0, np.where(inside, logs, -np.inf)), x)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, 1)."""
+        return self.quantile(rng.random(n))[:, None]
+
+    @cached_property
+    def _sums(self) -> Array:
+        sums = np.cumsum(self.probs)
+        return np.asarray(sums / sums[-1])
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x)."""
+        at = np.floor((one_column(x, None) - self.first) / self.step + NEAR)
+        held = np.clip(at, 0, len(self.probs) - 1)
+        return np.where(np.isnan(at), np.nan, np.where(at < 0, 0.0, self._sums[np.nan_to_num(held).astype(np.intp)]))
+
+    def quantile(self, p: Any) -> Array:
+        """The smallest value x with P(X ≤ x) ≥ p; NaN outside 0 … 1."""
+        p = np.asarray(p, dtype=np.float64)
+        at = np.minimum(np.searchsorted(self._sums, p), len(self.probs) - 1)
+        return np.where((p >= 0) & (p <= 1), self.first + self.step * at, np.nan)
+
+    @property
+    def mean(self) -> float:
+        """Σ p x."""
+        return float(self.first + self.step * (self.probs @ np.arange(len(self.probs))))
+
+    @property
+    def variance(self) -> float:
+        """Σ p (x − mean)²."""
+        return float(self.probs @ (self.values - self.mean) ** 2)
+
+    @property
+    def median(self) -> float:
+        """The smallest value that half of the draws do not exceed."""
+        return float(self.quantile(0.5))
+
+    @property
+    def mode(self) -> float:
+        """The most likely value, the first of them where several are."""
+        return float(self.values[self.probs.argmax()])
+
+    def entropy(self, bits: bool = False) -> float:
+        """−Σ p log p."""
+        p = self.probs[self.probs > 0]
+        return float(in_units(-(p @ np.log(p)), bits))

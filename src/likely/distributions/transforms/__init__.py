@@ -1,0 +1,1 @@
+"""Bijectors and transformed distributions."""

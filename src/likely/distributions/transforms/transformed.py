@@ -1,0 +1,380 @@
+"""A law in other coordinates: p(y) = p(x) |dx/dy|, so that probability stays where it was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Index, n_rows, refuse_infinite, rows, sliceable, weights
+from likely.core.engine import map_rows
+from likely.core.errors import DataError, DomainError, sentence
+from likely.core.stats import Addable
+from likely.core.value import Value
+from likely.distributions.distribution import Estimate, Law, in_units, lone
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.statistics.counts import one_column
+from likely.distributions.support import Atoms, Line, integral, is_discrete, look
+from likely.distributions.transforms.bijector import Change, FunctionChange
+from likely.distributions.transforms.bijector_checks import (
+    refuse_other_inverses,
+    refuse_outside_domain,
+    refuse_turns,
+    spread_over,
+)
+
+ME = "Transformed"
+FAR = 1e100  # where a law without ends is taken to end, for who looks for an inverse
+
+
+@dataclass(frozen=True, eq=False)
+class Transformed(Law):
+    """The law of y = g(x) for x ~ law: log p(y) = log p_x(g⁻¹(y)) − log |det ∂g/∂x| (Herbst 1.2.2).
+
+    g is a ready-made `Change`, which a file can keep, or a function of rows (n, d) → (n, d) that is one to one, with
+    its `inverse` and `log_slope` = log |det ∂g/∂x| (n,) where you know them. In one column a monotone g needs neither.
+    Of a discrete law the values move and their probabilities stay. The law inside may be a stack, and it may learn.
+
+    >>> import likely as lk
+    >>> lognormal = lk.Transformed(lk.Gaussian([0.0], 1.0), lk.Change.exp())
+    >>> lognormal.log_prob([1.0, -1.0]).round(4), lognormal.quantile(0.5), round(lognormal.mean, 4)
+    (array([-0.9189,    -inf]), array(1.), 1.6487)
+    >>> lk.Transformed(lk.Gaussian([0.0], 1.0), np.sinh).cdf([0.0]).round(6)
+    array([0.5])
+    """
+
+    law: Any
+    change: Any
+
+    def __init__(
+        self, law: Any, forward: Any = None, inverse: Callable[[Array], Any] | None = None,
+        log_slope: Callable[[Array], Any] | None = None, *, change: Any = None,
+    ) -> None:  # fmt: skip
+        if not (hasattr(law, "log_prob") and hasattr(law, "sample")):
+            raise DomainError(sentence(ME, "a density is needed", type(law).__name__))
+        given = forward if change is None else change
+        if isinstance(given, str):
+            given = Change(given)
+        if not isinstance(given, Change | FunctionChange):
+            if not callable(given):
+                expected = "forward must be a Change, its name, or a function of rows"
+                raise DomainError(sentence(ME, expected, type(given).__name__))
+            given = _of_functions(law, given, inverse, log_slope)
+        if isinstance(given, Change):
+            refuse_outside_domain(law, given)
+        self._set(law=law, change=given)
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return int(getattr(self.law, "dim", 1))
+
+    @property
+    def members(self) -> int | None:
+        """Number of members of a stack; None for one law."""
+        return getattr(self.law, "members", None)
+
+    def member(self, k: int) -> Transformed:
+        """One member of a stack."""
+        return self.replace(law=self.law.member(k))
+
+    def some(self, index: Any) -> Transformed:
+        """Some members, as a stack."""
+        return self.replace(law=self.law.some(index))
+
+    @property
+    def n_parameters(self) -> int:
+        """Those of the law inside."""
+        return int(self.law.n_parameters)
+
+    @cached_property
+    def _discrete(self) -> bool:
+        return is_discrete(self.law if self.members is None else self.law.member(0))
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, y: Any) -> Array:
+        """log p of rows (n, d): (n,), or (n, K) for a stack; −inf where no x leads."""
+        y = sliceable(y, self.dim)
+
+        def evaluate(block: Any) -> Array:
+            x, impossible = self._inside(rows(block, self.dim, ME))
+            with np.errstate(all="ignore"):
+                logs = np.asarray(self.law.log_prob(x), dtype=np.float64)
+                if not self._discrete:
+                    slope = self.change.log_slope(x)
+                    logs = logs - (slope[:, None] if logs.ndim == 2 else slope)
+            logs[impossible] = -np.inf
+            return logs
+
+        return map_rows(evaluate, y, self.members)
+
+    def _inside(self, y: Array) -> tuple[Array, Array]:
+        """Rows x, and which rows no x leads to; of those all is said to be missing."""
+        refuse_infinite(y, ME)
+        gap = np.isnan(y)
+        if gap.any() and not self.change.elementwise:
+            i, j = np.argwhere(gap)[0]
+            expected = "a change that mixes columns needs all of them"
+            raise DataError(sentence(ME, expected, f"NaN at row {i}, column {j}", "impute first"))
+        x = self.change.inverse(y)
+        if self._discrete:
+            whole = np.rint(x)
+            x = np.where(np.abs(x - whole) <= 1e-9 * np.maximum(1.0, np.abs(whole)), whole, x)
+        impossible = (~np.isfinite(x) & ~gap).any(axis=1)
+        x[impossible] = np.nan
+        return x, impossible
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack."""
+        x = np.asarray(self.law.sample(n, rng), dtype=np.float64)
+        flat = x.reshape(-1, self.dim)
+        return self.change.forward(flat).reshape(x.shape if x.ndim > 1 else (n, 1))
+
+    # ---------------------------------------------------------------- moments
+
+    def cdf(self, y: Any) -> Array:
+        """P(Y ≤ y) in one column; (n, K) for a stack."""
+        self._one_column("cdf")
+        z = one_column(y, None)
+        flat = np.atleast_1d(z).reshape(-1, 1)
+        x = self.change.inverse(flat)[:, 0]
+        found = np.asarray(self.law.cdf(np.where(np.isnan(x), 0.0, x)), dtype=np.float64)
+        if not self.change.rises:
+            found = 1.0 - found
+            if self._discrete:
+                found = found + np.exp(self.law.log_prob(np.where(np.isnan(x), 0.0, x)[:, None]))
+        beyond = np.where(flat[:, 0] > self._some_value, 1.0, 0.0)  # an y that cannot be lies below or above all others
+        beyond = np.where(np.isnan(flat[:, 0]), np.nan, beyond)
+        outside = np.isnan(x)[:, None] if found.ndim == 2 else np.isnan(x)
+        out = np.where(outside, beyond[:, None] if found.ndim == 2 else beyond, found)
+        return out.reshape((*np.shape(z), *out.shape[1:]))
+
+    @cached_property
+    def _some_value(self) -> float:
+        return float(np.median(self.sample(65, np.random.default_rng(0)).ravel()))
+
+    def quantile(self, p: Any) -> Array:
+        """y with P(Y ≤ y) = p in one column; (n, K) for a stack."""
+        self._one_column("quantile")
+        p = np.asarray(p, dtype=np.float64)
+        x = np.asarray(self.law.quantile(p if self.change.rises else 1.0 - p), dtype=np.float64)
+        return self.change.forward(x.reshape(-1, 1)).reshape(x.shape)
+
+    def _one_column(self, what: str) -> None:
+        if self.dim != 1 or not hasattr(self.law, what):
+            expected = f"{what} exists in one column, where the law inside has one"
+            raise DomainError(sentence(ME, expected, f"{self.dim} columns of {type(self.law).__name__}"))
+
+    @property
+    def mean(self) -> Any:
+        """E[y]: in closed form for affine changes and the log-normal law, by sums or quadrature in one column."""
+        if isinstance(self.change, Change) and self.change.kind == "affine":
+            inner = np.atleast_1d(np.asarray(self.law.mean, dtype=np.float64))
+            return lone(self.change.forward(np.atleast_2d(inner)).reshape(inner.shape).squeeze())
+        if self._lognormal:
+            return lone(np.exp(self.law.mean + 0.5 * self.law.variance).squeeze())
+        return self._expected(lambda y: y)
+
+    @property
+    def variance(self) -> Any:
+        """E[(y − mean)²] of each column, likewise."""
+        if isinstance(self.change, Change) and self.change.kind == "affine":
+            c = self.change.scale
+            spread = c**2 * np.asarray(self.law.variance) if c.ndim < 2 else np.diagonal(
+                c @ self.law.covariance_matrix @ c.T, axis1=-2, axis2=-1)  # fmt: skip
+            return lone(np.squeeze(spread))
+        if self._lognormal:
+            return lone((np.expm1(self.law.variance) * np.exp(2 * self.law.mean + self.law.variance)).squeeze())
+        mean = np.asarray(self.mean)
+        return self._expected(lambda y: (y - mean) ** 2) if self.members is None else self._each("variance")
+
+    @property
+    def median(self) -> Any:
+        """The y that half of the draws exceed."""
+        return lone(np.squeeze(self.quantile(0.5)))
+
+    def entropy(self, bits: bool = False) -> Any:
+        """H[y] = H[x] + E[log |det ∂g/∂x|]; that of x itself where the law is discrete."""
+        if self.members is not None:
+            return in_units(np.array([self.member(k).entropy() for k in range(self.members)]), bits)
+        return in_units(float(self._entropy_estimate(100_000, np.random.default_rng(0)).value), bits)
+
+    def _entropy_estimate(self, n: int, rng: Generator) -> Estimate:
+        """The same with its standard error, where the law inside or its mean slope is known by draws only."""
+        from likely.distributions.entropy import added, entropy
+
+        return added([entropy(self.law, n=n, rng=rng), self._mean_log_slope(n, rng)])
+
+    def _mean_log_slope(self, n: int, rng: Generator) -> Estimate:
+        """E[log |det ∂g/∂x|]; 0 of a discrete law, whose probabilities stay."""
+        kind = self.change.kind if isinstance(self.change, Change) else ""
+        if self._discrete:
+            return Estimate(0.0, 0.0)
+        if kind == "affine":
+            return Estimate(float(self.change.log_slope(np.zeros((1, self.dim)))[0]), 0.0)
+        if kind == "exp" and hasattr(self.law, "mean"):
+            return Estimate(float(np.sum(self.law.mean)), 0.0)
+        if self.dim == 1:
+            return Estimate(self._expected_inside(lambda x: self.change.log_slope(x[:, None])), 0.0)
+        slopes = self.change.log_slope(np.asarray(self.law.sample(n, rng), dtype=np.float64))
+        return Estimate(float(slopes.mean()), float(slopes.std(ddof=1)) / math.sqrt(n))
+
+    @property
+    def _lognormal(self) -> bool:
+        return isinstance(self.law, Gaussian) and isinstance(self.change, Change) and self.change.kind == "exp"
+
+    def _each(self, name: str) -> Array:
+        return np.array([getattr(self.member(k), name) for k in range(self.members or 0)])
+
+    def _expected(self, f: Callable[[Array], Array]) -> Any:
+        if self.members is not None:
+            return self._each("mean")
+        return self._expected_inside(lambda x: f(self.change.forward(x[:, None])[:, 0]))
+
+    def _expected_inside(self, f: Callable[[Array], Array]) -> float:
+        """E[f(x)] over the law inside, summed or integrated."""
+        seen = look(self.law)
+        if isinstance(seen, Atoms):
+            values = np.asarray(seen.values, dtype=np.float64)
+            return float(np.exp(seen.log_probs) @ f(values[:, 0] if values.ndim == 2 else values))
+        found = integral(seen, self.law, lambda x, logs: f(x)) if isinstance(seen, Line) else None
+        if found is None:
+            remedy = "use expect, which draws"
+            raise DomainError(sentence(ME, "moments are integrated in one column only", f"{self.dim}", remedy))
+        return found[0]
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def blank(cls, x: Any, law: Any = Gaussian, change: Any = "exp", **options: Any) -> Transformed:
+        """A first model: the `change` of a blank law for the rows in its coordinates.
+
+        >>> rows = np.exp([[0.0], [1.0], [2.0]])
+        >>> Transformed.fit(rows, law=Gaussian, change="exp").law.mean
+        array([1.])
+        """
+        change = Change(change) if isinstance(change, str) else change
+        inner = change.inverse(rows(x, None, ME))
+        return cls(law.blank(inner, **options), change)
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> TransformedStats:
+        """What the law inside takes from the rows in its own coordinates, and how much they were stretched."""
+        y = rows(x, self.dim, ME)
+        w = weights(weight, n_rows(x), ME)
+        inner, impossible = self._inside(y)
+        if impossible.any():
+            i = int(np.argmax(impossible))
+            raise DataError(sentence(ME, "rows must lie where the change leads", f"{y[i].tolist()} at row {i}"))
+        slope = np.zeros(len(y)) if self._discrete else self.change.log_slope(inner)
+        named = {} if owner is None else {"owner": owner}
+        return TransformedStats.trusted(
+            parts=self.law.collect(inner, w, **named), slope=_shared_out(slope, w, owner, self.members)
+        )
+
+    def refit(self, stats: TransformedStats, prior: Any = None) -> Transformed:
+        """The same change of the law inside, refitted."""
+        return self.replace(law=self.law.refit(stats.parts, prior))
+
+    def objective(self, stats: TransformedStats, prior: Any = None) -> float:
+        """Log-likelihood of the rows as they came (+ log prior)."""
+        return float(self.law.objective(stats.parts, prior)) - float(np.sum(stats.slope))
+
+    @property
+    def log_smoothing(self) -> float:
+        """That of the law before the change."""
+        return float(getattr(self.law, "log_smoothing", 0.0))
+
+    def weak_prior(self, stats: TransformedStats) -> Any:
+        """That of the law inside."""
+        return self.law.weak_prior(stats.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class TransformedStats(Addable, Value):
+    """Statistics of the law inside, and the sum of the log-slopes of the rows."""
+
+    parts: Any
+    slope: Array  # () or (K,)
+
+    @property
+    def complete(self) -> bool:
+        """Whether those inside are."""
+        return bool(self.parts.complete)
+
+    @property
+    def filled(self) -> bool:
+        """True if parts filled gaps in."""
+        return bool(getattr(self.parts, "filled", False))
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of the rows."""
+        return float(self.parts.total_weight)
+
+    def __add__(self, other: TransformedStats) -> TransformedStats:
+        return TransformedStats.trusted(parts=self.parts + other.parts, slope=self.slope + other.slope)
+
+    def __mul__(self, factor: float) -> TransformedStats:
+        return TransformedStats.trusted(parts=self.parts * factor, slope=self.slope * factor)
+
+    __rmul__ = __mul__
+
+    def pooled(self) -> TransformedStats:
+        """All members as one."""
+        return TransformedStats.trusted(parts=self.parts.pooled(), slope=np.asarray(self.slope.sum()))
+
+    def member(self, k: int) -> TransformedStats:
+        """The statistics of one member."""
+        return TransformedStats.trusted(parts=self.parts.member(k), slope=np.asarray(self.slope[k]))
+
+
+def _shared_out(slope: Array, w: Array | None, owner: Index | None, members: int | None) -> Array:
+    """Σ w log-slope, for each member that saw the rows."""
+    if members is None:
+        return np.asarray(slope.sum() if w is None else w @ slope)
+    if owner is not None:
+        own = np.asarray(owner)
+        return np.asarray(
+            np.bincount(own[own >= 0], (slope if w is None else slope * w)[own >= 0], members), np.float64
+        )
+    if w is None or w.ndim == 1:
+        return np.full(members, slope.sum() if w is None else w @ slope)
+    return np.asarray(w.T @ slope)
+
+
+def _of_functions(law: Any, forward: Any, inverse: Any, log_slope: Any) -> FunctionChange:
+    low, high = _ends(law) if inverse is None else (-FAR, FAR)
+    change = FunctionChange.trusted(function=forward, back=inverse, slope=log_slope, low=low, high=high, rises=True)
+    if int(getattr(law, "dim", 1)) == 1:
+        refuse_turns(law, change)
+        change = change.replace(rises=_rises(law, change))
+    refuse_other_inverses(law, change)
+    return change
+
+
+def _rises(law: Any, change: FunctionChange) -> bool:
+    one = law if getattr(law, "members", None) is None else law.member(0)
+    a, b = change.forward(np.quantile(spread_over(one), [0.25, 0.75])[:, None]).ravel()
+    if not (math.isfinite(a) and math.isfinite(b)):
+        raise DomainError(sentence(ME, "forward must be finite where the law has its weight", (a, b)))
+    return bool(b >= a)
+
+
+def _ends(law: Any) -> tuple[float, float]:
+    """Where an inverse is looked for: where the law ends, or far away."""
+    if int(getattr(law, "dim", 1)) != 1:
+        return -FAR, FAR
+    ends = np.asarray(law.quantile(np.array([0.0, 1.0])), dtype=np.float64) if hasattr(law, "quantile") else None
+    low, high = (-np.inf, np.inf) if ends is None else (float(np.min(ends)), float(np.max(ends)))
+    return (low if math.isfinite(low) else -FAR), (high if math.isfinite(high) else FAR)
+
+
+__all__ = ["Change", "Transformed", "TransformedStats"]

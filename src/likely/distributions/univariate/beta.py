@@ -1,0 +1,294 @@
+"""The beta law: what we believe of a coin before and after tossing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import betainc, betaincinv, gammaln
+
+from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
+from likely.core.engine import map_rows
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.distributions.binary.bernoulli import Bernoulli, Trials
+from likely.distributions.categorical.dirichlet import Dirichlet
+from likely.distributions.column_distribution import same_columns
+from likely.distributions.distribution import added, in_units, lone
+from likely.distributions.statistics.counts import one_column
+from likely.distributions.statistics.weighted_values import WeightedValues
+from likely.distributions.univariate.beta_binomial import BetaBinomial
+from likely.distributions.univariate.beta_fit import BetaLearning
+from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial, log_ways
+from likely.distributions.univariate.binomial import Binomial, Successes
+from likely.distributions.univariate.negative_binomial import NegativeBinomial
+from likely.numerics.special import gamma_excess, log_gamma_density, log_gamma_ratio
+
+WORTH = 1.0  # rows that the weak prior is worth
+OF = ("bernoulli", "binomial", "negative binomial")
+
+
+@dataclass(frozen=True, eq=False)
+class Beta(BetaLearning):
+    """log p(x | a, b) = Σⱼ (a − 1) log xⱼ + (b − 1) log(1 − xⱼ) − log B(a, b) in d independent columns   (Herbst 2.1).
+
+    The conjugate prior of `Bernoulli`: a − 1 ones and b − 1 zeros were seen before. Both are numbers, (d,) or
+    (K, d) for a stack. One prior serves all members of a stack of Bernoulli laws, and one of a single column all
+    their columns. It is also that of a `Binomial` law of known trials, and of the p of a `NegativeBinomial` of known
+    size: `of` and `known` say of which, and statistics of Bernoulli and binomial laws do so themselves. As a law of
+    its own it learns too: `Beta.fit`.
+
+    >>> Beta(1.0, 1.0).update(Bernoulli(0.5).collect([1, 1, 1])).mean
+    array([0.8])
+    >>> Beta(1.0, 1.0).update(Binomial(3, 0.5).collect([3])).predictive()
+    BetaBinomial(trials=[3.], a=[4.], b=[1.])
+    """
+
+    serves = ("Bernoulli", "Binomial", "NegativeBinomial")  # laws whose parameters it speaks of
+
+    a: Array  # (d,) or (K, d)
+    b: Array
+    of: str = "bernoulli"  # "binomial" or "negative binomial": whose probability it is a prior of
+    known: Array | None = None  # the trials, or the size: a number, (d,) or (K, d)
+
+    def __post_init__(self) -> None:
+        a, b = parameter(self.a, "Beta", "a"), parameter(self.b, "Beta", "b")
+        try:
+            a, b = (np.array(np.atleast_1d(part)) for part in np.broadcast_arrays(a, b))
+        except ValueError as error:
+            raise ShapeError(sentence("Beta", "a and b must fit each other", (a.shape, b.shape))) from error
+        if a.ndim > 2 or 0 in a.shape:
+            raise ShapeError(sentence("Beta", "a and b must be numbers, (d,) or (K, d)", a.shape))
+        if not ((a > 0).all() and (b > 0).all()):
+            raise DomainError(sentence("Beta", "a and b must be positive", float(min(a.min(), b.min()))))
+        self._set(a=a, b=b, known=self._checked_known(a.shape))
+
+    def _checked_known(self, shape: tuple[int, ...]) -> Array | None:
+        if self.of not in OF:
+            raise DomainError(sentence("Beta", f"of must be one of {', '.join(map(repr, OF))}", repr(self.of)))
+        if (self.known is None) != (self.of == "bernoulli"):
+            expected = "known trials (binomial) or a known size (negative binomial) are needed, and nothing for coins"
+            raise DomainError(sentence("Beta", expected, (self.of, self.known)))
+        if self.known is None:
+            return None
+        known = parameter(self.known, "Beta", "known")
+        if known.ndim > 2 or not (known > 0).all() or (self.of == "binomial" and (known != np.floor(known)).any()):
+            raise DomainError(sentence("Beta", "known must be positive, and trials whole numbers", known))
+        try:
+            np.broadcast_shapes(known.shape, shape)
+        except ValueError as error:
+            raise ShapeError(sentence("Beta", "known must fit a and b", (known.shape, shape))) from error
+        return known
+
+    @classmethod
+    def weak(cls, stats: Trials | Successes, worth: float = WORTH) -> Beta:
+        """A prior worth one row (one trial), whose mode is the pooled mean: a lone column keeps its ML estimate.
+
+        Where all rows agree the mode is half a row from the edge: no probability becomes 0 or 1.
+        """
+        pooled = stats.pooled()
+        edge = 0.5 / (pooled.ones + pooled.zeros + 1.0)
+        seen = pooled.ones + pooled.zeros > 0
+        mean = np.where(seen, np.clip(pooled.mean, edge, 1.0 - edge), 0.5)
+        told = {"of": "binomial", "known": pooled.trials} if isinstance(pooled, Successes) else {}
+        return cls.trusted(a=1.0 + worth * mean, b=1.0 + worth * (1.0 - mean), **told)
+
+    @classmethod
+    def symmetric(cls, columns: int, rows: float) -> Beta:
+        """So many ones and as many zeros were seen in each column before: the mode is (n₁ + r) / (n + 2r)."""
+        return cls(np.full(columns, 1.0 + rows), np.full(columns, 1.0 + rows))
+
+    def member(self, k: int) -> Beta:
+        """One member of a stack."""
+        known = self.known if self.known is None or self.known.ndim < 2 else self.known[k].copy()
+        return self.replace(a=self.a[k].copy(), b=self.b[k].copy(), known=known)
+
+    def _pairs(self) -> Dirichlet:
+        """Each column's law as that of (x, 1 − x), all in one stack."""
+        return Dirichlet.trusted(alpha=np.stack([self.a.ravel(), self.b.ravel()], axis=1), levels=None)
+
+    def _first(self, each: Any) -> Array:
+        """The first of each pair, in the shape of the parameters."""
+        return np.reshape(each[..., 0], (*each.shape[:-2], *self.a.shape)).copy()
+
+    # ---------------------------------------------------------------- the law
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside 0 … 1. NaN is 'not observed'."""
+        x = sliceable(x, self.dim)
+        laws = list(zip(np.atleast_2d(self.a), np.atleast_2d(self.b), strict=True))
+
+        def evaluate(block: Any) -> Array:
+            z = rows(block, self.dim, "Beta")
+            refuse_infinite(z, "Beta")
+            each = [added(_log_density(z, *law)) for law in laws]
+            return np.stack(each, axis=1) if self.members else each[0]
+
+        return map_rows(evaluate, x, self.members)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack; never quite 0 or 1, where the law may have a pole."""
+        info = np.finfo(np.float64)
+        return np.clip(self._first(self._pairs().sample(n, rng)), info.tiny, 1.0 - info.epsneg)
+
+    @property
+    def mean(self) -> Array:
+        """a / (a + b)."""
+        return self.a / (self.a + self.b)
+
+    @property
+    def variance(self) -> Array:
+        """m (1 − m) / (a + b + 1)."""
+        whole = self.a + self.b
+        return self.mean * (self.b / whole) / (whole + 1)
+
+    @property
+    def mode(self) -> Array:
+        """(a − 1) / (a + b − 2); 0 for a ≤ 1 < b, 1 for b ≤ 1 < a, and the mean where there is no single summit."""
+        return self._first(self._pairs().mode)
+
+    @property
+    def median(self) -> Array:
+        """The number that half of the draws exceed, for each column."""
+        return lower_point(self.a, self.b, 0.5)
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x) for one column."""
+        a, b = self._one_law()
+        return np.asarray(betainc(a, b, np.clip(one_column(x, self.members), 0.0, 1.0)))
+
+    def quantile(self, p: Any) -> Array:
+        """The x with P(X ≤ x) = p, for one column; (n, K) for a stack."""
+        a, b = self._one_law()
+        p = np.asarray(p, dtype=np.float64)
+        return lower_point(a, b, p[..., None] if self.members else p)
+
+    def _one_law(self) -> tuple[Any, Any]:
+        if self.dim != 1:
+            raise DomainError(sentence("Beta", "cdf and quantile are for one column", f"{self.dim} columns"))
+        return self.a[..., 0], self.b[..., 0]
+
+    def entropy(self, bits: bool = False) -> Any:
+        """log B(a, b) − (a − 1) ψ(a) − (b − 1) ψ(b) + (a + b − 2) ψ(a + b), summed; one per member for a stack."""
+        return in_units(lone(np.reshape(self._pairs().entropy(), self.a.shape).sum(axis=-1)), bits)
+
+    def kl(self, other: Beta, bits: bool = False) -> Any:
+        """KL(self ‖ other), column by column as that of `Dirichlet`, summed; stacks go member by member."""
+        same_columns(self, other)
+        return in_units(lone(np.reshape(self._pairs().kl(other._pairs()), self.a.shape).sum(axis=-1)), bits)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: two a column."""
+        return 2 * int(self.a.size)
+
+    # -------------------------------------------------------------- the prior
+
+    def update(self, stats: Trials | Successes | WeightedValues) -> Beta:
+        """The posterior: ones add to a, zeros to b; of negative binomial counts, r a row to a and the counts to b."""
+        ones, zeros, told = self._told(stats)
+        return self.replace(a=self.a + ones, b=self.b + zeros, **told)
+
+    def _told(self, stats: Any) -> tuple[Array, Array, dict[str, Any]]:
+        """Successes, failures, and whose statistics they are."""
+        if isinstance(stats, WeightedValues):
+            return self._waits(stats)
+        if not isinstance(stats, Trials | Successes):
+            got, remedy = type(stats).__name__, "collect them with a Bernoulli or Binomial law"
+            raise DomainError(sentence("Beta", "statistics of successes and failures are needed", got, remedy))
+        self._serves(stats.ones.shape, "statistics")
+        coins = {"of": "bernoulli", "known": None}
+        told = {"of": "binomial", "known": stats.trials} if isinstance(stats, Successes) else coins
+        return stats.ones, stats.zeros, told
+
+    def _waits(self, stats: WeightedValues) -> tuple[Array, Array, dict[str, Any]]:
+        """A negative binomial count is one of failures before the r-th success."""
+        if self.of != "negative binomial":
+            remedy = 'Beta(a, b, "negative binomial", known=size)'
+            raise DomainError(sentence("Beta", "the size of negative binomial counts must be known", self.of, remedy))
+        self._serves(stats.weight.shape, "statistics")
+        failures: Array = np.bincount(stats.cell, stats.each * stats.value, stats.weight.size).astype(np.float64)
+        size = self._known(stats.weight.shape)
+        return stats.weight * size, failures.reshape(size.shape), {"known": size}
+
+    def _known(self, shape: tuple[int, ...]) -> Array:
+        return np.array(np.broadcast_to(np.asarray(self.known), shape))
+
+    def point(self, rule: str = "mode") -> Any:
+        """A Bernoulli, binomial or negative binomial law with the "mode", "mean" or "median" of the probabilities."""
+        if rule not in ("mode", "mean", "median"):
+            raise DomainError(sentence("Beta", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        return self._law(np.array(getattr(self, rule)), rule)
+
+    def _law(self, probs: Array, rule: str = "draw") -> Any:
+        if self.of == "bernoulli":
+            return Bernoulli.trusted(probs=probs)
+        if self.of == "binomial":
+            return Binomial.trusted(trials=self._known(probs.shape), probs=probs)
+        if not (probs > 0).all():
+            remedy = 'take the "mean", or a prior with a above 1'
+            raise DomainError(sentence("Beta", f"the {rule} of a negative binomial p must not be 0", remedy=remedy))
+        return NegativeBinomial.trusted(size=self._known(probs.shape), prob=probs, rest=1.0 - probs)
+
+    def draw(self, rng: Generator) -> Any:
+        """A Bernoulli, binomial or negative binomial law with probabilities from this law."""
+        return self._law(self.sample(1, rng)[0].copy())
+
+    def predictive(self) -> Any:
+        """One new row: a 1 with probability a / (a + b) (Herbst 2.1); successes, a `BetaBinomial` law.
+
+        Of negative binomial counts it is a `BetaNegativeBinomial` law.
+        """
+        if self.of == "bernoulli":
+            return self.point("mean")
+        a, b, known = np.array(self.a), np.array(self.b), self._known(self.a.shape)
+        if self.of == "binomial":
+            return BetaBinomial.trusted(trials=known, a=a, b=b)
+        return BetaNegativeBinomial.trusted(size=known, a=a, b=b)
+
+    def log_evidence(self, stats: Trials | Successes | WeightedValues) -> Any:
+        """log p(the rows, one after another), probabilities integrated out; one per member for a stack.
+
+        Σⱼ log B(a + n₁, b + n₀) / B(a, b), and the log of the ways in which the counts can come about.
+        """
+        ones, zeros, _ = self._told(stats)
+        terms = log_gamma_ratio(self.a, ones) + log_gamma_ratio(self.b, zeros)
+        value = (terms - log_gamma_ratio(self.a + self.b, ones + zeros)).sum(axis=-1)
+        if isinstance(stats, Successes):
+            value = value + stats.log_ways
+        elif isinstance(stats, WeightedValues):
+            value = value + log_ways(stats, self._known(stats.weight.shape))
+        return lone(value)
+
+    def log_density(self, model: Any) -> Any:
+        """log p(the probabilities of a Bernoulli, binomial or negative binomial law); one per member for a stack."""
+        probs = model.prob if isinstance(model, NegativeBinomial) else model.probs
+        self._serves(probs.shape, "a model")
+        return lone(added(_log_density(probs, self.a, self.b)))
+
+    def _serves(self, shape: tuple[int, ...], what: str) -> None:
+        if self.dim not in (1, shape[-1]) or (self.members and shape[:-1] != (self.members,)):
+            raise ShapeError(sentence("Beta", f"{what} that fits {self.a.shape} is needed", shape))
+
+
+def lower_point(a: Any, b: Any, p: Any) -> Array:
+    """x with P(X ≤ x) = p: SciPy's `betaincinv`, and next to 0, where that gives up, p = xᵃ / (a B(a, b)) solved."""
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+        # a B(a, b) = Γ(1 + a) Γ(b) / Γ(a + b), where 1/a would multiply what log Γ(b) − log Γ(a + b) loses
+        log = (np.log(p) + gammaln(1 + np.asarray(a)) - gamma_excess(b, a)) / a - np.log(b)
+        near = (log < -45.0) & (np.asarray(p) > 0)  # x < 10⁻¹⁹: the next term is below rounding
+        return np.asarray(np.where(near, np.exp(np.where(near, log, 0.0)), betaincinv(a, b, np.where(near, 0.5, p))))
+
+
+def _log_density(x: Array, a: Array, b: Array) -> Array:
+    """log p of each entry; 0 where it is NaN, −inf outside 0 … 1.
+
+    Gamma laws of x and 1 − x, at rate a + b, over that of their sum: it keeps its digits for large a and b.
+    """
+    inside, whole = (x >= 0) & (x <= 1), a + b
+    at = x if inside.all() else np.where(inside, x, 0.5)
+    with np.errstate(invalid="ignore"):
+        value = log_gamma_density(at, a, whole) + log_gamma_density(1.0 - at, b, whole)
+    value = value - log_gamma_density(1.0, whole, whole)
+    return np.where(inside, np.where(np.isnan(value), -np.inf, value), np.where(np.isnan(x), 0.0, -np.inf))

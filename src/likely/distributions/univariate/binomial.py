@@ -1,0 +1,349 @@
+"""The binomial law: how many of a known number of trials succeed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import betaincc, xlog1py, xlogy
+
+from likely.core.arrays import Array, BadEntry, parameter, rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.stats import Addable
+from likely.core.value import Value
+from likely.distributions.column_distribution import ColumnLaw, column_moments
+from likely.distributions.distribution import Estimate, in_units, lone
+from likely.distributions.statistics.counts import exact_expectation, member_weights, per_member, smallest
+from likely.distributions.univariate.binomial_trials import KnownTrials, given_trials, largest_counts
+from likely.numerics.special import LOG_2PI, deviance, log_factorial, peak_parts
+
+ROUNDING = 1e-13  # share of a column's trials that is left where all that succeeded are subtracted from all
+FEW = 1 << 17  # counts that are summed one by one; of wider laws, the entropy is a series
+TAIL = 1e-25  # probability that may be left out
+
+
+@dataclass(frozen=True, eq=False)
+class Binomial(KnownTrials, ColumnLaw):
+    """log p(x | N, p) = Σⱼ log N!/(x!(N − x)!) + x log p + (N − x) log(1 − p)   (Ney 1.4, Herbst 2.1).
+
+    Independent columns of successes among `trials` N, which are known. What is no count from 0 to N has probability
+    0; NaN entries were not observed. The conjugate prior of p is `Beta`, which predicts a `BetaBinomial`.
+
+    >>> Binomial(3, 0.5).log_prob([0, 1, 4]).round(4)
+    array([-2.0794, -0.9808,    -inf])
+    """
+
+    trials: Array  # N: (d,) or (K, d)
+    probs: Array  # p
+
+    _domains: ClassVar[dict[str, str]] = {"trials": "count", "probs": "probability"}
+    _support = "count"
+    _counts_to = "trials"
+    _harmless = 0.0
+
+    def _log_pdf(self, x: Array, trials: Array, probs: Array) -> Array:
+        return log_pmf(x, trials, probs)
+
+    def _cdf(self, x: Array, trials: Array, probs: Array) -> Array:
+        count = np.floor(x)
+        at = np.clip(count, 0.0, np.maximum(trials - 1, 0.0))
+        inside = betaincc(at + 1, trials - at, probs)
+        return np.where(count < 0, 0.0, np.where(count >= trials, 1.0, inside))
+
+    def _quantile(self, p: Array, trials: Array, probs: Array) -> Array:
+        p, trials, probs = np.broadcast_arrays(p, trials, probs)
+        found = np.minimum(smallest(lambda x: self._cdf(x, trials, probs) >= p, trials * probs), trials)
+        return np.where((p >= 1) & (probs > 0), trials, found)
+
+    def _draw(self, shape: tuple[int, ...], rng: Generator, trials: Array, probs: Array) -> Array:
+        return rng.binomial(trials.astype(np.int64), probs, shape).astype(np.float64)
+
+    def _entropy(self, trials: Array, probs: Array) -> Array:
+        each = [_entropy(float(n), float(p)) for n, p in zip(trials.ravel(), probs.ravel(), strict=True)]
+        return np.array(each).reshape(trials.shape)
+
+    def _agree(self, **parts: Array) -> None:
+        if (parts["trials"] > 2.0**53).any():
+            raise DomainError(sentence("Binomial", "trials must be at most 2**53", float(parts["trials"].max())))
+
+    @property
+    def mean(self) -> Array:
+        """N p."""
+        return self.trials * self.probs
+
+    @property
+    def variance(self) -> Array:
+        """N p (1 − p)."""
+        return self.trials * self.probs * (1.0 - self.probs)
+
+    @property
+    def mode(self) -> Array:
+        """⌊(N + 1) p⌋, at most N."""
+        return np.minimum(np.floor((self.trials + 1) * self.probs), self.trials)
+
+    def kl(self, other: Binomial, bits: bool = False) -> Any:
+        """KL(self ‖ other) = Σⱼ N (p log(p/p') + q log(q/q')); stacks go member by member.
+
+        Summed count by count where other has more trials; infinite where it has fewer.
+        """
+        self._same_shape(other)
+        n, p, other_n, q = np.broadcast_arrays(self.trials, self.probs, other.trials, other.probs)
+        each = n * (deviance(p, q) + deviance(1 - p, 1 - q, q - p))
+        if not np.array_equal(n, other_n):
+            summed = [_summed_kl(*map(float, four)) for four in zip(*map(np.ravel, (n, p, other_n, q)), strict=True)]
+            each = np.where(n == other_n, each, np.reshape(summed, n.shape))
+        return in_units(lone(each.sum(axis=-1)), bits)
+
+    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+        """E[g(x)], summed exactly over all counts (by draws, where these are too many).
+
+        >>> Binomial(4, 0.5).expect(lambda x: x[..., 0] ** 2).value.round(10)
+        np.float64(5.0)
+        """
+        high = np.atleast_2d(self.trials).max(axis=0)
+        return exact_expectation(self, g, np.zeros(self.dim), high) or super().expect(g, n, rng)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: the probabilities."""
+        return int(self.probs.size)
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def blank(cls, x: Any, members: int | None = None, trials: Any = None) -> Binomial:  # type: ignore[override]
+        """A first look: the trials as given, or the largest count of each column; every p is one half."""
+        z = rows(x, None, "Binomial")
+        if z.shape[1] == 0:
+            raise ShapeError(sentence("Binomial", "at least one column is needed", z.shape))
+        most = largest_counts(z) if trials is None else given_trials(trials, z.shape[1], "Binomial")
+        shape = most.shape if members is None else (members, *most.shape)
+        return cls(np.broadcast_to(most, shape), np.full(shape, 0.5))
+
+    @classmethod
+    def _plain(cls, d: int, trials: Any = 1.0) -> Binomial:
+        return cls(np.broadcast_to(np.asarray(trials, float), (d,)), np.full(d, 0.5))
+
+    def _collected(self, z: Array, shares: Any) -> Successes:
+        refuse_more(z, shares, self.trials, "Binomial")
+        return successes(z, shares, self.trials, self.members)
+
+    def _collect_blocks(self, x: Any, w: Array | None, owner: Any) -> Any:
+        try:
+            return super()._collect_blocks(x, w, owner)
+        except DataError:
+            z = rows(x, self.dim, "Binomial")  # the same complaint, with the row's own number
+            refuse_more(z, member_weights(w, owner, len(z), self.members, "Binomial"), self.trials, "Binomial")
+            raise
+
+    def refit(self, stats: Successes, prior: Any = None) -> Binomial:
+        """The relative frequencies n/N (Ney 3.4), or with a prior the posterior mode.
+
+        >>> b = Binomial(4, 0.5)
+        >>> b.refit(b.collect([1, 2, 3, 3])).probs
+        array([0.5625])
+        """
+        self._fits(stats)
+        if prior is not None:
+            return prior.update(stats).point("mode")
+        self._check(stats)
+        return self.replace(probs=np.where(stats.weight > 0, stats.mean, self.probs))
+
+    def _fits(self, stats: Any) -> None:
+        super()._fits(stats)
+        if not np.array_equal(stats.trials, self.trials):
+            raise ShapeError(sentence("Binomial", "statistics of as many trials are needed", "other trials"))
+
+    def objective(self, stats: Successes, prior: Any = None) -> float:
+        """Log-likelihood of the statistics (+ log prior)."""
+        self._fits(stats)
+        value = float(
+            (xlogy(stats.ones, self.probs) + xlog1py(stats.zeros, -self.probs)).sum() + np.sum(stats.log_ways)
+        )
+        return value if prior is None else value + float(np.sum(prior.log_density(self)))
+
+    def weak_prior(self, stats: Successes) -> Any:
+        """A beta law worth one trial, about the pooled mean."""
+        from likely.distributions.univariate.beta import Beta
+
+        return Beta.weak(stats)
+
+    @classmethod
+    def moments_fit(cls, x: Any, weight: Any = None, trials: Any = None) -> Binomial:  # type: ignore[override]
+        """p = x̄ / N; without trials N by moments too: p = 1 − s²/x̄, N = x̄ / p, rounded (an error if s² ≥ x̄).
+
+        >>> Binomial.moments_fit([3, 4, 5, 4], trials=8).probs
+        array([0.5])
+        """
+        mean, spread = column_moments(x, weight, "Binomial")
+        if trials is None:
+            if not (spread < mean).all():
+                expected = "without trials, the variance must be below the mean"
+                raise DomainError(sentence("Binomial.moments_fit", expected, (mean, spread), "give trials"))
+            most = largest_counts(rows(x, None, "Binomial"))
+            trials = np.maximum(np.rint(mean / (1 - spread / mean)), most)
+        trials = given_trials(trials, len(mean), "Binomial")
+        return cls(trials, mean / trials)
+
+    @classmethod
+    def unbiased_fit(cls, x: Any, weight: Any = None, trials: Any = None) -> Binomial:  # type: ignore[override]
+        """p = x̄ / N, which is unbiased; trials must be known."""
+        if trials is None:
+            raise DomainError(
+                sentence("Binomial", "no unbiased estimator of unknown trials exists", remedy="give them")
+            )
+        return cls.moments_fit(x, weight, trials)
+
+
+def refuse_more(z: Array, shares: Any, trials: Array, whose: str) -> None:
+    """No count may exceed the trials of a member that it has weight for; the first is named by row and column."""
+    laws = np.atleast_2d(trials)
+    for k in [0] if (laws == laws[0]).all() else range(len(laws)):
+        with np.errstate(invalid="ignore"):
+            more = z > laws[k]
+        if more.any() and len(laws) > 1 and not (laws == laws[0]).all():
+            mine = shares[[min(k, shares.shape[0] - 1)]]
+            more &= (np.ravel(mine.toarray() if hasattr(mine, "toarray") else mine) > 0)[:, None]
+        if more.any():
+            i, j = (int(at) for at in np.argwhere(more)[0])
+            expected, remedy = f"counts must not exceed the {laws[k, j]:g} trials", "give more trials, or correct it"
+            raise BadEntry(whose, expected, z[i, j], i, j, remedy)
+
+
+def log_pmf(x: Array, n: Any, p: Any) -> Array:
+    """log p of counts, as peaks less deviances; −inf for what is no count from 0 to n."""
+    n, p = np.asarray(n, dtype=np.float64), np.asarray(p, dtype=np.float64)
+    possible = (x >= 0) & (x <= n) & (x == np.floor(x))
+    at = np.where(possible, x, 0.0)
+    rest, q = n - at, 1.0 - p
+    away = at - n * p
+    (u_n, s_n), (u_x, s_x), (u_y, s_y) = (peak_parts(part) for part in (n, at, rest))
+    fall = deviance(at, n * p, away) + deviance(rest, n * q, -away)
+    middle = 0.5 * np.log(u_n / u_x / u_y) + (s_n - s_x - s_y) - fall
+    with np.errstate(divide="ignore"):
+        ends = np.where(at == 0, xlog1py(n, -p), xlogy(n, p))
+    return np.where(possible, np.where((at == 0) | (rest == 0), ends, middle), -np.inf)
+
+
+def _where(n: float, p: float) -> tuple[float, float]:
+    """Counts beyond which there is no probability to speak of."""
+    reach = 12 * np.sqrt(n * p * (1 - p)) + 60
+    return max(float(np.floor(n * p - reach)), 0.0), min(float(np.ceil(n * p + reach)), n)
+
+
+def _summed_kl(n: float, p: float, m: float, q: float) -> float:
+    """KL of n trials to m others, count by count."""
+    if n > m and p > 0:
+        return float("inf")
+    low, high = _where(n, p)
+    if high - low >= FEW:
+        got, remedy = f"{n:g} and {m:g} trials", "estimate it by draws: E[log p − log p']"
+        raise DomainError(sentence("Binomial.kl", "laws this wide must have as many trials", got, remedy))
+    x = np.arange(low, high + 1)
+    mine, theirs = log_pmf(x, n, p), log_pmf(x, m, q)
+    seen = np.isfinite(mine)
+    return max(float(np.exp(mine[seen]) @ (mine[seen] - theirs[seen])), 0.0)
+
+
+def _entropy(n: float, p: float) -> float:
+    if p in (0.0, 1.0):
+        return 0.0
+    spread = n * p * (1 - p)
+    low, high = _where(n, p)
+    if high - low < FEW:
+        logs = log_pmf(np.arange(low, high + 1), n, p)
+        return -float(np.exp(logs) @ np.where(np.isfinite(logs), logs, 0.0))
+    return 0.5 * (LOG_2PI + 1 + float(np.log(spread))) - (1 - 4 * p * (1 - p)) / (12 * spread)
+
+
+# ---------------------------------------------------------------- the statistic
+
+
+@dataclass(frozen=True, eq=False)
+class Successes(Addable, Value):
+    """How many trials of each column succeeded and how many failed; those of unlike trials do not add."""
+
+    rows: Array  # (...): weight of the rows
+    weight: Array  # (..., d): weight of the entries that were seen
+    ones: Array  # (..., d): Σ w x
+    zeros: Array  # (..., d): Σ w (N − x)
+    log_ways: Array  # (...): Σ w log N!/(x!(N − x)!)
+    trials: Array  # (..., d): N
+
+    complete = True
+
+    def __post_init__(self) -> None:
+        parts = {name: parameter(part, "Successes", name) for name, part in self._parts().items()}
+        lead, shape = parts["rows"].shape, parts["ones"].shape
+        got = tuple(part.shape for part in parts.values())
+        if len(lead) > 1 or shape[:-1] != lead or got != (lead, shape, shape, shape, lead, shape):
+            raise ShapeError(sentence("Successes", "shapes must be (...) and (..., d)", got))
+        if any((parts[name] < 0).any() for name in ("rows", "weight", "ones", "zeros")) or (parts["trials"] < 1).any():
+            raise DomainError(sentence("Successes", "weights and counts must not be negative, and trials 1 or more"))
+        self._set(**parts)
+
+    @property
+    def mean(self) -> Array:
+        """Share of successes (..., d); 0 where nothing was seen."""
+        tried = self.ones + self.zeros
+        return np.divide(self.ones, tried, out=np.zeros_like(self.ones), where=tried > 0)
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all rows, over all members."""
+        return float(np.sum(self.rows))
+
+    def _each(self, f: Callable[[str, Array], Any]) -> Self:
+        sums = {name: np.asarray(f(name, part)) for name, part in self._parts().items() if name != "trials"}
+        return self.replace(**sums)
+
+    def __add__(self, other: Successes) -> Self:
+        if not np.array_equal(self.trials, other.trials):
+            raise ShapeError(sentence("Successes", "both must be of as many trials", (self.trials, other.trials)))
+        return self._each(lambda name, part: part + getattr(other, name))
+
+    def __mul__(self, factor: float) -> Self:
+        return self._each(lambda _, part: part * factor)
+
+    __rmul__ = __mul__
+
+    def pooled(self) -> Self:
+        """All members as one; it has the largest of their trials."""
+        if self.rows.ndim == 0:
+            return self
+        return self._each(lambda _, part: part.sum(axis=0)).replace(trials=self.trials.max(axis=0))
+
+    def member(self, k: Any) -> Self:
+        """The counts of one member of a stack, or of some."""
+        return self._each(lambda _, part: np.array(part[k])).replace(trials=np.array(self.trials[k]))
+
+
+def successes(z: Array, shares: Any, trials: Array, members: int | None) -> Successes:
+    """The statistic of rows (n, d), NaN where nothing was seen, under weights (m, n)."""
+    seen = ~np.isnan(z)
+    counts = np.where(seen, z, 0.0)
+    total, weight, ones = shares @ np.ones(len(z)), shares @ seen.astype(np.float64), shares @ counts
+    parts = {name: per_member(part, members) for name, part in (("rows", total), ("weight", weight), ("ones", ones))}
+    possible = parts["weight"] * trials
+    zeros = possible - parts["ones"]
+    zeros = np.where(zeros > ROUNDING * possible, zeros, 0.0)
+    ways = np.broadcast_to(_ways(counts, seen, shares, np.atleast_2d(trials)), (members or 1,))
+    log_ways = np.array(ways[0] if members is None else ways)
+    return Successes.trusted(**parts, zeros=zeros, log_ways=log_ways, trials=np.array(trials))
+
+
+def _ways(counts: Array, seen: Array, shares: Any, laws: Array) -> Array:
+    """Σ w log N!/(x!(N − x)!), (1,) where all members have the same trials and weights, else (K,)."""
+    if (laws == laws[0]).all():
+        return np.asarray(shares @ np.where(seen, _log_ways(counts, laws[0]), 0.0).sum(axis=1))
+    each = np.stack([np.where(seen, _log_ways(counts, n), 0.0).sum(axis=1) for n in laws], axis=1)  # (n, K)
+    table = np.asarray(shares @ each)
+    return np.asarray(np.diagonal(table) if len(table) > 1 else table[0])
+
+
+def _log_ways(x: Array, n: Array) -> Array:
+    """log n!/(x!(n − x)!)."""
+    return np.asarray(log_factorial(np.broadcast_to(n, x.shape)) - log_factorial(x) - log_factorial(n - x))

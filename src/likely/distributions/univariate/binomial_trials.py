@@ -1,0 +1,48 @@
+"""Counts of successes among trials whose number is known, or taken for the largest count that was seen."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from likely.core.arrays import Array, parameter, rows
+from likely.core.errors import ShapeError, sentence
+from likely.core.warnings import tell
+from likely.distributions.column_distribution import ColumnLaw
+
+
+class KnownTrials(ColumnLaw):
+    """What laws of successes share: `trials` are a setting of learning, not learnt."""
+
+    trials: Array
+
+    @classmethod
+    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+        """The maximum-likelihood value for weighted rows; `trials` are the largest counts of all rows, if not given."""
+        if options.get("trials") is None:
+            options.update(cls._seen_in(x))
+        return super().fit(x, weight, **options)
+
+    @classmethod
+    def _seen_in(cls, x: Any) -> dict[str, Any]:
+        tell(f"{cls.__name__}: trials were not given: the largest count of each column is taken for them")
+        return {"trials": largest_counts(rows(x, None, cls.__name__))} if hasattr(x, "__len__") else {}
+
+    def _fixed(self) -> dict[str, Any]:
+        return {"trials": self.trials}
+
+
+def largest_counts(z: Array) -> Array:
+    """The largest count of each column, at least 1."""
+    seen = np.where(np.isfinite(z), z, 0.0)
+    return np.maximum(np.ceil(seen.max(axis=0, initial=0.0)), 1.0)
+
+
+def given_trials(trials: Any, d: int, whose: str) -> Array:
+    """Trials as they were given, one per column."""
+    given = parameter(trials, whose, "trials")
+    if given.shape not in ((), (1,), (d,)):
+        expected = f"trials must be one number, or one for each of {d} columns"
+        raise ShapeError(sentence(whose, expected, given.shape))
+    return np.array(np.broadcast_to(given, (d,)))

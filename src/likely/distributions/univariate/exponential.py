@@ -1,0 +1,101 @@
+"""The exponential law: waiting times without memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array
+from likely.distributions.column_distribution import FeatureLaw, refuse_few
+from likely.distributions.distribution import in_units, lone
+from likely.numerics.special import deviance
+
+
+@dataclass(frozen=True, eq=False)
+class Exponential(FeatureLaw):
+    """log p(x | λ) = Σⱼ log λⱼ − λⱼ xⱼ for xⱼ ≥ 0, in d independent columns   (Ney 1.5).
+
+    The conjugate prior of its rate is `Gamma`.
+
+    >>> Exponential(2.0).log_prob([0.0, 1.0, -1.0]).round(4)
+    array([ 0.6931, -1.3069,    -inf])
+    """
+
+    rate: Array  # (d,) or (K, d)
+
+    _domains: ClassVar[dict[str, str]] = {"rate": "positive"}
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {"rate": (1e280, "0 or next to 0 throughout: no rate is best")}
+    _support = "unsigned"
+    _n_features = 1
+
+    def _log_pdf(self, x: Array, rate: Array) -> Array:
+        return np.where(x >= 0, np.log(rate) - rate * x, -np.inf)
+
+    def _cdf(self, x: Array, rate: Array) -> Array:
+        return -np.expm1(-rate * np.maximum(x, 0.0))
+
+    def _quantile(self, p: Array, rate: Array) -> Array:
+        return -np.log1p(-p) / rate
+
+    def _draw(self, shape: tuple[int, ...], rng: Generator, rate: Array) -> Array:
+        return rng.standard_exponential(shape) / rate
+
+    def _entropy(self, rate: Array) -> Array:
+        return 1.0 - np.log(rate)
+
+    @property
+    def mean(self) -> Array:
+        """1 / λ."""
+        return 1.0 / self.rate
+
+    @property
+    def variance(self) -> Array:
+        """1 / λ²."""
+        return 1.0 / self.rate**2
+
+    @property
+    def mode(self) -> Array:
+        """0."""
+        return np.zeros_like(self.rate)
+
+    def kl(self, other: Exponential, bits: bool = False) -> Any:
+        """KL(self ‖ other) = Σⱼ log(λ/λ') + λ'/λ − 1; stacks go member by member."""
+        self._same_shape(other)
+        return in_units(lone((deviance(self.rate, other.rate) / self.rate).sum(axis=-1)), bits)
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def from_moments(cls, mean: Any, variance: Any = None) -> Exponential:
+        """The law of this mean; it has no second parameter for a variance."""
+        return cls(1.0 / np.asarray(mean, dtype=np.float64))
+
+    @classmethod
+    def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Exponential:
+        """λ = (n − 1) / Σ x: 1/mean is too large by n / (n − 1), on average."""
+        stats = cls.blank(x).collect(x, weight)
+        refuse_few(stats.weight, 1.0, "Exponential")
+        return cls((stats.weight - 1.0) / stats.sums[..., 0])
+
+    def weak_prior(self, stats: Any) -> Any:
+        """`Gamma.weak`: a tenth of a row that looks like all rows together."""
+        from likely.distributions.univariate.gamma import Gamma
+
+        return Gamma.weak(stats)
+
+    @classmethod
+    def _plain(cls, d: int) -> Exponential:
+        return cls.trusted(rate=np.ones(d))
+
+    def _features(self, x: Array) -> list[Array]:
+        return [x]
+
+    def _from_means(self, means: list[Array]) -> dict[str, Array]:
+        # all zero: the likelihood has no maximum; as fast as numbers allow
+        return {"rate": 1.0 / np.maximum(means[0], 1e-300)}
+
+    def _expected_log(self, means: list[Array], rate: Array) -> Array:
+        return np.log(rate) - rate * means[0]

@@ -1,0 +1,239 @@
+"""The gamma law: what we believe of a rate before and after counting, or waiting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import gammaincinv
+
+from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
+from likely.core.engine import map_rows
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.distributions.column_distribution import same_columns
+from likely.distributions.distribution import added, in_units, lone
+from likely.distributions.statistics.counts import Counts, one_column
+from likely.distributions.statistics.feature_sums import FeatureSums
+from likely.distributions.univariate.exponential import Exponential
+from likely.distributions.univariate.gamma_fit import GammaLearning
+from likely.distributions.univariate.lomax import Lomax
+from likely.distributions.univariate.negative_binomial import NegativeBinomial
+from likely.distributions.univariate.poisson import Poisson
+from likely.numerics.gamma_cdf import lower_point, lower_share
+from likely.numerics.special import (
+    deviance,
+    digamma_gap,
+    gamma_divergence,
+    gamma_entropy,
+    log_gamma_density,
+    log_gamma_ratio,
+    log_ratio,
+    steadier,
+)
+
+WORTH = 0.1  # rows that the weak prior is worth
+SHORTEST = 1e-290  # a wait of 0 counts as this: rates stay numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Gamma(GammaLearning):
+    """log p(x | a, b) = Σⱼ a log b − log Γ(a) + (a − 1) log xⱼ − b xⱼ: positive numbers in d independent columns.
+
+    The conjugate prior of `Poisson` (Ney 3.8's scheme for counts): a − 1 events were counted in b rows
+    before; and of `Exponential`: a − 1 waits lasted b together. The statistics that it is updated with say which,
+    and before there are any, `of` does ("poisson" or "exponential"). Shapes and rates are numbers, (d,) or (K, d)
+    for a stack. One prior serves all members of a stack of laws, and one of a single column all their columns. As a law
+    of its own it also learns: `Gamma.fit`.
+
+    >>> post = Gamma(2.0, 1.0).update(Poisson(1.0).collect([3, 5]))
+    >>> post.mean.round(4), post.point("mode").rate
+    (array([3.3333]), array([3.]))
+    >>> Gamma(2.0, 1.0).update(Exponential(1.0).collect([3.0, 5.0])).point("mean").rate.round(4)
+    array([0.4444])
+    """
+
+    serves = ("Poisson", "Exponential")  # laws whose parameters it speaks of
+
+    shape: Array  # a: (d,) or (K, d)
+    rate: Array  # b
+    of: str = "poisson"  # or "exponential": whose rate it is a prior of
+
+    def __post_init__(self) -> None:
+        shape, rate = parameter(self.shape, "Gamma", "shape"), parameter(self.rate, "Gamma", "rate")
+        try:
+            shape, rate = (np.array(np.atleast_1d(a)) for a in np.broadcast_arrays(shape, rate))
+        except ValueError as error:
+            got = (shape.shape, rate.shape)
+            raise ShapeError(sentence("Gamma", "shape and rate must fit each other", got)) from error
+        if shape.ndim > 2 or 0 in shape.shape:
+            raise ShapeError(sentence("Gamma", "shape and rate must be numbers, (d,) or (K, d)", shape.shape))
+        if not ((shape > 0).all() and (rate > 0).all()):
+            raise DomainError(sentence("Gamma", "shape and rate must be positive"))
+        if self.of not in ("poisson", "exponential"):
+            raise DomainError(sentence("Gamma", 'of must be "poisson" or "exponential"', repr(self.of)))
+        self._set(shape=shape, rate=rate)
+
+    @classmethod
+    def weak(cls, stats: Counts | FeatureSums, worth: float = WORTH) -> Gamma:
+        """A prior worth a tenth of a row, whose mode is the pooled mean: a lone column keeps its ML estimate.
+
+        Where nothing was ever counted the mode is half an event in all rows: no rate becomes 0. Of waiting times,
+        its mode is one over the pooled mean.
+        """
+        pooled = stats.pooled()
+        if isinstance(pooled, FeatureSums):
+            [wait] = pooled.means([np.ones(1)])
+            b = np.maximum(worth * wait, SHORTEST)
+            return cls.trusted(shape=np.full(b.shape, 1.0 + worth), rate=b, of="exponential")
+        mean = np.where(pooled.total > 0, pooled.mean, 0.5 / np.maximum(pooled.weight, 1.0))
+        return cls.trusted(shape=1.0 + worth * mean, rate=np.full(mean.shape, worth), of="poisson")
+
+    # ---------------------------------------------------------------- the law
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf for negative numbers. NaN is 'not observed'."""
+        x = sliceable(x, self.dim)
+        laws = list(zip(np.atleast_2d(self.shape), np.atleast_2d(self.rate), strict=True))
+
+        def evaluate(block: Any) -> Array:
+            z = rows(block, self.dim, "Gamma")
+            if np.isinf(z).any():
+                refuse_infinite(rows(x, self.dim, "Gamma"), "Gamma")
+            each = [added(_log_density(z, *law)) for law in laws]
+            return np.stack(each, axis=1) if self.members else each[0]
+
+        return map_rows(evaluate, x, self.members)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack; at least the smallest normal number, as the law has no 0."""
+        draws = rng.standard_gamma(self.shape, (n, *self.shape.shape)) / self.rate
+        return np.maximum(draws, np.finfo(np.float64).tiny)
+
+    @property
+    def mean(self) -> Array:
+        """a / b."""
+        return self.shape / self.rate
+
+    @property
+    def variance(self) -> Array:
+        """a / b²."""
+        return self.shape / self.rate / self.rate
+
+    @property
+    def mode(self) -> Array:
+        """(a − 1) / b, 0 for a ≤ 1."""
+        return np.maximum(self.shape - 1, 0.0) / self.rate
+
+    @property
+    def median(self) -> Array:
+        """The number that half of the draws exceed, for each column."""
+        return np.asarray(gammaincinv(self.shape, 0.5) / self.rate)
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x) for one column."""
+        shape, rate = self._one_law()
+        return lower_share(shape, rate * np.maximum(one_column(x, self.members), 0.0))
+
+    def quantile(self, p: Any) -> Array:
+        """x with P(X ≤ x) = p for one column; (n, K) for a stack."""
+        shape, rate = self._one_law()
+        p = np.asarray(p, dtype=np.float64)
+        return np.asarray(lower_point(shape, p[..., None] if self.members else p) / rate)
+
+    def _one_law(self) -> tuple[Any, Any]:
+        if self.dim != 1:
+            raise DomainError(sentence("Gamma", "cdf and quantile are for one column", f"{self.dim} columns"))
+        return self.shape[..., 0], self.rate[..., 0]
+
+    def entropy(self, bits: bool = False) -> Any:
+        """Σⱼ a − log b + log Γ(a) + (1 − a) ψ(a); one per member for a stack."""
+        return in_units(lone((gamma_entropy(self.shape) - np.log(self.rate)).sum(axis=-1)), bits)
+
+    def kl(self, other: Gamma, bits: bool = False) -> Any:
+        """KL(self ‖ other) = Σⱼ log Γ(a')/Γ(a) + (a − a') ψ(a) + a' log(b/b') + a (b'/b − 1).
+
+        Summed as divergences of shapes and of rates, which is exact for like laws, or as entropy and other's
+        height at this mean, which is exact for unlike ones.
+        """
+        same_columns(self, other)
+        (a, b), (c, d) = (self.shape, self.rate), (other.shape, other.rate)
+        like = gamma_divergence(c, a), a * deviance(b, d) / b, (a - c) * log_ratio(d, b)
+        unlike = -gamma_entropy(a), np.log(b), -log_gamma_density(a / b, c, d), (c - 1) * digamma_gap(a)
+        return in_units(lone(steadier(like, unlike).sum(axis=-1)), bits)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: a shape and a rate per column."""
+        return 2 * int(self.shape.size)
+
+    # -------------------------------------------------------------- the prior
+
+    def update(self, stats: Counts | FeatureSums) -> Gamma:
+        """The posterior: shapes grow by the events that were seen, rates by the time in which one looked."""
+        of, events, time = self._told(stats)
+        return self.replace(shape=self.shape + events, rate=self.rate + time, of=of)
+
+    def _told(self, stats: Counts | FeatureSums) -> tuple[str, Array, Array]:
+        """Whose statistics these are, how many events they hold, and in how much time: rows, or the waits' sum."""
+        if isinstance(stats, FeatureSums) and stats.sums.shape[-1] == 1:
+            self._serves(stats.weight.shape, "statistics")
+            return "exponential", stats.weight, stats.sums[..., 0]
+        if not isinstance(stats, Counts):
+            got, remedy = type(stats).__name__, "collect them with a Poisson or an Exponential law"
+            raise DomainError(sentence("Gamma", "statistics of counts or of waiting times are needed", got, remedy))
+        self._serves(stats.total.shape, "statistics")
+        return "poisson", stats.total, stats.weight
+
+    @property
+    def _whose(self) -> type[Poisson] | type[Exponential]:
+        return Poisson if self.of == "poisson" else Exponential
+
+    def point(self, rule: str = "mode") -> Any:
+        """A law with the "mode" (a − 1)/b (0 for a ≤ 1), "mean" a/b or "median" of the rates."""
+        if rule not in ("mode", "mean", "median"):
+            raise DomainError(sentence("Gamma", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        rate = np.array(getattr(self, rule))
+        if self.of == "exponential" and not (rate > 0).all():
+            remedy = 'take the "mean", or a prior of shape above 1'
+            raise DomainError(sentence("Gamma", "the mode of a waiting law's rate must not be 0", remedy=remedy))
+        return self._whose.trusted(rate=rate)
+
+    def draw(self, rng: Generator) -> Any:
+        """A Poisson or exponential law with rates from this law."""
+        return self._whose.trusted(rate=self.sample(1, rng)[0].copy())
+
+    def predictive(self) -> Any:
+        """One new row: negative binomial with size a and p = b / (b + 1); of waiting times, Lomax with a and b."""
+        if self.of == "exponential":
+            return Lomax.trusted(shape=np.array(self.shape), scale=np.array(self.rate))
+        return NegativeBinomial.trusted(
+            size=np.array(self.shape), prob=self.rate / (self.rate + 1), rest=1 / (self.rate + 1)
+        )
+
+    def log_evidence(self, stats: Counts | FeatureSums) -> Any:
+        """log p(the rows, one after another), rates integrated out; one per member for a stack.
+
+        Σⱼ log Γ(a + n)/Γ(a) + a log b − (a + n) log(b + t), with n events in the time t; less Σ log x! for counts.
+        """
+        _, n, t = self._told(stats)
+        a, b = self.shape, self.rate
+        terms = log_gamma_ratio(a, n) - a * np.log1p(t / b) - n * np.log(b + t)
+        return lone(terms.sum(axis=-1) - (stats.log_factorial if isinstance(stats, Counts) else 0.0))
+
+    def log_density(self, model: Any) -> Any:
+        """log p(the rates of a Poisson or exponential law); one per member for a stack."""
+        self._serves(model.rate.shape, "a model")
+        return lone(added(_log_density(model.rate, self.shape, self.rate)))
+
+    def _serves(self, shape: tuple[int, ...], what: str) -> None:
+        if self.dim not in (1, shape[-1]) or (self.members and shape[:-1] != (self.members,)):
+            raise ShapeError(sentence("Gamma", f"{what} that fits {self.shape.shape} is needed", shape))
+
+
+def _log_density(x: Array, shape: Array, rate: Array) -> Array:
+    """log p of each entry; 0 where it is NaN, −inf where it is negative."""
+    inside = x >= 0
+    value = log_gamma_density(np.where(inside, x, 1.0), shape, rate)
+    return np.where(inside, value, np.where(np.isnan(x), 0.0, -np.inf))

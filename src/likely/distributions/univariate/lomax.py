@@ -1,0 +1,80 @@
+"""The Lomax law: an exponential wait whose rate is not known, only believed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import hyp2f1
+
+from likely.core.arrays import Array
+from likely.distributions.column_distribution import ColumnLaw
+from likely.distributions.distribution import in_units, lone
+from likely.numerics.special import log_ratio
+
+
+@dataclass(frozen=True, eq=False)
+class Lomax(ColumnLaw):
+    """log p(x | a, b) = Σⱼ log(a/b) − (a + 1) log(1 + xⱼ/b) for xⱼ ≥ 0, in d independent columns.
+
+    A Pareto law that begins at 0, and what a `Gamma` law of shape a and rate b of an exponential rate predicts.
+
+    >>> Lomax(2.0, 3.0).log_prob([0.0, 3.0]).round(4)
+    array([-0.4055, -2.4849])
+    """
+
+    shape: Array  # a: (d,) or (K, d)
+    scale: Array  # b
+
+    _domains: ClassVar[dict[str, str]] = {"shape": "positive", "scale": "positive"}
+    _support = "unsigned"
+
+    def _log_pdf(self, x: Array, shape: Array, scale: Array) -> Array:
+        return np.where(x >= 0, log_ratio(shape, scale) - (shape + 1) * _log_grown(np.maximum(x, 0.0), scale), -np.inf)
+
+    def _cdf(self, x: Array, shape: Array, scale: Array) -> Array:
+        return -np.expm1(-shape * _log_grown(np.maximum(x, 0.0), scale))
+
+    def _quantile(self, p: Array, shape: Array, scale: Array) -> Array:
+        return scale * np.expm1(-np.log1p(-p) / shape)
+
+    def _draw(self, shape_: tuple[int, ...], rng: Generator, shape: Array, scale: Array) -> Array:
+        return np.minimum(scale * np.expm1(rng.standard_exponential(shape_) / shape), np.finfo(np.float64).max)
+
+    def _entropy(self, shape: Array, scale: Array) -> Array:
+        return 1.0 + 1.0 / shape + log_ratio(scale, shape)
+
+    @property
+    def mean(self) -> Array:
+        """b / (a − 1); infinite for a ≤ 1."""
+        return np.where(self.shape > 1, self.scale / np.where(self.shape > 1, self.shape - 1, 1.0), np.inf)
+
+    @property
+    def variance(self) -> Array:
+        """b² a / ((a − 1)² (a − 2)); infinite for a ≤ 2."""
+        a = np.where(self.shape > 2, self.shape, 3.0)
+        return np.where(self.shape > 2, (self.scale / (a - 1)) ** 2 * (a / (a - 2)), np.inf)
+
+    @property
+    def mode(self) -> Array:
+        """0."""
+        return np.zeros_like(self.shape)
+
+    def kl(self, other: Lomax, bits: bool = False) -> Any:
+        """KL(self ‖ other) = Σⱼ log(a b'/(a' b)) − (a + 1)/a + (a' + 1) E log(1 + x/b').
+
+        The mean is ₂F₁(1, a; a + 1; 1 − b'/b) / a, and 1/a for b' = b.
+        """
+        self._same_shape(other)
+        (a, b), (c, d) = (self.shape, self.scale), (other.shape, other.scale)
+        grown = hyp2f1(1.0, a, a + 1.0, 1.0 - d / b) / a
+        value = log_ratio(a, c) + log_ratio(d, b) - (a + 1) / a + (c + 1) * grown
+        return in_units(lone(value.sum(axis=-1)), bits)
+
+
+def _log_grown(x: Array, scale: Array) -> Array:
+    """log(1 + x/b), also where the quotient leaves the range of numbers."""
+    ratio = x / scale
+    return np.where(ratio < 1e290, np.log1p(ratio), log_ratio(np.where(x > 0, x, 1.0), scale))

@@ -1,0 +1,340 @@
+"""The negative binomial law: a Poisson law whose rate is not known for certain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import betainc
+
+from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows, weights
+from likely.core.engine import map_rows
+from likely.core.errors import DomainError, ShapeError, about_columns, sentence
+from likely.core.warnings import tell
+from likely.distributions.categorical.sparse_counts import (
+    SparseRows,
+    is_sparse,
+    row_sums,
+    shares_of,
+    unstored,
+    whole_counts,
+)
+from likely.distributions.column_distribution import LOOK, ValueLaw
+from likely.distributions.distribution import Estimate, in_units, lone
+from likely.distributions.statistics.counts import draw_counts, exact_expectation, one_column, smallest
+from likely.distributions.statistics.weighted_values import WeightedValues, sparse_values, weighted_values
+from likely.distributions.univariate.negative_binomial_sizes import fitted_sizes, limit_of
+from likely.numerics.special import count_by_count, deviance, peak, peak_parts
+
+FEW = 1 << 17  # counts that are summed one by one; wider laws are integrated beyond the first 4096
+TAIL = 1e-25  # probability that may be left out
+
+
+@dataclass(frozen=True, eq=False)
+class NegativeBinomial(ValueLaw):
+    """log p(x | r, p) = Σⱼ log Γ(xⱼ + r) / (Γ(r) xⱼ!) + r log p + xⱼ log(1 − p): independent counts in d columns.
+
+    Counts that spread more than a Poisson law's. What a `Gamma` law of the rate predicts: r is its shape and
+    p = b / (b + 1) with its rate b. Sizes and probabilities are numbers, (d,) or (K, d) for a stack. `rest` is 1 − p,
+    for who knows it better than p can say: p = 1 − 10⁻¹² keeps only four digits of it. The conjugate prior of p with r
+    known is `Beta`. Sparse rows (SciPy's matrices) stay sparse; they cannot have gaps.
+
+    >>> NegativeBinomial(2.0, 0.5).log_prob([0, 3]).round(4)
+    array([-1.3863, -2.0794])
+    """
+
+    size: Array  # r: (d,) or (K, d)
+    prob: Array  # p
+    rest: Array = None  # type: ignore[assignment]  # 1 − p
+
+    _domains: ClassVar[dict[str, str]] = {"size": "positive", "prob": "probability", "rest": "probability"}
+    _support = "count"
+    _harmless = 0.0
+
+    def __post_init__(self) -> None:
+        me = "NegativeBinomial"
+        size, prob = parameter(self.size, me, "size"), parameter(self.prob, me, "prob")
+        rest = 1.0 - prob if self.rest is None else parameter(self.rest, me, "rest")
+        try:
+            parts = [np.array(np.atleast_1d(a)) for a in np.broadcast_arrays(size, prob, rest)]
+        except ValueError as error:
+            raise ShapeError(sentence(me, "size and prob must fit each other", (size.shape, prob.shape))) from error
+        size, prob, rest = parts
+        if size.ndim > 2 or 0 in size.shape:
+            raise ShapeError(sentence(me, "size and prob must be numbers, (d,) or (K, d)", size.shape))
+        if not ((size > 0).all() and (prob > 0).all() and (prob <= 1).all()):
+            raise DomainError(sentence(me, "size must be positive and prob lie in (0, 1]"))
+        if not ((rest >= 0).all() and (np.abs(prob + rest - 1) <= 1e-15).all()):
+            raise DomainError(sentence(me, "rest must be 1 - prob", remedy="leave it out"))
+        self._set(size=size, prob=prob, rest=rest)
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        if is_sparse(x):
+            x = SparseRows.of(x, self.dim, "NegativeBinomial")
+        x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
+        laws = [np.atleast_2d(part) for part in (self.size, self.prob, self.rest)]
+
+        def evaluate(block: Any) -> Array:
+            if isinstance(block, SparseRows):
+                found = self._sparse(block, laws)
+                return found if self.members else found[:, 0]
+            z = rows(block, self.dim, "NegativeBinomial")
+            if np.isinf(z).any():
+                refuse_infinite(rows(x, self.dim, "NegativeBinomial"), "NegativeBinomial")
+            seen = ~np.isnan(z)
+            possible = ~seen | ((z >= 0) & (z == np.floor(z)))
+            counts = np.where(seen & possible, z, 0.0)
+            each = [count_by_count(counts, log_pmf, *law) for law in zip(*laws, strict=True)]
+            sums = [np.where(possible, np.where(seen, logs, 0.0), -np.inf).sum(axis=1) for logs in each]
+            return np.stack(sums, axis=1) if self.members else sums[0]
+
+        return map_rows(evaluate, x, self.members)
+
+    def _sparse(self, block: SparseRows, laws: list[Array]) -> Array:
+        """log p of sparse rows under each member (n, K): all entries that are not stored are 0."""
+        block, possible = whole_counts(block)
+        x, each = block.matrix, []
+        for law in zip(*laws, strict=True):
+            stored = log_pmf(x.data, *(part[x.indices] for part in law))
+            each.append(row_sums(stored, x.indptr) + unstored(log_pmf(np.zeros(self.dim), *law), block))
+        out = np.stack(each, axis=1)
+        if not np.all(possible):
+            out[~possible] = -np.inf
+        return out
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack: a rate from the gamma law, then a count."""
+        rate = rng.standard_gamma(self.size, (n, *self.size.shape)) * (self.rest / self.prob)
+        return draw_counts(rate, rng)
+
+    # ---------------------------------------------------------------- moments
+
+    @property
+    def mean(self) -> Array:
+        """r (1 − p) / p."""
+        return self.size * self.rest / self.prob
+
+    @property
+    def variance(self) -> Array:
+        """r (1 − p) / p²: the mean, and more."""
+        return self.mean / self.prob
+
+    @property
+    def mode(self) -> Array:
+        """The most likely count: ⌊(r − 1)(1 − p) / p⌋, 0 for r ≤ 1."""
+        return np.floor(np.maximum(self.size - 1, 0.0) * self.rest / self.prob)
+
+    @property
+    def median(self) -> Array:
+        """The smallest count that half of the draws do not exceed, for each column."""
+        return smallest(lambda x: betainc(self.size, x + 1, self.prob) >= 0.5, self.mean)
+
+    def entropy(self, bits: bool = False) -> Any:
+        """−Σ p log p, summed count by count; far out, where the law is smooth, by quadrature."""
+        laws = zip(self.size.ravel(), self.prob.ravel(), self.rest.ravel(), strict=True)
+        each = np.array([_entropy(*law) for law in laws]).reshape(self.size.shape)
+        return in_units(lone(each.sum(axis=-1)), bits)
+
+    def kl(self, other: NegativeBinomial, bits: bool = False) -> Any:
+        """KL(self ‖ other): (r/p) Σ p log p/p′ where sizes are equal, else summed; what is left out is below 10⁻²⁰.
+
+        Infinite where other allows nothing but 0 and self does not.
+
+        >>> NegativeBinomial(2.0, 0.5).kl(NegativeBinomial(2.0, 0.25)).__round__(6)
+        0.575364
+        """
+        self._same_shape(other)
+        laws = np.broadcast_arrays(*(part for law in (self, other) for part in (law.size, law.prob, law.rest)))
+        each = np.array([_divergence(*one) for one in zip(*(part.ravel().tolist() for part in laws), strict=True)])
+        return in_units(lone(each.reshape(laws[0].shape).sum(axis=-1)), bits)
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x) for one column: the regularised incomplete beta function I_p(r, x + 1)."""
+        r, p, _ = self._one_law()
+        count = np.floor(one_column(x, self.members))
+        return np.where(count < 0, 0.0, betainc(r, np.maximum(count, 0.0) + 1, p))
+
+    def quantile(self, p: Any) -> Array:
+        """The smallest count x with P(X ≤ x) ≥ p, for one column; (n, K) for a stack."""
+        size, prob, rest = self._one_law()
+        p = np.asarray(p, dtype=np.float64)
+        p, size, prob, rest = np.broadcast_arrays(p[..., None] if self.members else p, size, prob, rest)
+        inside = (p >= 0) & (p < 1)
+        asked = np.where(inside, p, 0.0)
+        found = smallest(lambda x: betainc(size, x + 1, prob) >= asked, size * rest / prob)
+        return np.where(inside, found, np.where(p == 1, np.where(rest > 0, np.inf, 0.0), np.nan))
+
+    def _one_law(self) -> tuple[Any, Any, Any]:
+        if self.dim != 1:
+            expected = "cdf and quantile are for one column"
+            raise DomainError(sentence("NegativeBinomial", expected, f"{self.dim} columns"))
+        return self.size[..., 0], self.prob[..., 0], self.rest[..., 0]
+
+    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+        """E[g(x)], summed exactly over all counts that matter (by draws, where these are too many)."""
+        low, high = (np.atleast_2d(edge) for edge in support(self.size, self.prob, self.rest))
+        return exact_expectation(self, g, low.min(axis=0), high.max(axis=0)) or super().expect(g, n, rng)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: a size and a probability per column."""
+        return 2 * int(self.size.size)
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def _plain(cls, d: int) -> NegativeBinomial:
+        return cls.trusted(size=np.ones(d), prob=np.full(d, 0.5), rest=np.full(d, 0.5))
+
+    def _log_pdf(self, x: Array, size: Array, prob: Array, rest: Array) -> Array:
+        """Also between the counts: expected counts can be learnt from."""
+        return log_pmf(x, size, prob, rest)
+
+    @classmethod
+    def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> NegativeBinomial:
+        """A first look: the law of a block of rows, dense or sparse."""
+        if not is_sparse(x):
+            return super().blank(x, members, **fixed)
+        some = SparseRows.of(x, None, "NegativeBinomial")[:LOOK]
+        if some.shape[1] == 0:
+            raise ShapeError(sentence("NegativeBinomial", "at least one column is needed", some.shape))
+        plain = cls._plain(some.shape[1])
+        found = plain.refit(plain.collect(some)) if len(some) else plain
+        stack = {name: np.repeat(part[None], members or 1, axis=0) for name, part in found.parameters.items()}
+        return found if members is None else found.replace(**stack)
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> WeightedValues:
+        """The distinct counts of weighted rows (n, d), dense or sparse, with their weights; gaps do not count."""
+        if not is_sparse(x):
+            return super().collect(x, weight, owner)
+        x = SparseRows.of(x, self.dim, "NegativeBinomial")
+        if x.lowest < 0:
+            x.refuse(x.matrix.data < 0, "NegativeBinomial", "counts must not be negative")
+        w = weights(weight, len(x), "NegativeBinomial")
+        shares = shares_of(w, owner, len(x), self.members, "NegativeBinomial")
+        return sparse_values(x.matrix, shares, self.members)
+
+    def _from_cells(self, stats: WeightedValues, flat: dict[str, Array]) -> None:
+        size, mean = fitted_sizes(stats.cell, stats.value, stats.each, stats.weight.size)
+        seen, counted = stats.weight.ravel() > 0, mean > 0
+        # where nothing was counted it is certainly 0, whatever the size
+        flat["size"][seen & counted] = size[seen & counted]
+        flat["prob"][seen] = np.where(counted, size / (size + mean), 1.0)[seen]
+        flat["rest"][seen] = np.where(counted, mean / (size + mean), 0.0)[seen]
+
+    @property
+    def poisson_like(self) -> Array:
+        """Columns whose size stands for infinity: they spread no more than a Poisson law's (..., d)."""
+        return np.asarray(self.size >= limit_of(self.mean) * (1 - 1e-6))
+
+    @classmethod
+    def fit(cls, x: Any, weight: Any = None, **options: Any) -> NegativeBinomial:
+        """The maximum-likelihood value for weighted rows; a note tells of columns that want a Poisson law."""
+        found = super().fit(x, weight, **options)
+        if found.poisson_like.any():
+            which = about_columns(np.flatnonzero(np.atleast_2d(found.poisson_like).any(axis=0)).tolist())
+            tell(f"NegativeBinomial: {which} spread no more than a Poisson law: size stands for infinity")
+        return found
+
+    def weak_prior(self, stats: WeightedValues) -> Any:
+        """A tenth of a row that looks like all rows; where nothing was ever counted, half an event in all of them."""
+        from likely.distributions.priors.pseudo_data import EarlierData
+
+        pooled = stats.pooled()
+        if not pooled.total_weight > 0:
+            return EarlierData.weak(self, stats)
+        total = np.bincount(pooled.cell, pooled.each * pooled.value, pooled.weight.size)
+        events = np.where((total > 0) | (pooled.weight <= 0), np.nan, 1.0)[None]
+        rare = weighted_values(events, np.full((1, 1), 0.5), None).replace(rows=np.asarray(0.0))
+        return EarlierData.weak(self, pooled + rare)
+
+    @classmethod
+    def from_moments(cls, mean: Any, variance: Any) -> NegativeBinomial:
+        """The law with this mean and variance, which must be the larger: p = m / v, r = m² / (v − m).
+
+        >>> NegativeBinomial.from_moments(3.0, 12.0).size
+        array([1.])
+        """
+        mean, variance = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
+        if not ((mean > 0) & (variance > mean)).all():
+            expected = "the variance must exceed the mean, which must be positive"
+            raise DomainError(
+                sentence("NegativeBinomial.from_moments", expected, (mean, variance), "take a Poisson law")
+            )
+        return cls(mean**2 / (variance - mean), mean / variance, (variance - mean) / variance)
+
+
+def log_pmf(x: Array, r: Any, p: Any, q: Any) -> Array:
+    """The log-probability of counts, by peaks and deviances of the binomial law of r among n = r + x.
+
+    log r/n + peak(r) + peak(x) − peak(n) − deviance(r, np) − deviance(x, nq); r log p where x is 0.
+    """
+    x = np.asarray(x, dtype=np.float64)
+    n = r + x
+    with np.errstate(divide="ignore"):
+        log_p = np.where(q < 0.5, np.log1p(-np.minimum(q, 0.5)), np.log(p))
+        (u_n, s_n), (u_r, s_r), (u_x, s_x) = (peak_parts(part) for part in (n, r, x))
+        height = np.log(r / n * np.sqrt(u_n / (u_r * u_x))) + (s_n - s_r - s_x)
+    many = height - deviance(r, n * p) - deviance(x, n * q)
+    return np.asarray(np.where(x == 0, r * log_p, many))
+
+
+def support(r: Any, p: Any, q: Any) -> tuple[Array, Array]:
+    """First and last count outside of which next to no probability lies."""
+    start = r * q / p
+    low = smallest(lambda x: betainc(r, x + 1, p) > TAIL, start)
+    return low, smallest(lambda x: betainc(x + 1, r, q) < TAIL, start)
+
+
+def _entropy(r: float, p: float, q: float) -> float:
+    def term(x: Array) -> Array:
+        logs = log_pmf(x, r, p, q)
+        return -np.exp(logs) * np.where(np.isfinite(logs), logs, 0.0)
+
+    low, high = (float(edge) for edge in support(np.asarray(r), np.asarray(p), np.asarray(q)))
+    if high - low < FEW:
+        return float(term(np.arange(low, high + 1)).sum())
+    first = max(low, 4096.0)
+    near = term(np.arange(low, first)).sum() if low < first else 0.0
+    return float(near + _smooth_sum(lambda x: _smooth_term(x, r, p, q), first, high, r * q / p, np.sqrt(r * q) / p))
+
+
+def _divergence(r: float, p: float, q: float, s: float, u: float, v: float) -> float:
+    """KL of the law (r, p, q) from the law (s, u, v)."""
+    from likely.distributions.statistics.expected_counts import expected
+
+    if v == 0:
+        return 0.0 if q == 0 else np.inf
+    if r == s:
+        return float(r / p * (deviance(p, u) + deviance(q, v)))
+    last = float(support(np.asarray(r), np.asarray(p), np.asarray(q))[1])
+    gap = expected(
+        lambda x: log_pmf(x, r, p, q), lambda x: log_pmf(x, r, p, q) - log_pmf(x, s, u, v), (r - 1) * q / p, last
+    )
+    return max(gap, 0.0)
+
+
+def _smooth_term(x: Array, r: float, p: float, q: float) -> Array:
+    """−p log p with x between the counts."""
+    n = r + x
+    logs = np.log(r / n) + peak(r) + peak(x) - peak(n) - deviance(r, n * p) - deviance(x, n * q)
+    return -np.exp(logs) * logs
+
+
+def _smooth_sum(f: Callable[[Array], Array], first: float, last: float, mean: float, deviation: float) -> float:
+    """Σ f over whole numbers first … last, for f that changes little from one to the next.
+
+    Euler and Maclaurin: ∫ from first − ½ on, + [f(first) − f(first − 1)] / 24; the rest is below 10⁻¹⁴ of it.
+    """
+    nodes, shares = np.polynomial.legendre.leggauss(32)
+    grid = [mean + deviation * np.arange(-16.0, 64.0, 0.5), np.geomspace(first - 0.5, last, 200)]
+    edges = np.unique(np.clip(np.concatenate(grid), first - 0.5, last))
+    half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
+    integral = (f(middle[:, None] + half[:, None] * nodes) @ shares) @ half
+    return float(integral + (f(np.asarray(first)) - f(np.asarray(first - 1))) / 24)

@@ -1,0 +1,357 @@
+"""The Poisson law: how often something happens that happens at its own pace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import gammaincc, xlogy
+
+from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, sliceable, weights
+from likely.core.blocks import BLOCKS, ROWS, Blocks
+from likely.core.engine import Threads, map_rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.distributions.categorical.sparse_counts import (
+    SparseRows,
+    column_sums,
+    is_sparse,
+    row_sums,
+    shares_of,
+    unstored,
+    whole_counts,
+)
+from likely.distributions.column_distribution import refuse_empty, refuse_fractions, same_columns
+from likely.distributions.distribution import Estimate, Law, in_units, lone
+from likely.distributions.statistics.counts import (
+    Counts,
+    count_rows,
+    draw_counts,
+    exact_expectation,
+    member_weights,
+    one_column,
+    per_member,
+    refuse_negative,
+    smallest,
+)
+from likely.distributions.unobserved_columns import tell_of_gaps
+from likely.numerics.special import LOG_2PI, count_by_count, count_peak, deviance, log_factorial
+
+MANY = 4  # members from which one product beats a pass a member
+ALLOWED = 1e-9  # absolute error that the product may make; rows beyond it go entry by entry
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Poisson(Law):
+    """log p(x | λ) = Σⱼ xⱼ log λⱼ − λⱼ − log xⱼ!   (Ney 1.5): independent counts in d columns.
+
+    One value with rates (d,), or a stack of K members with rates (K, d). A rate of 0 allows only the
+    count 0. What is no count (negative, not whole) has probability 0; NaN entries were not observed. Sparse
+    rows (SciPy's matrices) stay sparse; they cannot have gaps.
+
+    >>> Poisson([3.0, 0.5]).log_prob([[2, 0], [4, np.nan], [2.5, 0]]).round(4)
+    array([-1.9959, -1.7836,    -inf])
+    """
+
+    one_law = True  # a prior is of this law or of none of it
+
+    rate: Array  # (d,) or (K, d)
+
+    _mean_is_all: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        rate = np.atleast_1d(parameter(self.rate, "Poisson", "rate"))
+        if rate.ndim > 2 or 0 in rate.shape:
+            raise ShapeError(sentence("Poisson", "rate must be a number, (d,) or (K, d)", rate.shape))
+        if (rate < 0).any():
+            raise DomainError(sentence("Poisson", "rates must not be negative", float(rate.min())))
+        self._set(rate=rate)
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return int(self.rate.shape[-1])
+
+    @property
+    def members(self) -> int | None:
+        """Number of members K of a stack; None for one value."""
+        return len(self.rate) if self.rate.ndim == 2 else None
+
+    def member(self, k: int) -> Poisson:
+        """One member of a stack."""
+        return Poisson.trusted(rate=self.rate[k].copy())
+
+    def some(self, index: Any) -> Poisson:
+        """Some members, as a stack."""
+        return Poisson.trusted(rate=self.rate[index])
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x | λ) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        x = SparseRows.of(x, self.dim, "Poisson") if is_sparse(x) else sliceable(x, self.dim)
+
+        def evaluate(block: Any) -> Array:
+            if isinstance(block, SparseRows):
+                found = self._sparse(block)
+                return found if self.members else found[:, 0]
+            z = rows(block, self.dim, "Poisson")
+            if np.isinf(z).any():
+                refuse_infinite(rows(x, self.dim, "Poisson"), "Poisson")
+            out = self._log_prob(z)
+            return out if self.members else out[:, 0]
+
+        return map_rows(evaluate, x, self.members)
+
+    def _log_prob(self, x: Array) -> Array:
+        seen = ~np.isnan(x)
+        counts = np.where(seen, x, 0.0)
+        possible = ((counts >= 0) & (counts == np.floor(counts))).all(axis=1)
+        counts = np.where(possible[:, None], counts, 0.0)
+        if len(self._rates) < MANY:
+            out = self._by_entries(counts, seen)
+        else:
+            out, size = self._by_product(counts, seen)
+            unsafe = np.flatnonzero(8 * EPS * size > ALLOWED)
+            if len(unsafe):
+                out[unsafe] = self._by_entries(counts[unsafe], seen[unsafe])
+        out[~possible] = -np.inf
+        return out
+
+    def _sparse(self, block: SparseRows) -> Array:
+        """log p of sparse rows under each member (n, K)."""
+        block, possible = whole_counts(block)
+        if len(self._rates) < MANY:
+            out = self._by_stored(block)
+        else:
+            x, (logs, largest) = block.matrix, self._log_rates
+            height, spent = row_sums(log_factorial(x.data), x.indptr), self._rates.sum(axis=1)
+            out = np.asarray(x @ logs.T) - spent - height[:, None]
+            if (self.rate == 0).any():
+                out[x.astype(bool).astype(np.float64) @ (self._rates == 0).T.astype(np.float64) > 0] = -np.inf
+            unsafe = np.flatnonzero(8 * EPS * (x @ largest + spent.max() + height) > ALLOWED)
+            if len(unsafe):
+                out[unsafe] = self._by_stored(block[unsafe])
+        if not np.all(possible):
+            out[~possible] = -np.inf
+        return out
+
+    def _by_stored(self, block: SparseRows) -> Array:
+        """Entry by entry of what is stored; all other entries are 0, with log-probability −λ."""
+        x = block.matrix
+        each = [row_sums(log_pmf(x.data, rate[x.indices]), x.indptr) - unstored(rate, block) for rate in self._rates]
+        return np.stack(each, axis=1)
+
+    @property
+    def _rates(self) -> Array:
+        return np.atleast_2d(self.rate)
+
+    def _by_entries(self, counts: Array, seen: Array) -> Array:
+        """Entry by entry, as peak less deviance: no digit is lost anywhere."""
+        each = [count_by_count(counts, log_pmf, rate) for rate in self._rates]
+        return np.stack([np.where(seen, logs, 0.0).sum(axis=1) for logs in each], axis=1)
+
+    def _by_product(self, counts: Array, seen: Array) -> tuple[Array, Array]:
+        """One matrix product for all members, and the size (n,) of the numbers that cancelled in it."""
+        logs, largest = self._log_rates
+        height = log_factorial(counts).sum(axis=1)
+        spent = seen.astype(np.float64) @ self._rates.T
+        out = counts @ logs.T - spent - height[:, None]
+        if (self.rate == 0).any():
+            out[(counts > 0).astype(np.float64) @ (self._rates == 0).T > 0] = -np.inf
+        return out, counts @ largest + spent.max(axis=1) + height
+
+    @cached_property
+    def _log_rates(self) -> tuple[Array, Array]:
+        """log λ (K, d), 0 where the rate is 0, and the largest size among members (d,)."""
+        logs = np.log(np.where(self._rates > 0, self._rates, 1.0))
+        return logs, np.abs(logs).max(axis=0)
+
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack."""
+        return draw_counts(np.broadcast_to(self.rate, (n, *self.rate.shape)), rng)
+
+    # ---------------------------------------------------------------- moments
+
+    @property
+    def mean(self) -> Array:
+        """Expected count of each column: the rate."""
+        return self.rate
+
+    @property
+    def median(self) -> Array:
+        """The smallest count that no more than half of the draws exceed, for each column."""
+        return np.asarray(smallest(lambda x: gammaincc(x + 1, self.rate) >= 0.5, self.rate))
+
+    @property
+    def variance(self) -> Array:
+        """Variance of each column: the rate too."""
+        return self.rate
+
+    @property
+    def mode(self) -> Array:
+        """The most likely count: ⌊λ⌋ (λ − 1 is as likely where λ is whole)."""
+        return np.floor(self.rate)
+
+    def entropy(self, bits: bool = False) -> Any:
+        """−Σ p log p, summed exactly; ½ log 2πeλ − 1/12λ − … for rates above 10⁴. One a member for a stack."""
+        each = np.array([_entropy(float(rate)) for rate in self.rate.ravel()]).reshape(self.rate.shape)
+        return in_units(lone(each.sum(axis=-1)), bits)
+
+    def kl(self, other: Poisson, bits: bool = False) -> Any:
+        """KL(self ‖ other) = Σⱼ λⱼ log(λⱼ/μⱼ) − λⱼ + μⱼ; stacks go member by member."""
+        same_columns(self, other)
+        return in_units(lone(deviance(self.rate, other.rate).sum(axis=-1)), bits)
+
+    def cdf(self, x: Any) -> Array:
+        """P(X ≤ x) for one column."""
+        count = np.floor(one_column(x, self.members))
+        rate = self._one_rate()
+        return np.where(count < 0, 0.0, gammaincc(np.maximum(count, 0.0) + 1, rate))
+
+    def quantile(self, p: Any) -> Array:
+        """The smallest count x with P(X ≤ x) ≥ p, for one column; (n, K) for a stack."""
+        rate = self._one_rate()
+        p = np.asarray(p, dtype=np.float64)
+        p, rate = np.broadcast_arrays(p[..., None] if self.members else p, rate)
+        inside = (p >= 0) & (p < 1)
+        asked = np.where(inside, p, 0.0)
+        found = smallest(lambda x: gammaincc(x + 1, rate) >= asked, rate)
+        return np.where(inside, found, np.where(p == 1, np.where(rate > 0, np.inf, 0.0), np.nan))
+
+    def _one_rate(self) -> Any:
+        if self.dim != 1:
+            raise DomainError(sentence("Poisson", "cdf and quantile are for one column", f"{self.dim} columns"))
+        return self.rate[..., 0]
+
+    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+        """E[g(x)], summed exactly over all counts that matter (by draws, where these are too many).
+
+        >>> Poisson(3.0).expect(lambda x: x[..., 0] ** 2).value.round(10)
+        np.float64(12.0)
+        """
+        low, high = support(self._rates)
+        return exact_expectation(self, g, low.min(axis=0), high.max(axis=0)) or super().expect(g, n, rng)
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: the rates."""
+        return int(self.rate.size)
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Poisson:
+        """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior)."""
+        refuse_empty(x, "Poisson")
+        refuse_fractions(x, "Poisson")
+        return super().fit(x, weight, **options)
+
+    @classmethod
+    def blank(cls, x: Any, members: int | None = None) -> Poisson:
+        """A first look: the mean of each column of a block, 1 where nothing was counted."""
+        z = SparseRows.of(x, None, "Poisson") if is_sparse(x) else rows(x, None, "Poisson")
+        if z.shape[1] == 0:
+            raise ShapeError(sentence("Poisson", "at least one column is needed", z.shape))
+        mean = Poisson.trusted(rate=np.ones(z.shape[1])).collect(z).mean
+        rate = np.where(mean > 0, mean, 1.0)
+        return cls.trusted(rate=rate if members is None else np.repeat(rate[None], members, axis=0))
+
+    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Counts:
+        """How much was counted in each column of rows (n, d), dense or sparse, and in how many rows.
+
+        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to
+        (−1: nobody). Missing entries do not count; fractions do: an expected count is as good as a count.
+        """
+        n = n_rows(x)
+        w = weights(weight, n, "Poisson")
+        if is_sparse(x):
+            return self._collect_sparse(SparseRows.of(x, self.dim, "Poisson"), w, owner)
+        if n > ROWS * BLOCKS:
+            return self._collect_blocks(x, w, owner)
+        z = rows(x, self.dim, "Poisson")
+        _refuse(z)
+        return count_rows(z, member_weights(w, owner, n, self.members, "Poisson"), self.members)
+
+    def _collect_sparse(self, x: SparseRows, w: Array | None, owner: Index | None) -> Counts:
+        if x.lowest < 0:
+            x.refuse(x.matrix.data < 0, "Poisson", "counts must not be negative")
+        shares = shares_of(w, owner, len(x), self.members, "Poisson")
+        total = column_sums(x.matrix, shares)
+        seen = np.asarray(shares @ np.ones(len(x)))
+        logs = np.asarray(shares @ row_sums(log_factorial(x.matrix.data), x.matrix.indptr))
+        parts = {"rows": seen, "weight": np.broadcast_to(seen[:, None], total.shape), "total": total}
+        every = {**parts, "log_factorial": logs}
+        return Counts.trusted(**{name: per_member(part, self.members) for name, part in every.items()})
+
+    def _collect_blocks(self, x: Any, w: Array | None, owner: Index | None) -> Counts:
+        try:
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+        except DataError:
+            _refuse(rows(x, self.dim, "Poisson"))  # the same complaint, with the row's own number
+            raise
+
+    def refit(self, stats: Counts, prior: Any = None) -> Poisson:
+        """The maximum-likelihood rates, which are the means (Ney 3.4), or with a prior the posterior mode.
+
+        >>> Poisson(1.0).refit(Poisson(1.0).collect([2, 3, 7]))
+        Poisson(rate=[4.])
+        """
+        self._check(stats)
+        tell_of_gaps("Poisson", stats.weight, stats.rows, prior)
+        if prior is not None:
+            return prior.update(stats).point("mode")
+        if not stats.total_weight > 0:
+            raise DataError(sentence("Poisson", "at least one row with weight is needed", "none", "or give a prior"))
+        return Poisson.trusted(rate=np.where(stats.weight > 0, stats.mean, self.rate))
+
+    def objective(self, stats: Counts, prior: Any = None) -> float:
+        """Log-likelihood of the statistics (+ log prior)."""
+        self._check(stats)
+        value = float(np.sum(xlogy(stats.total, self.rate) - stats.weight * self.rate) - np.sum(stats.log_factorial))
+        return value if prior is None else value + float(np.sum(prior.log_density(self)))
+
+    def weak_prior(self, stats: Counts) -> Any:
+        """A gamma law worth a tenth of a row, about the pooled mean."""
+        from likely.distributions.univariate.gamma import Gamma
+
+        return Gamma.weak(stats)
+
+    def _check(self, stats: Counts) -> None:
+        if stats.total.shape != self.rate.shape:
+            raise ShapeError(sentence("Poisson", f"statistics must be of shape {self.rate.shape}", stats.total.shape))
+
+
+def log_pmf(x: Array, rate: Any) -> Array:
+    """x log λ − λ − log x! of whole numbers, as the height of the peak at λ = x less the deviance from it."""
+    return count_peak(x) - deviance(x, rate)
+
+
+def _refuse(x: Array) -> None:
+    refuse_infinite(x, "Poisson")
+    refuse_negative(x, "Poisson")
+
+
+def support(rate: Array) -> tuple[Array, Array]:
+    """First and last count outside of which less than 10⁻²⁵ of the probability lies (Chernoff's bounds)."""
+    low = np.floor(np.maximum(rate - np.sqrt(120 * rate), 0.0))
+    return low, np.ceil(rate + 20 + np.sqrt(400 + 120 * rate))
+
+
+def _entropy(rate: float) -> float:
+    if rate > 1e4:
+        return 0.5 * (LOG_2PI + 1 + math.log(rate)) - (1 / 12 + (1 / 24 + 19 / 360 / rate) / rate) / rate
+    low, high = (float(edge) for edge in support(np.asarray(rate)))
+    counts = np.arange(low, high + 1)
+    logs = log_pmf(counts, rate)
+    return -float(np.exp(logs) @ np.where(np.isfinite(logs), logs, 0.0))
+
+
+__all__ = ["Counts", "Poisson"]

@@ -1,0 +1,271 @@
+"""The triangular law: rises in a straight line to its mode, and falls in another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from likely.core.arrays import Array, BadEntry, n_rows, parameter, rows, weights
+from likely.core.errors import DomainError, sentence
+from likely.distributions.column_distribution import ValueLaw, refuse_options, unsigned_variance
+from likely.distributions.distribution import in_units, lone
+from likely.distributions.least_width import grain
+from likely.distributions.statistics.weighted_values import WeightedValues
+from likely.distributions.univariate.triangular_fit import best_triangle
+from likely.distributions.univariate.triangular_integrals import mean_log_of_lines
+from likely.distributions.univariate.triangular_moments import (
+    STEEPEST,
+    corners,
+    corners_beyond,
+    standard_moments,
+    tell_steep,
+)
+from likely.distributions.univariate.uniform import log_width
+from likely.numerics.special import LOG_2, log_ratio
+
+KNOWN = ("", "low", "high", "both")
+NEAREST = 1e-290  # of the range, from the lowest value: nearer ones are taken for it, as slopes must be numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Triangular(ValueLaw):
+    """p(x | a, c, b) = Πⱼ 2/(b − a) · (x − a)/(c − a) up to c, and (b − x)/(b − c) beyond, in d columns   (Ney 1.5).
+
+    `known` says which ends are given and not learnt: "", "low", "high" or "both". With known ends the likelihood
+    has its maximum at one of the values; otherwise the best ends for it are found as well, and lie beyond the data
+    unless the mode does.
+
+    >>> Triangular(0.0, 1.0, 4.0).log_prob([0.5, 1.0, 5.0]).round(4)
+    array([-1.3863, -0.6931,    -inf])
+    """
+
+    low: Array  # a: (d,) or (K, d)
+    mode: Array  # c
+    high: Array  # b
+    known: str = ""
+
+    _domains: ClassVar[dict[str, str]] = {"low": "real", "mode": "real", "high": "real"}
+    _spreads: ClassVar[bool] = True
+
+    def _agree(self, **parts: Array) -> None:
+        low, mode, high = parts["low"], parts["mode"], parts["high"]
+        if not ((low <= mode) & (mode <= high) & (low < high)).all():
+            raise DomainError(sentence("Triangular", "low ≤ mode ≤ high, and low below high, are needed"))
+        if self.known not in KNOWN:
+            raise DomainError(sentence("Triangular", f"known must be one of {KNOWN}", repr(self.known)))
+
+    def _log_pdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
+        unit = small_enough(low, high)
+        x, low, mode, high = x * unit, low * unit, mode * unit, high * unit
+        left, right = x < mode, x > mode
+        # shares of the height first: one over a denormal width is no number
+        along = np.where(left, x - low, np.where(right, high - x, 1.0))
+        whole = np.where(left, mode - low, np.where(right, high - mode, 1.0))
+        height = log_ratio(along, whole) - np.log(high - low)
+        return np.where((x >= low) & (x <= high), height + LOG_2 + np.log(unit), -np.inf)
+
+    def _cdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
+        unit = small_enough(low, high)
+        x, low, mode, high = x * unit, low * unit, mode * unit, high * unit
+        at = np.clip(x, low, high)
+        left = ((at - low) / (high - low)) * ((at - low) / np.where(mode > low, mode - low, 1.0))
+        before, past = (mode - low) / (high - low), np.where(high > mode, high - mode, 1.0)
+        right = before + ((at - mode) / (high - low)) * (1 + (high - at) / past)
+        return np.where(at < mode, left, np.where(at > mode, np.minimum(right, 1.0), before))
+
+    def _quantile(self, p: Array, low: Array, mode: Array, high: Array) -> Array:
+        unit = small_enough(low, high)
+        low, mode, high = low * unit, mode * unit, high * unit
+        width, before = high - low, (mode - low) / (high - low)
+        left = low + width * np.sqrt(p * before)
+        rest = np.sqrt((1 - p) * ((high - mode) / width))
+        # seen from the nearer end: with the mode at low, high − width √(1 − p) would lose small p
+        right = np.where(p < 0.5, low + width * ((p + before * (1 - p)) / (1 + rest)), high - width * rest)
+        return np.clip(np.where(p < before, left, right), low, high) / unit
+
+    def _entropy(self, low: Array, mode: Array, high: Array) -> Array:
+        return 0.5 + log_width(low, high) - LOG_2
+
+    @property
+    def mean(self) -> Array:
+        """(a + c + b) / 3."""
+        return self.low / 3 + self.mode / 3 + self.high / 3
+
+    @property
+    def variance(self) -> Array:
+        """(r² − r u + u²) / 18 with r = b − a and u = c − a."""
+        with np.errstate(over="ignore"):  # infinite where no number is large enough
+            r, u = 0.5 * self.high - 0.5 * self.low, 0.5 * self.mode - 0.5 * self.low
+            return np.asarray((r * (r - u) + u * u) / 4.5)
+
+    def kl(self, other: Triangular, bits: bool = False) -> Any:
+        """KL(self ‖ other), by integrals of lines times logarithms of lines; infinite unless other reaches as far."""
+        self._same_shape(other)
+        inside = (other.low <= self.low) & (self.high <= other.high)
+        cuts = np.sort(np.stack([self.low, self.mode, self.high, np.clip(other.mode, self.low, self.high)]), axis=0)
+        cross = mean_log_of_lines(cuts, *(_heights(cuts, law) for law in (self, other)))
+        value = np.where(inside, -self._entropy(**self.parameters) - cross, np.inf)
+        return in_units(lone(np.maximum(value, 0.0).sum(axis=-1)), bits)
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> Self:
+        """A first look; `low` and `high` are ends that are known: numbers, or one per column."""
+        return super().blank(x, members, **fixed)
+
+    @classmethod
+    def from_moments(cls, mean: Any, variance: Any, skewness: Any = 0.0) -> Triangular:
+        """The law with this mean, variance and skewness, which lies within ±0.5657 (0: the mode in the middle).
+
+        >>> Triangular.from_moments(2.0, 1 / 6)
+        Triangular(low=[1.], mode=[2.], high=[3.])
+        """
+        me = "Triangular"
+        spread = unsigned_variance(variance, me)
+        given = np.broadcast_arrays(parameter(mean, me, "mean"), spread, parameter(skewness, me, "skewness"))
+        if not (given[1] > 0).all() or not (np.abs(given[2]) <= STEEPEST * (1 + 1e-12)).all():
+            expected = "variance must be positive, and skewness lie within ±0.5657"
+            raise DomainError(sentence("Triangular.from_moments", expected, (given[1].tolist(), given[2].tolist())))
+        return cls(*corners(*given))
+
+    @classmethod
+    def moments_fit(cls, x: Any, weight: Any = None, low: Any = None, high: Any = None, **options: Any) -> Triangular:
+        """The law that has the mean, variance and skewness (over n) of weighted rows; fewer, where ends are known.
+
+        With one end known it has mean and variance, with both the mean: as near as a triangle with these ends can.
+        """
+        refuse_options(options, "Triangular.moments_fit", "low and high")
+        mean, variance, skewness = standard_moments(x, weight, "Triangular")
+        plain = cls._plain(len(mean), low, high)
+        w = weights(weight, n_rows(x), "Triangular")
+        plain._refuse_beyond(rows(x, None, "Triangular"), None if w is None else w[:, None] > 0)
+        if plain.known == "both":
+            mode = np.clip(3 * mean - plain.low - plain.high, plain.low, plain.high)
+            return cls(plain.low, mode, plain.high, "both")
+        if plain.known == "low":
+            return cls(plain.low, *corners_beyond(plain.low, mean, variance), "low")
+        if plain.known == "high":
+            mode, low = (-part for part in corners_beyond(-plain.high, -mean, variance))
+            return cls(low, mode, plain.high, "high")
+        tell_steep(skewness, "Triangular")
+        return cls(*corners(mean, variance, skewness))
+
+    @classmethod
+    def _plain(cls, d: int, low: Any = None, high: Any = None) -> Triangular:
+        known = KNOWN[(low is not None) + 2 * (high is not None)]
+        ends = np.zeros(d) if low is None else cls._ends(low, d, "low")
+        top = ends + 1.0 if high is None else cls._ends(high, d, "high")
+        ends = top - 1.0 if low is None and high is not None else ends
+        if not (ends < top).all():
+            raise DomainError(sentence("Triangular", "low must lie below high"))
+        return cls.trusted(low=ends, mode=0.5 * ends + 0.5 * top, high=top, known=known)
+
+    @classmethod
+    def _ends(cls, end: Any, d: int, name: str) -> Array:
+        given = parameter(end, "Triangular", name)
+        if given.shape not in ((), (1,), (d,)):
+            raise DomainError(sentence("Triangular", f"{name} must be a number, or one for each of {d} columns", end))
+        return np.array(np.broadcast_to(given, (d,)))
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: the mode, and ends that are not known."""
+        return int(self.mode.size) * (3 - sum(self._known_ends))
+
+    @property
+    def _known_ends(self) -> tuple[bool, bool]:
+        return self.known in ("low", "both"), self.known in ("high", "both")
+
+    def _fixed(self) -> dict[str, Any]:
+        return {
+            name: getattr(self, name) for name, known in zip(("low", "high"), self._known_ends, strict=True) if known
+        }
+
+    def _collected(self, z: Array, shares: Any) -> WeightedValues:
+        self._refuse_beyond(z)
+        return super()._collected(z, shares)
+
+    def _refuse_beyond(self, z: Array, counts: Any = None) -> None:
+        """Rows, or those that count, must lie within the known ends of some member."""
+        if not self.known:
+            return
+        low, high = self._known_ends
+        least = self.low.min(axis=0) if self.members and low else self.low
+        most = self.high.max(axis=0) if self.members and high else self.high
+        with np.errstate(invalid="ignore"):
+            bad = np.argwhere((((z < least) & low) | ((z > most) & high)) & (True if counts is None else counts))
+        if len(bad):
+            i, j = (int(k) for k in bad[0])
+            raise BadEntry("Triangular", "values must lie within the known ends", z[i, j], i, j, "move the ends")
+
+    def _from_values(self, values: Array, weight: Array, **old: float) -> dict[str, float]:
+        a, b = (old[name] if known else None for name, known in zip(("low", "high"), self._known_ends, strict=True))
+        centre = float(values[0])
+        if len(values) == 1:
+            least = float(grain(centre))
+            a, b = centre - least if a is None else a, centre + least if b is None else b
+            return {"low": a, "mode": centre, "high": b if b > a else a + least}
+        with np.errstate(over="ignore"):
+            unit = float(values[-1] - values[0])
+        if not np.isfinite(unit):  # the ends would lie beyond all numbers
+            return {"low": -np.inf, "mode": centre, "high": np.inf}
+        low_end, high_end = (None if end is None else (end - centre) / unit for end in (a, b))
+        z = (values - centre) / unit
+        start = np.flatnonzero(np.diff(np.where(z < NEAREST, 0.0, z), prepend=-1.0))
+        with np.errstate(over="ignore"):
+            tried = (old["low"] - centre) / unit, (old["high"] - centre) / unit
+        best = best_triangle(z[start], np.add.reduceat(weight, start), low_end, high_end, tried)
+        mode, last = float(values[start[best.mode]]), float(values[-1])
+        # an end that rounding put on a value would leave it no density
+        low = min(centre + unit * best.low, float(np.nextafter(centre, -np.inf)) if mode > centre else mode)
+        high = max(centre + unit * best.high, float(np.nextafter(last, np.inf)) if mode < last else mode)
+        low, high = low if a is None else a, high if b is None else b
+        return {"low": min(low, mode), "mode": mode, "high": max(high, mode)}
+
+    def weak_prior(self, stats: WeightedValues) -> Any:
+        """A tenth of a row that looks like a member's own; like all rows, for a member that has seen one value only.
+
+        Rows of other members would make every triangle as wide as all of them together.
+        """
+        from likely.distributions.priors.pseudo_data import WORTH, EarlierData
+
+        whole = EarlierData.weak(self, stats).stats
+        if self.members is None:
+            return EarlierData(self, whole)
+        return EarlierData(self, own_or(stats, whole, WORTH))
+
+
+def small_enough(low: Array, high: Array) -> Array:
+    """A quarter where the difference of the ends overflows, else 1: what all numbers are multiplied with first."""
+    return np.where(0.25 * high - 0.25 * low > 4e307, 0.25, 1.0)
+
+
+def own_or(stats: WeightedValues, others: WeightedValues, worth: float) -> WeightedValues:
+    """Of each cell the values that it has seen, worth so many rows; another's where it has seen one value or none."""
+    cells = {cell: (value, each) for cell, value, each in others.cells()}
+    if not cells:  # nothing was seen of any row
+        return others
+    mine = {cell: (value, each * (worth / each.sum())) for cell, value, each in stats.cells() if len(value) > 1}
+    cells = {cell: mine.get(cell, cells[cell]) for cell in sorted(cells)}
+    cell = np.concatenate([np.full(len(value), at) for at, (value, _) in cells.items()]).astype(np.intp)
+    value, each = (np.concatenate([both[i] for both in cells.values()]) for i in (0, 1))
+    weight = np.bincount(cell, each, stats.weight.size).reshape(stats.weight.shape)
+    return stats.trusted(rows=np.full(stats.rows.shape, worth), weight=weight, cell=cell, value=value, each=each)
+
+
+def _heights(cuts: Array, law: Triangular) -> tuple[Array, Array]:
+    """Density of a triangle at the two ends of each piece, seen from inside the piece."""
+    middle = 0.5 * (cuts[:-1] + cuts[1:])
+    a, c, b = law.low, law.mode, law.high
+    rising = middle <= c
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = [
+            2
+            / (b - a)
+            * np.where(rising, (at - a) / np.where(c > a, c - a, 1.0), (b - at) / np.where(b > c, b - c, 1.0))
+            for at in (cuts[:-1], cuts[1:])
+        ]
+    return ends[0], ends[1]

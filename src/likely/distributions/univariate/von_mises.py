@@ -1,0 +1,177 @@
+"""The von Mises law: directions about a mean direction, the normal law of the circle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import ndtri
+
+from likely.core.arrays import Array
+from likely.core.errors import DomainError, sentence
+from likely.distributions.column_distribution import FeatureLaw
+from likely.distributions.distribution import in_units, lone
+from likely.distributions.symmetric import Centred
+from likely.numerics.bessel import bessel_lack, bessel_ratio, concentration_of, log_i0_scaled
+from likely.numerics.special import LOG_2PI
+
+GRAIN = 1e-15  # what a sum of unit vectors may lack to its length by rounding alone
+DROP = 45.0  # of log p: what lies further down adds nothing to an integral
+NODES, SHARES = np.polynomial.legendre.leggauss(64)
+PIECE = 1 << 14  # angles whose integrals are taken at once
+
+
+@dataclass(frozen=True, eq=False)
+class VonMises(Centred, FeatureLaw):
+    """log p(x | μ, κ) = Σⱼ κⱼ cos(xⱼ − μⱼ) − log 2π I₀(κⱼ): angles in radians, in d independent columns.
+
+    Angles are any real numbers, and whole turns make no difference to `log_prob`. As a law of the line it is one turn,
+    cut opposite the centre: draws, `cdf` and `quantile` lie in μ − π … μ + π. κ = 0 is the uniform law. The
+    conjugate prior of μ with κ known is a von Mises law again: `DirectionPrior`. `log_prob`, `cdf` and `quantile` keep
+    their digits up to κ = 1e15, where the law is a Gaussian's. What is *learnt* is the length of a mean unit vector, in
+    double precision: κ is good to about 2e-16 κ of itself, which is 2e-6 at a spread of 1e-5 radians and 2e-4 at 1e-6.
+    Beyond κ = 5e14 it is held there, and that is told.
+
+    >>> VonMises(0.0, 2.0).log_prob([0.0, np.pi, 4 * np.pi]).round(4)
+    array([-0.6619, -4.6619, -0.6619])
+    """
+
+    centre: Array  # μ: (d,) or (K, d)
+    concentration: Array  # κ ≥ 0
+
+    _domains: ClassVar[dict[str, str]] = {"centre": "real", "concentration": "unsigned"}
+    _spreads: ClassVar[bool] = True
+    _support = "real"
+    _n_features = 2
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {
+        "concentration": (0.5 / GRAIN, "too narrow for the concentration to be learnt")
+    }
+    _harmless = 0.0
+
+    def _log_pdf(self, x: Array, centre: Array, concentration: Array) -> Array:
+        return -LOG_2PI - log_i0_scaled(concentration) - 2 * concentration * np.sin(0.5 * (x - centre)) ** 2
+
+    def _cdf(self, x: Array, centre: Array, concentration: Array) -> Array:
+        z, kappa = np.broadcast_arrays(x - centre, concentration)
+        below = lower_share(-np.minimum(np.abs(z), np.pi), kappa)
+        return np.where(z <= 0, below, 1.0 - below)
+
+    def _quantile(self, p: Array, centre: Array, concentration: Array) -> Array:
+        p, kappa = np.broadcast_arrays(p, concentration)
+        z = lower_point(np.minimum(p, 1.0 - p), kappa)
+        return np.asarray(centre + np.where(p <= 0.5, z, -z))
+
+    def _draw(self, shape: tuple[int, ...], rng: Generator, centre: Array, concentration: Array) -> Array:
+        """Best and Fisher's rejection, as NumPy has it."""
+        # NumPy takes −0.0 for a negative number
+        return np.asarray(centre + rng.vonmises(0.0, np.abs(concentration), shape))
+
+    def _entropy(self, centre: Array, concentration: Array) -> Array:
+        return LOG_2PI + log_i0_scaled(concentration) + concentration * bessel_lack(concentration)
+
+    @property
+    def variance(self) -> Array:
+        """The circular variance 1 − I₁(κ) / I₀(κ): 0 for one direction, 1 for all alike."""
+        return bessel_lack(self.concentration)
+
+    @property
+    def resultant(self) -> Array:
+        """I₁(κ) / I₀(κ): the length of the mean unit vector."""
+        return bessel_ratio(self.concentration)
+
+    @property
+    def _turn(self) -> tuple[float, float]:
+        """Where the law of the line lies, of one column."""
+        return float(self.centre[0] - np.pi), float(self.centre[0] + np.pi)
+
+    def kl(self, other: VonMises, bits: bool = False) -> Any:
+        """KL(self ‖ other) = log I₀(κ')/I₀(κ) + A(κ) (κ − κ' cos(μ − μ')); stacks go member by member."""
+        self._same_shape(other)
+        a, b = self.concentration, other.concentration
+        turned = 2 * b * bessel_ratio(a) * np.sin(0.5 * (self.centre - other.centre)) ** 2
+        each = log_i0_scaled(b) - log_i0_scaled(a) + (b - a) * bessel_lack(a) + turned
+        return in_units(lone(np.maximum(each, 0.0).sum(axis=-1)), bits)
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def _plain(cls, d: int) -> VonMises:
+        return cls.trusted(centre=np.zeros(d), concentration=np.ones(d))
+
+    def _features(self, x: Array) -> list[Array]:
+        return [np.cos(x), np.sin(x)]
+
+    def _from_means(self, means: list[Array]) -> dict[str, Array]:
+        # one direction alone: the likelihood has no maximum; as sharp as the sums can tell
+        ratio = np.minimum(np.hypot(*means), 1.0 - GRAIN)
+        return {"centre": np.arctan2(means[1], means[0]), "concentration": np.asarray(concentration_of(ratio))}
+
+    def _expected_log(self, means: list[Array], centre: Array, concentration: Array) -> Array:
+        lack = 1.0 - means[0] * np.cos(centre) - means[1] * np.sin(centre)
+        return -LOG_2PI - log_i0_scaled(concentration) - concentration * lack
+
+    @classmethod
+    def moments_fit(cls, x: Any, weight: Any = None) -> VonMises:  # type: ignore[override]
+        """Mean direction and circular variance matched, which is maximum likelihood too."""
+        return cls.fit(x, weight)
+
+    @classmethod
+    def from_moments(cls, mean: Any, variance: Any) -> VonMises:
+        """The law with this mean direction and circular variance (in 0 … 1).
+
+        >>> VonMises.from_moments(0.5, 0.25).concentration.round(4)
+        array([2.3693])
+        """
+        variance = np.asarray(variance, dtype=np.float64)
+        if not ((variance > 0) & (variance <= 1)).all():
+            raise DomainError(sentence("VonMises", "the circular variance must lie in (0, 1]", variance))
+        return cls(np.asarray(mean, dtype=np.float64), concentration_of(1.0 - variance, variance))
+
+
+def lower_share(z: Array, kappa: Array) -> Array:
+    """P(Z ≤ z) for −π ≤ z ≤ 0 about the centre 0, to fourteen digits of it.
+
+    p(z) ∫ exp(−2κ sin(|z| + v/2) sin(v/2)) dv over v from 0 to where log p has fallen by 45, or to −π: the exponent is
+    a difference of cosines that does not cancel, and 64 nodes of Gauss and Legendre are exact to rounding.
+    """
+    shape = np.shape(z)
+    flat, k = np.ravel(z), np.ravel(kappa)
+    parts = [_lower_share(flat[i : i + PIECE], k[i : i + PIECE]) for i in range(0, len(flat), PIECE)]
+    return np.concatenate(parts).reshape(shape) if parts else np.empty(shape)
+
+
+def _lower_share(z: Array, kappa: Array) -> Array:
+    far = -z
+    with np.errstate(divide="ignore", over="ignore"):
+        edge = np.minimum(np.sin(0.5 * far) ** 2 + 0.5 * DROP / kappa, 1.0)
+    length = np.minimum(2 * np.arcsin(np.sqrt(edge)), np.pi) - far
+    v = 0.5 * np.maximum(length, 0.0)[:, None] * (1 + NODES)
+    drop = 2 * kappa[:, None] * np.sin(far[:, None] + 0.5 * v) * np.sin(0.5 * v)
+    height = -LOG_2PI - log_i0_scaled(kappa) - 2 * kappa * np.sin(0.5 * far) ** 2
+    return np.asarray(np.exp(height) * (np.exp(-drop) @ SHARES) * 0.5 * np.maximum(length, 0.0))
+
+
+def lower_point(p: Array, kappa: Array) -> Array:
+    """z ≤ 0 with `lower_share(z, κ)` = p ≤ ½: Newton's steps for log P, halved where they leave the bracket."""
+    shape = np.shape(p)
+    p, kappa = np.ravel(p).astype(np.float64), np.ravel(kappa)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sine = np.where(p > 0, ndtri(p), -np.inf) / (2 * np.sqrt(kappa))
+        z = np.where(kappa < 1, (2 * p - 1) * np.pi, 2 * np.arcsin(np.clip(sine, -1.0, 0.0)))
+    z, low, high = np.clip(z, -np.pi, 0.0), np.full(p.shape, -np.pi), np.zeros(p.shape)
+    open_ = np.flatnonzero(p > 0)
+    for _ in range(100):
+        if not len(open_):
+            break
+        at, goal, k = z[open_], p[open_], kappa[open_]
+        share = lower_share(at, k)
+        low[open_], high[open_] = np.where(share < goal, at, low[open_]), np.where(share >= goal, at, high[open_])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            height = -LOG_2PI - log_i0_scaled(k) - 2 * k * np.sin(0.5 * at) ** 2
+            new = at - (np.log(share) - np.log(goal)) * share * np.exp(-height)
+        inside = (new >= low[open_]) & (new <= high[open_])
+        z[open_] = np.where(inside, new, 0.5 * (low[open_] + high[open_]))
+        open_ = open_[np.abs(z[open_] - at) > 1e-14 * np.abs(at)]  # steps square their errors: the last one was exact
+    return np.where(p > 0, z, -np.pi).reshape(shape)
