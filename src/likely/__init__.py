@@ -137,9 +137,9 @@ _HOMES = {
     "likely.distributions.unconstrained_parameters": ["declare_free"],
     "likely.distributions.gaussian.gaussian": ["Gaussian"],
     "likely.distributions.sums.grid_distribution": ["GridLaw"],
-    "likely.families.information": ["cross_entropy", "js_divergence", "kl"],
+    "likely.information.divergence": ["cross_entropy", "js_divergence", "kl"],
     "likely.distributions.matrix.inverse_wishart": ["InverseWishart"],
-    "likely.families.joint_information": ["conditional_entropy", "mutual_information"],
+    "likely.information.mutual_information": ["conditional_entropy", "mutual_information"],
     "likely.distributions.univariate.laplace": ["Laplace"],
     "likely.distributions.sums.lattice_distribution": ["LatticeLaw"],
     "likely.distributions.binary.log_linear": ["LogWalsh"],
@@ -429,10 +429,10 @@ if TYPE_CHECKING:
     from likely.estimators.table_classifier import TableClassifier
     from likely.estimators.table_clusterer import TableClusterer
     from likely.estimators.validation import evaluate
-    from likely.families.information import cross_entropy, js_divergence, kl
-    from likely.families.joint_information import conditional_entropy, mutual_information
     from likely.features.histogram_equalization import equalise
     from likely.features.mfcc import Cepstra
+    from likely.information.divergence import cross_entropy, js_divergence, kl
+    from likely.information.mutual_information import conditional_entropy, mutual_information
     from likely.io.follow_stream import follow
     from likely.io.model_files import Checkpoint, load, save
     from likely.models.barycentre import Barycentre, barycentre

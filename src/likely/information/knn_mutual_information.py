@@ -13,7 +13,7 @@ from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.warnings import tell
 from likely.distributions.distribution import Estimate
-from likely.families.table_information import table_information
+from likely.information.contingency_information import table_information
 
 ME = "mutual_information"
 SINGLE = 0.9  # share of rows with values of their own from which a column is taken for continuous

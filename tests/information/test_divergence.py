@@ -11,7 +11,7 @@ from scipy import stats
 
 import likely as lk
 from likely.distributions.entropy import averaged
-from likely.families.information import _sampled_kl
+from likely.information.divergence import _sampled_kl
 
 ONE, TWO = lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 4.0)
 HUMPS = lk.Mixture([0.3, 0.7], lk.Gaussian([[0.0], [5.0]], 1.0))

@@ -18,8 +18,8 @@ from likely.distributions.entropy import added, averaged, draws, entropy, exactl
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.product import Product
 from likely.distributions.support import generator
-from likely.families.neighbour_information import neighbour_information
-from likely.families.table_information import table_information
+from likely.information.contingency_information import table_information
+from likely.information.knn_mutual_information import neighbour_information
 
 ME = "mutual_information"
 ROUNDED = 1e-3  # how far probabilities in single precision, or of three digits, may add to something else than 1

@@ -1,0 +1,1 @@
+"""Entropy, Kullback-Leibler divergence and mutual information."""
