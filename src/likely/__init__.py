@@ -174,7 +174,7 @@ _HOMES = {
     "likely.models.driven_hmm": ["DrivenHMM"],
     "likely.models.driven_prior": ["DrivenPrior"],
     "likely.models.driven_stats": ["DrivenStats"],
-    "likely.models.editing": ["condense", "edit"],
+    "likely.neighbors.editing": ["condense", "edit"],
     "likely.models.emptying": ["SparseWeights"],
     "likely.models.estimating": ["estimate"],
     "likely.models.extended": ["ExtendedFilter"],
@@ -198,7 +198,7 @@ _HOMES = {
     "likely.models.mixture_prior": ["MixturePrior"],
     "likely.models.monte_carlo": ["MonteCarlo", "monte_carlo"],
     "likely.models.neighbour_density": ["NeighbourBalls"],
-    "likely.models.neighbour_search": ["NeighbourSearch"],
+    "likely.neighbors.nearest_neighbors": ["NeighbourSearch"],
     "likely.models.particle_belief": ["ParticleBelief"],
     "likely.models.particle_filter": ["ParticleFilter", "ParticleRun"],
     "likely.models.particle_smoothing": ["SmoothedPaths"],
@@ -444,7 +444,6 @@ if TYPE_CHECKING:
     from likely.models.driven_hmm import DrivenHMM
     from likely.models.driven_prior import DrivenPrior
     from likely.models.driven_stats import DrivenStats
-    from likely.models.editing import condense, edit
     from likely.models.emptying import SparseWeights
     from likely.models.estimating import estimate
     from likely.models.extended import ExtendedFilter
@@ -467,7 +466,6 @@ if TYPE_CHECKING:
     from likely.models.mixture_prior import MixturePrior
     from likely.models.monte_carlo import MonteCarlo, monte_carlo
     from likely.models.neighbour_density import NeighbourBalls
-    from likely.models.neighbour_search import NeighbourSearch
     from likely.models.particle_belief import ParticleBelief
     from likely.models.particle_filter import ParticleFilter, ParticleRun
     from likely.models.particle_smoothing import SmoothedPaths
@@ -495,6 +493,8 @@ if TYPE_CHECKING:
     from likely.models.warping import Warping, dtw, number_of_paths
     from likely.models.word_grammar import Bigram, learn_bigram
     from likely.models.word_network import WordNetwork
+    from likely.neighbors.editing import condense, edit
+    from likely.neighbors.nearest_neighbors import NeighbourSearch
     from likely.numerics.stirling import bell, log_stirling2, stirling2
     from likely.recognisers.fault_monitor import FaultMonitor
     from likely.recognisers.speech import SpokenWords

@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestCentroid
 
 import likely as lk
 from likely.estimators.alarms import folds
-from likely.models.metrics import METRICS, Metric
+from likely.neighbors.distances import METRICS, Metric
 
 
 def rows(n=300, d=3, seed=0):

@@ -56,7 +56,7 @@ def _few(values: Any) -> str:
 
 
 def _metric(classifier: Any) -> str:
-    from likely.models.metrics import plain_name
+    from likely.neighbors.distances import plain_name
 
     name = str(plain_name(classifier.metric))
     return DISTANCES.get(name, f"{name} with p = {classifier.p:g}")

@@ -28,8 +28,8 @@ from likely.estimators.labels import checked_labels, encoded, owners_among, tell
 from likely.estimators.novelty import alarm, exceeds
 from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
-from likely.models.metrics import METRICS, SYNONYMS, Metric, plain_name
-from likely.models.prototypes import Prototypes, laplace_rate, softmax_rate, weighted_medians
+from likely.neighbors.centroid_distances import Prototypes, laplace_rate, softmax_rate, weighted_medians
+from likely.neighbors.distances import METRICS, SYNONYMS, Metric, plain_name
 
 KINDS = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}  # distances that stand for Gaussians
 

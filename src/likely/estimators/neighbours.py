@@ -21,10 +21,10 @@ from likely.estimators.labels import checked_labels, encoded, owners_among, tell
 from likely.estimators.novelty import alarm
 from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
-from likely.models.editing import condense, edit
-from likely.models.metrics import METRICS, SYNONYMS, Metric
-from likely.models.neighbour_search import NeighbourSearch
-from likely.models.votes import Voters
+from likely.neighbors.distances import METRICS, SYNONYMS, Metric
+from likely.neighbors.editing import condense, edit
+from likely.neighbors.nearest_neighbors import NeighbourSearch
+from likely.neighbors.voting import Voters
 
 CHOICES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 45, 70, 100)  # what "leave-one-out" chooses from
 EQUAL = 1e-12  # costs that differ by rounding only

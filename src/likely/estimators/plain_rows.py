@@ -10,7 +10,7 @@ from likely.core.arrays import Array, refuse_infinite
 from likely.core.errors import DataError, sentence
 from likely.estimators import border
 from likely.estimators.border import numeric_rows
-from likely.models.metrics import METRICS, plain_name
+from likely.neighbors.distances import METRICS, plain_name
 
 
 def plain_rows(estimator: Any, X: Any, reset: bool) -> Array:

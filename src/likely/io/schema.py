@@ -602,7 +602,8 @@ TABLE: dict[str, Entry] = {
         scatter=numbers("* d", 0),
     ),
     "DistinctRows": entry(
-        lambda: import_module("likely.models.distinct_rows").DistinctRows, rows=numbers("n d"), weight=numbers("n", 0),
+        lambda: import_module("likely.neighbors.distinct_rows").DistinctRows,
+        rows=numbers("n d"), weight=numbers("n", 0),
         edges=maybe(numbers("e", 0, np.int64)), gaps=maybe(numbers("n d", dtype=np.bool_)),
     ),
     "BinCounts": entry(

@@ -11,7 +11,7 @@ from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
 from likely.core.errors import DataError, sentence
 from likely.core.value import Value
 from likely.decisions.geometry import Dimension, Hubness, hubness, intrinsic_dimension, relative_contrast
-from likely.models.neighbour_search import NeighbourSearch, _Tree
+from likely.neighbors.nearest_neighbors import NeighbourSearch, _Tree
 
 MOST = 5000  # rows that are looked at: spread evenly over all
 QUERIES = 200  # rows whose distances to all others are taken

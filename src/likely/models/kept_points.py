@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.distributions.distribution import Law
-from likely.models.distinct_rows import checked_edges
+from likely.neighbors.distinct_rows import checked_edges
 
 
 class KeptPoints(Law):

@@ -14,12 +14,12 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import said_once
-from likely.models.distinct_rows import DistinctRows
 from likely.models.kept_points import KeptPoints, end_to_end, with_weight
-from likely.models.metrics import plain_name
-from likely.models.neighbour_search import NeighbourSearch
 from likely.models.parzen_gaps import completed
 from likely.models.parzen_scale import spreads
+from likely.neighbors.distances import plain_name
+from likely.neighbors.distinct_rows import DistinctRows
+from likely.neighbors.nearest_neighbors import NeighbourSearch
 
 METRICS = {"l1": 1.0, "l2": 2.0, "linf": np.inf}
 LEAST = 1e-8  # units: the radius of a ball in which k copies of one row lie

@@ -7,7 +7,7 @@ import numpy as np
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, sentence
 from likely.core.warnings import tell
-from likely.models.distinct_rows import DistinctRows
+from likely.neighbors.distinct_rows import DistinctRows
 
 STRIP = 512  # rows with one pattern that look for a donor at a time
 

@@ -7,7 +7,7 @@ import likely as lk
 from likely.distributions.gaussian import shrinkage
 from likely.distributions.gaussian.shrinkage import GRID
 from likely.io import model_files
-from likely.models.distinct_rows import DistinctRows
+from likely.neighbors.distinct_rows import DistinctRows
 
 KINDS = ("interpolated", "emphasised")
 SOME = np.array([0, 25, 34, 45])  # of the weights in the grid

@@ -14,7 +14,7 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.shrinkage import Blend, pooled_covariance
 from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
-from likely.models.distinct_rows import DistinctRows
+from likely.neighbors.distinct_rows import DistinctRows
 
 BLENDS = ("interpolated", "emphasised")
 EXACT, APPROXIMATE, GIVEN = "leave-one-out", "approximate leave-one-out, from statistics", "given"

@@ -7,7 +7,7 @@ import pytest
 
 import likely as lk
 from likely.distributions.statistics_subtraction import without
-from likely.models.distinct_rows import DistinctRows, same_rows
+from likely.neighbors.distinct_rows import DistinctRows, same_rows
 
 
 def rows(seed=0, n=60):

@@ -137,7 +137,7 @@ def test_rows_at_one_place_with_two_classes_are_kept_once_each():
 @pytest.mark.parametrize("metric", ["l2", "l1", "linf", "lp"])
 def test_condensing_is_that_of_the_definition(metric, gaps):
     from likely.core.row_hashes import row_hashes
-    from likely.models.metrics import Metric
+    from likely.neighbors.distances import Metric
 
     X, y = overlapping(60)
     if gaps:

@@ -10,7 +10,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.value import Value
-from likely.models.neighbour_search import NeighbourSearch
+from likely.neighbors.nearest_neighbors import NeighbourSearch
 
 BLOCK = 2**21  # neighbours that are held at once
 

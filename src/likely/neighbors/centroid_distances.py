@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.value import Value
-from likely.models.metrics import Metric
+from likely.neighbors.distances import Metric
 
 STEPS = 60  # of Newton's method, halving included: it needs about eight
 

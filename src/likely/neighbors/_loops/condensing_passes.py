@@ -1,13 +1,14 @@
 """Which rows are enough for the nearest of them to decide all others: the loops of condensing.
 
-Distances are sums as in `loops.neighbours`, of entries that both rows have; of equals the smallest row number wins.
+Distances are sums as in `neighbors._loops.box_tree`, of entries that both rows have; of equals the smallest row number
+wins.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from likely.loops.neighbours import ABSOLUTE, LARGEST, SQUARED
+from likely.neighbors._loops.box_tree import ABSOLUTE, LARGEST, SQUARED
 from likely.numerics.compile import compiled
 
 

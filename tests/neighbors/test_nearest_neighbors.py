@@ -9,8 +9,8 @@ import pytest
 from scipy.spatial import cKDTree
 
 import likely as lk
-from likely.models.metrics import METRICS, Metric, sums
-from likely.models.neighbour_search import NeighbourSearch
+from likely.neighbors.distances import METRICS, Metric, sums
+from likely.neighbors.nearest_neighbors import NeighbourSearch
 
 
 def plainly(search, queries, k, own=None):
@@ -207,7 +207,7 @@ def test_names_of_metrics_that_others_use():
 
 
 def test_points_at_the_end_of_the_range_have_a_unit():
-    from likely.models.neighbour_search import _unit
+    from likely.neighbors.nearest_neighbors import _unit
 
     assert _unit(np.array([[1.7e308, 0.0]]), 2.0) == 2.0**1023
     assert _unit(np.array([[3.0]]), 2.0) == 1.0 and _unit(np.array([[8.0]]), 3.0) == 8.0

@@ -11,8 +11,8 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import tell
 from likely.distributions.categorical.categorical import is_missing
-from likely.models.neighbour_search import NeighbourSearch, _kind
-from likely.models.votes import Voters
+from likely.neighbors.nearest_neighbors import NeighbourSearch, _kind
+from likely.neighbors.voting import Voters
 
 EDITS = ("wilson", "repeated", "all-k", "multiedit")
 PARTS, CALM = 3, 3  # of multiedit: parts that edit each other, and rounds without a change that end it
@@ -126,7 +126,7 @@ def _one_round(search: NeighbourSearch, owner: Index, here: Index, part: Index) 
 
 def _part(search: NeighbourSearch, at: Index) -> NeighbourSearch:
     """A search among some rows, in the same coordinates."""
-    from likely.models.neighbour_search import _again
+    from likely.neighbors.nearest_neighbors import _again
 
     return _again(search.metric, np.ascontiguousarray(search.points[at]), search.unit)
 
@@ -149,7 +149,7 @@ def _no_class_lost(keep: Mask, owner: Index, quietly: bool = False) -> Mask:
 
 def _condensed(points: Array, p: float, owner: Index, reduced: bool) -> Mask:
     """Which rows are kept, visited in the order in which they come."""
-    from likely.loops.condensing import grow_store, shrink_store
+    from likely.neighbors._loops.condensing_passes import grow_store, shrink_store
 
     n = len(owner)
     kind, label = _kind(p), owner.astype(np.int64)

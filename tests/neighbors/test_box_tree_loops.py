@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.loops import neighbours as loops
-from likely.models.neighbour_search import NeighbourSearch, _Tree
+from likely.neighbors._loops import box_tree as loops
+from likely.neighbors.nearest_neighbors import NeighbourSearch, _Tree
 
 LOOPS = (loops.grow, loops.fill, loops.search, loops.settle, loops.search_with_gaps)
 

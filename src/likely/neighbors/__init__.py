@@ -1,0 +1,1 @@
+"""Nearest-neighbor search, distances, voting, editing and condensing."""
